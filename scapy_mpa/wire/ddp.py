@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""DDP headers (RFC 5041 section 4).
+
+::
+
+    T L Rsvd DV         1 octet, from the most significant bit: 1, 1, 4 and 2 bits
+    RsvdULP             1 octet
+
+    tagged (T is 1), 14 octets in all     untagged (T is 0), 18 octets in all
+    STag    4 octets                      RsvdULP, the rest   4 octets
+    TO      8 octets                      QN                  4 octets
+                                          MSN                 4 octets
+                                          MO                  4 octets
+
+RDMAP keeps its control octet in the first octet of RsvdULP, and its Invalidate STag in the
+other four (RFC 5040 4.1).
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Final, NamedTuple
+
+from scapy_mpa.wire.errors import LocalProtocolError, RemoteProtocolError
+
+__all__ = ["TAGGED_LENGTH", "UNTAGGED_LENGTH", "DDPHeader", "build_ddp", "parse_ddp"]
+
+TAGGED_LENGTH: Final = 14
+"""Octets of a tagged header (RFC 5041 4.2)."""
+UNTAGGED_LENGTH: Final = 18
+"""Octets of an untagged header (RFC 5041 4.3)."""
+
+_TAGGED: Final = struct.Struct(">BBIQ")
+_UNTAGGED: Final = struct.Struct(">BBIIII")
+_T, _L, _RESERVED, _DV = 0x80, 0x40, 0x0F, 0x03
+
+
+class DDPHeader(NamedTuple):
+    """The header of one DDP segment.
+
+    ``stag`` and ``to`` are None in an untagged header; ``rsvdulp_word``, ``qn``, ``msn`` and
+    ``mo`` are None in a tagged one.
+    """
+
+    tagged: bool
+    """T: Tagged or Untagged Buffer Model."""
+    last: bool
+    """L: the last segment of its message."""
+    reserved: int = 0
+    """Rsvd, 4 bits."""
+    ddp_version: int = 1
+    """DV, 2 bits: 1, or 0 for draft-ietf-rddp-mpa-01 and RDMA Consortium hardware."""
+    rsvdulp: int = 0
+    """The first octet of RsvdULP: the RDMAP control octet."""
+    stag: int | None = None
+    """Steering Tag, 32 bits."""
+    to: int | None = None
+    """Tagged Offset, 64 bits."""
+    rsvdulp_word: int | None = None
+    """The other 32 bits of RsvdULP: the place of the Invalidate STag."""
+    qn: int | None = None
+    """Queue Number, 32 bits."""
+    msn: int | None = None
+    """Message Sequence Number, 32 bits."""
+    mo: int | None = None
+    """Message Offset in octets, 32 bits."""
+
+    @property
+    def length(self) -> int:
+        """Octets of the header: 14 or 18."""
+        return TAGGED_LENGTH if self.tagged else UNTAGGED_LENGTH
+
+
+def parse_ddp(octets: bytes | bytearray | memoryview) -> DDPHeader:
+    """Read the DDP header at the beginning of ``octets`` (RFC 5041 4.2, 4.3).
+
+    The payload begins :attr:`DDPHeader.length` octets from there.
+
+    :raises RemoteProtocolError: fewer octets than the header needs.
+    """
+    there = len(octets)
+    if there >= TAGGED_LENGTH and octets[0] & _T:
+        control, rsvdulp, stag, to = _TAGGED.unpack_from(octets)
+        return DDPHeader(
+            True, control & _L != 0, control >> 2 & _RESERVED, control & _DV, rsvdulp, stag, to
+        )
+    if there >= UNTAGGED_LENGTH:
+        control, rsvdulp, word, qn, msn, mo = _UNTAGGED.unpack_from(octets)
+        return DDPHeader(
+            False,
+            control & _L != 0,
+            control >> 2 & _RESERVED,
+            control & _DV,
+            rsvdulp,
+            None,
+            None,
+            word,
+            qn,
+            msn,
+            mo,
+        )
+    if not there:
+        raise RemoteProtocolError("a DDP header needs 14 or 18 octets, none are there")
+    kind, needed = (
+        ("a tagged", TAGGED_LENGTH) if octets[0] & _T else ("an untagged", UNTAGGED_LENGTH)
+    )
+    raise RemoteProtocolError(f"{kind} DDP header needs {needed} octets, {there} are there")
+
+
+def build_ddp(header: DDPHeader) -> bytes:
+    """Return the 14 or 18 octets of ``header`` (RFC 5041 4.2, 4.3).
+
+    Numbers that are None are written as zero.
+
+    :raises LocalProtocolError: a number does not fit its field, or one is given that this kind
+        of header does not have.
+    """
+    tagged, last, reserved, ddp_version, rsvdulp, stag, to, word, qn, msn, mo = header
+    if not 0 <= reserved <= _RESERVED or not 0 <= ddp_version <= _DV:
+        raise LocalProtocolError(f"a number does not fit its field: {header}")
+    control = last << 6 | reserved << 2 | ddp_version
+    misplaced = (word, qn, msn, mo) if tagged else (stag, to)
+    if any(number is not None for number in misplaced):
+        kind = "a tagged" if tagged else "an untagged"
+        raise LocalProtocolError(f"a number that {kind} header has no field for: {header}")
+    try:
+        if tagged:
+            return _TAGGED.pack(_T | control, rsvdulp, stag or 0, to or 0)
+        return _UNTAGGED.pack(control, rsvdulp, word or 0, qn or 0, msn or 0, mo or 0)
+    except struct.error as error:
+        raise LocalProtocolError(f"a number does not fit its field: {header}") from error

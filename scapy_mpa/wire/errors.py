@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The one family of exceptions that this package raises on purpose.
+
+Everything derives from :class:`MPAError`, so ``except MPAError`` is enough for a caller who
+only wants to know that the input was at fault.  The two protocol errors say whose fault it
+was: what we were asked to send (:class:`LocalProtocolError`) or what a peer sent
+(:class:`RemoteProtocolError`).
+"""
+
+from __future__ import annotations
+
+import enum
+
+
+class ErrorCode(enum.IntEnum):
+    """What MPA tells its consumer went wrong (RFC 5044 section 8, RFC 6581 section 8)."""
+
+    CONNECTION_LOST = 1
+    CRC_MISMATCH = 2
+    MARKER_MISMATCH = 3
+    INVALID_STARTUP_FRAME = 4
+    LOCAL_CATASTROPHIC = 5
+    INSUFFICIENT_IRD = 6
+    NO_MATCHING_RTR = 7
+
+
+class MPAError(Exception):
+    """Root of all exceptions of this package."""
+
+
+class ProtocolError(MPAError):
+    """A rule of the protocol is broken.
+
+    :param text: what is wrong, in one line.
+    :param code: the code RFC 5044 section 8 or RFC 6581 section 8 gives it, if any.
+    """
+
+    def __init__(self, text: str, code: ErrorCode | None = None) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+class LocalProtocolError(ProtocolError):
+    """What we were asked to build cannot be expressed on the wire."""
+
+
+class RemoteProtocolError(ProtocolError):
+    """What a peer sent cannot be understood."""
+
+
+class CaptureError(MPAError):
+    """A capture cannot be read, or not further: says which file, where and what to do."""

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""FPDU geometry: where ULPDU, pad, Markers and CRC lie (RFC 5044 4.1 to 4.4).
+
+An FPDU runs from its first octet (a Marker that directly precedes the ULPDU_Length field, or
+else that field itself) to the last octet of its CRC.  Where its Markers fall depends on one
+number beside ULPDU_Length: its *phase*, the offset of its first octet in the Full Operation
+Phase of its direction, modulo 512.  A phase of ``None`` stands for a direction without
+Markers.
+
+Everything that makes up a conforming stream is a multiple of four octets long, so a phase is
+one, too, and a Marker splits neither the ULPDU_Length field's word nor the CRC.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from struct import Struct
+from typing import Final, NamedTuple
+
+from scapy_mpa.wire.crc import CRC_LENGTH, crc_field
+from scapy_mpa.wire.errors import LocalProtocolError
+
+__all__ = [
+    "FPDUPTR_MASK",
+    "HEADER_LENGTH",
+    "LARGEST_ULPDU_LENGTH",
+    "MARKER_INTERVAL",
+    "MARKER_LENGTH",
+    "Layout",
+    "build_fpdu",
+    "fpdu_layout",
+    "fpdu_length",
+    "insert_markers",
+    "pad_length",
+    "strip_markers",
+]
+
+HEADER_LENGTH: Final = 2
+"""Octets of the ULPDU_Length field."""
+
+MARKER_LENGTH: Final = 4
+MARKER_INTERVAL: Final = 512
+FPDUPTR_MASK: Final = 0xFFFC
+"""The low two bits of a received FPDUPTR are taken as zero (RFC 5044 4.2)."""
+
+LARGEST_ULPDU_LENGTH: Final = 0xFFFF
+"""What the field can say.  DDP may pass down 64768 octets at most (RFC 5044 3)."""
+
+_OCTETS_BETWEEN_MARKERS: Final = MARKER_INTERVAL - MARKER_LENGTH
+
+# A stream of ordinary traffic needs a few hundred layouts (one ULPDU_Length at 128 phases);
+# the limit keeps hostile input from filling memory: 8192 layouts are about 8 MiB.
+_CACHED_LAYOUTS: Final = 8192
+
+
+class Layout(NamedTuple):
+    """Where the parts of one FPDU lie, in octets from its first octet."""
+
+    length: int
+    """Octets of the whole FPDU."""
+    header: int
+    """Where ULPDU_Length begins: 4 behind a leading Marker, else 0."""
+    pad: int
+    """Octets of the pad, 0 to 3."""
+    markers: tuple[int, ...]
+    """Where each Marker begins, a leading one included."""
+    fpduptrs: tuple[int, ...]
+    """What each of those Markers must say."""
+    unpack: Struct
+    """Unpacks the FPDUPTRs of all Markers from the octets of the FPDU."""
+
+
+def pad_length(ulpdu_length: int) -> int:
+    """Return the octets of pad, 0 to 3, for a ULPDU of ``ulpdu_length`` octets.
+
+    The two octets of the ULPDU_Length field count, Markers do not (RFC 5044 4.1).
+    """
+    return -(ulpdu_length + HEADER_LENGTH) & 3
+
+
+def fpdu_length(ulpdu_length: int, phase: int | None = None) -> int:
+    """Return the octets that an FPDU occupies in the TCP stream.
+
+    :param ulpdu_length: octets of the ULPDU, 0 to 65535.
+    :param phase: offset of the FPDU's first octet modulo 512, or None without Markers.
+    :raises LocalProtocolError: ``phase`` is no multiple of 4 below 512.
+    """
+    if phase is None:
+        return (ulpdu_length + HEADER_LENGTH + 3 & ~3) + CRC_LENGTH
+    return fpdu_layout(ulpdu_length, phase).length
+
+
+@lru_cache(maxsize=_CACHED_LAYOUTS)
+def fpdu_layout(ulpdu_length: int, phase: int | None = None) -> Layout:
+    """Return where the parts of an FPDU lie (RFC 5044 4.1, 4.3).
+
+    :param ulpdu_length: octets of the ULPDU, 0 to 65535.
+    :param phase: offset of the FPDU's first octet modulo 512, or None without Markers.
+    :raises LocalProtocolError: a value is out of range.
+    """
+    if not 0 <= ulpdu_length <= LARGEST_ULPDU_LENGTH:
+        raise LocalProtocolError(f"ULPDU_Length {ulpdu_length} is not in 0 to 65535")
+    pad = pad_length(ulpdu_length)
+    body = HEADER_LENGTH + ulpdu_length + pad + CRC_LENGTH
+    if phase is None:
+        return Layout(body, 0, pad, (), (), Struct(">"))
+    if not 0 <= phase < MARKER_INTERVAL or phase & 3:
+        raise LocalProtocolError(
+            f"an FPDU cannot begin at offset {phase} modulo 512: "
+            "with Markers it begins at a multiple of 4 (RFC 5044 4.3)"
+        )
+    first = -phase % MARKER_INTERVAL
+    # A Marker that finds the whole FPDU before it belongs to the next one (RFC 5044 4.3).
+    count = max(0, -(-(body - first) // _OCTETS_BETWEEN_MARKERS))
+    header = MARKER_LENGTH if phase == 0 else 0
+    markers = tuple(first + MARKER_INTERVAL * i for i in range(count))
+    # An FPDU near 64 KiB outruns the 16 bits of FPDUPTR; what the field can hold is the rest.
+    fpduptrs = tuple(max(0, at - header) & 0xFFFF for at in markers)
+    pick = ">" + (f"{first + 2}xH" if count else "") + f"{MARKER_INTERVAL - 2}xH" * (count - 1)
+    length = body + MARKER_LENGTH * count
+    return Layout(length, header, pad, markers, fpduptrs, Struct(pick))
+
+
+def strip_markers(octets: bytes, markers: Sequence[int]) -> bytes:
+    """Return ``octets`` without the Markers that begin at the given places."""
+    if not markers:
+        return octets
+    pieces = []
+    start = 0
+    for at in markers:
+        pieces.append(octets[start:at])
+        start = at + MARKER_LENGTH
+    pieces.append(octets[start:])
+    return b"".join(pieces)
+
+
+def insert_markers(octets: bytes, layout: Layout, markers: Sequence[bytes] | None = None) -> bytes:
+    """Return the octets of an unmarked FPDU with its Markers in their places.
+
+    :param octets: ULPDU_Length, ULPDU, pad and, if it is known by now, CRC.
+    :param layout: where the Markers lie.
+    :param markers: the 4 octets of each, to override what RFC 5044 4.3 asks for.  Fewer than
+        the layout holds leave the rest conforming.
+    """
+    if not layout.markers:
+        return octets
+    given = list(markers or ())
+    pieces = []
+    taken = 0
+    for index, at in enumerate(layout.markers):
+        upto = at - MARKER_LENGTH * index
+        pieces.append(octets[taken:upto])
+        if index < len(given):
+            pieces.append(given[index])
+        else:
+            pieces.append(layout.fpduptrs[index].to_bytes(MARKER_LENGTH, "big"))
+        taken = upto
+    pieces.append(octets[taken:])
+    return b"".join(pieces)
+
+
+def build_fpdu(ulpdu: bytes, phase: int | None = None) -> bytes:
+    """Return a conforming FPDU around ``ulpdu``: length, pad, Markers and CRC computed.
+
+    :param ulpdu: up to 65535 octets.
+    :param phase: offset of the FPDU's first octet modulo 512, or None without Markers.
+    :raises LocalProtocolError: the ULPDU is too long or the phase is none.
+    """
+    layout = fpdu_layout(len(ulpdu), phase)
+    body = len(ulpdu).to_bytes(HEADER_LENGTH, "big") + ulpdu + bytes(layout.pad)
+    # The CRC covers a Marker that lies between pad and CRC (RFC 5044 4.4).
+    marked = insert_markers(body, layout)
+    return marked + crc_field(marked)

@@ -1,0 +1,335 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""RDMAP's control octet and headers (RFC 5040 section 4, RFC 7306 5.2 and 6.2).
+
+None of these headers may be followed by anything in its message (RFC 5040 figure 5, RFC 7306
+figure 3), so each parser wants exactly the octets of its header.  The Terminate Header has a
+module of its own.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Final, NamedTuple
+
+from scapy_mpa.wire.ddp import TAGGED_LENGTH, UNTAGGED_LENGTH
+from scapy_mpa.wire.errors import LocalProtocolError, RemoteProtocolError
+from scapy_mpa.wire.rdmap_names import QUEUE_NUMBERS, TAGGED_OPCODES, Opcode
+
+__all__ = [
+    "ATOMIC_REQUEST_LENGTH",
+    "ATOMIC_RESPONSE_LENGTH",
+    "IMMEDIATE_DATA_LENGTH",
+    "LARGEST_TERMINATE_LENGTH",
+    "READ_REQUEST_LENGTH",
+    "TERMINATE_CONTROL_LENGTH",
+    "AtomicRequest",
+    "AtomicResponse",
+    "ImmediateData",
+    "RDMAPControl",
+    "ReadRequest",
+    "build_atomic_request",
+    "build_atomic_response",
+    "build_control",
+    "build_immediate_data",
+    "build_read_request",
+    "parse_atomic_request",
+    "parse_atomic_response",
+    "parse_control",
+    "parse_immediate_data",
+    "parse_read_request",
+    "plausible",
+]
+
+READ_REQUEST_LENGTH: Final = 28
+"""Octets of the RDMA Read Request Header (RFC 5040 4.4)."""
+ATOMIC_REQUEST_LENGTH: Final = 52
+"""Octets of the Atomic Operation Request Header (RFC 7306 5.2.1)."""
+ATOMIC_RESPONSE_LENGTH: Final = 12
+"""Octets of the Atomic Operation Response Header by RFC 7306 figure 6; the prose of its section
+4 says 32, which that figure and the sum of the fields contradict."""
+IMMEDIATE_DATA_LENGTH: Final = 8
+"""Octets of Immediate Data (RFC 7306 6.2)."""
+TERMINATE_CONTROL_LENGTH: Final = 4
+"""Octets of Terminate Control and the reserved bits behind it (RFC 5040 figure 7)."""
+LARGEST_TERMINATE_LENGTH: Final = (
+    TERMINATE_CONTROL_LENGTH + 2 + UNTAGGED_LENGTH + READ_REQUEST_LENGTH
+)
+"""Octets of a Terminate Header with everything in it: DDP Segment Length, an untagged DDP
+header and an RDMA Read Request Header (RFC 5040 figure 7)."""
+
+_READ_REQUEST: Final = struct.Struct(">IQIIQ")
+_ATOMIC_REQUEST: Final = struct.Struct(">IIIQQQQQ")
+_ATOMIC_RESPONSE: Final = struct.Struct(">IQ")
+
+_Octets = bytes | bytearray | memoryview
+
+
+class RDMAPControl(NamedTuple):
+    """The RDMAP control octet (RFC 5040 4.1)."""
+
+    rdmap_version: int
+    """RV, 2 bits: 1, or 0 for RDMA Consortium hardware and draft-ietf-rddp-mpa-01."""
+    reserved: int
+    """Rsv, 2 bits."""
+    opcode: int
+    """4 bits: an :class:`~scapy_mpa.wire.rdmap_names.Opcode`, or a reserved number."""
+
+
+class ReadRequest(NamedTuple):
+    """RDMA Read Request Header (RFC 5040 4.4)."""
+
+    sink_stag: int
+    """SinkSTag, 32 bits."""
+    sink_to: int
+    """SinkTO, 64 bits."""
+    rdma_read_size: int
+    """RDMARDSZ: octets to be read, 32 bits."""
+    src_stag: int
+    """SrcSTag, 32 bits."""
+    src_to: int
+    """SrcTO, 64 bits."""
+
+
+class AtomicRequest(NamedTuple):
+    """Atomic Operation Request Header (RFC 7306 5.2.1)."""
+
+    reserved: int
+    """Reserved (Not Used), 28 bits."""
+    atomic_operation_code: int
+    """AOpCode, 4 bits: an :class:`~scapy_mpa.wire.rdmap_names.AtomicOperation`, or another
+    number."""
+    request_identifier: int
+    """32 bits, reflected by the Atomic Response."""
+    remote_stag: int
+    """32 bits."""
+    remote_to: int
+    """Remote Tagged Offset, 64 bits."""
+    add_or_swap_data: int
+    """64 bits."""
+    add_or_swap_mask: int
+    """64 bits."""
+    compare_data: int
+    """64 bits."""
+    compare_mask: int
+    """64 bits."""
+
+
+class AtomicResponse(NamedTuple):
+    """Atomic Operation Response Header (RFC 7306 5.2.2)."""
+
+    original_request_identifier: int
+    """32 bits."""
+    original_remote_data_value: int
+    """64 bits."""
+
+
+class ImmediateData(NamedTuple):
+    """Immediate Data, with or without Solicited Event (RFC 7306 6.2)."""
+
+    immediate_data: bytes
+    """8 octets, which only the ULP can interpret."""
+
+
+def parse_control(octet: int) -> RDMAPControl:
+    """Read the RDMAP control octet, 0 to 255 (RFC 5040 4.1)."""
+    return RDMAPControl(octet >> 6, octet >> 4 & 3, octet & 15)
+
+
+def build_control(opcode: int, rdmap_version: int = 1, reserved: int = 0) -> int:
+    """Return the RDMAP control octet (RFC 5040 4.1).
+
+    :param opcode: 0 to 15.
+    :param rdmap_version: 0 to 3.
+    :param reserved: 0 to 3.
+    :raises LocalProtocolError: a number does not fit its field.
+    """
+    if not (0 <= opcode <= 15 and 0 <= rdmap_version <= 3 and 0 <= reserved <= 3):
+        raise LocalProtocolError(
+            f"opcode {opcode}, RDMAP version {rdmap_version}, reserved bits {reserved}: "
+            "one does not fit its 4, 2 or 2 bits (RFC 5040 4.1)"
+        )
+    return rdmap_version << 6 | reserved << 4 | opcode
+
+
+def _unpack(header: struct.Struct, octets: _Octets, name: str) -> tuple[int, ...]:
+    if len(octets) != header.size:
+        raise RemoteProtocolError(
+            f"{name} has exactly {header.size} octets, {len(octets)} are there"
+        )
+    return header.unpack(octets)
+
+
+def _pack(header: struct.Struct, numbers: tuple[int, ...], name: str) -> bytes:
+    try:
+        return header.pack(*numbers)
+    except struct.error as error:
+        raise LocalProtocolError(f"{name}: a number does not fit its field ({error})") from error
+
+
+def parse_read_request(octets: _Octets) -> ReadRequest:
+    """Read the 28 octets of an RDMA Read Request Header (RFC 5040 4.4).
+
+    :raises RemoteProtocolError: fewer or more octets.
+    """
+    return ReadRequest(*_unpack(_READ_REQUEST, octets, "an RDMA Read Request Header"))
+
+
+def build_read_request(header: ReadRequest) -> bytes:
+    """Return the 28 octets of ``header``.
+
+    :raises LocalProtocolError: a number does not fit its field.
+    """
+    return _pack(_READ_REQUEST, header, "RDMA Read Request Header")
+
+
+def parse_atomic_request(octets: _Octets) -> AtomicRequest:
+    """Read the 52 octets of an Atomic Operation Request Header (RFC 7306 5.2.1).
+
+    :raises RemoteProtocolError: fewer or more octets.
+    """
+    word, *operands = _unpack(_ATOMIC_REQUEST, octets, "an Atomic Request Header")
+    return AtomicRequest(word >> 4, word & 15, *operands)
+
+
+def build_atomic_request(header: AtomicRequest) -> bytes:
+    """Return the 52 octets of ``header``.
+
+    :raises LocalProtocolError: a number does not fit its field.
+    """
+    reserved, code, *operands = header
+    if not 0 <= code <= 15:
+        raise LocalProtocolError(f"Atomic Operation Code {code} does not fit its 4 bits")
+    return _pack(_ATOMIC_REQUEST, (reserved << 4 | code, *operands), "Atomic Request Header")
+
+
+def parse_atomic_response(octets: _Octets) -> AtomicResponse:
+    """Read the 12 octets of an Atomic Operation Response Header (RFC 7306 5.2.2).
+
+    :raises RemoteProtocolError: fewer or more octets.
+    """
+    return AtomicResponse(*_unpack(_ATOMIC_RESPONSE, octets, "an Atomic Response Header"))
+
+
+def build_atomic_response(header: AtomicResponse) -> bytes:
+    """Return the 12 octets of ``header``.
+
+    :raises LocalProtocolError: a number does not fit its field.
+    """
+    return _pack(_ATOMIC_RESPONSE, header, "Atomic Response Header")
+
+
+def parse_immediate_data(octets: _Octets) -> ImmediateData:
+    """Read the 8 octets of Immediate Data (RFC 7306 6.2).
+
+    :raises RemoteProtocolError: fewer or more octets, which RFC 7306 6.3 has a receiver check.
+    """
+    if len(octets) != IMMEDIATE_DATA_LENGTH:
+        raise RemoteProtocolError(f"Immediate Data has exactly 8 octets, {len(octets)} are there")
+    return ImmediateData(bytes(octets))
+
+
+def build_immediate_data(header: ImmediateData) -> bytes:
+    """Return the 8 octets of ``header``.
+
+    :raises LocalProtocolError: there are fewer or more octets.
+    """
+    if len(header.immediate_data) != IMMEDIATE_DATA_LENGTH:
+        raise LocalProtocolError(
+            f"Immediate Data has exactly 8 octets, {len(header.immediate_data)} are given"
+        )
+    return header.immediate_data
+
+
+class _Rule(NamedTuple):
+    """What must hold for untagged segments with the same two control octets."""
+
+    qn: int
+    shortest: int
+    """Octets of ULPDU."""
+    longest: int
+    largest_mo: int
+    """0 for a message that is a single segment."""
+    invalidates: bool
+    """Whether the 32 bits behind the control octets are an Invalidate STag, or must be zero."""
+
+
+_LARGEST_ULPDU_LENGTH: Final = 0xFFFF
+_LARGEST_MESSAGE: Final = 0xFFFFFFFF
+_REST: Final = struct.Struct(">2xII4xI")
+
+_HEADER_LENGTHS: Final = {
+    Opcode.READ_REQUEST: (READ_REQUEST_LENGTH, READ_REQUEST_LENGTH),
+    Opcode.TERMINATE: (TERMINATE_CONTROL_LENGTH, LARGEST_TERMINATE_LENGTH),
+    Opcode.IMMEDIATE_DATA: (IMMEDIATE_DATA_LENGTH, IMMEDIATE_DATA_LENGTH),
+    Opcode.IMMEDIATE_DATA_WITH_SE: (IMMEDIATE_DATA_LENGTH, IMMEDIATE_DATA_LENGTH),
+    Opcode.ATOMIC_REQUEST: (ATOMIC_REQUEST_LENGTH, ATOMIC_REQUEST_LENGTH),
+    Opcode.ATOMIC_RESPONSE: (ATOMIC_RESPONSE_LENGTH, ATOMIC_RESPONSE_LENGTH),
+}
+"""Fewest and most octets behind the DDP header, for the messages that carry no ULP payload."""
+
+_INVALIDATING: Final = (Opcode.SEND_WITH_INVALIDATE, Opcode.SEND_WITH_SE_AND_INVALIDATE)
+
+
+def _rules() -> dict[int, _Rule | None]:
+    """Return the two control octets, as one number, of every segment that makes sense.
+
+    Tagged ones have no further rule: None.
+    """
+    rules: dict[int, _Rule | None] = {}
+    for opcode in Opcode:
+        # RFC 7306 4.1 knows its messages with RDMAP version 1 only.
+        versions = (0, 1) if opcode <= Opcode.TERMINATE else (1,)
+        fixed = _HEADER_LENGTHS.get(opcode)
+        for version in versions:
+            for last in (True,) if fixed else (False, True):
+                tagged = opcode in TAGGED_OPCODES
+                ddp = tagged << 7 | last << 6 | version
+                key = ddp << 8 | build_control(opcode, version)
+                if tagged:
+                    rules[key] = None
+                    continue
+                rules[key] = _Rule(
+                    QUEUE_NUMBERS[opcode],
+                    UNTAGGED_LENGTH + (fixed[0] if fixed else 0),
+                    UNTAGGED_LENGTH + fixed[1] if fixed else _LARGEST_ULPDU_LENGTH,
+                    0 if fixed else _LARGEST_MESSAGE,
+                    opcode in _INVALIDATING,
+                )
+    return rules
+
+
+_RULES: Final = _rules()
+
+
+def plausible(ulpdu_head: _Octets, ulpdu_length: int) -> bool:
+    """Tell whether a conforming sender could have begun a ULPDU with these octets.
+
+    Never raises.  Looked at are the DDP header's 14 or 18 octets; if they are not all there, the
+    answer is False.  What the standards have a sender do without exception must hold: DDP and
+    RDMAP version both 1 or both 0, reserved bits zero, a known opcode with its T bit and QN, an
+    Invalidate STag only where there is one, zero otherwise (RFC 5041 4, RFC 5040 4.1, RFC 7306
+    4.1), a message below 2^32 octets (RFC 5041 5.2), and a message that consists of an RDMAP
+    header only as one segment of that header's length.
+
+    :param ulpdu_head: the beginning of the ULPDU, or more.
+    :param ulpdu_length: octets of the whole ULPDU.
+    """
+    there = len(ulpdu_head)
+    if there < TAGGED_LENGTH:
+        return False
+    try:
+        rule = _RULES[ulpdu_head[0] << 8 | ulpdu_head[1]]
+    except KeyError:
+        return False
+    if rule is None:
+        return TAGGED_LENGTH <= ulpdu_length <= _LARGEST_ULPDU_LENGTH
+    queue, shortest, longest, largest_mo, invalidates = rule
+    if there < UNTAGGED_LENGTH or not shortest <= ulpdu_length <= longest:
+        return False
+    word, qn, mo = _REST.unpack_from(ulpdu_head)
+    return (
+        qn == queue
+        and (invalidates or not word)
+        and mo <= largest_mo
+        and mo + ulpdu_length - UNTAGGED_LENGTH <= _LARGEST_MESSAGE
+    )

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""RDMAP's numbers by name: opcodes, queue numbers, atomic operation codes.
+
+Sources: RFC 5040 figure 4 (opcodes 0 to 7), RFC 7306 figure 2 (8 to 11), RFC 7306 figure 5 and
+10.1 (atomic operation codes), RFC 7306 10.2 (queue numbers).
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+__all__ = [
+    "ATOMIC_OPERATIONS",
+    "MESSAGE_NAMES",
+    "QUEUE_NUMBERS",
+    "TAGGED_OPCODES",
+    "AtomicOperation",
+    "Opcode",
+    "QueueNumber",
+    "atomic_operation_name",
+    "is_tagged",
+    "message_name",
+]
+
+
+class Opcode(enum.IntEnum):
+    """RDMA Message OpCode, 4 bits.  12 to 15 are reserved."""
+
+    WRITE = 0
+    READ_REQUEST = 1
+    READ_RESPONSE = 2
+    SEND = 3
+    SEND_WITH_INVALIDATE = 4
+    SEND_WITH_SE = 5
+    SEND_WITH_SE_AND_INVALIDATE = 6
+    TERMINATE = 7
+    IMMEDIATE_DATA = 8
+    IMMEDIATE_DATA_WITH_SE = 9
+    ATOMIC_REQUEST = 10
+    ATOMIC_RESPONSE = 11
+
+
+class QueueNumber(enum.IntEnum):
+    """QN of untagged messages, 32 bits (RFC 7306 10.2)."""
+
+    SEND = 0
+    """The Sends and Immediate Data."""
+    READ_REQUEST = 1
+    """RDMA Read Requests and Atomic Requests."""
+    TERMINATE = 2
+    ATOMIC_RESPONSE = 3
+
+
+class AtomicOperation(enum.IntEnum):
+    """Atomic Operation Code, 4 bits.  1 is reserved, the others are unassigned."""
+
+    FETCH_ADD = 0
+    CMP_SWAP = 2
+
+
+MESSAGE_NAMES: Final[Mapping[int, str]] = MappingProxyType(
+    {
+        Opcode.WRITE: "RDMA Write",
+        Opcode.READ_REQUEST: "RDMA Read Request",
+        Opcode.READ_RESPONSE: "RDMA Read Response",
+        Opcode.SEND: "Send",
+        Opcode.SEND_WITH_INVALIDATE: "Send with Invalidate",
+        Opcode.SEND_WITH_SE: "Send with SE",
+        Opcode.SEND_WITH_SE_AND_INVALIDATE: "Send with SE and Invalidate",
+        Opcode.TERMINATE: "Terminate",
+        Opcode.IMMEDIATE_DATA: "Immediate Data",
+        Opcode.IMMEDIATE_DATA_WITH_SE: "Immediate Data with SE",
+        Opcode.ATOMIC_REQUEST: "Atomic Request",
+        Opcode.ATOMIC_RESPONSE: "Atomic Response",
+    }
+)
+"""Opcode to message name, as RFC 5040 figure 4 and RFC 7306 figure 2 spell it."""
+
+ATOMIC_OPERATIONS: Final[Mapping[int, str]] = MappingProxyType(
+    {
+        AtomicOperation.FETCH_ADD: "FetchAdd",
+        AtomicOperation.CMP_SWAP: "CmpSwap",
+    }
+)
+"""Atomic Operation Code to name.  RFC 7306 5.2.1 speaks of Swap, too, but gives it no code."""
+
+TAGGED_OPCODES: Final[frozenset[int]] = frozenset({Opcode.WRITE, Opcode.READ_RESPONSE})
+
+QUEUE_NUMBERS: Final[Mapping[int, int]] = MappingProxyType(
+    {
+        Opcode.READ_REQUEST: QueueNumber.READ_REQUEST,
+        Opcode.SEND: QueueNumber.SEND,
+        Opcode.SEND_WITH_INVALIDATE: QueueNumber.SEND,
+        Opcode.SEND_WITH_SE: QueueNumber.SEND,
+        Opcode.SEND_WITH_SE_AND_INVALIDATE: QueueNumber.SEND,
+        Opcode.TERMINATE: QueueNumber.TERMINATE,
+        Opcode.IMMEDIATE_DATA: QueueNumber.SEND,
+        Opcode.IMMEDIATE_DATA_WITH_SE: QueueNumber.SEND,
+        Opcode.ATOMIC_REQUEST: QueueNumber.READ_REQUEST,
+        Opcode.ATOMIC_RESPONSE: QueueNumber.ATOMIC_RESPONSE,
+    }
+)
+"""Opcode of an untagged message to the QN it must carry."""
+
+
+def is_tagged(opcode: int) -> bool | None:
+    """Tell whether messages of this opcode have T=1, None if the opcode is reserved."""
+    if opcode not in MESSAGE_NAMES:
+        return None
+    return opcode in TAGGED_OPCODES
+
+
+def message_name(opcode: int) -> str:
+    """Return the message's name, ``Reserved opcode 12`` for a number without one."""
+    return MESSAGE_NAMES.get(opcode) or f"Reserved opcode {opcode}"
+
+
+def atomic_operation_name(code: int) -> str:
+    """Return the operation's name, ``Reserved atomic operation 1`` for a number without one."""
+    return ATOMIC_OPERATIONS.get(code) or f"Reserved atomic operation {code}"

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Startup frames: MPA Request and Reply (RFC 5044 7.1.1), enhanced data (RFC 6581 9).
+
+::
+
+    Key                16 octets
+    M C R S Res         1 octet, from the most significant bit: 1, 1, 1, 1 and 4 bits
+    Rev                 1 octet
+    PD_Length           2 octets
+    Private Data        PD_Length octets
+
+With revision 2 and S set, the Private Data begin with 4 octets of enhanced data: control
+flags A and B, 14 bits of IRD, control flags C and D, 14 bits of ORD (RFC 6581 9).
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from struct import Struct
+from typing import Final
+
+from scapy_mpa.wire.errors import RemoteProtocolError
+
+__all__ = [
+    "ENHANCED_LENGTH",
+    "KEYS",
+    "KEY_LENGTH",
+    "LARGEST_PD_LENGTH",
+    "STARTUP_HEADER_LENGTH",
+    "StartupFrame",
+    "StartupKind",
+    "build_enhanced",
+    "parse_startup",
+    "startup_length",
+]
+
+
+class StartupKind(str, enum.Enum):
+    """Which of the startup frames it is."""
+
+    REQUEST = "request"
+    REPLY = "reply"
+
+
+KEYS: Final[dict[StartupKind, bytes]] = {
+    StartupKind.REQUEST: b"MPA ID Req Frame",
+    StartupKind.REPLY: b"MPA ID Rep Frame",
+}
+_KIND_OF_KEY: Final = {key: kind for kind, key in KEYS.items()}
+
+KEY_LENGTH: Final = 16
+STARTUP_HEADER_LENGTH: Final = 20
+ENHANCED_LENGTH: Final = 4
+LARGEST_PD_LENGTH: Final = 512
+"""Octets of Private Data that RFC 5044 7.1.1 allows; the draft before it allowed 65535."""
+
+_HEADER: Final = Struct(">16sBBH")
+_ENHANCED: Final = Struct(">HH")
+_M, _C, _R, _S, _RES = 0x80, 0x40, 0x20, 0x10, 0x0F
+_DEPTH: Final = 0x3FFF
+
+
+@dataclass(frozen=True, slots=True)
+class StartupFrame:
+    """One startup frame as it was sent."""
+
+    kind: StartupKind
+    markers: bool
+    """M: the sender wants Markers in what it *receives* (RFC 5044 7.1.1)."""
+    crc: bool
+    """C: the sender wants CRCs in both directions."""
+    rejected: bool
+    """R: in a Reply, the connection is rejected."""
+    s_bit: bool
+    """S: with revision 2, enhanced data come first (RFC 6581 6)."""
+    reserved: int
+    """The four reserved bits."""
+    revision: int
+    """Rev, 0 to 255."""
+    pd_length: int
+    """PD_Length, in octets, enhanced data included."""
+    data: bytes
+    """The whole Private Data field, enhanced data included."""
+
+    @property
+    def length(self) -> int:
+        """Octets of the frame on the wire."""
+        return STARTUP_HEADER_LENGTH + self.pd_length
+
+    @property
+    def enhanced(self) -> bool:
+        """Whether enhanced data are present (RFC 6581 6 and 9)."""
+        return self.revision == 2 and self.s_bit and len(self.data) >= ENHANCED_LENGTH
+
+    @property
+    def private_data(self) -> bytes:
+        """What the ULP gave: the Private Data field behind any enhanced data."""
+        return self.data[ENHANCED_LENGTH:] if self.enhanced else self.data
+
+    @property
+    def ird(self) -> int | None:
+        """Inbound RDMA Read Queue Depth, 0 to 0x3FFF, or None without enhanced data."""
+        return self._words()[0] & _DEPTH if self.enhanced else None
+
+    @property
+    def ord(self) -> int | None:
+        """Outbound RDMA Read Queue Depth, 0 to 0x3FFF, or None without enhanced data."""
+        return self._words()[1] & _DEPTH if self.enhanced else None
+
+    @property
+    def control_flags(self) -> str | None:
+        """The letters of the control flags that are set, such as ``"ACD"`` (RFC 6581 9.2)."""
+        if not self.enhanced:
+            return None
+        first, second = self._words()
+        bits = (first & 0x8000, first & 0x4000, second & 0x8000, second & 0x4000)
+        return "".join(letter for letter, bit in zip("ABCD", bits, strict=True) if bit)
+
+    def _words(self) -> tuple[int, int]:
+        first, second = _ENHANCED.unpack_from(self.data)
+        return first, second
+
+    def problems(self) -> list[str]:
+        """Say why a receiver must not accept this frame; empty if it may (RFC 5044 7.1.2)."""
+        found = []
+        if self.pd_length > LARGEST_PD_LENGTH and self.revision != 0:
+            found.append(f"PD_Length {self.pd_length} exceeds 512 (RFC 5044 7.1.1)")
+        if self.revision > 2:
+            found.append(f"revision {self.revision} is not one of 0, 1, 2")
+        if self.revision == 2 and self.s_bit and self.pd_length < ENHANCED_LENGTH:
+            found.append(f"S is set but PD_Length {self.pd_length} leaves no room for 4 octets")
+        return found
+
+
+def startup_length(octets: bytes) -> int | None:
+    """Return the octets the startup frame at the start of ``octets`` takes, None if cut.
+
+    Only the first 20 octets are needed.
+
+    :raises RemoteProtocolError: the octets do not begin with a Key.
+    """
+    if octets[:KEY_LENGTH] not in _KIND_OF_KEY:
+        raise RemoteProtocolError("no startup frame: the Key is neither Request nor Reply")
+    if len(octets) < STARTUP_HEADER_LENGTH:
+        return None
+    return STARTUP_HEADER_LENGTH + int.from_bytes(octets[18:20], "big")
+
+
+def parse_startup(octets: bytes) -> StartupFrame:
+    """Read a startup frame from the beginning of ``octets`` (RFC 5044 7.1.1).
+
+    Fewer octets than PD_Length says leave ``data`` that much shorter.
+
+    :raises RemoteProtocolError: fewer than 20 octets, or no Key.
+    """
+    if len(octets) < STARTUP_HEADER_LENGTH:
+        raise RemoteProtocolError(f"a startup frame needs 20 octets, {len(octets)} are there")
+    key, flags, revision, pd_length = _HEADER.unpack_from(octets)
+    kind = _KIND_OF_KEY.get(key)
+    if kind is None:
+        raise RemoteProtocolError("no startup frame: the Key is neither Request nor Reply")
+    return StartupFrame(
+        kind=kind,
+        markers=bool(flags & _M),
+        crc=bool(flags & _C),
+        rejected=bool(flags & _R),
+        s_bit=bool(flags & _S),
+        reserved=flags & _RES,
+        revision=revision,
+        pd_length=pd_length,
+        data=bytes(octets[STARTUP_HEADER_LENGTH : STARTUP_HEADER_LENGTH + pd_length]),
+    )
+
+
+def build_enhanced(control_flags: str, ird: int, ord: int) -> bytes:
+    """Return the 4 octets of enhanced data (RFC 6581 9).
+
+    :param control_flags: letters out of ``ABCD``.
+    :param ird: 0 to 0x3FFF.
+    :param ord: 0 to 0x3FFF.
+    """
+    first = ird & _DEPTH | ("A" in control_flags) << 15 | ("B" in control_flags) << 14
+    second = ord & _DEPTH | ("C" in control_flags) << 15 | ("D" in control_flags) << 14
+    return _ENHANCED.pack(first, second)

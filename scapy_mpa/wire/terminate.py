@@ -1,0 +1,373 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The Terminate Header: its octets, its two readings, its names (RFC 5040 4.8).
+
+::
+
+    Layer EType         1 octet, 4 bits each
+    Error Code          1 octet
+    M D R Reserved      2 octets, from the most significant bit: 1, 1, 1 and 13 bits
+    DDP Segment Length  2 octets, if M or D is set
+    DDP Header          14 or 18 octets, if D is set: which of the two, its own T bit says
+    RDMAP Header        28 octets of an RDMA Read Request, if R is set
+
+Linux' software iWARP driver (siw) declares the first four octets as C bit-fields, and so sends
+them *mirrored*: EType and Layer swapped, M, D and R the bits 0, 1 and 2 of the third octet.  What
+is ``12 02 C0 00`` by RFC 5040 figure 8 is ``21 02 03 00`` there.  :func:`parse_terminate` tells
+the two apart by what the octets say, and says why; what RFC 5040 allows is never read mirrored.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from scapy_mpa.wire.ddp import TAGGED_LENGTH, UNTAGGED_LENGTH
+from scapy_mpa.wire.errors import LocalProtocolError, RemoteProtocolError
+from scapy_mpa.wire.rdmap import READ_REQUEST_LENGTH, TERMINATE_CONTROL_LENGTH
+
+__all__ = [
+    "ERROR_TYPES",
+    "LAYERS",
+    "ErrorType",
+    "Terminate",
+    "build_terminate",
+    "is_defined",
+    "parse_terminate",
+    "terminate_text",
+]
+
+_SEGMENT_LENGTH: Final = struct.Struct(">H")
+_RESERVED: Final = 0x1FFF
+# M, D and R in the third octet, by RFC 5040 figure 8 and mirrored.
+_HDRCT: Final = 0xE0
+_MIRRORED_HDRCT: Final = 0x07
+
+
+class ErrorType(NamedTuple):
+    """What one (Layer, EType) pair stands for."""
+
+    name: str
+    codes: Mapping[int, str]
+    """Error Code to name."""
+    any_code: bool = False
+    """There are no codes: the field may hold anything."""
+
+
+LAYERS: Final[Mapping[int, str]] = MappingProxyType({0: "RDMA", 1: "DDP", 2: "LLP"})
+"""Layer to name (RFC 5040 figure 9)."""
+
+ERROR_TYPES: Final[Mapping[tuple[int, int], ErrorType]] = MappingProxyType(
+    {
+        # RFC 5040 figure 9.  RFC 7306 8.2 uses these and adds none.
+        (0, 0): ErrorType("Local Catastrophic Error", {}, any_code=True),
+        (0, 1): ErrorType(
+            "Remote Protection Error",
+            {
+                0x00: "Invalid STag",
+                0x01: "Base or bounds violation",
+                0x02: "Access rights violation",
+                0x03: "STag not associated with RDMAP Stream",
+                0x04: "TO wrap",
+                0x09: "STag cannot be Invalidated",
+                0xFF: "Unspecified Error",
+            },
+        ),
+        (0, 2): ErrorType(
+            "Remote Operation Error",
+            {
+                0x05: "Invalid RDMAP version",
+                0x06: "Unexpected OpCode",
+                0x07: "Catastrophic error, localized to RDMAP Stream",
+                0x08: "Catastrophic error, global",
+                0x09: "STag cannot be Invalidated",
+                0xFF: "Unspecified Error",
+            },
+        ),
+        # RFC 5041 7.2.
+        (1, 0): ErrorType("Local Catastrophic", {0x00: "Local Catastrophic"}),
+        (1, 1): ErrorType(
+            "Tagged Buffer Error",
+            {
+                0x00: "Invalid STag",
+                0x01: "Base or bounds violation",
+                0x02: "STag not associated with DDP Stream",
+                0x03: "TO wrap",
+                0x04: "Invalid DDP version",
+            },
+        ),
+        (1, 2): ErrorType(
+            "Untagged Buffer Error",
+            {
+                0x01: "Invalid QN",
+                0x02: "Invalid MSN - no buffer available",
+                0x03: "Invalid MSN - MSN range is not valid",
+                0x04: "Invalid MO",
+                0x05: "DDP Message too long for available buffer",
+                0x06: "Invalid DDP version",
+            },
+        ),
+        (1, 3): ErrorType("Reserved for the use by the LLP", {}),
+        # RFC 6581 8 for the error type, RFC 5044 8 for codes 1 to 4, RFC 6581 8 for 5 to 7.
+        (2, 0): ErrorType(
+            "MPA",
+            {
+                0x01: "TCP connection closed, terminated, or lost",
+                0x02: "Received MPA CRC does not match the calculated value for the FPDU",
+                0x03: "Received MPA Marker and ULPDU Length fields do not agree on the FPDU start",
+                0x04: "Invalid MPA Request Frame or MPA Response Frame received",
+                0x05: "Local catastrophic",
+                0x06: "Insufficient IRD resources",
+                0x07: "No matching RTR option",
+            },
+        ),
+    }
+)
+"""(Layer, EType) to its name and its codes, each by the name that its document gives it."""
+
+
+def is_defined(layer: int, etype: int, error_code: int) -> bool:
+    """Tell whether a standard defines this combination."""
+    error_type = ERROR_TYPES.get((layer, etype))
+    return error_type is not None and (error_type.any_code or error_code in error_type.codes)
+
+
+def terminate_text(layer: int, etype: int, error_code: int) -> str:
+    """Return the three in words: ``DDP / Untagged Buffer Error / Invalid QN``.
+
+    What no standard defines is given as a number.
+    """
+    layer_name = LAYERS.get(layer) or f"layer {layer}"
+    error_type = ERROR_TYPES.get((layer, etype))
+    if error_type is None:
+        return f"{layer_name} / error type {etype} / code 0x{error_code:02x}"
+    code_name = error_type.codes.get(error_code) or f"code 0x{error_code:02x}"
+    if error_type.any_code or code_name == error_type.name:
+        return f"{layer_name} / {error_type.name}"
+    return f"{layer_name} / {error_type.name} / {code_name}"
+
+
+class Terminate(NamedTuple):
+    """A Terminate Header, in one of its two readings."""
+
+    layer: int
+    """Layer, 4 bits."""
+    etype: int
+    """EType, 4 bits."""
+    error_code: int
+    """Error Code, 8 bits."""
+    m: bool
+    """M: DDP Segment Length is valid."""
+    d: bool
+    """D: a DDP header is included."""
+    r: bool
+    """R: an RDMAP header is included."""
+    reserved: int
+    """Reserved, 13 bits."""
+    ddp_segment_length: int | None
+    """Octets of the DDP segment in error, None if the field is absent.  siw leaves out the
+    header in it."""
+    ddp_header: bytes | None
+    """The copied DDP header as far as it is there, None if D is not set."""
+    rdmap_header: bytes | None
+    """The copied RDMA Read Request Header as far as it is there, None if R is not set."""
+    trailing: bytes
+    """What follows that nothing above accounts for."""
+    mirrored: bool
+    """The octets were read as siw writes them."""
+    evidence: str
+    """Why they were read that way, in one line."""
+    ambiguous: bool
+    """The octets would make sense the other way, too, and mean something else."""
+    problem: str | None
+    """What is missing of the parts that M, D and R promise, None if nothing is."""
+
+
+class _Control(NamedTuple):
+    """The first four octets, in one reading."""
+
+    layer: int
+    etype: int
+    error_code: int
+    m: bool
+    d: bool
+    r: bool
+    reserved: int
+
+
+def _read_control(octets: bytes, mirrored: bool) -> _Control:
+    if mirrored:
+        word = int.from_bytes(octets, "little")
+        return _Control(
+            word & 15,
+            word >> 4 & 15,
+            word >> 8 & 0xFF,
+            bool(word >> 16 & 1),
+            bool(word >> 17 & 1),
+            bool(word >> 18 & 1),
+            word >> 19,
+        )
+    word = int.from_bytes(octets, "big")
+    return _Control(
+        word >> 28,
+        word >> 24 & 15,
+        word >> 16 & 0xFF,
+        bool(word >> 15 & 1),
+        bool(word >> 14 & 1),
+        bool(word >> 13 & 1),
+        word & _RESERVED,
+    )
+
+
+def _write_control(control: _Control, mirrored: bool) -> bytes:
+    layer, etype, error_code, m, d, r, reserved = control
+    if mirrored:
+        word = reserved << 19 | r << 18 | d << 17 | m << 16 | error_code << 8 | etype << 4 | layer
+        return word.to_bytes(TERMINATE_CONTROL_LENGTH, "little")
+    word = layer << 28 | etype << 24 | error_code << 16 | m << 15 | d << 14 | r << 13 | reserved
+    return word.to_bytes(TERMINATE_CONTROL_LENGTH, "big")
+
+
+class _Verdict(NamedTuple):
+    mirrored: bool
+    evidence: str
+    ambiguous: bool = False
+
+
+def _judge(octets: bytes, followed: bool) -> _Verdict:
+    """Decide how the four octets of ``octets`` are to be read.
+
+    No conforming Terminate is read mirrored: its error is defined and its reserved bits are zero,
+    so that its third octet is either 0 or has one of M, D and R where they belong.
+    """
+    first, error_code, third, fourth = octets
+    high, low = first >> 4, first & 15
+    plain = is_defined(high, low, error_code)
+    mirror = is_defined(low, high, error_code)
+    if third & _HDRCT:
+        return _Verdict(False, "M, D or R is set where RFC 5040 figure 8 has it")
+    if third and not third & ~_MIRRORED_HDRCT and not fourth and followed:
+        if mirror or not plain:
+            return _Verdict(
+                True, "M, D and R are zero by RFC 5040 but set mirrored, and octets follow"
+            )
+        return _Verdict(
+            False, "M, D or R seem mirrored, but only RFC 5040's layout gives a defined error"
+        )
+    if plain and mirror:
+        if high == low:
+            return _Verdict(False, "both layouts give the same error")
+        other = terminate_text(low, high, error_code)
+        return _Verdict(False, f"both readings possible: mirrored it is {other}", ambiguous=True)
+    if plain:
+        return _Verdict(False, "only RFC 5040's layout gives a defined error")
+    if mirror:
+        return _Verdict(True, "only mirrored do the octets give a defined error")
+    return _Verdict(False, "neither layout gives a defined error")
+
+
+def parse_terminate(
+    octets: bytes | bytearray | memoryview, mirrored: bool | None = None
+) -> Terminate:
+    """Read a Terminate Header: what follows the DDP header of a Terminate message.
+
+    Copied headers that are cut short are given as far as they are there, and ``problem`` says
+    so.
+
+    :param octets: the header, at least 4 octets.
+    :param mirrored: False to read as RFC 5040 figure 8 has it, True to read as siw writes it,
+        None to let the octets decide.
+    :raises RemoteProtocolError: fewer than 4 octets.
+    """
+    if len(octets) < TERMINATE_CONTROL_LENGTH:
+        raise RemoteProtocolError(
+            f"a Terminate Header needs {TERMINATE_CONTROL_LENGTH} octets, {len(octets)} are there"
+        )
+    octets = bytes(octets)
+    word, rest = octets[:TERMINATE_CONTROL_LENGTH], octets[TERMINATE_CONTROL_LENGTH:]
+    verdict = (
+        _judge(word, bool(rest))
+        if mirrored is None
+        else _Verdict(mirrored, "the caller asked for this reading")
+    )
+    control = _read_control(word, verdict.mirrored)
+    length: int | None = None
+    ddp_header = rdmap_header = problem = None
+    if control.m or control.d:
+        if len(rest) >= _SEGMENT_LENGTH.size:
+            (length,) = _SEGMENT_LENGTH.unpack_from(rest)
+            rest = rest[_SEGMENT_LENGTH.size :]
+        else:
+            problem = f"DDP Segment Length has 2 octets, {len(rest)} are there"
+    if control.d and problem is None:
+        needed = TAGGED_LENGTH if rest[:1] >= b"\x80" else UNTAGGED_LENGTH
+        ddp_header, rest = rest[:needed], rest[needed:]
+        if len(ddp_header) < needed:
+            problem = f"the copied DDP header has {needed} octets, {len(ddp_header)} are there"
+    if control.r and problem is None:
+        rdmap_header, rest = rest[:READ_REQUEST_LENGTH], rest[READ_REQUEST_LENGTH:]
+        if len(rdmap_header) < READ_REQUEST_LENGTH:
+            problem = (
+                f"the copied RDMA Read Request Header has {READ_REQUEST_LENGTH} octets, "
+                f"{len(rdmap_header)} are there"
+            )
+    return Terminate(*control, length, ddp_header, rdmap_header, rest, *verdict, problem)
+
+
+def build_terminate(
+    layer: int,
+    etype: int,
+    error_code: int,
+    *,
+    ddp_segment_length: int | None = None,
+    ddp_header: bytes | None = None,
+    rdmap_header: bytes | None = None,
+    m: bool | None = None,
+    d: bool | None = None,
+    r: bool | None = None,
+    reserved: int = 0,
+    trailing: bytes = b"",
+    mirrored: bool = False,
+) -> bytes:
+    """Return the octets of a Terminate Header (RFC 5040 4.8).
+
+    :param layer: 0 to 15.
+    :param etype: 0 to 15.
+    :param error_code: 0 to 255.
+    :param ddp_segment_length: 0 to 65535, or None to leave the field out.
+    :param ddp_header: the DDP header to copy, written as it is, or None.
+    :param rdmap_header: the RDMA Read Request Header to copy, written as it is, or None.
+    :param m: override M, which else is set if ``ddp_segment_length`` is given.
+    :param d: override D, which else is set if ``ddp_header`` is given.
+    :param r: override R, which else is set if ``rdmap_header`` is given.
+    :param reserved: 0 to 0x1FFF.
+    :param trailing: octets to append.
+    :param mirrored: write the first four octets as siw does.
+    :raises LocalProtocolError: a number does not fit its field.
+    """
+    if not (
+        0 <= layer <= 15
+        and 0 <= etype <= 15
+        and 0 <= error_code <= 0xFF
+        and 0 <= reserved <= _RESERVED
+        and (ddp_segment_length is None or 0 <= ddp_segment_length <= 0xFFFF)
+    ):
+        raise LocalProtocolError(
+            f"layer {layer}, error type {etype}, code {error_code}, reserved bits {reserved}, "
+            f"DDP Segment Length {ddp_segment_length}: one does not fit its 4, 4, 8, 13 or 16 bits"
+        )
+    control = _Control(
+        layer,
+        etype,
+        error_code,
+        ddp_segment_length is not None if m is None else m,
+        ddp_header is not None if d is None else d,
+        rdmap_header is not None if r is None else r,
+        reserved,
+    )
+    pieces = [_write_control(control, mirrored)]
+    if ddp_segment_length is not None:
+        pieces.append(_SEGMENT_LENGTH.pack(ddp_segment_length))
+    pieces += [ddp_header or b"", rdmap_header or b"", trailing]
+    return b"".join(pieces)

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""DDP headers (RFC 5041 section 4)."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scapy_mpa.wire.ddp import (
+    TAGGED_LENGTH,
+    UNTAGGED_LENGTH,
+    DDPHeader,
+    build_ddp,
+    parse_ddp,
+)
+from scapy_mpa.wire.errors import LocalProtocolError, MPAError, RemoteProtocolError
+from tests.truth import messages
+
+U2, U4, U8 = st.integers(0, 3), st.integers(0, 15), st.integers(0, 0xFF)
+U32, U64 = st.integers(0, 2**32 - 1), st.integers(0, 2**64 - 1)
+
+TAGGED = st.tuples(st.just(True), st.booleans(), U4, U2, U8, U32, U64)
+UNTAGGED = st.tuples(
+    *(st.just(False), st.booleans(), U4, U2, U8, st.none(), st.none()),
+    *(U32, U32, U32, U32),
+)
+HEADERS = st.one_of(TAGGED, UNTAGGED).map(lambda numbers: DDPHeader(*numbers))
+
+
+def test_tagged_header_of_figure_4() -> None:
+    """T, L, Rsvd, DV, RsvdULP, STag and TO lie where figure 4 has them."""
+    octets = bytes.fromhex("d6 40 01020304 1112131415161718")
+    header = parse_ddp(octets)
+    assert header == DDPHeader(
+        tagged=True,
+        last=True,
+        reserved=0b0101,
+        ddp_version=0b10,
+        rsvdulp=0x40,
+        stag=0x01020304,
+        to=0x1112131415161718,
+    )
+    assert header.length == TAGGED_LENGTH == len(octets)
+    assert build_ddp(header) == octets
+
+
+def test_untagged_header_of_figure_5() -> None:
+    """T, L, Rsvd, DV, the 40 bits of RsvdULP, QN, MSN and MO lie where figure 5 has them."""
+    octets = bytes.fromhex("29 43 01020304 00000002 11121314 21222324")
+    header = parse_ddp(octets)
+    assert header == DDPHeader(
+        tagged=False,
+        last=False,
+        reserved=0b1010,
+        ddp_version=0b01,
+        rsvdulp=0x43,
+        rsvdulp_word=0x01020304,
+        qn=2,
+        msn=0x11121314,
+        mo=0x21222324,
+    )
+    assert header.length == UNTAGGED_LENGTH == len(octets)
+    assert build_ddp(header) == octets
+
+
+def test_segments_of_the_example_in_rfc_5041_5_2() -> None:
+    """2048 octets at MULPDU 1500: 1482 and 566 octets at MO 0 and 1482, L on the second."""
+    segments = messages.send(7, bytes(2048), mulpdu=1500)
+    found = [
+        (header.mo, len(segment) - header.length, header.last, header.msn)
+        for segment in segments
+        for header in [parse_ddp(segment)]
+    ]
+    assert found == [(0, 1482, False, 7), (1482, 566, True, 7)]
+
+
+@pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
+def test_any_bytes_like_object(kind: type) -> None:
+    """What lies behind the header does not matter, nor which kind of buffer holds it."""
+    octets = messages.write(0xABCD, 0x100, b"payload")[0]
+    assert parse_ddp(kind(octets)) == parse_ddp(octets)
+    assert parse_ddp(octets).to == 0x100
+
+
+def test_version_1_and_nothing_else_is_the_default() -> None:
+    """A header of which only the kind is given is a conforming one."""
+    assert build_ddp(DDPHeader(tagged=True, last=True)) == bytes.fromhex("c1") + bytes(13)
+    assert build_ddp(DDPHeader(tagged=False, last=True)) == bytes.fromhex("41") + bytes(17)
+
+
+@pytest.mark.parametrize(
+    ("octets", "text"),
+    [
+        (b"", "needs 14 or 18 octets, none are there"),
+        (b"\x81" + bytes(12), "a tagged DDP header needs 14 octets, 13 are there"),
+        (b"\x01", "an untagged DDP header needs 18 octets, 1 are there"),
+        (b"\x01" + bytes(16), "an untagged DDP header needs 18 octets, 17 are there"),
+    ],
+)
+def test_too_short(octets: bytes, text: str) -> None:
+    """The error says how many octets were there and how many are needed."""
+    with pytest.raises(RemoteProtocolError, match=text):
+        parse_ddp(octets)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        DDPHeader(True, True, reserved=16),
+        DDPHeader(True, True, ddp_version=4),
+        DDPHeader(True, True, rsvdulp=256),
+        DDPHeader(True, True, stag=2**32),
+        DDPHeader(True, True, to=-1),
+        DDPHeader(True, True, qn=0),
+        DDPHeader(False, True, mo=2**32),
+        DDPHeader(False, True, stag=0),
+    ],
+)
+def test_what_no_header_can_hold(header: DDPHeader) -> None:
+    """A number that is too large, or has no field in this kind of header, is refused."""
+    with pytest.raises(LocalProtocolError):
+        build_ddp(header)
+
+
+@given(HEADERS)
+def test_build_then_parse(header: DDPHeader) -> None:
+    """Every header comes back as it was."""
+    octets = build_ddp(header)
+    assert len(octets) == header.length
+    assert parse_ddp(octets) == header
+
+
+@given(st.binary(min_size=UNTAGGED_LENGTH, max_size=40))
+def test_parse_then_build(octets: bytes) -> None:
+    """Whatever the octets say, the header built from them is the same octets."""
+    header = parse_ddp(octets)
+    assert build_ddp(header) == octets[: header.length]
+
+
+@given(st.binary(max_size=20))
+def test_a_header_or_our_own_error(octets: bytes) -> None:
+    """Arbitrary octets give a header exactly if they are enough for one."""
+    needed = TAGGED_LENGTH if octets[:1] >= b"\x80" else UNTAGGED_LENGTH
+    try:
+        header = parse_ddp(octets)
+    except MPAError:
+        assert len(octets) < needed
+    else:
+        assert header.length == needed <= len(octets)

@@ -1,0 +1,353 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""RDMAP: names and numbers, headers, and what a ULPDU may begin with (RFC 5040 4, RFC 7306)."""
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scapy_mpa.wire import rdmap
+from scapy_mpa.wire.errors import LocalProtocolError, MPAError, RemoteProtocolError
+from scapy_mpa.wire.rdmap_names import (
+    ATOMIC_OPERATIONS,
+    MESSAGE_NAMES,
+    QUEUE_NUMBERS,
+    Opcode,
+    atomic_operation_name,
+    is_tagged,
+    message_name,
+)
+from tests.truth import messages, walker
+
+CAPTURES = Path(__file__).resolve().parents[2] / "pcaps"
+
+U2, U4, U28 = st.integers(0, 3), st.integers(0, 15), st.integers(0, 2**28 - 1)
+U32, U64 = st.integers(0, 2**32 - 1), st.integers(0, 2**64 - 1)
+
+FIGURES = [
+    # opcode, T, QN, message: RFC 5040 figure 4, then RFC 7306 figure 2.
+    (0b0000, 1, None, "RDMA Write"),
+    (0b0001, 0, 1, "RDMA Read Request"),
+    (0b0010, 1, None, "RDMA Read Response"),
+    (0b0011, 0, 0, "Send"),
+    (0b0100, 0, 0, "Send with Invalidate"),
+    (0b0101, 0, 0, "Send with SE"),
+    (0b0110, 0, 0, "Send with SE and Invalidate"),
+    (0b0111, 0, 2, "Terminate"),
+    (0b1000, 0, 0, "Immediate Data"),
+    (0b1001, 0, 0, "Immediate Data with SE"),
+    (0b1010, 0, 1, "Atomic Request"),
+    (0b1011, 0, 3, "Atomic Response"),
+]
+
+SIZES = {1: 28, 8: 8, 9: 8, 10: 52, 11: 12}
+"""Octets of messages that are a header only (RFC 5040 figure 6, RFC 7306 figures 4, 6, 7)."""
+
+
+# Names and numbers
+
+
+@pytest.mark.parametrize(("opcode", "tagged", "queue", "name"), FIGURES)
+def test_opcodes_of_the_figures(opcode: int, tagged: int, queue: int | None, name: str) -> None:
+    """Name, T bit and QN of each opcode are those of RFC 5040 figure 4 and RFC 7306 figure 2."""
+    assert message_name(opcode) == MESSAGE_NAMES[opcode] == name
+    assert is_tagged(opcode) is bool(tagged)
+    assert QUEUE_NUMBERS.get(opcode) == queue
+
+
+def test_opcodes_are_all_there() -> None:
+    """The enumeration holds the twelve opcodes of the figures and no other."""
+    assert list(Opcode) == [row[0] for row in FIGURES]
+
+
+@pytest.mark.parametrize("opcode", range(12, 16))
+def test_reserved_opcodes(opcode: int) -> None:
+    """What the figures reserve has a number for a name and no T bit."""
+    assert message_name(opcode) == f"Reserved opcode {opcode}"
+    assert is_tagged(opcode) is None
+
+
+def test_atomic_operation_codes() -> None:
+    """FetchAdd is 0, CmpSwap 2, and 1 is reserved (RFC 7306 figure 5 and 10.1)."""
+    assert dict(ATOMIC_OPERATIONS) == {0: "FetchAdd", 2: "CmpSwap"}
+    assert atomic_operation_name(2) == "CmpSwap"
+    assert atomic_operation_name(1) == "Reserved atomic operation 1"
+
+
+# Headers
+
+
+def test_control_octet_of_figure_3() -> None:
+    """RV, Rsv and opcode lie where RFC 5040 figure 3 has them."""
+    assert rdmap.parse_control(0b01_10_0111) == (0b01, 0b10, 0b0111)
+    assert rdmap.build_control(opcode=3) == 0x43
+
+
+def test_control_octet_there_and_back() -> None:
+    """All 256 octets come back as they were."""
+    for octet in range(256):
+        rdmap_version, reserved, opcode = rdmap.parse_control(octet)
+        assert rdmap.build_control(opcode, rdmap_version, reserved) == octet
+
+
+@pytest.mark.parametrize("numbers", [(16, 1, 0), (-1, 1, 0), (0, 4, 0), (0, 1, 4)])
+def test_control_octet_out_of_range(numbers: tuple[int, int, int]) -> None:
+    """A number that does not fit its bits is refused."""
+    with pytest.raises(LocalProtocolError):
+        rdmap.build_control(*numbers)
+
+
+FIGURE_HEADERS = [
+    pytest.param(
+        "01020304 1112131415161718 21222324 31323334 4142434445464748",
+        rdmap.parse_read_request,
+        rdmap.build_read_request,
+        rdmap.ReadRequest(
+            sink_stag=0x01020304,
+            sink_to=0x1112131415161718,
+            rdma_read_size=0x21222324,
+            src_stag=0x31323334,
+            src_to=0x4142434445464748,
+        ),
+        id="RFC 5040 figure 6",
+    ),
+    pytest.param(
+        "abcdef1 2 11121314 21222324 3132333435363738"
+        "4142434445464748 5152535455565758 6162636465666768 7172737475767778",
+        rdmap.parse_atomic_request,
+        rdmap.build_atomic_request,
+        rdmap.AtomicRequest(
+            reserved=0xABCDEF1,
+            atomic_operation_code=2,
+            request_identifier=0x11121314,
+            remote_stag=0x21222324,
+            remote_to=0x3132333435363738,
+            add_or_swap_data=0x4142434445464748,
+            add_or_swap_mask=0x5152535455565758,
+            compare_data=0x6162636465666768,
+            compare_mask=0x7172737475767778,
+        ),
+        id="RFC 7306 figure 4",
+    ),
+    pytest.param(
+        "01020304 1112131415161718",
+        rdmap.parse_atomic_response,
+        rdmap.build_atomic_response,
+        rdmap.AtomicResponse(
+            original_request_identifier=0x01020304,
+            original_remote_data_value=0x1112131415161718,
+        ),
+        id="RFC 7306 figure 6",
+    ),
+    pytest.param(
+        "0102030405060708",
+        rdmap.parse_immediate_data,
+        rdmap.build_immediate_data,
+        rdmap.ImmediateData(immediate_data=bytes(range(1, 9))),
+        id="RFC 7306 figure 7",
+    ),
+]
+
+
+@pytest.mark.parametrize(("octets", "parse", "build", "header"), FIGURE_HEADERS)
+def test_headers_of_the_figures(
+    octets: str, parse: Callable[[bytes], Any], build: Callable[[Any], bytes], header: Any
+) -> None:
+    """Each field lies where its figure has it, whichever way one goes."""
+    plain = bytes.fromhex(octets.replace(" ", ""))
+    assert parse(plain) == parse(memoryview(plain)) == header
+    assert build(header) == plain
+
+
+@pytest.mark.parametrize(("octets", "parse", "build", "header"), FIGURE_HEADERS)
+def test_headers_of_another_length(
+    octets: str, parse: Callable[[bytes], Any], build: Callable[[Any], bytes], header: Any
+) -> None:
+    """One octet less or more is an error that names both numbers of octets."""
+    plain = bytes.fromhex(octets.replace(" ", ""))
+    for wrong in (plain[:-1], plain + b"\0", b""):
+        with pytest.raises(RemoteProtocolError, match=rf"{len(plain)} octets, {len(wrong)} are"):
+            parse(wrong)
+
+
+@pytest.mark.parametrize(
+    ("build", "header"),
+    [
+        (rdmap.build_read_request, rdmap.ReadRequest(0, 0, 2**32, 0, 0)),
+        (rdmap.build_read_request, rdmap.ReadRequest(0, 0, -1, 0, 0)),
+        (rdmap.build_atomic_request, rdmap.AtomicRequest(0, 16, 0, 0, 0, 0, 0, 0, 0)),
+        (rdmap.build_atomic_request, rdmap.AtomicRequest(2**28, 0, 0, 0, 0, 0, 0, 0, 0)),
+        (rdmap.build_atomic_response, rdmap.AtomicResponse(0, 2**64)),
+        (rdmap.build_immediate_data, rdmap.ImmediateData(b"7 octet")),
+    ],
+)
+def test_numbers_that_do_not_fit(build: Callable[[Any], bytes], header: Any) -> None:
+    """A number too large for its field is refused."""
+    with pytest.raises(LocalProtocolError):
+        build(header)
+
+
+@given(st.builds(rdmap.ReadRequest, U32, U64, U32, U32, U64))
+def test_read_request_there_and_back(header: rdmap.ReadRequest) -> None:
+    """Every Read Request Header comes back as it was."""
+    assert rdmap.parse_read_request(rdmap.build_read_request(header)) == header
+
+
+@given(st.builds(rdmap.AtomicRequest, U28, U4, U32, U32, U64, U64, U64, U64, U64))
+def test_atomic_request_there_and_back(header: rdmap.AtomicRequest) -> None:
+    """Every Atomic Request Header comes back as it was."""
+    assert rdmap.parse_atomic_request(rdmap.build_atomic_request(header)) == header
+
+
+@given(st.builds(rdmap.AtomicResponse, U32, U64))
+def test_atomic_response_there_and_back(header: rdmap.AtomicResponse) -> None:
+    """Every Atomic Response Header comes back as it was."""
+    assert rdmap.parse_atomic_response(rdmap.build_atomic_response(header)) == header
+
+
+@given(st.sampled_from([param.values for param in FIGURE_HEADERS]), st.binary(max_size=60))
+def test_a_header_or_our_own_error(row: tuple[Any, ...], octets: bytes) -> None:
+    """Arbitrary octets are refused, or give a header from which the same octets are built."""
+    _, parse, build, _ = row
+    try:
+        header = parse(octets)
+    except MPAError:
+        return
+    assert build(header) == octets
+
+
+# What a ULPDU may begin with
+
+
+def conforms(head: bytes, length: int) -> bool:
+    """Say, clause by clause, whether a conforming sender could have begun a ULPDU so."""
+    if len(head) < 14 or length > 65535:
+        return False
+    t, last, rsvd, dv = head[0] >> 7, head[0] >> 6 & 1, head[0] >> 2 & 15, head[0] & 3
+    rv, rsv, opcode = head[1] >> 6, head[1] >> 4 & 3, head[1] & 15
+    # RFC 5041 4.1 and RFC 5040 4.1: reserved bits are zero; version 1, or 0 of both protocols.
+    if rsvd or rsv or (dv, rv) not in ((1, 1), (0, 0)) or opcode > 11:
+        return False
+    # RFC 7306 4.1: its messages have RV 01b.
+    if opcode >= 8 and rv != 1:
+        return False
+    _, tagged, queue, _ = FIGURES[opcode]
+    if t != tagged:
+        return False
+    if t:
+        return length >= 14
+    if len(head) < 18 or length < 18:
+        return False
+    word, qn, _, mo = (int.from_bytes(head[at : at + 4], "big") for at in (2, 6, 10, 14))
+    # RFC 5040 4.1, RFC 7306 4.1: zero except where there is an Invalidate STag.
+    if qn != queue or (word and opcode not in (4, 6)):
+        return False
+    # RFC 5041 5.2: a ULP message is shorter than 2^32 octets.
+    if mo + length - 18 >= 2**32:
+        return False
+    if opcode in SIZES:
+        return bool(last) and mo == 0 and length == 18 + SIZES[opcode]
+    if opcode == 7:
+        # RFC 5040 figure 7: control, at most length, 18 octets of DDP and 28 of RDMAP header.
+        return bool(last) and mo == 0 and 18 + 4 <= length <= 18 + 4 + 2 + 18 + 28
+    return True
+
+
+@given(st.integers(0, 2**32), st.integers(46, 2000))
+def test_whatever_conforms_is_plausible(seed: int, mulpdu: int) -> None:
+    """The first 18 octets of every conforming ULPDU are plausible, whatever the message."""
+    rng = random.Random(seed)
+    ulpdus = messages.random_ulpdus(rng, 8, max(mulpdu, 70), largest=5000)
+    ulpdus += messages.terminate(1, 2, 3, rng.choice(ulpdus)) + messages.terminate(2, 0, 2)
+    for ulpdu in ulpdus:
+        assert rdmap.plausible(ulpdu[:18], len(ulpdu)), ulpdu[:18].hex()
+        assert rdmap.plausible(memoryview(ulpdu), len(ulpdu))
+
+
+@given(
+    st.sampled_from([*range(12)]),
+    st.integers(0, 2**32),
+    st.lists(st.integers(0, 8 * 18 - 1), max_size=3),
+    st.sampled_from([-20, -1, 0, 0, 0, 0, 1, 66000]),
+    st.booleans(),
+)
+def test_plausible_clause_by_clause(
+    opcode: int, seed: int, flips: list[int], more: int, older: bool
+) -> None:
+    """With up to three bits flipped, or another length, the clauses decide."""
+    rng = random.Random(seed)
+    version = 0 if older else 1
+    _, tagged, queue, _ = FIGURES[opcode]
+    if tagged:
+        head = messages.tagged_header(opcode, 1, 2, True, version, version)
+    else:
+        assert queue is not None
+        head = messages.untagged_header(
+            opcode, queue, 1, 0, True, ddp_version=version, rdmap_version=version
+        )
+    octets = bytearray(head + rng.randbytes(18 - len(head)))
+    for bit in flips:
+        octets[bit // 8] ^= 0x80 >> bit % 8
+    length = len(head) + SIZES.get(opcode, 4) + more
+    assert rdmap.plausible(octets, length) is conforms(octets, length)
+
+
+@given(st.binary(max_size=30), st.integers(-1, 70000))
+def test_plausible_of_anything(head: bytes, length: int) -> None:
+    """Arbitrary octets get the verdict of the clauses, and never raise."""
+    assert rdmap.plausible(head, length) is conforms(head, length)
+
+
+IMPLAUSIBLE = {
+    "DDP version 1 with RDMAP version 0": (messages.tagged_header(0, 1, 2, True, 1, 0), 14),
+    "a Write with T=0": (messages.untagged_header(0, 0, 1, 0, True), 18),
+    "a Send with T=1": (messages.tagged_header(3, 1, 2, True), 18),
+    "a Send on queue 1": (messages.untagged_header(3, 1, 1, 0, True), 18),
+    "opcode 12": (messages.untagged_header(12, 0, 1, 0, True), 18),
+    "Immediate Data before RFC 7306": (messages.untagged_header(8, 0, 1, 0, True, 0, 0, 0), 26),
+    "Immediate Data of 7 octets": (messages.untagged_header(8, 0, 1, 0, True), 25),
+    "a Read Request with more to come": (messages.untagged_header(1, 1, 1, 0, False), 46),
+    "a Read Request at MO 4": (messages.untagged_header(1, 1, 1, 4, True), 46),
+    "a Send that invalidates nothing, with an STag": (
+        messages.untagged_header(3, 0, 1, 0, True, 1),
+        18,
+    ),
+    "a message of 2^32 octets": (messages.untagged_header(3, 0, 1, 2**32 - 1, True), 19),
+    "a Terminate of 3 octets": (messages.untagged_header(7, 2, 1, 0, True), 21),
+    "a ULPDU shorter than its header": (messages.tagged_header(0, 1, 2, True), 13),
+    "a header that is not all there": (messages.untagged_header(3, 0, 1, 0, True)[:17], 18),
+    "nothing": (b"", 0),
+}
+
+
+@pytest.mark.parametrize("what", IMPLAUSIBLE)
+def test_implausible(what: str) -> None:
+    """What breaks one clause is not plausible."""
+    assert not rdmap.plausible(*IMPLAUSIBLE[what])
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "mix_mpa0_crcoff.pcap",
+        "mix_mpa2_crcoff.pcap",
+        "p2p_rtr_read_crcon.pcap",
+        "p2p_rtr_write_crcoff.pcap",
+        "rping_mpa2_crcon.pcap",
+        "ulp_nfs4_rdma_crcoff.pcap",
+        "ulp_nvme_rdma_crcoff.pcap.gz",
+    ],
+)
+def test_what_a_real_stack_sends_is_plausible(name: str) -> None:
+    """Every ULPDU of real connections passes, zero-length Writes and Reads included."""
+    _, connections = walker.walk(CAPTURES / name)
+    ulpdus = [
+        fpdu.ulpdu for connection in connections for role in "ir" for fpdu in connection.fpdus[role]
+    ]
+    assert ulpdus
+    for ulpdu in ulpdus:
+        assert rdmap.plausible(ulpdu[:18], len(ulpdu)), ulpdu[:18].hex()

@@ -1,0 +1,557 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The Terminate Header, as RFC 5040 4.8 has it and as Linux' siw writes it."""
+
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scapy_mpa.wire.ddp import parse_ddp
+from scapy_mpa.wire.errors import LocalProtocolError, MPAError, RemoteProtocolError
+from scapy_mpa.wire.rdmap import parse_read_request
+from scapy_mpa.wire.terminate import (
+    ERROR_TYPES,
+    Terminate,
+    build_terminate,
+    is_defined,
+    parse_terminate,
+    terminate_text,
+)
+from tests.truth import messages, walker
+
+CAPTURES = Path(__file__).resolve().parents[2] / "pcaps"
+
+TAGGED = messages.write(0xDEADBEEF, 0x1000, b"")[0]
+UNTAGGED = messages.send(7, b"")[0]
+READ_REQUEST = messages.read_request(3, 1, 2, 3, 4, 5)[0]
+
+NAMES = {
+    # RFC 5040 figure 9.
+    (0, 0, 0x00): "RDMA / Local Catastrophic Error",
+    (0, 1, 0x00): "RDMA / Remote Protection Error / Invalid STag",
+    (0, 1, 0x01): "RDMA / Remote Protection Error / Base or bounds violation",
+    (0, 1, 0x02): "RDMA / Remote Protection Error / Access rights violation",
+    (0, 1, 0x03): "RDMA / Remote Protection Error / STag not associated with RDMAP Stream",
+    (0, 1, 0x04): "RDMA / Remote Protection Error / TO wrap",
+    (0, 1, 0x09): "RDMA / Remote Protection Error / STag cannot be Invalidated",
+    (0, 1, 0xFF): "RDMA / Remote Protection Error / Unspecified Error",
+    (0, 2, 0x05): "RDMA / Remote Operation Error / Invalid RDMAP version",
+    (0, 2, 0x06): "RDMA / Remote Operation Error / Unexpected OpCode",
+    (0, 2, 0x07): "RDMA / Remote Operation Error / Catastrophic error, localized to RDMAP Stream",
+    (0, 2, 0x08): "RDMA / Remote Operation Error / Catastrophic error, global",
+    (0, 2, 0x09): "RDMA / Remote Operation Error / STag cannot be Invalidated",
+    (0, 2, 0xFF): "RDMA / Remote Operation Error / Unspecified Error",
+    # RFC 5041 7.2.
+    (1, 0, 0x00): "DDP / Local Catastrophic",
+    (1, 1, 0x00): "DDP / Tagged Buffer Error / Invalid STag",
+    (1, 1, 0x01): "DDP / Tagged Buffer Error / Base or bounds violation",
+    (1, 1, 0x02): "DDP / Tagged Buffer Error / STag not associated with DDP Stream",
+    (1, 1, 0x03): "DDP / Tagged Buffer Error / TO wrap",
+    (1, 1, 0x04): "DDP / Tagged Buffer Error / Invalid DDP version",
+    (1, 2, 0x01): "DDP / Untagged Buffer Error / Invalid QN",
+    (1, 2, 0x02): "DDP / Untagged Buffer Error / Invalid MSN - no buffer available",
+    (1, 2, 0x03): "DDP / Untagged Buffer Error / Invalid MSN - MSN range is not valid",
+    (1, 2, 0x04): "DDP / Untagged Buffer Error / Invalid MO",
+    (1, 2, 0x05): "DDP / Untagged Buffer Error / DDP Message too long for available buffer",
+    (1, 2, 0x06): "DDP / Untagged Buffer Error / Invalid DDP version",
+    # RFC 5044 8.
+    (2, 0, 0x01): "LLP / MPA / TCP connection closed, terminated, or lost",
+    (2, 0, 0x02): "LLP / MPA / Received MPA CRC does not match the calculated value for the FPDU",
+    (2, 0, 0x03): (
+        "LLP / MPA / Received MPA Marker and ULPDU Length fields do not agree on the FPDU start"
+    ),
+    (2, 0, 0x04): "LLP / MPA / Invalid MPA Request Frame or MPA Response Frame received",
+    # RFC 6581 8.
+    (2, 0, 0x05): "LLP / MPA / Local catastrophic",
+    (2, 0, 0x06): "LLP / MPA / Insufficient IRD resources",
+    (2, 0, 0x07): "LLP / MPA / No matching RTR option",
+}
+"""Every defined (Layer, EType, Error Code), written down from the standards."""
+
+
+# Names
+
+
+@pytest.mark.parametrize("error", NAMES)
+def test_every_defined_error_has_its_name(error: tuple[int, int, int]) -> None:
+    """The text is the layer, the error type and the code as their documents name them."""
+    assert terminate_text(*error) == NAMES[error]
+    assert is_defined(*error)
+
+
+def test_nothing_else_is_defined() -> None:
+    """Apart from RDMA's Local Catastrophic Error, where any code is acceptable."""
+    defined = {
+        (layer, etype, code)
+        for layer in range(16)
+        for etype in range(16)
+        for code in range(256)
+        if is_defined(layer, etype, code)
+    }
+    assert defined == set(NAMES) | {(0, 0, code) for code in range(256)}
+    assert {(layer, etype) for layer, etype, _ in NAMES} == set(ERROR_TYPES) - {(1, 3)}
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        ((0, 0, 0x55), "RDMA / Local Catastrophic Error"),
+        ((0, 2, 0x02), "RDMA / Remote Operation Error / code 0x02"),
+        ((1, 3, 0x10), "DDP / Reserved for the use by the LLP / code 0x10"),
+        ((2, 1, 0x02), "LLP / error type 1 / code 0x02"),
+        ((7, 8, 0xFE), "layer 7 / error type 8 / code 0xfe"),
+    ],
+)
+def test_undefined_ones_are_numbers(error: tuple[int, int, int], text: str) -> None:
+    """What no standard names is told by its number."""
+    assert terminate_text(*error) == text
+
+
+# The header as RFC 5040 has it
+
+
+def test_without_copied_headers() -> None:
+    """Figure 8: Layer, EType, Error Code, no HdrCt bit, nothing behind."""
+    found = parse_terminate(bytes.fromhex("12 03 00 00"))
+    assert found[:7] == (1, 2, 3, False, False, False, 0)
+    assert (found.ddp_segment_length, found.ddp_header, found.rdmap_header) == (None, None, None)
+    assert (found.trailing, found.problem, found.mirrored) == (b"", None, False)
+
+
+def test_tagged_header_copied() -> None:
+    """M and D: the length, and 14 octets since the copied header has T=1."""
+    found = parse_terminate(bytes.fromhex("11 00 c0 00 0064") + TAGGED)
+    assert found[:7] == (1, 1, 0, True, True, False, 0)
+    assert (found.ddp_segment_length, found.ddp_header) == (100, TAGGED)
+    assert parse_ddp(TAGGED).length == len(TAGGED) == 14
+    assert (found.rdmap_header, found.trailing, found.problem) == (None, b"", None)
+
+
+def test_copied_header_follows_its_own_t_bit() -> None:
+    """A Tagged Buffer Error that copies an untagged header copies 18 octets."""
+    found = parse_terminate(bytes.fromhex("11 00 c0 00 0064") + UNTAGGED + b"more")
+    assert (found.ddp_header, found.trailing) == (UNTAGGED, b"more")
+
+
+def test_read_request_copied() -> None:
+    """M, D and R: behind the DDP header the 28 octets of the RDMA Read Request Header."""
+    found = parse_terminate(bytes.fromhex("01 01 e0 00 002e") + READ_REQUEST)
+    assert found[:7] == (0, 1, 1, True, True, True, 0)
+    assert (found.ddp_segment_length, found.trailing, found.problem) == (46, b"", None)
+    assert found.ddp_header == READ_REQUEST[:18]
+    assert found.rdmap_header == READ_REQUEST[18:]
+    assert parse_read_request(found.rdmap_header).src_to == 5
+
+
+def test_length_is_there_with_m_or_d_alone() -> None:
+    """M says the length is valid, D that it is present (RFC 5040 4.8): either brings it."""
+    assert parse_terminate(bytes.fromhex("12 03 80 00 0064")).ddp_segment_length == 100
+    found = parse_terminate(bytes.fromhex("12 03 40 00 0064") + UNTAGGED)
+    assert (found.m, found.ddp_segment_length, found.ddp_header) == (False, 100, UNTAGGED)
+
+
+def test_read_request_alone() -> None:
+    """R without M and D: the Read Request follows the control word at once."""
+    found = parse_terminate(bytes.fromhex("01 01 20 00") + READ_REQUEST[18:])
+    assert (found.ddp_segment_length, found.ddp_header) == (None, None)
+    assert found.rdmap_header == READ_REQUEST[18:]
+
+
+def test_zeroed_headers_without_bits() -> None:
+    """Zeros in place of headers (RFC 5040 7.1) with no HdrCt bit are not taken for headers."""
+    found = parse_terminate(bytes.fromhex("12 03 00 00") + bytes(48))
+    assert (found.ddp_header, found.rdmap_header, found.trailing) == (None, None, bytes(48))
+    assert not found.mirrored
+
+
+@pytest.mark.parametrize(
+    ("octets", "ddp_header", "rdmap_header", "trailing", "problem"),
+    [
+        ("12 03 c0 00", None, None, b"", "DDP Segment Length has 2 octets, 0 are there"),
+        ("12 03 c0 00 07", None, None, b"\7", "DDP Segment Length has 2 octets, 1 are there"),
+        ("12 03 c0 00 0064", b"", None, b"", "copied DDP header has 18 octets, 0 are there"),
+        ("12 03 c0 00 0064 4143", b"AC", None, b"", "DDP header has 18 octets, 2 are there"),
+        ("11 03 c0 00 0064 c140", b"\xc1@", None, b"", "DDP header has 14 octets, 2 are there"),
+        ("01 01 20 00 ff", None, b"\xff", b"", "Read Request Header has 28 octets, 1 are there"),
+    ],
+)
+def test_copied_headers_cut(
+    octets: str,
+    ddp_header: bytes | None,
+    rdmap_header: bytes | None,
+    trailing: bytes,
+    problem: str,
+) -> None:
+    """What is there of a copied header is given, and what is missing is said."""
+    found = parse_terminate(bytes.fromhex(octets))
+    assert (found.ddp_header, found.rdmap_header) == (ddp_header, rdmap_header)
+    assert found.trailing == trailing
+    assert found.problem is not None
+    assert problem in found.problem
+
+
+@pytest.mark.parametrize("length", range(4))
+def test_too_short(length: int) -> None:
+    """Fewer than the 4 octets of figure 8 are an error that names both numbers."""
+    with pytest.raises(RemoteProtocolError, match=f"needs 4 octets, {length} are there"):
+        parse_terminate(bytes(length))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"layer": 16},
+        {"etype": -1},
+        {"error_code": 256},
+        {"reserved": 0x2000},
+        {"ddp_segment_length": 65536},
+    ],
+)
+def test_numbers_that_do_not_fit(arguments: dict[str, int]) -> None:
+    """A number too large for its field is refused."""
+    with pytest.raises(LocalProtocolError):
+        build_terminate(**{"layer": 0, "etype": 0, "error_code": 0, **arguments})
+
+
+def test_build_sets_the_header_control_bits() -> None:
+    """M, D and R follow from what is given, in either layout, and can be overridden."""
+    given = {"ddp_segment_length": 46, "ddp_header": READ_REQUEST[:18]}
+    assert build_terminate(1, 2, 3, **given)[:6].hex() == "1203c000002e"
+    assert build_terminate(1, 2, 3, **given, mirrored=True)[:6].hex() == "21030300002e"
+    assert build_terminate(0, 1, 1, rdmap_header=READ_REQUEST[18:])[:4].hex() == "01012000"
+    assert build_terminate(0, 1, 1, m=True, d=True, r=True) == bytes.fromhex("0101e000")
+    assert build_terminate(0, 1, 1, **given, m=False, d=False)[:4] == bytes.fromhex("01010000")
+
+
+# Which layout: RFC 5040's
+
+
+def figure_10() -> Iterator[tuple[tuple[int, int, int], bytes]]:
+    """Yield every defined error with every combination of copied headers figure 10 allows."""
+    segments = {False: [TAGGED, UNTAGGED, READ_REQUEST], True: [READ_REQUEST]}
+    for layer, etype, code in NAMES:
+        # "Yes, if possible" (RDMA) and RFC 5040 7.1 case 1 (any) also allow no header at all.
+        combinations = [(False, False, False)]
+        if (layer, etype) == (0, 1):
+            combinations += [(True, True, False), (True, True, True)]
+        elif layer == 1 or (layer, etype) == (0, 2):
+            combinations += [(True, True, False)]
+        for m, d, r in combinations:
+            control = layer << 28 | etype << 24 | code << 16 | m << 15 | d << 14 | r << 13
+            for segment in segments[r] if d else [b""]:
+                size = 14 if segment[:1] >= b"\x80" else 18
+                copied = struct.pack(">H", len(segment)) + segment[: size + 28 * r] if d else b""
+                yield (layer, etype, code), control.to_bytes(4, "big") + copied
+
+
+@pytest.mark.parametrize(("error", "octets"), list(figure_10()))
+def test_conforming_is_never_taken_for_mirrored(error: tuple[int, int, int], octets: bytes) -> None:
+    """Each defined error, with the headers figure 10 allows, is read as RFC 5040 has it."""
+    found = parse_terminate(octets)
+    assert (found.mirrored, found[:3]) == (False, error)
+    assert (found.trailing, found.problem) == (b"", None)
+    copied = octets[6:] if found.d else b""
+    assert (found.ddp_header or b"") + (found.rdmap_header or b"") == copied
+
+
+@given(
+    st.sampled_from(sorted(NAMES)),
+    st.integers(0, 7),
+    st.binary(max_size=60),
+)
+def test_no_octets_behind_make_it_mirrored(
+    error: tuple[int, int, int], header_control: int, rest: bytes
+) -> None:
+    """A defined error with reserved bits zero is read as RFC 5040 has it, whatever follows."""
+    layer, etype, code = error
+    control = layer << 28 | etype << 24 | code << 16 | header_control << 13
+    found = parse_terminate(control.to_bytes(4, "big") + rest)
+    assert (found.mirrored, found[:3], found.reserved) == (False, error, 0)
+
+
+# Which layout: siw's
+
+SIW = [
+    # First octets, what follows, (Layer, EType, Error Code): seen from siw as Responder.
+    ("21040300", "000a", UNTAGGED, (1, 2, 4)),
+    ("11010300", "0014", TAGGED, (1, 1, 1)),
+    ("02020000", "", b"", (2, 0, 2)),
+    ("11000300", "0010", TAGGED, (1, 1, 0)),
+    ("01000300", "0010", TAGGED, (1, 0, 0)),
+    ("21020300", "0006", UNTAGGED, (1, 2, 2)),
+    ("21010300", "0003", UNTAGGED, (1, 2, 1)),
+    ("21030300", "0004", UNTAGGED, (1, 2, 3)),
+    ("21060000", "", b"", (1, 2, 6)),
+    ("11040000", "", b"", (1, 1, 4)),
+    ("20050000", "", b"", (0, 2, 5)),
+    ("20060000", "", b"", (0, 2, 6)),
+    ("10000700", "0000", READ_REQUEST, (0, 1, 0)),
+    ("10010700", "0000", READ_REQUEST, (0, 1, 1)),
+    ("20070300", "0000", READ_REQUEST[:18], (0, 2, 7)),
+    ("20090300", "0040", UNTAGGED, (0, 2, 9)),
+    ("02030000", "", b"", (2, 0, 3)),
+    # Seen from siw as Initiator, after a Reply it does not accept.
+    ("02040000", "", b"", (2, 0, 4)),
+    ("02060000", "", b"", (2, 0, 6)),
+    ("02070000", "", b"", (2, 0, 7)),
+]
+
+EITHER_WAY = {
+    # Both layouts give a defined error, no bit is set and nothing follows.
+    "20050000": (2, 0, 5),
+    "20060000": (2, 0, 6),
+    "02060000": (0, 2, 6),
+    "02070000": (0, 2, 7),
+}
+"""What siw sent of which the octets alone cannot say how they are meant, and RFC 5040's reading."""
+
+
+@pytest.mark.parametrize(("control", "length", "copied", "error"), SIW)
+def test_siw_by_evidence(
+    control: str, length: str, copied: bytes, error: tuple[int, int, int]
+) -> None:
+    """What siw meant is found from the octets, unless they are as good by RFC 5040."""
+    found = parse_terminate(bytes.fromhex(control + length) + copied)
+    if control in EITHER_WAY:
+        assert (found.mirrored, found.ambiguous) == (False, True)
+        assert found[:3] == EITHER_WAY[control]
+        assert found.evidence == f"both readings possible: mirrored it is {NAMES[error]}"
+    else:
+        assert (found[:3], found.ambiguous) == (error, False)
+        assert found.mirrored is (control != "11040000")
+        assert (found.ddp_header or b"") + (found.rdmap_header or b"") == copied
+    assert (found.trailing, found.problem) == (b"", None)
+
+
+@pytest.mark.parametrize(("control", "length", "copied", "error"), SIW)
+def test_siw_on_demand(
+    control: str, length: str, copied: bytes, error: tuple[int, int, int]
+) -> None:
+    """Read as siw writes it, each means what siw meant."""
+    found = parse_terminate(bytes.fromhex(control + length) + copied, mirrored=True)
+    assert (found[:3], found.mirrored, found.ambiguous) == (error, True, False)
+    assert (found.d, found.r) == (bool(copied), len(copied) > 18)
+    assert (found.ddp_header or b"") + (found.rdmap_header or b"") == copied
+    if length:
+        assert found.ddp_segment_length == int(length, 16)
+
+
+def test_a_caller_can_insist_on_rfc_5040() -> None:
+    """The same octets by figure 8: another layer, no bits, the headers unaccounted for."""
+    octets = bytes.fromhex("21 02 03 00 0008") + UNTAGGED
+    found = parse_terminate(octets, mirrored=False)
+    assert found[:7] == (2, 1, 2, False, False, False, 0x300)
+    assert (found.trailing, found.mirrored) == (octets[4:], False)
+    assert found.evidence == "the caller asked for this reading"
+
+
+@pytest.mark.parametrize(
+    ("octets", "mirrored", "evidence"),
+    [
+        ("2102c000 0000" + UNTAGGED.hex(), False, "M, D or R is set where RFC 5040 figure 8"),
+        ("21020300 0000" + UNTAGGED.hex(), True, "set mirrored, and octets follow"),
+        ("20060300 0000" + UNTAGGED.hex(), True, "set mirrored, and octets follow"),
+        ("5f000300 0000" + UNTAGGED.hex(), True, "set mirrored, and octets follow"),
+        ("12020300 0000" + UNTAGGED.hex(), False, "only RFC 5040's layout gives a defined error"),
+        ("21020301 0000" + UNTAGGED.hex(), True, "only mirrored do the octets give"),
+        ("11020300", False, "both layouts give the same error"),
+        ("11021300 0000" + TAGGED.hex(), False, "both layouts give the same error"),
+        ("12020000", False, "only RFC 5040's layout gives a defined error"),
+        ("10010000", True, "only mirrored do the octets give a defined error"),
+        ("01000000", False, "both readings possible: mirrored it is DDP / Local Catastrophic"),
+        ("5f000000", False, "neither layout gives a defined error"),
+        ("31000000", False, "neither layout gives a defined error"),
+    ],
+)
+def test_evidence(octets: str, mirrored: bool, evidence: str) -> None:
+    """Each kind of evidence leads where it should and is told in one line."""
+    found = parse_terminate(bytes.fromhex(octets))
+    assert found.mirrored is mirrored
+    assert evidence in found.evidence
+    assert "\n" not in found.evidence
+    assert found.ambiguous is evidence.startswith("both readings")
+
+
+PROBE = {
+    # Connection: what siw's Terminate means, where the octets alone can say so.
+    49: (1, 2, 4),
+    **dict.fromkeys((52, 60, 61, 115, 116, 118), (1, 1, 1)),
+    53: (2, 0, 2),
+    **dict.fromkeys((57, 58, 59, 63, 90, 117), (1, 1, 0)),
+    **dict.fromkeys((62, 102), (1, 0, 0)),
+    **dict.fromkeys((64, 65), (1, 2, 2)),
+    **dict.fromkeys((66, 67), (1, 2, 1)),
+    **dict.fromkeys((70, 71, 96), (1, 2, 3)),
+    72: (1, 2, 4),
+    **dict.fromkeys((73, 74, 106), (1, 2, 6)),
+    75: (1, 1, 4),
+    93: (0, 1, 0),
+    94: (0, 1, 1),
+    **dict.fromkeys((100, 101), (0, 2, 7)),
+    107: (2, 0, 3),
+}
+
+PROBE_EITHER_WAY = {
+    **dict.fromkeys((76, 77), (0, 2, 5)),
+    **dict.fromkeys(range(78, 84), (0, 2, 6)),
+}
+
+
+def terminates(name: str, role: str) -> dict[int, bytes]:
+    """Connection number to the Terminate Header that this role sent in a capture."""
+    _, connections = walker.walk(CAPTURES / name)
+    return {
+        number: fpdu.ulpdu[18:]
+        for number, connection in enumerate(connections)
+        for fpdu in connection.fpdus[role]
+        if fpdu.ulpdu[1:2] == b"\x47"
+    }
+
+
+def test_siw_answers_broken_rules() -> None:
+    """What siw means in 127 connections, each of which broke one rule."""
+    found = terminates("live_siw_probe_guest_eth0.pcap.gz", "r")
+    read = {number: parse_terminate(octets) for number, octets in found.items()}
+    assert {n: t[:3] for n, t in read.items() if not t.ambiguous} == PROBE
+    assert {n for n, t in read.items() if t.ambiguous} == set(PROBE_EITHER_WAY)
+    for number, error in PROBE_EITHER_WAY.items():
+        assert parse_terminate(found[number], mirrored=True)[:3] == error
+    assert all((t.problem, t.trailing) == (None, b"") for t in read.values())
+
+
+def test_conforming_ones_of_a_capture() -> None:
+    """What the test client sent in RFC 5040's layout, in the same capture, is read so."""
+    found = terminates("live_siw_probe_guest_eth0.pcap.gz", "i")
+    read = {number: parse_terminate(octets) for number, octets in found.items()}
+    assert not any(terminate.mirrored for terminate in read.values())
+    assert {n: t[:3] for n, t in read.items()} == {
+        103: (1, 1, 0),
+        104: (0, 2, 5),
+        105: (0, 2, 5),
+        119: (0, 1, 0),
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "role", "error", "length"),
+    [
+        ("term_sendnorecv.pcap", "r", (1, 2, 2), 8),
+        ("term_writebad.pcap", "r", (1, 1, 0), 100),
+        ("term_cmdsinv.pcap", "i", (0, 2, 9), 64),
+    ],
+)
+def test_what_siw_copies(name: str, role: str, error: tuple[int, int, int], length: int) -> None:
+    """The copied DDP header is the beginning of one ULPDU that the other side sent."""
+    _, (connection,) = walker.walk(CAPTURES / name)
+    (octets,) = terminates(name, role).values()
+    found = parse_terminate(octets)
+    assert (found.mirrored, found[:3], found.ddp_segment_length) == (True, error, length)
+    copied = found.ddp_header
+    assert copied is not None
+    sent = connection.fpdus["i" if role == "r" else "r"]
+    (segment,) = (fpdu.ulpdu for fpdu in sent if fpdu.ulpdu.startswith(copied))
+    assert len(segment) == len(copied) + length
+
+
+def test_what_siw_copies_of_a_read_request() -> None:
+    """Behind the DDP header, in which siw puts the size for the MSN, the whole Read Request."""
+    _, (connection,) = walker.walk(CAPTURES / "term_readoob.pcap")
+    (octets,) = terminates("term_readoob.pcap", "r").values()
+    found = parse_terminate(octets)
+    assert (found.mirrored, found[:3], found.ddp_segment_length) == (True, (0, 1, 1), 0)
+    (request,) = (fpdu.ulpdu for fpdu in connection.fpdus["i"] if fpdu.ulpdu[1:2] == b"\x41")
+    assert found.ddp_header == request[:10] + request[30:34] + request[14:18]
+    assert found.rdmap_header == request[18:]
+
+
+# There and back
+
+
+@given(
+    st.integers(0, 15),
+    st.integers(0, 15),
+    st.integers(0, 255),
+    st.none() | st.integers(0, 65535),
+    st.sampled_from([None, TAGGED, UNTAGGED]),
+    st.sampled_from([None, READ_REQUEST[18:]]),
+    st.integers(0, 0x1FFF),
+    st.binary(max_size=8),
+    st.booleans(),
+)
+def test_build_then_parse(
+    layer: int,
+    etype: int,
+    error_code: int,
+    ddp_segment_length: int | None,
+    ddp_header: bytes | None,
+    rdmap_header: bytes | None,
+    reserved: int,
+    trailing: bytes,
+    mirrored: bool,
+) -> None:
+    """Every header comes back as it was, in both layouts."""
+    if ddp_header is not None and ddp_segment_length is None:
+        ddp_segment_length = 0
+    octets = build_terminate(
+        layer,
+        etype,
+        error_code,
+        ddp_segment_length=ddp_segment_length,
+        ddp_header=ddp_header,
+        rdmap_header=rdmap_header,
+        reserved=reserved,
+        trailing=trailing,
+        mirrored=mirrored,
+    )
+    found = parse_terminate(octets, mirrored)
+    assert found[:3] == (layer, etype, error_code)
+    assert (found.m, found.d, found.r) == (
+        ddp_segment_length is not None,
+        ddp_header is not None,
+        rdmap_header is not None,
+    )
+    assert (found.reserved, found.mirrored) == (reserved, mirrored)
+    assert found.ddp_segment_length == ddp_segment_length
+    assert (found.ddp_header, found.rdmap_header) == (ddp_header, rdmap_header)
+    assert (found.trailing, found.problem) == (trailing, None)
+
+
+def rebuild(found: Terminate) -> bytes:
+    """The octets of a parsed header."""
+    return build_terminate(
+        found.layer,
+        found.etype,
+        found.error_code,
+        ddp_segment_length=found.ddp_segment_length,
+        ddp_header=found.ddp_header,
+        rdmap_header=found.rdmap_header,
+        m=found.m,
+        d=found.d,
+        r=found.r,
+        reserved=found.reserved,
+        trailing=found.trailing,
+        mirrored=found.mirrored,
+    )
+
+
+@given(st.binary(max_size=70), st.sampled_from([None, False, True]))
+def test_parse_then_build(octets: bytes, mirrored: bool | None) -> None:
+    """Arbitrary octets are too few, or give a header from which the same octets are built."""
+    try:
+        found = parse_terminate(octets, mirrored)
+    except MPAError:
+        assert len(octets) < 4
+        return
+    assert rebuild(found) == octets
+    assert mirrored in (None, found.mirrored)
+
+
+@given(st.binary(min_size=4, max_size=4), st.binary(max_size=60))
+def test_bytes_like(word: bytes, rest: bytes) -> None:
+    """Every kind of buffer gives the same."""
+    octets = word + rest
+    assert parse_terminate(memoryview(octets)) == parse_terminate(octets)
+    assert parse_terminate(bytearray(octets)) == parse_terminate(octets)
