@@ -1,0 +1,313 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A TCP connection: two half connections, and what their startup frames agree on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from scapy_mpa.stream.events import (
+    ConnectionEnded,
+    ConnectionId,
+    Ending,
+    ErrorFound,
+    Event,
+    FPDURecovered,
+    GapFound,
+    GapReason,
+    LocatedBy,
+    OverlapDiffers,
+    StartupSeen,
+)
+from scapy_mpa.stream.framing import Candidate
+from scapy_mpa.stream.half import HalfConnection, Phase
+from scapy_mpa.stream.islands import Island
+from scapy_mpa.stream.overlap import RecentOctets
+from scapy_mpa.stream.scan import FoundStartup
+from scapy_mpa.stream.segment import ACK, RST, Segment
+from scapy_mpa.stream.sequence import sequence_number
+from scapy_mpa.stream.startup import StartupState, Step, step
+from scapy_mpa.wire.dialect import Dialect, dialect_of
+from scapy_mpa.wire.errors import ErrorCode
+from scapy_mpa.wire.fpdu import MARKER_INTERVAL
+from scapy_mpa.wire.startup import StartupFrame
+
+__all__ = ["Connection"]
+
+
+class Connection:
+    """One TCP connection, from its first captured segment to its end.
+
+    :param identity: number, flow and endpoints.
+    :param emit: called with each event.
+    :param recent: where octets are kept for comparison.
+    """
+
+    __slots__ = (
+        "_emit",
+        "_errors",
+        "_frame",
+        "_initiator",
+        "_origins",
+        "_reply",
+        "_request",
+        "_state",
+        "_time_ns",
+        "_was_reset",
+        "halves",
+        "identity",
+        "segments",
+    )
+
+    def __init__(
+        self, identity: ConnectionId, emit: Callable[[Event], None], recent: RecentOctets
+    ) -> None:
+        self.identity = identity
+        self._emit = emit
+        self.halves = (HalfConnection(0, self, recent), HalfConnection(1, self, recent))
+        self.segments = 0
+        self._frame = 0
+        self._time_ns = 0
+        self._state = StartupState.IDLE
+        self._initiator: int | None = None
+        self._request: StartupFrame | None = None
+        self._reply: StartupFrame | None = None
+        self._origins = [0, 0]
+        self._errors = 0
+        self._was_reset = False
+
+    # -- in ----------------------------------------------------------------------------------
+
+    def receive(self, direction: int, segment: Segment) -> None:
+        """Take a segment of this connection."""
+        self.segments += 1
+        self._frame = segment.frame
+        self._time_ns = segment.time_ns
+        flags = segment.flags
+        if flags & ACK and not flags & RST:
+            self.halves[1 - direction].acknowledge(segment.ack)
+        if flags & RST:
+            self._was_reset = True
+        self.halves[direction].receive(segment)
+        if self._state is StartupState.REJECTED:
+            self._reconsider()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing but late copies is to be expected."""
+        return self._was_reset or (self.halves[0].is_complete and self.halves[1].is_complete)
+
+    def finish(self, reason: GapReason, ending: Ending | None = None) -> None:
+        """Report what can be said now that nothing more will come.
+
+        :param reason: why holes will not be filled.
+        :param ending: how the connection ended, if the connection itself does not know.
+        """
+        if self._state is StartupState.REQUESTED:
+            self._assume_reply()
+        first = self._initiator or 0
+        for direction in (first, 1 - first):
+            self.halves[direction].finish(reason)
+        self._emit(self._ended(ending or self._ending()))
+
+    def _ending(self) -> Ending:
+        if self._was_reset:
+            return "reset"
+        closed = [half.was_closed for half in self.halves]
+        if all(closed):
+            return "closed"
+        return "half closed" if any(closed) else "capture ended"
+
+    def _ended(self, ending: Ending) -> ConnectionEnded:
+        initiator = self._initiator
+        endpoints = self.identity.endpoints
+        last = self._reply or self._request
+        return ConnectionEnded(
+            connection=self.identity,
+            direction=initiator or 0,
+            frame=self._frame,
+            time_ns=self._time_ns,
+            initiator=None if initiator is None else endpoints[initiator],
+            responder=None if initiator is None else endpoints[1 - initiator],
+            dialect=self._dialect(),
+            revision=None if last is None else last.revision,
+            crc=self._uses_crc(),
+            rejected=self._state is StartupState.REJECTED,
+            halves=(self.halves[0].summary(), self.halves[1].summary()),
+            errors=self._errors,
+            ending=ending,
+        )
+
+    def _dialect(self) -> Dialect | None:
+        last = self._reply or self._request
+        return None if last is None else dialect_of(last.revision)
+
+    def _uses_crc(self) -> bool | None:
+        """Tell whether CRCs are on: if either side wants them (RFC 5044 7.1.1)."""
+        frames = [frame for frame in (self._request, self._reply) if frame is not None]
+        return any(frame.crc for frame in frames) if frames else None
+
+    # -- startup -----------------------------------------------------------------------------
+
+    def on_startup(
+        self, half: HalfConnection, found: FoundStartup, frames: tuple[int, ...]
+    ) -> None:
+        """Take a startup frame (RFC 5044 7.1.2)."""
+        startup = found.startup
+        direction = half.direction
+        by_initiator = self._initiator == direction
+        self._state, what = step(self._state, startup, by_initiator=by_initiator)
+        if what is Step.REQUEST:
+            self._initiator = direction
+            self._request = startup
+            self._reply = None
+        elif what in (Step.ACCEPT, Step.REJECT):
+            self._reply = startup
+        self._emit(
+            StartupSeen(
+                connection=self.identity,
+                direction=direction,
+                frame=self._frame,
+                time_ns=self._time_ns,
+                seq=sequence_number(found.position),
+                octets=found.octets,
+                frames=frames,
+                startup=startup,
+                dialect=dialect_of(startup.revision),
+            )
+        )
+        problems = startup.problems()
+        if what is Step.BOTH_INITIATE:
+            problems.append("both sides sent a Request (RFC 5044 7.1.2 rule 8)")
+        elif what is Step.REPLY_WITHOUT_REQUEST:
+            problems.append("a Reply that answers no Request (RFC 5044 7.1.2 rule 2)")
+        missing = startup.pd_length - len(startup.data)
+        if missing:
+            problems.append(f"{missing} octets of Private Data are missing")
+        for problem in problems:
+            self.on_error(half, ErrorCode.INVALID_STARTUP_FRAME, found.position, problem)
+        self._origins[direction] = found.end
+        if what in (Step.REQUEST, Step.ACCEPT, Step.REJECT):
+            half.hold()
+        if what is Step.ACCEPT:
+            self._enter_full_operation()
+
+    def _enter_full_operation(self) -> None:
+        """Start both half connections; each side's M binds the other (RFC 5044 7.1.1)."""
+        assert self._initiator is not None
+        assert self._request is not None
+        initiator, responder = self._initiator, 1 - self._initiator
+        crc = bool(self._uses_crc())
+        self._state = StartupState.FULL
+        for direction, declared in ((initiator, self._reply), (responder, self._request)):
+            self.halves[direction].enter_full_operation(
+                self._origins[direction], markers=bool(declared and declared.markers), crc=crc
+            )
+
+    def _reconsider(self) -> None:
+        """See what a connection that was rejected is used for.
+
+        It goes back to streaming mode (RFC 5044 7.1.2 rule 3).  But there are Responders that
+        reject in words only: Linux siw echoes R from a Request and then works.
+        """
+        assert self._initiator is not None
+        half = self.halves[self._initiator]
+        verdict = half.holds_fpdu(
+            self._origins[self._initiator],
+            markers=bool(self._reply and self._reply.markers),
+            crc=bool(self._uses_crc()),
+        )
+        if verdict:
+            self._enter_full_operation()
+        elif verdict is False:
+            for each in self.halves:
+                each.stream()
+
+    def _assume_reply(self) -> None:
+        """Read what follows a Request whose Reply was never captured, if it is FPDUs."""
+        assert self._initiator is not None
+        half = self.halves[self._initiator]
+        origin = self._origins[self._initiator]
+        crc = bool(self._uses_crc())
+        for markers in (False, True):
+            if half.holds_fpdu(origin, markers=markers, crc=crc):
+                half.enter_full_operation(origin, markers=markers, crc=crc)
+                return
+
+    # -- what the halves report ----------------------------------------------------------------
+
+    def on_fpdu(self, half: HalfConnection, island: Island, fpdu: Candidate, by: LocatedBy) -> None:
+        """Pass on an FPDU."""
+        framing = half.framing
+        assert framing is not None
+        header = fpdu.start + fpdu.layout.header
+        offset = header - framing.origin
+        self._emit(
+            FPDURecovered(
+                self.identity,
+                half.direction,
+                self._frame,
+                self._time_ns,
+                sequence_number(header),
+                offset,
+                fpdu.ulpdu_length,
+                fpdu.octets,
+                (fpdu.start - framing.origin) % MARKER_INTERVAL if framing.markers else None,
+                len(fpdu.layout.markers),
+                fpdu.crc,
+                by,
+                half.lies_beyond(island),
+                island.frames(fpdu.start, fpdu.end),
+            )
+        )
+
+    def on_gap(self, half: HalfConnection, start: int, end: int, reason: GapReason) -> None:
+        """Pass on a hole that will stay."""
+        self._emit(
+            GapFound(
+                connection=self.identity,
+                direction=half.direction,
+                frame=self._frame,
+                time_ns=self._time_ns,
+                seq=sequence_number(start),
+                length=end - start,
+                reason=reason,
+            )
+        )
+
+    def on_overlap(self, half: HalfConnection, start: int, end: int) -> None:
+        """Pass on a stretch that came twice and differs."""
+        self._emit(
+            OverlapDiffers(
+                connection=self.identity,
+                direction=half.direction,
+                frame=self._frame,
+                time_ns=self._time_ns,
+                seq=sequence_number(start),
+                length=end - start,
+            )
+        )
+
+    def on_error(self, half: HalfConnection, code: ErrorCode, position: int, text: str) -> None:
+        """Count an error and pass it on."""
+        self._errors += 1
+        self._emit(
+            ErrorFound(
+                connection=self.identity,
+                direction=half.direction,
+                frame=self._frame,
+                time_ns=self._time_ns,
+                code=code,
+                seq=sequence_number(position),
+                text=text,
+            )
+        )
+
+    @property
+    def held(self) -> int:
+        """Octets held in memory."""
+        return self.halves[0].held + self.halves[1].held
+
+    @property
+    def carries_mpa(self) -> bool:
+        """Whether a startup frame was seen."""
+        return self._request is not None or any(half.phase is Phase.FULL for half in self.halves)

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What the stream core reports, each event named for what happened.
+
+``direction`` is 0 for what the sender of the connection's first captured segment sent, else 1.
+``frame`` and ``time_ns`` are those of the captured frame that completed the event.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, TypeAlias
+
+from scapy_mpa.wire.dialect import Dialect
+from scapy_mpa.wire.errors import ErrorCode
+from scapy_mpa.wire.fpdu import HEADER_LENGTH, fpdu_layout, strip_markers
+from scapy_mpa.wire.startup import StartupFrame
+
+__all__ = [
+    "ConnectionEnded",
+    "ConnectionId",
+    "CrcVerdict",
+    "Ending",
+    "ErrorFound",
+    "Event",
+    "FPDURecovered",
+    "GapFound",
+    "GapReason",
+    "HalfSummary",
+    "LocatedBy",
+    "MessageRecovered",
+    "OverlapDiffers",
+    "StartupSeen",
+]
+
+CrcVerdict: TypeAlias = Literal["good", "bad", "off", "unknown"]
+LocatedBy: TypeAlias = Literal["start", "length", "marker", "search"]
+GapReason: TypeAlias = Literal[
+    "acknowledged", "connection ended", "capture ended", "limit", "snap length"
+]
+Ending: TypeAlias = Literal["closed", "reset", "half closed", "reused", "capture ended"]
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionId:
+    """Which TCP connection an event belongs to."""
+
+    number: int
+    """0, 1, ... in order of appearance."""
+    flow: bytes
+    """The flow of direction 0 (:class:`~scapy_mpa.stream.segment.Segment`)."""
+    endpoints: tuple[str, str]
+    """The senders of direction 0 and 1, such as ``10.0.0.1:4000``."""
+
+
+@dataclass(frozen=True, slots=True)
+class StartupSeen:
+    """A startup frame is complete, or will stay as incomplete as it is."""
+
+    connection: ConnectionId
+    direction: int
+    frame: int
+    time_ns: int
+    seq: int
+    """Sequence number of its first octet."""
+    octets: bytes
+    frames: tuple[int, ...]
+    startup: StartupFrame
+    dialect: Dialect | None
+
+
+class FPDURecovered(NamedTuple):
+    """An FPDU is whole.  (A named tuple: this one event is made a million times.)"""
+
+    connection: ConnectionId
+    direction: int
+    frame: int
+    time_ns: int
+    seq: int
+    """Sequence number of its ULPDU_Length field."""
+    offset: int | None
+    """Offset of that field in the Full Operation Phase, None if the beginning is unknown."""
+    ulpdu_length: int
+    octets: bytes
+    """The FPDU as it lay in the stream, Markers and CRC included; what a snap length cut off
+    is missing from its end."""
+    phase: int | None
+    """Offset of its first octet modulo 512, None without Markers."""
+    markers: int
+    """How many Markers it contains."""
+    crc: CrcVerdict
+    located_by: LocatedBy
+    out_of_order: bool
+    """Found before all earlier octets of its direction were captured."""
+    frames: tuple[int, ...]
+    """The captured frames that brought its octets, ascending by place in the stream."""
+
+    @property
+    def ulpdu(self) -> bytes:
+        """The ULPDU, as far as it was captured."""
+        layout = fpdu_layout(self.ulpdu_length, self.phase)
+        body = strip_markers(self.octets, layout.markers)
+        return body[HEADER_LENGTH : HEADER_LENGTH + self.ulpdu_length]
+
+
+@dataclass(frozen=True, slots=True)
+class MessageRecovered:
+    """An RDMAP message is whole, or will stay as incomplete as it is."""
+
+    connection: ConnectionId
+    direction: int
+    frame: int
+    time_ns: int
+    opcode: int
+    length: int
+    """Octets of ULP payload that were recovered, headers of RDMAP messages included."""
+    fpdus: int
+    """How many DDP segments brought them."""
+    complete: bool
+    """Whether every octet from the first to the last is there."""
+    qn: int | None
+    msn: int | None
+    """Queue and Message Sequence Number, for an Untagged message."""
+    stag: int | None
+    to: int | None
+    """Data Sink STag and the lowest Tagged Offset, for a Tagged message."""
+    seq: int
+    """Sequence number of the ULPDU_Length field of its first FPDU."""
+
+
+@dataclass(frozen=True, slots=True)
+class GapFound:
+    """Octets that were sent but never captured; they will not be waited for any longer."""
+
+    connection: ConnectionId
+    direction: int
+    frame: int
+    time_ns: int
+    seq: int
+    length: int
+    reason: GapReason
+
+
+@dataclass(frozen=True, slots=True)
+class OverlapDiffers:
+    """Octets came twice and differ; the first captured stay (RFC 5044 A.3)."""
+
+    connection: ConnectionId
+    direction: int
+    frame: int
+    time_ns: int
+    seq: int
+    """Sequence number of the first octet that differs."""
+    length: int
+    """Octets from there to the last one that differs."""
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorFound:
+    """Something that a receiver must report (RFC 5044 section 8)."""
+
+    connection: ConnectionId
+    direction: int
+    frame: int
+    time_ns: int
+    code: ErrorCode
+    seq: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class HalfSummary:
+    """What one direction carried."""
+
+    markers: bool | None
+    """Whether this direction has Markers, None if it is not known."""
+    fpdus: int
+    octets: int
+    """TCP payload octets captured, each counted once."""
+    crc_bad: int
+    gaps: int
+    out_of_order: int
+    """FPDUs found before all earlier octets of the direction were captured."""
+    retransmitted: int
+    """Segments that brought octets captured before."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionEnded:
+    """A TCP connection is over, or the capture is."""
+
+    connection: ConnectionId
+    direction: int
+    """The direction in which the Initiator sends, 0 if there is none."""
+    frame: int
+    time_ns: int
+    initiator: str | None
+    responder: str | None
+    dialect: Dialect | None
+    revision: int | None
+    crc: bool | None
+    rejected: bool
+    halves: tuple[HalfSummary, HalfSummary]
+    """Direction 0 and direction 1."""
+    errors: int
+    ending: Ending
+
+
+Event: TypeAlias = (
+    StartupSeen | FPDURecovered | GapFound | OverlapDiffers | ErrorFound | ConnectionEnded
+)

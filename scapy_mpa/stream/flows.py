@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""All TCP connections of a capture: the door of the stream core."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Final
+
+from scapy_mpa.stream.connection import Connection
+from scapy_mpa.stream.events import ConnectionId, Ending, Event
+from scapy_mpa.stream.overlap import RecentOctets
+from scapy_mpa.stream.segment import Segment, flow_endpoints, reverse_flow
+
+__all__ = ["LINGERING_CONNECTIONS", "LINGER_NS", "Flows"]
+
+LINGER_NS: Final = 30_000_000_000
+"""Nanoseconds for which a connection that is over still takes late copies as its own."""
+
+LINGERING_CONNECTIONS: Final = 1024
+"""Connections that may linger at one time; the one that is over for longest goes first."""
+
+
+class Flows:
+    """Takes TCP segments in the order of capture, gives events.
+
+    >>> flows = Flows()
+    >>> for segment in segments:                        # doctest: +SKIP
+    ...     for event in flows.receive(segment):
+    ...         print(event)
+    >>> for event in flows.finish():                    # doctest: +SKIP
+    ...     print(event)
+    """
+
+    __slots__ = ("_connections", "_events", "_lingering", "_number", "_recent")
+
+    def __init__(self) -> None:
+        # Both flows of a connection lead to it, each with its direction.
+        self._connections: dict[bytes, tuple[Connection, int]] = {}
+        self._lingering: deque[tuple[int, Connection]] = deque()
+        self._events: list[Event] = []
+        self._recent = RecentOctets()
+        self._number = 0
+
+    def receive(self, segment: Segment) -> list[Event]:
+        """Take a segment; return what it brought to light, in order of recovery."""
+        lingering = self._lingering
+        if lingering and lingering[0][0] < segment.time_ns:
+            self._expire(segment.time_ns)
+        entry = self._connections.get(segment.flow)
+        if entry is not None and not entry[0].halves[entry[1]].belongs(segment):
+            self._end(entry[0], "reused")
+            entry = None
+        if entry is None:
+            entry = self._open(segment)
+        connection, direction = entry
+        was_over = connection.is_over
+        connection.receive(direction, segment)
+        if not was_over and connection.is_over:
+            self._linger(connection, segment.time_ns)
+        if not self._events:
+            return []
+        events, self._events = self._events, []
+        return events
+
+    def finish(self) -> list[Event]:
+        """Return what can be said now that the capture has ended; start afresh."""
+        for connection in dict.fromkeys(each for each, _ in self._connections.values()):
+            connection.finish("connection ended" if connection.is_over else "capture ended")
+        self._connections.clear()
+        self._lingering.clear()
+        events, self._events = self._events, []
+        return events
+
+    def _open(self, segment: Segment) -> tuple[Connection, int]:
+        flow = segment.flow
+        identity = ConnectionId(self._number, flow, flow_endpoints(flow))
+        self._number += 1
+        connection = Connection(identity, self._events_append, self._recent)
+        # A connection from an endpoint to itself has one flow for both directions.
+        self._connections[reverse_flow(flow)] = (connection, 1)
+        self._connections[flow] = (connection, 0)
+        return connection, 0
+
+    def _events_append(self, event: Event) -> None:
+        self._events.append(event)
+
+    def _linger(self, connection: Connection, time_ns: int) -> None:
+        self._lingering.append((time_ns + LINGER_NS, connection))
+        if len(self._lingering) > LINGERING_CONNECTIONS:
+            self._end(self._lingering.popleft()[1])
+
+    def _expire(self, time_ns: int) -> None:
+        while self._lingering and self._lingering[0][0] < time_ns:
+            self._end(self._lingering.popleft()[1])
+
+    def _end(self, connection: Connection, ending: Ending | None = None) -> None:
+        flow = connection.identity.flow
+        if self._connections.get(flow, (None, 0))[0] is not connection:
+            return
+        del self._connections[flow]
+        self._connections.pop(reverse_flow(flow), None)
+        if connection.is_over:
+            ending = None
+        connection.finish("connection ended", ending)

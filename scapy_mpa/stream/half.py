@@ -1,0 +1,452 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""One direction of a TCP connection: sequence space, islands, holes, and what they carry.
+
+A half connection is in streaming mode at first, where a startup frame is looked for.  Once its
+own startup frame was seen it holds what follows, until the peer's startup frame has said
+whether there are Markers and CRCs.  Then its octets are FPDUs.
+"""
+
+from __future__ import annotations
+
+import enum
+from bisect import bisect_right
+from collections import deque
+from operator import attrgetter
+from typing import Final, Protocol
+
+from scapy_mpa.stream.events import GapReason, HalfSummary, LocatedBy
+from scapy_mpa.stream.framing import Candidate, Framing
+from scapy_mpa.stream.islands import Island, Islands
+from scapy_mpa.stream.overlap import Recent, RecentOctets, differing_stretch
+from scapy_mpa.stream.scan import FoundStartup, almost_key, find_startup
+from scapy_mpa.stream.segment import FIN, SYN, Segment
+from scapy_mpa.stream.sequence import first_position, unwrap
+from scapy_mpa.wire.errors import ErrorCode
+from scapy_mpa.wire.startup import KEY_LENGTH
+
+__all__ = [
+    "CLOSED_HOLES",
+    "HELD_ISLANDS",
+    "HELD_OCTETS",
+    "LATE_SEGMENTS",
+    "STREAMING_OCTETS",
+    "HalfConnection",
+    "Owner",
+    "Phase",
+]
+
+HELD_OCTETS: Final = 4 << 20
+"""Octets that one half connection may hold while it waits for others.  A sender has no more
+than its window under way, so more than this behind a hole means that the hole will stay."""
+
+STREAMING_OCTETS: Final = 1 << 18
+"""The same in streaming mode, where nobody knows yet whether it will ever be iWARP."""
+
+HELD_ISLANDS: Final = 1024
+"""Islands of one half connection: bounds what a segment that spans them all may cost."""
+
+LATE_SEGMENTS: Final = 64
+"""Segments of the connection to wait for after the peer's acknowledgement has passed a hole: a
+capture may hold a segment behind the acknowledgement of it."""
+
+CLOSED_HOLES: Final = 64
+"""Holes of one half connection that a late copy may still fill although the peer has what lay in
+them: a capture can miss a segment and hold its spurious retransmission."""
+
+_WINDOW: Final = 1 << 30
+_start_of = attrgetter("start")
+
+
+class Phase(enum.Enum):
+    """What the octets of a half connection are, as far as is known."""
+
+    STREAMING = enum.auto()
+    HELD = enum.auto()
+    FULL = enum.auto()
+
+
+class Owner(Protocol):
+    """The connection, as its halves see it."""
+
+    segments: int
+    """Segments received so far."""
+
+    def on_startup(
+        self, half: HalfConnection, found: FoundStartup, frames: tuple[int, ...]
+    ) -> None:
+        """Take a startup frame."""
+
+    def on_fpdu(self, half: HalfConnection, island: Island, fpdu: Candidate, by: LocatedBy) -> None:
+        """Take an FPDU."""
+
+    def on_gap(self, half: HalfConnection, start: int, end: int, reason: GapReason) -> None:
+        """Take a hole that will stay."""
+
+    def on_overlap(self, half: HalfConnection, start: int, end: int) -> None:
+        """Take a stretch that came twice and differs."""
+
+    def on_error(self, half: HalfConnection, code: ErrorCode, position: int, text: str) -> None:
+        """Take an error."""
+
+
+class HalfConnection:
+    """One direction of a TCP connection.
+
+    :param direction: 0 or 1, see :mod:`scapy_mpa.stream.events`.
+    :param owner: who is told what is found.
+    :param recent: where octets are kept for comparison.
+    """
+
+    __slots__ = (
+        "_ack",
+        "_begin",
+        "_close_at",
+        "_fin",
+        "_front",
+        "_high",
+        "_islands",
+        "_owner",
+        "_recent",
+        "_recent_octets",
+        "crc_bad",
+        "direction",
+        "fpdus",
+        "framing",
+        "gaps",
+        "held",
+        "octets",
+        "out_of_order",
+        "phase",
+        "retransmitted",
+    )
+
+    def __init__(self, direction: int, owner: Owner, recent: RecentOctets) -> None:
+        self.direction = direction
+        self._owner = owner
+        self._recent: Recent = deque()
+        self._recent_octets = recent
+        self._islands = Islands()
+        self.phase = Phase.STREAMING
+        self.framing: Framing | None = None
+        self.held = 0
+        """Octets held in memory."""
+        self._high: int | None = None
+        """The highest position seen, around which sequence numbers are placed."""
+        self._begin: int | None = None
+        """Where the octets begin, if the SYN was captured."""
+        self._front: int | None = None
+        """Where the first island must start not to lie beyond a hole."""
+        self._ack: int | None = None
+        """What the peer has acknowledged."""
+        self._fin: int | None = None
+        self._close_at: int | None = None
+        """When the first open hole is closed, in segments of the connection."""
+        self.fpdus = 0
+        self.octets = 0
+        self.crc_bad = 0
+        self.gaps = 0
+        self.out_of_order = 0
+        self.retransmitted = 0
+
+    # -- in ----------------------------------------------------------------------------------
+
+    def belongs(self, segment: Segment) -> bool:
+        """Tell whether a segment can be of this half connection, or must be of a later one."""
+        if self._high is None:
+            return True
+        position = unwrap(segment.seq, self._high)
+        if segment.flags & SYN:
+            if self._begin is not None:
+                return position + 1 == self._begin
+            # A SYN that was captured behind the octets it announces.
+            return not self._islands.items or position + 1 == self._islands.items[0].start
+        return segment.length == 0 or abs(position - self._high) < _WINDOW
+
+    def receive(self, segment: Segment) -> None:
+        """Take a segment of this direction."""
+        high = self._high
+        flags = segment.flags
+        position = first_position(segment.seq) if high is None else unwrap(segment.seq, high)
+        if flags & SYN:
+            position += 1
+            if self._begin is None:
+                self._begin = self._front = self._islands.floor = position
+        elif self._front is None and segment.length:
+            self._front = position
+        if high is None:
+            self._high = high = position
+        if flags & FIN:
+            self._fin = position + segment.length
+        if segment.length:
+            self._take(position, segment)
+            end = position + segment.length
+            if end > high:
+                self._high = end
+
+    def _take(self, position: int, segment: Segment) -> None:
+        islands = self._islands
+        octets = segment.payload
+        cut = segment.length - len(octets)
+        if cut > 0:
+            octets += bytes(cut)
+        inserted = islands.insert(position, octets, segment.frame)
+        if inserted.repeated:
+            self._compare(position, segment.payload, inserted.repeated)
+        if not inserted.fresh:
+            return
+        self.octets += min(inserted.fresh, len(segment.payload))
+        self.held += inserted.fresh
+        if cut > 0:
+            islands.mark_absent(position + len(segment.payload), position + segment.length)
+        for island in inserted.islands:
+            self._advance(island, inserted.fresh)
+        if len(islands.items) > 1 or self._open_hole() is not None:
+            self._check_holes()
+
+    def _advance(self, island: Island, fresh: int) -> None:
+        if island.open_left and not self._lies_beyond(island):
+            island.open_left = False
+        if self.framing is not None:
+            self.framing.advance(island, fresh)
+        elif self.phase is Phase.STREAMING:
+            self._scan(island)
+
+    def acknowledge(self, ack: int) -> None:
+        """Take an acknowledgement number that the peer has sent."""
+        if self._high is None:
+            return
+        position = unwrap(ack, self._high)
+        if abs(position - self._high) < _WINDOW and (self._ack is None or position > self._ack):
+            self._ack = position
+
+    # -- copies ------------------------------------------------------------------------------
+
+    def _compare(self, position: int, octets: bytes, repeated: list[tuple[int, int]]) -> None:
+        """Hold a second copy of octets against the first (RFC 5044 A.3)."""
+        if len(octets) <= 1 and position + 1 == self._high:
+            # A keep-alive probe repeats the last octet, and need not repeat it rightly.
+            return
+        self.retransmitted += 1
+        for start, end in repeated:
+            again = octets[start - position : end - position]
+            known = [chunk for chunk in self._recent if chunk.position < end]
+            for island in self._islands.items:
+                if island.start < end and start < island.end:
+                    # What the snap length cut off cannot be compared.
+                    known += [] if island.absent else island.chunks(start, end)
+            stretch = differing_stretch(start, again, known)
+            if stretch is not None:
+                self._owner.on_overlap(self, *stretch)
+
+    # -- streaming mode ----------------------------------------------------------------------
+
+    def _scan(self, island: Island, *, final: bool = False) -> None:
+        if island.joined:
+            island.joined = False
+        while self.phase is Phase.STREAMING:
+            self._check_key(island)
+            found = find_startup(island, self._begin, final=final)
+            if found is None:
+                break
+            frames = island.frames(found.position, found.position + len(found.octets))
+            island.scan = min(found.end, island.end)
+            self._owner.on_startup(self, found, frames)
+        if self.phase is Phase.STREAMING and not self._lies_beyond(island):
+            self.release(island, island.start, island.scan)
+
+    def _check_key(self, island: Island) -> None:
+        """Report a Key that was meant to be one, where a Key must stand."""
+        if island.start == self._begin == island.scan and island.end - island.start >= KEY_LENGTH:
+            octets = island.read(island.start, island.start + KEY_LENGTH)
+            if almost_key(octets):
+                self._owner.on_error(
+                    self,
+                    ErrorCode.INVALID_STARTUP_FRAME,
+                    island.start,
+                    f"the Key of the startup frame is {octets!r}",
+                )
+                island.scan += KEY_LENGTH
+
+    def hold(self) -> None:
+        """Keep what follows the startup frame until the peer's is there."""
+        self.phase = Phase.HELD
+
+    def stream(self) -> None:
+        """Go (back) to streaming mode: the connection was rejected."""
+        if self.phase is Phase.HELD:
+            self.phase = Phase.STREAMING
+            for island in list(self._islands.items):
+                self._scan(island)
+
+    def enter_full_operation(self, origin: int, *, markers: bool, crc: bool) -> None:
+        """Take what begins at ``origin`` for FPDUs (RFC 5044 7.1.2)."""
+        self.phase = Phase.FULL
+        self.framing = Framing(self, origin, markers=markers, crc=crc)
+        self._front = self._islands.floor = origin
+        items = self._islands.items
+        for island in list(items):
+            island.scan = island.need = island.start
+            if island.end > origin:
+                self._advance(island, island.end - max(origin, island.start))
+            elif island is not items[-1]:
+                self.release(island, island.start, island.end)
+                items.remove(island)
+
+    def holds_fpdu(self, origin: int, *, markers: bool, crc: bool) -> bool | None:
+        """Tell whether a verified FPDU stands at ``origin``; None if it cannot be told yet."""
+        for island in self._islands.items:
+            if island.start <= origin < island.end:
+                return Framing(self, origin, markers=markers, crc=crc).verifies(island, origin)
+        return None
+
+    # -- what framing reports ------------------------------------------------------------------
+
+    def found(self, island: Island, fpdu: Candidate, located_by: LocatedBy) -> None:
+        """Count an FPDU and pass it on."""
+        self.fpdus += 1
+        if fpdu.crc == "bad":
+            self.crc_bad += 1
+        if self._lies_beyond(island):
+            self.out_of_order += 1
+        self._owner.on_fpdu(self, island, fpdu, located_by)
+
+    def wrong(self, code: ErrorCode, position: int, text: str) -> None:
+        """Pass on an error."""
+        self._owner.on_error(self, code, position, text)
+
+    def unfinished(self, position: int, length: int) -> None:
+        """Report an FPDU that the end of the connection cut short."""
+        if self._fin is not None:
+            self._owner.on_error(
+                self,
+                ErrorCode.CONNECTION_LOST,
+                position,
+                f"the connection was closed {length} octets into an FPDU",
+            )
+
+    def release(self, island: Island, start: int, end: int) -> None:
+        """Give up octets, but keep them for comparison for a while."""
+        for chunk in island.release(start, end):
+            self.held -= len(chunk.octets)
+            self._recent_octets.remember(self._recent, chunk)
+
+    def lies_beyond(self, island: Island) -> bool:
+        """Tell whether a hole that may yet be filled lies before an island."""
+        return self._lies_beyond(island)
+
+    def _lies_beyond(self, island: Island) -> bool:
+        return self._front is not None and island.start > self._front
+
+    # -- holes -------------------------------------------------------------------------------
+    #
+    # A hole is *open* while the receiver may wait for it.  Once it need not (the peer has
+    # acknowledged what lies in it), the island behind it is framed as well as can be without
+    # the missing octets; but a late copy may still fill the hole.  It is a *gap* when that is
+    # no longer waited for, either.
+
+    def _open_hole(self) -> Island | None:
+        """Return the island behind the first open hole."""
+        items = self._islands.items
+        if self._front is None or not items or items[-1].start <= self._front:
+            return None
+        return items[bisect_right(items, self._front, key=_start_of)]
+
+    def _check_holes(self) -> None:
+        """Close what the peer has acknowledged, and give up what waits for too long."""
+        items = self._islands.items
+        limit = STREAMING_OCTETS if self.phase is Phase.STREAMING else HELD_OCTETS
+        while len(items) > 1 and (self.held > limit or len(items) > HELD_ISLANDS):
+            self._give_up("limit")
+        while (island := self._open_hole()) is not None:
+            if self._ack is None or island.start > self._ack:
+                self._close_at = None
+                break
+            if self._close_at is None:
+                self._close_at = self._owner.segments + LATE_SEGMENTS
+            if self._owner.segments < self._close_at:
+                break
+            self._close_hole(island)
+        if len(items) > CLOSED_HOLES and items[CLOSED_HOLES].start <= (self._front or 0):
+            self._give_up("acknowledged")
+
+    def _close_hole(self, island: Island) -> None:
+        """Go on behind a hole that the receiver does not wait for."""
+        self._close_at = None
+        self._front = island.start
+        island.open_left = False
+        island.need = island.start
+        self._advance(island, 0)
+
+    def _give_up(self, reason: GapReason) -> None:
+        """Finish the first island and report the hole behind it; free their memory."""
+        islands = self._islands
+        first = islands.items[0]
+        self._report_gap(islands.floor, first.start, reason)
+        if self._front is not None and first.start > self._front:
+            self._close_hole(first)
+        if self.framing is not None:
+            self.framing.advance(first, 0, final=True)
+        elif self.phase is Phase.STREAMING:
+            self._scan(first, final=True)
+        self.release(first, first.start, first.end)
+        islands.items.remove(first)
+        islands.floor = first.end
+        if islands.items and islands.items[0].start > first.end:
+            following = islands.items[0]
+            self._report_gap(first.end, following.start, reason)
+            islands.floor = following.start
+            if self._front is None or following.start > self._front:
+                self._close_hole(following)
+            if following.runs:
+                # What lies before its first FPDU belonged to one that will never be whole.
+                self.release(following, following.start, following.runs[0].start)
+                following.runs[0].start = following.start
+
+    def _report_gap(self, start: int, end: int, reason: GapReason) -> None:
+        # Without a SYN nobody knows what came before the first octets.
+        if 0 < start < end:
+            self.gaps += 1
+            self._owner.on_gap(self, start, end, reason)
+
+    # -- the end -----------------------------------------------------------------------------
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the FIN was captured, and every octet before it."""
+        items = self._islands.items
+        if self._fin is None:
+            return False
+        if not items:
+            return self._front is None or self._front >= self._fin
+        return len(items) == 1 and items[0].end >= self._fin and not self._open_hole()
+
+    @property
+    def was_closed(self) -> bool:
+        """Whether the FIN was captured."""
+        return self._fin is not None
+
+    def finish(self, reason: GapReason) -> None:
+        """Take it that nothing more will come: report what can be said now."""
+        end = self._front
+        while items := self._islands.items:
+            end = items[-1].end
+            self._give_up(reason)
+        upto = self._fin
+        if upto is None and self._ack is not None:
+            # The acknowledgement of a FIN that was not captured counts one more.
+            upto = self._ack - 1
+        if end is not None and upto is not None:
+            self._report_gap(end, upto, reason)
+        self._recent.clear()
+
+    def summary(self) -> HalfSummary:
+        """Return what was counted."""
+        return HalfSummary(
+            markers=None if self.framing is None else self.framing.markers,
+            fpdus=self.fpdus,
+            octets=self.octets,
+            crc_bad=self.crc_bad,
+            gaps=self.gaps,
+            out_of_order=self.out_of_order,
+            retransmitted=self.retransmitted,
+        )

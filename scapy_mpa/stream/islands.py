@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The octets of one half connection as they were captured: islands between holes.
+
+An :class:`Island` is a contiguous stretch of captured octets.  :class:`Islands` keeps them in
+order, lets the first captured copy of an octet win (RFC 5044 A.3), and joins islands as the
+holes between them fill.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right, insort
+from typing import NamedTuple
+
+from scapy_mpa.stream.events import LocatedBy
+
+__all__ = ["Chunk", "Inserted", "Island", "Islands", "Run"]
+
+
+class Chunk(NamedTuple):
+    """Octets of one segment that no earlier segment had brought."""
+
+    position: int
+    octets: bytes
+    frame: int
+
+
+class Run:
+    """A stretch of FPDUs, back to back, that were passed on."""
+
+    __slots__ = ("anchored", "end", "last", "next_by", "start", "trouble")
+
+    def __init__(self, position: int, located_by: LocatedBy) -> None:
+        self.start = position
+        self.end = position
+        """Where the next FPDU begins."""
+        self.last = position
+        """Where the last FPDU that was passed on began."""
+        self.next_by: LocatedBy = located_by
+        """What says that an FPDU begins at ``end``."""
+        self.trouble: int | None = None
+        """Where the FPDU began behind which the chain of lengths broke, if it did."""
+        self.anchored = True
+        """Whether an FPDU begins at ``end``, if those before it told the truth."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether this is but a place from which a search goes on."""
+        return not self.anchored and self.end == self.start
+
+
+class Island:
+    """Contiguous captured octets, and how far framing has come in them.
+
+    Octets whose work is done are released, but still count as captured.
+    """
+
+    __slots__ = (
+        "_chunks",
+        "_starts",
+        "absent",
+        "end",
+        "is_torn",
+        "joined",
+        "need",
+        "open_left",
+        "runs",
+        "scan",
+        "settled",
+        "start",
+    )
+
+    def __init__(self, position: int) -> None:
+        self.start = position
+        self.end = position
+        self._starts: list[int] = []
+        self._chunks: list[Chunk] = []
+        self.absent: list[tuple[int, int]] = []
+        """Stretches that the capture's snap length cut off; they read as zeros."""
+        self.open_left = True
+        """Whether the hole before this island may yet be filled."""
+        self.runs: list[Run] = []
+        """What was passed on: one run, or two when a hole has just been filled."""
+        self.joined = False
+        """Whether a hole was filled since framing last looked at what lies between runs."""
+        self.need = position
+        """Nothing can come of another try before the island reaches this position."""
+        self.scan = position
+        """Everything before this position was tried as a place to start from."""
+        self.is_torn = False
+        """Whether octets in its midst were released unframed, so that no length leads across."""
+        self.settled = False
+        """Whether what lies before the first run was searched for good."""
+
+    def append(self, chunk: Chunk) -> None:
+        """Add octets that directly follow the end."""
+        self._starts.append(chunk.position)
+        self._chunks.append(chunk)
+        self.end += len(chunk.octets)
+
+    def join(self, right: Island) -> None:
+        """Take over all of the island that begins where this one ends."""
+        self._starts += right._starts
+        self._chunks += right._chunks
+        self.absent += right.absent
+        # Where a search had come to is of no account now that a length may lead on.
+        self.runs += [run for run in right.runs if not run.is_empty]
+        self.end = right.end
+        self.joined = True
+        self.need = self.scan = self.start
+
+    def read(self, start: int, end: int) -> bytes:
+        """Return the octets from ``start`` up to ``end``; none of them may be released."""
+        index = bisect_right(self._starts, start) - 1
+        chunk = self._chunks[index]
+        octets = chunk.octets
+        begin = start - chunk.position
+        stop = end - chunk.position
+        if stop <= len(octets):
+            return octets if begin == 0 and stop == len(octets) else octets[begin:stop]
+        pieces = [octets[begin:]]
+        for position, octets, _ in self._chunks[index + 1 : bisect_left(self._starts, end)]:
+            stop = end - position
+            pieces.append(octets if stop >= len(octets) else octets[:stop])
+        return b"".join(pieces)
+
+    def frames(self, start: int, end: int) -> tuple[int, ...]:
+        """Return the frames that brought the octets from ``start`` up to ``end``."""
+        first = bisect_right(self._starts, start) - 1
+        last = bisect_left(self._starts, end)
+        if last - first == 1:
+            return (self._chunks[first].frame,)
+        return tuple(dict.fromkeys(chunk.frame for chunk in self._chunks[first:last]))
+
+    def chunks(self, start: int, end: int) -> list[Chunk]:
+        """Return the chunks that reach into the stretch from ``start`` up to ``end``."""
+        first = max(0, bisect_right(self._starts, start) - 1)
+        return self._chunks[first : bisect_left(self._starts, end)]
+
+    def is_boundary(self, position: int) -> bool:
+        """Tell whether a segment begins or ends at ``position``."""
+        index = bisect_left(self._starts, position)
+        return position == self.end or (
+            index < len(self._starts) and self._starts[index] == position
+        )
+
+    def captured_until(self, start: int, end: int) -> int:
+        """Return where, from ``start`` up to ``end``, the first octet was cut off, else ``end``."""
+        index = max(0, bisect_right(self.absent, (start, 0)) - 1)
+        for gap_start, gap_end in self.absent[index : index + 2]:
+            if gap_start < end and start < gap_end:
+                return max(start, gap_start)
+        return end
+
+    def release(self, start: int, end: int) -> list[Chunk]:
+        """Give up the chunks that lie wholly between ``start`` and ``end``; return them."""
+        starts = self._starts
+        first = bisect_left(starts, start)
+        last = bisect_left(starts, end)
+        if last > first:
+            chunk = self._chunks[last - 1]
+            if chunk.position + len(chunk.octets) > end:
+                last -= 1
+        if last <= first:
+            return []
+        gone = self._chunks[first:last]
+        del starts[first:last]
+        del self._chunks[first:last]
+        if self.absent:
+            lower = bisect_left(self.absent, (start, 0))
+            del self.absent[lower : bisect_left(self.absent, (end, 0), lower)]
+        return gone
+
+
+class Inserted(NamedTuple):
+    """What became of the octets of one segment."""
+
+    islands: list[Island]
+    """The islands that grew."""
+    fresh: int
+    """How many octets were new."""
+    repeated: list[tuple[int, int]]
+    """Stretches that had been captured before."""
+
+
+class Islands:
+    """All islands of a half connection, ascending."""
+
+    __slots__ = ("floor", "items")
+
+    def __init__(self) -> None:
+        self.items: list[Island] = []
+        self.floor = 0
+        """Octets below this position are no longer taken."""
+
+    def insert(self, position: int, octets: bytes, frame: int) -> Inserted:
+        """Take the octets of a segment that begins at ``position``; first captured wins."""
+        items = self.items
+        end = position + len(octets)
+        if items and position == items[-1].end:
+            island = items[-1]
+            island.append(Chunk(position, octets, frame))
+            return Inserted([island], len(octets), [])
+        return self._insert_between(position, end, octets, frame)
+
+    def _insert_between(self, position: int, end: int, octets: bytes, frame: int) -> Inserted:
+        grown: list[Island] = []
+        repeated: list[tuple[int, int]] = []
+        fresh = 0
+        at = position
+        if at < self.floor:
+            at = min(end, self.floor)
+            repeated.append((position, at))
+        while at < end:
+            index = self._index_of(at)
+            island = self.items[index] if index >= 0 else None
+            if island is not None and at < island.end:
+                stop = min(end, island.end)
+                repeated.append((at, stop))
+            else:
+                following = self.items[index + 1] if index + 1 < len(self.items) else None
+                stop = end if following is None else min(end, following.start)
+                chunk = Chunk(at, octets[at - position : stop - position], frame)
+                fresh += stop - at
+                island = self._place(index, chunk)
+                if island not in grown:
+                    grown.append(island)
+            at = stop
+        return Inserted(grown, fresh, repeated)
+
+    def _index_of(self, position: int) -> int:
+        """Return the index of the last island that starts at or before ``position``, else -1."""
+        low, high = 0, len(self.items)
+        while low < high:
+            middle = (low + high) // 2
+            if self.items[middle].start <= position:
+                low = middle + 1
+            else:
+                high = middle
+        return low - 1
+
+    def _place(self, index: int, chunk: Chunk) -> Island:
+        """Add a chunk behind the island at ``index``, touching it or not."""
+        items = self.items
+        if index >= 0 and items[index].end == chunk.position:
+            island = items[index]
+        else:
+            island = Island(chunk.position)
+            index += 1
+            items.insert(index, island)
+        island.append(chunk)
+        following = items[index + 1] if index + 1 < len(items) else None
+        if following and following.start == island.end and not following.is_torn:
+            island.join(items.pop(index + 1))
+        return island
+
+    def mark_absent(self, start: int, end: int) -> None:
+        """Note that the octets from ``start`` up to ``end`` read as zeros but were not captured."""
+        for island in self.items[max(0, self._index_of(start)) :]:
+            if island.start >= end:
+                break
+            insort(island.absent, (max(start, island.start), min(end, island.end)))

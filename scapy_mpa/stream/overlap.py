@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Whether octets that come twice are the same both times.
+
+Octets that framing is done with are kept a little longer, so that a second copy can be held
+against the first.  All half connections share one budget: the copy that was kept longest goes
+first, whoever it belongs to.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from typing import Final
+
+from scapy_mpa.stream.islands import Chunk
+
+__all__ = ["RECENT_CHUNKS", "RECENT_OCTETS", "Recent", "RecentOctets", "differing_stretch"]
+
+RECENT_OCTETS: Final = 1 << 21
+"""Octets kept for comparison, over all half connections: more than a retransmission of the
+last round trip needs, on any but the fattest path, and little beside Python itself."""
+
+RECENT_CHUNKS: Final = 64
+"""Chunks kept for one half connection: bounds the work of one comparison."""
+
+Recent = deque[Chunk]
+"""What is kept of one half connection."""
+
+
+class RecentOctets:
+    """The shared budget."""
+
+    __slots__ = ("_octets", "_order")
+
+    def __init__(self) -> None:
+        self._order: deque[Recent] = deque()
+        self._octets = 0
+
+    def remember(self, recent: Recent, chunk: Chunk) -> None:
+        """Keep a chunk in ``recent`` until others have pushed it out."""
+        recent.append(chunk)
+        self._order.append(recent)
+        self._octets += len(chunk.octets)
+        while self._octets > RECENT_OCTETS or len(recent) > RECENT_CHUNKS:
+            # Several entries of the order may name one deque; each stands for its oldest chunk.
+            oldest = self._order.popleft()
+            if oldest:
+                self._octets -= len(oldest.popleft().octets)
+
+
+def differing_stretch(
+    position: int, octets: bytes, known: Iterable[Chunk]
+) -> tuple[int, int] | None:
+    """Return from where to where ``octets`` differ from what is known, None if nowhere.
+
+    :param position: where ``octets`` lie.
+    """
+    first = last = None
+    for known_position, known_octets, _ in known:
+        start = max(position, known_position)
+        end = min(position + len(octets), known_position + len(known_octets))
+        if start >= end:
+            continue
+        here = octets[start - position : end - position]
+        there = known_octets[start - known_position : end - known_position]
+        if here != there:
+            differing = [
+                at for at, pair in enumerate(zip(here, there, strict=True)) if pair[0] != pair[1]
+            ]
+            low, high = start + differing[0], start + differing[-1] + 1
+            first = low if first is None else min(first, low)
+            last = high if last is None else max(last, high)
+    return None if first is None or last is None else (first, last)

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Startup frames in streaming mode octets (RFC 5044 7.1.2, 7.1.3).
+
+A Request may come first thing on a connection, or after any amount of the ULP's own octets
+(delayed startup), or once more after a rejection.  A Key alone is no proof: it stands in the
+RFCs, which travel over TCP, too.  So anywhere but at the very beginning of a half connection
+the frame must be one that a receiver may accept.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from scapy_mpa.stream.islands import Island
+from scapy_mpa.wire.startup import (
+    KEY_LENGTH,
+    KEYS,
+    STARTUP_HEADER_LENGTH,
+    StartupFrame,
+    parse_startup,
+)
+
+__all__ = ["FoundStartup", "almost_key", "find_startup"]
+
+_PREFIX: Final = b"MPA ID Re"
+# A Key with this many octets right, first thing on a connection, was meant to be one.
+_ALMOST: Final = 12
+
+
+class FoundStartup(NamedTuple):
+    """A startup frame in an island."""
+
+    position: int
+    octets: bytes
+    startup: StartupFrame
+
+    @property
+    def end(self) -> int:
+        """Position behind its Private Data."""
+        return self.position + self.startup.length
+
+
+def find_startup(island: Island, begin: int | None, *, final: bool = False) -> FoundStartup | None:
+    """Return the next startup frame at or behind ``island.scan``, which moves along.
+
+    :param begin: where the half connection begins, if that is known.
+    :param final: nothing will be added to the island: a frame that lacks Private Data is
+        returned as it is.
+    """
+    octets = island.read(island.scan, island.end) if island.scan < island.end else b""
+    at = octets.find(_PREFIX)
+    while at >= 0:
+        position = island.scan + at
+        rest = octets[at:]
+        if len(rest) >= STARTUP_HEADER_LENGTH:
+            if rest[:KEY_LENGTH] in KEYS.values():
+                startup = parse_startup(rest)
+                if position == begin or not startup.problems():
+                    if final or len(rest) >= startup.length:
+                        island.scan = position
+                        return FoundStartup(position, rest[: startup.length], startup)
+                    island.scan = position
+                    return None
+        else:
+            island.scan = position
+            return None
+        at = octets.find(_PREFIX, at + 1)
+    island.scan = max(island.scan, island.end - len(_PREFIX) + 1)
+    return None
+
+
+def almost_key(octets: bytes) -> bool:
+    """Tell whether 16 octets were meant to be a Key but are none."""
+    if octets in KEYS.values():
+        return False
+    return any(
+        sum(one == other for one, other in zip(octets, key, strict=False)) >= _ALMOST
+        for key in KEYS.values()
+    )

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Places in octets of unknown content where an FPDU may begin.
+
+The last resort when neither a length nor a Marker leads anywhere.  The first word of an FPDU
+holds ULPDU_Length, the DDP control octet and the RDMAP control octet (RFC 5044 4.1, RFC 5041
+4.1, RFC 5040 4.1), and no Marker can split it; of 65536 values of the two control octets, about
+forty make sense.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from scapy_mpa.wire.rdmap_names import Opcode, is_tagged
+
+__all__ = ["header_words"]
+
+_WORD: Final = 4
+_NOT_ZERO: Final = re.compile(rb"[^\0]")
+
+
+def _tables() -> tuple[bytes, bytes]:
+    """Return, for both control octets, a bit for each kind of segment that may have this octet.
+
+    A place is a candidate if the two have a bit in common.  The kinds: tagged and untagged,
+    with DDP and RDMAP version 1 (the RFCs) or 0 (draft-ietf-rddp-mpa-01, RDMAC).
+    """
+    ddp = bytearray(256)
+    rdmap = bytearray(256)
+    for version in (0, 1):
+        for tagged in (False, True):
+            bit = 1 << (2 * version + tagged)
+            for last in (0x00, 0x40):
+                ddp[tagged << 7 | last | version] |= bit
+            for opcode in Opcode:
+                if is_tagged(opcode) == tagged:
+                    rdmap[version << 6 | opcode] |= bit
+    return bytes(ddp), bytes(rdmap)
+
+
+_DDP, _RDMAP = _tables()
+
+
+def header_words(octets: bytes) -> Iterator[int]:
+    """Yield, ascending, each multiple of 4 at which an FPDU's first word may stand.
+
+    The work is done by a handful of calls over the whole of ``octets``, none per word.
+    """
+    first = octets[2::_WORD].translate(_DDP)
+    second = octets[3::_WORD].translate(_RDMAP)
+    count = len(second)
+    both = int.from_bytes(first[:count], "big") & int.from_bytes(second, "big")
+    for match in _NOT_ZERO.finditer(both.to_bytes(count, "big")):
+        yield _WORD * match.start()

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What the stream core is fed with: one TCP segment as it was captured."""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Address, IPv6Address
+from typing import Final, NamedTuple
+
+__all__ = ["ACK", "FIN", "RST", "SYN", "Segment", "flow_endpoints", "reverse_flow"]
+
+FIN: Final = 0x01
+SYN: Final = 0x02
+RST: Final = 0x04
+ACK: Final = 0x10
+
+_IPV4_FLOW: Final = 12
+
+
+class Segment(NamedTuple):
+    """One TCP segment of one captured frame."""
+
+    flow: bytes
+    """Source address, destination address, source port, destination port, as in the headers:
+    12 octets for IPv4, 36 for IPv6."""
+    seq: int
+    """32-bit sequence number."""
+    ack: int
+    """32-bit acknowledgement number; means something only with the ACK flag."""
+    flags: int
+    payload: bytes
+    """The payload octets that were captured."""
+    length: int
+    """Payload octets that the segment carried; more than ``payload`` if the capture cut it."""
+    frame: int
+    """Number of the captured frame, from 1."""
+    time_ns: int
+    """When it was captured, in nanoseconds since the epoch."""
+
+
+def reverse_flow(flow: bytes) -> bytes:
+    """Return the flow of the other direction."""
+    half = (len(flow) - 4) // 2
+    ports = 2 * half
+    return flow[half:ports] + flow[:half] + flow[ports + 2 :] + flow[ports : ports + 2]
+
+
+def flow_endpoints(flow: bytes) -> tuple[str, str]:
+    """Return source and destination as text: ``10.0.0.1:4000``, ``[fd00::1]:4000``."""
+    if len(flow) == _IPV4_FLOW:
+        source = str(IPv4Address(flow[:4]))
+        target = str(IPv4Address(flow[4:8]))
+    else:
+        source = f"[{IPv6Address(flow[:16])}]"
+        target = f"[{IPv6Address(flow[16:32])}]"
+    source_port = int.from_bytes(flow[-4:-2], "big")
+    target_port = int.from_bytes(flow[-2:], "big")
+    return f"{source}:{source_port}", f"{target}:{target_port}"

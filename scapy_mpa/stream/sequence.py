@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""From 32-bit sequence numbers to positions that never wrap.
+
+Inside the stream core a place in a TCP half connection is a *position*: an integer whose low
+32 bits are the sequence number.  This is the only module that knows about wrapping.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+__all__ = ["first_position", "sequence_number", "unwrap"]
+
+_SPACE: Final = 1 << 32
+_HALF: Final = 1 << 31
+_MASK: Final = _SPACE - 1
+
+
+def first_position(seq: int) -> int:
+    """Return the position for the first sequence number seen.
+
+    It lies one lap up, so that octets from before it still get a position above zero.
+    """
+    return seq + _SPACE
+
+
+def unwrap(seq: int, near: int) -> int:
+    """Return the position with sequence number ``seq`` that lies closest to ``near``."""
+    return near + ((seq - near + _HALF) & _MASK) - _HALF
+
+
+def sequence_number(position: int) -> int:
+    """Return the 32-bit sequence number of a position."""
+    return position & _MASK

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""From the truth's segments to the stream core, and from its events back to what was true."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from scapy_mpa.stream.events import Event, FPDURecovered
+from scapy_mpa.stream.flows import Flows
+from scapy_mpa.stream.segment import Segment
+from tests.truth import impair, messages, mpastream
+
+INITIATOR_FLOW = bytes.fromhex("0a000001 0a000002 9c40 0fa0")
+RESPONDER_FLOW = bytes.fromhex("0a000002 0a000001 0fa0 9c40")
+
+
+def as_segment(number: int, segment: impair.Segment) -> Segment:
+    """One of the truth's segments as a capture would hand it over, one a millisecond."""
+    flow = RESPONDER_FLOW if segment.direction else INITIATOR_FLOW
+    return Segment(
+        flow,
+        segment.seq,
+        segment.ack,
+        segment.flags,
+        segment.payload,
+        len(segment.payload),
+        number,
+        number * 1_000_000,
+    )
+
+
+def feed(segments: Iterable[Segment]) -> list[Event]:
+    """Events of a whole capture."""
+    flows = Flows()
+    events: list[Event] = []
+    for segment in segments:
+        events += flows.receive(segment)
+    return events + flows.finish()
+
+
+def feed_truth(segments: Iterable[impair.Segment]) -> list[Event]:
+    """Events of the truth's segments."""
+    return feed(as_segment(number, each) for number, each in enumerate(segments, 1))
+
+
+def fpdus(events: Iterable[Event], direction: int | None = None) -> list[FPDURecovered]:
+    """The FPDUs of a direction, or of both, in order of recovery."""
+    return [
+        event
+        for event in events
+        if isinstance(event, FPDURecovered) and direction in (None, event.direction)
+    ]
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What must be said of an FPDU."""
+
+    seq: int
+    offset: int
+    ulpdu_length: int
+    markers: int
+    crc: str
+    ulpdu: bytes
+
+
+def expected(half: impair.Half, fpdu: mpastream.TrueFPDU) -> Truth:
+    """What must be said of this FPDU of a direction."""
+    verdict = {True: "good", False: "bad", None: "off"}[fpdu.crc_ok]
+    seq = (half.base + fpdu.seq_offset) % 2**32
+    return Truth(seq, fpdu.seq_offset, fpdu.ulpdu_length, fpdu.markers, verdict, fpdu.ulpdu)
+
+
+def reported(event: FPDURecovered) -> Truth:
+    """What was said of it."""
+    assert event.offset is not None
+    return Truth(
+        event.seq, event.offset, event.ulpdu_length, event.markers, event.crc, event.ulpdu
+    )
+
+
+def halves(
+    rng: random.Random,
+    *,
+    markers: tuple[bool, bool],
+    crc: bool,
+    count: int = 40,
+    mulpdu: int = 1442,
+    damage: tuple[dict[int, mpastream.Damage], dict[int, mpastream.Damage]] = ({}, {}),
+) -> tuple[impair.Half, impair.Half]:
+    """Both directions of a connection; ``markers`` says for each sender whether it has them."""
+    made = []
+    for direction, key in enumerate((mpastream.REQUEST_KEY, mpastream.REPLY_KEY)):
+        startup = mpastream.startup_frame(
+            key,
+            # Each side's M is about what the other one sends (RFC 5044 7.1.1).
+            markers=int(markers[1 - direction]),
+            crc=int(crc),
+            private_data=rng.randbytes(rng.randint(0, 60)),
+        )
+        ulpdus = messages.random_ulpdus(rng, count, mulpdu)
+        octets, truth = mpastream.build_stream(
+            ulpdus, markers=markers[direction], crc=crc, damage=damage[direction]
+        )
+        made.append(impair.Half(startup, octets, truth, rng.getrandbits(32)))
+    return made[0], made[1]

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""One direction's octets, made octet by octet from RFC 5044, with a record of every FPDU in them.
+
+Offset 0 is the first octet after the startup frame of the direction. The records say what is
+there, so a test compares them with what the code under test found.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from crc32c import crc32c
+
+REQUEST_KEY = b"MPA ID Req Frame"
+REPLY_KEY = b"MPA ID Rep Frame"
+RTR_KEY = b"MPA ID Rtr Frame"
+
+
+@dataclass(frozen=True)
+class Damage:
+    """What is wrong with one FPDU.
+
+    crc_xor: XORed onto the CRC field, 32 bits. ulpdu_length: what the ULPDU_Length field says
+    instead of the truth. fpduptr: marker of this FPDU (0 is the first) -> what it says instead.
+    flip: (octet of the ULPDU, XOR mask). sender: the lie, forged marker or flip is the sender's
+    own, so the CRC was made over it; otherwise it happened on the way, after the CRC was made.
+    """
+
+    crc_xor: int = 0
+    ulpdu_length: int | None = None
+    fpduptr: Mapping[int, int] = field(default_factory=dict)
+    flip: tuple[int, int] | None = None
+    sender: bool = False
+
+
+@dataclass(frozen=True)
+class TrueFPDU:
+    """One FPDU of the stream.
+
+    start: offset of its first octet, a leading marker's where there is one. seq_offset: offset of
+    the ULPDU_Length field. end: offset after the CRC. ulpdu_length: octets of the ULPDU, whatever
+    the field says. ulpdu: those octets as they are in the stream. markers: how many it contains,
+    one directly before ULPDU_Length and one between pad and CRC included. crc_ok: the CRC field
+    fits the octets from start to it, and ULPDU_Length is true; None where CRCs are off.
+    """
+
+    start: int
+    seq_offset: int
+    end: int
+    ulpdu_length: int
+    ulpdu: bytes
+    markers: int
+    crc_ok: bool | None
+    damage: Damage | None = None
+
+
+def crc_field(octets: bytes) -> bytes:
+    """The CRC32c of octets in wire order (RFC 5044 4.4, figures 5 and 6)."""
+    return crc32c(octets).to_bytes(4, "little")
+
+
+def build_stream(
+    ulpdus: Sequence[bytes],
+    *,
+    markers: bool = False,
+    crc: bool = True,
+    idle_crc_field: bytes = bytes(4),
+    pad_octet: int = 0,
+    marker_reserved: int = 0,
+    damage: Mapping[int, Damage] | None = None,
+) -> tuple[bytes, list[TrueFPDU]]:
+    """The octets of FPDUs with these ULPDUs, and their records (RFC 5044 4.1, 4.3, 4.4).
+
+    idle_crc_field: the four octets of the CRC field where crc is False. pad_octet,
+    marker_reserved: what a sender puts where zeros belong. damage: ULPDU's index -> Damage.
+    Raises ValueError for what the fields cannot express.
+    """
+    stream = bytearray()
+    truth: list[TrueFPDU] = []
+    for index, ulpdu in enumerate(ulpdus):
+        harm = (damage or {}).get(index)
+        truth.append(
+            _append_fpdu(
+                stream, ulpdu, markers, crc, idle_crc_field, pad_octet, marker_reserved, harm
+            )
+        )
+    return bytes(stream), truth
+
+
+def _append_fpdu(
+    stream: bytearray,
+    ulpdu: bytes,
+    markers: bool,
+    crc: bool,
+    idle_crc_field: bytes,
+    pad_octet: int,
+    marker_reserved: int,
+    damage: Damage | None,
+) -> TrueFPDU:
+    start = len(stream)
+    if not 0 <= len(ulpdu) <= 65535:
+        raise ValueError("ULPDU_Length has 16 bits")
+    content = len(ulpdu).to_bytes(2, "big") + ulpdu
+    while len(content) % 4:
+        content += bytes([pad_octet])
+
+    seq_offset = None
+    marker_offsets = []
+    ulpdu_offsets = []
+    for position in range(len(content) + 1):
+        # position len(content) is the place of the CRC, before which a marker may still stand.
+        if markers and len(stream) % 512 == 0:
+            marker_offsets.append(len(stream))
+            fpduptr = 0 if seq_offset is None else len(stream) - seq_offset
+            if fpduptr > 65535:
+                raise ValueError("FPDUPTR has 16 bits")
+            stream += struct.pack(">HH", marker_reserved, fpduptr)
+        if position == 0:
+            seq_offset = len(stream)
+        if 2 <= position < 2 + len(ulpdu):
+            ulpdu_offsets.append(len(stream))
+        if position < len(content):
+            stream.append(content[position])
+    assert seq_offset is not None
+    crc_offset = len(stream)
+
+    if damage and damage.sender:
+        _harm(stream, damage, seq_offset, marker_offsets, ulpdu_offsets)
+    value = crc_field(bytes(stream[start:crc_offset])) if crc else idle_crc_field
+    if damage and not damage.sender:
+        _harm(stream, damage, seq_offset, marker_offsets, ulpdu_offsets)
+    if damage:
+        value = (int.from_bytes(value, "big") ^ damage.crc_xor).to_bytes(4, "big")
+    stream += value
+
+    crc_ok = None
+    if crc:
+        truthful = int.from_bytes(stream[seq_offset : seq_offset + 2], "big") == len(ulpdu)
+        crc_ok = truthful and crc_field(bytes(stream[start:crc_offset])) == value
+    return TrueFPDU(
+        start,
+        seq_offset,
+        len(stream),
+        len(ulpdu),
+        bytes(stream[offset] for offset in ulpdu_offsets),
+        len(marker_offsets),
+        crc_ok,
+        damage,
+    )
+
+
+def _harm(
+    stream: bytearray,
+    damage: Damage,
+    seq_offset: int,
+    marker_offsets: list[int],
+    ulpdu_offsets: list[int],
+) -> None:
+    if damage.ulpdu_length is not None:
+        stream[seq_offset : seq_offset + 2] = damage.ulpdu_length.to_bytes(2, "big")
+    for marker, fpduptr in damage.fpduptr.items():
+        offset = marker_offsets[marker]
+        stream[offset + 2 : offset + 4] = fpduptr.to_bytes(2, "big")
+    if damage.flip is not None:
+        octet, mask = damage.flip
+        stream[ulpdu_offsets[octet]] ^= mask
+
+
+def enhanced_data(ird: int, ord: int, *, a: int = 0, b: int = 0, c: int = 0, d: int = 0) -> bytes:
+    """The four octets |A|B|IRD|C|D|ORD| that begin the private data where S=1 (RFC 6581 9)."""
+    return struct.pack(">HH", a << 15 | b << 14 | ird, c << 15 | d << 14 | ord)
+
+
+def startup_frame(
+    key: bytes,
+    *,
+    markers: int = 0,
+    crc: int = 0,
+    rejected: int = 0,
+    enhanced: int = 0,
+    reserved: int = 0,
+    revision: int = 1,
+    private_data: bytes = b"",
+    pd_length: int | None = None,
+) -> bytes:
+    """A Request or Reply |key|M C R S Res|Rev|PD_Length|private data| (RFC 5044 7.1.1, RFC 6581 6).
+
+    reserved: the four bits below S. private_data: with the enhanced data, if any, at its
+    beginning. pd_length: what the field says instead of the truth.
+    """
+    flags = markers << 7 | crc << 6 | rejected << 5 | enhanced << 4 | reserved
+    length = len(private_data) if pd_length is None else pd_length
+    return key + bytes([flags, revision]) + length.to_bytes(2, "big") + private_data
