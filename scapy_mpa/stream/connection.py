@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from scapy_mpa.stream.budget import Budget
 from scapy_mpa.stream.events import (
     ConnectionEnded,
     ConnectionId,
@@ -40,6 +41,7 @@ class Connection:
     :param identity: number, flow and endpoints.
     :param emit: called with each event.
     :param recent: where octets are kept for comparison.
+    :param budget: what all half connections together may hold.
     """
 
     __slots__ = (
@@ -48,8 +50,7 @@ class Connection:
         "_frame",
         "_initiator",
         "_origins",
-        "_reply",
-        "_request",
+        "_startup",
         "_state",
         "_time_ns",
         "_was_reset",
@@ -59,18 +60,24 @@ class Connection:
     )
 
     def __init__(
-        self, identity: ConnectionId, emit: Callable[[Event], None], recent: RecentOctets
+        self,
+        identity: ConnectionId,
+        emit: Callable[[Event], None],
+        recent: RecentOctets,
+        budget: Budget,
     ) -> None:
         self.identity = identity
         self._emit = emit
-        self.halves = (HalfConnection(0, self, recent), HalfConnection(1, self, recent))
+        self.halves = (
+            HalfConnection(0, self, recent, budget),
+            HalfConnection(1, self, recent, budget),
+        )
         self.segments = 0
         self._frame = 0
         self._time_ns = 0
         self._state = StartupState.IDLE
         self._initiator: int | None = None
-        self._request: StartupFrame | None = None
-        self._reply: StartupFrame | None = None
+        self._startup: list[StartupFrame | None] = [None, None]
         self._origins = [0, 0]
         self._errors = 0
         self._was_reset = False
@@ -102,8 +109,9 @@ class Connection:
         :param reason: why holes will not be filled.
         :param ending: how the connection ended, if the connection itself does not know.
         """
-        if self._state is StartupState.REQUESTED:
-            self._assume_reply()
+        for half in self.halves:
+            if half.phase is Phase.HELD:
+                self.on_unanswered(half)
         first = self._initiator or 0
         for direction in (first, 1 - first):
             self.halves[direction].finish(reason)
@@ -120,7 +128,7 @@ class Connection:
     def _ended(self, ending: Ending) -> ConnectionEnded:
         initiator = self._initiator
         endpoints = self.identity.endpoints
-        last = self._reply or self._request
+        last = self._last_startup()
         return ConnectionEnded(
             connection=self.identity,
             direction=initiator or 0,
@@ -137,14 +145,25 @@ class Connection:
             ending=ending,
         )
 
+    def _last_startup(self) -> StartupFrame | None:
+        """Return the Reply, or the Request while there is none."""
+        if self._initiator is None:
+            return None
+        return self._startup[1 - self._initiator] or self._startup[self._initiator]
+
     def _dialect(self) -> Dialect | None:
-        last = self._reply or self._request
+        last = self._last_startup()
         return None if last is None else dialect_of(last.revision)
 
     def _uses_crc(self) -> bool | None:
         """Tell whether CRCs are on: if either side wants them (RFC 5044 7.1.1)."""
-        frames = [frame for frame in (self._request, self._reply) if frame is not None]
-        return any(frame.crc for frame in frames) if frames else None
+        frames = [frame for frame in self._startup if frame is not None]
+        if len(frames) == 2 or any(frame.crc for frame in frames):
+            return any(frame.crc for frame in frames)
+        for half in self.halves:
+            if half.framing is not None:
+                return half.framing.crc
+        return False if frames else None
 
     # -- startup -----------------------------------------------------------------------------
 
@@ -158,10 +177,13 @@ class Connection:
         self._state, what = step(self._state, startup, by_initiator=by_initiator)
         if what is Step.REQUEST:
             self._initiator = direction
-            self._request = startup
-            self._reply = None
-        elif what in (Step.ACCEPT, Step.REJECT):
-            self._reply = startup
+            self._startup[1 - direction] = None
+        elif what is Step.REPLY_WITHOUT_REQUEST and not self.halves[1 - direction].is_whole:
+            # The Request was not captured.
+            self._initiator = 1 - direction
+            what = Step.REJECT if startup.rejected else Step.LATE_ACCEPT
+        if what is not Step.BOTH_INITIATE and what is not Step.REPLY_WITHOUT_REQUEST:
+            self._startup[direction] = startup
         self._emit(
             StartupSeen(
                 connection=self.identity,
@@ -186,7 +208,7 @@ class Connection:
         for problem in problems:
             self.on_error(half, ErrorCode.INVALID_STARTUP_FRAME, found.position, problem)
         self._origins[direction] = found.end
-        if what in (Step.REQUEST, Step.ACCEPT, Step.REJECT):
+        if what in (Step.REQUEST, Step.ACCEPT, Step.REJECT, Step.LATE_ACCEPT):
             half.hold()
         if what is Step.ACCEPT:
             self._enter_full_operation()
@@ -194,14 +216,15 @@ class Connection:
     def _enter_full_operation(self) -> None:
         """Start both half connections; each side's M binds the other (RFC 5044 7.1.1)."""
         assert self._initiator is not None
-        assert self._request is not None
-        initiator, responder = self._initiator, 1 - self._initiator
-        crc = bool(self._uses_crc())
         self._state = StartupState.FULL
-        for direction, declared in ((initiator, self._reply), (responder, self._request)):
-            self.halves[direction].enter_full_operation(
-                self._origins[direction], markers=bool(declared and declared.markers), crc=crc
-            )
+        crc = bool(self._uses_crc())
+        for direction in (self._initiator, 1 - self._initiator):
+            half = self.halves[direction]
+            declared = self._startup[1 - direction]
+            if half.phase is Phase.HELD:
+                half.enter_full_operation(
+                    self._origins[direction], markers=bool(declared and declared.markers), crc=crc
+                )
 
     def _reconsider(self) -> None:
         """See what a connection that was rejected is used for.
@@ -211,9 +234,10 @@ class Connection:
         """
         assert self._initiator is not None
         half = self.halves[self._initiator]
+        reply = self._startup[1 - self._initiator]
         verdict = half.holds_fpdu(
             self._origins[self._initiator],
-            markers=bool(self._reply and self._reply.markers),
+            markers=bool(reply and reply.markers),
             crc=bool(self._uses_crc()),
         )
         if verdict:
@@ -222,16 +246,49 @@ class Connection:
             for each in self.halves:
                 each.stream()
 
-    def _assume_reply(self) -> None:
-        """Read what follows a Request whose Reply was never captured, if it is FPDUs."""
-        assert self._initiator is not None
-        half = self.halves[self._initiator]
-        origin = self._origins[self._initiator]
-        crc = bool(self._uses_crc())
-        for markers in (False, True):
-            if half.holds_fpdu(origin, markers=markers, crc=crc):
-                half.enter_full_operation(origin, markers=markers, crc=crc)
-                return
+    # -- without startup frames ----------------------------------------------------------------
+
+    def on_unknown(self, half: HalfConnection, island: Island, *, final: bool) -> None:
+        """Find out what a direction carries whose startup frame was not captured."""
+        other = self.halves[1 - half.direction]
+        crc, markers = self._known_of(half.direction)
+        inferred = half.infer(
+            island,
+            crc=crc,
+            markers=markers,
+            final=final,
+            sure=other.phase is not Phase.STREAMING,
+        )
+        if inferred is not None:
+            half.enter_full_operation(
+                inferred.origin, markers=inferred.markers, crc=inferred.crc, from_start=False
+            )
+            if other.phase is Phase.HELD:
+                self.on_unanswered(other)
+
+    def on_unanswered(self, half: HalfConnection) -> None:
+        """Read what follows a startup frame as FPDUs if it is, though the peer's is missing."""
+        if self._state is StartupState.REJECTED:
+            return
+        crc, markers = self._known_of(half.direction)
+        origin = self._origins[half.direction]
+        for with_crc in (True, False) if crc is None else (crc,):
+            for with_markers in (False, True) if markers is None else (markers,):
+                if half.holds_fpdu(origin, markers=with_markers, crc=with_crc):
+                    half.enter_full_operation(origin, markers=with_markers, crc=with_crc)
+                    return
+
+    def _known_of(self, direction: int) -> tuple[bool | None, bool | None]:
+        """Return whether a direction has CRCs and Markers, each None if that is not known."""
+        peers = self._startup[1 - direction]
+        frames = [frame for frame in self._startup if frame is not None]
+        framing = self.halves[1 - direction].framing
+        crc: bool | None = None
+        if framing is not None:
+            crc = framing.crc
+        elif frames and (len(frames) == 2 or frames[0].crc):
+            crc = any(frame.crc for frame in frames)
+        return crc, None if peers is None else peers.markers
 
     # -- what the halves report ----------------------------------------------------------------
 
@@ -240,7 +297,7 @@ class Connection:
         framing = half.framing
         assert framing is not None
         header = fpdu.start + fpdu.layout.header
-        offset = header - framing.origin
+        offset = header - framing.origin if framing.from_start else None
         self._emit(
             FPDURecovered(
                 self.identity,
@@ -301,13 +358,3 @@ class Connection:
                 text=text,
             )
         )
-
-    @property
-    def held(self) -> int:
-        """Octets held in memory."""
-        return self.halves[0].held + self.halves[1].held
-
-    @property
-    def carries_mpa(self) -> bool:
-        """Whether a startup frame was seen."""
-        return self._request is not None or any(half.phase is Phase.FULL for half in self.halves)

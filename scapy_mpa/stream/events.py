@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
+from scapy_mpa.stream.segment import reverse_flow
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, fpdu_layout, strip_markers
@@ -50,6 +51,11 @@ class ConnectionId:
     """The flow of direction 0 (:class:`~scapy_mpa.stream.segment.Segment`)."""
     endpoints: tuple[str, str]
     """The senders of direction 0 and 1, such as ``10.0.0.1:4000``."""
+
+    @property
+    def flows(self) -> tuple[bytes, bytes]:
+        """The flows of direction 0 and 1."""
+        return self.flow, reverse_flow(self.flow)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,10 @@ from __future__ import annotations
 from collections import deque
 from typing import Final
 
+from scapy_mpa.stream.budget import Budget
 from scapy_mpa.stream.connection import Connection
 from scapy_mpa.stream.events import ConnectionId, Ending, Event
+from scapy_mpa.stream.half import Phase
 from scapy_mpa.stream.overlap import RecentOctets
 from scapy_mpa.stream.segment import Segment, flow_endpoints, reverse_flow
 
@@ -29,17 +31,20 @@ class Flows:
     ...         print(event)
     >>> for event in flows.finish():                    # doctest: +SKIP
     ...     print(event)
+
+    :param first_number: the number of the first connection.
     """
 
-    __slots__ = ("_connections", "_events", "_lingering", "_number", "_recent")
+    __slots__ = ("_budget", "_connections", "_events", "_lingering", "_number", "_recent")
 
-    def __init__(self) -> None:
+    def __init__(self, first_number: int = 0) -> None:
         # Both flows of a connection lead to it, each with its direction.
         self._connections: dict[bytes, tuple[Connection, int]] = {}
         self._lingering: deque[tuple[int, Connection]] = deque()
         self._events: list[Event] = []
         self._recent = RecentOctets()
-        self._number = 0
+        self._budget = Budget()
+        self._number = first_number
 
     def receive(self, segment: Segment) -> list[Event]:
         """Take a segment; return what it brought to light, in order of recovery."""
@@ -62,6 +67,11 @@ class Flows:
         events, self._events = self._events, []
         return events
 
+    def carries_mpa(self, flow: bytes) -> bool:
+        """Tell whether what a flow carries now is MPA: behind its startup frame."""
+        entry = self._connections.get(flow)
+        return entry is not None and entry[0].halves[entry[1]].phase is not Phase.STREAMING
+
     def finish(self) -> list[Event]:
         """Return what can be said now that the capture has ended; start afresh."""
         for connection in dict.fromkeys(each for each, _ in self._connections.values()):
@@ -75,13 +85,13 @@ class Flows:
         flow = segment.flow
         identity = ConnectionId(self._number, flow, flow_endpoints(flow))
         self._number += 1
-        connection = Connection(identity, self._events_append, self._recent)
+        connection = Connection(identity, self._emit, self._recent, self._budget)
         # A connection from an endpoint to itself has one flow for both directions.
         self._connections[reverse_flow(flow)] = (connection, 1)
         self._connections[flow] = (connection, 0)
         return connection, 0
 
-    def _events_append(self, event: Event) -> None:
+    def _emit(self, event: Event) -> None:
         self._events.append(event)
 
     def _linger(self, connection: Connection, time_ns: int) -> None:

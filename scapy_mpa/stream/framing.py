@@ -97,13 +97,18 @@ class Framing:
     :param origin: position of offset 0 of the Full Operation Phase.
     :param markers: whether the direction has Markers.
     :param crc: whether CRCs are to be checked.
+    :param from_start: whether the phase is known to begin at ``origin``; if not, that is merely
+        a place from which Markers can be counted.
     """
 
-    __slots__ = ("_allowance", "_sink", "crc", "markers", "origin")
+    __slots__ = ("_allowance", "_sink", "crc", "from_start", "markers", "origin")
 
-    def __init__(self, sink: Sink, origin: int, *, markers: bool, crc: bool) -> None:
+    def __init__(
+        self, sink: Sink, origin: int, *, markers: bool, crc: bool, from_start: bool = True
+    ) -> None:
         self._sink = sink
         self.origin = origin
+        self.from_start = from_start
         self.markers = markers
         self.crc = crc
         self._allowance = _CRC_OCTETS_AT_FIRST
@@ -365,7 +370,7 @@ class Framing:
 
     def _locate(self, island: Island) -> bool:
         """Find a place to start from in an island; tell whether there is one."""
-        if island.start <= self.origin < island.end:
+        if self.from_start and island.start <= self.origin < island.end:
             island.runs.append(self._first_run(island))
             return True
         found = self._by_marker(island, island.end)
@@ -397,7 +402,7 @@ class Framing:
             return None
         need = None
         for marker, start in self._pointed_at(island, max(island.scan, island.start), limit):
-            if start >= max(island.start, self.origin):
+            if start >= (max(island.start, self.origin) if self.from_start else island.start):
                 fpdu = self._try(island, start, limit)
                 if isinstance(fpdu, int):
                     need = min(need or fpdu, fpdu)
@@ -492,7 +497,7 @@ class Framing:
         runs = island.runs
         if not runs:
             return
-        if island.start <= self.origin < runs[0].start:
+        if self.from_start and island.start <= self.origin < runs[0].start:
             runs.insert(0, self._first_run(island))
         elif island.open_left and (found := self._by_marker(island, runs[0].start)) is not None:
             runs.insert(0, Run(found.start, "marker"))

@@ -14,8 +14,10 @@ from collections import deque
 from operator import attrgetter
 from typing import Final, Protocol
 
+from scapy_mpa.stream.budget import Budget
 from scapy_mpa.stream.events import GapReason, HalfSummary, LocatedBy
 from scapy_mpa.stream.framing import Candidate, Framing
+from scapy_mpa.stream.inference import Inferred, infer
 from scapy_mpa.stream.islands import Island, Islands
 from scapy_mpa.stream.overlap import Recent, RecentOctets, differing_stretch
 from scapy_mpa.stream.scan import FoundStartup, almost_key, find_startup
@@ -25,6 +27,7 @@ from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.startup import KEY_LENGTH
 
 __all__ = [
+    "ASSUMING_OCTETS",
     "CLOSED_HOLES",
     "HELD_ISLANDS",
     "HELD_OCTETS",
@@ -40,7 +43,11 @@ HELD_OCTETS: Final = 4 << 20
 than its window under way, so more than this behind a hole means that the hole will stay."""
 
 STREAMING_OCTETS: Final = 1 << 18
-"""The same in streaming mode, where nobody knows yet whether it will ever be iWARP."""
+"""The same in streaming mode, where nobody knows yet whether it is iWARP: enough for a few of
+the longest FPDUs, from which it can be told without the startup frames."""
+
+ASSUMING_OCTETS: Final = 1 << 16
+"""Octets behind a startup frame after which the peer's is taken for lost."""
 
 HELD_ISLANDS: Final = 1024
 """Islands of one half connection: bounds what a segment that spans them all may cost."""
@@ -53,6 +60,7 @@ CLOSED_HOLES: Final = 64
 """Holes of one half connection that a late copy may still fill although the peer has what lay in
 them: a capture can miss a segment and hold its spurious retransmission."""
 
+_LEAST: Final = 64
 _WINDOW: Final = 1 << 30
 _start_of = attrgetter("start")
 
@@ -76,6 +84,12 @@ class Owner(Protocol):
     ) -> None:
         """Take a startup frame."""
 
+    def on_unknown(self, half: HalfConnection, island: Island, *, final: bool) -> None:
+        """Look at octets whose startup frames were not captured."""
+
+    def on_unanswered(self, half: HalfConnection) -> None:
+        """Go on without the peer's startup frame."""
+
     def on_fpdu(self, half: HalfConnection, island: Island, fpdu: Candidate, by: LocatedBy) -> None:
         """Take an FPDU."""
 
@@ -95,16 +109,19 @@ class HalfConnection:
     :param direction: 0 or 1, see :mod:`scapy_mpa.stream.events`.
     :param owner: who is told what is found.
     :param recent: where octets are kept for comparison.
+    :param budget: what all half connections together may hold.
     """
 
     __slots__ = (
         "_ack",
         "_begin",
+        "_budget",
         "_close_at",
         "_fin",
         "_front",
         "_high",
         "_islands",
+        "_look_at",
         "_owner",
         "_recent",
         "_recent_octets",
@@ -120,9 +137,10 @@ class HalfConnection:
         "retransmitted",
     )
 
-    def __init__(self, direction: int, owner: Owner, recent: RecentOctets) -> None:
+    def __init__(self, direction: int, owner: Owner, recent: RecentOctets, budget: Budget) -> None:
         self.direction = direction
         self._owner = owner
+        self._budget = budget
         self._recent: Recent = deque()
         self._recent_octets = recent
         self._islands = Islands()
@@ -141,6 +159,8 @@ class HalfConnection:
         self._fin: int | None = None
         self._close_at: int | None = None
         """When the first open hole is closed, in segments of the connection."""
+        self._look_at: int | None = 0
+        """How many held octets the next look at them needs; None to look no more."""
         self.fpdus = 0
         self.octets = 0
         self.crc_bad = 0
@@ -185,6 +205,7 @@ class HalfConnection:
 
     def _take(self, position: int, segment: Segment) -> None:
         islands = self._islands
+        before = self.held
         octets = segment.payload
         cut = segment.length - len(octets)
         if cut > 0:
@@ -200,8 +221,10 @@ class HalfConnection:
             islands.mark_absent(position + len(segment.payload), position + segment.length)
         for island in inserted.islands:
             self._advance(island, inserted.fresh)
-        if len(islands.items) > 1 or self._open_hole() is not None:
+        if len(islands.items) > 1 or self.held > STREAMING_OCTETS:
             self._check_holes()
+        if self.held != before:
+            self._budget.update(self)
 
     def _advance(self, island: Island, fresh: int) -> None:
         if island.open_left and not self._lies_beyond(island):
@@ -210,6 +233,15 @@ class HalfConnection:
             self.framing.advance(island, fresh)
         elif self.phase is Phase.STREAMING:
             self._scan(island)
+        elif self._is_due(ASSUMING_OCTETS):
+            self._owner.on_unanswered(self)
+
+    def _is_due(self, least: int) -> bool:
+        """Tell whether to look at what is held: each time that it has doubled."""
+        if self._look_at is None or self.held < max(self._look_at, least):
+            return False
+        self._look_at = 2 * self.held
+        return True
 
     def acknowledge(self, ack: int) -> None:
         """Take an acknowledgement number that the peer has sent."""
@@ -251,7 +283,15 @@ class HalfConnection:
             frames = island.frames(found.position, found.position + len(found.octets))
             island.scan = min(found.end, island.end)
             self._owner.on_startup(self, found, frames)
-        if self.phase is Phase.STREAMING and not self._lies_beyond(island):
+        if self.phase is Phase.STREAMING and (final or self._is_due(_LEAST)):
+            self._owner.on_unknown(self, island, final=final)
+        if self.phase is Phase.STREAMING and self._look_at is None:
+            self.release(island, island.start, island.scan)
+
+    def _stop_looking(self) -> None:
+        """Take the octets so far for those of something else; a startup frame may still come."""
+        self._look_at = None
+        for island in self._islands.items:
             self.release(island, island.start, island.scan)
 
     def _check_key(self, island: Island) -> None:
@@ -270,27 +310,51 @@ class HalfConnection:
     def hold(self) -> None:
         """Keep what follows the startup frame until the peer's is there."""
         self.phase = Phase.HELD
+        self._look_at = 0
 
     def stream(self) -> None:
         """Go (back) to streaming mode: the connection was rejected."""
         if self.phase is Phase.HELD:
             self.phase = Phase.STREAMING
+            self._look_at = None
             for island in list(self._islands.items):
                 self._scan(island)
 
-    def enter_full_operation(self, origin: int, *, markers: bool, crc: bool) -> None:
-        """Take what begins at ``origin`` for FPDUs (RFC 5044 7.1.2)."""
+    def enter_full_operation(
+        self, origin: int, *, markers: bool, crc: bool, from_start: bool = True
+    ) -> None:
+        """Take what begins at ``origin`` for FPDUs (RFC 5044 7.1.2).
+
+        :param from_start: whether that is the beginning of the Full Operation Phase, and not
+            merely a place from which Markers can be counted.
+        """
         self.phase = Phase.FULL
-        self.framing = Framing(self, origin, markers=markers, crc=crc)
-        self._front = self._islands.floor = origin
+        self.framing = Framing(self, origin, markers=markers, crc=crc, from_start=from_start)
+        if from_start:
+            self._front = self._islands.floor = origin
         items = self._islands.items
         for island in list(items):
             island.scan = island.need = island.start
-            if island.end > origin:
-                self._advance(island, island.end - max(origin, island.start))
+            if not from_start or island.end > origin:
+                self._advance(island, island.end - island.start)
             elif island is not items[-1]:
                 self.release(island, island.start, island.end)
                 items.remove(island)
+
+    def infer(
+        self,
+        island: Island,
+        *,
+        crc: bool | None,
+        markers: bool | None,
+        final: bool,
+        sure: bool,
+    ) -> Inferred | None:
+        """Find out what an island carries (:func:`~scapy_mpa.stream.inference.infer`)."""
+        chunks = island.chunks(island.start, island.end)
+        if not chunks or chunks[0].position != island.start:
+            return None
+        return infer(island, island.start, crc=crc, markers=markers, final=final, sure=sure)
 
     def holds_fpdu(self, origin: int, *, markers: bool, crc: bool) -> bool | None:
         """Tell whether a verified FPDU stands at ``origin``; None if it cannot be told yet."""
@@ -354,9 +418,13 @@ class HalfConnection:
     def _check_holes(self) -> None:
         """Close what the peer has acknowledged, and give up what waits for too long."""
         items = self._islands.items
-        limit = STREAMING_OCTETS if self.phase is Phase.STREAMING else HELD_OCTETS
-        while len(items) > 1 and (self.held > limit or len(items) > HELD_ISLANDS):
-            self._give_up("limit")
+        if self.phase is Phase.STREAMING and self.held > STREAMING_OCTETS:
+            self._stop_looking()
+        while self.held > HELD_OCTETS or len(items) > HELD_ISLANDS:
+            before = self.held
+            self.relieve()
+            if self.held >= before:
+                break
         while (island := self._open_hole()) is not None:
             if self._ack is None or island.start > self._ack:
                 self._close_at = None
@@ -368,6 +436,20 @@ class HalfConnection:
             self._close_hole(island)
         if len(items) > CLOSED_HOLES and items[CLOSED_HOLES].start <= (self._front or 0):
             self._give_up("acknowledged")
+
+    def relieve(self) -> None:
+        """Hold fewer octets: those that wait longest are given up."""
+        items = self._islands.items
+        before = self.held
+        if self.phase is Phase.STREAMING:
+            self._stop_looking()
+        elif self.phase is Phase.HELD:
+            self._owner.on_unanswered(self)
+        elif len(items) == 1 and items[0].runs and items[0].runs[0].trouble is None:
+            # No more than is needed to go on behind the last FPDU.
+            self.release(items[0], items[0].start, items[0].runs[0].end)
+        if self.held >= before and items:
+            self._give_up("limit")
 
     def _close_hole(self, island: Island) -> None:
         """Go on behind a hole that the receiver does not wait for."""
@@ -391,7 +473,9 @@ class HalfConnection:
         self.release(first, first.start, first.end)
         islands.items.remove(first)
         islands.floor = first.end
-        if islands.items and islands.items[0].start > first.end:
+        if not islands.items:
+            self._front = first.end
+        elif islands.items[0].start > first.end:
             following = islands.items[0]
             self._report_gap(first.end, following.start, reason)
             islands.floor = following.start
@@ -421,6 +505,14 @@ class HalfConnection:
         return len(items) == 1 and items[0].end >= self._fin and not self._open_hole()
 
     @property
+    def is_whole(self) -> bool:
+        """Whether all that was sent was captured, from the SYN on, as far as is known."""
+        if self._begin is None:
+            return False
+        end = self._islands.items[-1].end if self._islands.items else self._begin
+        return self._open_hole() is None and (self._ack is None or self._ack <= end)
+
+    @property
     def was_closed(self) -> bool:
         """Whether the FIN was captured."""
         return self._fin is not None
@@ -438,6 +530,7 @@ class HalfConnection:
         if end is not None and upto is not None:
             self._report_gap(end, upto, reason)
         self._recent.clear()
+        self._budget.update(self)
 
     def summary(self) -> HalfSummary:
         """Return what was counted."""

@@ -40,6 +40,8 @@ class Step(enum.Enum):
     REJECT = enum.auto()
     BOTH_INITIATE = enum.auto()
     REPLY_WITHOUT_REQUEST = enum.auto()
+    LATE_ACCEPT = enum.auto()
+    """A Reply whose Request was not captured."""
 
 
 _S = StartupState

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""How many octets all half connections together may hold."""
+
+from __future__ import annotations
+
+from typing import Final, Protocol
+
+__all__ = ["HELD_IN_TOTAL", "Budget", "Holder"]
+
+HELD_IN_TOTAL: Final = 12 << 20
+"""Octets that all half connections together may hold while they wait for others.  A few busy
+connections need less; thousands with a hole each would otherwise fill any memory."""
+
+
+class Holder(Protocol):
+    """Who holds octets."""
+
+    held: int
+
+    def relieve(self) -> None:
+        """Hold fewer octets, if that is possible."""
+
+
+class Budget:
+    """Keeps count; who began to hold octets first has to give up some when there are too many."""
+
+    __slots__ = ("_holders", "_total", "limit")
+
+    def __init__(self, limit: int = HELD_IN_TOTAL) -> None:
+        self.limit = limit
+        self._holders: dict[Holder, int] = {}
+        self._total = 0
+
+    def update(self, holder: Holder) -> None:
+        """Take note of what a holder holds now."""
+        self._count(holder)
+        while self._total > self.limit:
+            oldest = next(iter(self._holders))
+            before = self._total
+            oldest.relieve()
+            self._count(oldest)
+            if self._total >= before:
+                # It cannot do with less: let the others come first next time.
+                self._holders[oldest] = self._holders.pop(oldest)
+                return
+
+    def _count(self, holder: Holder) -> None:
+        held = holder.held
+        self._total += held - self._holders.get(holder, 0)
+        if held:
+            self._holders[holder] = held
+        else:
+            self._holders.pop(holder, None)

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Every FPDU whose octets were captured is found exactly once, and nothing else (RFC 5044 6)."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import pytest
+from hypothesis import HealthCheck, event, given, settings
+from hypothesis import strategies as st
+
+from scapy_mpa.stream.events import ErrorFound, FPDURecovered, GapFound
+from tests.stream.feed import expected, feed_truth, fpdus, halves, reported
+from tests.truth import impair
+
+PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+def cut(way: str, half: impair.Half, rng: random.Random) -> list[impair.Sending]:
+    """Segments of a direction, in one of the ways that senders have."""
+    if way == "segment size":
+        return impair.cut_mss(half.octets, rng.choice((536, 1448, 1460, 3000)))
+    if way == "any size":
+        return impair.cut_random(half.octets, rng, 1, rng.choice((40, 700, 65495)))
+    if way == "one FPDU a segment":
+        return impair.cut_aligned(half.octets, half.truth)
+    if way == "several FPDUs a segment":
+        return impair.cut_packed(half.octets, half.truth, rng.choice((1460, 8960)))
+    return impair.cut_mss(half.octets, rng.randint(1, 12))
+
+
+WAYS = [
+    "segment size",
+    "any size",
+    "one FPDU a segment",
+    "several FPDUs a segment",
+    "tiny",
+]
+
+
+def check_found(events, segments, pair) -> None:  # type: ignore[no-untyped-def]
+    """What was found is what could be found: no more, no less, each once."""
+    for direction, half in enumerate(pair):
+        wanted = Counter(
+            expected(half, fpdu) for fpdu in impair.capturable(segments, half, direction)
+        )
+        found = Counter(reported(each) for each in fpdus(events, direction))
+        assert found == wanted
+
+
+@PATIENT
+@given(
+    seed=st.integers(0, 2**32),
+    markers=st.tuples(st.booleans(), st.booleans()),
+    crc=st.booleans(),
+    mulpdu=st.sampled_from((64, 500, 1442, 8940, 60000)),
+    ways=st.tuples(st.sampled_from(WAYS), st.sampled_from(WAYS)),
+    lost=st.sampled_from((0, 0.02, 0.3)),
+    reordered=st.sampled_from((0, 0.05, 0.4)),
+    copied=st.booleans(),
+    wraps=st.booleans(),
+)
+def test_every_fpdu_is_found_once(
+    seed: int,
+    markers: tuple[bool, bool],
+    crc: bool,
+    mulpdu: int,
+    ways: tuple[str, str],
+    lost: float,
+    reordered: float,
+    copied: bool,
+    wraps: bool,
+) -> None:
+    """Any cut, loss with retransmission, order, duplication, overlap and wrap (RFC 5044 6)."""
+    rng = random.Random(seed)
+    pair = halves(rng, markers=markers, crc=crc, count=rng.randint(1, 25), mulpdu=mulpdu)
+    if wraps:
+        pair = (impair.isn_wrapping_at(pair[0], rng.randint(0, len(pair[0].octets))), pair[1])
+    both = []
+    for half, way in zip(pair, ways, strict=True):
+        sendings = cut("segment size" if len(half.octets) > 60_000 else way, half, rng)
+        sendings = impair.lose_and_retransmit(sendings, rng, lost, seen=rng.random() < 0.3)
+        sendings = impair.reorder(sendings, rng, reordered, rng.choice((3, 20)))
+        if copied:
+            sendings = impair.duplicate(sendings, rng, 0.1)
+            sendings = impair.overlap(sendings, half.octets, rng, 0.1)
+            sendings = impair.keepalive(sendings, half.octets, rng, 0.1)
+        both.append(sendings)
+    segments = impair.conversation(
+        pair,
+        (both[0], both[1]),
+        rng,
+        startup_cut=rng.choice((None, 1, 7)),
+        ack_rate=rng.random(),
+        close=rng.choice(("fin", "rst", None)),
+    )
+    events = feed_truth(segments)
+    check_found(events, segments, pair)
+    assert not [each for each in events if isinstance(each, GapFound | ErrorFound)]
+    event(f"out of order: {any(each.out_of_order for each in fpdus(events))}")
+
+
+@PATIENT
+@given(
+    seed=st.integers(0, 2**32),
+    markers=st.tuples(st.booleans(), st.booleans()),
+    mulpdu=st.sampled_from((64, 500, 1442, 8940)),
+    ways=st.tuples(st.sampled_from(WAYS[:4]), st.sampled_from(WAYS[:4])),
+    missed=st.sampled_from((0.01, 0.1, 0.3)),
+    acks_missed=st.sampled_from((0, 1)),
+)
+def test_capture_loss_costs_only_what_it_hit(
+    seed: int,
+    markers: tuple[bool, bool],
+    mulpdu: int,
+    ways: tuple[str, str],
+    missed: float,
+    acks_missed: float,
+) -> None:
+    """With CRCs, holes that are never filled cost the FPDUs in them and no other."""
+    rng = random.Random(seed)
+    pair = halves(rng, markers=markers, crc=True, count=rng.randint(1, 25), mulpdu=mulpdu)
+    both = []
+    for half, way in zip(pair, ways, strict=True):
+        sendings = cut(way, half, rng)
+        sendings = impair.lose_and_retransmit(sendings, rng, rng.choice((0, 0.1)))
+        sendings = impair.miss(sendings, rng, missed)
+        both.append(sendings)
+    segments = impair.conversation(
+        pair, (both[0], both[1]), rng, ack_missed=acks_missed, close=rng.choice(("fin", None))
+    )
+    events = feed_truth(segments)
+    check_found(events, segments, pair)
+    for direction, half in enumerate(pair):
+        check_gaps(events, segments, half, direction)
+
+
+def check_gaps(events, segments, half, direction) -> None:  # type: ignore[no-untyped-def]
+    """Gaps lie where octets are missing, and nowhere else."""
+    captured = impair.first_captured(segments, half, direction)
+    missing = {at for at, octet in enumerate(captured) if octet is None}
+    gaps = [
+        each for each in events if isinstance(each, GapFound) and each.direction == direction
+    ]
+    told = [
+        (each.seq - half.base) % 2**32 + at for each in gaps for at in range(each.length)
+    ]
+    assert len(told) == len(set(told))
+    assert set(told) <= missing
+    last = max((at for at, octet in enumerate(captured) if octet is not None), default=-1)
+    assert {at for at in missing if at < last} <= set(told)
+
+
+@pytest.mark.parametrize("markers", [False, True])
+@pytest.mark.parametrize("crc", [False, True])
+def test_whole_and_octet_by_octet_are_the_same(markers: bool, crc: bool) -> None:
+    """How the octets are cut into segments changes nothing of what is reported."""
+    pair = halves(random.Random(7), markers=(markers, markers), crc=crc, count=12, mulpdu=300)
+    results = []
+    for size in (1, 65_000):
+        both = [impair.cut_mss(half.octets, size) for half in pair]
+        segments = impair.conversation(
+            pair, (both[0], both[1]), random.Random(1), startup_cut=min(size, 1000)
+        )
+        events = feed_truth(segments)
+        results.append(
+            sorted(
+                (each.direction, each.seq, each.octets, each.crc, each.markers, each.located_by)
+                for each in events
+                if isinstance(each, FPDURecovered)
+            )
+        )
+    assert results[0] == results[1]
+
+
+def test_islands_are_read_as_they_arrive() -> None:
+    """With Markers, what lies behind a hole is found before the hole is filled (RFC 5044 4.3)."""
+    rng = random.Random(5)
+    pair = halves(rng, markers=(True, False), crc=True, count=30)
+    sendings = impair.cut_mss(pair[0].octets, 1460)
+    late = [sendings[0], *sendings[2:], sendings[1]]
+    segments = impair.conversation(pair, (late, []), rng, close=None)
+    events = feed_truth(segments)
+    found = fpdus(events, 0)
+    ahead = [each for each in found if each.out_of_order]
+    filled = max(each.frame for each in found)
+    assert len(found) == len(pair[0].truth)
+    assert len(ahead) > len(found) / 2
+    assert all(each.frame < filled for each in ahead)
+    assert {each.located_by for each in ahead} == {"marker", "length"}
+    check_found(events, segments, (pair[0], impair.Half(b"", b"", [], 0)))
