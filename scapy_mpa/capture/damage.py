@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""How the parts of this room tell each other that a file is damaged."""
+
+from __future__ import annotations
+
+__all__ = ["DamagedError"]
+
+
+class DamagedError(Exception):
+    """A file cannot be read, or not further.
+
+    Raised and caught inside this room: the reader adds the name of the file and the frame, and
+    makes a :class:`~scapy_mpa.wire.errors.CaptureError` of it.
+
+    :param what: what is wrong, in one line without a full stop.
+    :param octet: where, counted from 0; None if what is wrong is the file as a whole.
+    :param advice: what to do about it, in one line without a full stop.
+    :param in_compressed: ``octet`` counts in the compressed file, not in what it decompresses to.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        octet: int | None = None,
+        advice: str = "the file is damaged: capture or copy it again",
+        *,
+        in_compressed: bool = False,
+    ) -> None:
+        super().__init__(what)
+        self.what = what
+        self.octet = octet
+        self.advice = advice
+        self.in_compressed = in_compressed

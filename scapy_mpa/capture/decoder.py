@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Frames in, TCP segments out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from struct import Struct
+from typing import Final
+
+from scapy_mpa.capture.frame import Frame
+from scapy_mpa.capture.ip import TCP, ipv4_datagram, ipv6_datagram
+from scapy_mpa.capture.link import ETHERNET, IPV4, network_packet
+from scapy_mpa.capture.reason import NotFollowedError
+from scapy_mpa.capture.tcp import tcp_segment
+from scapy_mpa.stream.segment import Segment
+
+__all__ = ["Decoder", "segment_of"]
+
+_ORDINARY: Final = Struct(">12x3sxHxxHxB2x12sIIBB")
+"""Ethernet, IPv4 without options and TCP in one go: EtherType with IP version and header length,
+total length, flags and fragment offset, protocol, addresses and ports, sequence and
+acknowledgement number, data offset, flags."""
+_ORDINARY_START: Final = b"\x08\x00\x45"
+_ORDINARY_LENGTH: Final = 54
+_IPV4_AT: Final = 14
+_TCP_AT: Final = 34
+
+
+class Decoder:
+    """Takes the TCP segments out of frames, and counts the frames that it cannot follow.
+
+    Link, IP and TCP headers are read as :mod:`~scapy_mpa.capture.link`,
+    :mod:`~scapy_mpa.capture.ip` and :mod:`~scapy_mpa.capture.tcp` say. No checksum is verified.
+    """
+
+    __slots__ = ("not_followed",)
+
+    def __init__(self) -> None:
+        self.not_followed: Counter[str] = Counter()
+        """Frames without a segment, by reason: "not TCP", "IP fragment", "TCP header cut", ..."""
+
+    def segment(self, frame: Frame) -> Segment | None:
+        """Return the TCP segment of ``frame``, or count why there is none."""
+        number, time_ns, link_type, octets, length, _ = frame
+        captured = len(octets)
+        if link_type == ETHERNET and captured >= _ORDINARY_LENGTH:
+            start, total, fragment, protocol, flow, seq, ack, data_offset, flags = _unpack(octets)
+            if start == _ORDINARY_START and protocol == TCP and not fragment & 0x3FFF:
+                at = _TCP_AT + (data_offset >> 4) * 4
+                end = _IPV4_AT + total
+                if data_offset >= 0x50 and captured >= at <= end <= length:
+                    # What the class itself would do, without the call of its __new__ in Python.
+                    return tuple.__new__(
+                        Segment,
+                        (flow, seq, ack, flags, octets[at:end], end - at, number, time_ns),
+                    )
+        try:
+            return segment_of(frame)
+        except NotFollowedError as error:
+            self.not_followed[error.reason] += 1
+            return None
+
+
+_unpack: Final = _ORDINARY.unpack_from
+
+
+def segment_of(frame: Frame) -> Segment:
+    """Return the TCP segment of ``frame``: the way for all frames, ordinary ones included.
+
+    :raises NotFollowedError: there is none that could be followed.
+    """
+    octets = frame.octets
+    length = frame.original_length
+    ether_type, at = network_packet(frame.link_type, octets, length)
+    datagram = ipv4_datagram if ether_type == IPV4 else ipv6_datagram
+    return tcp_segment(frame, datagram(octets, at, length))

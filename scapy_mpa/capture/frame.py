@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""One captured frame, whatever file format it came from."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+__all__ = ["MAXIMUM_CAPTURED", "Frame", "without_fcs"]
+
+MAXIMUM_CAPTURED: Final = 1 << 24
+"""Captured octets of one frame beyond which a length is taken for damage, not for a frame.
+
+tcpdump and dumpcap stop at 262144 octets, segments merged by offload (GRO, BIG TCP) at about
+512 KiB; the rest is room for odd interfaces and odd writers. A lying length thus costs 16 MiB of
+memory at most, not the 4 GiB that its field could ask for.
+"""
+
+
+class Frame(NamedTuple):
+    """One captured frame, without its Frame Check Sequence if the file says it has one."""
+
+    number: int
+    """From 1, over all interfaces and sections of the file, as other tools count."""
+    time_ns: int
+    """Nanoseconds since the epoch; 0 where the file has no time (Simple Packet Block)."""
+    link_type: int
+    """LINKTYPE_ value of the interface."""
+    octets: bytes
+    """What was captured, from the link header on."""
+    original_length: int
+    """Octets that were on the wire; more than ``octets`` if the snap length cut the frame."""
+    interface: str | None
+    """The name of the interface (pcapng ``if_name``), if the file has it."""
+
+
+def without_fcs(octets: bytes, original_length: int, fcs: int) -> tuple[bytes, int]:
+    """Return captured octets and original length without a Frame Check Sequence.
+
+    :param fcs: octets of the Frame Check Sequence, of which the snap length may have cut any part.
+    """
+    original_length = max(0, original_length - fcs)
+    return octets[:original_length], original_length

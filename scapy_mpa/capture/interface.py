@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""pcapng Interface Description Blocks, and options (draft-ietf-opsawg-pcapng 3.5, 4.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from struct import Struct
+from typing import Final, NamedTuple
+
+from scapy_mpa.capture.damage import DamagedError
+
+__all__ = ["Interface", "options", "parse_interface"]
+
+_END_OF_OPTIONS: Final = 0
+_NAME: Final = 2
+_TIMESTAMP_RESOLUTION: Final = 9
+_FCS_LENGTH: Final = 13
+_TIMESTAMP_OFFSET: Final = 14
+_LENGTHS: Final = {_TIMESTAMP_RESOLUTION: 1, _FCS_LENGTH: 1, _TIMESTAMP_OFFSET: 8}
+
+_POWER_OF_TWO: Final = 0x80
+_MICROSECONDS: Final = b"\x06"
+"""The resolution of an interface that names none."""
+_NANOSECONDS: Final = 9
+_SECOND: Final = 10**_NANOSECONDS
+
+_LONGEST_NAME: Final = 255
+"""Octets kept of a name. The longest known, those of Windows, have about 60; hostile ones, up to
+65535 octets in each of many interfaces, would fill memory."""
+
+_DESCRIPTION: Final = {order: Struct(order + "H2xI") for order in "<>"}
+_OPTION: Final = {order: Struct(order + "HH") for order in "<>"}
+_SECONDS: Final = {order: Struct(order + "q") for order in "<>"}
+
+
+class Interface(NamedTuple):
+    """What the frames of an interface have in common."""
+
+    link_type: int
+    snap_length: int
+    """Captured octets at most; 0 is no limit."""
+    name: str | None
+    numerator: int
+    """Nanoseconds in ``denominator`` units of a timestamp."""
+    denominator: int
+    offset_ns: int
+    """Added to every timestamp."""
+    fcs: int
+    """Octets of the Frame Check Sequence at the end of each frame."""
+
+
+def options(octets: bytes, order: str, where: int) -> Iterator[tuple[int, bytes]]:
+    """Yield code and value of each option up to the end-of-options or the end of ``octets``.
+
+    :param order: ``<`` or ``>``, as for struct.
+    :param where: octet of the file to name if an option is damaged.
+    :raises DamagedError: an option is longer than what is there.
+    """
+    header = _OPTION[order]
+    at = 0
+    while at < len(octets):
+        start = at + header.size
+        if start > len(octets):
+            raise DamagedError("an option of a block is cut", where)
+        code, length = header.unpack_from(octets, at)
+        if code == _END_OF_OPTIONS:
+            return
+        end = start + length
+        if end > len(octets):
+            raise DamagedError("an option is longer than its block", where)
+        yield code, octets[start:end]
+        at = end + 3 & ~3
+
+
+def parse_interface(octets: bytes, order: str, where: int) -> Interface:
+    """Return the interface that the body of an Interface Description Block describes.
+
+    :param octets: the block without type and lengths.
+    :param order: ``<`` or ``>``, as for struct.
+    :param where: octet of the file to name if the block is damaged.
+    :raises DamagedError: it is too short, or an option is damaged.
+    """
+    description = _DESCRIPTION[order]
+    if len(octets) < description.size:
+        raise DamagedError("an interface description is too short", where)
+    link_type, snap_length = description.unpack_from(octets)
+    found = dict(options(octets[description.size :], order, where))
+    for code, length in _LENGTHS.items():
+        if len(found.get(code, bytes(length))) != length:
+            raise DamagedError(f"option {code} of an interface is not {length} octets long", where)
+    numerator, denominator = _resolution(found.get(_TIMESTAMP_RESOLUTION, _MICROSECONDS)[0])
+    (seconds,) = _SECONDS[order].unpack(found.get(_TIMESTAMP_OFFSET, bytes(8)))
+    name = found.get(_NAME, b"").rstrip(b"\0")[:_LONGEST_NAME].decode(errors="replace")
+    return Interface(
+        link_type,
+        snap_length,
+        name or None,
+        numerator,
+        denominator,
+        seconds * _SECOND,
+        _fcs(found.get(_FCS_LENGTH, b"\0")[0]),
+    )
+
+
+def _resolution(value: int) -> tuple[int, int]:
+    """Return a timestamp unit in nanoseconds, as a fraction."""
+    exponent = value & ~_POWER_OF_TWO
+    if value & _POWER_OF_TWO:
+        return _SECOND, 1 << exponent
+    if exponent <= _NANOSECONDS:
+        return 10 ** (_NANOSECONDS - exponent), 1
+    return 1, 10 ** (exponent - _NANOSECONDS)
+
+
+def _fcs(value: int) -> int:
+    """Return the octets that an ``if_fcslen`` stands for.
+
+    The draft counts bits, Wireshark up to 4.0 octets, and the draft's own example is 4. No Frame
+    Check Sequence is shorter than 8 bits, and none as long as 8 octets.
+    """
+    return value if value < 8 else value // 8

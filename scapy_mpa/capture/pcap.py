@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Classic pcap files (draft-ietf-opsawg-pcap), both byte orders, micro- and nanoseconds.
+
+Also those of Alexey Kuznetzov's patched libpcap, whose records carry eight octets more. Time
+zone, accuracy and snap length of the file header are not used: writers do not agree on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from struct import Struct
+from typing import Final, NamedTuple
+
+from scapy_mpa.capture.damage import DamagedError
+from scapy_mpa.capture.frame import MAXIMUM_CAPTURED, Frame, without_fcs
+from scapy_mpa.capture.source import Source
+
+__all__ = ["PCAP_MAGICS", "pcap_frames"]
+
+
+class _Format(NamedTuple):
+    header: Struct
+    """Version, snap length, link type."""
+    record: Struct
+    """Seconds, fraction, captured octets, original octets."""
+    unit: int
+    """Nanoseconds in one unit of the fraction."""
+
+
+PCAP_MAGICS: Final = {
+    Struct(order + "I").pack(magic): _Format(
+        Struct(order + "4xHH12xI"), Struct(order + record), unit
+    )
+    for order in "<>"
+    for magic, record, unit in (
+        (0xA1B2C3D4, "IIII", 1000),
+        (0xA1B23C4D, "IIII", 1),
+        (0xA1B2CD34, "IIII8x", 1000),
+    )
+}
+"""First four octets of the file, and what follows from them."""
+
+_VERSION: Final = (2, 4)
+"""Written by all since 1998. Earlier ones are unsure which of the two lengths comes first."""
+
+_FCS_LENGTH_PRESENT: Final = 0x04000000
+_FCS_LENGTH_SHIFT: Final = 28
+_FCS_LENGTH_UNIT: Final = 2
+
+
+def pcap_frames(source: Source) -> Iterator[Frame]:
+    """Read the file header and return an iterator of the frames.
+
+    :raises DamagedError: the header is cut or of another version. The iterator raises it where
+        the file ends inside a record or a length cannot be true.
+    """
+    layout = PCAP_MAGICS[source.window[:4]]
+    size = layout.header.size
+    window = source.advance(0, size)
+    if len(window) < size:
+        raise DamagedError("the file ends inside its header", len(window))
+    major, minor, link = layout.header.unpack_from(window)
+    if (major, minor) != _VERSION:
+        raise DamagedError(
+            f"pcap version {major}.{minor} is not supported",
+            advice="convert it with `editcap OLD NEW` of Wireshark",
+        )
+    fcs = 0
+    if link & _FCS_LENGTH_PRESENT:
+        fcs = (link >> _FCS_LENGTH_SHIFT) * _FCS_LENGTH_UNIT
+    return _frames(source, layout, link & 0xFFFF, fcs)
+
+
+def _frames(source: Source, layout: _Format, link_type: int, fcs: int) -> Iterator[Frame]:
+    unpack = layout.record.unpack_from
+    size = layout.record.size
+    unit = layout.unit
+    make = tuple.__new__
+    window = source.window
+    at = layout.header.size
+    number = 0
+    while True:
+        start = at + size
+        if start > len(window):
+            window = source.advance(at, size)
+            at = 0
+            start = size
+            if len(window) < size:
+                if window:
+                    raise _cut(source, at)
+                return
+        seconds, fraction, captured, original = unpack(window, at)
+        if captured > MAXIMUM_CAPTURED:
+            raise DamagedError(
+                f"a frame claims {captured} captured octets, which no capture has",
+                source.base + at,
+            )
+        end = start + captured
+        if end > len(window):
+            window = source.advance(at, size + captured)
+            at = 0
+            start = size
+            end = size + captured
+            if len(window) < end:
+                raise _cut(source, at)
+        octets = window[start:end]
+        if original < captured:
+            original = captured
+        if fcs:
+            octets, original = without_fcs(octets, original, fcs)
+        number += 1
+        # What the class itself would do, without the call of its __new__ in Python.
+        yield make(
+            Frame,
+            (number, seconds * 1_000_000_000 + fraction * unit, link_type, octets, original, None),
+        )
+        at = end
+
+
+def _cut(source: Source, at: int) -> DamagedError:
+    return DamagedError(
+        "the file ends inside a frame",
+        source.base + at,
+        "it is still being written, or was copied in part: read it when it is whole",
+    )

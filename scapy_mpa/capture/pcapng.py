@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""pcapng files (draft-ietf-opsawg-pcapng): any number of sections, each in its own byte order.
+
+Read are Section Header, Interface Description, Enhanced Packet, Simple Packet and the obsolete
+Packet Block; all others are skipped, however long. Of an interface's options ``if_name``,
+``if_tsresol``, ``if_tsoffset`` and ``if_fcslen`` count, of a packet's the FCS length among its
+flags.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from struct import Struct
+from typing import Final, NamedTuple
+
+from scapy_mpa.capture.damage import DamagedError
+from scapy_mpa.capture.frame import MAXIMUM_CAPTURED, Frame, without_fcs
+from scapy_mpa.capture.interface import Interface, options, parse_interface
+from scapy_mpa.capture.source import Source
+
+__all__ = ["PCAPNG_MAGIC", "pcapng_frames"]
+
+PCAPNG_MAGIC: Final = b"\x0a\x0d\x0d\x0a"
+"""Type of the Section Header Block, the same in both byte orders."""
+
+MAXIMUM_INTERFACES: Final = 1 << 16
+"""Interfaces of one section that are remembered. Merging files adds one each; beyond this number
+a file only fills memory."""
+
+_MAXIMUM_BLOCK: Final = MAXIMUM_CAPTURED + (1 << 20)
+"""Octets of a block that is taken as a whole: the largest frame, with room for options."""
+
+_SECTION_HEADER: Final = 0x0A0D0D0A
+_INTERFACE_DESCRIPTION: Final = 1
+_PACKET: Final = 2
+_SIMPLE_PACKET: Final = 3
+_ENHANCED_PACKET: Final = 6
+_READ: Final = frozenset({_INTERFACE_DESCRIPTION, _PACKET, _SIMPLE_PACKET, _ENHANCED_PACKET})
+
+_HEAD: Final = 8
+"""Octets of block type and length, in front of a block's body."""
+_TAIL: Final = 4
+"""Octets of the length that is repeated behind it."""
+_SHORTEST_BLOCK: Final = _HEAD + _TAIL
+_SHORTEST_SECTION_HEADER: Final = 28
+
+_MAJOR_VERSION: Final = 1
+
+_FLAGS: Final = 2
+"""``epb_flags`` and ``pack_flags``, of four octets; bits 5 to 8 are the octets of the FCS."""
+
+_TWO_LENGTHS: Final = "a block has another length behind it than in front"
+
+
+class _Order(NamedTuple):
+    """The structs of one byte order; all but ``tail`` and ``flags`` begin where a block begins."""
+
+    name: str
+    head: Struct
+    """Type, length."""
+    tail: Struct
+    """Length again."""
+    section: Struct
+    """Major and minor version."""
+    enhanced: Struct
+    """Interface, timestamp (high, low), captured octets, original octets."""
+    packet: Struct
+    """The same, in a Packet Block."""
+    simple: Struct
+    """Original octets."""
+    flags: Struct
+    """Flags of a packet."""
+
+
+_ORDERS: Final = {
+    Struct(order + "I").pack(0x1A2B3C4D): _Order(
+        order,
+        Struct(order + "II"),
+        Struct(order + "I"),
+        Struct(order + "12xHH"),
+        Struct(order + "8xIIIII"),
+        Struct(order + "8xH2xIIII"),
+        Struct(order + "8xI"),
+        Struct(order + "I"),
+    )
+    for order in "<>"
+}
+"""By byte-order magic."""
+
+
+def pcapng_frames(source: Source) -> Iterator[Frame]:
+    """Check the first section header and return an iterator of the frames.
+
+    :raises DamagedError: the header is cut, damaged or of another version. The iterator raises it
+        where the file ends inside a block, or a block cannot be true.
+    """
+    if len(source.advance(0, _SHORTEST_SECTION_HEADER)) < _SHORTEST_SECTION_HEADER:
+        raise DamagedError("the file ends inside its header", len(source.window))
+    return _Reader(source).frames()
+
+
+class _Reader:
+    """Walks the blocks of a file whose window begins with a section header."""
+
+    __slots__ = ("_interfaces", "_order", "_source")
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._interfaces: list[Interface] = []
+        self._begin_section(0)
+
+    def frames(self) -> Iterator[Frame]:
+        source = self._source
+        window = source.window
+        head = self._order.head.unpack_from
+        tail = self._order.tail.unpack_from
+        at = 0
+        number = 0
+        while True:
+            if at + _SHORTEST_BLOCK > len(window):
+                window = source.advance(at, _SHORTEST_BLOCK)
+                at = 0
+                if len(window) < _SHORTEST_BLOCK:
+                    if window:
+                        raise self._cut(0)
+                    return
+            kind, length = head(window, at)
+            if kind == _SECTION_HEADER:
+                if at + _SHORTEST_SECTION_HEADER > len(window):
+                    window = source.advance(at, _SHORTEST_SECTION_HEADER)
+                    at = 0
+                    if len(window) < _SHORTEST_SECTION_HEADER:
+                        raise self._cut(0)
+                self._begin_section(at)
+                head = self._order.head.unpack_from
+                tail = self._order.tail.unpack_from
+                _, length = head(window, at)
+            if length < _SHORTEST_BLOCK or length & 3:
+                raise self._damaged(f"a block claims a length of {length} octets", at)
+            if kind not in _READ:
+                at = self._skip(at, length)
+                window = source.window
+                continue
+            if length > _MAXIMUM_BLOCK:
+                raise self._damaged(f"a block claims {length} octets, which no frame has", at)
+            end = at + length
+            if end > len(window):
+                window = source.advance(at, length)
+                at = 0
+                end = length
+                if len(window) < end:
+                    raise self._cut(0)
+            if tail(window, end - _TAIL)[0] != length:
+                raise self._damaged(_TWO_LENGTHS, at)
+            if kind == _INTERFACE_DESCRIPTION:
+                self._add_interface(at, end - _TAIL)
+            else:
+                number += 1
+                yield self._frame(number, kind, window, at, end - _TAIL)
+            at = end
+
+    def _begin_section(self, at: int) -> None:
+        """Take byte order and version from the section header at ``at``; forget interfaces."""
+        window = self._source.window
+        order = _ORDERS.get(window[at + _HEAD : at + _HEAD + 4])
+        if order is None:
+            raise self._damaged("a section header has no byte-order magic", at)
+        major, minor = order.section.unpack_from(window, at)
+        if major != _MAJOR_VERSION:
+            raise DamagedError(
+                f"pcapng version {major}.{minor} is not supported",
+                self._source.base + at,
+                "convert it with `editcap OLD NEW` of Wireshark",
+            )
+        _, length = order.head.unpack_from(window, at)
+        if length < _SHORTEST_SECTION_HEADER:
+            raise self._damaged(f"a section header claims a length of {length} octets", at)
+        self._order = order
+        self._interfaces = []
+
+    def _skip(self, at: int, length: int) -> int:
+        """Pass a block of any length without keeping it; return where the next one begins."""
+        source = self._source
+        start = source.base + at
+        window = source.window
+        missing = length - _TAIL
+        while missing > len(window) - at:
+            missing -= len(window) - at
+            window = source.advance(len(window), 1)
+            at = 0
+            if not window:
+                raise self._cut(start - source.base)
+        at += missing
+        if at + _TAIL > len(window):
+            window = source.advance(at, _TAIL)
+            at = 0
+            if len(window) < _TAIL:
+                raise self._cut(start - source.base)
+        if self._order.tail.unpack_from(window, at)[0] != length:
+            raise self._damaged(_TWO_LENGTHS, start - source.base)
+        return at + _TAIL
+
+    def _add_interface(self, at: int, end: int) -> None:
+        if len(self._interfaces) == MAXIMUM_INTERFACES:
+            raise self._damaged(f"a section has more than {MAXIMUM_INTERFACES} interfaces", at)
+        body = self._source.window[at + _HEAD : end]
+        where = self._source.base + at
+        self._interfaces.append(parse_interface(body, self._order.name, where))
+
+    def _frame(self, number: int, kind: int, window: bytes, at: int, end: int) -> Frame:
+        """Return the frame of the packet block at ``at``, whose body ends at ``end``."""
+        order = self._order
+        if kind == _ENHANCED_PACKET:
+            layout = order.enhanced
+        else:
+            layout = order.packet if kind == _PACKET else order.simple
+        start = at + layout.size
+        if start > end:
+            raise self._damaged("a block is too short for its fields", at)
+        if kind == _SIMPLE_PACKET:
+            index = 0
+            (original,) = layout.unpack_from(window, at)
+        else:
+            index, high, low, captured, original = layout.unpack_from(window, at)
+        if index >= len(self._interfaces):
+            raise self._damaged(f"a frame is of interface {index}, which is not described", at)
+        interface = self._interfaces[index]
+        if kind == _SIMPLE_PACKET:
+            captured = min(original, interface.snap_length or original)
+            time_ns = 0
+        else:
+            ticks = high << 32 | low
+            time_ns = ticks * interface.numerator // interface.denominator + interface.offset_ns
+        stop = start + captured
+        if stop > end or captured > MAXIMUM_CAPTURED:
+            raise self._damaged(f"a frame claims {captured} captured octets in its block", at)
+        octets = window[start:stop]
+        if original < captured:
+            original = captured
+        fcs = interface.fcs
+        # The data is padded to a multiple of 4 octets.
+        padded = start + (captured + 3 & ~3)
+        if padded < end and kind != _SIMPLE_PACKET:
+            fcs = self._fcs_of_packet(window[padded:end], at) or fcs
+        if fcs:
+            octets, original = without_fcs(octets, original, fcs)
+        # What the class itself would do, without the call of its __new__ in Python.
+        return tuple.__new__(
+            Frame, (number, time_ns, interface.link_type, octets, original, interface.name)
+        )
+
+    def _fcs_of_packet(self, octets: bytes, at: int) -> int:
+        """Return the octets of FCS that a packet's options name, 0 if they do not."""
+        order = self._order
+        for code, value in options(octets, order.name, self._source.base + at):
+            if code == _FLAGS:
+                if len(value) != order.flags.size:
+                    raise self._damaged("the flags of a frame are not 4 octets long", at)
+                (flags,) = order.flags.unpack(value)
+                return int(flags) >> 5 & 0xF
+        return 0
+
+    def _cut(self, at: int) -> DamagedError:
+        return DamagedError(
+            "the file ends inside a block",
+            self._source.base + at,
+            "it is still being written, or was copied in part: read it when it is whole",
+        )
+
+    def _damaged(self, what: str, at: int) -> DamagedError:
+        return DamagedError(what, self._source.base + at)

@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Opening capture files: which format it is, and what to say if it is none."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from codecs import getincrementaldecoder
+from collections.abc import Iterator
+from types import TracebackType
+from typing import BinaryIO, Final
+
+from scapy_mpa.capture.damage import DamagedError
+from scapy_mpa.capture.frame import Frame
+from scapy_mpa.capture.pcap import PCAP_MAGICS, pcap_frames
+from scapy_mpa.capture.pcapng import PCAPNG_MAGIC, pcapng_frames
+from scapy_mpa.capture.source import Source
+from scapy_mpa.wire.errors import CaptureError
+
+__all__ = ["Capture", "open_capture"]
+
+_STANDARD_INPUT: Final = "-"
+
+_EDITCAP: Final = "convert it with `editcap OLD NEW` of Wireshark"
+_LOOKS: Final = (
+    (b"\x28\xb5\x2f\xfd", "zstd-compressed data", "decompress it with `zstd -d` first"),
+    (b"\xfd7zXZ\0", "xz-compressed data", "decompress it with `xz -d` first"),
+    (b"BZh", "bzip2-compressed data", "decompress it with `bzip2 -d` first"),
+    (b"\x04\x22\x4d\x18", "lz4-compressed data", "decompress it with `lz4 -d` first"),
+    (b"\x1f\x8b", "data compressed with gzip twice", "decompress it with `gzip -d` first"),
+    (b"PK\x03\x04", "a zip archive", "unpack it first"),
+    (b"snoop\0", "a capture of snoop", _EDITCAP),
+    (b"GMBU", "a capture of Microsoft Network Monitor", _EDITCAP),
+)
+"""Beginnings of files that may be taken for captures, what they are, and what to do."""
+
+_SAMPLE: Final = 256
+"""Octets by which text is told from other data."""
+
+
+class Capture:
+    """A capture file being read: iterate over it, once, for its frames.
+
+    A context manager; leaving it closes the file, unless an open one was given. Memory does not
+    grow with the file. Made by :func:`open_capture`.
+    """
+
+    def __init__(
+        self, file: BinaryIO, name: str, size: int | None = None, *, owned: bool = False
+    ) -> None:
+        """Read the beginning of ``file``.
+
+        :param owned: whether leaving the capture closes ``file``.
+        :raises CaptureError: it is not a capture that can be read.
+        """
+        self.name = name
+        """The file as it was named; "standard input" for ``-``."""
+        self.size = size
+        """Octets of the file, compressed as it is; None if that is not known, as of a pipe."""
+        self.frames = 0
+        """Frames yielded so far."""
+        self.problem: CaptureError | None = None
+        """Why iteration stopped before the end of a whole file: reading failed, or the file ends
+        or is damaged inside a frame. All frames before that have been yielded."""
+        self._file = file
+        self._owned = owned
+        self._source = Source(file)
+        try:
+            self._frames = self._counted(_frames_of(self._source))
+        except DamagedError as error:
+            raise self._explained(error) from error
+
+    @property
+    def octets_read(self) -> int:
+        """Octets read from the file so far, compressed as it is: the progress towards ``size``."""
+        return self._source.octets_read
+
+    def __iter__(self) -> Iterator[Frame]:
+        return self._frames
+
+    def __enter__(self) -> Capture:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file, unless it was given open."""
+        if self._owned:
+            self._file.close()
+
+    def _counted(self, frames: Iterator[Frame]) -> Iterator[Frame]:
+        try:
+            for frame in frames:
+                self.frames += 1
+                yield frame
+        except DamagedError as error:
+            self.problem = self._explained(error)
+            self.problem.__cause__ = error
+
+    def _explained(self, error: DamagedError) -> CaptureError:
+        where = ""
+        if error.octet is not None:
+            where = f"at octet {error.octet}"
+            if error.in_compressed:
+                where += " of the compressed data"
+            elif self._source.compressed:
+                where += " of the decompressed data"
+            where += f", after frame {self.frames}: " if self.frames else ", before any frame: "
+        return CaptureError(f"{_shown(self.name)}: {where}{error.what}; {error.advice}")
+
+
+def open_capture(path: str | os.PathLike[str] | BinaryIO) -> Capture:
+    """Open a pcap or pcapng file, plain or gzip-compressed, and read its beginning.
+
+    :param path: a file name, ``-`` for standard input, or a file open for binary reading, at the
+        beginning of the capture. Nothing is sought, so pipes will do.
+    :raises CaptureError: there is no such file, it cannot be read, or it is not a capture of a
+        supported version. The message is one line: which file, what is wrong, what to do.
+    """
+    if not isinstance(path, str | os.PathLike):
+        name = getattr(path, "name", None)
+        return Capture(path, name if isinstance(name, str) else "capture")
+    name = os.fsdecode(path)
+    if name == _STANDARD_INPUT:
+        return Capture(_standard_input(), "standard input")
+    file = _open(name)
+    try:
+        status = os.fstat(file.fileno())
+        size = status.st_size if stat.S_ISREG(status.st_mode) else None
+        return Capture(file, name, size, owned=True)
+    except BaseException:
+        file.close()
+        raise
+
+
+def _open(name: str) -> BinaryIO:
+    try:
+        # Unbuffered: the source reads chunks larger than a buffer.
+        return open(name, "rb", buffering=0)
+    except FileNotFoundError as error:
+        text = "there is no such file; check the name"
+        cause: Exception = error
+    except PermissionError as error:
+        text = "there is no permission to read it; ask its owner, or change its mode"
+        cause = error
+    except IsADirectoryError as error:
+        text = "it is a directory; name a capture file in it"
+        cause = error
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        text = f"it cannot be opened ({reason}); check the name"
+        cause = error
+    raise CaptureError(f"{_shown(name)}: {text}") from cause
+
+
+def _standard_input() -> BinaryIO:
+    file: BinaryIO | None = getattr(sys.stdin, "buffer", None)
+    if file is None or file.closed:
+        raise CaptureError("standard input: it is not open; name a capture file instead")
+    if file.isatty():
+        raise CaptureError("standard input: it is a terminal; pipe a capture into it")
+    return file
+
+
+def _frames_of(source: Source) -> Iterator[Frame]:
+    """Return an iterator of the frames, in whichever format they are."""
+    source.decompress_if_gzip()
+    magic = source.advance(0, 4)[:4]
+    if magic in PCAP_MAGICS:
+        return pcap_frames(source)
+    if magic == PCAPNG_MAGIC:
+        return pcapng_frames(source)
+    raise _not_a_capture(source.advance(0, _SAMPLE)[:_SAMPLE])
+
+
+def _not_a_capture(sample: bytes) -> DamagedError:
+    """Say what a file is that is no capture, as far as its first octets tell."""
+    advice = "give a file written by `tcpdump -w`, dumpcap or Wireshark"
+    if not sample:
+        return DamagedError("the file is empty", advice=advice)
+    what = "not a pcap or pcapng capture"
+    for beginning, look, remedy in _LOOKS:
+        if sample.startswith(beginning):
+            return DamagedError(f"{what}, it looks like {look}", advice=remedy)
+    if _is_text(sample):
+        what += ", it looks like text"
+    return DamagedError(what, advice=advice)
+
+
+def _is_text(sample: bytes) -> bool:
+    try:
+        # A character may be cut at the end of the sample, which a one-shot decoder would not take.
+        text = getincrementaldecoder("utf-8")().decode(sample)
+    except UnicodeDecodeError:
+        return False
+    return "".join(text.split()).isprintable()
+
+
+def _shown(name: str) -> str:
+    """Return a file name such that it cannot break a line or garble a terminal."""
+    return name if name.isprintable() else ascii(name)

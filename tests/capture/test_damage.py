@@ -1,0 +1,297 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Cut, corrupted and hostile files: every frame before the damage, then one clear problem."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import random
+import struct
+import tracemalloc
+import zlib
+from contextlib import nullcontext
+from functools import partial
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from scapy_mpa.capture import Frame, open_capture
+from scapy_mpa.capture.damage import DamagedError
+from scapy_mpa.capture.gunzip import gunzip
+from scapy_mpa.wire.errors import CaptureError
+from tests.capture import build
+from tests.capture.build import ShortReads, block, enhanced, interface, option, packet, section
+
+PCAP_HEADER = build.pcap()
+PCAP_RECORDS = [
+    build.pcap([(n, n, bytes(n), 99)], order="<")[len(PCAP_HEADER) :] for n in (5, 0, 16)
+]
+PCAP = PCAP_HEADER + b"".join(PCAP_RECORDS)
+
+COMMENT = option(1, b"comment")
+FLAGS = option(2, struct.pack("<I", 4 << 5))
+NG_FRAMES = [enhanced(b"abcde", options=FLAGS), packet(b""), build.simple(b"ab", 2)]
+NG_BLOCKS = [
+    section(options=COMMENT),
+    interface(options=option(2, b"eth0")),
+    NG_FRAMES[0],
+    block(5, b"statistics"),
+    NG_FRAMES[1],
+    section(">"),
+    interface(">"),
+    build.simple(b"ab", 2, ">"),
+]
+NG = b"".join(NG_BLOCKS)
+
+Outcome = tuple[list[Frame], str]
+
+
+def outcome(file: io.RawIOBase | io.BytesIO) -> Outcome:
+    """All frames of a file and what went wrong, if anything; nothing else may be raised."""
+    try:
+        capture = open_capture(file)  # type: ignore[arg-type]
+    except CaptureError as error:
+        return [], str(error)
+    frames = list(capture)
+    return frames, str(capture.problem or "")
+
+
+def check(frames: list[Frame], text: str) -> None:
+    """What holds for every outcome, whatever the file."""
+    assert [frame.number for frame in frames] == list(range(1, len(frames) + 1))
+    assert all(frame.original_length >= len(frame.octets) for frame in frames)
+    assert "\n" not in text
+
+
+def test_pcap_cut_anywhere() -> None:
+    """Cut between records a file is whole; inside one, the frames before it and a problem."""
+    ends = [len(PCAP_HEADER)]
+    for one in PCAP_RECORDS:
+        ends.append(ends[-1] + len(one))
+    (whole, _) = outcome(io.BytesIO(PCAP))
+    for cut in range(len(PCAP) + 1):
+        frames, text = outcome(io.BytesIO(PCAP[:cut]))
+        if cut < len(PCAP_HEADER):
+            assert frames == []
+            assert text
+            assert ("inside its header" in text) == (cut >= 4)
+            continue
+        done = sum(end <= cut for end in ends[1:])
+        assert frames == whole[:done]
+        if cut in ends:
+            assert text == ""
+        else:
+            assert f"at octet {ends[done]}, " in text
+            assert "the file ends inside a frame; it is still being written, or" in text
+
+
+def test_pcapng_cut_anywhere() -> None:
+    """The same for blocks, those without a frame included."""
+    ends = [0]
+    for one in NG_BLOCKS:
+        ends.append(ends[-1] + len(one))
+    (whole, text) = outcome(io.BytesIO(NG))
+    assert (len(whole), text) == (3, "")
+    with_frame = [ends[index + 1] for index in (2, 4, 7)]
+    for cut in range(len(NG) + 1):
+        frames, text = outcome(io.BytesIO(NG[:cut]))
+        assert frames == whole[: sum(end <= cut for end in with_frame)]
+        if cut in ends[1:]:
+            assert text == ""
+        elif cut < 28:
+            assert text
+        else:
+            begun = max(end for end in ends if end < cut)
+            assert f"at octet {begun}, " in text
+            assert "the file ends inside a block; it is still being written, or" in text
+
+
+@pytest.mark.parametrize("file", [PCAP, NG], ids=["pcap", "pcapng"])
+def test_gzip_cut_anywhere(file: bytes) -> None:
+    """A cut compressed file yields each frame that could be decompressed, and says it is cut."""
+    whole, _ = outcome(io.BytesIO(file))
+    stored = gzip.compress(file, mtime=0)
+    for cut in range(2, len(stored)):
+        decompressed = zlib.decompressobj(31).decompress(stored[:cut])
+        expected, _ = outcome(io.BytesIO(decompressed))
+        frames, text = outcome(io.BytesIO(stored[:cut]))
+        assert frames == expected == whole[: len(frames)]
+        assert f"at octet {cut} of the compressed data" in text
+        assert "the gzip data ends early" in text
+
+
+@given(st.data())
+def test_gzip_damaged_anywhere(data: st.DataObject) -> None:
+    """A wrong octet in compressed data costs no frame in front of it, however it is read."""
+    stored = bytearray(gzip.compress(NG * 3, mtime=0))
+    at = data.draw(st.integers(10, len(stored) - 1))
+    stored[at] ^= data.draw(st.integers(1, 255))
+    frames, text = outcome(io.BytesIO(stored))
+    check(frames, text)
+    octet_by_octet = zlib.decompressobj(31)
+    salvaged = b""
+    try:
+        for index in range(len(stored)):
+            salvaged += octet_by_octet.decompress(stored[index : index + 1])
+    except zlib.error:
+        pass
+    expected, _ = outcome(io.BytesIO(salvaged))
+    assert frames == expected
+    assert text
+
+
+def test_gzip_checksum() -> None:
+    """If only the checksum is wrong, every frame is there, and the problem is told all the same."""
+    stored = bytearray(gzip.compress(PCAP, mtime=0))
+    stored[-8] ^= 1
+    frames, text = outcome(io.BytesIO(stored))
+    assert len(frames) == 3
+    assert "the gzip data is damaged (incorrect data check)" in text
+
+
+def test_octets_behind_gzip() -> None:
+    """What follows a compressed file and is none is not passed over."""
+    stored = gzip.compress(PCAP, mtime=0)
+    frames, text = outcome(io.BytesIO(stored + b"garbage"))
+    assert len(frames) == 3
+    # It takes both octets of the magic to see that they are wrong.
+    assert f"at octet {len(stored) + 1} of the compressed data" in text
+    assert "the gzip data is damaged (incorrect header check)" in text
+
+
+@given(
+    octets=st.binary(max_size=50).map(lambda octets: octets * 300),
+    cut=st.floats(0, 1),
+    largest=st.integers(1, 5000),
+    sizes=st.lists(st.integers(1, 50), min_size=1, max_size=3),
+)
+def test_gunzip_in_pieces(octets: bytes, cut: float, largest: int, sizes: list[int]) -> None:
+    """However small the pieces that go in and come out, all comes out that could."""
+    stored = gzip.compress(octets, mtime=0)
+    stored = stored[: int(cut * len(stored))]
+    expected = zlib.decompressobj(31).decompress(stored)
+    found = []
+    with pytest.raises(DamagedError) if len(stored) < len(gzip.compress(octets)) else nullcontext():
+        for piece in gunzip(iter(partial(ShortReads(stored, sizes).read, 99), b""), largest):
+            assert len(piece) <= largest + 8192
+            found.append(piece)
+    assert b"".join(found) == expected
+
+
+beginnings = st.sampled_from(
+    [
+        b"",
+        PCAP_HEADER,
+        build.pcap(order=">"),
+        build.pcap(magic=0xA1B2CD34),
+        section(),
+        section(">") + interface(">"),
+        section() + interface(),
+        b"\x1f\x8b\x08\0\0\0\0\0\0\xff",
+    ]
+)
+
+
+@given(beginning=beginnings, rest=st.binary(max_size=300), compress=st.booleans())
+def test_any_octets(beginning: bytes, rest: bytes, compress: bool) -> None:
+    """Whatever the octets: frames, or an error of our own."""
+    file = beginning + rest
+    check(*outcome(io.BytesIO(gzip.compress(file) if compress else file)))
+
+
+@given(
+    file=st.sampled_from([PCAP, NG]),
+    changes=st.lists(st.tuples(st.integers(0, 400), st.binary(max_size=4)), max_size=4),
+)
+def test_changed_octets(file: bytes, changes: list[tuple[int, bytes]]) -> None:
+    """Real files with octets overwritten: frames, or an error of our own."""
+    changed = bytearray(file)
+    for at, octets in changes:
+        changed[at : at + len(octets)] = octets
+    check(*outcome(io.BytesIO(changed)))
+
+
+@given(
+    file=st.sampled_from([PCAP, NG, gzip.compress(PCAP), gzip.compress(NG), b"text", b""]),
+    changes=st.lists(st.tuples(st.integers(0, 400), st.binary(max_size=4)), max_size=2),
+    cut=st.one_of(st.none(), st.integers(0, 400)),
+    sizes=st.lists(st.integers(1, 40), min_size=1, max_size=5),
+)
+@example(file=NG, changes=[], cut=None, sizes=[1])
+@example(file=gzip.compress(NG), changes=[], cut=None, sizes=[1])
+def test_short_reads(
+    file: bytes, changes: list[tuple[int, bytes]], cut: int | None, sizes: list[int]
+) -> None:
+    """How a file is read changes neither frames nor problem, even where it is damaged."""
+    changed = bytearray(file)
+    for at, octets in changes:
+        changed[at : at + len(octets)] = octets
+    stored = bytes(changed[:cut])
+    assert outcome(ShortReads(stored, sizes)) == outcome(io.BytesIO(stored))
+
+
+@pytest.mark.parametrize("name", ["pcap", "pcapng"])
+@pytest.mark.parametrize("compressed", [False, True], ids=["plain", "gzip"])
+def test_frames_across_chunks(name: str, compressed: bool) -> None:
+    """Frames of all sizes in a file of several chunks: none is lost where chunks meet."""
+    chance = random.Random(name)
+    octets = [chance.randbytes(chance.choice((0, 60, 1514, 65226, 300_000))) for _ in range(40)]
+    if name == "pcap":
+        file = build.pcap((0, 0, one, len(one)) for one in octets)
+    else:
+        other = block(9, bytes(70_000))
+        file = section() + interface() + b"".join(enhanced(one) + other for one in octets)
+    stored = gzip.compress(file, 1) if compressed else file
+    frames, text = outcome(ShortReads(stored, [1 << 20, 65536, 4096, 999]))
+    assert text == ""
+    assert [frame.octets for frame in frames] == octets
+
+
+class Endless(io.RawIOBase):
+    """A file that begins with some octets and then repeats others until so many were read."""
+
+    def __init__(self, beginning: bytes, repeated: bytes, octets: int) -> None:
+        super().__init__()
+        self._next = beginning
+        self._repeated = repeated * (1 + (1 << 16) // len(repeated))
+        self._left = octets
+
+    def read(self, size: int = -1) -> bytes:
+        octets, self._next = self._next[:size], self._next[size:] or self._repeated
+        self._left -= len(octets)
+        return octets if self._left > 0 else b""
+
+
+RECORD = PCAP_RECORDS[2][:8] + struct.pack("<II", 1500, 1500) + os.urandom(1500)
+ZEROS = struct.pack("<IIII", 0, 0, 1 << 16, 1 << 16) + bytes(1 << 16)
+HOSTILE = {
+    "ordinary frames": (PCAP_HEADER, RECORD),
+    "pcapng frames": (section() + interface(), enhanced(os.urandom(1500))),
+    "frame of 16 MiB": (PCAP_HEADER + struct.pack("<IIII", 0, 0, 1 << 24, 1 << 24), bytes(99)),
+    "frame of 4 GiB": (PCAP_HEADER + struct.pack("<IIII", 0, 0, 1 << 31, 1 << 31), bytes(99)),
+    "pcapng block of 4 GiB": (section() + struct.pack("<II", 9, 0xFFFFFFFC), bytes(99)),
+    "interfaces": (section(), interface(options=option(2, b"x" * 4000))),
+    "sections": (section(), section() + interface()),
+    "gzip bomb": (gzip.compress(PCAP_HEADER + ZEROS * 500, mtime=0), bytes(99)),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_memory(name: str) -> None:
+    """Memory does not grow with the file; a length that lies costs no more than the largest frame.
+
+    Twice that, while its pieces are joined, and a good deal less for everything else.
+    """
+    beginning, repeated = HOSTILE[name]
+    file = Endless(beginning, repeated, (1 << 20) if name == "sections" else (1 << 23))
+    tracemalloc.start()
+    try:
+        capture = open_capture(file)  # type: ignore[arg-type]
+        for _ in capture:
+            pass
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < (1 << 25 if "16 MiB" in name else 6 << 20)

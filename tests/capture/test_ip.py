@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""IPv4 and IPv6: lengths, options, extension headers, fragments, and what is not TCP."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scapy_mpa.capture import Decoder, Frame
+from scapy_mpa.stream.segment import Segment
+from tests.capture import build
+from tests.capture.build import ethernet, ipv4, ipv6, tcp
+
+RAW = 101
+PAYLOAD = b"payload"
+SEGMENT4 = Segment(build.FLOW4, build.SEQ, build.ACK, build.FLAGS, PAYLOAD, len(PAYLOAD), 1, 0)
+SEGMENT6 = SEGMENT4._replace(flow=build.FLOW6)
+
+HOP_BY_HOP, ROUTING, FRAGMENT, ESP, AH, NONE, DESTINATION = 0, 43, 44, 50, 51, 59, 60
+TCP, UDP, ICMP, ICMP6 = 6, 17, 1, 58
+
+
+def decode(
+    octets: bytes, original: int | None = None, link_type: int = RAW
+) -> Segment | dict[str, int]:
+    """The segment of a packet, or why there is none."""
+    decoder = Decoder()
+    length = len(octets) if original is None else original
+    segment = decoder.segment(Frame(1, 0, link_type, octets, length, None))
+    if segment is None:
+        return dict(decoder.not_followed)
+    assert not decoder.not_followed
+    return segment
+
+
+def extension(kind: int, following: int, units: int = 0, fragment: int = 0) -> bytes:
+    """An extension header (RFC 8200 4, RFC 4302 2) of ``units`` beyond the shortest."""
+    if kind == FRAGMENT:
+        return struct.pack(">BBHI", following, 0xEE, fragment, 0xDEADBEEF)
+    if kind == AH:
+        return struct.pack(">BB", following, 1 + units) + bytes(10) + b"\xaa" * 4 * units
+    return struct.pack(">BB", following, units) + b"\x01\x04" + bytes(4 + 8 * units)
+
+
+def chain(kinds: list[tuple[int, int]], last: int = TCP) -> tuple[int, bytes]:
+    """First next header, and the extension headers, of (kind, units) in this order."""
+    following = [*[kind for kind, _ in kinds], last][1:]
+    octets = b"".join(
+        extension(kind, after, units) for (kind, units), after in zip(kinds, following, strict=True)
+    )
+    return (kinds[0][0] if kinds else last), octets
+
+
+class TestIPv4:
+    """RFC 791."""
+
+    @pytest.mark.parametrize("words", range(11))
+    def test_options(self, words: int) -> None:
+        """The header is as long as it says, up to 60 octets."""
+        assert decode(ipv4(tcp(), options=b"\x01" * 4 * words)) == SEGMENT4
+
+    @given(padding=st.binary(max_size=46))
+    def test_padding(self, padding: bytes) -> None:
+        """What follows the packet is no payload: the total length is right."""
+        assert decode(ipv4(tcp()) + padding) == SEGMENT4
+        assert decode(ethernet(ipv4(tcp()) + padding), link_type=1) == SEGMENT4
+
+    def test_padding_of_an_empty_segment(self) -> None:
+        """The six octets with which Ethernet fills up a bare ACK are not data."""
+        frame = ethernet(ipv4(tcp(b""))) + b"\xff" * 6
+        assert decode(frame, link_type=1) == SEGMENT4._replace(payload=b"", length=0)
+
+    @pytest.mark.parametrize("length", [7, 1460, 65475, 65476, 200_000])
+    def test_zero_total_length(self, length: int) -> None:
+        """A super-segment captured before its total length was known: the frame's counts."""
+        payload = bytes(length)
+        expected = SEGMENT4._replace(payload=payload, length=length)
+        assert decode(ipv4(tcp(payload), total=0)) == expected
+        assert decode(ethernet(ipv4(tcp(payload), total=0)), link_type=1) == expected
+
+    def test_zero_total_length_and_snap_length(self) -> None:
+        """The frame's original length, that is."""
+        packet = ipv4(tcp(bytes(1000)), total=0)
+        expected = SEGMENT4._replace(payload=bytes(60), length=1000)
+        assert decode(packet[:100], len(packet)) == expected
+
+    @given(captured=st.integers(40, 47), beyond=st.integers(0, 10))
+    def test_snap_length(self, captured: int, beyond: int) -> None:
+        """A cut payload is as long as IP says, and as much of it is there as was captured."""
+        expected = SEGMENT4._replace(payload=PAYLOAD[: captured - 40])
+        assert decode(ipv4(tcp())[:captured], 47 + beyond) == expected
+
+    def test_options_cut(self) -> None:
+        """The header ends behind its options; before that it is not whole."""
+        packet = ipv4(tcp(), options=bytes(40))
+        for captured in range(60):
+            assert decode(packet[:captured], len(packet), 228) == {"IPv4 header cut": 1}
+        assert decode(packet[:60], len(packet), 228) == {"TCP header cut": 1}
+
+    @pytest.mark.parametrize("fragment", [0x0000, 0x4000, 0x8000], ids=hex)
+    def test_not_a_fragment(self, fragment: int) -> None:
+        """Don't Fragment and the reserved bit do not make a fragment."""
+        assert decode(ipv4(tcp(), fragment=fragment)) == SEGMENT4
+
+    @pytest.mark.parametrize("fragment", [0x2000, 0x0001, 0x1FFF, 0x2010, 0x6000], ids=hex)
+    def test_fragment(self, fragment: int) -> None:
+        """Neither the first fragment nor a later one is followed."""
+        assert decode(ipv4(tcp(), fragment=fragment)) == {"IP fragment": 1}
+        assert decode(ethernet(ipv4(tcp(), fragment=fragment)), link_type=1) == {"IP fragment": 1}
+
+    @pytest.mark.parametrize(
+        ("protocol", "reason"),
+        [(UDP, "not TCP"), (ICMP, "not TCP"), (41, "not TCP"), (ESP, "encrypted (ESP)")],
+    )
+    def test_other_protocols(self, protocol: int, reason: str) -> None:
+        """Other protocols are no TCP, whatever their octets look like, in fragments neither."""
+        assert decode(ipv4(tcp(), protocol=protocol)) == {reason: 1}
+        assert decode(ipv4(tcp(), protocol=UDP, fragment=0x2000)) == {"not TCP": 1}
+
+    @pytest.mark.parametrize("protocol", [HOP_BY_HOP, ROUTING, FRAGMENT, DESTINATION, NONE])
+    def test_extension_headers_are_of_ipv6(self, protocol: int) -> None:
+        """In IPv4 these numbers do not stand for headers in front of TCP."""
+        packet = ipv4(extension(protocol, TCP) + tcp(), protocol=protocol)
+        assert decode(packet) == {"not TCP": 1}
+
+    def test_icmp_error(self) -> None:
+        """The TCP header that an ICMP error quotes is not a segment."""
+        quoted = ipv4(tcp(b""))
+        assert decode(ipv4(b"\3\1\0\0\0\0\0\0" + quoted, protocol=ICMP)) == {"not TCP": 1}
+
+    @pytest.mark.parametrize("units", [0, 3, 10])
+    def test_authentication_header(self, units: int) -> None:
+        """AH does not hide what follows it (RFC 4302)."""
+        assert decode(ipv4(extension(AH, TCP, units) + tcp(), protocol=AH)) == SEGMENT4
+
+    @pytest.mark.parametrize(
+        "packet",
+        [
+            ipv4(tcp(), version=5),
+            ipv4(tcp(), words=4),
+            ipv4(tcp(), words=0),
+            ipv4(tcp(), words=15),
+            ipv4(tcp(), total=48),
+            ipv4(tcp(), total=65535),
+            ipv4(tcp(), total=19),
+            ipv4(tcp(), total=1),
+            ipv4(tcp(), options=bytes(8), total=27),
+            ipv4(extension(AH, TCP, 200)[:12] + tcp(), protocol=AH),
+        ],
+    )
+    def test_damaged(self, packet: bytes) -> None:
+        """A header or a length that cannot be true is counted as damage."""
+        assert decode(packet, link_type=228) == {"IPv4 header damaged": 1}
+        assert decode(ethernet(packet), link_type=1) == {"IPv4 header damaged": 1}
+
+
+class TestIPv6:
+    """RFC 8200."""
+
+    @given(padding=st.binary(max_size=46))
+    def test_padding(self, padding: bytes) -> None:
+        """What follows the packet is no payload: the payload length is right."""
+        assert decode(ipv6(tcp()) + padding) == SEGMENT6
+
+    @pytest.mark.parametrize("length", [7, 65515, 65516, 200_000])
+    def test_zero_payload_length(self, length: int) -> None:
+        """A super-segment captured before its length was known: the frame's counts."""
+        payload = bytes(length)
+        expected = SEGMENT6._replace(payload=payload, length=length)
+        assert decode(ipv6(tcp(payload), length=0)) == expected
+
+    def test_jumbogram(self) -> None:
+        """So it does with the jumbo payload option of RFC 2675, which Linux's BIG TCP uses."""
+        payload = bytes(100_000)
+        segment = tcp(payload)
+        jumbo = struct.pack(">BBBBI", TCP, 0, 0xC2, 4, 8 + len(segment))
+        packet = ipv6(jumbo + segment, next_header=HOP_BY_HOP, length=0)
+        assert decode(packet) == SEGMENT6._replace(payload=payload, length=len(payload))
+
+    @given(
+        kinds=st.lists(
+            st.tuples(
+                st.sampled_from([HOP_BY_HOP, ROUTING, FRAGMENT, AH, DESTINATION, 135, 139, 140]),
+                st.integers(0, 9),
+            ),
+            max_size=8,
+        )
+    )
+    def test_extension_headers(self, kinds: list[tuple[int, int]]) -> None:
+        """Any of them, in any order, each in its own units; atomic fragments are whole packets."""
+        first, headers = chain(kinds)
+        packet = ipv6(headers + tcp(), next_header=first)
+        assert decode(packet) == SEGMENT6
+        decoder = Decoder()
+        for captured in range(40, 40 + len(headers)):
+            frame = Frame(1, 0, RAW, packet[:captured], len(packet), None)
+            assert decoder.segment(frame) is None
+        assert decoder.not_followed.total() == len(headers)
+        assert decoder.not_followed.keys() <= {"IPv6 header cut", "TCP header cut"}
+
+    @pytest.mark.parametrize("fragment", [0x0001, 0x0008, 0xFFF8, 0x0009], ids=hex)
+    @pytest.mark.parametrize(
+        ("following", "reason"),
+        [(TCP, "IP fragment"), (DESTINATION, "IP fragment"), (UDP, "not TCP"), (NONE, "not TCP")],
+    )
+    def test_fragment(self, fragment: int, following: int, reason: str) -> None:
+        """Neither the first fragment nor a later one is followed."""
+        header = extension(FRAGMENT, following, fragment=fragment)
+        assert decode(ipv6(header + tcp(), next_header=FRAGMENT)) == {reason: 1}
+
+    @pytest.mark.parametrize("fragment", [0x0000, 0x0006], ids=hex)
+    def test_atomic_fragment(self, fragment: int) -> None:
+        """Offset 0 without M is a whole packet (RFC 6946); reserved bits do not matter."""
+        header = extension(FRAGMENT, TCP, fragment=fragment)
+        assert decode(ipv6(header + tcp(), next_header=FRAGMENT)) == SEGMENT6
+
+    @pytest.mark.parametrize(
+        ("last", "reason"),
+        [
+            (UDP, "not TCP"),
+            (ICMP6, "not TCP"),
+            (NONE, "not TCP"),
+            (41, "not TCP"),
+            (ESP, "encrypted (ESP)"),
+        ],
+    )
+    def test_other_protocols(self, last: int, reason: str) -> None:
+        """At once or behind an extension header, whatever their octets look like."""
+        assert decode(ipv6(tcp(), next_header=last)) == {reason: 1}
+        first, headers = chain([(HOP_BY_HOP, 0)], last)
+        assert decode(ipv6(headers + tcp(), next_header=first)) == {reason: 1}
+
+    def test_icmp_error(self) -> None:
+        """The TCP header that an ICMPv6 error quotes is not a segment."""
+        quoted = ipv6(tcp(b""))
+        packet = ipv6(b"\1\4\0\0\0\0\0\0" + quoted, next_header=ICMP6)
+        assert decode(packet) == {"not TCP": 1}
+
+    @pytest.mark.parametrize(
+        "packet",
+        [
+            ipv6(tcp(), version=4),
+            ipv6(tcp(), version=7),
+            ipv6(tcp(), length=28),
+            ipv6(tcp(), length=65535),
+            ipv6(extension(HOP_BY_HOP, TCP, 200)[:8] + tcp(), next_header=HOP_BY_HOP),
+            ipv6(extension(AH, TCP, 200)[:12] + tcp(), next_header=AH),
+            ipv6(bytes(7), next_header=FRAGMENT),
+        ],
+    )
+    def test_damaged(self, packet: bytes) -> None:
+        """A header or a length that cannot be true is counted as damage."""
+        assert decode(packet, link_type=229) == {"IPv6 header damaged": 1}
+
+    def test_endless_chain(self) -> None:
+        """The number of extension headers is bounded."""
+        first, headers = chain([(DESTINATION, 0)] * 16)
+        assert decode(ipv6(headers + tcp(), next_header=first)) == {"too many extension headers": 1}

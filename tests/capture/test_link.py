@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Link headers: where the IP packet of a frame is (https://www.tcpdump.org/linktypes.html)."""
+
+from __future__ import annotations
+
+import struct
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from scapy_mpa.capture import Decoder, Frame
+from scapy_mpa.stream.segment import Segment
+from tests.capture import build
+from tests.capture.build import ethernet, ipv4, ipv6, linux_cooked_1, linux_cooked_2, tcp
+
+V4 = ipv4(tcp(b"four"))
+V6 = ipv6(tcp(b"six"))
+SNAP4 = bytes.fromhex("aaaa03000000 0800") + V4
+SNAP6 = bytes.fromhex("aaaa03000000 86dd") + V6
+LENGTH = 1200  # no EtherType, but an IEEE 802.3 length
+
+FOLLOWED = {
+    "Ethernet": (1, ethernet(V4), 4),
+    "Ethernet, IPv6": (1, ethernet(V6, 0x86DD), 6),
+    "802.1Q": (1, ethernet(V4, tags=[0x8100]), 4),
+    "802.1ad": (1, ethernet(V6, 0x86DD, tags=[0x88A8]), 6),
+    "802.1ad and 802.1Q": (1, ethernet(V4, tags=[0x88A8, 0x8100]), 4),
+    "QinQ before 802.1ad": (1, ethernet(V4, tags=[0x9100, 0x8100]), 4),
+    "three tags": (1, ethernet(V6, 0x86DD, tags=[0x8100] * 3), 6),
+    "802.3 with SNAP": (1, ethernet(SNAP4, LENGTH), 4),
+    "802.3 with SNAP, IPv6": (1, ethernet(SNAP6, LENGTH), 6),
+    "802.1Q, 802.3 with SNAP": (1, ethernet(SNAP4, LENGTH, tags=[0x8100]), 4),
+    "Linux cooked": (113, linux_cooked_1(V4), 4),
+    "Linux cooked, IPv6": (113, linux_cooked_1(V6, 0x86DD), 6),
+    "Linux cooked, 802.1Q": (113, linux_cooked_1(b"\0\5\x08\0" + V4, 0x8100), 4),
+    "Linux cooked, SNAP": (113, linux_cooked_1(SNAP4, 4), 4),
+    "Linux cooked 2": (276, linux_cooked_2(V4), 4),
+    "Linux cooked 2, IPv6": (276, linux_cooked_2(V6, 0x86DD), 6),
+    "Linux cooked 2, 802.1Q": (276, linux_cooked_2(b"\0\5\x86\xdd" + V6, 0x8100), 6),
+    "BSD loopback, little-endian": (0, struct.pack("<I", 2) + V4, 4),
+    "BSD loopback, big-endian": (0, struct.pack(">I", 2) + V4, 4),
+    "NetBSD loopback, IPv6": (0, struct.pack("<I", 24) + V6, 6),
+    "FreeBSD loopback, IPv6": (0, struct.pack("<I", 28) + V6, 6),
+    "Darwin loopback, IPv6": (0, struct.pack("<I", 30) + V6, 6),
+    "Darwin loopback, IPv6, big-endian": (0, struct.pack(">I", 30) + V6, 6),
+    "OpenBSD loopback": (108, struct.pack(">I", 2) + V4, 4),
+    "OpenBSD loopback, IPv6": (108, struct.pack(">I", 24) + V6, 6),
+    "raw IP": (101, V4, 4),
+    "raw IP, IPv6": (101, V6, 6),
+    "raw IP 12": (12, V4, 4),
+    "raw IP 12, IPv6": (12, V6, 6),
+    "raw IP 14": (14, V4, 4),
+    "raw IPv4": (228, V4, 4),
+    "raw IPv6": (229, V6, 6),
+}
+
+NOT_FOLLOWED = {
+    "ARP": (1, ethernet(bytes(28), 0x0806), "not IP"),
+    "MPLS": (1, ethernet(b"\0\0\x11\xff" + V4, 0x8847), "not IP"),
+    "802.3 without SNAP": (1, ethernet(b"\x42\x42\x03" + V4, LENGTH), "not IP"),
+    "nine tags": (1, ethernet(V4, tags=[0x8100] * 9), "not IP"),
+    "Linux cooked, ARP": (113, linux_cooked_1(bytes(28), 0x0806), "not IP"),
+    "BSD loopback, unknown family": (0, struct.pack("<I", 99) + V4, "not IP"),
+    "OpenBSD loopback, wrong byte order": (108, struct.pack("<I", 2) + V4, "not IP"),
+    "raw, neither 4 nor 6": (101, b"\x50" + V4[1:], "not IP"),
+    "USB": (220, V4, "link type 220"),
+    "802.11": (127, V4, "link type 127"),
+    "raw IPv4 that is IPv6": (228, V6, "IPv4 header damaged"),
+    "raw IPv6 that is IPv4": (229, V4, "IPv6 header damaged"),
+}
+
+
+def frame_of(link_type: int, octets: bytes, original: int | None = None) -> Frame:
+    """A frame with number 7 at 8 ns."""
+    return Frame(7, 8, link_type, octets, len(octets) if original is None else original, None)
+
+
+def decoded(frame: Frame) -> tuple[Segment | None, dict[str, int]]:
+    """What a decoder says to one frame."""
+    decoder = Decoder()
+    segment = decoder.segment(frame)
+    return segment, dict(decoder.not_followed)
+
+
+@pytest.mark.parametrize("name", FOLLOWED)
+@pytest.mark.parametrize("padding", [b"", bytes(6)], ids=["", "padded"])
+def test_followed(name: str, padding: bytes) -> None:
+    """The segment of every link type, with and without octets behind the packet."""
+    link_type, octets, version = FOLLOWED[name]
+    flow, payload = (build.FLOW4, b"four") if version == 4 else (build.FLOW6, b"six")
+    expected = Segment(flow, build.SEQ, build.ACK, build.FLAGS, payload, len(payload), 7, 8)
+    assert decoded(frame_of(link_type, octets + padding)) == (expected, {})
+
+
+@pytest.mark.parametrize("name", NOT_FOLLOWED)
+def test_not_followed(name: str) -> None:
+    """Anything else is counted, with its reason."""
+    link_type, octets, reason = NOT_FOLLOWED[name]
+    assert decoded(frame_of(link_type, octets)) == (None, {reason: 1})
+
+
+@pytest.mark.parametrize("name", FOLLOWED)
+def test_cut_anywhere(name: str) -> None:
+    """However short the snap length: a header that is not whole, or the payload that is there.
+
+    The reasons follow each other as the headers do.
+    """
+    link_type, octets, version = FOLLOWED[name]
+    ip = octets.rindex(V4 if version == 4 else V6)
+    tcp_at = ip + (20 if version == 4 else 40)
+    for captured in range(len(octets)):
+        segment, reasons = decoded(frame_of(link_type, octets[:captured], len(octets)))
+        if captured >= tcp_at + 20:
+            assert segment is not None
+            assert segment.length == len(octets) - tcp_at - 20
+            assert segment.payload == octets[tcp_at + 20 : captured]
+            continue
+        assert segment is None
+        if captured >= tcp_at:
+            assert reasons == {"TCP header cut": 1}
+        elif captured >= max(ip, 1):
+            assert reasons == {f"IPv{version} header cut": 1}
+        elif captured >= ip:
+            assert reasons.keys() <= {"link header cut", f"IPv{version} header cut"}
+        else:
+            # LLC that is cut looks like any other LLC.
+            assert reasons.keys() <= {"link header cut", "not IP"}
+
+
+@pytest.mark.parametrize("name", FOLLOWED)
+def test_runt(name: str) -> None:
+    """A frame that was so short on the wire is damaged, not cut."""
+    link_type, octets, _ = FOLLOWED[name]
+    for length in range(len(octets)):
+        segment, reasons = decoded(frame_of(link_type, octets[:length]))
+        assert segment is None
+        (reason,) = reasons
+        assert reason.endswith(" damaged") or reason == "not IP"
+
+
+def test_reasons_add_up() -> None:
+    """Each frame that is not followed is counted once."""
+    decoder = Decoder()
+    for link_type, octets, _ in [*NOT_FOLLOWED.values(), *FOLLOWED.values()] * 3:
+        decoder.segment(frame_of(link_type, octets))
+    assert decoder.not_followed.total() == 3 * len(NOT_FOLLOWED)
+    assert decoder.not_followed["not IP"] == 3 * 8
+    assert decoder.not_followed["link type 220"] == 3
+
+
+def test_same_as_tshark(tmp_path: Path, tshark: str) -> None:
+    """Wireshark's dissector finds the same segments, so the frames of this file are right.
+
+    It does not know link type 14 in pcapng.
+    """
+    file = build.section()
+    names = [name for name in FOLLOWED if name != "raw IP 14"]
+    for index, name in enumerate(names):
+        link_type, octets, _ = FOLLOWED[name]
+        file += build.interface(link=link_type) + build.enhanced(octets, index=index)
+    (tmp_path / "links.pcapng").write_bytes(file)
+    command = [tshark, "-n", "-r", tmp_path / "links.pcapng", "-T", "fields"]
+    for field in ("tcp.srcport", "tcp.dstport", "tcp.seq_raw", "tcp.flags", "tcp.len"):
+        command += ["-e", field]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    lines = done.stdout.splitlines()
+    assert len(lines) == len(names)
+    for name, line in zip(names, lines, strict=True):
+        length = 4 if FOLLOWED[name][2] == 4 else 3
+        expected = f"40000\t4000\t{build.SEQ}\t0x{build.FLAGS:04x}\t{length}"
+        assert line == expected, name

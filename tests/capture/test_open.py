@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Opening captures: files, pipes, standard input, gzip, and what is said of other files."""
+
+from __future__ import annotations
+
+import builtins
+import errno
+import gzip
+import io
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pytest
+
+from scapy_mpa.capture import open_capture
+from scapy_mpa.wire.errors import CaptureError
+from tests.capture import build
+
+FILE = build.pcap([(1, 2, b"abc", 1500), (3, 4, b"defg", 4)])
+OCTETS = [b"abc", b"defg"]
+NG_FILE = build.section() + build.interface() + build.enhanced(b"abc") + build.enhanced(b"defg")
+
+
+def error_of(octets: bytes) -> str:
+    """What opening a file of these octets says."""
+    with pytest.raises(CaptureError) as caught:
+        open_capture(io.BytesIO(octets))
+    text = str(caught.value)
+    assert "\n" not in text
+    return text
+
+
+@pytest.mark.parametrize("file", [FILE, NG_FILE], ids=["pcap", "pcapng"])
+@pytest.mark.parametrize("compress", [bytes, gzip.compress], ids=["plain", "gzip"])
+@pytest.mark.parametrize("as_path", [str, Path])
+def test_path(tmp_path: Path, file: bytes, compress: Any, as_path: Any) -> None:
+    """A name or a path; gzip is told by its octets, not by the name."""
+    stored = compress(file)
+    (tmp_path / "x.bin").write_bytes(stored)
+    with open_capture(as_path(tmp_path / "x.bin")) as capture:
+        assert capture.name == str(tmp_path / "x.bin")
+        assert capture.size == len(stored)
+        assert [frame.octets for frame in capture] == OCTETS
+        assert capture.octets_read == len(stored)
+        assert capture.frames == 2
+        assert capture.problem is None
+
+
+def test_one_pass(tmp_path: Path) -> None:
+    """Iterating again goes on where the last iteration stopped."""
+    (tmp_path / "x").write_bytes(FILE)
+    with open_capture(tmp_path / "x") as capture:
+        for _ in capture:
+            assert capture.frames == 1
+            break
+        assert [frame.number for frame in capture] == [2]
+        assert list(capture) == []
+
+
+def test_open_file_stays_open() -> None:
+    """An open file is the caller's to close."""
+    file = io.BytesIO(FILE)
+    with open_capture(file) as capture:
+        assert (capture.name, capture.size) == ("capture", None)
+        assert len(list(capture)) == 2
+    assert not file.closed
+
+
+def test_open_file_has_its_name(tmp_path: Path) -> None:
+    """An open file is named as it was opened."""
+    path = tmp_path / "x"
+    path.write_bytes(FILE)
+    with path.open("rb") as file, open_capture(file) as capture:
+        assert capture.name == str(path)
+
+
+def test_standard_input() -> None:
+    """``-`` is standard input, which cannot seek."""
+    code = (
+        "from scapy_mpa.capture import open_capture\n"
+        "with open_capture('-') as capture:\n"
+        "    print(capture.name, capture.size, [f.octets for f in capture], capture.problem)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], input=gzip.compress(FILE), capture_output=True, check=True
+    )
+    assert done.stdout.decode().strip() == f"standard input None {OCTETS} None"
+
+
+@pytest.mark.parametrize("closed", [None, io.StringIO()], ids=["none", "without buffer"])
+def test_standard_input_not_open(monkeypatch: pytest.MonkeyPatch, closed: Any) -> None:
+    """A process without standard input is told to name a file."""
+    monkeypatch.setattr(sys, "stdin", closed)
+    with pytest.raises(CaptureError, match=r"^standard input: it is not open; name a"):
+        open_capture("-")
+
+
+def test_standard_input_is_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody types a capture."""
+    buffer = io.BytesIO()
+    monkeypatch.setattr(buffer, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(buffer))
+    with pytest.raises(CaptureError, match=r"^standard input: it is a terminal; pipe a capture"):
+        open_capture("-")
+
+
+@pytest.mark.parametrize("file", [FILE, NG_FILE], ids=["pcap", "pcapng"])
+@pytest.mark.parametrize("buffering", [0, -1], ids=["raw", "buffered"])
+def test_live_pipe(file: bytes, buffering: int) -> None:
+    """A frame is yielded as soon as it has arrived, not when a buffer is full."""
+    reading, writing = os.pipe()
+    with os.fdopen(writing, "wb", buffering=0) as out, os.fdopen(reading, "rb", buffering) as pipe:
+        out.write(file[:-9])
+        with open_capture(pipe) as capture:
+            assert next(iter(capture)).octets == OCTETS[0]
+            out.write(file[-9:])
+            assert next(iter(capture)).octets == OCTETS[1]
+
+
+def test_gzip_of_several_members() -> None:
+    """Members in a row, and the zeros that tapes leave, are one file (RFC 1952 2.2)."""
+    parts = [FILE[:10], FILE[10:50], b"", FILE[50:]]
+    stored = b"\0\0".join(gzip.compress(part) for part in parts) + bytes(512)
+    assert [frame.octets for frame in open_capture(io.BytesIO(stored))] == OCTETS
+
+
+class TestNotOpened:
+    """Files that cannot be opened: one line that says which, why, and what to do."""
+
+    def test_missing(self, tmp_path: Path) -> None:
+        """There is no such file."""
+        path = tmp_path / "x"
+        with pytest.raises(CaptureError) as caught:
+            open_capture(path)
+        assert str(caught.value) == f"{path}: there is no such file; check the name"
+
+    def test_directory(self, tmp_path: Path) -> None:
+        """A directory is not read."""
+        with pytest.raises(CaptureError, match=r"it is a directory; name a capture file in it$"):
+            open_capture(tmp_path)
+
+    @pytest.mark.parametrize(
+        ("number", "text"),
+        [
+            (errno.EACCES, "there is no permission to read it; ask its owner, or"),
+            (errno.ELOOP, r"it cannot be opened \(Too many"),
+        ],
+    )
+    def test_refused(self, monkeypatch: pytest.MonkeyPatch, number: int, text: str) -> None:
+        """What the system says is passed on."""
+
+        def refuse(*args: object, **kwargs: object) -> NoReturn:
+            raise OSError(number, os.strerror(number))
+
+        with monkeypatch.context() as patch:
+            patch.setattr(builtins, "open", refuse)
+            with pytest.raises(CaptureError, match=f"^x: {text}"):
+                open_capture("x")
+
+    def test_impossible_name(self) -> None:
+        """A name that no file can have does not break the line."""
+        with pytest.raises(CaptureError, match=r"^'a\\x00\\nb': it cannot be opened \(embedded"):
+            open_capture("a\0\nb")
+
+    def test_name_that_would_break_the_line(self, tmp_path: Path) -> None:
+        """Names are the user's, but a message stays one line."""
+        with pytest.raises(CaptureError) as caught:
+            open_capture(tmp_path / "a\nb")
+        assert "\n" not in str(caught.value)
+
+    def test_refused_file_is_closed(self, tmp_path: Path) -> None:
+        """Nothing is left open: pytest makes an error of the warning that would come."""
+        (tmp_path / "x").write_bytes(b"not a capture")
+        with pytest.raises(CaptureError):
+            open_capture(tmp_path / "x")
+
+
+@pytest.mark.parametrize("octets", [b"", gzip.compress(b"")], ids=["plain", "gzip"])
+def test_empty(octets: bytes) -> None:
+    """An empty file is no capture without frames: even that has a header."""
+    assert error_of(octets).startswith("capture: the file is empty; give a file written by")
+
+
+@pytest.mark.parametrize(
+    ("octets", "look"),
+    [
+        (b"#!/bin/sh\necho\ttext\r\n", "text"),
+        ("é".encode() * 200, "text"),
+        (b"x" + "é".encode() * 200, "text"),
+        (b"\x28\xb5\x2f\xfd\x04", "zstd-compressed data; decompress it with `zstd -d` first"),
+        (b"\xfd7zXZ\0", "xz-compressed data"),
+        (b"BZh91AY", "bzip2-compressed data"),
+        (b"\x04\x22\x4d\x18", "lz4-compressed data"),
+        (b"PK\x03\x04", "a zip archive"),
+        (b"snoop\0\0\0", "a capture of snoop; convert it with `editcap"),
+        (b"GMBU\0\2", "a capture of Microsoft Network Monitor"),
+        (gzip.compress(gzip.compress(FILE)), "data compressed with gzip twice"),
+    ],
+)
+def test_not_a_capture(octets: bytes, look: str) -> None:
+    """What a file looks like is said, and what to do with it."""
+    expected = f"capture: not a pcap or pcapng capture, it looks like {look}"
+    assert error_of(octets).startswith(expected)
+
+
+@pytest.mark.parametrize("octets", [b"\0", b"\xd4\xc3\xb2", bytes(100), b"\xff" * 300])
+def test_not_anything(octets: bytes) -> None:
+    """Other files are no captures, and that is all."""
+    assert error_of(octets).startswith("capture: not a pcap or pcapng capture; give a file")
+
+
+class FailingFile(io.BytesIO):
+    """A file on a disk that breaks after so many reads."""
+
+    def __init__(self, octets: bytes, good: int) -> None:
+        super().__init__(octets)
+        self.good = good
+
+    def read1(self, size: int | None = -1, /) -> bytes:
+        if not self.good:
+            raise OSError(errno.EIO, "Input/output error")
+        self.good -= 1
+        return super().read1(30)
+
+
+def test_reading_fails_at_once() -> None:
+    """What the system says of the first read is the error of opening."""
+    with pytest.raises(CaptureError) as caught:
+        open_capture(FailingFile(FILE, 0))
+    assert str(caught.value) == (
+        "capture: at octet 0, before any frame: reading failed (Input/output error); "
+        "check the disk or the network it is read from"
+    )
+
+
+def test_reading_fails_later() -> None:
+    """What the system says of a later read is the problem, behind all whole frames."""
+    capture = open_capture(FailingFile(FILE, 2))
+    assert [frame.octets for frame in capture] == OCTETS[:1]
+    text = str(capture.problem)
+    assert text.startswith("capture: at octet 60, after frame 1: reading failed (Input/output")

@@ -1,0 +1,316 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""pcapng files, as draft-ietf-opsawg-pcapng describes them."""
+
+from __future__ import annotations
+
+import io
+import struct
+from fractions import Fraction
+from math import floor
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from scapy_mpa.capture import Frame, open_capture
+from scapy_mpa.wire.errors import CaptureError
+from tests.capture.build import block, enhanced, interface, option, packet, section, simple
+
+IF_NAME, IF_TSRESOL, IF_FCSLEN, IF_TSOFFSET = 2, 9, 13, 14
+ORDERS = ("<", ">")
+orders = st.sampled_from(ORDERS)
+
+
+def read(file: bytes) -> list[Frame]:
+    """All frames of a file that has no problem."""
+    capture = open_capture(io.BytesIO(file))
+    frames = list(capture)
+    assert capture.problem is None
+    assert capture.frames == len(frames)
+    return frames
+
+
+def problem(file: bytes, frames: int = 0) -> str:
+    """What is wrong with a file, after so many frames."""
+    capture = open_capture(io.BytesIO(file))
+    assert len(list(capture)) == frames
+    assert capture.problem is not None
+    return str(capture.problem)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_every_block_with_a_frame(order: str) -> None:
+    """Enhanced, simple and obsolete Packet Blocks, in a file of either byte order."""
+    name = option(IF_NAME, b"eth0", order)
+    file = (
+        section(order)
+        + interface(order, link=1, snap_length=4, options=name)
+        + interface(order, link=113)
+        + enhanced(b"abc", order, ticks=1_700_000_000_123_456, original=1500)
+        + packet(b"defgh", order, index=1, ticks=1)
+        + simple(b"ijkl", 90, order)
+        + simple(b"mn", 2, order)
+    )
+    assert read(file) == [
+        Frame(1, 1_700_000_000_123_456_000, 1, b"abc", 1500, "eth0"),
+        Frame(2, 1000, 113, b"defgh", 5, None),
+        Frame(3, 0, 1, b"ijkl", 90, "eth0"),
+        Frame(4, 0, 1, b"mn", 2, "eth0"),
+    ]
+
+
+@given(
+    resolution=st.one_of(st.none(), st.integers(0, 255)),
+    offset=st.one_of(st.none(), st.integers(-(1 << 63), (1 << 63) - 1)),
+    ticks=st.integers(0, (1 << 64) - 1),
+    order=orders,
+    obsolete=st.booleans(),
+)
+@example(resolution=9, offset=None, ticks=1_700_000_000_123_456_789, order="<", obsolete=False)
+@example(resolution=0x80 | 32, offset=100, ticks=(5 << 32) + (1 << 31), order="<", obsolete=False)
+def test_time(
+    resolution: int | None, offset: int | None, ticks: int, order: str, obsolete: bool
+) -> None:
+    """``if_tsresol``, a power of ten or two, and ``if_tsoffset`` in seconds, to the nanosecond."""
+    options = b""
+    unit = Fraction(1, 10**6)
+    if resolution is not None:
+        options += option(IF_TSRESOL, bytes([resolution]), order)
+        base = 2 if resolution & 0x80 else 10
+        unit = Fraction(1, base ** (resolution & 0x7F))
+    if offset is not None:
+        options += option(IF_TSOFFSET, struct.pack(order + "q", offset), order)
+    make = packet if obsolete else enhanced
+    file = section(order) + interface(order, options=options) + make(b"x", order, ticks=ticks)
+    (frame,) = read(file)
+    assert frame.time_ns == floor((ticks * unit + (offset or 0)) * 10**9)
+
+
+frames_of_section = st.lists(
+    st.tuples(st.integers(0, 2), st.binary(max_size=40), st.integers(0, 100)), max_size=4
+)
+
+
+@given(sections=st.lists(st.tuples(orders, frames_of_section), min_size=1, max_size=4))
+def test_sections_of_either_byte_order(
+    sections: list[tuple[str, list[tuple[int, bytes, int]]]],
+) -> None:
+    """Each section has its own byte order and its own interfaces; numbers run through."""
+    file = b""
+    expected = []
+    for which, (order, frames) in enumerate(sections):
+        file += section(order, options=option(4, b"application", order))
+        for index in range(3):
+            name = option(IF_NAME, f"s{which}i{index}".encode(), order)
+            file += interface(order, link=10 * which + index, options=name)
+        for index, octets, more in frames:
+            file += enhanced(octets, order, index=index, original=len(octets) + more)
+            expected.append((octets, len(octets) + more, 10 * which + index, f"s{which}i{index}"))
+    found = read(file)
+    assert [frame.number for frame in found] == list(range(1, len(expected) + 1))
+    assert [(*f[3:5], f.link_type, f.interface) for f in found] == expected
+
+
+@given(
+    kind=st.integers(0, 0xFFFFFFFF).filter(lambda kind: kind not in (1, 2, 3, 6, 0x0A0D0D0A)),
+    body=st.binary(max_size=50),
+    order=orders,
+)
+def test_unknown_blocks_are_skipped(kind: int, body: bytes, order: str) -> None:
+    """Blocks of any other type, wherever they stand."""
+    other = block(kind, body, order)
+    file = section(order) + other + interface(order) + other + enhanced(b"x", order) + other
+    assert [frame.octets for frame in read(file)] == [b"x"]
+
+
+def test_long_unknown_block_is_skipped() -> None:
+    """A block that is longer than any window, between two frames."""
+    long = block(0x80000001, bytes((1 << 25) + 4))
+    frames = read(section() + interface() + enhanced(b"a") + long + enhanced(b"b"))
+    assert [frame.octets for frame in frames] == [b"a", b"b"]
+
+
+def test_section_without_frames() -> None:
+    """A header alone is no error."""
+    assert read(section()) == []
+    assert read(section() + interface()) == []
+
+
+def test_minor_versions() -> None:
+    """Versions 1.0 and 1.2 are the same (draft-ietf-opsawg-pcapng 4.1)."""
+    assert len(read(section(version=(1, 2)) + interface() + enhanced(b"x"))) == 1
+
+
+def test_other_major_version() -> None:
+    """Another major version is refused: in the first header at once, later where it comes."""
+    with pytest.raises(CaptureError, match=r"pcapng version 2\.0 is not supported; convert it"):
+        open_capture(io.BytesIO(section(version=(2, 0))))
+    file = section() + interface() + enhanced(b"x") + section(version=(2, 0))
+    assert "pcapng version 2.0 is not supported" in problem(file, frames=1)
+
+
+@pytest.mark.parametrize(
+    ("value", "fcs"), [(0, 0), (2, 2), (4, 4), (16, 2), (32, 4)], ids=lambda value: str(value)
+)
+@pytest.mark.parametrize("captured", [10, 8, 3])
+def test_fcs_length_of_an_interface(value: int, fcs: int, captured: int) -> None:
+    """``if_fcslen``, in octets or in bits: both are written."""
+    octets = b"abcdefghij"
+    file = section() + interface(options=option(IF_FCSLEN, bytes([value])))
+    (frame,) = read(file + enhanced(octets[:captured], original=10))
+    assert frame.original_length == 10 - fcs
+    assert frame.octets == octets[: min(captured, 10 - fcs)]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("make", [enhanced, packet])
+def test_fcs_length_of_a_frame(order: str, make: type[enhanced]) -> None:
+    """The flags of a frame override its interface, unless they say nothing (zero)."""
+    flags = {
+        fcs: option(1, b"comment", order) + option(2, struct.pack(order + "I", fcs << 5 | 2), order)
+        for fcs in (0, 2)
+    }
+    file = section(order) + interface(order, options=option(IF_FCSLEN, b"\x04", order))
+    file += b"".join(make(b"abcdefg", order, options=flags[fcs]) for fcs in (0, 2))
+    assert [frame.octets for frame in read(file)] == [b"abc", b"abcde"]
+
+
+def test_options_end() -> None:
+    """What stands behind the end of options is none."""
+    options = option(0, b"") + option(IF_NAME, b"eth0")
+    (frame,) = read(section() + interface(options=options) + enhanced(b"x"))
+    assert frame.interface is None
+
+
+@pytest.mark.parametrize(
+    ("value", "name"),
+    [
+        (b"eth0", "eth0"),
+        (b"eth0\0\0", "eth0"),
+        (b"", None),
+        ("Gerät".encode(), "Gerät"),
+        (b"\xff", "\ufffd"),
+        (bytes(65532), None),
+        (b"x" * 65532, "x" * 255),
+    ],
+    ids=["plain", "zeros", "empty", "umlaut", "not UTF-8", "all zeros", "long"],
+)
+def test_interface_name(value: bytes, name: str | None) -> None:
+    """``if_name`` is UTF-8; what is not is replaced, what is far too long is cut."""
+    (frame,) = read(section() + interface(options=option(IF_NAME, value)) + enhanced(b"x"))
+    assert frame.interface == name
+
+
+@pytest.mark.parametrize(
+    ("snap_length", "captured"), [(0, 9), (20, 9), (9, 9), (5, 5)], ids=lambda value: str(value)
+)
+def test_simple_packet_and_snap_length(snap_length: int, captured: int) -> None:
+    """A Simple Packet Block does not say how much was captured: the snap length does."""
+    file = section() + interface(snap_length=snap_length) + simple(b"abcdefghi"[:captured], 9)
+    (frame,) = read(file)
+    assert (frame.octets, frame.original_length) == (b"abcdefghi"[:captured], 9)
+
+
+HEAD = section() + interface()
+TAIL = struct.Struct("<I")
+DAMAGED = {
+    "no such interface": (
+        section() + interface() + enhanced(b"x", index=1),
+        "a frame is of interface 1, which is not described",
+    ),
+    "no interface at all": (
+        section() + simple(b"x", 1),
+        "a frame is of interface 0, which is not described",
+    ),
+    "interfaces are those of the section": (
+        HEAD + section() + enhanced(b"x"),
+        "a frame is of interface 0, which is not described",
+    ),
+    "shorter than a block": (HEAD + struct.pack("<III", 5, 8, 8), "claims a length of 8 octets"),
+    "not aligned": (HEAD + struct.pack("<IIBI", 5, 13, 0, 13), "claims a length of 13 octets"),
+    "lengths differ": (
+        HEAD + enhanced(b"x")[:-4] + TAIL.pack(40),
+        "has another length behind it than in front",
+    ),
+    "lengths of a skipped block differ": (
+        HEAD + block(5, b"")[:-4] + TAIL.pack(16),
+        "has another length behind it than in front",
+    ),
+    "too short for its fields": (HEAD + block(6, bytes(16)), "too short for its fields"),
+    "simple, too short for its fields": (HEAD + block(3, b""), "too short for its fields"),
+    "captured more than the block": (
+        HEAD + block(6, struct.pack("<IIIII", 0, 0, 0, 5, 5) + b"abcd"),
+        "claims 5 captured octets in its block",
+    ),
+    "simple, captured more than the block": (
+        HEAD + simple(b"abcd", 5),
+        "claims 5 captured octets in its block",
+    ),
+    "frame of 4 GiB": (
+        HEAD + struct.pack("<II", 6, 0xFFFFFFFC) + bytes(99),
+        "claims 4294967292 octets, which no frame has",
+    ),
+    "skipped block of 4 GiB": (
+        HEAD + struct.pack("<II", 5, 0xFFFFFFFC) + bytes(99),
+        "the file ends inside a block",
+    ),
+    "interface too short": (section() + block(1, b"\x01\0\0\0"), "description is too short"),
+    "interface option too long": (
+        section() + interface(options=struct.pack("<HH", 1, 5) + b"abcd"),
+        "an option is longer than its block",
+    ),
+    "resolution of two octets": (
+        section() + interface(options=option(IF_TSRESOL, b"\6\6")),
+        "option 9 of an interface is not 1 octets long",
+    ),
+    "offset of four octets": (
+        section() + interface(options=option(IF_TSOFFSET, bytes(4))),
+        "option 14 of an interface is not 8 octets long",
+    ),
+    "frame option too long": (
+        HEAD + enhanced(b"x", options=struct.pack("<HH", 1, 1)),
+        "an option is longer than its block",
+    ),
+    "flags of two octets": (
+        HEAD + enhanced(b"x", options=option(2, b"\0\0")),
+        "flags of a frame are not 4 octets long",
+    ),
+    "section without byte order": (
+        HEAD + block(0x0A0D0D0A, bytes(16)),
+        "a section header has no byte-order magic",
+    ),
+    "section too short": (
+        HEAD + struct.pack("<IIIHHq", 0x0A0D0D0A, 24, 0x1A2B3C4D, 1, 0, -1) + bytes(4),
+        "a section header claims a length of 24 octets",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_damage(name: str) -> None:
+    """What cannot be true ends the reading, and is said."""
+    file, what = DAMAGED[name]
+    text = problem(file)
+    assert what in text
+    assert "before any frame" in text
+
+
+def test_damage_says_where() -> None:
+    """A problem names the file, the octet of the block, and the last good frame."""
+    good = HEAD + enhanced(b"a") + enhanced(b"b")
+    assert problem(good + enhanced(b"c", index=7), frames=2) == (
+        f"capture: at octet {len(good)}, after frame 2: a frame is of interface 7, which is not "
+        "described; the file is damaged: capture or copy it again"
+    )
+
+
+def test_many_interfaces() -> None:
+    """As many interfaces as any merged file has are fine; what only fills memory is not."""
+    many = section() + interface() * (1 << 16)
+    assert len(read(many + enhanced(b"x", index=65535))) == 1
+    assert "more than 65536 interfaces" in problem(many + interface() + enhanced(b"x"))
+
+
+def test_many_sections_take_linear_time() -> None:
+    """A file of nothing but section headers is read at a good pace."""
+    assert read(section() * 50_000) == []
