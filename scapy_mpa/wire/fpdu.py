@@ -32,6 +32,7 @@ __all__ = [
     "fpdu_layout",
     "fpdu_length",
     "insert_markers",
+    "marker_places",
     "pad_length",
     "strip_markers",
 ]
@@ -110,16 +111,26 @@ def fpdu_layout(ulpdu_length: int, phase: int | None = None) -> Layout:
             f"an FPDU cannot begin at offset {phase} modulo 512: "
             "with Markers it begins at a multiple of 4 (RFC 5044 4.3)"
         )
-    first = -phase % MARKER_INTERVAL
-    # A Marker that finds the whole FPDU before it belongs to the next one (RFC 5044 4.3).
-    count = max(0, -(-(body - first) // _OCTETS_BETWEEN_MARKERS))
     header = MARKER_LENGTH if phase == 0 else 0
-    markers = tuple(first + MARKER_INTERVAL * i for i in range(count))
+    markers = marker_places(body, phase)
+    count = len(markers)
     # An FPDU near 64 KiB outruns the 16 bits of FPDUPTR; what the field can hold is the rest.
     fpduptrs = tuple(max(0, at - header) & 0xFFFF for at in markers)
-    pick = ">" + (f"{first + 2}xH" if count else "") + f"{MARKER_INTERVAL - 2}xH" * (count - 1)
+    pick = ">" + (f"{markers[0] + 2}xH" if count else "") + f"{MARKER_INTERVAL - 2}xH" * (count - 1)
     length = body + MARKER_LENGTH * count
     return Layout(length, header, pad, markers, fpduptrs, Struct(pick))
+
+
+def marker_places(length: int, phase: int) -> tuple[int, ...]:
+    """Return where the Markers of an FPDU begin, counted from its first octet.
+
+    :param length: octets of the FPDU without Markers.
+    :param phase: offset of its first octet modulo 512.
+    """
+    first = -phase % MARKER_INTERVAL
+    # A Marker that finds the whole FPDU before it belongs to the next one (RFC 5044 4.3).
+    count = max(0, -(-(length - first) // _OCTETS_BETWEEN_MARKERS))
+    return tuple(first + MARKER_INTERVAL * index for index in range(count))
 
 
 def strip_markers(octets: bytes, markers: Sequence[int]) -> bytes:
@@ -135,26 +146,26 @@ def strip_markers(octets: bytes, markers: Sequence[int]) -> bytes:
     return b"".join(pieces)
 
 
-def insert_markers(octets: bytes, layout: Layout, markers: Sequence[bytes] | None = None) -> bytes:
+def insert_markers(octets: bytes, places: Sequence[int], markers: Sequence[bytes] = ()) -> bytes:
     """Return the octets of an unmarked FPDU with its Markers in their places.
 
     :param octets: ULPDU_Length, ULPDU, pad and, if it is known by now, CRC.
-    :param layout: where the Markers lie.
+    :param places: where the Markers begin, counted from the FPDU's first octet.
     :param markers: the 4 octets of each, to override what RFC 5044 4.3 asks for.  Fewer than
-        the layout holds leave the rest conforming.
+        there are places leave the rest conforming.
     """
-    if not layout.markers:
-        return octets
-    given = list(markers or ())
+    header = MARKER_LENGTH if places and places[0] == 0 else 0
     pieces = []
     taken = 0
-    for index, at in enumerate(layout.markers):
+    for index, at in enumerate(places):
         upto = at - MARKER_LENGTH * index
         pieces.append(octets[taken:upto])
-        if index < len(given):
-            pieces.append(given[index])
+        if index < len(markers):
+            pieces.append(markers[index])
         else:
-            pieces.append(layout.fpduptrs[index].to_bytes(MARKER_LENGTH, "big"))
+            # An FPDU near 64 KiB outruns the 16 bits of FPDUPTR.
+            fpduptr = max(0, at - header) & 0xFFFF
+            pieces.append(fpduptr.to_bytes(MARKER_LENGTH, "big"))
         taken = upto
     pieces.append(octets[taken:])
     return b"".join(pieces)
@@ -170,5 +181,5 @@ def build_fpdu(ulpdu: bytes, phase: int | None = None) -> bytes:
     layout = fpdu_layout(len(ulpdu), phase)
     body = len(ulpdu).to_bytes(HEADER_LENGTH, "big") + ulpdu + bytes(layout.pad)
     # The CRC covers a Marker that lies between pad and CRC (RFC 5044 4.4).
-    marked = insert_markers(body, layout)
+    marked = insert_markers(body, layout.markers)
     return marked + crc_field(marked)

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Scapy packets for MPA (RFC 5044), DDP (RFC 5041) and RDMAP (RFC 5040, RFC 7306).
+
+::
+
+    FPDU() / DDPTagged(stag=1, to=0) / RDMAPWrite() / b"x"
+
+What is None is computed when a packet is built: lengths, pad, Markers, CRC.  What is given is
+sent as it is, right or wrong.  ``opcode`` and ``qn`` follow from the payload.  Everything that is
+dissected is rebuilt octet by octet; a field that changes does not change others, so whoever
+wants a new CRC says ``del packet[FPDU].crc``.
+
+No TCP port is bound, since iWARP has none; see :mod:`scapy_mpa.layers.mpa`.
+"""
+
+from scapy.packet import Packet, bind_bottom_up, bind_layers, bind_top_down
+
+from scapy_mpa.layers.ddp import DDPTagged, DDPUntagged
+from scapy_mpa.layers.fpdu import FPDU, MPAMarker
+from scapy_mpa.layers.mpa import MPA, MPAReply, MPARequest
+from scapy_mpa.layers.rdmap import (
+    RDMAPAtomicRequest,
+    RDMAPAtomicResponse,
+    RDMAPImmediateData,
+    RDMAPImmediateDataWithSE,
+    RDMAPReadRequest,
+    RDMAPReadResponse,
+    RDMAPSend,
+    RDMAPSendWithInvalidate,
+    RDMAPSendWithSE,
+    RDMAPSendWithSEAndInvalidate,
+    RDMAPWrite,
+)
+from scapy_mpa.layers.terminate import RDMAPTerminate
+from scapy_mpa.wire.rdmap_names import QUEUE_NUMBERS, TAGGED_OPCODES, Opcode
+
+__all__ = [
+    "FPDU",
+    "MPA",
+    "DDPTagged",
+    "DDPUntagged",
+    "MPAMarker",
+    "MPAReply",
+    "MPARequest",
+    "RDMAPAtomicRequest",
+    "RDMAPAtomicResponse",
+    "RDMAPImmediateData",
+    "RDMAPImmediateDataWithSE",
+    "RDMAPReadRequest",
+    "RDMAPReadResponse",
+    "RDMAPSend",
+    "RDMAPSendWithInvalidate",
+    "RDMAPSendWithSE",
+    "RDMAPSendWithSEAndInvalidate",
+    "RDMAPTerminate",
+    "RDMAPWrite",
+]
+
+_MESSAGES: dict[Opcode, type[Packet]] = {
+    Opcode.WRITE: RDMAPWrite,
+    Opcode.READ_REQUEST: RDMAPReadRequest,
+    Opcode.READ_RESPONSE: RDMAPReadResponse,
+    Opcode.SEND: RDMAPSend,
+    Opcode.SEND_WITH_INVALIDATE: RDMAPSendWithInvalidate,
+    Opcode.SEND_WITH_SE: RDMAPSendWithSE,
+    Opcode.SEND_WITH_SE_AND_INVALIDATE: RDMAPSendWithSEAndInvalidate,
+    Opcode.TERMINATE: RDMAPTerminate,
+    Opcode.IMMEDIATE_DATA: RDMAPImmediateData,
+    Opcode.IMMEDIATE_DATA_WITH_SE: RDMAPImmediateDataWithSE,
+    Opcode.ATOMIC_REQUEST: RDMAPAtomicRequest,
+    Opcode.ATOMIC_RESPONSE: RDMAPAtomicResponse,
+}
+
+for _opcode, _message in _MESSAGES.items():
+    if _opcode in TAGGED_OPCODES:
+        bind_layers(DDPTagged, _message, opcode=int(_opcode))
+    else:
+        # Dissection goes by the opcode alone: a wrong QN is for the reader to see.
+        bind_bottom_up(DDPUntagged, _message, opcode=int(_opcode))
+        bind_top_down(DDPUntagged, _message, opcode=int(_opcode), qn=int(QUEUE_NUMBERS[_opcode]))

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What the layers have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from scapy.packet import Packet
+
+from scapy_mpa.layers.fields import NoteField, OffWire
+from scapy_mpa.wire.errors import RemoteProtocolError
+
+__all__ = ["_Layer", "count"]
+
+
+def count(number: int, noun: str) -> str:
+    """Return ``1 octet``, ``2 octets``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _read(layer: type[_Layer], octets: bytes, off_wire: dict[str, Any]) -> _Layer:
+    return layer(octets, **off_wire)
+
+
+class _Layer(Packet):
+    """A packet with fields that are not in its octets.
+
+    - Octets that are too few raise RemoteProtocolError; as a payload they are left to ``Raw``.
+    - An off-wire field that says how octets are to be read may be given along with them.
+    - Notes (see :class:`~scapy_mpa.layers.fields.NoteField`) are kept out of comparison,
+      ``command()`` and ``json()``.
+    - The summary of a packet also says what the layers below have to say.
+    """
+
+    shortest: ClassVar[int] = 0
+    """How many octets there must be at least."""
+    reads_with: ClassVar[str | None] = None
+    """Name of the off-wire field without which octets cannot be read, or not for certain."""
+
+    # Scapy dissects before it sets the fields that are given along with octets.
+    __slots__ = ["_read_with"]
+
+    def __init__(self, _pkt: bytes = b"", *args: Any, **fields: Any) -> None:
+        name = self.reads_with
+        self._read_with = fields.get(name) if name else None
+        if name and self._read_with is None:
+            # Not given, so that it does not undo what dissection finds out.
+            fields.pop(name, None)
+        super().__init__(_pkt, *args, **fields)
+
+    def do_dissect(self, s: bytes) -> bytes:
+        if len(s) < self.shortest:
+            raise RemoteProtocolError(
+                f"{self.name} needs {self.shortest} octets, {len(s)} are there"
+            )
+        rest: bytes = super().do_dissect(s)
+        return rest
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, type(self)):
+            return False
+        notes = self._notes()
+        return (
+            all(
+                self.getfieldval(field.name) == other.getfieldval(field.name)
+                for field in self.fields_desc
+                if field.name not in notes
+            )
+            and self.payload == other.payload
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @classmethod
+    def _notes(cls) -> set[str]:
+        return {
+            field.name
+            for field in cls.fields_desc
+            if isinstance(field, OffWire) and isinstance(field.fld, NoteField)
+        }
+
+    def _command(self, json: bool = False) -> list[tuple[str, Any]]:
+        notes = self._notes()
+        return [(name, value) for name, value in super()._command(json) if name not in notes]
+
+    def json(self) -> str:
+        # Scapy puts a comma between fields and payload even where there are no fields.
+        text: str = super().json()
+        return text.replace("{, ", "{", 1) if text.startswith("{, ") else text
+
+    def __reduce__(self) -> tuple[Callable[..., _Layer], tuple[Any, ...], Any]:
+        _, (octets,), state = super().__reduce__()
+        off_wire = {
+            field.name: getattr(self, field.name)
+            for field in self.fields_desc
+            if isinstance(field, OffWire) and self.getfieldval(field.name) is not None
+        }
+        return _read, (type(self), octets, off_wire), state
+
+    def show2(
+        self, dump: bool = False, indent: int = 3, lvl: str = "", label_lvl: str = ""
+    ) -> str | None:
+        octets = bytes(self)
+        read = type(self)(octets)
+        if self.reads_with:
+            given = self.getfieldval(self.reads_with)
+            if given is not None and read.getfieldval(self.reads_with) != given:
+                read = type(self)(octets, **{self.reads_with: given})
+        shown: str | None = read.show(dump, indent, lvl, label_lvl)
+        return shown
+
+    def describe(self) -> str:
+        """Return what a summary says of this layer alone."""
+        return str(self.name)
+
+    def mysummary(self) -> tuple[str, list[type[Packet]]]:
+        below = self.underlayer
+        return self.describe(), [] if below is None else [type(below)]

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Field types that Scapy does not have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scapy.fields import ConditionalField, Field, RawVal, ShortField, StrFixedLenField
+
+__all__ = [
+    "CRC32cField",
+    "CopiedHeaderField",
+    "CutShortField",
+    "KeyField",
+    "MarkersField",
+    "NoteField",
+    "OffWire",
+    "PadField",
+    "WhenSet",
+]
+
+
+class WhenSet(ConditionalField):
+    """Holds a field that is there, and is shown, when it has a value."""
+
+    __slots__: list[str] = []
+
+    def __init__(self, fld: Any) -> None:
+        super().__init__(fld, lambda pkt: pkt.getfieldval(fld.name) is not None)
+
+
+class OffWire(WhenSet):
+    """Holds a field that is about the packet but not in its octets."""
+
+    __slots__: list[str] = []
+
+    def getfield(self, pkt: Any, s: Any) -> Any:
+        return s, None
+
+    def addfield(self, pkt: Any, s: Any, val: Any) -> Any:
+        return s
+
+
+class _Note:
+    """Keeps a value from Scapy, which would copy, count through or call into what it finds."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: object) -> None:
+        self.value = value
+
+
+class NoteField(Field):
+    """Any object, kept as it is: what a reader of octets has to say about them.
+
+    A layer derived from :class:`~scapy_mpa.layers.base._Layer` does not count it when packets are
+    compared, nor gives it out in ``command()`` and ``json()``.
+    """
+
+    def any2i(self, pkt: Any, x: Any) -> Any:
+        return x if x is None or isinstance(x, _Note) else _Note(x)
+
+    def i2h(self, pkt: Any, x: Any) -> Any:
+        return x.value if isinstance(x, _Note) else x
+
+    def i2repr(self, pkt: Any, x: Any) -> str:
+        value = self.i2h(pkt, x)
+        return value if isinstance(value, str) else repr(value)
+
+    def do_copy(self, x: Any) -> Any:
+        return x
+
+
+class CutShortField(ShortField):
+    """A 16-bit number, or the octets that are left of one where a capture cut it off."""
+
+    def addfield(self, pkt: Any, s: Any, val: Any) -> Any:
+        return s + val if isinstance(val, bytes) else super().addfield(pkt, s, val)
+
+    def getfield(self, pkt: Any, s: Any) -> Any:
+        return (b"", s) if len(s) < self.sz else super().getfield(pkt, s)
+
+
+class _TrailerField(Field):
+    """A field behind the payload, which its layer reads and writes."""
+
+    def getfield(self, pkt: Any, s: Any) -> Any:
+        return s, None
+
+    def addfield(self, pkt: Any, s: Any, val: Any) -> Any:
+        return s
+
+
+class PadField(_TrailerField):
+    """Octets between the ULPDU and the CRC."""
+
+    def i2repr(self, pkt: Any, x: Any) -> Any:
+        return x.hex(" ") if x and isinstance(x, bytes) else super().i2repr(pkt, x)
+
+
+class CRC32cField(_TrailerField):
+    """A CRC32c: as a number the usual value, on the wire its octets from the least significant.
+
+    It is shown both ways, ``0x83992352 (52 23 99 83)``.  Four octets are taken as the number
+    they are on the wire; fewer or more are kept as they are.
+    """
+
+    def __init__(self, name: str, default: Any) -> None:
+        super().__init__(name, default, "<I")
+
+    def any2i(self, pkt: Any, x: Any) -> Any:
+        return int.from_bytes(x, "little") if isinstance(x, bytes) and len(x) == self.sz else x
+
+    def octets(self, pkt: Any, x: Any) -> bytes:
+        """Return what is on the wire for the value ``x``."""
+        if isinstance(x, (bytes, RawVal)):
+            return bytes(x)
+        octets: bytes = Field.addfield(self, pkt, b"", x)
+        return octets
+
+    def i2repr(self, pkt: Any, x: Any) -> str:
+        if not isinstance(x, int):
+            return repr(x)
+        return f"{x:#010x} ({x.to_bytes(max(4, (x.bit_length() + 7) // 8), 'little').hex(' ')})"
+
+
+class MarkersField(Field):
+    """A list of Marker packets, or None."""
+
+    islist = 1
+    holds_packets = 1
+
+    def any2i(self, pkt: Any, x: Any) -> Any:
+        return x if x is None or isinstance(x, list) else [x]
+
+
+class CopiedHeaderField(Field):
+    """A header that a Terminate copies: a packet, or octets."""
+
+    holds_packets = 1
+
+    def addfield(self, pkt: Any, s: Any, val: Any) -> Any:
+        return s + bytes(val)
+
+    def i2repr(self, pkt: Any, x: Any) -> Any:
+        return x.hex(" ") if x and isinstance(x, bytes) else super().i2repr(pkt, x)
+
+
+class KeyField(StrFixedLenField):
+    """The Key of a startup frame, which ``fuzz()`` leaves alone: without it, it is none."""
+
+    def randval(self) -> None:
+        return None

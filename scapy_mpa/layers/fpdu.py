@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""FPDUs and their Markers (RFC 5044 4).
+
+>>> from scapy_mpa.layers import FPDU, DDPUntagged, RDMAPSend
+>>> octets = bytes(FPDU(phase=0) / DDPUntagged() / RDMAPSend() / bytes(24))
+>>> octets[-4:].hex(" ")  # RFC 5044 figure 5
+'52 23 99 83'
+
+In a stream with Markers an FPDU must know where it lies: its *phase*, the offset of its first
+octet in the Full Operation Phase of its direction, modulo 512.
+
+>>> FPDU(bytes(FPDU(phase=508) / b"abcdef"), phase=508).markers
+[<MPAMarker  reserved=0 fpduptr=4 |>]
+"""
+
+from __future__ import annotations
+
+from scapy.config import conf
+from scapy.fields import Field
+from scapy.packet import Packet
+
+from scapy_mpa.layers.base import _Layer, count
+from scapy_mpa.layers.ddp import DDPTagged, DDPUntagged
+from scapy_mpa.layers.fields import (
+    CRC32cField,
+    CutShortField,
+    MarkersField,
+    NoteField,
+    OffWire,
+    PadField,
+)
+from scapy_mpa.wire.crc import CRC_LENGTH, crc_field, crc_is_good
+from scapy_mpa.wire.errors import LocalProtocolError
+from scapy_mpa.wire.fpdu import (
+    HEADER_LENGTH,
+    LARGEST_ULPDU_LENGTH,
+    MARKER_LENGTH,
+    fpdu_layout,
+    insert_markers,
+    marker_places,
+    pad_length,
+    strip_markers,
+)
+
+__all__ = ["FPDU", "MPAMarker"]
+
+
+class MPAMarker(_Layer):
+    """A Marker (RFC 5044 4.2), an element of an FPDU's ``markers``.
+
+    ========  =================================================================
+    reserved  16 bits
+    fpduptr   16 bits: octets from the ULPDU_Length field; None: computed, if
+              the Marker is in an FPDU
+    ========  =================================================================
+    """
+
+    name = "MPA Marker"
+    fields_desc = [CutShortField("reserved", 0), CutShortField("fpduptr", None)]
+
+    def extract_padding(self, s: bytes) -> tuple[bytes, bytes]:
+        return b"", s
+
+
+class FPDU(_Layer):
+    """An FPDU (RFC 5044 4.1); its payload is the ULPDU, a DDP segment.
+
+    ============  =============================================================
+    ulpdu_length  octets of the ULPDU, 16 bits
+    pad           octets between ULPDU and CRC
+    crc           CRC32c of everything before it (RFC 5044 4.4), Markers
+                  included.  0x83992352 stands for the octets 52 23 99 83; it
+                  is shown both ways.
+    phase         not on the wire: offset of the first octet modulo 512, a
+                  multiple of 4; None without Markers
+    markers       not on the wire by itself: the Markers that lie in the FPDU,
+                  from the first; those that are not given are computed, those
+                  that find no place are left out
+    provenance    not on the wire: where the FPDU was found, any object
+    ============  =============================================================
+
+    What is None is computed, what is given is sent as it is, right or wrong: ``crc=0`` is what
+    many send with CRCs off.  A dissected FPDU has everything given, so it is rebuilt as it came.
+    Whoever changes it says what is to be computed anew: ``del packet[FPDU].crc``, or
+    ``packet[FPDU].recompute()`` for all of it.
+
+    Octets with Markers can only be read with their phase: ``FPDU(octets, phase=0)``.  FPDUs that
+    are cut short are read as far as they go: what is cut of a field stays octets.  Octets behind
+    the CRC, in a stream the next FPDU, become ``Padding``.
+
+    :raises LocalProtocolError: when built, or read with a phase: the phase is not a multiple of
+        4 below 512, Markers are given without a phase, or the payload exceeds 65535 octets.
+    """
+
+    name = "MPA FPDU"
+    reads_with = "phase"
+    fields_desc = [
+        CutShortField("ulpdu_length", None),
+        PadField("pad", None),
+        CRC32cField("crc", None),
+        OffWire(Field("phase", None)),
+        OffWire(MarkersField("markers", None)),
+        OffWire(NoteField("provenance", None)),
+    ]
+
+    def recompute(self) -> None:
+        """Forget length, pad, CRC and Markers, so that they are computed when built."""
+        for name in ("ulpdu_length", "pad", "crc", "markers"):
+            self.delfieldval(name)
+
+    def crc_verdict(self) -> str:
+        """Return ``good`` or ``bad``: whether the CRC is that of the FPDU's octets.
+
+        ``unknown`` if the CRC is not all there.  That CRCs are off on a connection, and that
+        ``bad`` means nothing therefore, is not to be seen from an FPDU.
+        """
+        if isinstance(self.crc, bytes):
+            return "unknown"
+        return "good" if crc_is_good(self.do_build()) else "bad"
+
+    def describe(self) -> str:
+        length = self.ulpdu_length
+        if length is None:
+            length = len(self.payload.do_build())
+        parts = [f"{self.name} {count(length, 'octet') if isinstance(length, int) else length}"]
+        if self.markers:
+            parts.append(count(len(self.markers), "Marker"))
+        if self.crc is not None:
+            is_off = getattr(self.provenance, "crc", None) == "off"
+            parts.append(f"CRC {'off' if is_off else self.crc_verdict()}")
+        return ", ".join(parts)
+
+    # Building
+
+    def post_build(self, pkt: bytes, pay: bytes) -> bytes:
+        if self.ulpdu_length is None:
+            if len(pay) > LARGEST_ULPDU_LENGTH:
+                raise LocalProtocolError(
+                    f"a ULPDU of {len(pay)} octets does not fit ULPDU_Length (RFC 5044 3)"
+                )
+            pkt = len(pay).to_bytes(HEADER_LENGTH, "big")
+        pad = bytes(pad_length(len(pay))) if self.pad is None else bytes(self.pad)
+        crc = None if self.crc is None else self.get_field("crc").octets(self, self.crc)
+        body = self._with_markers(pkt + pay + pad, CRC_LENGTH if crc is None else len(crc))
+        return body + (crc_field(body) if crc is None else crc)
+
+    def _with_markers(self, body: bytes, crc_length: int) -> bytes:
+        """Return ``body``, all octets before the CRC, with the Markers in it."""
+        given = self.markers or []
+        if self.phase is None:
+            if given:
+                raise LocalProtocolError("Markers have no place in an FPDU without a phase")
+            return body
+        # Raises if the phase is none.
+        fpdu_layout(0, self.phase)
+        length = len(body) + crc_length
+        places = marker_places(length, self.phase)
+        if crc_length < CRC_LENGTH and len(given) > len(places):
+            # Cut short right behind a Marker, or in it.
+            places = marker_places(length + 1, self.phase)
+        computed = insert_markers(b"", places)
+        octets = [
+            self._marker(marker, computed[MARKER_LENGTH * index :][:MARKER_LENGTH])
+            for index, marker in enumerate(given[: len(places)])
+        ]
+        return insert_markers(body, places, octets)
+
+    @staticmethod
+    def _marker(marker: Packet, computed: bytes) -> bytes:
+        octets = bytes(marker)
+        if isinstance(marker, MPAMarker) and marker.fpduptr is None:
+            return octets[:2] + computed[2:]
+        return octets
+
+    # Dissecting
+
+    def do_dissect(self, s: bytes) -> bytes:
+        phase = self._read_with
+        start = fpdu_layout(0, phase).header
+        header = s[start : start + HEADER_LENGTH]
+        is_whole = len(header) == HEADER_LENGTH
+        ulpdu_length = int.from_bytes(header, "big") if is_whole else 0
+        layout = fpdu_layout(ulpdu_length, phase)
+        octets, rest = s[: layout.length], s[layout.length :]
+        markers = [at for at in layout.markers if at < len(octets)]
+        body = strip_markers(octets, markers)
+        pad_at = HEADER_LENGTH + ulpdu_length
+        crc_at = pad_at + layout.pad
+
+        self.fields["ulpdu_length"] = ulpdu_length if is_whole else header
+        self.fields["pad"] = body[pad_at:crc_at]
+        self.fields["crc"] = self.get_field("crc").any2i(self, body[crc_at:])
+        if markers:
+            self.fields["markers"] = [
+                MPAMarker(octets[at : at + MARKER_LENGTH], _internal=1, _parent=self)
+                for at in markers
+            ]
+        # Not kept: it would be the header alone, and hide what has changed behind it.
+        self.raw_packet_cache = None
+        self.explicit = 1
+        return body[HEADER_LENGTH:pad_at] + rest if is_whole else b""
+
+    def extract_padding(self, s: bytes) -> tuple[bytes, bytes]:
+        length = self.ulpdu_length if isinstance(self.ulpdu_length, int) else 0
+        return s[:length], s[length:]
+
+    def default_payload_class(self, payload: bytes) -> type[Packet]:
+        segment = DDPTagged if payload[0] & 0x80 else DDPUntagged
+        chosen: type[Packet] = segment if len(payload) >= segment.shortest else conf.raw_layer
+        return chosen

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""MPA startup frames: Request and Reply (RFC 5044 7.1.1, RFC 6581 9).
+
+>>> from scapy_mpa.layers import MPARequest
+>>> MPARequest(bytes(MPARequest(revision=2, s=1, ird=8, ord=4, b=1, private_data=b"hello"))).ird
+8
+
+iWARP has no port of its own.  Whoever knows the port binds it, and :class:`MPA` tells startup
+frames from FPDUs (without Markers)::
+
+    bind_layers(TCP, MPA, dport=4791)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scapy.fields import (
+    BitEnumField,
+    BitField,
+    ByteField,
+    ConditionalField,
+    ShortField,
+    StrLenField,
+)
+from scapy.fields import Field as ScapyField
+from scapy.packet import Packet
+
+from scapy_mpa.layers.base import _Layer, count
+from scapy_mpa.layers.fields import KeyField, NoteField, OffWire
+from scapy_mpa.layers.fpdu import FPDU
+from scapy_mpa.wire.errors import LocalProtocolError
+from scapy_mpa.wire.startup import (
+    ENHANCED_LENGTH,
+    KEY_LENGTH,
+    KEYS,
+    LARGEST_PD_LENGTH,
+    STARTUP_HEADER_LENGTH,
+    StartupKind,
+)
+
+__all__ = ["MPA", "MPAReply", "MPARequest"]
+
+_LARGEST_NUMBER = 0xFFFF
+
+
+def _has_enhanced_data(pkt: _Startup) -> bool:
+    return bool(pkt.revision == 2 and pkt.s == 1 if pkt.enhanced is None else pkt.enhanced)
+
+
+class _EnhancedField(OffWire):
+    """Notices a frame that says it has enhanced data, but has no room for them."""
+
+    def getfield(self, pkt: Any, s: bytes) -> tuple[bytes, bool | None]:
+        room = min(len(s), pkt.pd_length)
+        return s, False if _has_enhanced_data(pkt) and room < ENHANCED_LENGTH else None
+
+
+def _enhanced(field: Any) -> ConditionalField:
+    return ConditionalField(field, _has_enhanced_data)
+
+
+def _private_data_length(pkt: _Startup) -> int:
+    length: int = pkt.pd_length
+    return length - ENHANCED_LENGTH if _has_enhanced_data(pkt) else length
+
+
+class _Startup(_Layer):
+    """What Request and Reply have in common."""
+
+    shortest = STARTUP_HEADER_LENGTH
+    fields_desc = [
+        KeyField("key", bytes(KEY_LENGTH), KEY_LENGTH),
+        BitField("markers", 0, 1),
+        BitField("crc", 1, 1),
+        BitField("rejected", 0, 1),
+        BitField("s", 0, 1),
+        BitField("reserved", 0, 4),
+        ByteField("revision", 1),
+        ShortField("pd_length", None),
+        _EnhancedField(ScapyField("enhanced", None)),
+        _enhanced(BitEnumField("a", 0, 1, {1: "peer-to-peer"})),
+        _enhanced(BitEnumField("b", 0, 1, {1: "RTR by zero-length FPDU"})),
+        _enhanced(BitField("ird", 0, 14)),
+        _enhanced(BitEnumField("c", 0, 1, {1: "RTR by zero-length Write"})),
+        _enhanced(BitEnumField("d", 0, 1, {1: "RTR by zero-length Read"})),
+        _enhanced(BitField("ord", 0, 14)),
+        StrLenField("private_data", b"", _private_data_length, max_length=LARGEST_PD_LENGTH),
+        OffWire(NoteField("provenance", None)),
+    ]
+
+    def post_build(self, pkt: bytes, pay: bytes) -> bytes:
+        if self.pd_length is None:
+            length = len(pkt) - STARTUP_HEADER_LENGTH
+            if length > _LARGEST_NUMBER:
+                raise LocalProtocolError(f"{length} octets do not fit PD_Length (RFC 5044 7.1.1)")
+            at = STARTUP_HEADER_LENGTH - 2
+            pkt = pkt[:at] + length.to_bytes(2, "big") + pkt[STARTUP_HEADER_LENGTH:]
+        return pkt + pay
+
+    def describe(self) -> str:
+        text = "rev=%revision% M=%markers% C=%crc% R=%rejected% S=%s%"
+        if _has_enhanced_data(self):
+            text += " ird=%ird% ord=%ord%"
+        data = count(len(self.private_data), "octet")
+        return f"{self.name} {self.sprintf(text)}, {data} of Private Data"
+
+
+class MPARequest(_Startup):
+    """MPA Request Frame, sent by the Initiator (RFC 5044 7.1.1).
+
+    ============  =============================================================
+    key           16 octets
+    markers       M, 1 bit: the sender wants Markers in what it receives
+    crc           C, 1 bit
+    rejected      R, 1 bit: in a Reply, the connection is rejected
+    s             S, 1 bit: with revision 2, enhanced data come first
+    reserved      Res, 4 bits
+    revision      Rev, 8 bits
+    pd_length     PD_Length, octets of everything behind it, 16 bits
+    enhanced      not on the wire: whether there are enhanced data; None: if
+                  ``revision`` is 2 and ``s`` is set
+    a, b, c, d    control flags, 1 bit each (RFC 6581 9.2)
+    ird, ord      RDMA Read Queue Depths, 14 bits each, from 0
+    private_data  what follows, up to PD_Length
+    provenance    not on the wire: where the frame was found, any object
+    ============  =============================================================
+
+    ``a`` to ``ord`` exist only in frames with enhanced data.  What follows Private Data is
+    payload.
+
+    :raises RemoteProtocolError: read from fewer than 20 octets.
+    :raises LocalProtocolError: when built: the Private Data exceed 65535 octets.
+    """
+
+    name = "MPA Request"
+    key = KEYS[StartupKind.REQUEST]
+
+
+class MPAReply(_Startup):
+    """MPA Reply Frame, sent by the Responder (RFC 5044 7.1.1); for its fields see MPARequest."""
+
+    name = "MPA Reply"
+    key = KEYS[StartupKind.REPLY]
+
+    def answers(self, other: Packet) -> bool:
+        return isinstance(other, MPARequest)
+
+
+class MPA(Packet):
+    """Makes of octets what they are: ``MPARequest`` or ``MPAReply`` by the Key, else ``FPDU``."""
+
+    name = "MPA"
+
+    @classmethod
+    def dispatch_hook(cls, _pkt: bytes = b"", *args: Any, **kargs: Any) -> type[Packet]:
+        return _STARTUP_FRAMES.get(bytes(_pkt[:KEY_LENGTH]), FPDU)
+
+
+_STARTUP_FRAMES: dict[bytes, type[Packet]] = {
+    KEYS[StartupKind.REQUEST]: MPARequest,
+    KEYS[StartupKind.REPLY]: MPAReply,
+}

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""RDMAP messages (RFC 5040 4, RFC 7306 5 and 6); the Terminate has a module of its own.
+
+RDMAP's control octet is in the DDP header, so a Write, a Read Response or a Send has no field:
+its layer says what the payload is.  ``bind_layers(RDMAPSend, ...)`` is for all four Sends.
+"""
+
+from __future__ import annotations
+
+from scapy.fields import BitEnumField, BitField, IntField, XIntField, XLongField, XStrFixedLenField
+
+from scapy_mpa.layers.base import _Layer, count
+from scapy_mpa.layers.ddp import DDPUntagged
+from scapy_mpa.wire.rdmap import (
+    ATOMIC_REQUEST_LENGTH,
+    ATOMIC_RESPONSE_LENGTH,
+    IMMEDIATE_DATA_LENGTH,
+    READ_REQUEST_LENGTH,
+)
+from scapy_mpa.wire.rdmap_names import ATOMIC_OPERATIONS, MESSAGE_NAMES, Opcode
+
+__all__ = [
+    "RDMAPAtomicRequest",
+    "RDMAPAtomicResponse",
+    "RDMAPImmediateData",
+    "RDMAPImmediateDataWithSE",
+    "RDMAPReadRequest",
+    "RDMAPReadResponse",
+    "RDMAPSend",
+    "RDMAPSendWithInvalidate",
+    "RDMAPSendWithSE",
+    "RDMAPSendWithSEAndInvalidate",
+    "RDMAPWrite",
+]
+
+
+class _DataMessage(_Layer):
+    """A message without a header of its own."""
+
+    def describe(self) -> str:
+        return f"{self.name} {count(len(self.payload.do_build()), 'octet')}"
+
+
+class RDMAPWrite(_DataMessage):
+    """RDMA Write (RFC 5040 4.3): no octets but the payload."""
+
+    name = MESSAGE_NAMES[Opcode.WRITE]
+
+
+class RDMAPReadRequest(_Layer):
+    """RDMA Read Request (RFC 5040 4.4), 28 octets.
+
+    ==============  =====================================
+    sink_stag       32 bits
+    sink_to         64 bits
+    rdma_read_size  RDMARDSZ: octets to be read, 32 bits
+    src_stag        32 bits
+    src_to          64 bits
+    ==============  =====================================
+
+    :raises RemoteProtocolError: read from fewer than 28 octets.
+    """
+
+    name = MESSAGE_NAMES[Opcode.READ_REQUEST]
+    shortest = READ_REQUEST_LENGTH
+    fields_desc = [
+        XIntField("sink_stag", 0),
+        XLongField("sink_to", 0),
+        IntField("rdma_read_size", 0),
+        XIntField("src_stag", 0),
+        XLongField("src_to", 0),
+    ]
+
+    def describe(self) -> str:
+        text = "size=%rdma_read_size% src_stag=%src_stag% src_to=%src_to%"
+        return f"{self.name} {self.sprintf(text + ' sink_stag=%sink_stag% sink_to=%sink_to%')}"
+
+
+class RDMAPReadResponse(_DataMessage):
+    """RDMA Read Response (RFC 5040 4.5): no octets but the payload."""
+
+    name = MESSAGE_NAMES[Opcode.READ_RESPONSE]
+
+
+class RDMAPSend(_DataMessage):
+    """Send (RFC 5040 4.6): no octets but the payload."""
+
+    name = MESSAGE_NAMES[Opcode.SEND]
+
+
+class _Invalidating(RDMAPSend):
+    """What the two Sends with Invalidate have in common."""
+
+    def describe(self) -> str:
+        text = super().describe()
+        if isinstance(self.underlayer, DDPUntagged):
+            text += self.underlayer.sprintf(", STag %invalidate_stag%")
+        return text
+
+
+class RDMAPSendWithInvalidate(_Invalidating):
+    """Send with Invalidate (RFC 5040 4.7); the STag is ``invalidate_stag`` of DDPUntagged."""
+
+    name = MESSAGE_NAMES[Opcode.SEND_WITH_INVALIDATE]
+
+
+class RDMAPSendWithSE(RDMAPSend):
+    """Send with Solicited Event (RFC 5040 4.6)."""
+
+    name = MESSAGE_NAMES[Opcode.SEND_WITH_SE]
+
+
+class RDMAPSendWithSEAndInvalidate(_Invalidating):
+    """Send with Solicited Event and Invalidate (RFC 5040 4.7); see RDMAPSendWithInvalidate."""
+
+    name = MESSAGE_NAMES[Opcode.SEND_WITH_SE_AND_INVALIDATE]
+
+
+class RDMAPImmediateData(_Layer):
+    """Immediate Data (RFC 7306 6.2), 8 octets that only the ULP can interpret.
+
+    :raises RemoteProtocolError: read from fewer than 8 octets.
+    """
+
+    name = MESSAGE_NAMES[Opcode.IMMEDIATE_DATA]
+    shortest = IMMEDIATE_DATA_LENGTH
+    fields_desc = [
+        XStrFixedLenField("immediate_data", bytes(IMMEDIATE_DATA_LENGTH), IMMEDIATE_DATA_LENGTH)
+    ]
+
+    def describe(self) -> str:
+        return f"{self.name} {self.sprintf('%immediate_data%')}"
+
+
+class RDMAPImmediateDataWithSE(RDMAPImmediateData):
+    """Immediate Data with Solicited Event (RFC 7306 6.2)."""
+
+    name = MESSAGE_NAMES[Opcode.IMMEDIATE_DATA_WITH_SE]
+
+
+class RDMAPAtomicRequest(_Layer):
+    """Atomic Request (RFC 7306 5.2.1), 52 octets.
+
+    =====================  ====================================
+    reserved               28 bits
+    atomic_operation_code  AOpCode, 4 bits: FetchAdd, CmpSwap
+    request_identifier     32 bits, reflected by the Response
+    remote_stag            32 bits
+    remote_to              Remote Tagged Offset, 64 bits
+    add_or_swap_data       64 bits
+    add_or_swap_mask       64 bits
+    compare_data           64 bits
+    compare_mask           64 bits
+    =====================  ====================================
+
+    :raises RemoteProtocolError: read from fewer than 52 octets.
+    """
+
+    name = MESSAGE_NAMES[Opcode.ATOMIC_REQUEST]
+    shortest = ATOMIC_REQUEST_LENGTH
+    fields_desc = [
+        BitField("reserved", 0, 28),
+        BitEnumField(
+            "atomic_operation_code",
+            0,
+            4,
+            {int(code): name for code, name in ATOMIC_OPERATIONS.items()},
+        ),
+        XIntField("request_identifier", 0),
+        XIntField("remote_stag", 0),
+        XLongField("remote_to", 0),
+        XLongField("add_or_swap_data", 0),
+        XLongField("add_or_swap_mask", 0),
+        XLongField("compare_data", 0),
+        XLongField("compare_mask", 0),
+    ]
+
+    def describe(self) -> str:
+        text = "%atomic_operation_code% stag=%remote_stag% to=%remote_to%"
+        return f"{self.name} {self.sprintf(text + ' id=%request_identifier%')}"
+
+
+class RDMAPAtomicResponse(_Layer):
+    """Atomic Response (RFC 7306 5.2.2), 12 octets.
+
+    ===========================  ================================
+    original_request_identifier  32 bits, that of the Request
+    original_remote_data_value   64 bits, from before the operation
+    ===========================  ================================
+
+    :raises RemoteProtocolError: read from fewer than 12 octets.
+    """
+
+    name = MESSAGE_NAMES[Opcode.ATOMIC_RESPONSE]
+    shortest = ATOMIC_RESPONSE_LENGTH
+    fields_desc = [
+        XIntField("original_request_identifier", 0),
+        XLongField("original_remote_data_value", 0),
+    ]
+
+    def describe(self) -> str:
+        text = "id=%original_request_identifier% value=%original_remote_data_value%"
+        return f"{self.name} {self.sprintf(text)}"

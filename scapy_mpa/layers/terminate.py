@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The Terminate message (RFC 5040 4.8), also as Linux' siw writes it.
+
+siw sends the first four octets mirrored (see :mod:`scapy_mpa.wire.terminate`).  Which of the two
+layouts it is, the octets decide; ``show()`` says what was decided and why.
+
+>>> from scapy_mpa.layers import RDMAPTerminate
+>>> RDMAPTerminate(bytes.fromhex("12020000")).mirrored
+False
+>>> RDMAPTerminate(bytes.fromhex("21020000")).evidence
+'only mirrored do the octets give a defined error'
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scapy.fields import (
+    BitEnumField,
+    BitField,
+    BitMultiEnumField,
+    Field,
+    MultiEnumField,
+    ShortField,
+)
+from scapy.packet import Packet
+from scapy.volatile import VolatileValue
+
+from scapy_mpa.layers.base import _Layer
+from scapy_mpa.layers.ddp import DDPTagged, DDPUntagged
+from scapy_mpa.layers.fields import CopiedHeaderField, NoteField, OffWire, WhenSet
+from scapy_mpa.layers.rdmap import RDMAPReadRequest
+from scapy_mpa.wire.rdmap import TERMINATE_CONTROL_LENGTH
+from scapy_mpa.wire.rdmap_names import MESSAGE_NAMES, Opcode
+from scapy_mpa.wire.terminate import (
+    ERROR_TYPES,
+    LAYERS,
+    build_terminate,
+    parse_terminate,
+    terminate_text,
+)
+
+__all__ = ["RDMAPTerminate"]
+
+_ETYPE_NAMES: dict[int, dict[int, str]] = {}
+for (_layer, _etype), _error_type in ERROR_TYPES.items():
+    _ETYPE_NAMES.setdefault(_layer, {})[_etype] = _error_type.name
+
+_CODE_NAMES = {
+    _layer << 4 | _etype: dict(_error_type.codes)
+    for (_layer, _etype), _error_type in ERROR_TYPES.items()
+}
+
+
+def _etype_by(pkt: RDMAPTerminate) -> Any:
+    """Return what the name of an EType depends on."""
+    fuzzed = _volatile(pkt.layer, pkt.etype)
+    return pkt.layer if fuzzed is None else fuzzed
+
+
+def _code_by(pkt: RDMAPTerminate) -> Any:
+    """Return what the name of an Error Code depends on: the first octet (RFC 5040 figure 8)."""
+    fuzzed = _volatile(pkt.layer, pkt.etype, pkt.error_code)
+    return pkt.layer << 4 | pkt.etype if fuzzed is None else fuzzed
+
+
+def _volatile(*values: Any) -> VolatileValue | None:
+    """Return a value that ``fuzz()`` has put there: it has no name, and cannot be looked up."""
+    return next((value for value in values if isinstance(value, VolatileValue)), None)
+
+
+def _header(octets: bytes | None, layer: type[_Layer]) -> Packet | bytes | None:
+    """Return a copied header as a packet, octets if it was cut short."""
+    if octets is None or len(octets) < layer.shortest:
+        return octets
+    # A header alone: no message behind it, not even one of length zero.
+    return layer(octets, stop_dissection_after=layer)
+
+
+class RDMAPTerminate(_Layer):
+    """Terminate (RFC 5040 4.8).
+
+    ==================  =======================================================
+    layer               4 bits: RDMA, DDP, LLP
+    etype               4 bits, named by ``layer``
+    error_code          8 bits, named by both
+    m                   1 bit: ``ddp_segment_length`` is valid
+    d                   1 bit: ``ddp_header`` is there
+    r                   1 bit: ``rdmap_header`` is there
+    reserved            13 bits
+    ddp_segment_length  16 bits, octets; None: not there, or computed as that
+                        of the copied headers alone if there is ``ddp_header``
+    ddp_header          DDPTagged, DDPUntagged or octets, None if not there
+    rdmap_header        RDMAPReadRequest or octets, None if not there
+    mirrored            not on the wire: False for RFC 5040's layout, True for
+                        siw's; None builds the former
+    evidence            not on the wire: why the octets were read that way
+    problem             not on the wire: what is missing of the headers that
+                        ``m``, ``d`` and ``r`` promise
+    ==================  =======================================================
+
+    ``m``, ``d`` and ``r`` are computed where they are None.  A copied header that is cut short
+    stays octets; what follows the headers is payload.  ``RDMAPTerminate(octets, mirrored=True)``
+    overrides what the octets say.
+
+    :raises RemoteProtocolError: read from fewer than 4 octets.
+    :raises LocalProtocolError: when built: a number does not fit its field.
+    """
+
+    name = MESSAGE_NAMES[Opcode.TERMINATE]
+    shortest = TERMINATE_CONTROL_LENGTH
+    reads_with = "mirrored"
+    fields_desc = [
+        BitEnumField("layer", 0, 4, dict(LAYERS)),
+        BitMultiEnumField("etype", 0, 4, _ETYPE_NAMES, _etype_by),
+        MultiEnumField("error_code", 0, _CODE_NAMES, _code_by, "B"),
+        BitField("m", None, 1),
+        BitField("d", None, 1),
+        BitField("r", None, 1),
+        BitField("reserved", 0, 13),
+        WhenSet(ShortField("ddp_segment_length", None)),
+        WhenSet(CopiedHeaderField("ddp_header", None)),
+        WhenSet(CopiedHeaderField("rdmap_header", None)),
+        OffWire(Field("mirrored", None)),
+        OffWire(NoteField("evidence", None)),
+        OffWire(NoteField("problem", None)),
+    ]
+
+    def describe(self) -> str:
+        error = terminate_text(int(self.layer), int(self.etype), int(self.error_code))
+        # In a summary, a slash separates layers.
+        return f"{self.name} {error.replace(' / ', ': ')}"
+
+    def self_build(self) -> bytes:
+        ddp_header, rdmap_header = (
+            None if header is None else bytes(header)
+            for header in (self.ddp_header, self.rdmap_header)
+        )
+        ddp_segment_length = self.ddp_segment_length
+        if ddp_segment_length is None and ddp_header is not None:
+            ddp_segment_length = len(ddp_header) + len(rdmap_header or b"")
+        return build_terminate(
+            self.layer,
+            self.etype,
+            self.error_code,
+            ddp_segment_length=ddp_segment_length,
+            ddp_header=ddp_header,
+            rdmap_header=rdmap_header,
+            m=self.m,
+            d=self.d,
+            r=self.r,
+            reserved=self.reserved,
+            mirrored=bool(self.mirrored),
+        )
+
+    def do_dissect(self, s: bytes) -> bytes:
+        found = parse_terminate(s, self._read_with)
+        is_tagged = found.ddp_header is not None and found.ddp_header[:1] >= b"\x80"
+        read = {
+            "layer": found.layer,
+            "etype": found.etype,
+            "error_code": found.error_code,
+            "m": int(found.m),
+            "d": int(found.d),
+            "r": int(found.r),
+            "reserved": found.reserved,
+            "ddp_segment_length": found.ddp_segment_length,
+            "ddp_header": _header(found.ddp_header, DDPTagged if is_tagged else DDPUntagged),
+            "rdmap_header": _header(found.rdmap_header, RDMAPReadRequest),
+            "mirrored": found.mirrored,
+            "evidence": found.evidence,
+            "problem": found.problem,
+        }
+        for name, value in read.items():
+            if value is not None:
+                self.fields[name] = self.get_field(name).any2i(self, value)
+        self.explicit = 1
+        return found.trailing

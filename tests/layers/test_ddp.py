@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""DDP headers, and how the RDMAP message above them is chosen (RFC 5041 4, RFC 5040 4.1)."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scapy.packet import Packet, Raw
+
+from scapy_mpa import layers
+from scapy_mpa.layers import (
+    FPDU,
+    DDPTagged,
+    DDPUntagged,
+    RDMAPAtomicRequest,
+    RDMAPAtomicResponse,
+    RDMAPImmediateData,
+    RDMAPImmediateDataWithSE,
+    RDMAPReadRequest,
+    RDMAPReadResponse,
+    RDMAPSend,
+    RDMAPSendWithInvalidate,
+    RDMAPSendWithSE,
+    RDMAPSendWithSEAndInvalidate,
+    RDMAPTerminate,
+    RDMAPWrite,
+)
+from scapy_mpa.wire.errors import RemoteProtocolError
+
+# RFC 5040 figure 4 and RFC 7306 figure 2: opcode, T, QN.
+MESSAGES = {
+    RDMAPWrite: (0, 1, None),
+    RDMAPReadRequest: (1, 0, 1),
+    RDMAPReadResponse: (2, 1, None),
+    RDMAPSend: (3, 0, 0),
+    RDMAPSendWithInvalidate: (4, 0, 0),
+    RDMAPSendWithSE: (5, 0, 0),
+    RDMAPSendWithSEAndInvalidate: (6, 0, 0),
+    RDMAPTerminate: (7, 0, 2),
+    RDMAPImmediateData: (8, 0, 0),
+    RDMAPImmediateDataWithSE: (9, 0, 0),
+    RDMAPAtomicRequest: (10, 0, 1),
+    RDMAPAtomicResponse: (11, 0, 3),
+}
+each_message = pytest.mark.parametrize("message", MESSAGES, ids=lambda layer: layer.__name__)
+
+
+def test_every_message_is_listed() -> None:
+    """The table above has every RDMAP layer that there is."""
+    assert {layer.__name__ for layer in MESSAGES} == {
+        name for name in layers.__all__ if name.startswith("RDMAP")
+    }
+
+
+def segment_below(message: Packet) -> Packet:
+    """The DDP header that a message of this kind has."""
+    return DDPTagged() if MESSAGES[type(message)][1] else DDPUntagged()
+
+
+@each_message
+def test_message_fills_the_header_below(message: type[Packet]) -> None:
+    """Opcode and QN in the octets come from the layer above."""
+    opcode, tagged, qn = MESSAGES[message]
+    octets = bytes(segment_below(message()) / message())
+    assert octets[0] == (0xC1 if tagged else 0x41)
+    assert octets[1] == 0x40 | opcode
+    if qn is not None:
+        assert int.from_bytes(octets[6:10], "big") == qn
+
+
+@each_message
+def test_opcode_chooses_the_message(message: type[Packet]) -> None:
+    """Also for messages without a single octet."""
+    octets = bytes(segment_below(message()) / message())
+    segment = type(segment_below(message()))(octets)
+    assert segment.layers() == [type(segment), message]
+    assert bytes(segment) == octets
+    fpdu = FPDU(bytes(FPDU() / segment))
+    assert message in fpdu
+    assert f"###[ {message().name} ]###" in fpdu.show(dump=True)
+
+
+@each_message
+def test_given_fields_win(message: type[Packet]) -> None:
+    """An opcode or QN that the user sets is sent, right or wrong."""
+    below = segment_below(message())
+    below.opcode = 15
+    if MESSAGES[message][2] is not None:
+        below.qn = 9
+    octets = bytes(below / message())
+    assert octets[1] == 0x4F
+    assert MESSAGES[message][2] is None or octets[6:10] == bytes([0, 0, 0, 9])
+
+
+def test_opcode_alone_decides() -> None:
+    """A Read Request on a wrong queue is still shown as one."""
+    segment = DDPUntagged(bytes(DDPUntagged(qn=7) / RDMAPReadRequest()))
+    assert segment.qn == 7
+    assert RDMAPReadRequest in segment
+
+
+@pytest.mark.parametrize(
+    ("segment", "opcode"), [(DDPTagged, 3), (DDPTagged, 12), (DDPUntagged, 0), (DDPUntagged, 15)]
+)
+def test_opcode_without_a_message(segment: type[Packet], opcode: int) -> None:
+    """A reserved one, or one that does not go with this T bit: Raw, or nothing."""
+    octets = bytes(segment(opcode=opcode) / b"abc")
+    assert segment(octets).layers() == [segment, Raw]
+    assert bytes(segment(octets)) == octets
+    assert segment(octets[:-3]).layers() == [segment]
+
+
+@pytest.mark.parametrize(
+    ("message", "length"),
+    [
+        (RDMAPReadRequest, 28),
+        (RDMAPTerminate, 4),
+        (RDMAPImmediateData, 8),
+        (RDMAPImmediateDataWithSE, 8),
+        (RDMAPAtomicRequest, 52),
+        (RDMAPAtomicResponse, 12),
+    ],
+    ids=lambda value: getattr(value, "__name__", value),
+)
+def test_too_short_for_the_message(message: type[Packet], length: int) -> None:
+    """As a payload it is Raw; by itself it is an error of ours."""
+    below = DDPUntagged(opcode=MESSAGES[message][0])
+    assert DDPUntagged(bytes(below / bytes(length))).layers()[1] is message
+    assert DDPUntagged(bytes(below / bytes(length - 1))).layers() == [DDPUntagged, Raw]
+    with pytest.raises(RemoteProtocolError, match=f"{length} octets, {length - 1} are there"):
+        message(bytes(length - 1))
+
+
+@pytest.mark.parametrize(("segment", "length"), [(DDPTagged, 14), (DDPUntagged, 18)])
+def test_too_short_for_the_header(segment: type[Packet], length: int) -> None:
+    """An error of ours."""
+    with pytest.raises(RemoteProtocolError, match=f"{length} octets"):
+        segment(b"\x80" * (length - 1))
+
+
+def test_tagged_header_of_figure_4() -> None:
+    """RFC 5041 figure 4, and RFC 5040 4.1 in its RsvdULP."""
+    octets = bytes.fromhex("d6 a2 01020304 1112131415161718")
+    segment = DDPTagged(octets)
+    assert segment.fields == {
+        "tagged": 1,
+        "last": 1,
+        "reserved": 0b0101,
+        "ddp_version": 0b10,
+        "rdmap_version": 0b10,
+        "rdmap_reserved": 0b10,
+        "opcode": 2,
+        "stag": 0x01020304,
+        "to": 0x1112131415161718,
+    }
+    segment.clear_cache()
+    assert bytes(segment) == octets
+
+
+def test_untagged_header_of_figure_5() -> None:
+    """RFC 5041 figure 5; the rest of RsvdULP is the Invalidate STag's place."""
+    octets = bytes.fromhex("29 46 01020304 00000002 11121314 21222324")
+    segment = DDPUntagged(octets)
+    assert segment.fields == {
+        "tagged": 0,
+        "last": 0,
+        "reserved": 0b1010,
+        "ddp_version": 1,
+        "rdmap_version": 1,
+        "rdmap_reserved": 0,
+        "opcode": 6,
+        "invalidate_stag": 0x01020304,
+        "qn": 2,
+        "msn": 0x11121314,
+        "mo": 0x21222324,
+    }
+    segment.clear_cache()
+    assert bytes(segment) == octets
+
+
+def test_defaults() -> None:
+    """A last segment of version 1; the first message of its queue."""
+    assert bytes(DDPTagged()).hex(" ", 2) == "c140 0000 0000 0000 0000 0000 0000"
+    assert bytes(DDPUntagged()).hex(" ", 2) == "4143 0000 0000 0000 0000 0000 0001 0000 0000"
+
+
+@given(st.binary(min_size=18, max_size=80))
+def test_any_segment_is_rebuilt(octets: bytes) -> None:
+    """Whatever its reserved bits and payload, with and without Scapy's cache of octets."""
+    segment = (DDPTagged if octets[0] & 0x80 else DDPUntagged)(octets)
+    assert bytes(segment) == octets
+    segment.clear_cache()
+    assert bytes(segment) == octets
+
+
+@pytest.mark.parametrize(
+    ("segment", "text"),
+    [
+        (DDPTagged(stag=1, to=2), "DDP Tagged stag=0x1 to=0x2 L"),
+        (DDPUntagged(last=0, qn=1, msn=2, mo=3), "DDP Untagged qn=1 msn=2 mo=3"),
+        (
+            DDPTagged() / RDMAPWrite() / b"x",
+            "DDP Tagged stag=0x0 to=0x0 L / RDMA Write 1 octet / Raw",
+        ),
+    ],
+)
+def test_summary(segment: Packet, text: str) -> None:
+    """Where the payload belongs, and whether the message is complete with it."""
+    assert segment.summary() == text

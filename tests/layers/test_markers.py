@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""FPDU with Markers (RFC 5044 4.2, 4.3)."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scapy.packet import Padding, Raw
+
+from scapy_mpa.layers import FPDU, DDPUntagged, MPAMarker, RDMAPSend
+from scapy_mpa.wire.errors import LocalProtocolError
+from tests.layers.strategies import ulpdus
+from tests.truth.mpastream import TrueFPDU, build_stream
+
+# No FPDU follows another one at phase 4: a CRC that ends there would lie where a Marker must.
+PHASES = st.integers(0, 127).map(lambda word: word * 4).filter(lambda phase: phase != 4)
+
+
+def marked(ulpdu: bytes, phase: int, marker_reserved: int = 0) -> tuple[bytes, TrueFPDU]:
+    """An FPDU at this phase, cut out of a stream made by the tests' own maker of streams."""
+    # An FPDU that goes before: a leading Marker, ULPDU_Length, ULPDU without pad, CRC.
+    before = [] if phase == 0 else [bytes((phase - 10) % 512)]
+    if phase == 8:
+        # The one before has a second Marker, at offset 512.
+        before = [bytes(512 + phase - 14)]
+    stream, truth = build_stream([*before, ulpdu], markers=True, marker_reserved=marker_reserved)
+    fpdu = truth[-1]
+    assert fpdu.start % 512 == phase
+    return stream[fpdu.start : fpdu.end], fpdu
+
+
+@given(ulpdus(), PHASES)
+def test_markers_are_computed(ulpdu: bytes, phase: int) -> None:
+    """Crafted with a phase, an FPDU has its Markers, and its CRC covers them."""
+    assert bytes(FPDU(phase=phase) / Raw(ulpdu)) == marked(ulpdu, phase)[0]
+
+
+@given(ulpdus(), PHASES, st.integers(0, 0xFFFF))
+def test_markers_are_read_and_rebuilt(ulpdu: bytes, phase: int, reserved: int) -> None:
+    """Dissected with its phase, an FPDU shows its Markers apart from its ULPDU."""
+    octets, truth = marked(ulpdu, phase, reserved)
+    fpdu = FPDU(octets, phase=phase)
+    assert bytes(fpdu) == octets
+    assert bytes(fpdu.payload) == ulpdu
+    assert fpdu.crc_verdict() == "good"
+    assert len(fpdu.markers or []) == truth.markers
+    assert all(marker.reserved == reserved for marker in fpdu.markers or [])
+
+
+@given(st.binary(min_size=1, max_size=1300), PHASES)
+def test_any_octets_are_rebuilt(octets: bytes, phase: int) -> None:
+    """Whatever they are: lengths that lie, Markers that are none."""
+    assert bytes(FPDU(octets, phase=phase)) == octets
+
+
+@pytest.mark.parametrize("phase", [0, 8, 488, 492, 496, 500, 504, 508])
+def test_cut_short_anywhere(phase: int) -> None:
+    """Before, in, and behind a Marker, and in the CRC."""
+    octets, _ = marked(bytes(range(256)) * 3, phase)
+    for length in range(1, len(octets)):
+        fpdu = FPDU(octets[:length], phase=phase)
+        assert bytes(fpdu) == octets[:length]
+        assert fpdu.crc_verdict() == "unknown"
+        assert bytes(fpdu.copy()) == octets[:length]
+
+
+@pytest.mark.parametrize("length", [65535, 65534, 65532, 1])
+def test_largest(length: int) -> None:
+    """An FPDU that FPDUPTR cannot span is still laid out, and rebuilt."""
+    for phase in (0, 4, 508):
+        octets = bytes(FPDU(phase=phase) / Raw(bytes(length)))
+        fpdu = FPDU(octets, phase=phase)
+        assert fpdu.ulpdu_length == length
+        assert Padding not in fpdu
+        assert bytes(fpdu) == octets
+        for cut in (1, 3, 4, 5):
+            assert bytes(FPDU(octets[:-cut], phase=phase)) == octets[:-cut]
+
+
+def test_fpduptrs_after_a_leading_marker() -> None:
+    """They count from ULPDU_Length, so they say 508, 1020, ... (RFC 5044 4.3)."""
+    fpdu = FPDU(bytes(FPDU(phase=0) / Raw(bytes(1400))), phase=0)
+    assert [marker.fpduptr for marker in fpdu.markers] == [0, 508, 1020]
+
+
+def test_given_markers_replace_computed_ones() -> None:
+    """From the first on; those left are computed, and the CRC covers what was given."""
+    right = FPDU(bytes(FPDU(phase=0) / Raw(bytes(1400))), phase=0)
+    given = [MPAMarker(reserved=7), MPAMarker(fpduptr=3)]
+    octets = bytes(FPDU(phase=0, markers=given) / Raw(bytes(1400)))
+    fpdu = FPDU(octets, phase=0)
+    assert [(marker.reserved, marker.fpduptr) for marker in fpdu.markers] == [
+        (7, 0),
+        (0, 3),
+        (0, 1020),
+    ]
+    assert fpdu.crc_verdict() == "good"
+    assert len(octets) == len(bytes(right))
+
+
+def test_markers_that_find_no_place_are_left_out() -> None:
+    """A payload that has become shorter needs fewer of them."""
+    fpdu = FPDU(bytes(FPDU(phase=0) / Raw(bytes(1400))), phase=0)
+    fpdu.payload = Raw(b"short")
+    del fpdu.ulpdu_length, fpdu.pad, fpdu.crc
+    assert bytes(fpdu) == marked(b"short", 0)[0]
+
+
+def test_markers_are_found_as_layers() -> None:
+    """As anything that a Scapy packet holds."""
+    fpdu = FPDU(marked(b"x", 0)[0], phase=0)
+    assert MPAMarker in fpdu
+    assert fpdu[MPAMarker].fpduptr == 0
+
+
+@pytest.mark.parametrize("phase", [1, 2, 6, 512, -4])
+def test_impossible_phase(phase: int) -> None:
+    """An FPDU begins at a multiple of four below 512: else it can be neither read nor made."""
+    with pytest.raises(LocalProtocolError, match="RFC 5044"):
+        FPDU(bytes(8), phase=phase)
+    with pytest.raises(LocalProtocolError, match="RFC 5044"):
+        bytes(FPDU(phase=phase))
+
+
+def test_markers_without_a_phase() -> None:
+    """Nobody knows where they belong."""
+    with pytest.raises(LocalProtocolError, match="phase"):
+        bytes(FPDU(markers=[MPAMarker()]))
+
+
+def test_what_follows_is_padding() -> None:
+    """A Marker right behind the CRC belongs to the next FPDU (RFC 5044 4.3)."""
+    octets = bytes(FPDU(phase=500) / Raw(b"abcdef"))
+    assert len(octets) == 12
+    fpdu = FPDU(octets + b"next", phase=500)
+    assert fpdu.markers is None
+    assert fpdu[Padding].load == b"next"
+    assert bytes(fpdu) == octets + b"next"
+
+
+def test_marker_alone() -> None:
+    """Four octets, of which some may be missing."""
+    marker = MPAMarker(bytes.fromhex("0001 0014"))
+    assert (marker.reserved, marker.fpduptr) == (1, 0x14)
+    for length in range(1, 5):
+        assert bytes(MPAMarker(bytes.fromhex("00010014")[:length])) == bytes(marker)[:length]
+    assert bytes(MPAMarker()) == bytes(4)
+
+
+def test_show() -> None:
+    """Phase and Markers are shown where there are some."""
+    fpdu = FPDU(bytes(FPDU(phase=0) / DDPUntagged() / RDMAPSend() / bytes(24)), phase=0)
+    lines = fpdu.show(dump=True).splitlines()
+    assert lines[:9] == [
+        "###[ MPA FPDU ]###",
+        "  ulpdu_length= 42",
+        "  pad       = b''",
+        "  crc       = 0x83992352 (52 23 99 83)",
+        "  phase     = 0",
+        "  \\markers   \\",
+        "   |###[ MPA Marker ]###",
+        "   |  reserved  = 0",
+        "   |  fpduptr   = 0",
+    ]
+    assert fpdu.summary().startswith("MPA FPDU 42 octets, 1 Marker, CRC good / DDP Untagged ")
+
+
+def test_show2_knows_the_phase() -> None:
+    """Assembled and read again, the Markers are still Markers."""
+    crafted = FPDU(phase=0) / DDPUntagged() / RDMAPSend() / bytes(24)
+    read = FPDU(bytes(crafted), phase=0)
+    assert crafted.show2(dump=True) == read.show(dump=True)

@@ -1,0 +1,343 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What a Scapy user may do with any packet: copy, stack, fuzz, print, compare, pickle."""
+
+import copy
+import json
+import pickle
+import random
+import subprocess
+import sys
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scapy.layers.inet import IP, TCP
+from scapy.packet import Packet, Raw, bind_layers, fuzz, ls, rfc, split_layers
+
+from scapy_mpa import layers
+from scapy_mpa.layers import (
+    FPDU,
+    MPA,
+    DDPTagged,
+    DDPUntagged,
+    MPAMarker,
+    MPAReply,
+    MPARequest,
+    RDMAPAtomicRequest,
+    RDMAPAtomicResponse,
+    RDMAPImmediateData,
+    RDMAPImmediateDataWithSE,
+    RDMAPReadRequest,
+    RDMAPReadResponse,
+    RDMAPSend,
+    RDMAPSendWithInvalidate,
+    RDMAPSendWithSE,
+    RDMAPSendWithSEAndInvalidate,
+    RDMAPTerminate,
+    RDMAPWrite,
+)
+from tests.layers.strategies import ulpdus
+
+PHASES = st.none() | st.integers(0, 127).map(lambda word: word * 4)
+
+MESSAGES = [
+    FPDU() / DDPTagged(stag=1, to=2) / RDMAPWrite() / b"data",
+    FPDU() / DDPTagged(last=0) / RDMAPReadResponse() / b"d",
+    FPDU() / DDPUntagged(msn=3) / RDMAPSend() / b"data",
+    FPDU() / DDPUntagged(invalidate_stag=4) / RDMAPSendWithInvalidate() / b"data",
+    FPDU() / DDPUntagged() / RDMAPSendWithSE(),
+    FPDU() / DDPUntagged() / RDMAPSendWithSEAndInvalidate(),
+    FPDU() / DDPUntagged() / RDMAPReadRequest(sink_stag=1, rdma_read_size=2, src_to=3),
+    FPDU() / DDPUntagged() / RDMAPTerminate(layer=1, etype=2, error_code=1),
+    FPDU() / DDPUntagged() / RDMAPTerminate(layer=1, mirrored=True, ddp_header=DDPTagged()),
+    FPDU() / DDPUntagged() / RDMAPImmediateData(immediate_data=b"12345678"),
+    FPDU() / DDPUntagged() / RDMAPImmediateDataWithSE(),
+    FPDU() / DDPUntagged() / RDMAPAtomicRequest(compare_data=5),
+    FPDU() / DDPUntagged() / RDMAPAtomicResponse(original_remote_data_value=6),
+    FPDU(phase=0) / DDPUntagged() / RDMAPSend() / bytes(1000),
+    FPDU(phase=508, markers=[MPAMarker(reserved=1)], crc=0) / DDPTagged() / RDMAPWrite(),
+    FPDU(ulpdu_length=9, pad=b"ab", crc=b"c") / b"short",
+    MPARequest(private_data=b"hello"),
+    MPAReply(revision=2, s=1, a=1, ird=3, ord=4, private_data=b"hello"),
+]
+each_packet = pytest.mark.parametrize("packet", MESSAGES, ids=lambda packet: packet.summary())
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Stands for the provenance that a reader of captures gives."""
+
+    connection: int
+    frames: tuple[int, ...]
+    crc: str = "good"
+
+
+FOUND = Found(7, (1, 2))
+each_carrier = pytest.mark.parametrize("layer", [FPDU, MPARequest, MPAReply])
+
+
+def read_again(packet: Packet) -> Packet:
+    """The packet, dissected from its octets."""
+    phase = {"phase": packet.phase} if isinstance(packet, FPDU) else {}
+    read: Packet = type(packet)(bytes(packet), **phase)
+    return read
+
+
+def evaluated(packet: Packet) -> Packet:
+    """What ``command()`` says, typed in."""
+    made: Packet = eval(packet.command())
+    return made
+
+
+# Octets stay what they are
+
+
+@each_packet
+def test_rebuilt(packet: Packet) -> None:
+    """Dissected octets are built again."""
+    assert bytes(read_again(packet)) == bytes(packet)
+
+
+@each_packet
+def test_copy(packet: Packet) -> None:
+    """A copy builds the same, crafted or dissected, and is a packet of its own."""
+    for original in (packet, read_again(packet)):
+        assert bytes(original.copy()) == bytes(packet)
+        assert bytes(copy.deepcopy(original)) == bytes(packet)
+        assert original.copy() == original
+
+
+def test_copy_is_independent() -> None:
+    """Its Markers and copied headers, too."""
+    fpdu = read_again(FPDU(phase=0) / b"x")
+    octets = bytes(fpdu)
+    fpdu.copy().markers[0].reserved = 9
+    assert bytes(fpdu) == octets
+    message = RDMAPTerminate(ddp_header=DDPTagged())
+    octets = bytes(message)
+    message.copy().ddp_header.stag = 9
+    assert bytes(message) == octets
+
+
+@each_packet
+def test_stacked_on_others(packet: Packet) -> None:
+    """On TCP the same octets, counted and summed as payload."""
+    stack = IP() / TCP() / packet
+    assert bytes(stack)[40:] == bytes(packet)
+    assert IP(bytes(stack)).len == 40 + len(bytes(packet))
+    assert bytes(IP() / TCP() / read_again(packet)) == bytes(stack)
+
+
+@each_packet
+def test_command(packet: Packet) -> None:
+    """Typed in, it gives the same octets, crafted or dissected."""
+    assert bytes(evaluated(packet)) == bytes(packet)
+    assert bytes(evaluated(read_again(packet))) == bytes(packet)
+
+
+@given(ulpdus(), PHASES)
+def test_command_of_any_fpdu(ulpdu: bytes, phase: int | None) -> None:
+    """Whatever is in it."""
+    octets = bytes(FPDU(phase=phase) / Raw(ulpdu))
+    read = FPDU(octets, phase=phase)
+    assert bytes(evaluated(read)) == octets
+    assert bytes(read.copy()) == octets
+    json.loads(read.json())
+    read.show(dump=True)
+    read.summary()
+
+
+@each_packet
+def test_pickle(packet: Packet) -> None:
+    """Also those that cannot be read from their octets alone."""
+    packet = read_again(packet)
+    again = pickle.loads(pickle.dumps(packet))
+    assert again == packet
+    assert bytes(again) == bytes(packet)
+
+
+@each_packet
+def test_several_at_once(packet: Packet) -> None:
+    """Scapy's lists of values make several packets."""
+    base = packet.copy()
+    name = "revision" if isinstance(packet, (MPARequest, MPAReply)) else "crc"
+    setattr(base, name, [1, 2, 3])
+    assert [getattr(one, name) for one in base] == [1, 2, 3]
+    assert len({bytes(one) for one in base}) == 3
+
+
+# Shown
+
+
+@each_packet
+def test_shown(packet: Packet) -> None:
+    """``show()`` of what was read is ``show2()`` of what was crafted."""
+    assert packet.show2(dump=True) == read_again(packet).show(dump=True)
+    assert repr(packet).startswith(f"<{type(packet).__name__} ")
+
+
+@each_packet
+def test_json(packet: Packet) -> None:
+    """It is JSON, and has the fields."""
+    for one in (packet, read_again(packet)):
+        fields = json.loads(one.json())
+        assert "crc" in fields
+        assert "provenance" not in fields
+
+
+@pytest.mark.parametrize("name", layers.__all__)
+def test_ls_and_rfc(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """``ls()`` and ``rfc()`` print every field of every layer."""
+    layer = getattr(layers, name)
+    fields = {field.name for field in layer.fields_desc}
+    ls(layer, verbose=True)
+    ls(layer())
+    printed = capsys.readouterr().out
+    assert all(f"{field} " in printed for field in fields)
+    rfc(layer)
+
+
+def test_summary_on_tcp() -> None:
+    """Addresses and ports are there as well."""
+    stack = IP(src="10.0.0.1", dst="10.0.0.2") / TCP(sport=4000, dport=5000, flags="PA")
+    fpdu = FPDU(bytes(FPDU() / DDPTagged() / RDMAPWrite() / b"x"))
+    assert (stack / fpdu).summary() == (
+        "IP / TCP 10.0.0.1:4000 > 10.0.0.2:5000 PA / MPA FPDU 15 octets, CRC good / "
+        "DDP Tagged stag=0x0 to=0x0 L / RDMA Write 1 octet / Raw"
+    )
+
+
+# Fuzzed
+
+
+@each_packet
+@pytest.mark.parametrize("seed", range(5))
+def test_fuzz(packet: Packet, seed: int) -> None:
+    """Buildable, printable, and what is computed stays right."""
+    random.seed(seed)
+    fuzzed = fuzz(packet)
+    octets = bytes(fuzzed)
+    fuzzed.show(dump=True)
+    fuzzed.summary()
+    repr(fuzzed)
+    if isinstance(packet, FPDU) and packet.crc is None:
+        assert FPDU(octets, phase=packet.phase).crc_verdict() == "good"
+
+
+def test_fuzz_varies_what_is_not_computed() -> None:
+    """Of a Write: the DDP header, but not the opcode that the payload sets."""
+    random.seed(1)
+    fuzzed = fuzz(FPDU() / DDPTagged() / RDMAPWrite())
+    made = [bytes(fuzzed) for _ in range(50)]
+    assert len(set(made)) > 1
+    assert {octets[:2] for octets in made} == {b"\x00\x0e"}
+    assert {octets[3] & 15 for octets in made} == {0}
+
+
+# Provenance
+
+
+@each_carrier
+def test_provenance_survives(layer: type[Packet]) -> None:
+    """Copying, stacking, and being found from below."""
+    packet = layer(bytes(layer()), provenance=FOUND)
+    assert packet.provenance is FOUND
+    assert packet.copy().provenance is FOUND
+    stack = IP() / TCP() / packet
+    assert stack[layer].provenance is FOUND
+    assert stack.copy().provenance is FOUND
+    assert next(iter(stack)).provenance is FOUND
+    assert pickle.loads(pickle.dumps(packet)).provenance == FOUND
+
+
+@each_carrier
+def test_provenance_is_not_the_packet(layer: type[Packet]) -> None:
+    """It is neither compared nor built, nor part of what made the packet."""
+    packet, other = layer(), layer()
+    packet.provenance = FOUND
+    assert packet == other
+    assert (packet != other) is False
+    assert bytes(packet) == bytes(other)
+    assert packet.command() == other.command()
+    assert packet.json() == other.json()
+    assert fuzz(other).provenance is None
+
+
+def test_comparison_still_compares() -> None:
+    """Fields, payloads and classes."""
+    assert FPDU(crc=1) != FPDU(crc=2)
+    assert FPDU() / b"a" != FPDU() / b"b"
+    assert MPARequest() != MPAReply()
+    assert MPARequest() != 5
+    assert FPDU(phase=0, markers=[MPAMarker()]) == FPDU(phase=0, markers=[MPAMarker()])
+
+
+@each_carrier
+def test_provenance_is_one_line_if_there_is_one(layer: type[Packet]) -> None:
+    """Shown as it describes itself."""
+    packet = layer(bytes(layer()))
+    assert "provenance" not in packet.show(dump=True)
+    packet.provenance = FOUND
+    lines = [line for line in packet.show(dump=True).splitlines() if "provenance" in line]
+    assert lines == ["  provenance= Found(connection=7, frames=(1, 2), crc='good')"]
+
+
+@pytest.mark.parametrize("value", [(1, 3), [1, 2], "text", {"a": 1}, Raw(b"x"), range(3)])
+def test_provenance_may_be_anything(value: object) -> None:
+    """Also what Scapy takes for several values."""
+    packet = FPDU(provenance=value) / b"x"
+    assert packet.provenance is value
+    assert [one.provenance is value for one in packet] == [True]
+    packet.show(dump=True)
+    packet.command()
+    packet.json()
+
+
+def test_crc_off_is_known_from_provenance() -> None:
+    """An FPDU alone cannot know it."""
+    packet = FPDU(bytes(FPDU(crc=0) / b"x"))
+    assert packet.summary() == "MPA FPDU 1 octet, CRC bad / Raw"
+    packet.provenance = Found(1, (2,), "off")
+    assert packet.summary() == "MPA FPDU 1 octet, CRC off / Raw"
+
+
+# In a stack
+
+
+def test_bound_to_a_port() -> None:
+    """As the user binds it; startup frames are told by their Keys."""
+    bind_layers(TCP, MPA, dport=4791)
+    try:
+        for packet in (MPARequest(private_data=b"x"), FPDU() / DDPUntagged() / RDMAPSend() / b"x"):
+            stack = IP(bytes(IP() / TCP(dport=4791) / packet))
+            assert stack.layers() == [IP, TCP, *packet.layers()]
+            assert bytes(stack[TCP].payload) == bytes(packet)
+    finally:
+        split_layers(TCP, MPA, dport=4791)
+
+
+def test_no_port_is_bound() -> None:
+    """iWARP has none."""
+    assert not any(layer in vars(layers).values() for _, layer in TCP.payload_guess)
+
+
+# Imported
+
+
+def test_import_is_cheap() -> None:
+    """Neither all of Scapy nor one of its protocols is imported."""
+    code = (
+        "import sys, scapy_mpa.layers\n"
+        "print([name for name in sys.modules"
+        " if name == 'scapy.all' or name.startswith('scapy.layers.')])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_star_import_brings_the_layers() -> None:
+    """``from scapy_mpa.all import *`` gives every layer by name."""
+    namespace: dict[str, object] = {}
+    exec("from scapy_mpa.all import *", namespace)
+    assert all(namespace[name] is getattr(layers, name) for name in layers.__all__)

@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The Terminate message, by RFC 5040 4.8 and as Linux' siw writes it."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scapy.packet import Raw
+
+from scapy_mpa.layers import (
+    FPDU,
+    DDPTagged,
+    DDPUntagged,
+    RDMAPReadRequest,
+    RDMAPTerminate,
+)
+from scapy_mpa.wire.errors import LocalProtocolError
+from tests.truth import messages
+
+TAGGED = messages.write(0xDEADBEEF, 0x1000, b"")[0]
+UNTAGGED = messages.send(7, b"")[0]
+READ_REQUEST = messages.read_request(3, 1, 2, 3, 4, 5)[0]
+
+# What is copied, by RFC 5040: Invalid STag of a Write, no buffer for a Send, a bad Read Request.
+RFC = {
+    "nothing copied": bytes.fromhex("12 01 0000"),
+    "tagged": bytes.fromhex("11 00 c000 0064") + TAGGED,
+    "untagged": bytes.fromhex("12 02 c000 0064") + UNTAGGED,
+    "Read Request": bytes.fromhex("01 01 e000 002e") + READ_REQUEST,
+}
+# The same four, as siw writes them.
+SIW = {
+    "nothing copied": bytes.fromhex("21 01 0000"),
+    "tagged": bytes.fromhex("11 00 0300 0064") + TAGGED,
+    "untagged": bytes.fromhex("21 02 0300 0064") + UNTAGGED,
+    "Read Request": bytes.fromhex("10 01 0700 002e") + READ_REQUEST,
+}
+each_kind = pytest.mark.parametrize("kind", RFC)
+each_layout = pytest.mark.parametrize("mirrored", [False, True], ids=["RFC 5040", "siw"])
+
+
+def octets_of(kind: str, mirrored: bool) -> bytes:
+    """The example in one of the layouts."""
+    return (SIW if mirrored else RFC)[kind]
+
+
+@each_kind
+@each_layout
+def test_terminate_is_read(kind: str, mirrored: bool) -> None:
+    """Both layouts give the same fields, and the layer says which it was."""
+    message = RDMAPTerminate(octets_of(kind, mirrored))
+    error = {"nothing copied": (1, 2, 1), "tagged": (1, 1, 0), "untagged": (1, 2, 2)}
+    assert (message.layer, message.etype, message.error_code) == error.get(kind, (0, 1, 1))
+    bits = {"nothing copied": (0, 0, 0), "Read Request": (1, 1, 1)}
+    assert (message.m, message.d, message.r) == bits.get(kind, (1, 1, 0))
+    assert message.reserved == 0
+    assert message.mirrored is mirrored
+    assert message.evidence
+    assert message.problem is None
+
+
+def test_copied_headers_are_packets() -> None:
+    """The size of the DDP header follows from its own T bit."""
+    write = RDMAPTerminate(RFC["tagged"])
+    assert write.ddp_segment_length == 100
+    assert write.ddp_header.layers() == [DDPTagged]
+    assert (write.ddp_header.stag, write.ddp_header.to) == (0xDEADBEEF, 0x1000)
+    send = RDMAPTerminate(RFC["untagged"])
+    assert send.ddp_header.layers() == [DDPUntagged]
+    assert send[DDPUntagged].msn == 7
+    read = RDMAPTerminate(RFC["Read Request"])
+    assert read.ddp_header.layers() == [DDPUntagged]
+    assert (read.rdmap_header.sink_stag, read[RDMAPReadRequest].src_to) == (1, 5)
+
+
+@each_kind
+@each_layout
+def test_terminate_is_rebuilt(kind: str, mirrored: bool) -> None:
+    """In the layout in which it was read."""
+    octets = octets_of(kind, mirrored)
+    message = RDMAPTerminate(octets)
+    assert bytes(message) == octets
+    assert bytes(message.copy()) == octets
+    assert bytes(eval(message.command())) == octets
+
+
+@each_layout
+def test_terminate_is_made(mirrored: bool) -> None:
+    """M, D and R follow from what is given."""
+    layout = True if mirrored else None
+    assert bytes(RDMAPTerminate(layer=1, etype=2, error_code=1, mirrored=layout)) == octets_of(
+        "nothing copied", mirrored
+    )
+    made = RDMAPTerminate(
+        layer=0,
+        etype=1,
+        error_code=1,
+        ddp_segment_length=46,
+        ddp_header=DDPUntagged(opcode=1, qn=1, msn=3),
+        rdmap_header=RDMAPReadRequest(
+            sink_stag=1, sink_to=2, rdma_read_size=3, src_stag=4, src_to=5
+        ),
+        mirrored=layout,
+    )
+    assert bytes(made) == octets_of("Read Request", mirrored)
+
+
+def test_headers_may_be_octets() -> None:
+    """Given as they are, right or wrong."""
+    made = RDMAPTerminate(layer=1, etype=1, ddp_segment_length=100, ddp_header=TAGGED)
+    assert bytes(made) == RFC["tagged"]
+    assert bytes(RDMAPTerminate(ddp_header=b"abc"))[4:] == b"\x00\x03abc"
+
+
+def test_segment_length_is_computed() -> None:
+    """As that of the copied headers, since D needs the field (RFC 5040 figure 7)."""
+    made = RDMAPTerminate(ddp_header=DDPUntagged(), rdmap_header=RDMAPReadRequest())
+    assert bytes(made)[2:6] == bytes.fromhex("e000 002e")
+
+
+def test_bits_may_be_overridden() -> None:
+    """To say that something is there that is not."""
+    assert bytes(RDMAPTerminate(m=1, d=1, r=1)) == bytes.fromhex("0000 e000")
+    assert bytes(RDMAPTerminate(ddp_segment_length=5, m=0)) == bytes.fromhex("0000 0000 0005")
+
+
+def test_errors_by_name() -> None:
+    """Each field takes the name that it shows (RFC 5040 figure 9, RFC 5041 7.2)."""
+    made = RDMAPTerminate(layer="DDP", etype="Untagged Buffer Error", error_code="Invalid MO")
+    assert (made.layer, made.etype, made.error_code) == (1, 2, 4)
+    lines = made.show(dump=True).splitlines()
+    assert lines[1:4] == [
+        "  layer     = DDP",
+        "  etype     = Untagged Buffer Error",
+        "  error_code= Invalid MO",
+    ]
+
+
+def test_number_without_a_place() -> None:
+    """What does not fit is refused when built."""
+    with pytest.raises(LocalProtocolError, match="layer 16"):
+        bytes(RDMAPTerminate(layer=16))
+
+
+@pytest.mark.parametrize(
+    ("octets", "mirrored", "evidence"),
+    [
+        (RFC["untagged"], False, "M, D or R is set where RFC 5040 figure 8 has it"),
+        (
+            SIW["untagged"],
+            True,
+            "M, D and R are zero by RFC 5040 but set mirrored, and octets follow",
+        ),
+        (SIW["nothing copied"], True, "only mirrored do the octets give a defined error"),
+    ],
+)
+def test_show_says_what_was_decided_and_why(octets: bytes, mirrored: bool, evidence: str) -> None:
+    """The last two lines of the layer."""
+    lines = RDMAPTerminate(octets).show(dump=True).splitlines()
+    assert lines[-2:] == [f"  mirrored  = {mirrored}", f"  evidence  = {evidence}"]
+
+
+def test_ambiguous_octets_name_the_other_reading() -> None:
+    """20 05 is LLP 0/5 (RFC 6581 8) or, mirrored, RDMA 2/5: the standard's layout is taken."""
+    message = RDMAPTerminate(bytes.fromhex("2005 0000"))
+    assert (message.layer, message.etype, message.error_code) == (2, 0, 5)
+    assert not message.mirrored
+    assert "RDMA / Remote Operation Error / Invalid RDMAP version" in message.evidence
+
+
+@each_kind
+def test_reading_can_be_forced(kind: str) -> None:
+    """Whatever the octets say; the rebuilt ones are the same."""
+    for octets in (RFC[kind], SIW[kind]):
+        for mirrored in (False, True):
+            message = RDMAPTerminate(octets, mirrored=mirrored)
+            assert message.mirrored is mirrored
+            assert bytes(message) == octets
+
+
+def test_headers_cut_short() -> None:
+    """They stay octets, and what is missing is said."""
+    octets = RFC["untagged"][:-5]
+    message = RDMAPTerminate(octets)
+    assert message.ddp_header == UNTAGGED[:-5]
+    assert message.problem == "the copied DDP header has 18 octets, 13 are there"
+    assert f"problem   = {message.problem}" in message.show(dump=True)
+    assert bytes(message) == octets
+    assert bytes(eval(message.command())) == octets
+
+
+def test_octets_behind_are_payload() -> None:
+    """What no bit accounts for."""
+    message = RDMAPTerminate(RFC["tagged"] + b"more")
+    assert message[Raw].load == b"more"
+    assert bytes(message) == RFC["tagged"] + b"more"
+
+
+@given(st.binary(min_size=4, max_size=70), st.none() | st.booleans())
+def test_any_octets_are_rebuilt(octets: bytes, mirrored: bool | None) -> None:
+    """In either reading, and in the one that the octets ask for."""
+    message = RDMAPTerminate(octets, mirrored=mirrored)
+    assert bytes(message) == octets
+    assert bytes(eval(message.command())) == octets
+    assert bytes(message.copy()) == octets
+    message.show(dump=True)
+    message.summary()
+
+
+def test_changed_fields_are_built() -> None:
+    """Nothing of the old octets is left."""
+    message = RDMAPTerminate(SIW["untagged"])
+    message.error_code = 4
+    message.ddp_header.msn = 8
+    message.mirrored = False
+    expected = bytes.fromhex("12 04 c000 0064") + messages.send(8, b"")[0]
+    assert bytes(message) == expected
+
+
+def test_in_an_fpdu() -> None:
+    """On QN 2, with the error in the summary."""
+    packet = FPDU() / DDPUntagged() / RDMAPTerminate(RFC["untagged"])
+    read = FPDU(bytes(packet))
+    assert read[DDPUntagged].qn == 2
+    assert bytes(read[RDMAPTerminate]) == RFC["untagged"]
+    assert read.summary() == (
+        "MPA FPDU 42 octets, CRC good / DDP Untagged qn=2 msn=1 mo=0 L / "
+        "Terminate DDP: Untagged Buffer Error: Invalid MSN - no buffer available"
+    )
+
+
+def test_show2_keeps_the_layout() -> None:
+    """Assembled and read again in the layout that was asked for, also against the evidence."""
+    message = RDMAPTerminate(layer=1, etype=2, error_code=1, reserved=9, mirrored=True)
+    shown = message.show2(dump=True)
+    assert "  layer     = DDP\n" in shown
+    assert "  mirrored  = True\n" in shown

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The packets and the codecs describe the same headers: the same fields from the same octets."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scapy.packet import Packet, Raw
+
+from scapy_mpa.layers import (
+    FPDU,
+    DDPTagged,
+    DDPUntagged,
+    MPAReply,
+    MPARequest,
+    RDMAPAtomicRequest,
+    RDMAPAtomicResponse,
+    RDMAPImmediateData,
+    RDMAPReadRequest,
+    RDMAPTerminate,
+)
+from scapy_mpa.wire import rdmap
+from scapy_mpa.wire.ddp import parse_ddp
+from scapy_mpa.wire.fpdu import build_fpdu, fpdu_layout
+from scapy_mpa.wire.rdmap_names import QUEUE_NUMBERS, Opcode, is_tagged
+from scapy_mpa.wire.startup import parse_startup
+from scapy_mpa.wire.terminate import parse_terminate
+from tests.layers.strategies import ulpdus
+from tests.truth import mpastream
+
+PHASES = st.none() | st.integers(0, 127).map(lambda word: word * 4)
+
+
+@given(ulpdus(), PHASES)
+def test_fpdu(ulpdu: bytes, phase: int | None) -> None:
+    """Both build the same octets, and know the same Markers and pad."""
+    octets = build_fpdu(ulpdu, phase)
+    assert bytes(FPDU(phase=phase) / Raw(ulpdu)) == octets
+    layout = fpdu_layout(len(ulpdu), phase)
+    read = FPDU(octets, phase=phase)
+    assert len(read.pad) == layout.pad
+    assert tuple(marker.fpduptr for marker in read.markers or ()) == layout.fpduptrs
+    assert bytes(read.payload) == ulpdu
+
+
+@given(st.binary(min_size=18, max_size=18))
+def test_ddp(octets: bytes) -> None:
+    """The header, and RDMAP's control octet in it."""
+    header = parse_ddp(octets)
+    segment = (DDPTagged if header.tagged else DDPUntagged)(octets)
+    control = rdmap.parse_control(header.rsvdulp)
+    assert (bool(segment.tagged), bool(segment.last)) == (header.tagged, header.last)
+    assert (segment.reserved, segment.ddp_version) == (header.reserved, header.ddp_version)
+    assert (segment.rdmap_version, segment.rdmap_reserved, segment.opcode) == control
+    if header.tagged:
+        assert (segment.stag, segment.to) == (header.stag, header.to)
+    else:
+        assert segment.invalidate_stag == header.rsvdulp_word
+        assert (segment.qn, segment.msn, segment.mo) == (header.qn, header.msn, header.mo)
+
+
+@pytest.mark.parametrize(
+    ("layer", "parse"),
+    [
+        (RDMAPReadRequest, rdmap.parse_read_request),
+        (RDMAPAtomicRequest, rdmap.parse_atomic_request),
+        (RDMAPAtomicResponse, rdmap.parse_atomic_response),
+        (RDMAPImmediateData, rdmap.parse_immediate_data),
+    ],
+)
+@given(data=st.data())
+def test_rdmap_header(
+    layer: type[Packet], parse: Callable[[bytes], Any], data: st.DataObject
+) -> None:
+    """The same names with the same values, and the same length."""
+    octets = data.draw(st.binary(min_size=layer.shortest, max_size=layer.shortest))
+    assert layer(octets).fields == parse(octets)._asdict()
+    assert len(bytes(layer())) == layer.shortest
+
+
+@given(st.binary(min_size=4, max_size=70), st.none() | st.booleans())
+def test_terminate(octets: bytes, mirrored: bool | None) -> None:
+    """The same reading, for the same reason."""
+    found = parse_terminate(octets, mirrored)
+    message = RDMAPTerminate(octets, mirrored=mirrored)
+    for name in ("layer", "etype", "error_code", "m", "d", "r", "reserved", "ddp_segment_length"):
+        assert getattr(message, name) == getattr(found, name)
+    for name in ("mirrored", "evidence", "problem"):
+        assert getattr(message, name) == getattr(found, name)
+    for name in ("ddp_header", "rdmap_header"):
+        header = getattr(message, name)
+        assert (None if header is None else bytes(header)) == getattr(found, name)
+    assert bytes(message.payload) == found.trailing
+
+
+@given(
+    st.sampled_from([MPARequest, MPAReply]),
+    st.integers(0, 255),
+    st.sampled_from([0, 1, 2, 3, 129]),
+    st.integers(0, 20),
+    st.binary(max_size=20),
+)
+def test_startup(
+    layer: type[Packet], flags: int, revision: int, pd_length: int, data: bytes
+) -> None:
+    """The same frame, cut short or followed by something."""
+    key = mpastream.REQUEST_KEY if layer is MPARequest else mpastream.REPLY_KEY
+    octets = key + bytes([flags, revision]) + pd_length.to_bytes(2, "big") + data
+    frame, found = layer(octets), parse_startup(octets)
+    assert (bool(frame.markers), bool(frame.crc)) == (found.markers, found.crc)
+    assert (bool(frame.rejected), bool(frame.s)) == (found.rejected, found.s_bit)
+    assert (frame.reserved, frame.revision) == (found.reserved, found.revision)
+    assert frame.pd_length == found.pd_length
+    assert (frame.ird, frame.ord) == (found.ird, found.ord)
+    if found.control_flags is not None:
+        flags_set = {letter for letter in "ABCD" if getattr(frame, letter.lower())}
+        assert flags_set == set(found.control_flags)
+    assert frame.private_data == found.private_data
+
+
+@pytest.mark.parametrize("opcode", Opcode)
+def test_opcodes(opcode: Opcode) -> None:
+    """Every opcode is bound, to the header and the queue that the codecs know."""
+    segment = DDPTagged if is_tagged(opcode) else DDPUntagged
+    read = segment(bytes(segment(opcode=opcode) / bytes(60)))
+    message = read.layers()[1]
+    assert message is not Raw
+    made = bytes(segment() / message())
+    assert made[1] & 15 == opcode
+    if not is_tagged(opcode):
+        assert int.from_bytes(made[6:10], "big") == QUEUE_NUMBERS[opcode]

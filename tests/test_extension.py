@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The package as a Scapy extension: ``conf.exts.load`` and ``load_contrib``.
+
+Each test has a Python of its own, because loading an extension changes Scapy for good.
+"""
+
+import importlib.metadata
+import subprocess
+import sys
+
+
+def run(code: str) -> str:
+    """What ``code`` prints in a fresh Python, standard error included."""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    return done.stdout.strip()
+
+
+LOAD = """
+from scapy.config import conf
+from scapy.main import load_contrib
+
+conf.exts.load("scapy-mpa")
+"""
+
+
+def test_metadata_is_what_scapy_demands() -> None:
+    """Scapy loads only GPL-2.0 distributions, and looks up their packages in top_level.txt."""
+    distribution = importlib.metadata.distribution("scapy-mpa")
+    assert distribution.metadata["License-Expression"] == "GPL-2.0-or-later"
+    assert distribution.read_text("top_level.txt") == "scapy_mpa\n"
+
+
+def test_extension_is_accepted_and_registers_the_contrib_module() -> None:
+    """Scapy takes the extension without a warning and knows its one module."""
+    printed = run(
+        LOAD + "print([(e.name, sorted(e.specs)) for e in conf.exts.exts])",
+    )
+    assert printed == "[('scapy-mpa', ['scapy.contrib.mpa'])]"
+
+
+def test_extension_does_not_import_the_layers_by_itself() -> None:
+    """Loading the extension registers; the layers come with ``load_contrib``."""
+    assert run(LOAD + "import sys; print('scapy_mpa.layers' in sys.modules)") == "False"
+
+
+def test_load_contrib_brings_the_layers() -> None:
+    """After ``load_contrib("mpa")`` the packets are there by name, as in Scapy's own shell."""
+    printed = run(
+        LOAD + "load_contrib('mpa')\n"
+        "print(MPARequest.__name__, FPDU.__name__, bytes(FPDU() / DDPTagged() / RDMAPWrite())[:2])",
+    )
+    assert printed == r"MPARequest FPDU b'\x00\x0e'"
+
+
+def test_layers_exist_once() -> None:
+    """The contrib module hands out the classes of ``scapy_mpa.layers``, not copies of them."""
+    printed = run(
+        LOAD + "load_contrib('mpa')\n"
+        "import scapy.contrib.mpa as contrib\n"
+        "from scapy_mpa import layers\n"
+        "print(sorted(contrib.__all__) == sorted(layers.__all__),"
+        " all(getattr(contrib, name) is getattr(layers, name) for name in layers.__all__))",
+    )
+    assert printed == "True True"

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The repository's own promises: metadata, licence, shipped files, and the README's commands."""
+
+import ast
+import importlib.metadata
+import importlib.resources
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import scapy_mpa
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+ROOT = Path(__file__).resolve().parent.parent
+TEST_COMMAND = "sh run test"
+LICENCE = "GPL-2.0-or-later"
+SOURCES = [
+    path for folder in ("scapy_mpa", "tests") for path in sorted((ROOT / folder).rglob("*.py"))
+]
+
+
+def text_of(name: str) -> str:
+    """The text of a file of the repository."""
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def pyproject() -> dict[str, Any]:
+    """The parsed pyproject.toml."""
+    return tomllib.loads(text_of("pyproject.toml"))
+
+
+def first_commands() -> list[str]:
+    """The commands of the README's first code block, without their comments."""
+    block = re.search(r"^```sh\n(.*?)^```", text_of("README.md"), re.DOTALL | re.MULTILINE)
+    assert block, "README.md has no shell block"
+    return [line.partition("#")[0].strip() for line in block[1].splitlines() if line.strip()]
+
+
+def test_version_is_in_one_place(pyproject: dict[str, Any]) -> None:
+    """The distribution's version is read from ``__version__``, and both agree."""
+    assert pyproject["project"]["dynamic"] == ["version"]
+    assert pyproject["tool"]["setuptools"]["dynamic"]["version"] == {
+        "attr": "scapy_mpa.__version__"
+    }
+    assert importlib.metadata.version("scapy-mpa") == scapy_mpa.__version__
+
+
+def test_licence(pyproject: dict[str, Any]) -> None:
+    """The licence expression is the one Scapy asks for, and the text is that of GPL version 2."""
+    assert pyproject["project"]["license"] == LICENCE
+    assert re.match(r"\s+GNU GENERAL PUBLIC LICENSE\n\s+Version 2, June 1991\n", text_of("LICENSE"))
+
+
+def test_console_script(pyproject: dict[str, Any]) -> None:
+    """The installed command is the click group of ``scapy_mpa.cli.main``."""
+    assert pyproject["project"]["scripts"] == {"scapy-mpa": "scapy_mpa.cli.main:main"}
+
+
+def test_py_typed_is_shipped(pyproject: dict[str, Any]) -> None:
+    """Type checkers are told that the package is annotated."""
+    assert pyproject["tool"]["setuptools"]["package-data"] == {"scapy_mpa": ["py.typed"]}
+    assert importlib.resources.files("scapy_mpa").joinpath("py.typed").is_file()
+
+
+def test_changelog_has_an_unreleased_section() -> None:
+    """There is a place for the next change."""
+    assert "\n## [Unreleased]\n" in text_of("CHANGELOG.md")
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_source_names_its_licence_and_purpose(path: Path) -> None:
+    """Every module starts with its licence and says in a docstring what it is for."""
+    text = path.read_text(encoding="utf-8")
+    if text:
+        assert text.startswith(f"# SPDX-License-Identifier: {LICENCE}\n")
+        assert ast.get_docstring(ast.parse(text))
+
+
+def test_readme_starts_with_two_commands() -> None:
+    """The first screen dissects a capture that is here, and runs the whole test suite."""
+    dissect, test = first_commands()
+    script, name, command, capture = dissect.split()
+    assert (script, name, command) == ("sh", "run", "dissect")
+    assert capture.startswith("pcaps/")
+    assert (ROOT / capture).is_file()
+    assert test == TEST_COMMAND
+
+
+def test_readme_commands_are_on_the_first_screen() -> None:
+    """Both commands stand within the first 24 lines."""
+    screen = text_of("README.md").splitlines()[:24]
+    assert sum(line.startswith("sh run ") for line in screen) == 2
+
+
+def test_ci_runs_the_test_command_of_the_readme() -> None:
+    """What CI runs is what a reader is told to run."""
+    assert text_of(".ci/run").splitlines()[-1] == TEST_COMMAND
+    assert os.access(ROOT / ".ci" / "run", os.X_OK)
+
+
+def test_run_alone_prints_usage() -> None:
+    """Without a command nothing is set up."""
+    done = subprocess.run(
+        ["sh", "run"], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.startswith("usage: sh run dissect FILE")
+
+
+def test_run_refuses_what_is_not_a_python(tmp_path: Path) -> None:
+    """A wrong ``PYTHON`` is named, and nothing is left behind."""
+    shutil.copy(ROOT / "run", tmp_path)
+    done = subprocess.run(
+        ["sh", str(tmp_path / "run"), "dissect", "x"],
+        env={**os.environ, "PYTHON": "/bin/false"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 2
+    assert "PYTHON=/bin/false is not a Python 3.10 or newer" in done.stderr
+    assert not (tmp_path / ".venv").exists()
+
+
+@pytest.mark.parametrize(("ci", "outcome"), [("", "1 skipped"), ("true", "1 error")])
+def test_missing_tshark_fails_in_ci_only(tmp_path: Path, ci: str, outcome: str) -> None:
+    """Nothing that needs tshark is left out unnoticed in CI; elsewhere the reason is shown."""
+    shutil.copy(ROOT / "tests" / "conftest.py", tmp_path)
+    (tmp_path / "test_it.py").write_text("def test_it(tshark): pass\n")
+    (tmp_path / "bin").mkdir()
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-ra", "-p", "no:cacheprovider", str(tmp_path)],
+        cwd=tmp_path,
+        env={**os.environ, "PATH": str(tmp_path / "bin"), "CI": ci},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert outcome in done.stdout
+    assert "install tshark" in done.stdout

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""FPDU geometry against streams made octet by octet (RFC 5044 4.1 to 4.4)."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scapy_mpa.wire.crc import crc_is_good
+from scapy_mpa.wire.errors import LocalProtocolError
+from scapy_mpa.wire.fpdu import (
+    build_fpdu,
+    fpdu_layout,
+    fpdu_length,
+    insert_markers,
+    pad_length,
+    strip_markers,
+)
+from tests.truth.mpastream import TrueFPDU, build_stream
+
+PHASES = [phase for phase in range(0, 512, 4) if phase != 4]
+"""Where in a marked stream an FPDU can begin, modulo 512.  Not at 4: the Marker before it would
+be its own."""
+
+OCTETS = random.Random(5044).randbytes(65535)
+
+
+def lengths(phase: int) -> Iterator[int]:
+    """ULPDU_Lengths that matter at a phase: the shortest, and those around a Marker's place."""
+    yield from range(9)
+    for interval in (0, 1):
+        # With length field, pad and CRC, so many octets end where that Marker begins.
+        fit = 512 - phase + 508 * interval - 6
+        yield from range(max(9, fit - 10), fit + 11)
+
+
+def true_fpdu(ulpdu_length: int, phase: int | None) -> tuple[bytes, TrueFPDU]:
+    """An FPDU of a stream in which it begins at this phase, and the record of it."""
+    # The FPDU before it has 4 octets of Marker, 2 of length and 4 of CRC; the one that ends at
+    # 520 has a second Marker between ULPDU and CRC.
+    before = [bytes(506 if phase == 8 else phase - 10)] if phase else []
+    stream, truth = build_stream([*before, OCTETS[:ulpdu_length]], markers=phase is not None)
+    return stream[truth[-1].start :], truth[-1]
+
+
+def check(ulpdu_length: int, phase: int | None) -> None:
+    """Everything that can be asked about such an FPDU is what it is in the stream."""
+    octets, truth = true_fpdu(ulpdu_length, phase)
+    assert truth.start % 512 == (phase or 0)
+    layout = fpdu_layout(ulpdu_length, phase)
+
+    assert fpdu_length(ulpdu_length, phase) == layout.length == len(octets)
+    assert layout.header == truth.seq_offset - truth.start
+    assert layout.pad == pad_length(ulpdu_length) == -(ulpdu_length + 2) % 4
+    places = [
+        at - truth.start
+        for at in range(truth.start, truth.end)
+        if phase is not None and at % 512 == 0
+    ]
+    assert layout.markers == tuple(places)
+    assert len(layout.markers) == truth.markers
+    fpduptrs = tuple(int.from_bytes(octets[at + 2 : at + 4], "big") for at in places)
+    assert layout.fpduptrs == layout.unpack.unpack_from(octets) == fpduptrs
+
+    unmarked = strip_markers(octets, layout.markers)
+    plain, _ = build_stream([OCTETS[:ulpdu_length]])
+    assert unmarked[:-4] == plain[:-4]
+    assert unmarked[-4:] == octets[-4:]
+    assert insert_markers(unmarked, layout.markers) == octets
+    assert build_fpdu(OCTETS[:ulpdu_length], phase) == octets
+    assert crc_is_good(octets)
+
+
+@pytest.mark.parametrize("phase", PHASES)
+def test_around_every_marker(phase: int) -> None:
+    """At every phase: the shortest FPDUs, and those that end just before or behind a Marker."""
+    for ulpdu_length in lengths(phase):
+        check(ulpdu_length, phase)
+
+
+def test_without_markers() -> None:
+    """Length field, ULPDU and pad are a multiple of 4 octets, and the CRC follows."""
+    for ulpdu_length in [*range(600), 1442, 8938, 64768, 65535]:
+        check(ulpdu_length, None)
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 64768), st.sampled_from(PHASES))
+def test_any_length(ulpdu_length: int, phase: int) -> None:
+    """Any ULPDU that DDP may pass down (RFC 5044 3), anywhere in a marked stream."""
+    check(ulpdu_length, phase)
+
+
+@pytest.mark.parametrize("phase", [0, 8, 256, 508])
+@pytest.mark.parametrize("ulpdu_length", [64769, 65020, 65535])
+def test_longer_than_fpduptr_can_say(ulpdu_length: int, phase: int) -> None:
+    """The last Marker of an FPDU near 64 KiB holds the lower 16 bits of its distance."""
+    places = []
+    at = phase
+    for _ in range(-(-(2 + ulpdu_length) // 4) * 4 + 4):
+        if at % 512 == 0:
+            places.append(at - phase)
+            at += 4
+        at += 1
+    layout = fpdu_layout(ulpdu_length, phase)
+    assert layout.length == at - phase
+    assert layout.markers == tuple(places)
+    seq_offset = 0 if phase else 4
+    assert layout.fpduptrs == tuple(max(0, each - seq_offset) % 65536 for each in places)
+    fpdu = build_fpdu(OCTETS[:ulpdu_length], phase)
+    assert layout.unpack.unpack_from(fpdu) == layout.fpduptrs
+    assert strip_markers(fpdu, layout.markers)[2 : 2 + ulpdu_length] == OCTETS[:ulpdu_length]
+
+
+@settings(max_examples=50)
+@given(
+    ulpdu_length=st.integers(0, 3000),
+    phase=st.sampled_from(PHASES),
+    data=st.data(),
+)
+def test_markers_can_be_overridden(ulpdu_length: int, phase: int, data: st.DataObject) -> None:
+    """Given Markers stand in the places of the first ones; the rest are as they must be."""
+    octets, _ = true_fpdu(ulpdu_length, phase)
+    layout = fpdu_layout(ulpdu_length, phase)
+    unmarked = strip_markers(octets, layout.markers)
+    own = st.lists(st.binary(min_size=4, max_size=4), max_size=len(layout.markers))
+    given_markers = data.draw(own)
+    made = bytearray(octets)
+    for place, marker in zip(layout.markers, given_markers, strict=False):
+        made[place : place + 4] = marker
+    assert insert_markers(unmarked, layout.markers, given_markers) == made
+
+
+@pytest.mark.parametrize("ulpdu_length", [-1, 65536])
+@pytest.mark.parametrize("phase", [None, 0])
+def test_no_such_length(ulpdu_length: int, phase: int | None) -> None:
+    """ULPDU_Length has 16 bits."""
+    with pytest.raises(LocalProtocolError, match="not in 0 to 65535"):
+        fpdu_layout(ulpdu_length, phase)
+
+
+@pytest.mark.parametrize("phase", [-4, 1, 2, 3, 6, 510, 511, 512, 516])
+def test_no_such_phase(phase: int) -> None:
+    """With Markers an FPDU begins at a multiple of 4 below 512 (RFC 5044 4.3)."""
+    for refuse in (lambda: fpdu_length(42, phase), lambda: build_fpdu(bytes(42), phase)):
+        with pytest.raises(LocalProtocolError, match=f"cannot begin at offset {phase} modulo"):
+            refuse()
+
+
+def test_no_such_ulpdu() -> None:
+    """A ULPDU that ULPDU_Length cannot express is not cut, but refused."""
+    with pytest.raises(LocalProtocolError, match="65536"):
+        build_fpdu(bytes(65536))

@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Startup frames and enhanced data (RFC 5044 7.1.1, RFC 6581 6 and 9)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scapy_mpa.wire.errors import RemoteProtocolError
+from scapy_mpa.wire.startup import (
+    KEYS,
+    StartupFrame,
+    StartupKind,
+    build_enhanced,
+    parse_startup,
+    startup_length,
+)
+from tests.truth.mpastream import REPLY_KEY, REQUEST_KEY, enhanced_data, startup_frame
+
+REQUEST = bytes.fromhex("4d 50 41 20 49 44 20 52 65 71 20 46 72 61 6d 65")
+REPLY = bytes.fromhex("4d 50 41 20 49 44 20 52 65 70 20 46 72 61 6d 65")
+
+IRD_OR_ORD = st.integers(0, 0x3FFF)
+CONTROL_FLAGS = st.sets(st.sampled_from("ABCD")).map(lambda letters: "".join(sorted(letters)))
+FRAMES = st.builds(
+    startup_frame,
+    st.sampled_from((REQUEST_KEY, REPLY_KEY)),
+    markers=st.integers(0, 1),
+    crc=st.integers(0, 1),
+    rejected=st.integers(0, 1),
+    enhanced=st.integers(0, 1),
+    reserved=st.integers(0, 15),
+    revision=st.one_of(st.integers(0, 3), st.integers(0, 255)),
+    private_data=st.binary(max_size=600),
+    pd_length=st.one_of(st.none(), st.integers(0, 65535)),
+)
+
+
+def frame(key: bytes = REQUEST, **fields: Any) -> StartupFrame:
+    """A startup frame with these fields, read back."""
+    return parse_startup(startup_frame(key, **fields))
+
+
+def test_keys() -> None:
+    """The two Keys, in octets (7.1.1)."""
+    assert KEYS == {StartupKind.REQUEST: REQUEST, StartupKind.REPLY: REPLY}
+
+
+@pytest.mark.parametrize(("key", "kind"), [(REQUEST, "request"), (REPLY, "reply")])
+def test_octets_of_figure_8(key: bytes, kind: str) -> None:
+    """Flags, Rev, PD_Length and Private Data lie where figure 8 has them."""
+    octets = key + bytes.fromhex("c0 01 0005") + b"hello"
+    found = parse_startup(octets + b"octets of the Full Operation Phase")
+    assert found == StartupFrame(
+        kind=StartupKind(kind),
+        markers=True,
+        crc=True,
+        rejected=False,
+        s_bit=False,
+        reserved=0,
+        revision=1,
+        pd_length=5,
+        data=b"hello",
+    )
+    assert found.length == startup_length(octets) == len(octets)
+    assert found.private_data == b"hello"
+    assert found.problems() == []
+
+
+@pytest.mark.parametrize(
+    ("flags", "name", "value"),
+    [
+        (0x80, "markers", True),
+        (0x40, "crc", True),
+        (0x20, "rejected", True),
+        (0x10, "s_bit", True),
+        (0x08, "reserved", 8),
+        (0x01, "reserved", 1),
+    ],
+)
+def test_one_flag_at_a_time(flags: int, name: str, value: int) -> None:
+    """Each bit of the flags octet is its own field, M the most significant (RFC 6581 6)."""
+    found = parse_startup(REQUEST + bytes([flags]) + bytes.fromhex("01 0000"))
+    names = ("markers", "crc", "rejected", "s_bit", "reserved")
+    told = {each: getattr(found, each) for each in names}
+    assert told == {**dict.fromkeys(names, 0), name: value}
+
+
+def test_enhanced_data_of_rfc_6581_9() -> None:
+    """A, B and IRD, then C, D and ORD, before the ULP's Private Data."""
+    octets = REPLY + bytes.fromhex("50 02 0008  8102 c203") + b"data"
+    found = parse_startup(octets)
+    assert found.enhanced
+    assert (found.control_flags, found.ird, found.ord) == ("ACD", 0x0102, 0x0203)
+    assert found.data == bytes.fromhex("8102 c203") + b"data"
+    assert found.private_data == b"data"
+    assert build_enhanced("ACD", 0x0102, 0x0203) == bytes.fromhex("8102 c203")
+    assert found.problems() == []
+
+
+@pytest.mark.parametrize(
+    ("letters", "octets"),
+    [("A", "80000000"), ("B", "40000000"), ("C", "00008000"), ("D", "00004000")],
+)
+def test_one_control_flag_at_a_time(letters: str, octets: str) -> None:
+    """Each control flag is its own bit (RFC 6581 9)."""
+    enhanced = build_enhanced(letters, 0, 0)
+    assert enhanced == bytes.fromhex(octets)
+    found = frame(enhanced=1, revision=2, private_data=enhanced)
+    assert (found.control_flags, found.ird, found.ord) == (letters, 0, 0)
+
+
+@given(CONTROL_FLAGS, IRD_OR_ORD, IRD_OR_ORD, st.binary(max_size=508))
+def test_enhanced_data_come_back(letters: str, ird: int, ord: int, private_data: bytes) -> None:
+    """What is built is what RFC 6581 9 draws, and is read back as it was."""
+    enhanced = build_enhanced(letters, ird, ord)
+    bits = {letter.lower(): int(letter in letters) for letter in "ABCD"}
+    assert enhanced == enhanced_data(ird, ord, **bits)
+    found = frame(REPLY, enhanced=1, revision=2, private_data=enhanced + private_data)
+    assert (found.control_flags, found.ird, found.ord) == (letters, ird, ord)
+    assert found.private_data == private_data
+
+
+@pytest.mark.parametrize(
+    ("revision", "s", "data"),
+    [
+        (2, 0, b"\x80\x01\x40\x01"),  # S says that there are none
+        (1, 1, b"\x80\x01\x40\x01"),  # RFC 6581 6 wants Rev 2; in Rev 1 that bit is reserved
+        (0, 1, b"\x80\x01\x40\x01"),
+        (2, 1, b"\x80\x01\x40"),  # no room
+        (2, 1, b""),
+    ],
+)
+def test_no_enhanced_data(revision: int, s: int, data: bytes) -> None:
+    """Without S, with another revision or in less than 4 octets there are no enhanced data."""
+    found = frame(enhanced=s, revision=revision, private_data=data)
+    assert not found.enhanced
+    assert (found.control_flags, found.ird, found.ord) == (None, None, None)
+    assert found.private_data == found.data == data
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        # RFC 5044 7.1.1, PD_Length: 0 to 512; the draft of revision 0 has no such limit.
+        ({"revision": 1, "pd_length": 512}, None),
+        ({"revision": 1, "pd_length": 513}, "PD_Length 513 exceeds 512"),
+        ({"revision": 2, "pd_length": 65535}, "PD_Length 65535 exceeds 512"),
+        ({"revision": 0, "pd_length": 513}, None),
+        ({"revision": 0, "pd_length": 65535}, None),
+        # RFC 5044 7.1.1, Rev: checked.
+        ({"revision": 0}, None),
+        ({"revision": 1}, None),
+        ({"revision": 2}, None),
+        ({"revision": 3}, "revision 3 is not one of 0, 1, 2"),
+        ({"revision": 255}, "revision 255 is not one of 0, 1, 2"),
+        # RFC 6581 6, S: the Private Data must begin with 4 octets of enhanced data.
+        ({"revision": 2, "enhanced": 1, "pd_length": 4}, None),
+        ({"revision": 2, "enhanced": 1, "pd_length": 3}, "PD_Length 3 leaves no room"),
+        ({"revision": 2, "enhanced": 1, "pd_length": 0}, "PD_Length 0 leaves no room"),
+        ({"revision": 2, "enhanced": 0, "pd_length": 3}, None),
+        # RFC 5044 7.1.1, Res: not checked on reception; S was one of these bits.
+        ({"revision": 1, "enhanced": 1, "pd_length": 0}, None),
+        ({"revision": 1, "reserved": 15}, None),
+        # RFC 5044 7.1.1, R: not checked in a Request.
+        ({"revision": 1, "rejected": 1}, None),
+    ],
+)
+def test_problems(fields: dict[str, Any], problem: str | None) -> None:
+    """What a receiver must not accept, and what it must not look at."""
+    found = frame(**fields).problems()
+    if problem is None:
+        assert found == []
+    else:
+        assert len(found) == 1
+        assert problem in found[0]
+
+
+def test_every_problem_is_told() -> None:
+    """One problem does not hide another."""
+    assert len(frame(revision=3, pd_length=513).problems()) == 2
+
+
+@given(FRAMES, st.binary(max_size=20))
+def test_every_field_comes_back(octets: bytes, behind: bytes) -> None:
+    """Written anew from its fields, a frame is the octets that it was read from."""
+    found = parse_startup(octets + behind)
+    assert startup_length(octets + behind) == found.length == 20 + found.pd_length
+    assert found.data == (octets + behind)[20 : found.length]
+    again = startup_frame(
+        REQUEST_KEY if found.kind is StartupKind.REQUEST else REPLY_KEY,
+        markers=found.markers,
+        crc=found.crc,
+        rejected=found.rejected,
+        enhanced=found.s_bit,
+        reserved=found.reserved,
+        revision=found.revision,
+        private_data=found.data,
+        pd_length=found.pd_length,
+    )
+    assert again == (octets + behind)[: found.length]
+    if found.enhanced:
+        assert found.control_flags is not None
+        assert found.ird is not None
+        assert found.ord is not None
+        enhanced = build_enhanced(found.control_flags, found.ird, found.ord)
+        assert enhanced + found.private_data == found.data
+
+
+@given(
+    st.one_of(
+        st.binary(max_size=40),
+        st.tuples(st.sampled_from((REQUEST, REPLY)), st.binary(max_size=40)).map(b"".join),
+    )
+)
+def test_a_frame_or_our_own_error(octets: bytes) -> None:
+    """Arbitrary octets give a frame exactly if they have a Key and 20 octets."""
+    keyed = octets[:16] in (REQUEST, REPLY)
+    try:
+        found = parse_startup(octets)
+    except RemoteProtocolError:
+        assert not keyed or len(octets) < 20
+    else:
+        assert keyed
+        assert len(octets) >= 20
+        assert isinstance(found.problems(), list)
+        assert (found.control_flags is None) is (found.ird is None) is (found.ord is None)
+    try:
+        length = startup_length(octets)
+    except RemoteProtocolError:
+        assert not keyed
+    else:
+        assert keyed
+        assert (length is None) is (len(octets) < 20)
+
+
+@pytest.mark.parametrize("place", range(16))
+@pytest.mark.parametrize("key", [REQUEST, REPLY])
+def test_a_key_with_one_wrong_octet(key: bytes, place: int) -> None:
+    """Every octet of the Key is checked."""
+    octets = bytearray(startup_frame(key))
+    octets[place] ^= 0x20
+    for read in (parse_startup, startup_length):
+        with pytest.raises(RemoteProtocolError, match="Key"):
+            read(bytes(octets))
+
+
+def test_cut_short() -> None:
+    """Fewer than 20 octets are no frame yet; fewer than PD_Length says are less Private Data."""
+    whole = startup_frame(REQUEST, private_data=b"abcdef")
+    for there in range(16, 20):
+        assert startup_length(whole[:there]) is None
+        with pytest.raises(RemoteProtocolError, match=f"needs 20 octets, {there} are there"):
+            parse_startup(whole[:there])
+    for there in range(20, len(whole)):
+        found = parse_startup(whole[:there])
+        assert startup_length(whole[:there]) == found.length == len(whole)
+        assert (found.pd_length, found.data) == (6, b"abcdef"[: there - 20])

@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The published FPDUs, octet by octet, built and dissected (RFC 5044 4.3 and 4.4).
+
+RFC 5044 and draft-ietf-rddp-mpa-01 annotate the same two FPDUs; the draft's have DDP and RDMAP
+version 0.  Each is a Send of 24 octets of zeros in one segment.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import NamedTuple
+
+import pytest
+
+from scapy_mpa.stream.events import FPDURecovered
+from scapy_mpa.wire.crc import crc_is_good
+from scapy_mpa.wire.ddp import DDPHeader, build_ddp, parse_ddp
+from scapy_mpa.wire.fpdu import build_fpdu, fpdu_layout, strip_markers
+from scapy_mpa.wire.rdmap import build_control, parse_control
+from scapy_mpa.wire.rdmap_names import Opcode
+from tests.stream.feed import feed_truth, fpdus
+from tests.truth import impair, mpastream
+
+PAYLOAD = bytes(24)
+
+
+class Vector(NamedTuple):
+    """A published FPDU."""
+
+    revision: int
+    """Of MPA, DDP and RDMAP alike."""
+    start: int
+    """Offset of the first octet, as the annotation counts it."""
+    octets: bytes
+    msn: int
+    seq_offset: int
+    """Offset of the ULPDU_Length field."""
+    fpduptr: int
+
+
+VECTORS = {
+    "RFC 5044 figure 5": Vector(
+        revision=1,
+        start=0x0000,
+        octets=bytes.fromhex(
+            "00 00  00 00"  # Marker
+            "00 2a"  # ULPDU Length
+            "41  43  00 00 00 00"  # DDP Control Field, Reserved
+            "00 00 00 00  00 00 00 01  00 00 00 00"  # Queue, MSN, MO
+            "00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00"
+            "52 23 99 83"  # CRC32c
+        ),
+        msn=1,
+        seq_offset=0x0004,
+        fpduptr=0,
+    ),
+    "RFC 5044 figure 6": Vector(
+        revision=1,
+        start=0x01EC,
+        octets=bytes.fromhex(
+            "00 2a"
+            "41  43  00 00 00 00"
+            "00 00 00 00  00 00 00 02  00 00 00 00"
+            "00 00  00 14"  # Marker
+            "00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00"
+            "84 92 58 98"
+        ),
+        msn=2,
+        seq_offset=0x01EC,
+        fpduptr=0x14,
+    ),
+    "draft-ietf-rddp-mpa-01 figure 5": Vector(
+        revision=0,
+        start=0x0000,
+        octets=bytes.fromhex(
+            "00 00  00 00"
+            "00 2a"
+            "40  03  00 00 00 00"
+            "00 00 00 00  00 00 00 01  00 00 00 00"
+            "00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00"
+            "4c 86 b3 84"
+        ),
+        msn=1,
+        seq_offset=0x0004,
+        fpduptr=0,
+    ),
+    "draft-ietf-rddp-mpa-01 figure 6": Vector(
+        revision=0,
+        start=0x01EC,
+        octets=bytes.fromhex(
+            "00 2a"
+            "40  03  00 00 00 00"
+            "00 00 00 00  00 00 00 02  00 00 00 00"
+            "00 00  00 14"
+            "00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00"
+            "a1 9c d1 03"
+        ),
+        msn=2,
+        seq_offset=0x01EC,
+        fpduptr=0x14,
+    ),
+}
+
+each_vector = pytest.mark.parametrize("vector", VECTORS.values(), ids=VECTORS)
+
+
+def header_of(vector: Vector) -> DDPHeader:
+    """The DDP header that the annotation describes."""
+    return DDPHeader(
+        tagged=False,
+        last=True,
+        ddp_version=vector.revision,
+        rsvdulp=build_control(Opcode.SEND, vector.revision),
+        rsvdulp_word=0,
+        qn=0,
+        msn=vector.msn,
+        mo=0,
+    )
+
+
+@each_vector
+def test_build(vector: Vector) -> None:
+    """Header, payload and place give the published octets, Marker and CRC included."""
+    ulpdu = build_ddp(header_of(vector)) + PAYLOAD
+    assert build_fpdu(ulpdu, vector.start % 512) == vector.octets
+
+
+@each_vector
+def test_geometry(vector: Vector) -> None:
+    """The one Marker of the FPDU lies where the annotation has it, and says what it says there."""
+    layout = fpdu_layout(42, vector.start % 512)
+    assert layout.length == len(vector.octets)
+    assert vector.start + layout.header == vector.seq_offset
+    assert layout.pad == 0
+    (marker,) = layout.markers
+    assert (vector.start + marker) % 512 == 0
+    assert layout.fpduptrs == layout.unpack.unpack_from(vector.octets) == (vector.fpduptr,)
+
+
+@each_vector
+def test_crc_covers_every_octet(vector: Vector) -> None:
+    """The published CRC is good, and is not for any other value of any bit, Marker included."""
+    assert crc_is_good(vector.octets)
+    for bit in range(8 * len(vector.octets)):
+        other = bytearray(vector.octets)
+        other[bit // 8] ^= 1 << bit % 8
+        assert not crc_is_good(other)
+
+
+def recovered(stream: bytes, vector: Vector, size: int, isn: int) -> list[FPDURecovered]:
+    """What is found when a marked stream is sent in segments of ``size`` octets."""
+    request, reply = (
+        mpastream.startup_frame(key, markers=markers, crc=1, revision=vector.revision)
+        # The Initiator's stream has Markers because the Responder asks for them.
+        for key, markers in ((mpastream.REQUEST_KEY, 0), (mpastream.REPLY_KEY, 1))
+    )
+    halves = impair.Half(request, stream, [], isn), impair.Half(reply, b"", [], 0)
+    segments = impair.conversation(
+        halves, (impair.cut_mss(stream, size), []), random.Random(0), close=None
+    )
+    return fpdus(feed_truth(segments), 0)
+
+
+@each_vector
+@pytest.mark.parametrize("size", [1, 1000])
+def test_dissect(vector: Vector, size: int) -> None:
+    """In its place of a connection's stream the published FPDU is found, with all its fields.
+
+    Figure 6 is the second FPDU of its stream, behind one of 492 octets.
+    """
+    before = b""
+    if vector.start:
+        first = build_ddp(header_of(vector)._replace(msn=1))
+        before, _ = mpastream.build_stream([first.ljust(482, b"\1")], markers=True)
+    assert len(before) == vector.start
+
+    isn = 0xFFFFFFF0
+    *_, found = recovered(before + vector.octets, vector, size, isn)
+
+    assert found.octets == vector.octets
+    assert found.crc == "good"
+    assert found.ulpdu_length == 42
+    assert found.phase == vector.start
+    assert found.markers == 1
+    assert found.offset == vector.seq_offset
+    assert found.seq == (isn + 1 + 20 + vector.seq_offset) % 2**32
+    assert found.located_by == ("length" if before else "start")
+    header = parse_ddp(found.ulpdu)
+    assert header == header_of(vector)
+    assert found.ulpdu[header.length :] == PAYLOAD
+    assert parse_control(header.rsvdulp) == (vector.revision, 0, Opcode.SEND)
+
+
+def test_figure_4() -> None:
+    """RFC 5044 figure 4: ten octets of ULPDU, a Marker that says 12, six octets, a pad of two."""
+    layout = fpdu_layout(16, 512 - 12)
+    assert (layout.header, layout.markers, layout.fpduptrs, layout.pad) == (0, (12,), (12,), 2)
+    assert layout.length == 28
+
+    ulpdu = bytes(range(0xA0, 0xB0))
+    fpdu = build_fpdu(ulpdu, 512 - 12)
+    assert fpdu[:24] == bytes.fromhex("0010 a0a1a2a3 a4a5a6a7 a8a90000 000caaab acadaeaf 0000")
+    assert strip_markers(fpdu, layout.markers)[2:18] == ulpdu
+
+
+@pytest.mark.parametrize("size", [1, 1000])
+def test_sequence_numbers_of_the_example(size: int) -> None:
+    """RFC 5044 4.3: begun at sequence number 11, Markers lie at 11, 523 and 1035."""
+    stream, _ = mpastream.build_stream([bytes(1200)], markers=True)
+    (found,) = recovered(stream, VECTORS["RFC 5044 figure 5"], size, isn=(11 - 1 - 20) % 2**32)
+    first = found.seq - fpdu_layout(1200, 0).header
+    assert first == 11
+    assert [first + at for at in fpdu_layout(1200, 0).markers] == [11, 523, 1035]
+    # The Marker between FPDUs says 0, the others count from the ULPDU_Length field behind it.
+    assert fpdu_layout(1200, 0).fpduptrs == (0, 508, 1020)
+    assert (found.markers, found.crc, found.offset) == (3, "good", 4)
