@@ -15,7 +15,14 @@ from scapy_mpa.capture.damage import DamagedError
 from scapy_mpa.capture.frame import MAXIMUM_CAPTURED, Frame, without_fcs
 from scapy_mpa.capture.source import Source
 
-__all__ = ["PCAP_MAGICS", "pcap_frames"]
+__all__ = [
+    "PCAP_MAGICS",
+    "PcapHeader",
+    "cut_record",
+    "lying_length",
+    "pcap_frames",
+    "pcap_header",
+]
 
 
 class _Format(NamedTuple):
@@ -48,11 +55,24 @@ _FCS_LENGTH_SHIFT: Final = 28
 _FCS_LENGTH_UNIT: Final = 2
 
 
-def pcap_frames(source: Source) -> Iterator[Frame]:
-    """Read the file header and return an iterator of the frames.
+class PcapHeader(NamedTuple):
+    """What the file header says."""
 
-    :raises DamagedError: the header is cut or of another version. The iterator raises it where
-        the file ends inside a record or a length cannot be true.
+    record: Struct
+    """Seconds, fraction, captured octets, original octets of each record."""
+    unit: int
+    """Nanoseconds in one unit of the fraction."""
+    link_type: int
+    fcs: int
+    """Octets of frame check sequence at the end of each frame."""
+    length: int
+    """Octets of the header itself."""
+
+
+def pcap_header(source: Source) -> PcapHeader:
+    """Read the file header.
+
+    :raises DamagedError: it is cut or of another version.
     """
     layout = PCAP_MAGICS[source.window[:4]]
     size = layout.header.size
@@ -68,16 +88,19 @@ def pcap_frames(source: Source) -> Iterator[Frame]:
     fcs = 0
     if link & _FCS_LENGTH_PRESENT:
         fcs = (link >> _FCS_LENGTH_SHIFT) * _FCS_LENGTH_UNIT
-    return _frames(source, layout, link & 0xFFFF, fcs)
+    return PcapHeader(layout.record, layout.unit, link & 0xFFFF, fcs, size)
 
 
-def _frames(source: Source, layout: _Format, link_type: int, fcs: int) -> Iterator[Frame]:
-    unpack = layout.record.unpack_from
-    size = layout.record.size
-    unit = layout.unit
+def pcap_frames(source: Source, header: PcapHeader) -> Iterator[Frame]:
+    """Yield the frames behind the file header.
+
+    :raises DamagedError: the file ends inside a record, or a length cannot be true.
+    """
+    unpack = header.record.unpack_from
+    size = header.record.size
+    _, unit, link_type, fcs, at = header
     make = tuple.__new__
     window = source.window
-    at = layout.header.size
     number = 0
     while True:
         start = at + size
@@ -87,14 +110,11 @@ def _frames(source: Source, layout: _Format, link_type: int, fcs: int) -> Iterat
             start = size
             if len(window) < size:
                 if window:
-                    raise _cut(source, at)
+                    raise cut_record(source, at)
                 return
         seconds, fraction, captured, original = unpack(window, at)
         if captured > MAXIMUM_CAPTURED:
-            raise DamagedError(
-                f"a frame claims {captured} captured octets, which no capture has",
-                source.base + at,
-            )
+            raise lying_length(source, at, captured)
         end = start + captured
         if end > len(window):
             window = source.advance(at, size + captured)
@@ -102,7 +122,7 @@ def _frames(source: Source, layout: _Format, link_type: int, fcs: int) -> Iterat
             start = size
             end = size + captured
             if len(window) < end:
-                raise _cut(source, at)
+                raise cut_record(source, at)
         octets = window[start:end]
         if original < captured:
             original = captured
@@ -117,7 +137,15 @@ def _frames(source: Source, layout: _Format, link_type: int, fcs: int) -> Iterat
         at = end
 
 
-def _cut(source: Source, at: int) -> DamagedError:
+def lying_length(source: Source, at: int, captured: int) -> DamagedError:
+    """Return the error for a record at ``at`` of the window that claims too much."""
+    return DamagedError(
+        f"a frame claims {captured} captured octets, which no capture has", source.base + at
+    )
+
+
+def cut_record(source: Source, at: int) -> DamagedError:
+    """Return the error for a file that ends inside the record at ``at`` of the window."""
     return DamagedError(
         "the file ends inside a frame",
         source.base + at,

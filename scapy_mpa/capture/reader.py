@@ -13,7 +13,7 @@ from typing import BinaryIO, Final
 
 from scapy_mpa.capture.damage import DamagedError
 from scapy_mpa.capture.frame import Frame
-from scapy_mpa.capture.pcap import PCAP_MAGICS, pcap_frames
+from scapy_mpa.capture.pcap import PCAP_MAGICS, PcapHeader, pcap_frames, pcap_header
 from scapy_mpa.capture.pcapng import PCAPNG_MAGIC, pcapng_frames
 from scapy_mpa.capture.source import Source
 from scapy_mpa.wire.errors import CaptureError
@@ -63,13 +63,37 @@ class Capture:
         self.problem: CaptureError | None = None
         """Why iteration stopped before the end of a whole file: reading failed, or the file ends
         or is damaged inside a frame. All frames before that have been yielded."""
+        self.pcap: PcapHeader | None = None
+        """The file header of a classic pcap file, None for other formats."""
         self._file = file
         self._owned = owned
         self._source = Source(file)
         try:
-            self._frames = self._counted(_frames_of(self._source))
+            self._frames = self._counted(self._open_format())
         except DamagedError as error:
             raise self._explained(error) from error
+
+    def _open_format(self) -> Iterator[Frame]:
+        """Return an iterator of the frames, in whichever format they are."""
+        source = self._source
+        source.decompress_if_gzip()
+        magic = source.advance(0, 4)[:4]
+        if magic in PCAP_MAGICS:
+            self.pcap = pcap_header(source)
+            return pcap_frames(source, self.pcap)
+        if magic == PCAPNG_MAGIC:
+            return pcapng_frames(source)
+        raise _not_a_capture(source.advance(0, _SAMPLE)[:_SAMPLE])
+
+    @property
+    def source(self) -> Source:
+        """The octets of the file, for a reader who takes the frames out of them itself."""
+        return self._source
+
+    def stop(self, error: DamagedError) -> None:
+        """Take note of why reading stopped before the end of a whole file."""
+        self.problem = self._explained(error)
+        self.problem.__cause__ = error
 
     @property
     def octets_read(self) -> int:
@@ -101,8 +125,7 @@ class Capture:
                 self.frames += 1
                 yield frame
         except DamagedError as error:
-            self.problem = self._explained(error)
-            self.problem.__cause__ = error
+            self.stop(error)
 
     def _explained(self, error: DamagedError) -> CaptureError:
         where = ""
@@ -167,17 +190,6 @@ def _standard_input() -> BinaryIO:
     if file.isatty():
         raise CaptureError("standard input: it is a terminal; pipe a capture into it")
     return file
-
-
-def _frames_of(source: Source) -> Iterator[Frame]:
-    """Return an iterator of the frames, in whichever format they are."""
-    source.decompress_if_gzip()
-    magic = source.advance(0, 4)[:4]
-    if magic in PCAP_MAGICS:
-        return pcap_frames(source)
-    if magic == PCAPNG_MAGIC:
-        return pcapng_frames(source)
-    raise _not_a_capture(source.advance(0, _SAMPLE)[:_SAMPLE])
 
 
 def _not_a_capture(sample: bytes) -> DamagedError:

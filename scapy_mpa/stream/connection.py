@@ -22,6 +22,7 @@ from scapy_mpa.stream.events import (
 from scapy_mpa.stream.framing import Candidate
 from scapy_mpa.stream.half import HalfConnection, Phase
 from scapy_mpa.stream.islands import Island
+from scapy_mpa.stream.loan import Loan
 from scapy_mpa.stream.overlap import RecentOctets
 from scapy_mpa.stream.scan import FoundStartup
 from scapy_mpa.stream.segment import ACK, RST, Segment
@@ -97,6 +98,31 @@ class Connection:
         self.halves[direction].receive(segment)
         if self._state is StartupState.REJECTED:
             self._reconsider()
+
+    def lend(self) -> tuple[Loan, Loan] | None:
+        """Lend both directions, if all is in order (:mod:`~scapy_mpa.stream.loan`)."""
+        if self._was_reset or not any(half.phase is Phase.FULL for half in self.halves):
+            return None
+        acks = self.halves[1].acknowledged, self.halves[0].acknowledged
+        if acks[0] is None or acks[1] is None:
+            return None
+        loans = (
+            Loan(self.identity, 0, sequence_number(acks[0]), self.halves[0].recent),
+            Loan(self.identity, 1, sequence_number(acks[1]), self.halves[1].recent),
+        )
+        for half, loan in zip(self.halves, loans, strict=True):
+            half.lend(loan)
+        return loans
+
+    def reclaim(self, loans: tuple[Loan, Loan]) -> None:
+        """Take both directions back as the borrower has left them."""
+        for half, loan in zip(self.halves, loans, strict=True):
+            half.reclaim(loan)
+            self.segments += loan.segments
+            if loan.frame > self._frame:
+                self._frame = loan.frame
+                self._time_ns = loan.time[0] * 1_000_000_000 + loan.time[1]
+            self.halves[1 - loan.direction].acknowledge(loan.ack)
 
     @property
     def is_over(self) -> bool:

@@ -10,6 +10,7 @@ from scapy_mpa.stream.budget import Budget
 from scapy_mpa.stream.connection import Connection
 from scapy_mpa.stream.events import ConnectionId, Ending, Event
 from scapy_mpa.stream.half import Phase
+from scapy_mpa.stream.loan import Loan
 from scapy_mpa.stream.overlap import RecentOctets
 from scapy_mpa.stream.segment import Segment, flow_endpoints, reverse_flow
 
@@ -71,6 +72,23 @@ class Flows:
         """Tell whether what a flow carries now is MPA: behind its startup frame."""
         entry = self._connections.get(flow)
         return entry is not None and entry[0].halves[entry[1]].phase is not Phase.STREAMING
+
+    def lend(self, flow: bytes) -> tuple[Loan, Loan] | None:
+        """Lend both directions of the connection of ``flow``, if all is in order.
+
+        Until they are given back, no segment of it may be received.
+        """
+        entry = self._connections.get(flow)
+        return None if entry is None else entry[0].lend()
+
+    def reclaim(self, loans: tuple[Loan, Loan]) -> None:
+        """Take back what was lent."""
+        self._connections[loans[0].connection.flow][0].reclaim(loans)
+
+    @property
+    def recent(self) -> RecentOctets:
+        """The octets kept for comparison."""
+        return self._recent
 
     def finish(self) -> list[Event]:
         """Return what can be said now that the capture has ended; start afresh."""

@@ -119,7 +119,7 @@ class Framing:
         :param fresh: octets that came since the last call.
         :param final: nothing will be added to its end.
         """
-        self._allowance += fresh * _CRC_OCTETS_PER_OCTET
+        self.allow(fresh)
         if island.joined:
             self._fill(island)
         elif island.end < island.need and not final:
@@ -129,6 +129,10 @@ class Framing:
         if not island.open_left and not island.settled:
             self._settle(island)
         self._follow(island, island.runs[-1], island.end, final=final)
+
+    def allow(self, fresh: int) -> None:
+        """Let searches spend what so many octets of stream are worth."""
+        self._allowance += fresh * _CRC_OCTETS_PER_OCTET
 
     def verifies(self, island: Island, start: int) -> bool | None:
         """Tell whether a verified FPDU stands at ``start``; None if octets are missing for it."""

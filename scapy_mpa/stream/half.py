@@ -19,10 +19,11 @@ from scapy_mpa.stream.events import GapReason, HalfSummary, LocatedBy
 from scapy_mpa.stream.framing import Candidate, Framing
 from scapy_mpa.stream.inference import Inferred, infer
 from scapy_mpa.stream.islands import Island, Islands
+from scapy_mpa.stream.loan import Loan
 from scapy_mpa.stream.overlap import Recent, RecentOctets, differing_stretch
 from scapy_mpa.stream.scan import FoundStartup, almost_key, find_startup
 from scapy_mpa.stream.segment import FIN, SYN, Segment
-from scapy_mpa.stream.sequence import first_position, unwrap
+from scapy_mpa.stream.sequence import first_position, sequence_number, unwrap
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.startup import KEY_LENGTH
 
@@ -261,7 +262,7 @@ class HalfConnection:
         self.retransmitted += 1
         for start, end in repeated:
             again = octets[start - position : end - position]
-            known = [chunk for chunk in self._recent if chunk.position < end]
+            known = [chunk for chunk in self._recent if chunk[0] < end]
             for island in self._islands.items:
                 if island.start < end and start < island.end:
                     # What the snap length cut off cannot be compared.
@@ -492,6 +493,71 @@ class HalfConnection:
             self.gaps += 1
             self._owner.on_gap(self, start, end, reason)
 
+    # -- loans -------------------------------------------------------------------------------
+
+    def lend(self, loan: Loan) -> None:
+        """Fill in a loan, if this direction is in its ordinary state (:mod:`.loan`)."""
+        items = self._islands.items
+        framing = self.framing
+        if framing is None or len(items) != 1 or self._fin is not None:
+            return
+        island = items[0]
+        run = island.runs[-1] if island.runs else None
+        if (
+            run is None
+            or not (run.anchored and run.trouble is None and run.next_by == "length")
+            or island.absent
+            or self._lies_beyond(island)
+        ):
+            return
+        loan.takes_data = True
+        loan.start = run.end
+        loan.last = run.last
+        loan.end = loan.lent_end = island.end
+        loan.seq = sequence_number(island.end)
+        loan.tail = [] if framing.crc else island.cut_out(run.last, run.end)
+        loan.pieces = island.cut_out(run.end, island.end)
+        loan.missing = island.need - island.end if loan.pieces else 0
+        loan.origin = framing.origin
+        loan.base = framing.origin if framing.from_start else None
+        loan.markers = framing.markers
+        loan.crc = framing.crc
+        loan.is_simple = framing.crc and not framing.markers and not loan.pieces
+        self.release(island, island.start, island.end)
+        self._budget.update(self)
+
+    def reclaim(self, loan: Loan) -> None:
+        """Take back a direction as the borrower has left it."""
+        if not loan.takes_data:
+            return
+        island = self._islands.items[0]
+        run = island.runs[-1]
+        island.end = loan.start
+        if not loan.crc:
+            island.end = loan.last
+        for chunk in (*loan.tail, *loan.pieces):
+            island.append(chunk)
+            self.held += len(chunk.octets)
+        run.end = loan.start
+        run.last = loan.last
+        island.need = island.start
+        self._high = max(self._high or 0, loan.end)
+        self.fpdus += loan.fpdus
+        self.octets += loan.end - loan.lent_end
+        assert self.framing is not None
+        self.framing.allow(loan.end - loan.lent_end)
+        self._budget.update(self)
+
+    @property
+    def recent(self) -> Recent:
+        """Octets kept for comparison."""
+        return self._recent
+
+    @property
+    def acknowledged(self) -> int | None:
+        """Position up to which the peer has acknowledged octets."""
+        return self._ack
+
     # -- the end -----------------------------------------------------------------------------
 
     @property
@@ -529,7 +595,6 @@ class HalfConnection:
             upto = self._ack - 1
         if end is not None and upto is not None:
             self._report_gap(end, upto, reason)
-        self._recent.clear()
         self._budget.update(self)
 
     def summary(self) -> HalfSummary:

@@ -136,6 +136,17 @@ class Island:
         first = max(0, bisect_right(self._starts, start) - 1)
         return self._chunks[first : bisect_left(self._starts, end)]
 
+    def cut_out(self, start: int, end: int) -> list[Chunk]:
+        """Return the octets from ``start`` up to ``end`` as chunks that hold no others."""
+        return [
+            Chunk(
+                max(start, chunk.position),
+                chunk.octets[max(0, start - chunk.position) : end - chunk.position],
+                chunk.frame,
+            )
+            for chunk in (self.chunks(start, end) if start < end else ())
+        ]
+
     def is_boundary(self, position: int) -> bool:
         """Tell whether a segment begins or ends at ``position``."""
         index = bisect_left(self._starts, position)

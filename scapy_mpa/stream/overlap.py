@@ -10,46 +10,50 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, TypeAlias
 
 from scapy_mpa.stream.islands import Chunk
 
 __all__ = ["RECENT_CHUNKS", "RECENT_OCTETS", "Recent", "RecentOctets", "differing_stretch"]
 
-RECENT_OCTETS: Final = 1 << 21
+RECENT_OCTETS: Final = 1 << 20
 """Octets kept for comparison, over all half connections: more than a retransmission of the
 last round trip needs, on any but the fattest path, and little beside Python itself."""
 
-RECENT_CHUNKS: Final = 64
-"""Chunks kept for one half connection: bounds the work of one comparison."""
+RECENT_CHUNKS: Final = 512
+"""Chunks kept, over all half connections: bounds the work of one comparison."""
 
-Recent = deque[Chunk]
-"""What is kept of one half connection."""
+Recent: TypeAlias = deque[tuple[int, bytes, int]]
+"""What is kept of one half connection: chunks, or tuples that are the same to read."""
 
 
 class RecentOctets:
     """The shared budget."""
 
-    __slots__ = ("_octets", "_order")
+    __slots__ = ("octets", "order")
 
     def __init__(self) -> None:
-        self._order: deque[Recent] = deque()
-        self._octets = 0
+        self.order: deque[Recent] = deque()
+        """Whose chunks they are, in the order in which they came: each entry stands for the
+        oldest chunk of that half connection."""
+        self.octets = 0
 
     def remember(self, recent: Recent, chunk: Chunk) -> None:
         """Keep a chunk in ``recent`` until others have pushed it out."""
         recent.append(chunk)
-        self._order.append(recent)
-        self._octets += len(chunk.octets)
-        while self._octets > RECENT_OCTETS or len(recent) > RECENT_CHUNKS:
-            # Several entries of the order may name one deque; each stands for its oldest chunk.
-            oldest = self._order.popleft()
-            if oldest:
-                self._octets -= len(oldest.popleft().octets)
+        self.order.append(recent)
+        self.octets += len(chunk.octets)
+        if self.octets > RECENT_OCTETS or len(self.order) > RECENT_CHUNKS:
+            self.trim()
+
+    def trim(self) -> None:
+        """Drop what is too much."""
+        while self.octets > RECENT_OCTETS or len(self.order) > RECENT_CHUNKS:
+            self.octets -= len(self.order.popleft().popleft()[1])
 
 
 def differing_stretch(
-    position: int, octets: bytes, known: Iterable[Chunk]
+    position: int, octets: bytes, known: Iterable[tuple[int, bytes, int]]
 ) -> tuple[int, int] | None:
     """Return from where to where ``octets`` differ from what is known, None if nowhere.
 

@@ -6,11 +6,12 @@ from __future__ import annotations
 from ipaddress import IPv4Address, IPv6Address
 from typing import Final, NamedTuple
 
-__all__ = ["ACK", "FIN", "RST", "SYN", "Segment", "flow_endpoints", "reverse_flow"]
+__all__ = ["ACK", "FIN", "PSH", "RST", "SYN", "Segment", "flow_endpoints", "reverse_flow"]
 
 FIN: Final = 0x01
 SYN: Final = 0x02
 RST: Final = 0x04
+PSH: Final = 0x08
 ACK: Final = 0x10
 
 _IPV4_FLOW: Final = 12

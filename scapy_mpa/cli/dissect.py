@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""``scapy-mpa dissect``: every record of a capture."""
+
+from __future__ import annotations
+
+import click
+
+from scapy_mpa.cli.options import files_argument, record_types
+from scapy_mpa.cli.status import EXIT_STATUS_HELP
+
+__all__ = ["dissect"]
+
+_EXAMPLES = """\
+\b
+Examples:
+  scapy-mpa dissect trace.pcap
+      a line for each startup frame, FPDU, gap, overlap, error and connection
+  scapy-mpa dissect --type gap,overlap,error trace.pcapng.gz
+      only what is wrong or missing
+  scapy-mpa dissect --connection 3 -V trace.pcap
+      the full layers of everything on connection 3
+  tcpdump -i eth0 -U -w - tcp | scapy-mpa dissect --type message -
+      RDMAP messages, while they are captured
+  scapy-mpa dissect --json trace.pcap | jq 'select(.type=="fpdu" and .crc=="bad")'
+      FPDUs with a bad CRC, for a program
+"""
+
+
+@click.command(
+    short_help="List every FPDU, and all there is to say of it.",
+    epilog=f"{EXIT_STATUS_HELP}\n{_EXAMPLES}",
+)
+@files_argument
+@click.option("-V", "--verbose", is_flag=True, help="Show the full layers below each line.")
+@click.option("--json", "as_json", is_flag=True, help="Print records, one JSON object a line.")
+@click.option(
+    "--type",
+    "types",
+    metavar="LIST",
+    callback=record_types,
+    help="Only these types of record: startup,fpdu,message,gap,overlap,error,connection.  "
+    "Without it, all but message, which repeats what the FPDUs of the message say.",
+)
+@click.option(
+    "--connection",
+    "connections",
+    metavar="N",
+    type=click.IntRange(min=0),
+    multiple=True,
+    help="Only connection N: 0, 1, ... in order of appearance, over all files.  "
+    "May be given more than once.",
+)
+@click.option(
+    "--payload",
+    is_flag=True,
+    help="With the ULP payload of each FPDU: a hex dump, or the key payload with --json.",
+)
+def dissect(
+    files: tuple[str, ...],
+    verbose: bool,
+    as_json: bool,
+    types: frozenset[str],
+    connections: tuple[int, ...],
+    payload: bool,
+) -> None:
+    """List what is in captures: every FPDU, whatever happened to its TCP segments.
+
+    FILE is a pcap or pcapng file, plain or gzip-compressed, or - for standard input.  Records are
+    printed in the order in which they were recovered.  Each line begins with the number of the
+    frame that completed the record, the seconds since the first frame, the connection, and who
+    sent to whom.
+    """
+    context = click.get_current_context()
+    if verbose and as_json:
+        raise click.UsageError("--verbose is about lines and --json prints none: choose one.")
+    from scapy_mpa.cli.listing import Listing
+
+    listing = Listing(types, payload=payload, as_json=as_json, layers=verbose)
+    context.exit(listing.run(files, frozenset(connections)))

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""File after file, whatever is wrong with one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from scapy_mpa.capture import open_capture
+from scapy_mpa.cli.output import OutputError, write_lines
+from scapy_mpa.cli.reading import Reading
+from scapy_mpa.cli.status import CLEAN, FAILED, FINDINGS, complain
+from scapy_mpa.wire.errors import CaptureError
+
+__all__ = ["STANDARD_INPUT", "read_files"]
+
+STANDARD_INPUT: Final = "-"
+
+
+def read_files(
+    names: Sequence[str],
+    show: Callable[[Reading], None],
+    *,
+    headings: bool,
+    connections: frozenset[int] = frozenset(),
+) -> int:
+    """Show each capture, and say on standard error what is wrong; return the exit status.
+
+    Connections are numbered on from file to file, so that each number is there once.
+
+    :param show: prints what a capture holds; it must read it to its end.
+    :param headings: print the name of each file before what it holds, if there are several.
+    :param connections: numbers of the connections that matter, none for all.
+    """
+    status = CLEAN
+    number = 0
+    for name in names:
+        try:
+            capture = open_capture(name)
+        except CaptureError as error:
+            complain(str(error))
+            status = FAILED
+            continue
+        with capture:
+            shown = _shown(capture.name)
+            reading = Reading(
+                capture,
+                first_number=number,
+                connections=connections,
+                live=name == STANDARD_INPUT,
+            )
+            try:
+                if headings and len(names) > 1:
+                    write_lines([f"==> {shown} <=="])
+                show(reading)
+            except OutputError as error:
+                complain(f"{shown}: {error}, so reading stopped after frame {capture.frames}")
+                return FAILED
+        number = reading.next_number
+        status = max(status, _conclude(reading, shown))
+    strangers = sorted(wanted for wanted in connections if wanted >= number)
+    if strangers and status != FAILED:
+        there = f"they are 0 to {number - 1}" if number else "there are none"
+        complain(f"no connection {', '.join(map(str, strangers))}: {there}")
+        status = FAILED
+    return status
+
+
+def _conclude(reading: Reading, shown: str) -> int:
+    """Say what is to be said when a capture was read; return the exit status for it."""
+    status = FINDINGS if reading.has_findings else CLEAN
+    nothing = reading.nothing_followed()
+    if nothing:
+        complain(f"{shown}: {nothing}")
+        status = FAILED
+    elif not_followed := reading.not_followed():
+        complain(f"{shown}: {not_followed}")
+    if reading.capture.problem is not None:
+        complain(str(reading.capture.problem))
+        status = FAILED
+    return status
+
+
+def _shown(name: str) -> str:
+    """Return a file name such that it cannot break a line or garble a terminal."""
+    return name if name.isprintable() else ascii(name)

@@ -1,0 +1,387 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Records as lines to be read.
+
+::
+
+    frame  seconds since the first frame  #connection sender > receiver  what it is
+
+Numbers that only matter to some records come last, and so do not push the others out of sight:
+what is not as usual (CRC verdict, order, how an FPDU was located), then the sequence number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from struct import Struct
+from typing import Any, Final
+
+import click
+
+from scapy_mpa.cli.mpa import carried_mpa
+from scapy_mpa.cli.reading import Reading
+from scapy_mpa.records import RecordedEvent
+from scapy_mpa.records.ddp import INVALIDATING, DDPFields, ddp_fields, ddp_header, ddp_payload
+from scapy_mpa.records.kinds import FPDUKind, WriteTagged, WriteUntagged
+from scapy_mpa.stream.events import (
+    ConnectionEnded,
+    ConnectionId,
+    CrcVerdict,
+    ErrorFound,
+    FPDURecovered,
+    GapFound,
+    LocatedBy,
+    MessageRecovered,
+    OverlapDiffers,
+    StartupSeen,
+)
+from scapy_mpa.wire.ddp import TAGGED_LENGTH, UNTAGGED_LENGTH, parse_ddp
+from scapy_mpa.wire.errors import RemoteProtocolError
+from scapy_mpa.wire.rdmap import parse_control, parse_read_request
+from scapy_mpa.wire.rdmap_names import Opcode, message_name
+from scapy_mpa.wire.terminate import parse_terminate, terminate_text
+
+__all__ = ["Lines"]
+
+_SECOND: Final = 1_000_000_000
+_TAGGED: Final = Struct(">2xIQ")
+_UNTAGGED: Final = Struct(">2xIIII")
+_TELLING: Final = frozenset({Opcode.TERMINATE, Opcode.READ_REQUEST})
+"""Opcodes of which the line says more than the DDP header does."""
+
+_CACHED_DIRECTIONS: Final = 4096
+"""Pairs of endpoints that are kept as text."""
+
+_COLOURS: Final[dict[type, str]] = {
+    StartupSeen: "green",
+    GapFound: "yellow",
+    OverlapDiffers: "yellow",
+    ErrorFound: "red",
+    ConnectionEnded: "cyan",
+}
+
+
+class Lines:
+    """Makes the lines of one capture.
+
+    :param reading: the capture.
+    :param colour: set off what is not an ordinary FPDU.
+    """
+
+    def __init__(self, reading: Reading, *, colour: bool = False) -> None:
+        self._reading = reading
+        self._colour = colour
+        self._width = 0
+        # By number and direction, -1 for a connection as a whole.
+        self._pairs: dict[tuple[int, int], tuple[ConnectionId, _Pair]] = {}
+        self._writers: dict[tuple[object, ...], tuple[ConnectionId, Any]] = {}
+
+    def line(self, event: RecordedEvent) -> str:
+        """Return the line of ``event``, without the line's end."""
+        line = self._fpdu_line(event) if isinstance(event, FPDURecovered) else None
+        if line is None:
+            kind = type(event)
+            what = _WHAT[kind](event)
+            direction = -1 if kind is ConnectionEnded else event.direction
+            seconds = (event.time_ns - self._reading.first_time_ns) / _SECOND
+            pair = self._pair(event.connection, direction).text
+            line = f"{event.frame:>6} {seconds:>11.6f} {pair}  {what}"
+        return self._coloured(event, line) if self._colour else line
+
+    def tagged(self, kind: FPDUKind) -> WriteTagged:
+        """Return what writes Tagged FPDUs of a kind."""
+        first = self._reading.first_time_ns
+        pair = self._pair(kind.connection, kind.direction)
+        name, last, _ = _control(kind.control)
+        marks = _marks(kind.crc, kind.located_by, ahead=kind.out_of_order)
+        pattern = f"%6d %11.6f %s  {name} stag 0x%08x to 0x%x %d octets{last}{marks}, seq %d"
+
+        def write(
+            frame: int,
+            time_ns: int,
+            seq: int,
+            offset: int | None,
+            ulpdu_length: int,
+            frames: str | int,
+            stag: int,
+            to: int,
+        ) -> str:
+            return pattern % (
+                frame,
+                (time_ns - first) / _SECOND,
+                pair.text,
+                stag,
+                to,
+                ulpdu_length - TAGGED_LENGTH,
+                seq,
+            )
+
+        return write
+
+    def untagged(self, kind: FPDUKind) -> WriteUntagged | None:
+        """Return what writes Untagged FPDUs of a kind, None if their payload has a say."""
+        first = self._reading.first_time_ns
+        pair = self._pair(kind.connection, kind.direction)
+        name, last, opcode = _control(kind.control)
+        if opcode in _TELLING:
+            return None
+        invalidates = opcode in INVALIDATING
+        marks = _marks(kind.crc, kind.located_by, ahead=kind.out_of_order)
+        pattern = f"%6d %11.6f %s  {name} qn %d msn %d mo %d %d octets{last}%s{marks}, seq %d"
+
+        def write(
+            frame: int,
+            time_ns: int,
+            seq: int,
+            offset: int | None,
+            ulpdu_length: int,
+            frames: str | int,
+            word: int,
+            qn: int,
+            msn: int,
+            mo: int,
+        ) -> str:
+            return pattern % (
+                frame,
+                (time_ns - first) / _SECOND,
+                pair.text,
+                qn,
+                msn,
+                mo,
+                ulpdu_length - UNTAGGED_LENGTH,
+                f" invalidates 0x{word:08x}" if invalidates else "",
+                seq,
+            )
+
+        return write
+
+    def _fpdu_line(self, event: FPDURecovered) -> str | None:
+        """Return the line of an FPDU whose header is whole and says all."""
+        octets = ddp_header(event)
+        tagged = octets >= b"\x80"
+        if len(octets) < (TAGGED_LENGTH if tagged else UNTAGGED_LENGTH):
+            return None
+        writer = self._writer(event, octets[:2])
+        if writer is None:
+            return None
+        fields = (_TAGGED if tagged else _UNTAGGED).unpack_from(octets)
+        line: str = writer(
+            event.frame, event.time_ns, event.seq, event.offset, event.ulpdu_length, 0, *fields
+        )
+        return line
+
+    def _writer(self, event: FPDURecovered, control: bytes) -> Any:
+        connection = event.connection
+        key = (
+            connection.number,
+            event.direction,
+            control,
+            event.crc,
+            event.located_by,
+            event.out_of_order,
+        )
+        known = self._writers.get(key)
+        if known is not None and known[0] is connection:
+            return known[1]
+        kind = FPDUKind(
+            connection,
+            event.direction,
+            control,
+            event.markers,
+            event.crc,
+            event.located_by,
+            event.out_of_order,
+        )
+        writer = self.tagged(kind) if control >= b"\x80" else self.untagged(kind)
+        if len(self._writers) >= _CACHED_DIRECTIONS:
+            self._writers.clear()
+        self._writers[key] = connection, writer
+        return writer
+
+    def _pair(self, connection: ConnectionId, direction: int) -> _Pair:
+        """Return the number and the endpoints of a connection."""
+        key = connection.number, direction
+        known = self._pairs.get(key)
+        if known is not None and known[0] is connection:
+            return known[1]
+        one, other = connection.endpoints
+        pair = {0: f"{one} > {other}", 1: f"{other} > {one}", -1: f"{one} - {other}"}[direction]
+        text = f"#{connection.number:<2} {pair}"
+        if len(self._pairs) >= _CACHED_DIRECTIONS:
+            self._pairs.clear()
+        made = _Pair(text)
+        self._pairs[key] = connection, made
+        if len(text) > self._width:
+            # Lines are aligned from the widest pair so far on.
+            self._width = len(text)
+            for _, each in self._pairs.values():
+                each.text = each.text.ljust(self._width)
+        else:
+            made.text = text.ljust(self._width)
+        return made
+
+    def _coloured(self, event: RecordedEvent, line: str) -> str:
+        if isinstance(event, FPDURecovered):
+            colour = "red" if event.crc == "bad" else None
+        elif isinstance(event, MessageRecovered):
+            colour = None if event.complete else "yellow"
+        else:
+            colour = _COLOURS[type(event)]
+        return click.style(line, fg=colour) if colour else line
+
+
+class _Pair:
+    """The endpoints of a connection as text, as wide as the widest."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+
+def _control(octets: bytes) -> tuple[str, str, int]:
+    """Return what the two control octets say: name, mark of the last segment, opcode."""
+    header = parse_ddp(octets.ljust(UNTAGGED_LENGTH, b"\0"))
+    opcode = parse_control(header.rsvdulp).opcode
+    return message_name(opcode), " L" if header.last else "", opcode
+
+
+def _marks(crc: CrcVerdict, located_by: LocatedBy, *, ahead: bool) -> str:
+    """Return what is not as usual."""
+    marks = "" if crc == "good" else f", CRC {crc}"
+    if ahead:
+        marks += ", out of order"
+    if located_by == "search":
+        marks += ", by search"
+    return marks
+
+
+def _startup(event: StartupSeen) -> str:
+    startup = event.startup
+    words = [
+        startup.kind.value.capitalize(),
+        f"rev {startup.revision} M{startup.markers:d} C{startup.crc:d}",
+    ]
+    if startup.rejected:
+        words.append("rejected" if startup.kind.value == "reply" else "R1")
+    if startup.s_bit and not startup.enhanced:
+        words.append("S1")
+    if startup.reserved:
+        words.append(f"reserved 0x{startup.reserved:x}")
+    if startup.enhanced:
+        words.append(f"IRD {startup.ird} ORD {startup.ord}")
+        if startup.control_flags:
+            words.append(f"flags {startup.control_flags}")
+    words.append(f"PD {len(startup.private_data)}")
+    return " ".join(words)
+
+
+def _fpdu(event: FPDURecovered) -> str:
+    fields = ddp_fields(event)
+    tagged = fields.tagged
+    last = " L" if fields.last else ""
+    if tagged and fields.to is not None:
+        what = (
+            f"{fields.message} stag 0x{fields.stag:08x} to 0x{fields.to:x} "
+            f"{fields.payload_length} octets{last}"
+        )
+    elif fields.mo is not None:
+        what = (
+            f"{fields.message} qn {fields.qn} msn {fields.msn} mo {fields.mo} "
+            f"{fields.payload_length} octets{last}{_within(event, fields)}"
+        )
+    else:
+        what = f"{fields.message or 'FPDU'}, ULPDU of {event.ulpdu_length} octets"
+    marks = _marks(event.crc, event.located_by, ahead=event.out_of_order)
+    return f"{what}{marks}, seq {event.seq}"
+
+
+def _within(event: FPDURecovered, fields: DDPFields) -> str:
+    """Return what an untagged header, or what it brings, has to say beyond its numbers."""
+    if fields.invalidate_stag is not None:
+        return f" invalidates 0x{fields.invalidate_stag:08x}"
+    try:
+        if fields.opcode == Opcode.TERMINATE:
+            terminate = parse_terminate(ddp_payload(event))
+            text = terminate_text(terminate.layer, terminate.etype, terminate.error_code)
+            return f": {text}{' (mirrored)' if terminate.mirrored else ''}"
+        if fields.opcode == Opcode.READ_REQUEST:
+            request = parse_read_request(ddp_payload(event))
+            return f" reads {request.rdma_read_size} of stag 0x{request.src_stag:08x}"
+    except RemoteProtocolError:
+        return " (malformed)"
+    return ""
+
+
+def _message(event: MessageRecovered) -> str:
+    identity = (
+        f"stag 0x{event.stag:08x} to 0x{event.to:x}"
+        if event.stag is not None
+        else f"qn {event.qn} msn {event.msn}"
+    )
+    whole = "message" if event.complete else "incomplete message"
+    return (
+        f"{message_name(event.opcode)} {whole} {identity} {event.length} octets "
+        f"in {_counted(event.fpdus, 'FPDU')}"
+    )
+
+
+def _gap(event: GapFound) -> str:
+    return f"gap of {_counted(event.length, 'octet')}: {event.reason}, seq {event.seq}"
+
+
+def _overlap(event: OverlapDiffers) -> str:
+    return f"overlap: {_counted(event.length, 'octet')} came again, not the same, seq {event.seq}"
+
+
+def _error(event: ErrorFound) -> str:
+    return f"error {event.code:d}: {event.text}, seq {event.seq}"
+
+
+def _connection(event: ConnectionEnded) -> str:
+    halves = event.halves[event.direction], event.halves[1 - event.direction]
+
+    def both(name: str) -> str:
+        return f"{getattr(halves[0], name)}/{getattr(halves[1], name)}"
+
+    words: list[str] = [event.ending]
+    if event.rejected:
+        words.append("rejected")
+    if event.dialect is not None:
+        words.append(event.dialect.value)
+    elif event.revision is not None:
+        words.append(f"revision {event.revision}")
+    if any(half.markers for half in halves):
+        words.append(f"markers {halves[0].markers or 0:d}/{halves[1].markers or 0:d}")
+    if event.crc is not None:
+        words.append("CRC on" if event.crc else "CRC off")
+    words.append(f"{both('fpdus')} FPDUs" if carried_mpa(event) else "no MPA")
+    words.append(f"{both('octets')} octets")
+    for name, text in _COUNTS.items():
+        if any(getattr(half, name) for half in halves):
+            words.append(f"{both(name)} {text}")
+    if event.errors:
+        words.append(_counted(event.errors, "error"))
+    return f"ended: {', '.join(words)}"
+
+
+_COUNTS: Final = {
+    "crc_bad": "bad CRC",
+    "gaps": "gaps",
+    "out_of_order": "out of order",
+    "retransmitted": "retransmitted",
+}
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+_WHAT: Final[dict[type, Callable[[Any], str]]] = {
+    StartupSeen: _startup,
+    FPDURecovered: _fpdu,
+    MessageRecovered: _message,
+    GapFound: _gap,
+    OverlapDiffers: _overlap,
+    ErrorFound: _error,
+    ConnectionEnded: _connection,
+}

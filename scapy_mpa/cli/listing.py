@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The work of ``scapy-mpa dissect``: which records are printed, and how."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from scapy_mpa.cli.files import read_files
+from scapy_mpa.cli.output import wants_colour, write_lines
+from scapy_mpa.cli.progress import with_progress
+from scapy_mpa.cli.reading import Reading
+from scapy_mpa.records import RECORD_TYPES, RecordedEvent, json_line, type_of
+from scapy_mpa.records.jsonline import JSONTemplates
+from scapy_mpa.records.kinds import Templates
+from scapy_mpa.stream.events import ConnectionEnded, Event
+from scapy_mpa.stream.messages import Messages
+
+if TYPE_CHECKING:
+    from scapy_mpa.cli.lines import Lines
+
+__all__ = ["Listing"]
+
+
+class Listing:
+    """A listing of records.
+
+    :param types: the types to be printed.
+    :param payload: with the payload of FPDUs.
+    :param as_json: JSON, not lines to be read.
+    :param layers: with the layers below each line.
+    """
+
+    def __init__(
+        self,
+        types: frozenset[str],
+        *,
+        payload: bool = False,
+        as_json: bool = False,
+        layers: bool = False,
+    ) -> None:
+        self._types = types
+        self._messages = Messages() if "message" in types else None
+        # Messages come only if they are wanted, so that nothing is left to select by default.
+        self._selects = not types.issuperset(set(RECORD_TYPES) - {"message"})
+        self._payload = payload
+        self._as_json = as_json
+        self._layers = layers
+
+    def run(self, files: Sequence[str], connections: frozenset[int]) -> int:
+        """Print the records of ``files``; return the exit status.
+
+        :param connections: numbers of the connections to be printed, none for all.
+        """
+        headings = not self._as_json
+        return read_files(files, self._show, headings=headings, connections=connections)
+
+    def _show(self, reading: Reading) -> None:
+        text_of: Callable[[RecordedEvent], str]
+        templates: Templates | None
+        if self._as_json:
+            text_of, templates = self._json_text(), JSONTemplates()
+        else:
+            templates = lines = self._lines(reading)
+            text_of = self._lines_text(lines)
+
+        def lines_of(events: list[Event]) -> list[str]:
+            return [text_of(event) for event in self._select(events)]
+
+        batches: Iterator[list[str]]
+        if self._messages is not None or self._payload or self._layers:
+            batches = map(lines_of, reading.batches())
+        else:
+            wanted = templates if "fpdu" in self._types else None
+            batches = reading.lines(wanted, lines_of)
+        for batch in with_progress(reading, batches):
+            write_lines(batch)
+
+    def _select(self, events: list[Event]) -> list[RecordedEvent]:
+        """Return what is to be printed of ``events``, and the messages that they complete."""
+        messages = self._messages
+        found: list[RecordedEvent]
+        if messages is None:
+            found = [*events]
+        else:
+            found = []
+            for event in events:
+                whole = messages.take(event)
+                # A connection's own record is the last of its records.
+                ended = isinstance(event, ConnectionEnded)
+                found += [*whole, event] if ended else [event, *whole]
+        if not self._selects:
+            return found
+        types = self._types
+        return [event for event in found if type_of(event) in types]
+
+    def _json_text(self) -> Callable[[RecordedEvent], str]:
+        if not self._payload:
+            return json_line
+        return lambda event: json_line(event, payload=True)
+
+    @staticmethod
+    def _lines(reading: Reading) -> Lines:
+        from scapy_mpa.cli.lines import Lines
+
+        return Lines(reading, colour=wants_colour())
+
+    def _lines_text(self, lines: Lines) -> Callable[[RecordedEvent], str]:
+        if not self._payload and not self._layers:
+            return lines.line
+        below = self._below
+        return lambda event: "\n".join([lines.line(event), *below(event)])
+
+    def _below(self, event: RecordedEvent) -> list[str]:
+        """Return the lines that belong below the line of ``event``."""
+        below: list[str] = []
+        if self._layers:
+            from scapy_mpa.cli.tree import layer_tree
+
+            below += layer_tree(event)
+        if self._payload:
+            from scapy_mpa.cli.hexdump import payload_dump
+
+            below += payload_dump(event)
+        return below

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The command ``scapy-mpa``, and what all its commands have in common."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from scapy_mpa import __version__
+from scapy_mpa.cli.dissect import dissect
+from scapy_mpa.cli.output import settle_output
+from scapy_mpa.cli.status import INTERRUPTED, PROGRAM
+from scapy_mpa.cli.summary import summary
+
+__all__ = ["cli", "main"]
+
+
+class _Group(click.Group):
+    """A group that an interrupt ends without a word."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            settle_output()
+            ctx.exit(INTERRUPTED)
+
+
+@click.group(
+    cls=_Group,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=f"`{PROGRAM} COMMAND --help` shows the options of a command, with examples.",
+)
+@click.version_option(__version__, "--version", prog_name=PROGRAM)
+def cli() -> None:
+    """Find every MPA FPDU (iWARP: RDMA over TCP) in pcap and pcapng captures."""
+
+
+cli.add_command(dissect)
+cli.add_command(summary)
+
+
+def main() -> None:
+    """Run the command line; does not return."""
+    cli(prog_name=PROGRAM)

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Standard output: written in large pieces, and given up without a traceback when it is closed."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import sys
+from collections.abc import Iterable
+
+import click
+
+__all__ = ["OutputError", "is_terminal", "settle_output", "wants_colour", "write_lines"]
+
+
+class OutputError(Exception):
+    """Standard output takes no more; says why in a few words."""
+
+
+def write_lines(lines: Iterable[str]) -> None:
+    """Print lines, and see to it that they are on their way.
+
+    :raises OutputError: standard output is closed, or cannot be written.
+    """
+    text = "\n".join(lines)
+    if not text:
+        return
+    if sys.stdout is None:
+        raise OutputError("standard output is not open")
+    try:
+        if is_terminal():
+            click.echo(text, color=wants_colour())
+        else:
+            # One piece of octets is passed on as it is, and flushed.
+            click.echo(text.encode() + b"\n", nl=False)
+    except OSError as error:
+        _discard()
+        if error.errno == errno.EPIPE:
+            raise OutputError("standard output was closed") from error
+        reason = error.strerror or error
+        raise OutputError(f"standard output cannot be written ({reason})") from error
+
+
+def settle_output() -> None:
+    """Write what is still held back, or drop it if nobody takes it."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError:
+        _discard()
+
+
+def _discard() -> None:
+    """Keep Python from complaining at exit about octets that nobody takes."""
+    # A standard output that is no file of the system is not flushed there either.
+    with contextlib.suppress(OSError):
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, sys.stdout.fileno())
+        os.close(null)
+
+
+def is_terminal() -> bool:
+    """Tell whether standard output is a terminal."""
+    return sys.stdout is not None and sys.stdout.isatty()
+
+
+def wants_colour() -> bool:
+    """Tell whether to print in colour: on a terminal, unless NO_COLOR says no."""
+    return is_terminal() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

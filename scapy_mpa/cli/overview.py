@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The work of ``scapy-mpa summary``: connections as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from scapy_mpa.cli.files import read_files
+from scapy_mpa.cli.mpa import carried_mpa
+from scapy_mpa.cli.output import write_lines
+from scapy_mpa.cli.progress import with_progress
+from scapy_mpa.cli.reading import Reading
+from scapy_mpa.cli.table import Column, table
+from scapy_mpa.records import json_line
+from scapy_mpa.stream.events import ConnectionEnded, Event, HalfSummary
+
+__all__ = ["Overview"]
+
+_COLUMNS: Final = (
+    Column("#", right=True),
+    Column("Initiator"),
+    Column("Responder"),
+    Column("Dialect"),
+    Column("Rev", right=True),
+    Column("M"),
+    Column("CRC"),
+    Column("FPDUs", right=True),
+    Column("Octets", right=True),
+    Column("OoO", right=True),
+    Column("Rexmit", right=True),
+    Column("Gaps", right=True),
+    Column("Err", right=True),
+    Column("Ended"),
+)
+
+_UNKNOWN: Final = "-"
+
+
+class Overview:
+    """A table of connections.
+
+    :param as_json: print records instead.
+    :param everything: list the TCP connections that carried no MPA, too.
+    """
+
+    def __init__(self, *, as_json: bool = False, everything: bool = False) -> None:
+        self._as_json = as_json
+        self._everything = everything
+
+    def run(self, files: Sequence[str]) -> int:
+        """Print the connections of ``files``; return the exit status."""
+        show = self._show_records if self._as_json else self._show_table
+        return read_files(files, show, headings=not self._as_json)
+
+    def _show_records(self, reading: Reading) -> None:
+        def lines_of(events: list[Event]) -> list[str]:
+            return [json_line(event) for event in events if isinstance(event, ConnectionEnded)]
+
+        for batch in with_progress(reading, reading.lines(None, lines_of)):
+            write_lines(batch)
+
+    def _show_table(self, reading: Reading) -> None:
+        rows = []
+        others = 0
+
+        def note(events: list[Event]) -> list[str]:
+            nonlocal others
+            for event in events:
+                if not isinstance(event, ConnectionEnded):
+                    continue
+                is_mpa = carried_mpa(event)
+                others += not is_mpa
+                if is_mpa or self._everything:
+                    rows.append((event.connection.number, _row(event)))
+            return []
+
+        for _ in with_progress(reading, reading.lines(None, note)):
+            pass
+        # Connections end in another order than they begin in.
+        rows.sort()
+        lines = table(_COLUMNS, [row for _, row in rows]) if rows else []
+        write_lines([*lines, *self._footer(others, len(rows))])
+
+    def _footer(self, others: int, listed: int) -> list[str]:
+        if not others and not listed:
+            return ["no TCP connections"]
+        if not others or self._everything:
+            return []
+        connections = "1 TCP connection" if others == 1 else f"{others} TCP connections"
+        return [f"{connections} without MPA (--all lists {'it' if others == 1 else 'them'})"]
+
+
+def _row(event: ConnectionEnded) -> list[str]:
+    source, target = event.halves[event.direction], event.halves[1 - event.direction]
+    endpoints = event.connection.endpoints
+
+    def both(value: Callable[[HalfSummary], object]) -> str:
+        return f"{value(source)}/{value(target)}"
+
+    return [
+        str(event.connection.number),
+        endpoints[event.direction],
+        endpoints[1 - event.direction],
+        _UNKNOWN if event.dialect is None else event.dialect.value,
+        _UNKNOWN if event.revision is None else str(event.revision),
+        both(lambda half: _UNKNOWN if half.markers is None else int(half.markers)),
+        {None: _UNKNOWN, True: "on", False: "off"}[event.crc],
+        both(lambda half: half.fpdus),
+        both(lambda half: half.octets),
+        both(lambda half: half.out_of_order),
+        both(lambda half: half.retransmitted),
+        both(lambda half: half.gaps),
+        str(event.errors),
+        f"rejected, {event.ending}" if event.rejected else event.ending,
+    ]

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""From a capture to the events of its connections."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from scapy_mpa.capture import Capture, Decoder
+from scapy_mpa.express.reader import ExpressReader, can_be_read_by_express
+from scapy_mpa.records.kinds import Templates
+from scapy_mpa.stream.events import ConnectionEnded, Event
+from scapy_mpa.stream.flows import Flows
+
+__all__ = ["Reading"]
+
+_EVENTS: Final = 512
+"""Events of one batch: enough to make one write of many lines."""
+
+_FRAMES: Final = 4096
+"""Frames of one batch, so that progress shows where there are no events."""
+
+_LINK_TYPE: Final = "link type "
+"""How the decoder's reasons begin where it does not know the link layer."""
+
+
+class Reading:
+    """One capture being read: iterate once over :meth:`batches`, then ask what it came to.
+
+    :param capture: is read but not closed.
+    :param first_number: the number of its first connection.
+    :param connections: numbers of the connections that matter, none for all.
+    :param live: give events as soon as they are there, not in large batches.
+    """
+
+    def __init__(
+        self,
+        capture: Capture,
+        *,
+        first_number: int = 0,
+        connections: frozenset[int] = frozenset(),
+        live: bool = False,
+    ) -> None:
+        self.capture = capture
+        self.first_time_ns = 0
+        """Time of the first frame, in nanoseconds since the epoch."""
+        self.has_findings = False
+        """Whether there was an error on a connection that matters."""
+        self.next_number = first_number
+        """The number that the next connection would have; final when all was read."""
+        self._connections = connections
+        self._largest = 1 if live else _EVENTS
+        self._decoder = Decoder()
+        self._segments = 0
+
+    def batches(self) -> Iterator[list[Event]]:
+        """Yield the events of the connections that matter, in order of recovery.
+
+        Batches may be empty: they come at least every few thousand frames.
+        """
+        flows = Flows(self.next_number)
+        segment_of, receive, largest = self._decoder.segment, flows.receive, self._largest
+        batch: list[Event] = []
+        for frame in self.capture:
+            number = frame.number
+            if number == 1:
+                self._begin(frame.time_ns)
+            segment = segment_of(frame)
+            if segment is not None:
+                self._segments += 1
+                batch += receive(segment)
+            if len(batch) >= largest or not number % _FRAMES:
+                yield self._noted(batch)
+                batch = []
+        yield self._noted(batch + flows.finish())
+
+    def lines(
+        self, templates: Templates | None, lines_of: Callable[[list[Event]], list[str]]
+    ) -> Iterator[list[str]]:
+        """Yield the lines of the events that matter, in order of recovery.
+
+        :param templates: how ordinary FPDUs are written, the same as by ``lines_of``; None if
+            they are not.
+        :param lines_of: makes lines of a batch of events.
+        """
+        if self._connections or self._largest == 1 or not can_be_read_by_express(self.capture):
+            for batch in self.batches():
+                yield lines_of(batch)
+            return
+        express = ExpressReader(
+            self.capture,
+            Flows(self.next_number),
+            self._decoder,
+            templates,
+            lambda events: lines_of(self._noted(events)),
+            self._begin,
+        )
+        yield from express.batches()
+        self._segments += express.segments
+
+    def _begin(self, time_ns: int) -> None:
+        self.first_time_ns = time_ns
+
+    def _noted(self, events: list[Event]) -> list[Event]:
+        """Return the events that matter, having taken note of what they say."""
+        connections = self._connections
+        for event in events:
+            if isinstance(event, ConnectionEnded):
+                number = event.connection.number
+                self.next_number = max(self.next_number, number + 1)
+                if event.errors and (not connections or number in connections):
+                    self.has_findings = True
+        if not connections:
+            return events
+        return [event for event in events if event.connection.number in connections]
+
+    def not_followed(self) -> str | None:
+        """Say how many frames were not followed, and why; None if there is nothing to say."""
+        counts = self._decoder.not_followed
+        total = counts.total()
+        if not total:
+            return None
+        reasons = ", ".join(f"{count} {reason}" for reason, count in counts.most_common())
+        return f"{total} {'frame' if total == 1 else 'frames'} not followed: {reasons}"
+
+    def nothing_followed(self) -> str | None:
+        """Say why nothing at all could be followed, if its link type is not known."""
+        counts = self._decoder.not_followed
+        if self._segments or not counts:
+            return None
+        if not all(reason.startswith(_LINK_TYPE) for reason in counts):
+            return None
+        kinds = ", ".join(sorted(reason.removeprefix(_LINK_TYPE) for reason in counts))
+        frames = counts.total()
+        return (
+            f"nothing can be followed: {'its only frame has' if frames == 1 else 'all frames have'}"
+            f" link type {kinds}, which is not supported; capture on an Ethernet, Linux cooked, "
+            "BSD loopback or raw IP interface"
+        )

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Exit statuses, and one-line messages on standard error."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Final
+
+import click
+
+__all__ = [
+    "CLEAN",
+    "EXIT_STATUS_HELP",
+    "FAILED",
+    "FINDINGS",
+    "INTERRUPTED",
+    "PROGRAM",
+    "complain",
+]
+
+PROGRAM: Final = "scapy-mpa"
+
+CLEAN: Final = 0
+FINDINGS: Final = 1
+FAILED: Final = 2
+"""Something could not be read, or not to its end; click uses the same for wrong arguments."""
+INTERRUPTED: Final = 130
+"""What shells report of a program that Ctrl-C has ended."""
+
+EXIT_STATUS_HELP: Final = """\
+\b
+Exit status:
+  0  clean; gaps and overlaps alone, which a capture makes, are no fault
+  1  findings: at least one error (bad CRC, marker mismatch, bad startup frame)
+  2  a file cannot be read to its end, or the command line is wrong; wins over 1
+"""
+
+
+def complain(text: str) -> None:
+    """Print a line on standard error."""
+    # Where standard error is closed, too, nobody is left to be told.
+    with contextlib.suppress(BrokenPipeError):
+        click.echo(f"{PROGRAM}: {text}", err=True)

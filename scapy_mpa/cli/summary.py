@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""``scapy-mpa summary``: the connections of a capture."""
+
+from __future__ import annotations
+
+import click
+
+from scapy_mpa.cli.options import files_argument
+from scapy_mpa.cli.status import EXIT_STATUS_HELP
+
+__all__ = ["summary"]
+
+_COLUMNS = """\
+\b
+Columns; A/B is what the Initiator sent and what the Responder sent:
+  M          whether the direction has Markers; - if that is not known
+  CRC        on, off, or - if that is not known
+  FPDUs      FPDUs found
+  Octets     TCP payload octets captured, each counted once
+  OoO        FPDUs found before all earlier octets were captured
+  Rexmit     segments that brought octets captured before
+  Gaps       stretches of octets that were sent but never captured
+  Err        errors, as listed by `scapy-mpa dissect --type error`
+"""
+
+_EXAMPLES = """\
+\b
+Examples:
+  scapy-mpa summary trace.pcap
+      which connections carry MPA, and how they fared
+  scapy-mpa summary --all trace.pcap
+      TCP connections without MPA as well
+  scapy-mpa summary --json *.pcap | jq 'select(.gaps.src + .gaps.dst > 0)'
+      connections with gaps, for a program
+  tcpdump -r trace.pcap -w - port 4420 | scapy-mpa summary -
+      from standard input
+"""
+
+
+@click.command(
+    short_help="Show a table of the connections.",
+    epilog=f"{_COLUMNS}\n{EXIT_STATUS_HELP}\n{_EXAMPLES}",
+)
+@files_argument
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print the record of every TCP connection, one JSON object a line.",
+)
+@click.option(
+    "--all", "everything", is_flag=True, help="List TCP connections that carried no MPA, too."
+)
+def summary(files: tuple[str, ...], as_json: bool, everything: bool) -> None:
+    """Show a table of the connections in captures.
+
+    FILE is a pcap or pcapng file, plain or gzip-compressed, or - for standard input.
+    """
+    context = click.get_current_context()
+    from scapy_mpa.cli.overview import Overview
+
+    context.exit(Overview(as_json=as_json, everything=everything).run(files))

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Records as text: one JSON object a line, what ``json.loads`` makes of it is the record.
+
+A capture has millions of FPDUs, and a general encoder takes as long for one as finding it takes.
+So the line of an FPDU whose headers are whole is put together here from what is the same for
+many FPDUs and what is not; everything rare goes through the general encoder.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from struct import Struct
+from typing import Any, Final
+
+from scapy_mpa.records.ddp import INVALIDATING, ddp_header, ddp_payload
+from scapy_mpa.records.kinds import FPDUKind, WriteTagged, WriteUntagged
+from scapy_mpa.records.record import RecordedEvent, own_fields, type_of
+from scapy_mpa.stream.events import ConnectionId, FPDURecovered
+from scapy_mpa.wire.ddp import TAGGED_LENGTH, UNTAGGED_LENGTH, parse_ddp
+from scapy_mpa.wire.rdmap import parse_control
+from scapy_mpa.wire.rdmap_names import message_name
+
+__all__ = ["JSONTemplates", "json_line"]
+
+_SECOND: Final = 10**9
+_TAGGED: Final = Struct(">2xIQ")
+_UNTAGGED: Final = Struct(">2xIIII")
+_BOOLEAN: Final = {True: "true", False: "false"}
+
+_CACHED_KINDS: Final = 4096
+"""Writers of FPDUs that are kept, each some 1000 octets."""
+
+_CACHED_CONTROLS: Final = 256
+"""Pairs of control octets that are kept: real traffic has some twenty."""
+
+_encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
+
+
+def json_line(event: RecordedEvent, *, payload: bool = False) -> str:
+    """Return the record of ``event`` as one line of JSON in ASCII, without the line's end.
+
+    ``time`` is written as the exact decimal, with nine digits.
+
+    :param payload: see :func:`~scapy_mpa.records.record.record_of`.
+    """
+    if isinstance(event, FPDURecovered):
+        line = _fpdu_line(event, payload)
+        if line is not None:
+            return line
+    beginning = _beginning(type_of(event), event.connection, event.direction)
+    rest = _encode(own_fields(event, payload=payload))
+    return f'{beginning}{event.frame},"time":{_seconds(event.time_ns)},{rest[1:]}'
+
+
+def _seconds(time_ns: int) -> str:
+    """Return nanoseconds as seconds: clocks and time offsets of captures may lie before 1970."""
+    seconds, fraction = divmod(abs(time_ns), _SECOND)
+    return f"{'-' if time_ns < 0 else ''}{seconds}.{fraction:09d}"
+
+
+def _beginning(kind: str, connection: ConnectionId, direction: int) -> str:
+    """Return a line up to the number of the frame."""
+    source, target = connection.endpoints[direction], connection.endpoints[1 - direction]
+    return (
+        f'{{"type":"{kind}","connection":{connection.number},"src":{_encode(source)},'
+        f'"dst":{_encode(target)},"frame":'
+    )
+
+
+@lru_cache(maxsize=_CACHED_CONTROLS)
+def _control(octets: bytes) -> tuple[str, bool, bool]:
+    """Return the keys that the two control octets fill, and whether T and an Invalidate STag."""
+    header = parse_ddp(octets.ljust(UNTAGGED_LENGTH, b"\0"))
+    control = parse_control(header.rsvdulp)
+    text = (
+        f'"tagged":{_BOOLEAN[header.tagged]},"last":{_BOOLEAN[header.last]},'
+        f'"ddp_version":{header.ddp_version},"rdmap_version":{control.rdmap_version},'
+        f'"opcode":{control.opcode},"message":{_encode(message_name(control.opcode))},'
+    )
+    return text, header.tagged, not header.tagged and control.opcode in INVALIDATING
+
+
+class JSONTemplates:
+    """Writes FPDUs that have nearly everything in common."""
+
+    @staticmethod
+    def line(event: RecordedEvent) -> str:
+        """Return the line of any event."""
+        return json_line(event)
+
+    @staticmethod
+    def tagged(kind: FPDUKind) -> WriteTagged:
+        """Return what writes Tagged FPDUs of a kind."""
+        beginning, middle, control, _ = _parts(kind)
+
+        def write(
+            frame: int,
+            time_ns: int,
+            seq: int,
+            offset: int | None,
+            ulpdu_length: int,
+            frames: str | int,
+            stag: int,
+            to: int,
+        ) -> str:
+            return (
+                f'{beginning}{frame},"time":{time_ns // _SECOND}.{time_ns % _SECOND:09d},'
+                f'"seq":{seq},"offset":{"null" if offset is None else offset},'
+                f'"ulpdu_length":{ulpdu_length}{middle}{frames}{control}'
+                f'"stag":{stag},"to":{to},"qn":null,"msn":null,"mo":null,'
+                f'"invalidate_stag":null,"payload_length":{ulpdu_length - TAGGED_LENGTH}}}'
+            )
+
+        return write
+
+    @staticmethod
+    def untagged(kind: FPDUKind) -> WriteUntagged:
+        """Return what writes Untagged FPDUs of a kind."""
+        beginning, middle, control, invalidates = _parts(kind)
+
+        def write(
+            frame: int,
+            time_ns: int,
+            seq: int,
+            offset: int | None,
+            ulpdu_length: int,
+            frames: str | int,
+            word: int,
+            qn: int,
+            msn: int,
+            mo: int,
+        ) -> str:
+            return (
+                f'{beginning}{frame},"time":{time_ns // _SECOND}.{time_ns % _SECOND:09d},'
+                f'"seq":{seq},"offset":{"null" if offset is None else offset},'
+                f'"ulpdu_length":{ulpdu_length}{middle}{frames}{control}'
+                f'"stag":null,"to":null,"qn":{qn},"msn":{msn},"mo":{mo},'
+                f'"invalidate_stag":{word if invalidates else "null"},'
+                f'"payload_length":{ulpdu_length - UNTAGGED_LENGTH}}}'
+            )
+
+        return write
+
+
+def _parts(kind: FPDUKind) -> tuple[str, str, str, bool]:
+    """Return what is the same for all FPDUs of a kind: three pieces of text, and a choice."""
+    control, _, invalidates = _control(kind.control)
+    middle = (
+        f',"markers":{kind.markers},"crc":"{kind.crc}","located_by":"{kind.located_by}",'
+        f'"out_of_order":{_BOOLEAN[kind.out_of_order]},"frames":['
+    )
+    beginning = _beginning("fpdu", kind.connection, kind.direction)
+    return beginning, middle, f"],{control}", invalidates
+
+
+# By what a kind consists of, with the number for the connection, which is quicker to hash; it holds
+# as long as the connection is the very same.
+_writers: Final[dict[tuple[object, ...], tuple[ConnectionId, Any]]] = {}
+
+
+def _writer(event: FPDURecovered, control: bytes) -> Any:
+    """Return what writes FPDUs like this one."""
+    connection, direction, _, _, _, _, _, _, _, markers, crc, located_by, ahead, _ = event
+    key = (connection.number, direction, control, markers, crc, located_by, ahead)
+    known = _writers.get(key)
+    if known is not None and known[0] is connection:
+        return known[1]
+    if len(_writers) >= _CACHED_KINDS:
+        _writers.clear()
+    kind = FPDUKind(connection, direction, control, markers, crc, located_by, ahead)
+    tagged = control >= b"\x80"
+    writer = JSONTemplates.tagged(kind) if tagged else JSONTemplates.untagged(kind)
+    _writers[key] = connection, writer
+    return writer
+
+
+def _fpdu_line(event: FPDURecovered, payload: bool) -> str | None:
+    """Return the line of an FPDU, None if its headers are not whole or its time is negative."""
+    _, _, frame, time_ns, seq, offset, ulpdu_length, _, _, _, _, _, _, frames = event
+    octets = ddp_header(event)
+    there = len(octets)
+    if there < TAGGED_LENGTH or time_ns < 0:
+        return None
+    if octets >= b"\x80":
+        fields = _TAGGED.unpack_from(octets)
+    elif there == UNTAGGED_LENGTH:
+        fields = _UNTAGGED.unpack_from(octets)
+    else:
+        return None
+    joined = frames[0] if len(frames) == 1 else ",".join(map(str, frames))
+    writer = _writer(event, octets[:2])
+    line: str = writer(frame, time_ns, seq, offset, ulpdu_length, joined, *fields)
+    return f'{line[:-1]},"payload":"{ddp_payload(event).hex()}"}}' if payload else line

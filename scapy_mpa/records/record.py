@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Events of the stream core as records.
+
+Every record has ``type``, ``connection``, ``src``, ``dst``, ``frame`` and ``time`` (seconds),
+where ``src`` sent and ``dst`` received what the record is about.  A key is there in every record
+of its type, None where it does not apply; numbers are octets where they count anything but
+FPDUs, segments or frames.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
+
+from scapy_mpa.records.ddp import ddp_fields, ddp_payload
+from scapy_mpa.stream.events import (
+    ConnectionEnded,
+    ErrorFound,
+    Event,
+    FPDURecovered,
+    GapFound,
+    MessageRecovered,
+    OverlapDiffers,
+    StartupSeen,
+)
+from scapy_mpa.wire.rdmap_names import message_name
+
+__all__ = ["RECORD_TYPES", "Record", "RecordedEvent", "own_fields", "record_of", "type_of"]
+
+Record: TypeAlias = dict[str, object]
+RecordedEvent: TypeAlias = Event | MessageRecovered
+"""What there is a record of."""
+
+_SECOND: Final = 10**9
+
+
+def record_of(event: RecordedEvent, *, payload: bool = False) -> Record:
+    """Return the record of ``event``.
+
+    :param payload: give an ``fpdu`` record the key ``payload``: what was captured behind the DDP
+        header, in hexadecimal.
+    """
+    endpoints = event.connection.endpoints
+    return {
+        "type": type_of(event),
+        "connection": event.connection.number,
+        "src": endpoints[event.direction],
+        "dst": endpoints[1 - event.direction],
+        "frame": event.frame,
+        "time": event.time_ns / _SECOND,
+        **own_fields(event, payload=payload),
+    }
+
+
+def type_of(event: RecordedEvent) -> str:
+    """Return the record's ``type``, one of ``RECORD_TYPES``."""
+    return _KINDS[type(event)][0]
+
+
+def own_fields(event: RecordedEvent, *, payload: bool = False) -> Record:
+    """Return what a record of this type has and others have not.
+
+    :param payload: see :func:`record_of`.
+    """
+    fields = _KINDS[type(event)][1](event)
+    if payload and isinstance(event, FPDURecovered):
+        fields["payload"] = ddp_payload(event).hex()
+    return fields
+
+
+def _startup(event: StartupSeen) -> Record:
+    startup = event.startup
+    return {
+        "kind": startup.kind.value,
+        "revision": startup.revision,
+        "markers": startup.markers,
+        "crc": startup.crc,
+        "rejected": startup.rejected,
+        "enhanced": startup.enhanced,
+        "pd_length": startup.pd_length,
+        "private_data": startup.private_data.hex(),
+        "ird": startup.ird,
+        "ord": startup.ord,
+        "control_flags": startup.control_flags,
+        "dialect": event.dialect and event.dialect.value,
+    }
+
+
+def _fpdu(event: FPDURecovered) -> Record:
+    return {
+        "seq": event.seq,
+        "offset": event.offset,
+        "ulpdu_length": event.ulpdu_length,
+        "markers": event.markers,
+        "crc": event.crc,
+        "located_by": event.located_by,
+        "out_of_order": event.out_of_order,
+        "frames": list(event.frames),
+        **ddp_fields(event)._asdict(),
+    }
+
+
+def _message(event: MessageRecovered) -> Record:
+    return {
+        "opcode": event.opcode,
+        "message": message_name(event.opcode),
+        "length": event.length,
+        "fpdus": event.fpdus,
+        "complete": event.complete,
+        "qn": event.qn,
+        "msn": event.msn,
+        "stag": event.stag,
+        "to": event.to,
+    }
+
+
+def _gap(event: GapFound) -> Record:
+    return {"seq": event.seq, "length": event.length, "reason": event.reason}
+
+
+def _overlap(event: OverlapDiffers) -> Record:
+    return {"seq": event.seq, "length": event.length}
+
+
+def _error(event: ErrorFound) -> Record:
+    return {"code": int(event.code), "seq": event.seq, "text": event.text}
+
+
+def _connection(event: ConnectionEnded) -> Record:
+    source, target = event.halves[event.direction], event.halves[1 - event.direction]
+    return {
+        "initiator": event.initiator,
+        "responder": event.responder,
+        "dialect": event.dialect and event.dialect.value,
+        "revision": event.revision,
+        "markers": {"src": source.markers, "dst": target.markers},
+        "fpdus": {"src": source.fpdus, "dst": target.fpdus},
+        "octets": {"src": source.octets, "dst": target.octets},
+        "crc_bad": {"src": source.crc_bad, "dst": target.crc_bad},
+        "gaps": {"src": source.gaps, "dst": target.gaps},
+        "out_of_order": {"src": source.out_of_order, "dst": target.out_of_order},
+        "retransmitted": {"src": source.retransmitted, "dst": target.retransmitted},
+        "crc": event.crc,
+        "errors": event.errors,
+        "ended": event.ending,
+    }
+
+
+_KINDS: Final[dict[type, tuple[str, Callable[[Any], Record]]]] = {
+    StartupSeen: ("startup", _startup),
+    FPDURecovered: ("fpdu", _fpdu),
+    MessageRecovered: ("message", _message),
+    GapFound: ("gap", _gap),
+    OverlapDiffers: ("overlap", _overlap),
+    ErrorFound: ("error", _error),
+    ConnectionEnded: ("connection", _connection),
+}
+
+RECORD_TYPES: Final = tuple(kind for kind, _ in _KINDS.values())
+"""Every value of the key ``type``."""

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The command line as tests run it: inside this process, or as a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from click.testing import CliRunner, Result
+
+from scapy_mpa.cli.main import cli
+
+ROOT = Path(__file__).resolve().parents[2]
+PCAPS = ROOT / "pcaps"
+COMMAND = [sys.executable, "-m", "scapy_mpa"]
+
+Record = dict[str, Any]
+
+
+def run(*arguments: object, stdin: bytes | None = None) -> Result:
+    """The outcome of a command, inside this process."""
+    result = CliRunner().invoke(cli, [str(each) for each in arguments], input=stdin)
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
+
+
+def records(*arguments: object) -> list[Record]:
+    """The records that ``dissect --json`` prints."""
+    return parsed(run("dissect", "--json", *arguments).stdout)
+
+
+def parsed(text: str) -> list[Record]:
+    """Lines of JSON."""
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def environment(**variables: str) -> dict[str, str]:
+    """The environment of a process that finds this checkout, whatever directory it runs in."""
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    return {**os.environ, "PYTHONPATH": path, **variables}
+
+
+def process(*arguments: object, **options: Any) -> subprocess.CompletedProcess[bytes]:
+    """The outcome of a command as a process of its own."""
+    return subprocess.run(
+        [*COMMAND, *map(str, arguments)],
+        check=False,
+        env=environment(),
+        timeout=60,
+        **{"capture_output": True, **options},
+    )

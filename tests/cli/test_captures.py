@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""End to end: what ``dissect --json`` prints of real captures is what a plain walker found."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command import PCAPS, ROOT, Record, records, run
+
+EXPECTED = ROOT / "tests" / "expected"
+CAPTURES = sorted(path for path in PCAPS.iterdir() if ".pcap" in path.suffixes)
+
+INVALID_STARTUP_FRAME = 4
+
+
+def expectations(path: Path) -> dict[str, list[list[object]]]:
+    """What the walker found in a capture."""
+    name = path.name.removesuffix(".gz").removesuffix(".pcap")
+    found: dict[str, list[list[object]]] = json.loads((EXPECTED / f"{name}.json").read_text())
+    return found
+
+
+def roles(found: list[Record]) -> dict[tuple[int, str], str]:
+    """Who is who: connection and endpoint to ``i`` or ``r``."""
+    ends = [record for record in found if record["type"] == "connection"]
+    return {
+        (record["connection"], record[endpoint]): role
+        for record in ends
+        for endpoint, role in (("src", "i"), ("dst", "r"))
+    }
+
+
+def whole_private_data(record: Record) -> str:
+    """The Private Data field in hexadecimal, enhanced data included (RFC 6581 9)."""
+    if not record["enhanced"]:
+        return str(record["private_data"])
+    a, b, c, d = (letter in record["control_flags"] for letter in "ABCD")
+    words = a << 15 | b << 14 | record["ird"], c << 15 | d << 14 | record["ord"]
+    return f"{words[0]:04x}{words[1]:04x}{record['private_data']}"
+
+
+@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.name)
+def test_capture(path: Path) -> None:
+    """Every FPDU once, with its verdict and headers; every startup frame; every connection."""
+    expected = expectations(path)
+    found = records(path)
+    role = roles(found)
+
+    fpdus = [
+        [
+            record["connection"],
+            role[record["connection"], record["src"]],
+            record["seq"],
+            record["ulpdu_length"],
+            record["crc"],
+            *(
+                None if record[name] is None else int(record[name])
+                for name in ("tagged", "last", "ddp_version", "rdmap_version", "opcode")
+            ),
+        ]
+        for record in found
+        if record["type"] == "fpdu"
+    ]
+    assert sorted(fpdus, key=repr) == sorted(expected["fpdus"], key=repr)
+
+    wrong = {
+        record["connection"]
+        for record in found
+        if record["type"] == "error" and record["code"] == INVALID_STARTUP_FRAME
+    }
+    startup = []
+    for record in found:
+        if record["type"] != "startup":
+            continue
+        data = whole_private_data(record)
+        by = role[record["connection"], record["src"]]
+        in_place = record["kind"] == {"i": "request", "r": "reply"}[by]
+        if in_place and len(data) == 2 * record["pd_length"]:
+            startup.append(
+                [
+                    record["connection"],
+                    record["kind"],
+                    record["revision"],
+                    *(int(record[name]) for name in ("markers", "crc", "rejected")),
+                    record["pd_length"],
+                    data,
+                ]
+            )
+        else:
+            # The walker lists only what is whole and where it must be; the rest is an error.
+            assert record["connection"] in wrong
+    assert sorted(startup, key=repr) == sorted(expected["startup"], key=repr)
+
+    ends = [record["connection"] for record in found if record["type"] == "connection"]
+    assert sorted(ends) == list(range(int(str(expected["connections"]))))
+
+    gaps = [
+        [record["connection"], role[record["connection"], record["src"]], record["seq"]]
+        for record in found
+        if record["type"] == "gap"
+    ]
+    assert gaps == [hole[:3] for hole in expected["holes"]]
+
+
+@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.name)
+def test_every_way_of_showing_a_capture_agrees(path: Path) -> None:
+    """A line for each record; the connection records of both commands; the same exit status."""
+    as_json = run("dissect", "--json", path)
+    text = run("dissect", path)
+    summary = run("summary", "--json", path)
+    table = run("summary", "--all", path)
+    assert as_json.stdout.count("\n") == text.stdout.count("\n")
+    ends = [line for line in as_json.stdout.splitlines() if '"type":"connection"' in line]
+    assert summary.stdout.splitlines() == ends
+    assert len(table.stdout.splitlines()) == len(ends) + 1
+    assert {each.exit_code for each in (as_json, text, summary, table)} == {
+        int('"type":"error"' in as_json.stdout)
+    }
+
+
+def test_all_captures_are_expected() -> None:
+    """No capture is left out, and no expectation."""
+    assert len(CAPTURES) == len(list(EXPECTED.glob("*.json")))

@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What ``dissect`` prints, and what each option does."""
+
+from __future__ import annotations
+
+import random
+import re
+import struct
+from pathlib import Path
+
+import pytest
+
+from scapy_mpa.records import RECORD_TYPES
+from tests.cli.command import PCAPS, parsed, records, run
+from tests.stream import feed
+from tests.truth import impair, mpastream, pcapfile
+
+TERMINATE = PCAPS / "term_sendnorecv.pcap"
+FIVE_CONNECTIONS = PCAPS / "2vm_perf_write_bw_q4_crcon.pcap.gz"
+PROBE = PCAPS / "live_siw_probe_guest_eth0.pcap.gz"
+RPING = PCAPS / "rping_mpa2_crcon.pcap"
+
+LINES = """\
+     4    0.003841 #0  192.168.7.1:46132 > 192.168.7.2:7175  Request rev 2 M0 C1 IRD 16 ORD 16 PD 0
+     6    0.129024 #0  192.168.7.2:7175 > 192.168.7.1:46132  Reply rev 2 M0 C1 IRD 16 ORD 16 PD 16
+     8    0.150502 #0  192.168.7.1:46132 > 192.168.7.2:7175  \
+Send qn 0 msn 1 mo 0 8 octets L, seq 630298884
+    10    0.160597 #0  192.168.7.2:7175 > 192.168.7.1:46132  \
+Terminate qn 2 msn 1 mo 0 24 octets L: DDP / Untagged Buffer Error / \
+Invalid MSN - no buffer available (mirrored), seq 91917273
+    13    0.161828 #0  192.168.7.1:46132 - 192.168.7.2:7175  \
+ended: closed, rfc6581, CRC on, 1/1 FPDUs, 56/88 octets
+"""
+"""A whole connection.  Frames, times and sequence numbers were compared with tshark's."""
+
+
+def test_lines() -> None:
+    """A line per record, in order of recovery."""
+    result = run("dissect", TERMINATE)
+    assert result.stdout == LINES
+    assert result.stderr == ""
+    assert result.exit_code == 0
+
+
+def test_lines_are_aligned() -> None:
+    """What a record is begins in the same column on both directions' lines of a connection."""
+    lines = run("dissect", "--connection", 3, "--type", "fpdu,startup", FIVE_CONNECTIONS).stdout
+    columns = {re.search(r"(Request|Reply|RDMA)", line).start() for line in lines.splitlines()}  # type: ignore[union-attr]
+    assert len(columns) == 1
+
+
+def test_findings_stand_out() -> None:
+    """Bad CRCs, errors and places that were searched for are said in words."""
+    text = run("dissect", PROBE).stdout
+    assert re.search(r"octets L, CRC bad, seq \d+$", text, re.MULTILINE)
+    assert re.search(r" error 2: CRC does not match", text)
+    assert re.search(r" error 4: revision 255 ", text)
+    assert re.search(r"Reply rev 1 M0 C0 rejected ", text)
+    assert re.search(r" no MPA, ", text)
+
+
+@pytest.fixture
+def battered(tmp_path: Path) -> Path:
+    """A capture of a connection with Markers in one direction that has gone through everything."""
+    rng = random.Random(3)
+    wrong = {5: mpastream.Damage(crc_xor=1), 40: mpastream.Damage(flip=(20, 1))}
+    pair = feed.halves(rng, markers=(True, False), crc=True, count=80, damage=(wrong, wrong))
+    sendings = []
+    for half in pair:
+        late = impair.reorder(impair.cut_mss(half.octets, 900), rng, 0.1)
+        missed = impair.miss(late, rng, 0.1)
+        sendings.append(impair.overlap(missed, half.octets, rng, 0.1, differing=True))
+    path = tmp_path / "battered.pcap"
+    segments = impair.conversation(pair, (sendings[0], sendings[1]), rng)
+    pcapfile.write(path, segments)
+    return path
+
+
+def test_lines_say_what_the_records_say(battered: Path) -> None:
+    """Line by line: numbers, names, and whatever is not as usual."""
+    lines = run("dissect", "--type", ",".join(RECORD_TYPES), battered).stdout.splitlines()
+    found = records("--type", ",".join(RECORD_TYPES), battered)
+    assert {record["type"] for record in found} == set(RECORD_TYPES)
+    start = pcapfile_start(battered)
+    for line, record in zip(lines, found, strict=True):
+        frame, seconds, number, src, arrow, dst, what = line.split(maxsplit=6)
+        assert (int(frame), number) == (record["frame"], f"#{record['connection']}")
+        assert float(seconds) == pytest.approx(record["time"] - start, abs=1e-5)
+        assert (src, dst) == (record["src"], record["dst"])
+        kind = record["type"]
+        assert arrow == ("-" if kind == "connection" else ">")
+        assert (f", seq {record.get('seq')}" in what) == ("seq" in record)
+        if kind == "fpdu":
+            assert what.startswith(record["message"])
+            assert (" L" in what) == record["last"]
+            assert f" {record['payload_length']} octets" in what
+            assert (", CRC bad" in what) == (record["crc"] == "bad")
+            assert (", out of order" in what) == record["out_of_order"]
+            assert (", by search" in what) == (record["located_by"] == "search")
+            for name in ("qn", "msn", "mo"):
+                assert (f" {name} {record[name]} " in what) == (record[name] is not None)
+            if record["tagged"]:
+                assert f" stag 0x{record['stag']:08x} to 0x{record['to']:x} " in what
+        elif kind == "message":
+            assert what.startswith(record["message"])
+            assert ("incomplete" in what) != record["complete"]
+            assert f" {record['length']} octets in {record['fpdus']} FPDU" in what
+        elif kind in ("gap", "overlap"):
+            assert what.startswith(kind)
+            assert f" {record['length']} octet" in what
+        elif kind == "error":
+            assert what.startswith(f"error {record['code']}: {record['text']}")
+        elif kind == "connection":
+            for name, text in (("fpdus", "FPDUs"), ("gaps", "gaps"), ("crc_bad", "bad CRC")):
+                assert f"{record[name]['src']}/{record[name]['dst']} {text}" in what
+
+
+def pcapfile_start(path: Path) -> float:
+    """When the first frame of a little-endian pcap file was captured, in seconds."""
+    seconds, microseconds = struct.unpack_from("<II", path.read_bytes(), 24)
+    return float(seconds) + microseconds / 1e6
+
+
+def test_json_prints_all_types_but_messages() -> None:
+    """Without ``--type`` a message is not printed: its FPDUs are."""
+    found = {record["type"] for record in records(PROBE)}
+    assert found == {"startup", "fpdu", "error", "connection"}
+
+
+@pytest.mark.parametrize("kind", ["startup", "fpdu", "message", "error", "connection"])
+def test_type(kind: str) -> None:
+    """``--type`` with one type prints nothing else, and misses none."""
+    found = records("--type", kind, PROBE)
+    assert found
+    assert {record["type"] for record in found} == {kind}
+    if kind != "message":
+        assert found == [record for record in records(PROBE) if record["type"] == kind]
+
+
+def test_type_takes_a_list() -> None:
+    """Types are separated by commas, with or without blanks."""
+    found = records("--type", "startup, connection", RPING)
+    assert [record["type"] for record in found] == ["startup", "startup", "connection"]
+
+
+def test_messages_follow_the_fpdu_that_completes_them() -> None:
+    """A message is printed behind its last FPDU, and before its connection's own record."""
+    found = records("--type", "fpdu,message,connection", FIVE_CONNECTIONS)
+    fpdus = 0
+    for before, record in zip([None, *found], found, strict=False):
+        fpdus += record["type"] == "fpdu"
+        if record["type"] == "message":
+            assert before is not None
+            assert before["type"] == "fpdu"
+            assert before["last"]
+            assert (before["connection"], before["src"]) == (record["connection"], record["src"])
+            assert record["complete"]
+    assert sum(record["fpdus"] for record in found if record["type"] == "message") == fpdus
+
+
+def test_unknown_type_names_the_known_ones() -> None:
+    """A wrong ``--type`` is a usage error from which one learns the right names."""
+    result = run("dissect", "--type", "fpdu,packet", RPING)
+    assert result.exit_code == 2
+    assert "'packet'" in result.stderr
+    assert all(name in result.stderr for name in RECORD_TYPES)
+
+
+def test_connection() -> None:
+    """``--connection`` may be repeated, and counts what the records count."""
+    everything = records(FIVE_CONNECTIONS)
+    found = records("--connection", 1, "--connection", 4, FIVE_CONNECTIONS)
+    assert found == [record for record in everything if record["connection"] in (1, 4)]
+
+
+def test_connection_that_is_not_there() -> None:
+    """A number that no connection has is an error of the command line."""
+    result = run("dissect", "--connection", 7, RPING)
+    assert (result.stdout, result.exit_code) == ("", 2)
+    assert result.stderr == "scapy-mpa: no connection 7: they are 0 to 0\n"
+
+
+def test_payload_in_json() -> None:
+    """``--payload`` adds the payload in hexadecimal to FPDUs."""
+    fpdus = records("--payload", "--type", "fpdu", RPING)
+    assert all(len(record["payload"]) == 2 * record["payload_length"] for record in fpdus)
+    # The first round of rping's own pattern (rping -V).
+    assert any(bytes.fromhex(record["payload"]).startswith(b"rdma-ping-0: ") for record in fpdus)
+    assert not any("payload" in record for record in records("--type", "fpdu", RPING))
+
+
+def test_payload_in_text() -> None:
+    """In text it is a dump below the line, of Private Data, too."""
+    text = run("dissect", "--payload", "--type", "fpdu", RPING).stdout
+    assert "        0000  72 64 6d 61 2d 70 69 6e 67 2d 30 3a 20 " in text
+    assert " rdma-ping-0: " in text
+    private = run(
+        "dissect", "--payload", "--type", "startup", PCAPS / "connect_pd200_ird4_ord8.pcap"
+    )
+    assert "  0000  41 42 43 44 45 46 47 48 49 4a 4b 4c 4d 4e 4f 50  ABCDEFGHIJKLMNOP\n" in (
+        private.stdout
+    )
+
+
+def test_layers_and_json_exclude_each_other() -> None:
+    """One of the two was meant."""
+    result = run("dissect", "-V", "--json", RPING)
+    assert result.exit_code == 2
+    assert "choose one" in result.stderr
+
+
+def test_several_files() -> None:
+    """Each file has a heading and a state of its own; numbers of connections go on."""
+    text = run("dissect", FIVE_CONNECTIONS, TERMINATE, TERMINATE).stdout
+    headings = re.findall(r"^==> (.*) <==$", text, re.MULTILINE)
+    assert headings == [str(FIVE_CONNECTIONS), str(TERMINATE), str(TERMINATE)]
+    second, third = text.split(f"==> {TERMINATE} <==\n")[1:]
+    assert second == LINES.replace("#0 ", "#5 ")
+    assert third == LINES.replace("#0 ", "#6 ")
+
+
+def test_several_files_as_json() -> None:
+    """JSON has no headings, and each connection its own number."""
+    found = records(TERMINATE, FIVE_CONNECTIONS, TERMINATE)
+    ends = [record["connection"] for record in found if record["type"] == "connection"]
+    assert sorted(ends) == list(range(7))
+    assert records("--connection", 6, TERMINATE, FIVE_CONNECTIONS, TERMINATE) == [
+        {**record, "connection": 6} for record in records(TERMINATE)
+    ]
+
+
+def test_standard_input() -> None:
+    """``-`` gives what the file gives."""
+    piped = run("dissect", "--json", "-", stdin=RPING.read_bytes())
+    assert parsed(piped.stdout) == records(RPING)
+    assert piped.exit_code == 0
+
+
+def test_help_teaches() -> None:
+    """Help has examples, the exit status, and the names that ``--type`` takes."""
+    text = run("dissect", "--help").stdout
+    assert text.count("\n    scapy-mpa dissect ") + text.count("| scapy-mpa dissect ") >= 4
+    assert "Exit status:" in text
+    assert all(name in text for name in RECORD_TYPES)

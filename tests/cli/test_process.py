@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The command line among other processes: pipes, terminals, interrupts, and what is imported."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command import COMMAND, PCAPS, environment, parsed, process, run
+
+RPING = PCAPS / "rping_mpa2_crcon.pcap"
+LARGE = PCAPS / "seqwrap_client_crcon.pcap.gz"
+PROBE = PCAPS / "live_siw_probe_guest_eth0.pcap.gz"
+
+posix = pytest.mark.skipif(os.name != "posix", reason="about POSIX pipes, signals and terminals")
+
+
+def test_module_is_the_command() -> None:
+    """``python -m scapy_mpa`` prints what the command prints."""
+    done = process("dissect", "--json", RPING)
+    assert done.stdout.decode() == run("dissect", "--json", RPING).stdout
+    assert (done.stderr, done.returncode) == (b"", 0)
+    assert process("--version").stdout.startswith(b"scapy-mpa, version ")
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_pipe_into_it(compressed: bool) -> None:
+    """Standard input may be a pipe, gzip-compressed or not."""
+    path = LARGE if compressed else RPING
+    done = process("dissect", "--json", "-", input=path.read_bytes())
+    assert done.stdout.decode() == run("dissect", "--json", path).stdout
+    assert done.returncode == 0
+
+
+@posix
+def test_lines_of_a_live_capture_come_at_once() -> None:
+    """What a pipe has brought is printed before the pipe brings more, or ends."""
+    octets = RPING.read_bytes()
+    with subprocess.Popen(
+        [*COMMAND, "dissect", "--type", "startup", "-"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=environment(),
+    ) as running:
+        assert running.stdin is not None
+        assert running.stdout is not None
+        running.stdin.write(octets[:700])
+        running.stdin.flush()
+        ready, _, _ = select.select([running.stdout], [], [], 30)
+        assert ready, "nothing is printed while the pipe is open"
+        assert b"Request rev 2" in running.stdout.readline()
+        running.stdin.write(octets[700:])
+        running.stdin.close()
+        assert b"Reply rev 2" in running.stdout.readline()
+        assert running.wait(30) == 0
+
+
+@posix
+@pytest.mark.parametrize("arguments", [["dissect"], ["dissect", "--json"], ["summary", "--json"]])
+def test_closed_pipe_behind_it(arguments: list[str]) -> None:
+    """As ``| head -1`` does: it stops with one line that names the frame, and status 2."""
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    try:
+        done = process(
+            *arguments, LARGE, capture_output=False, stdout=write_end, stderr=subprocess.PIPE
+        )
+    finally:
+        os.close(write_end)
+    complaint = done.stderr.decode()
+    assert complaint.startswith(f"scapy-mpa: {LARGE}: standard output was closed, ")
+    assert " after frame " in complaint
+    assert complaint.count("\n") == 1
+    assert done.returncode == 2
+
+
+@posix
+def test_first_line_is_enough(tmp_path: Path) -> None:
+    """The reader goes away in the middle of a long listing."""
+    with subprocess.Popen(
+        [*COMMAND, "dissect", "--json", *[str(LARGE)] * 5],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(),
+    ) as running:
+        assert running.stdout is not None
+        assert running.stderr is not None
+        assert parsed(running.stdout.readline().decode())[0]["type"] == "startup"
+        running.stdout.close()
+        complaint = running.stderr.read().decode()
+        assert running.wait(30) == 2
+    assert complaint.count("\n") == 1
+    assert "standard output was closed" in complaint
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
+def test_full_disk_behind_it() -> None:
+    """Output that cannot be written is no traceback either."""
+    with open("/dev/full", "wb") as full:
+        done = process("dissect", RPING, capture_output=False, stdout=full, stderr=subprocess.PIPE)
+    assert b"standard output cannot be written (No space left on device)" in done.stderr
+    assert done.stderr.count(b"\n") == 1
+    assert done.returncode == 2
+
+
+@posix
+@pytest.mark.parametrize("command", ["dissect", "summary"])
+def test_interrupt(command: str) -> None:
+    """Ctrl-C ends it quietly, with the status that shells give."""
+    with subprocess.Popen(
+        [*COMMAND, command, "-"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(),
+    ) as running:
+        assert running.stdin is not None
+        assert running.stdout is not None
+        assert running.stderr is not None
+        # Only a process that reads takes more than a pipe holds.
+        os.set_blocking(running.stdin.fileno(), True)
+        running.stdin.write(RPING.read_bytes()[:24])
+        running.stdin.write(ARP * 20_000)
+        running.stdin.flush()
+        running.send_signal(signal.SIGINT)
+        assert running.wait(30) == 130
+        assert running.stderr.read() == b""
+
+
+ARP = struct.pack("<IIII", 0, 0, 60, 60) + bytes(12) + b"\x08\x06" + bytes(46)
+"""A pcap record that gives no event."""
+
+
+@posix
+def test_colour_is_for_terminals() -> None:
+    """On a terminal what matters is coloured, unless NO_COLOR is set; in a pipe nothing is."""
+    assert b"\x1b[" not in process("dissect", PROBE).stdout
+    assert b"\x1b[31m" in on_terminal("dissect", "--type", "error", PROBE)
+    assert b"\x1b[" not in on_terminal("dissect", PROBE, NO_COLOR="1")
+    assert b"\x1b[" not in on_terminal("dissect", "--json", PROBE)
+
+
+def on_terminal(*arguments: object, **variables: str) -> bytes:
+    """What a command prints when standard output is a terminal."""
+    import pty
+
+    ours, theirs = pty.openpty()
+    clean = {"TERM": "xterm", "NO_COLOR": "", **variables}
+    with subprocess.Popen(
+        [*COMMAND, *map(str, arguments)],
+        stdin=subprocess.DEVNULL,
+        stdout=theirs,
+        stderr=subprocess.DEVNULL,
+        env=environment(**clean),
+    ) as running:
+        os.close(theirs)
+        printed = drained(ours)
+        running.wait(60)
+    return printed
+
+
+def drained(terminal: int) -> bytes:
+    """All that is printed on a terminal until nobody has it open any longer."""
+    pieces = []
+    while True:
+        try:
+            piece = os.read(terminal, 65536)
+        except OSError:  # Linux says so at the end
+            piece = b""
+        if not piece:
+            os.close(terminal)
+            return b"".join(pieces)
+        pieces.append(piece)
+
+
+@posix
+@pytest.mark.parametrize(("octets", "shown"), [(17 << 20, True), (1 << 20, False)])
+def test_progress(tmp_path: Path, octets: int, shown: bool) -> None:
+    """A long file shows on a terminal how far it is read, if the lines go elsewhere."""
+    import pty
+
+    path = tmp_path / "long.pcap"
+    frame = struct.pack("<IIII", 0, 0, 1 << 18, 1 << 18) + bytes(1 << 18)
+    with path.open("wb") as file:
+        file.write(RPING.read_bytes()[:24])
+        for _ in range(octets // len(frame) + 1):
+            file.write(frame)
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [*COMMAND, "summary", str(path)],
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+        env=environment(TERM="xterm"),
+    ) as running:
+        os.close(theirs)
+        printed = drained(ours)
+        assert running.stdout is not None
+        assert running.stdout.read() == b"no TCP connections\n"
+    assert (b"reading" in printed and b"100%" in printed) == shown
+    assert b"frames not followed" in printed
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--help"],
+        ["dissect", "--help"],
+        ["dissect", RPING],
+        ["dissect", "--json", "--payload", RPING],
+        ["dissect", "--type", "message", "--payload", RPING],
+        ["summary", RPING],
+        ["summary", "--json", RPING],
+    ],
+    ids=lambda arguments: " ".join(map(str, arguments[:-1])),
+)
+def test_scapy_is_not_imported(arguments: list[object]) -> None:
+    """Scapy takes most of a second to import; only layer trees are worth that."""
+    code = (
+        "import sys\n"
+        "from scapy_mpa.cli.main import main\n"
+        "try:\n"
+        "    main()\n"
+        "except SystemExit as end:\n"
+        "    print(end.code, 'scapy' in sys.modules, file=sys.stderr)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *map(str, arguments)],
+        capture_output=True,
+        check=False,
+        env=environment(),
+        timeout=60,
+    )
+    assert done.stderr == b"0 False\n"
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["dissect", "--help"], ["summary", "-h"]])
+def test_help_imports_little(arguments: list[str]) -> None:
+    """Help is given without importing what reads captures."""
+    code = (
+        "import sys\n"
+        "from scapy_mpa.cli.main import main\n"
+        "try:\n"
+        "    main()\n"
+        "except SystemExit:\n"
+        "    parts = 'scapy_mpa.capture', 'scapy_mpa.stream', 'scapy_mpa.wire', 'crc32c'\n"
+        "    print([part for part in parts if part in sys.modules], file=sys.stderr)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        capture_output=True,
+        check=True,
+        env=environment(),
+        timeout=60,
+    )
+    assert done.stderr == b"[]\n"

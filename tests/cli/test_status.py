@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Exit status and standard error, for good files and for bad ones."""
+
+from __future__ import annotations
+
+import builtins
+import struct
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.cli.command import PCAPS, parsed, process, run
+from tests.truth import pcapfile
+
+CLEAN = PCAPS / "rping_mpa2_crcon.pcap"
+FINDINGS = PCAPS / "live_siw_probe_guest_eth0.pcap.gz"
+REJECTED = PCAPS / "reject_pdata.pcap"
+COMMANDS = ["dissect", "summary"]
+
+PCAP_HEADER, RECORD_HEADER = 24, 16
+
+
+def assert_one_complaint(stderr: str, *words: str) -> None:
+    """Standard error is one line: program, file, what is wrong, what to do."""
+    assert stderr.startswith("scapy-mpa: ")
+    assert stderr.count("\n") == 1
+    assert stderr.endswith("\n")
+    assert "; " in stderr
+    for word in words:
+        assert word in stderr
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(
+    ("names", "status"),
+    [
+        ([CLEAN], 0),
+        ([FINDINGS], 1),
+        ([CLEAN, FINDINGS], 1),
+        ([FINDINGS, CLEAN], 1),
+        (["no-such-file", FINDINGS], 2),
+        ([FINDINGS, "no-such-file"], 2),
+    ],
+)
+def test_exit_status(command: str, names: list[object], status: int) -> None:
+    """0 for clean, 1 for findings, 2 for what cannot be read; the highest wins."""
+    assert run(command, *names).exit_code == status
+
+
+def test_gaps_and_overlaps_are_no_findings(tmp_path: Path) -> None:
+    """What a capture missed, or held twice, is no fault of the connection."""
+    segments = frames_of(CLEAN)
+    path = tmp_path / "gap.pcap"
+    # Without the fifth FPDU: its octets are acknowledged, and never captured.
+    path.write_bytes(pcapfile.pcap(each for at, each in enumerate(segments) if at != 13))
+    result = run("dissect", "--json", path)
+    assert {record["type"] for record in parsed(result.stdout)} >= {"gap"}
+    assert result.exit_code == 0
+
+
+def frames_of(path: Path) -> list[bytes]:
+    """The frames of a little-endian pcap file."""
+    octets = path.read_bytes()
+    at, found = PCAP_HEADER, []
+    while at < len(octets):
+        (length,) = struct.unpack_from("<I", octets, at + 8)
+        found.append(octets[at + RECORD_HEADER : at + RECORD_HEADER + length])
+        at += RECORD_HEADER + length
+    return found
+
+
+def test_findings_are_those_of_the_connections_asked_for() -> None:
+    """``--connection`` narrows the verdict, ``--type`` only what is printed."""
+    assert run("dissect", "--connection", 0, FINDINGS).exit_code == 0
+    assert run("dissect", "--connection", 53, FINDINGS).exit_code == 1
+    assert run("dissect", "--type", "startup", FINDINGS).exit_code == 1
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", ["empty"]),
+        (b"GET / HTTP/1.1\r\n", ["not a pcap", "text"]),
+        (bytes(range(256)), ["not a pcap"]),
+        (CLEAN.read_bytes()[:11], ["header"]),
+    ],
+    ids=["empty", "text", "binary", "header cut"],
+)
+def test_not_a_capture(tmp_path: Path, command: str, content: bytes, words: list[str]) -> None:
+    """What is no capture is named, and nothing is printed."""
+    path = tmp_path / "file.pcap"
+    path.write_bytes(content)
+    result = run(command, path)
+    assert (result.stdout, result.exit_code) == ("", 2)
+    assert_one_complaint(result.stderr, str(path), *words)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_missing_file_and_directory(tmp_path: Path, command: str) -> None:
+    """A name that leads to no file, or to no ordinary one."""
+    missing = run(command, tmp_path / "missing.pcap")
+    assert missing.exit_code == 2
+    assert_one_complaint(missing.stderr, "missing.pcap: ", "no such file")
+    directory = run(command, tmp_path)
+    assert directory.exit_code == 2
+    assert_one_complaint(directory.stderr, str(tmp_path), "directory")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_no_permission(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of somebody else's.  (Tests may run as root, who may read it: so it is feigned.)"""
+
+    def refuse(*_: object, **__: object) -> Any:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(builtins, "open", refuse)
+    result = run(command, CLEAN)
+    assert result.exit_code == 2
+    assert_one_complaint(result.stderr, str(CLEAN), "permission")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_file_cut_in_a_record(tmp_path: Path, command: str) -> None:
+    """What is readable is shown first; then it is said after which frame the file ends."""
+    octets = CLEAN.read_bytes()
+    path = tmp_path / "cut.pcap"
+    path.write_bytes(octets[:-30])
+    result = run(command, "--json", path)
+    whole = run(command, "--json", CLEAN)
+    assert result.exit_code == 2
+    assert_one_complaint(result.stderr, str(path), "after frame 50", "inside a frame")
+    found = parsed(result.stdout)
+    assert [record["type"] for record in found] == [
+        record["type"] for record in parsed(whole.stdout)
+    ]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_lying_record_length(tmp_path: Path, command: str) -> None:
+    """A length that no frame has ends the file there."""
+    octets = bytearray(CLEAN.read_bytes())
+    first = PCAP_HEADER + RECORD_HEADER + struct.unpack_from("<I", octets, PCAP_HEADER + 8)[0]
+    struct.pack_into("<I", octets, first + 8, 0xFFFFFFF0)
+    path = tmp_path / "lying.pcap"
+    path.write_bytes(octets)
+    result = run(command, "--json", path)
+    assert result.exit_code == 2
+    assert_one_complaint(result.stderr, str(path), "4294967280", "after frame 1")
+    assert len(parsed(result.stdout)) == 1
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_unknown_link_type(tmp_path: Path, command: str) -> None:
+    """Where no frame's link type is known, nothing could be followed, and that is an error."""
+    octets = bytearray(CLEAN.read_bytes())
+    struct.pack_into("<I", octets, 20, 147)
+    path = tmp_path / "user0.pcap"
+    path.write_bytes(octets)
+    result = run(command, "--json", path)
+    assert (result.stdout, result.exit_code) == ("", 2)
+    assert_one_complaint(result.stderr, str(path), "link type 147", "Ethernet")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_frames_not_followed_are_counted(command: str) -> None:
+    """One line for a file, by reason; none if every frame was followed."""
+    result = run(command, FINDINGS)
+    assert result.stderr == (f"scapy-mpa: {FINDINGS}: 8 frames not followed: 6 not TCP, 2 not IP\n")
+    assert run(command, CLEAN).stderr == ""
+
+
+@given(st.data())
+def test_damaged_captures(data: st.DataObject) -> None:
+    """Whatever octets of a capture are wrong, there is a result or one line about it."""
+    octets = bytearray(REJECTED.read_bytes())
+    for _ in range(data.draw(st.integers(1, 12), "changes")):
+        octets[data.draw(st.integers(0, len(octets) - 1))] = data.draw(st.integers(0, 255))
+    command = data.draw(st.sampled_from(COMMANDS))
+    result = run(command, "-", stdin=bytes(octets))
+    assert result.exit_code in (0, 1, 2)
+    assert result.stderr.count("\n") <= 2
+    complaints = [line for line in result.stderr.splitlines() if " not followed: " not in line]
+    assert (result.exit_code == 2) == bool(complaints)
+    assert all(line.startswith("scapy-mpa: standard input: ") for line in complaints)
+
+
+def test_other_files_are_still_read(tmp_path: Path) -> None:
+    """A bad file costs only itself."""
+    bad = tmp_path / "bad.pcap"
+    bad.write_bytes(b"no capture")
+    result = run("dissect", "--json", bad, CLEAN, tmp_path / "missing", CLEAN)
+    assert result.exit_code == 2
+    assert result.stderr.count("\n") == 2
+    assert len(parsed(result.stdout)) == 2 * len(parsed(run("dissect", "--json", CLEAN).stdout))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["dissect"],
+        ["dissect", "--nope", CLEAN],
+        ["nope"],
+        ["dissect", "--connection", "x", "f"],
+    ],
+)
+def test_bad_usage(arguments: list[object]) -> None:
+    """A wrong command line: status 2, and a word about what is right."""
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert "Usage: " in result.output
+    assert "Traceback" not in result.output
+
+
+def test_a_name_cannot_break_a_line(tmp_path: Path) -> None:
+    """A file name with control characters is shown escaped, in headings, too."""
+    path = tmp_path / "a\nb\x1b[31m.pcap"
+    path.write_bytes(CLEAN.read_bytes())
+    result = run("dissect", "--type", "error", path, CLEAN)
+    assert "\x1b" not in result.stdout
+    assert result.stdout.startswith("==> '")
+    assert result.stdout.count("\n") == 2
+
+
+def test_a_name_that_is_no_text(tmp_path: Path) -> None:
+    """A file name need not be valid in any encoding."""
+    done = process("dissect", b"caf\xe9.pcap".decode(errors="surrogateescape"), CLEAN, cwd=tmp_path)
+    assert done.returncode == 2
+    assert b"Traceback" not in done.stderr
+    assert b"no such file" in done.stderr

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The table of connections."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.cli.command import PCAPS, parsed, records, run
+
+FIVE_CONNECTIONS = PCAPS / "2vm_perf_write_bw_q4_crcon.pcap.gz"
+PROBE = PCAPS / "live_siw_probe_guest_eth0.pcap.gz"
+ABSENT = PCAPS / "listener_absent.pcap"
+
+TABLE = """\
+#  Initiator          Responder         Dialect  Rev  M    CRC  FPDUs  Octets  OoO  Rexmit  Gaps\
+  Err  Ended
+0  192.168.7.1:46132  192.168.7.2:7175  rfc6581    2  0/0  on     1/1   56/88  0/0     0/0   0/0\
+    0  closed
+"""
+"""Octets: 24 of the Request and 32 of an FPDU; 40 of the Reply and 48 of the Terminate."""
+
+
+def test_table() -> None:
+    """One connection that carried MPA."""
+    result = run("summary", PCAPS / "term_sendnorecv.pcap")
+    assert result.stdout == TABLE
+    assert result.exit_code == 0
+
+
+def test_table_says_what_the_records_say() -> None:
+    """Each row is a connection record, in order of appearance."""
+    _, *rows = run("summary", FIVE_CONNECTIONS).stdout.splitlines()
+    ends = {
+        record["connection"]: record for record in records("--type", "connection", FIVE_CONNECTIONS)
+    }
+    assert [int(row.split()[0]) for row in rows] == [0, 1, 2, 3, 4]
+    for row in rows:
+        number, initiator, responder, _, _, _, _, fpdus, octets, *_ = row.split()
+        record = ends[int(number)]
+        assert (initiator, responder) == (record["initiator"], record["responder"])
+        assert fpdus == f"{record['fpdus']['src']}/{record['fpdus']['dst']}"
+        assert octets == f"{record['octets']['src']}/{record['octets']['dst']}"
+
+
+def test_tcp_without_mpa_is_counted() -> None:
+    """Connections of other protocols are one line, not rows."""
+    assert run("summary", ABSENT).stdout == "1 TCP connection without MPA (--all lists it)\n"
+    *_, last = run("summary", PROBE).stdout.splitlines()
+    # One connection speaks HTTP, one sends part of a Key, one sends nothing.
+    assert last == "3 TCP connections without MPA (--all lists them)"
+
+
+def test_all_lists_them() -> None:
+    """``--all`` makes a row of each."""
+    heading, row = run("summary", "--all", ABSENT).stdout.splitlines()
+    assert heading.startswith("#  Initiator")
+    assert row.split()[:8] == [
+        "0",
+        "192.168.7.1:53075",
+        "192.168.7.2:7999",
+        "-",
+        "-",
+        "-/-",
+        "-",
+        "0/0",
+    ]
+    assert len(run("summary", "--all", PROBE).stdout.splitlines()) == 1 + 127
+
+
+def test_errors_and_rejections_are_seen() -> None:
+    """The table says which connections were rejected, and which have errors."""
+    text = run("summary", PROBE).stdout
+    assert "  rejected, closed\n" in text
+    result = run("summary", PROBE)
+    assert result.exit_code == 1
+
+
+def test_json() -> None:
+    """``--json`` prints the record of every connection, MPA or not."""
+    found = parsed(run("summary", "--json", PROBE).stdout)
+    assert len(found) == 127
+    assert {record["type"] for record in found} == {"connection"}
+
+
+def test_several_files() -> None:
+    """A table for each file, numbers going on."""
+    text = run("summary", FIVE_CONNECTIONS, PCAPS / "term_sendnorecv.pcap").stdout
+    assert text.count("==> ") == 2
+    assert text.splitlines()[-1].startswith("5  192.168.7.1:46132")
+
+
+def test_no_tcp(tmp_path: Path) -> None:
+    """A capture of nothing says so."""
+    header = (PCAPS / "term_sendnorecv.pcap").read_bytes()[:24]
+    path = tmp_path / "empty.pcap"
+    path.write_bytes(header)
+    assert run("summary", path).stdout == "no TCP connections\n"

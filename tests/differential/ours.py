@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What this project says of a capture: rows with the same keys as :mod:`.tshark` has them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple, TypeAlias
+
+from scapy_mpa.capture import Decoder, open_capture
+from scapy_mpa.stream.events import Event, FPDURecovered, StartupSeen
+from scapy_mpa.stream.flows import Flows
+from scapy_mpa.wire.crc import CRC_LENGTH
+from scapy_mpa.wire.ddp import parse_ddp
+from scapy_mpa.wire.fpdu import HEADER_LENGTH, pad_length
+from scapy_mpa.wire.rdmap import (
+    ATOMIC_REQUEST_LENGTH,
+    ATOMIC_RESPONSE_LENGTH,
+    READ_REQUEST_LENGTH,
+    parse_atomic_request,
+    parse_atomic_response,
+    parse_control,
+    parse_read_request,
+)
+from scapy_mpa.wire.rdmap_names import Opcode
+from scapy_mpa.wire.startup import StartupKind
+from scapy_mpa.wire.terminate import parse_terminate
+from tests.differential.tshark import Row
+
+Half: TypeAlias = tuple[int, int]
+"""Connection and direction, as events number them."""
+
+Found: TypeAlias = StartupSeen | FPDURecovered
+
+INVALIDATING = (Opcode.SEND_WITH_INVALIDATE, Opcode.SEND_WITH_SE_AND_INVALIDATE)
+
+
+class Reading(NamedTuple):
+    """A whole capture."""
+
+    found: dict[Half, list[Found]]
+    """Startup frames and FPDUs of each half connection, each in stream order."""
+    flow_of: dict[int, bytes]
+    """Captured frame to the flow that it belongs to."""
+
+
+def read(capture: Path) -> Reading:
+    """Dissect a capture."""
+    reading = Reading({}, {})
+    decoder, flows = Decoder(), Flows()
+    events: list[Event] = []
+    with open_capture(capture) as frames:
+        for frame in frames:
+            segment = decoder.segment(frame)
+            if segment is not None:
+                reading.flow_of[frame.number] = segment.flow
+                events += flows.receive(segment)
+    for event in events + flows.finish():
+        if isinstance(event, Found):
+            half = event.connection.number, event.direction
+            reading.found.setdefault(half, []).append(event)
+    for each in reading.found.values():
+        each.sort(key=_place)
+    return reading
+
+
+def _place(event: Found) -> int:
+    if isinstance(event, StartupSeen):
+        return -1
+    assert event.offset is not None
+    return event.offset
+
+
+def row(event: Found) -> Row:
+    """What an event says."""
+    return _startup(event) if isinstance(event, StartupSeen) else _fpdu(event)
+
+
+def _startup(event: StartupSeen) -> Row:
+    startup = event.startup
+    row: Row = {
+        "frame": event.frame,
+        "kind": "req" if startup.kind is StartupKind.REQUEST else "rep",
+        "markers": startup.markers,
+        "crc_flag": startup.crc,
+        "rejected": startup.rejected,
+        "reserved": startup.s_bit << 4 | startup.reserved,
+        "revision": startup.revision,
+        "pd_length": startup.pd_length,
+    }
+    if startup.data:
+        row["data"] = startup.data
+    return row
+
+
+def _fpdu(event: FPDURecovered) -> Row:
+    row: Row = {
+        "frame": event.frame,
+        "kind": "fpdu",
+        "ulpdu_length": event.ulpdu_length,
+        "crc": event.crc,
+        "crc_field": int.from_bytes(event.octets[-CRC_LENGTH:], "big"),
+    }
+    if pad_length(event.ulpdu_length):
+        row["pad"] = event.octets[HEADER_LENGTH + event.ulpdu_length : -CRC_LENGTH]
+    if event.ulpdu_length:
+        row |= _segment(event.ulpdu)
+    return row
+
+
+def _segment(ulpdu: bytes) -> Row:
+    header = parse_ddp(ulpdu)
+    control = parse_control(header.rsvdulp)
+    row: Row = {
+        "tagged": header.tagged,
+        "last": header.last,
+        "reserved": header.reserved,
+        "ddp_version": header.ddp_version,
+        "rdmap_version": control.rdmap_version,
+        "rdmap_reserved": control.reserved,
+        "opcode": control.opcode,
+    }
+    for name in ("stag", "to", "qn", "msn", "mo"):
+        value = getattr(header, name)
+        if value is not None:
+            row[name] = value
+    if header.rsvdulp_word is not None:
+        row["rsvdulp"] = ulpdu[1:6]
+        if control.opcode in INVALIDATING:
+            row["invalidate_stag"] = header.rsvdulp_word
+    return row | _body(control.opcode, header.tagged, ulpdu[header.length :])
+
+
+def _body(opcode: int, tagged: bool, octets: bytes) -> Row:
+    """What lies behind the DDP header: an RDMAP header, or payload."""
+    fields: Row = {}
+    taken = 0
+    if not tagged and opcode == Opcode.TERMINATE:
+        return _terminate(octets)
+    if not tagged and opcode == Opcode.READ_REQUEST:
+        taken = READ_REQUEST_LENGTH
+        fields = parse_read_request(octets[:taken])._asdict()
+    elif not tagged and opcode == Opcode.ATOMIC_REQUEST:
+        taken = ATOMIC_REQUEST_LENGTH
+        fields = parse_atomic_request(octets[:taken])._asdict()
+        # The DDP header has a field of that name, too.
+        fields["atomic_reserved"] = fields.pop("reserved")
+    elif not tagged and opcode == Opcode.ATOMIC_RESPONSE:
+        taken = ATOMIC_RESPONSE_LENGTH
+        fields = parse_atomic_response(octets[:taken])._asdict()
+    if octets[taken:]:
+        fields["payload"] = octets[taken:]
+    return fields
+
+
+def _terminate(octets: bytes) -> Row:
+    # Wireshark knows RFC 5040's layout and no other.
+    read = parse_terminate(octets, mirrored=False)
+    fields: Row = {
+        "layer": read.layer,
+        "etype": read.etype,
+        "error_code": read.error_code,
+        "m": read.m,
+        "d": read.d,
+        "r": read.r,
+        "terminate_reserved": read.reserved,
+    }
+    if read.ddp_segment_length is not None:
+        fields["ddp_segment_length"] = read.ddp_segment_length
+    if read.ddp_header is not None:
+        fields["copied_ddp_header"] = read.ddp_header
+    if read.rdmap_header is not None:
+        fields["copied_rdmap_header"] = read.rdmap_header
+    return fields

@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Wireshark's dissector and this one agree, FPDU by FPDU and field by field.
+
+Compared are, for each half connection and in stream order: the startup frames (kind, M, C, R,
+the other flag bits, Rev, PD_Length, Private Data) and the FPDUs (ULPDU_Length, pad, CRC field and
+verdict, every DDP and RDMAP header field, payload), and in which captured frame each is complete.
+
+Wireshark is an oracle only without Markers, with both startup frames captured and with nothing
+missing.  What is left out besides stands in ``NOT_COMPARED``, ``PAYLOAD_SHOWN``, ``miscut`` and
+``segments``, each time because the octets say that Wireshark is wrong or silent there.
+Terminates are compared as RFC 5040 4.8 lays them out, also where the sender (siw) does not.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Iterable
+from itertools import zip_longest
+from pathlib import Path
+
+import pytest
+
+from scapy_mpa.stream.events import FPDURecovered
+from scapy_mpa.wire.ddp import TAGGED_LENGTH, UNTAGGED_LENGTH
+from scapy_mpa.wire.rdmap_names import Opcode
+from tests.differential import ours
+from tests.differential.tshark import Row, rows
+from tests.truth import impair, messages, mpastream, pcapfile
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+CAPTURES = sorted(path for path in (ROOT / "pcaps").iterdir() if ".pcap" in path.name)
+PROBE = "live_siw_probe_guest_eth0.pcap.gz"
+
+NOT_COMPARED: dict[str, dict[int, str]] = {
+    PROBE: {
+        16: "frame 214 is a Reply without a Request; Wireshark wants a Request first",
+        21: "the Reply has R=1, yet both sides send an FPDU (266, 268); Wireshark expects none",
+        27: "PD_Length is 513; Wireshark shows nothing behind a PD_Length above 512",
+        28: "PD_Length is 65535 and nothing follows; Wireshark shows no incomplete startup frame",
+        30: "an FPDU stands in the segment of its Request (351); Wireshark does not look for it",
+        32: "the Request comes octet by octet (366 to 404); Wireshark wants 20 in one segment",
+        33: "the Request's first segment has 10 octets (418); Wireshark wants 20",
+        42: "an FPDU begins with a segment of 7 octets (539); Wireshark starts with the next one",
+        80: "an Atomic Request has 32 octets (1203) instead of 52: there are no fields to compare",
+        107: "ULPDU_Length is 10 where 50 octets follow, and the CRC is bad (1585); Wireshark "
+        "goes on where that length leads, and reads payload (00 00, 78 78) as ULPDU_Length",
+    },
+}
+"""Capture and connection to why it is left out, with the numbers of the frames that show it."""
+
+PAYLOAD_SHOWN = {
+    (True, Opcode.WRITE),
+    (True, Opcode.READ_RESPONSE),
+    (False, Opcode.READ_REQUEST),
+    (False, Opcode.SEND),
+    (False, Opcode.SEND_WITH_INVALIDATE),
+    (False, Opcode.SEND_WITH_SE),
+    (False, Opcode.SEND_WITH_SE_AND_INVALIDATE),
+}
+"""T bit and opcode for which Wireshark shows what follows the headers: not for Immediate Data
+(which it does not know), Atomics, reserved opcodes and opcodes with the wrong T bit."""
+
+LEAST_CAPTURES = 28
+LEAST_FPDUS = 4900
+
+
+def in_full(capture: Path) -> bool:
+    """Whether nothing of a capture is left out."""
+    return capture.name not in NOT_COMPARED
+
+
+def expected(capture: Path, kind: str) -> int:
+    """How many FPDUs or startup frames there are to compare, by the expectations' own walk."""
+    name = capture.name.partition(".")[0] + ".json"
+    listed = json.loads((ROOT / "tests" / "expected" / name).read_text(encoding="utf-8"))[kind]
+    return sum(each[0] not in NOT_COMPARED.get(capture.name, ()) for each in listed)
+
+
+def differences(capture: Path, program: str, skip: Iterable[int] = ()) -> tuple[list[str], int]:
+    """What the two say differently of a capture, and how many rows they agree on.
+
+    :param program: tshark's path.
+    :param skip: connections to leave out.
+    """
+    reading = ours.read(capture)
+    theirs: dict[bytes, list[Row]] = {}
+    for row in rows(program, capture):
+        theirs.setdefault(reading.flow_of[int(row["frame"])], []).append(row)
+    found: list[str] = []
+    agreed = 0
+    for (connection, direction), events in sorted(reading.found.items()):
+        half = theirs.pop(events[0].connection.flows[direction], [])
+        if connection in skip:
+            continue
+        for index, (event, row) in enumerate(zip_longest(events, half)):
+            mine, other = comparable(event), row or {}
+            if isinstance(event, FPDURecovered) and event.out_of_order:
+                # Wireshark waits for all earlier octets, and says so in a later frame.
+                mine["frame"] = other.get("frame", 0)
+            if miscut(mine):
+                for name in ("copied_ddp_header", "copied_rdmap_header"):
+                    mine.pop(name, None)
+                    other.pop(name, None)
+            if mine == other:
+                agreed += 1
+                continue
+            where = f"connection {connection}, direction {direction}, number {index}"
+            told = f"Wireshark {unlike(other, mine)}, we {unlike(mine, other)}"
+            found.append(f"{where}: {told}")
+    found += [f"only Wireshark: {row}" for half in theirs.values() for row in half]
+    return found, agreed
+
+
+def comparable(event: ours.Found | None) -> Row:
+    """Our row, without what Wireshark does not show; empty if we have none."""
+    row = ours.row(event) if event else {}
+    if (row.get("tagged"), row.get("opcode")) not in PAYLOAD_SHOWN:
+        row.pop("payload", None)
+    return row
+
+
+def miscut(terminate: Row) -> bool:
+    """Whether Wireshark takes more or fewer octets for the copied DDP header than it has.
+
+    It goes by the error type; the header's own T bit says it (RFC 5040 4.8).
+    """
+    header = terminate.get("copied_ddp_header", b"")
+    assert isinstance(header, bytes)
+    tagged = (terminate.get("layer"), terminate.get("etype")) in ((0, 1), (1, 1))
+    return len(header) != (TAGGED_LENGTH if tagged else UNTAGGED_LENGTH)
+
+
+def unlike(row: Row, other: Row) -> Row:
+    """What a row says and the other one does not, and in which captured frame."""
+    return {key: row[key] for key in row if key == "frame" or row[key] != other.get(key)}
+
+
+@pytest.mark.parametrize("capture", CAPTURES, ids=lambda path: path.name.partition(".")[0])
+def test_real_capture(
+    capture: Path, tshark: str, record_property: Callable[[str, object], None]
+) -> None:
+    """Both find the same startup frames and FPDUs in a capture of real traffic."""
+    skip = NOT_COMPARED.get(capture.name, {})
+    found, agreed = differences(capture, tshark, skip)
+    assert not found, "\n".join(found[:10])
+    fpdus, startup = expected(capture, "fpdus"), expected(capture, "startup")
+    assert agreed == fpdus + startup
+    record_property("fpdus_compared", fpdus)
+    record_property("startup_frames_compared", startup)
+
+
+def test_enough_is_compared() -> None:
+    """At least 28 captures in full, and 4900 FPDUs, so that the comparison says something."""
+    captures = sum(in_full(capture) for capture in CAPTURES)
+    fpdus = sum(expected(capture, "fpdus") for capture in CAPTURES)
+    startup = sum(expected(capture, "startup") for capture in CAPTURES)
+    print(f"{captures} captures in full; {fpdus} FPDUs and {startup} startup frames in all")
+    assert captures >= LEAST_CAPTURES
+    assert fpdus >= LEAST_FPDUS
+
+
+def segments(half: impair.Half) -> list[impair.Sending]:
+    """Segments of 1460 octets, FPDUs lying as they will.
+
+    A segment that would end with fewer than 8 octets of an FPDU ends before it: if that segment
+    also completes an FPDU, Wireshark does not keep them, and takes the next segment's first octet
+    for an FPDU's first.
+    """
+    starts = {fpdu.start for fpdu in half.truth}
+    pieces = []
+    at = 0
+    while at < len(half.octets):
+        end = min(at + 1460, len(half.octets))
+        end -= next((short for short in range(1, 8) if end - short in starts), 0)
+        pieces.append(impair.Sending(at, half.octets[at:end]))
+        at = end
+    return pieces
+
+
+def constructed(rng: random.Random, *, crc: bool) -> tuple[impair.Half, impair.Half]:
+    """Messages of every kind without Markers; one CRC field of each direction is wrong."""
+    halves = []
+    for key in (mpastream.REQUEST_KEY, mpastream.REPLY_KEY):
+        startup = mpastream.startup_frame(
+            key, crc=int(crc), revision=1, private_data=rng.randbytes(rng.randint(0, 512))
+        )
+        ulpdus = messages.random_ulpdus(rng, 60)
+        harm = {len(ulpdus) // 2: mpastream.Damage(crc_xor=0x8000)}
+        ulpdus += terminates()
+        octets, truth = mpastream.build_stream(ulpdus, crc=crc, damage=harm)
+        halves.append(impair.Half(startup, octets, truth, rng.getrandbits(32)))
+    return halves[0], halves[1]
+
+
+def terminates() -> list[bytes]:
+    """A Terminate for each kind of header that can be copied, under each kind of error.
+
+    None with a tagged header under an error for which Wireshark expects an untagged one: it then
+    reads past the end, calls the packet malformed, and forgets what the segment ends with.
+    """
+    write = messages.write(1, 2, b"tagged")
+    untagged = messages.send(3, b"untagged") + messages.read_request(4, 5, 6, 7, 8, 9)
+    errors = {(0, 1, 1): write + untagged, (0, 2, 6): untagged, (1, 1, 0): write}
+    return messages.terminate(2, 0, 2) + [
+        terminate
+        for error, in_error in errors.items()
+        for ulpdu in in_error
+        for terminate in messages.terminate(*error, ulpdu)
+    ]
+
+
+IMPAIRMENTS: dict[str, Callable[[impair.Half, random.Random], list[impair.Sending]]] = {
+    "whole FPDUs": lambda half, rng: impair.cut_packed(half.octets, half.truth, 1460),
+    "none": lambda half, rng: segments(half),
+    "reordered": lambda half, rng: impair.reorder(segments(half), rng, 0.3),
+    "retransmitted": lambda half, rng: impair.lose_and_retransmit(segments(half), rng, 0.2),
+    "overlapping": lambda half, rng: impair.overlap(segments(half), half.octets, rng, 0.3),
+}
+
+VERDICTS = {True: "good", False: "bad", None: "off"}
+
+
+@pytest.mark.parametrize("crc", [True, False])
+@pytest.mark.parametrize("impairment", IMPAIRMENTS)
+def test_constructed_conversation(tshark: str, tmp_path: Path, impairment: str, crc: bool) -> None:
+    """Both find every FPDU of a conversation of which it is known what is in it."""
+    rng = random.Random(f"{impairment} {crc}")
+    halves = constructed(rng, crc=crc)
+    first, second = (IMPAIRMENTS[impairment](half, rng) for half in halves)
+    capture = tmp_path / "constructed.pcap"
+    pcapfile.write(capture, impair.conversation(halves, (first, second), rng))
+
+    found, agreed = differences(capture, tshark)
+    assert not found, "\n".join(found[:10])
+    assert agreed == 2 + sum(len(half.truth) for half in halves)
+    reading = ours.read(capture)
+    for direction, half in enumerate(halves):
+        _, *fpdus = reading.found[0, direction]
+        assert [(each.ulpdu, each.crc) for each in fpdus if isinstance(each, FPDURecovered)] == [
+            (fpdu.ulpdu, VERDICTS[fpdu.crc_ok]) for fpdu in half.truth
+        ]

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What Wireshark's dissector says of a capture: rows of fields, named as this project names them.
+
+A row is one startup frame or one FPDU. Its keys are ``frame``, the number of the captured frame
+that completed it, ``kind``, and those of ``FIELDS`` that Wireshark shows; an FPDU's also ``crc``,
+the verdict. Numbers are ints, octets are bytes.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import TypeAlias
+from xml.etree import ElementTree
+
+Row: TypeAlias = dict[str, int | str | bytes]
+
+FIELDS = {
+    "iwarp_mpa.marker_flag": "markers",
+    "iwarp_mpa.crc_flag": "crc_flag",
+    "iwarp_mpa.rej_flag": "rejected",
+    # S among them: Wireshark reads startup frames by RFC 5044 alone.
+    "iwarp_mpa.res": "reserved",
+    "iwarp_mpa.rev": "revision",
+    "iwarp_mpa.pdlength": "pd_length",
+    "iwarp_mpa.ulpdulength": "ulpdu_length",
+    "iwarp_mpa.crc": "crc_field",
+    "iwarp_mpa.crc_check": "crc_field",
+    "iwarp_ddp.tagged_flag": "tagged",
+    "iwarp_ddp.last_flag": "last",
+    "iwarp_ddp.rsvd": "reserved",
+    "iwarp_ddp.dv": "ddp_version",
+    "iwarp_ddp.stag": "stag",
+    "iwarp_ddp.tagged_offset": "to",
+    "iwarp_ddp.qn": "qn",
+    "iwarp_ddp.msn": "msn",
+    "iwarp_ddp.mo": "mo",
+    "iwarp_rdma.version": "rdmap_version",
+    "iwarp_rdma.rsv": "rdmap_reserved",
+    "iwarp_rdma.opcode": "opcode",
+    "iwarp_rdma.inval_stag": "invalidate_stag",
+    "iwarp_rdma.sinkstag": "sink_stag",
+    "iwarp_rdma.sinkto": "sink_to",
+    "iwarp_rdma.rdmardsz": "rdma_read_size",
+    "iwarp_rdma.srcstag": "src_stag",
+    "iwarp_rdma.srcto": "src_to",
+    "iwarp_rdma.term_layer": "layer",
+    "iwarp_rdma.term_etype": "etype",
+    "iwarp_rdma.term_etype_rdma": "etype",
+    "iwarp_rdma.term_etype_ddp": "etype",
+    "iwarp_rdma.term_etype_llp": "etype",
+    "iwarp_rdma.term_errcode": "error_code",
+    "iwarp_rdma.term_errcode_rdma": "error_code",
+    "iwarp_rdma.term_errcode_ddp_tagged": "error_code",
+    "iwarp_rdma.term_errcode_ddp_untagged": "error_code",
+    "iwarp_rdma.term_errcode_llp": "error_code",
+    "iwarp_rdma.term_hdrct_m": "m",
+    "iwarp_rdma.hdrct_d": "d",
+    "iwarp_rdma.hdrct_r": "r",
+    "iwarp_rdma.term_rsvd": "terminate_reserved",
+    "iwarp_rdma.term_ddp_seg_len": "ddp_segment_length",
+    "iwarp_rdma.atomic.reserved": "atomic_reserved",
+    "iwarp_rdma.atomic.opcode": "atomic_operation_code",
+    "iwarp_rdma.atomic.request_identifier": "request_identifier",
+    "iwarp_rdma.atomic.remote_stag": "remote_stag",
+    "iwarp_rdma.atomic.remote_tagged_offset": "remote_to",
+    "iwarp_rdma.atomic.add_data": "add_or_swap_data",
+    "iwarp_rdma.atomic.add_mask": "add_or_swap_mask",
+    "iwarp_rdma.atomic.swap_data": "add_or_swap_data",
+    "iwarp_rdma.atomic.swap_mask": "add_or_swap_mask",
+    "iwarp_rdma.atomic.compare_data": "compare_data",
+    "iwarp_rdma.atomic.compare_mask": "compare_mask",
+    "iwarp_rdma.atomic.original_request_identifier": "original_request_identifier",
+    "iwarp_rdma.atomic.original_remote_data_value": "original_remote_data_value",
+}
+"""Wireshark's name of a number to ours."""
+
+OCTETS = {
+    "iwarp_mpa.privatedata": "data",
+    "iwarp_mpa.pad": "pad",
+    "iwarp_ddp.rsvdulp": "rsvdulp",
+    "iwarp_rdma.term_ddp_h": "copied_ddp_header",
+    "iwarp_rdma.term_rdma_h": "copied_rdmap_header",
+    "data.data": "payload",
+}
+"""Wireshark's name of octets to ours."""
+
+ARGUMENTS = (
+    # No names for numbers, and XML, the one form in which several FPDUs of a frame stay apart.
+    *("-n", "-Y", "iwarp_mpa", "-T", "pdml", "-J", "iwarp_mpa iwarp_ddp_rdmap data"),
+    # Else reordered segments are dissected as they come, and some ports never as iWARP.
+    *("-o", "tcp.reassemble_out_of_order:TRUE", "-o", "tcp.try_heuristic_first:TRUE"),
+    # Else payloads are given to these, or gathered from several FPDUs, and not shown as octets.
+    *("--disable-protocol", "rpcordma", "--disable-protocol", "smb_direct"),
+    *("-o", "iwarp_ddp_rdmap.reassemble_iwarp_rdma_send:FALSE"),
+)
+
+
+def rows(tshark: str, capture: Path) -> list[Row]:
+    """Everything of MPA in a capture, in the order in which tshark comes to it.
+
+    :param tshark: the program's path.
+    """
+    with tempfile.TemporaryDirectory() as nobodys_preferences:
+        pdml = subprocess.run(
+            [tshark, "-r", os.fspath(capture), *ARGUMENTS],
+            check=True,
+            capture_output=True,
+            env={**os.environ, "WIRESHARK_CONFIG_DIR": nobodys_preferences},
+        ).stdout
+    found: list[Row] = []
+    for packet in ElementTree.fromstring(pdml):
+        frame = 0
+        for layer in packet:
+            if layer.get("name") == "geninfo":
+                frame = _number(layer, "num")
+            elif layer.get("name") == "iwarp_mpa":
+                found.append({"frame": frame, **_read(layer)})
+            elif layer.get("name") in ("iwarp_ddp_rdmap", "fake-field-wrapper"):
+                # The payload stands beside the header, in a wrapper of its own.
+                found[-1].update(_read(layer))
+    return found
+
+
+def _number(layer: ElementTree.Element, name: str) -> int:
+    field = layer.find(f"field[@name='{name}']")
+    assert field is not None
+    return int(field.attrib["show"])
+
+
+def _read(layer: ElementTree.Element) -> Row:
+    row: Row = {}
+    for field in layer.iter("field"):
+        name = field.get("name", "")
+        if name in FIELDS:
+            row[FIELDS[name]] = int(field.attrib["value"], 16)
+        elif name in OCTETS:
+            row[OCTETS[name]] = bytes.fromhex(field.attrib["value"])
+        elif name in ("iwarp_mpa.req", "iwarp_mpa.rep", "iwarp_mpa.fpdu"):
+            row["kind"] = name.removeprefix("iwarp_mpa.")
+        if name == "iwarp_mpa.crc_check":
+            # The verdict has no field of its own: "0x198894e9 (Good CRC32)" or "(Bad CRC32, ...".
+            row["crc"] = "good" if "(Good CRC32)" in field.attrib["showname"] else "bad"
+        elif name == "iwarp_mpa.crc":
+            row["crc"] = "off"
+    return row

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The inlined way of reading says exactly what the plain one says."""
+
+from __future__ import annotations
+
+import io
+import pathlib
+import random
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from scapy_mpa.capture import Decoder, open_capture
+from scapy_mpa.express.reader import ExpressReader, can_be_read_by_express
+from scapy_mpa.records.jsonline import JSONTemplates, json_line
+from scapy_mpa.stream.events import Event
+from scapy_mpa.stream.flows import Flows
+from tests.stream.feed import halves
+from tests.truth import impair, pcapfile
+
+PCAPS = pathlib.Path(__file__).resolve().parents[2] / "pcaps"
+
+
+def plain(octets: bytes) -> list[str]:
+    """The lines of the plain way."""
+    capture, flows, decoder = open_capture(io.BytesIO(octets)), Flows(), Decoder()
+    events: list[Event] = []
+    for frame in capture:
+        segment = decoder.segment(frame)
+        if segment is not None:
+            events += flows.receive(segment)
+    return [json_line(event) for event in events + flows.finish()]
+
+
+def express(octets: bytes, *, counting: bool = False) -> list[str]:
+    """The lines of the inlined way; ``counting``: only what is not an FPDU."""
+    capture = open_capture(io.BytesIO(octets))
+    assert can_be_read_by_express(capture)
+    reader = ExpressReader(
+        capture,
+        Flows(),
+        Decoder(),
+        None if counting else JSONTemplates(),
+        lambda events: [json_line(event) for event in events],
+        lambda time_ns: None,
+    )
+    return [line for batch in reader.batches() for line in batch]
+
+
+@pytest.mark.parametrize(
+    "path", sorted(PCAPS.glob("*.pcap*")), ids=lambda path: path.name.removesuffix(".gz")
+)
+def test_captures(path: pathlib.Path) -> None:
+    """Each capture gives the same lines in the same order, and the same counts without lines."""
+    octets = path.read_bytes()
+    lines = plain(octets)
+    assert express(octets) == lines
+    connections = [line for line in lines if line.startswith('{"type":"connection"')]
+    counted = express(octets, counting=True)
+    assert [line for line in counted if line.startswith('{"type":"connection"')] == connections
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    seed=st.integers(0, 2**32),
+    markers=st.tuples(st.booleans(), st.booleans()),
+    crc=st.booleans(),
+    mulpdu=st.sampled_from((64, 500, 1442, 8940, 60000)),
+    way=st.sampled_from(("segment size", "any size", "aligned", "packed")),
+    harm=st.sampled_from(("none", "loss", "order", "copies", "missed", "differing", "damage")),
+)
+def test_conversations(
+    seed: int,
+    markers: tuple[bool, bool],
+    crc: bool,
+    mulpdu: int,
+    way: str,
+    harm: str,
+) -> None:
+    """Whatever happens on the way, and wherever the capture begins."""
+    rng = random.Random(seed)
+    pair = halves(rng, markers=markers, crc=crc, count=rng.randint(1, 25), mulpdu=mulpdu)
+    if seed % 4 == 0:
+        pair = (impair.isn_wrapping_at(pair[0], len(pair[0].octets) // 2), pair[1])
+    both = []
+    for half in pair:
+        if way == "segment size":
+            sendings = impair.cut_mss(half.octets, rng.choice((536, 1448, 3000)))
+        elif way == "any size":
+            sendings = impair.cut_random(half.octets, rng, 1, rng.choice((700, 65495)))
+        elif way == "aligned":
+            sendings = impair.cut_aligned(half.octets, half.truth)
+        else:
+            sendings = impair.cut_packed(half.octets, half.truth, 8960)
+        if harm == "loss":
+            sendings = impair.lose_and_retransmit(sendings, rng, 0.05, seen=rng.random() < 0.5)
+        elif harm == "order":
+            sendings = impair.reorder(sendings, rng, 0.1)
+        elif harm == "copies":
+            sendings = impair.duplicate(sendings, rng, 0.1)
+            sendings = impair.keepalive(sendings, half.octets, rng, 0.1, garbage=True)
+        elif harm == "missed":
+            sendings = impair.miss(sendings, rng, 0.05)
+        elif harm == "differing":
+            sendings = impair.overlap(sendings, half.octets, rng, 0.1, differing=True)
+        elif harm == "damage" and half.octets:
+            at = rng.randrange(len(half.octets))
+            sendings = [impair.Sending(each.offset, _flipped(each, at)) for each in sendings]
+        both.append(sendings)
+    segments = impair.conversation(
+        pair, (both[0], both[1]), rng, ack_missed=0.3, close=rng.choice(("fin", "rst", None))
+    )
+    if seed % 3 == 0:
+        segments = segments[rng.randrange(len(segments)) :]
+    octets = pcapfile.pcap(pcapfile.frames(segments))
+    assert express(octets) == plain(octets)
+
+
+def _flipped(sending: impair.Sending, at: int) -> bytes:
+    """The octets of a sending, with the one at an offset of the stream changed."""
+    payload = bytearray(sending.payload)
+    if 0 <= at - sending.offset < len(payload):
+        payload[at - sending.offset] ^= 0x55
+    return bytes(payload)

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Events of every type with values of every kind, sensible or not."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from scapy_mpa.records import RecordedEvent
+from scapy_mpa.stream.events import (
+    ConnectionEnded,
+    ConnectionId,
+    ErrorFound,
+    FPDURecovered,
+    GapFound,
+    HalfSummary,
+    MessageRecovered,
+    OverlapDiffers,
+    StartupSeen,
+)
+from scapy_mpa.wire.dialect import Dialect
+from scapy_mpa.wire.errors import ErrorCode
+from scapy_mpa.wire.startup import StartupFrame, StartupKind
+
+counts = st.integers(0, 2**70)
+numbers = st.integers(0, 2**32 - 1)
+flags = st.booleans()
+
+
+def maybe(strategy: st.SearchStrategy[int]) -> st.SearchStrategy[int | None]:
+    """A value, or None."""
+    return st.none() | strategy
+
+
+connections = st.builds(
+    ConnectionId,
+    number=st.integers(0, 20),
+    flow=st.just(bytes(12)),
+    endpoints=st.tuples(st.text(max_size=20), st.text(max_size=20)),
+)
+
+common = {
+    "connection": connections,
+    "direction": st.integers(0, 1),
+    "frame": counts,
+    "time_ns": st.integers(-(2**66), 2**96),
+}
+
+startup_frames = st.builds(
+    StartupFrame,
+    kind=st.sampled_from(StartupKind),
+    markers=flags,
+    crc=flags,
+    rejected=flags,
+    s_bit=flags,
+    reserved=st.integers(0, 15),
+    revision=st.integers(0, 3) | st.integers(0, 255),
+    pd_length=st.integers(0, 65535),
+    data=st.binary(max_size=40),
+)
+
+startups = st.builds(
+    StartupSeen,
+    **common,
+    seq=numbers,
+    octets=st.just(b""),
+    frames=st.just(()),
+    startup=startup_frames,
+    dialect=st.none() | st.sampled_from(Dialect),
+)
+
+fpdus = st.builds(
+    FPDURecovered,
+    **common,
+    seq=numbers,
+    offset=maybe(counts),
+    ulpdu_length=st.integers(0, 40) | st.integers(0, 65535),
+    octets=st.binary(max_size=80),
+    phase=st.none() | st.sampled_from(range(0, 512, 4)),
+    markers=st.integers(0, 130),
+    crc=st.sampled_from(["good", "bad", "off", "unknown"]),
+    located_by=st.sampled_from(["start", "length", "marker", "search"]),
+    out_of_order=flags,
+    frames=st.lists(counts, max_size=4).map(tuple),
+)
+
+messages = st.builds(
+    MessageRecovered,
+    **common,
+    opcode=st.integers(0, 15),
+    length=counts,
+    fpdus=counts,
+    complete=flags,
+    qn=maybe(numbers),
+    msn=maybe(numbers),
+    stag=maybe(numbers),
+    to=maybe(counts),
+    seq=numbers,
+)
+
+gaps = st.builds(
+    GapFound,
+    **common,
+    seq=numbers,
+    length=counts,
+    reason=st.sampled_from(
+        ["acknowledged", "connection ended", "capture ended", "limit", "snap length"]
+    ),
+)
+
+overlaps = st.builds(OverlapDiffers, **common, seq=numbers, length=counts)
+
+errors = st.builds(
+    ErrorFound, **common, code=st.sampled_from(ErrorCode), seq=numbers, text=st.text()
+)
+
+halves = st.builds(
+    HalfSummary,
+    markers=st.none() | flags,
+    fpdus=counts,
+    octets=counts,
+    crc_bad=counts,
+    gaps=counts,
+    out_of_order=counts,
+    retransmitted=counts,
+)
+
+endings = st.builds(
+    ConnectionEnded,
+    **common,
+    initiator=st.none() | st.text(),
+    responder=st.none() | st.text(),
+    dialect=st.none() | st.sampled_from(Dialect),
+    revision=maybe(st.integers(0, 255)),
+    crc=st.none() | flags,
+    rejected=flags,
+    halves=st.tuples(halves, halves),
+    errors=counts,
+    ending=st.sampled_from(["closed", "reset", "half closed", "reused", "capture ended"]),
+)
+
+events: st.SearchStrategy[RecordedEvent] = st.one_of(
+    startups, fpdus, messages, gaps, overlaps, errors, endings
+)

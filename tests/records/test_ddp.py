@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What records say of the headers in an FPDU, against the ULPDU read by hand."""
+
+from __future__ import annotations
+
+import random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scapy_mpa.records.ddp import DDPFields, ddp_fields, ddp_payload
+from scapy_mpa.stream.events import ConnectionId, FPDURecovered
+from scapy_mpa.wire.fpdu import build_fpdu, fpdu_layout
+from tests.truth import messages
+
+CONNECTION = ConnectionId(0, bytes(12), ("10.0.0.1:1", "10.0.0.2:2"))
+
+NAMES = [
+    "RDMA Write",
+    "RDMA Read Request",
+    "RDMA Read Response",
+    "Send",
+    "Send with Invalidate",
+    "Send with SE",
+    "Send with SE and Invalidate",
+    "Terminate",
+    "Immediate Data",
+    "Immediate Data with SE",
+    "Atomic Request",
+    "Atomic Response",
+    "Reserved opcode 12",
+    "Reserved opcode 13",
+    "Reserved opcode 14",
+    "Reserved opcode 15",
+]
+"""RFC 5040 figure 4 and RFC 7306 figure 2."""
+
+phases = st.none() | st.sampled_from(range(0, 512, 4))
+
+
+def fpdu_of(
+    ulpdu: bytes, phase: int | None, captured: int | None = None, ulpdu_length: int | None = None
+) -> FPDURecovered:
+    """An FPDU with ``ulpdu``, of which ``captured`` octets were captured."""
+    octets = build_fpdu(ulpdu, phase)[:captured]
+    length = len(ulpdu) if ulpdu_length is None else ulpdu_length
+    return FPDURecovered(
+        CONNECTION, 0, 1, 0, 0, 0, length, octets, phase, 0, "good", "length", False, (1,)
+    )
+
+
+def by_hand(ulpdu: bytes, captured: int) -> DDPFields:
+    """The fields of a ULPDU of which the first ``captured`` octets are known (RFC 5041 4)."""
+
+    def number(start: int, end: int) -> int | None:
+        return int.from_bytes(ulpdu[start:end], "big") if end <= captured else None
+
+    if not captured:
+        return DDPFields(*[None] * 12, None if ulpdu else 0)
+    tagged = ulpdu[0] >= 0x80
+    second = number(1, 2)
+    opcode = None if second is None else second % 16
+    return DDPFields(
+        tagged=tagged,
+        last=ulpdu[0] & 0x40 != 0,
+        ddp_version=ulpdu[0] & 3,
+        rdmap_version=None if second is None else second >> 6,
+        opcode=opcode,
+        message=None if opcode is None else NAMES[opcode],
+        stag=number(2, 6) if tagged else None,
+        to=number(6, 14) if tagged else None,
+        qn=None if tagged else number(6, 10),
+        msn=None if tagged else number(10, 14),
+        mo=None if tagged else number(14, 18),
+        invalidate_stag=number(2, 6) if opcode in (4, 6) and not tagged else None,
+        payload_length=max(0, len(ulpdu) - (14 if tagged else 18)),
+    )
+
+
+@given(st.binary(max_size=40), phases)
+def test_any_octets(ulpdu: bytes, phase: int | None) -> None:
+    """Whatever is in a ULPDU, and wherever a Marker falls in it, the fields are what it says."""
+    assert ddp_fields(fpdu_of(ulpdu, phase)) == by_hand(ulpdu, len(ulpdu))
+
+
+@given(st.binary(max_size=40), phases, st.integers(0, 60))
+def test_cut_by_the_capture(ulpdu: bytes, phase: int | None, captured: int) -> None:
+    """A field that the snap length cut off or cut in two is None."""
+    fpdu = fpdu_of(ulpdu, phase, captured)
+    markers = [] if phase is None else fpdu_layout(len(ulpdu), phase).markers
+    there = sum(
+        not any(at <= octet < at + 4 for at in markers) for octet in range(len(fpdu.octets))
+    )
+    there = max(0, min(there - 2, len(ulpdu)))
+    assert ddp_fields(fpdu) == by_hand(ulpdu, there)
+    tagged = there and ulpdu[0] >= 0x80
+    assert ddp_payload(fpdu) == ulpdu[14 if tagged else 18 : there]
+
+
+@given(st.integers(0, 2**32), phases)
+def test_real_messages(seed: int, phase: int | None) -> None:
+    """Segments of real messages: every field, the payload, and its length."""
+    for ulpdu in messages.random_ulpdus(random.Random(seed), 6, mulpdu=900, largest=3000):
+        fpdu = fpdu_of(ulpdu, phase)
+        fields = ddp_fields(fpdu)
+        assert fields == by_hand(ulpdu, len(ulpdu))
+        assert ddp_payload(fpdu) == ulpdu[14 if fields.tagged else 18 :]
+        assert len(ddp_payload(fpdu)) == fields.payload_length
+
+
+def test_send_with_invalidate() -> None:
+    """Only the two Sends with Invalidate have an Invalidate STag (RFC 5040 4.1)."""
+    found = {}
+    for opcode in range(16):
+        ulpdu = messages.untagged_header(opcode, 0, 1, 0, True, invalidate_stag=0x1234)
+        found[opcode] = ddp_fields(fpdu_of(ulpdu, None)).invalidate_stag
+    assert {opcode for opcode, stag in found.items() if stag is not None} == {4, 6}
+    assert found[4] == found[6] == 0x1234

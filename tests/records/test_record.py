@@ -1,0 +1,303 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""One record of each type, written out: names, order and values are the interface."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from scapy_mpa.records import RECORD_TYPES, RecordedEvent, record_of, type_of
+from scapy_mpa.stream.events import (
+    ConnectionEnded,
+    ConnectionId,
+    ErrorFound,
+    FPDURecovered,
+    GapFound,
+    HalfSummary,
+    MessageRecovered,
+    OverlapDiffers,
+    StartupSeen,
+)
+from scapy_mpa.wire.dialect import Dialect
+from scapy_mpa.wire.errors import ErrorCode
+from scapy_mpa.wire.fpdu import build_fpdu
+from scapy_mpa.wire.startup import StartupKind, parse_startup
+from tests.records import made
+from tests.truth import messages, mpastream
+
+CONNECTION = ConnectionId(3, bytes(12), ("10.0.0.1:40000", "[fd00::2]:4000"))
+AT: dict[str, Any] = {
+    "connection": CONNECTION,
+    "direction": 0,
+    "frame": 7,
+    "time_ns": 1_700_000_000_250_000_000,
+}
+COMMON = {
+    "connection": 3,
+    "src": "10.0.0.1:40000",
+    "dst": "[fd00::2]:4000",
+    "frame": 7,
+    "time": 1_700_000_000.25,
+}
+BACK = {**COMMON, "src": COMMON["dst"], "dst": COMMON["src"]}
+
+
+def startup(octets: bytes, dialect: Dialect | None) -> StartupSeen:
+    """The event of a startup frame."""
+    return StartupSeen(
+        **AT, seq=1, octets=octets, frames=(7,), startup=parse_startup(octets), dialect=dialect
+    )
+
+
+def fpdu(ulpdu: bytes, **others: Any) -> FPDURecovered:
+    """The event of an FPDU without Markers."""
+    values = {
+        "seq": 5000,
+        "offset": 44,
+        "ulpdu_length": len(ulpdu),
+        "octets": build_fpdu(ulpdu),
+        "phase": None,
+        "markers": 0,
+        "crc": "good",
+        "located_by": "length",
+        "out_of_order": False,
+        "frames": (6, 7),
+    }
+    return FPDURecovered(**{**AT, **values, **others})
+
+
+ENHANCED = startup(
+    mpastream.startup_frame(
+        mpastream.REPLY_KEY,
+        crc=1,
+        enhanced=1,
+        revision=2,
+        private_data=mpastream.enhanced_data(4, 8, a=1, d=1) + b"\xab\xcd",
+    ),
+    Dialect.RFC6581,
+)
+PLAIN = startup(
+    mpastream.startup_frame(
+        mpastream.REQUEST_KEY, markers=1, rejected=1, revision=9, private_data=b"\x01"
+    ),
+    None,
+)
+SEGMENT = messages.write(0xFFFFFFFF, 2**64 - 1, b"\x00\xff")[0]
+INVALIDATE = messages.send(5, b"hi", opcode=4, invalidate_stag=0x1234)[0]
+HALVES = (HalfSummary(False, 1, 100, 0, 2, 3, 4), HalfSummary(None, 5, 200, 6, 7, 8, 9))
+
+WRITTEN_OUT: list[tuple[RecordedEvent, dict[str, object]]] = [
+    (
+        ENHANCED,
+        {
+            "type": "startup",
+            **COMMON,
+            "kind": "reply",
+            "revision": 2,
+            "markers": False,
+            "crc": True,
+            "rejected": False,
+            "enhanced": True,
+            "pd_length": 6,
+            "private_data": "abcd",
+            "ird": 4,
+            "ord": 8,
+            "control_flags": "AD",
+            "dialect": "rfc6581",
+        },
+    ),
+    (
+        PLAIN,
+        {
+            "type": "startup",
+            **COMMON,
+            "kind": "request",
+            "revision": 9,
+            "markers": True,
+            "crc": False,
+            "rejected": True,
+            "enhanced": False,
+            "pd_length": 1,
+            "private_data": "01",
+            "ird": None,
+            "ord": None,
+            "control_flags": None,
+            "dialect": None,
+        },
+    ),
+    (
+        fpdu(SEGMENT),
+        {
+            "type": "fpdu",
+            **COMMON,
+            "seq": 5000,
+            "offset": 44,
+            "ulpdu_length": 16,
+            "markers": 0,
+            "crc": "good",
+            "located_by": "length",
+            "out_of_order": False,
+            "frames": [6, 7],
+            "tagged": True,
+            "last": True,
+            "ddp_version": 1,
+            "rdmap_version": 1,
+            "opcode": 0,
+            "message": "RDMA Write",
+            "stag": 0xFFFFFFFF,
+            "to": 2**64 - 1,
+            "qn": None,
+            "msn": None,
+            "mo": None,
+            "invalidate_stag": None,
+            "payload_length": 2,
+        },
+    ),
+    (
+        fpdu(
+            INVALIDATE,
+            direction=1,
+            offset=None,
+            crc="unknown",
+            located_by="search",
+            out_of_order=True,
+            frames=(7,),
+        ),
+        {
+            "type": "fpdu",
+            **BACK,
+            "seq": 5000,
+            "offset": None,
+            "ulpdu_length": 20,
+            "markers": 0,
+            "crc": "unknown",
+            "located_by": "search",
+            "out_of_order": True,
+            "frames": [7],
+            "tagged": False,
+            "last": True,
+            "ddp_version": 1,
+            "rdmap_version": 1,
+            "opcode": 4,
+            "message": "Send with Invalidate",
+            "stag": None,
+            "to": None,
+            "qn": 0,
+            "msn": 5,
+            "mo": 0,
+            "invalidate_stag": 0x1234,
+            "payload_length": 2,
+        },
+    ),
+    (
+        MessageRecovered(
+            **AT,
+            opcode=3,
+            length=9,
+            fpdus=2,
+            complete=False,
+            qn=0,
+            msn=4,
+            stag=None,
+            to=None,
+            seq=1,
+        ),
+        {
+            "type": "message",
+            **COMMON,
+            "opcode": 3,
+            "message": "Send",
+            "length": 9,
+            "fpdus": 2,
+            "complete": False,
+            "qn": 0,
+            "msn": 4,
+            "stag": None,
+            "to": None,
+        },
+    ),
+    (
+        GapFound(**AT, seq=9, length=1460, reason="acknowledged"),
+        {"type": "gap", **COMMON, "seq": 9, "length": 1460, "reason": "acknowledged"},
+    ),
+    (
+        OverlapDiffers(**{**AT, "direction": 1}, seq=9, length=3),
+        {"type": "overlap", **BACK, "seq": 9, "length": 3},
+    ),
+    (
+        ErrorFound(**AT, code=ErrorCode.CRC_MISMATCH, seq=9, text="it is 'wrong'"),
+        {"type": "error", **COMMON, "code": 2, "seq": 9, "text": "it is 'wrong'"},
+    ),
+    (
+        ConnectionEnded(
+            **{**AT, "direction": 1},
+            initiator="[fd00::2]:4000",
+            responder="10.0.0.1:40000",
+            dialect=Dialect.DRAFT_MPA_01,
+            revision=0,
+            crc=True,
+            rejected=False,
+            halves=HALVES,
+            errors=1,
+            ending="half closed",
+        ),
+        {
+            "type": "connection",
+            **BACK,
+            "initiator": "[fd00::2]:4000",
+            "responder": "10.0.0.1:40000",
+            "dialect": "draft-ietf-rddp-mpa-01",
+            "revision": 0,
+            "markers": {"src": None, "dst": False},
+            "fpdus": {"src": 5, "dst": 1},
+            "octets": {"src": 200, "dst": 100},
+            "crc_bad": {"src": 6, "dst": 0},
+            "gaps": {"src": 7, "dst": 2},
+            "out_of_order": {"src": 8, "dst": 3},
+            "retransmitted": {"src": 9, "dst": 4},
+            "crc": True,
+            "errors": 1,
+            "ended": "half closed",
+        },
+    ),
+]
+
+
+@pytest.mark.parametrize(("event", "record"), WRITTEN_OUT, ids=lambda each: type(each).__name__)
+def test_record(event: RecordedEvent, record: dict[str, object]) -> None:
+    """Keys, their order, and values."""
+    found = record_of(event)
+    assert found == record
+    assert list(found) == list(record)
+
+
+def test_every_type_is_written_out() -> None:
+    """The list of types is the list of records there are."""
+    assert {str(record["type"]) for _, record in WRITTEN_OUT} == set(RECORD_TYPES)
+
+
+def test_payload_is_last_and_only_when_asked_for() -> None:
+    """``payload`` is what follows the DDP header, in hexadecimal, in ``fpdu`` records only."""
+    record = record_of(fpdu(SEGMENT), payload=True)
+    assert list(record)[-1] == "payload"
+    assert record["payload"] == "00ff"
+    assert "payload" not in record_of(ENHANCED, payload=True)
+
+
+def test_startup_frame_without_room_for_enhanced_data() -> None:
+    """With S set and too few octets there are no enhanced data, and Private Data stay whole."""
+    octets = mpastream.startup_frame(
+        mpastream.REQUEST_KEY, enhanced=1, revision=2, private_data=b"\x01\x02"
+    )
+    record = record_of(startup(octets, Dialect.RFC6581))
+    assert record["kind"] == StartupKind.REQUEST.value
+    assert (record["enhanced"], record["private_data"], record["ird"]) == (False, "0102", None)
+
+
+@given(made.events)
+def test_a_key_is_there_in_every_record_of_its_type(event: RecordedEvent) -> None:
+    """Which keys a record has, and in which order, follows from its type alone."""
+    keys = {str(record["type"]): list(record) for _, record in WRITTEN_OUT}
+    assert list(record_of(event)) == keys[type_of(event)]

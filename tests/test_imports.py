@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Which room of the package may see which: imports point down, and the core stays pure.
+
+The imports are parsed, not executed, so that a wrong one is named with its file and line.
+"""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+PACKAGE = "scapy_mpa"
+ROOT = Path(__file__).resolve().parent.parent
+SOURCE = ROOT / PACKAGE
+
+ROOMS = (
+    "__main__",
+    "contrib_mpa",
+    "all",
+    "cli",
+    "session",
+    "layers",
+    "express",
+    "records",
+    "capture",
+    "stream",
+    "wire",
+    PACKAGE,
+    "scapy_extension",
+)
+"""From top to bottom. A room is a module or package directly below ``scapy_mpa``, which is itself
+near the bottom: its ``__init__`` is executed before any room."""
+
+PURE_ROOMS = ("stream", "wire")
+"""The protocol core: the same for files, ``sniff()``, sockets and tests."""
+
+PURE_IMPORTS = frozenset(
+    {
+        "__future__",
+        "abc",
+        "array",
+        "binascii",
+        "bisect",
+        "collections",
+        "contextlib",
+        "crc32c",
+        "dataclasses",
+        "enum",
+        "functools",
+        "heapq",
+        "ipaddress",
+        "itertools",
+        "math",
+        "operator",
+        "re",
+        "struct",
+        "types",
+        "typing",
+    }
+)
+"""What a pure room may import from outside the package. None of it does I/O."""
+
+IO_BUILTINS = frozenset({"breakpoint", "input", "open", "print"})
+
+ROOMS_WITHOUT_SCAPY = (
+    "express",
+    "records",
+    "capture",
+    "stream",
+    "wire",
+    PACKAGE,
+    "scapy_extension",
+)
+"""Never import Scapy, not even inside a function."""
+
+MODULES_STARTED_WITHOUT_SCAPY = (
+    *ROOMS_WITHOUT_SCAPY,
+    "cli",
+    "__main__",
+)
+"""Can be imported without Scapy being imported, directly or through other rooms."""
+
+
+@dataclass(frozen=True)
+class Import:
+    """One import of one module."""
+
+    target: str
+    line: int
+    on_import: bool
+    """Executed when the importing module is imported: neither in a function nor for typing only."""
+
+
+def name_of(path: Path) -> str:
+    """The dotted name of the module in ``path``."""
+    parts = path.relative_to(SOURCE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+FILES = {name_of(path): path for path in sorted(SOURCE.rglob("*.py"))}
+
+
+def room_of(module: str) -> str:
+    """The room that ``module`` of this package is in."""
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 else PACKAGE
+
+
+def is_typing_only(node: ast.AST) -> bool:
+    """Whether ``node`` is ``if TYPE_CHECKING:``."""
+    return isinstance(node, ast.If) and ast.unparse(node.test) in (
+        "TYPE_CHECKING",
+        "typing.TYPE_CHECKING",
+    )
+
+
+def targets_of(module: str, node: ast.Import | ast.ImportFrom) -> Iterator[str]:
+    """The full names of the modules that ``node`` in ``module`` imports."""
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+        return
+    base = node.module or ""
+    if node.level:
+        package = module.split(".")
+        if FILES[module].name != "__init__.py":
+            package.pop()
+        package = package[: len(package) - (node.level - 1)]
+        base = ".".join([*package, base] if base else package)
+    for alias in node.names:
+        submodule = f"{base}.{alias.name}"
+        yield submodule if submodule in FILES else base
+
+
+def imports_of(module: str) -> list[Import]:
+    """Every import in ``module``, wherever it stands."""
+    found = []
+
+    def visit(node: ast.AST, on_import: bool) -> None:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            for target in targets_of(module, node):
+                found.append(Import(target, node.lineno, on_import))
+        elif is_typing_only(node):
+            assert isinstance(node, ast.If)
+            for child in node.body:
+                visit(child, False)
+            for child in node.orelse:
+                visit(child, on_import)
+        else:
+            inside = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+            for child in ast.iter_child_nodes(node):
+                visit(child, on_import and not inside)
+
+    visit(ast.parse(FILES[module].read_text(encoding="utf-8")), True)
+    return found
+
+
+IMPORTS = {module: imports_of(module) for module in FILES}
+
+
+def is_own(target: str) -> bool:
+    """Whether ``target`` belongs to this package."""
+    return target.partition(".")[0] == PACKAGE
+
+
+def is_scapy(target: str) -> bool:
+    """Whether ``target`` belongs to Scapy."""
+    return target.partition(".")[0] == "scapy"
+
+
+def place(module: str, line: int) -> str:
+    """Where ``line`` of ``module`` is, for a message."""
+    return f"{FILES[module].relative_to(ROOT)}:{line}"
+
+
+def modules_in(rooms: tuple[str, ...]) -> list[str]:
+    """The modules of ``rooms``."""
+    return [module for module in FILES if room_of(module) in rooms]
+
+
+def with_packages(module: str) -> Iterator[str]:
+    """``module`` and the packages around it, all of which are executed when it is imported."""
+    parts = module.split(".")
+    for count in range(1, len(parts) + 1):
+        yield ".".join(parts[:count])
+
+
+def test_every_module_is_in_a_known_room() -> None:
+    """A new room must be given its place in the order first."""
+    unknown = {room_of(module) for module in FILES} - set(ROOMS)
+    assert not unknown, f"no place in ROOMS for {sorted(unknown)}"
+
+
+@pytest.mark.parametrize("module", FILES)
+def test_imports_point_down(module: str) -> None:
+    """A module imports from its own room and from those below it, also inside functions."""
+    own = ROOMS.index(room_of(module))
+    wrong = [
+        f"{place(module, found.line)}: {room_of(module)} imports {found.target}"
+        for found in IMPORTS[module]
+        if is_own(found.target) and ROOMS.index(room_of(found.target)) < own
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("module", modules_in(PURE_ROOMS))
+def test_core_imports_neither_scapy_nor_io(module: str) -> None:
+    """``wire`` and ``stream`` import only what is listed as free of I/O."""
+    wrong = [
+        f"{place(module, found.line)}: {found.target}"
+        for found in IMPORTS[module]
+        if not is_own(found.target) and found.target.partition(".")[0] not in PURE_IMPORTS
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("module", modules_in(PURE_ROOMS))
+def test_core_calls_no_io_builtin(module: str) -> None:
+    """``wire`` and ``stream`` neither open, print nor ask."""
+    tree = ast.parse(FILES[module].read_text(encoding="utf-8"))
+    wrong = [
+        f"{place(module, node.lineno)}: {node.id}"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Name) and node.id in IO_BUILTINS
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("module", modules_in(ROOMS_WITHOUT_SCAPY))
+def test_room_never_imports_scapy(module: str) -> None:
+    """Below the layers there is no Scapy, not even inside a function or for typing."""
+    wrong = [place(module, found.line) for found in IMPORTS[module] if is_scapy(found.target)]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("module", modules_in(MODULES_STARTED_WITHOUT_SCAPY))
+def test_import_does_not_reach_scapy(module: str) -> None:
+    """Importing the module executes no import of Scapy, however indirect.
+
+    Scapy takes most of a second to import, which the command line does not spend unless a command
+    shows or builds packets.
+    """
+    came_from = dict.fromkeys(with_packages(module), "")
+    queue = list(came_from)
+    while queue:
+        current = queue.pop()
+        for found in IMPORTS.get(current, ()):
+            if not found.on_import:
+                continue
+            where = f"{came_from[current]}\n{place(current, found.line)}: {found.target}"
+            assert not is_scapy(found.target), where
+            if is_own(found.target):
+                for target in with_packages(found.target):
+                    if target not in came_from:
+                        came_from[target] = where
+                        queue.append(target)
+
+
+def test_command_line_starts_without_scapy() -> None:
+    """What the parsed imports promise is so: the command line is loaded and Scapy is not."""
+    code = "import sys, scapy_mpa.cli.main; print('scapy' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("False\n", "")
