@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Everything a Scapy user types, for ``from scapy_mpa.all import *``."""
+
+from scapy_mpa import layers, session
+from scapy_mpa.layers import *
+from scapy_mpa.session import *
+
+__all__ = [*layers.__all__, *session.__all__]

@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""iWARP streams inside Scapy: :class:`MPASession` for ``sniff()``, and :func:`rdmpa`.
+
+The only room that touches Scapy's session internals.
+"""
+
+from __future__ import annotations
+
+from scapy_mpa.session.mpasession import MPASession
+from scapy_mpa.session.provenance import Provenance
+from scapy_mpa.session.rdmpa import MPAPacketList, rdmpa
+
+__all__ = ["MPAPacketList", "MPASession", "Provenance", "rdmpa"]

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""``rdmpa(file)``: the startup frames and FPDUs of a capture as a packet list."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any, BinaryIO
+
+from scapy.error import log_runtime
+from scapy.packet import Packet
+from scapy.plist import PacketList
+
+from scapy_mpa.capture.reader import open_capture
+from scapy_mpa.records import record_of
+from scapy_mpa.session.mpasession import dissect
+from scapy_mpa.session.recovery import Recovery
+from scapy_mpa.stream.events import (
+    ConnectionEnded,
+    ErrorFound,
+    Event,
+    FPDURecovered,
+    GapFound,
+    OverlapDiffers,
+    StartupSeen,
+)
+
+__all__ = ["MPAPacketList", "rdmpa"]
+
+
+class MPAPacketList(PacketList):
+    """Packets recovered from a capture, and what else there is to say about it.
+
+    The methods return records as dictionaries, by the names that ``scapy-mpa dissect --json``
+    uses.
+    """
+
+    def __init__(
+        self,
+        res: Iterable[Packet] | None = None,
+        name: str = "MPA",
+        stats: Any = None,
+        events: Iterable[Event] = (),
+    ) -> None:
+        super().__init__(list(res) if res is not None else None, name, stats)
+        self._events = list(events)
+
+    def connections(self) -> list[dict[str, object]]:
+        """Return a record for each TCP connection, in order of their ends."""
+        return self._records(ConnectionEnded)
+
+    def gaps(self) -> list[dict[str, object]]:
+        """Return a record for each stretch of octets that was sent but not captured."""
+        return self._records(GapFound)
+
+    def overlaps(self) -> list[dict[str, object]]:
+        """Return a record for each stretch that was captured twice and differs."""
+        return self._records(OverlapDiffers)
+
+    def errors(self) -> list[dict[str, object]]:
+        """Return a record for each error (RFC 5044 8, RFC 6581 8)."""
+        return self._records(ErrorFound)
+
+    def _records(self, kind: type) -> list[dict[str, object]]:
+        return [record_of(event) for event in self._events if isinstance(event, kind)]
+
+
+def rdmpa(
+    filename: str | os.PathLike[str] | BinaryIO, *, others: bool = False, count: int = -1
+) -> MPAPacketList:
+    """Read the startup frames and FPDUs of a capture.
+
+    They are what ``sniff(offline=filename, session=MPASession(others=others))`` yields, read
+    without Scapy's own reader.
+
+    :param filename: a pcap or pcapng file, plain or gzip-compressed, or an open binary file.
+    :param others: whether frames that carry no MPA octets are listed, too.
+    :param count: how many packets to return at most, -1 for all.
+    :raises scapy_mpa.wire.errors.CaptureError: the file is no capture that can be read. If it
+        ends badly, what was readable is returned, and a warning is logged.
+    """
+    packets: list[Packet] = []
+    events: list[Event] = []
+
+    def keep(event: Event) -> None:
+        if not isinstance(event, (FPDURecovered, StartupSeen)):
+            events.append(event)
+
+    recovery = Recovery(dissect, keep)
+    with open_capture(filename) as capture:
+        for frame in capture:
+            found, is_other = recovery.take(frame)
+            packets += found
+            if is_other and others:
+                packets.append(dissect(frame))
+            if 0 <= count <= len(packets):
+                break
+        packets += recovery.finish()
+        if capture.problem is not None:
+            log_runtime.warning("%s", capture.problem)
+        name = os.path.basename(capture.name)
+    return MPAPacketList(packets if count < 0 else packets[:count], name, events=events)

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""``sniff(session=MPASession)`` and ``rdmpa()`` on real captures and constructed ones."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import pathlib
+import random
+import shutil
+
+import pytest
+from scapy.layers.inet import IP, TCP
+from scapy.layers.inet6 import IPv6
+from scapy.layers.l2 import Dot1Q, Ether
+from scapy.sendrecv import sniff
+from scapy.utils import rdpcap, wrpcap
+
+from scapy_mpa.layers import FPDU, MPAReply, MPARequest, RDMAPSend, RDMAPTerminate, RDMAPWrite
+from scapy_mpa.session import MPASession, rdmpa
+from scapy_mpa.stream.events import ConnectionEnded, Event, FPDURecovered, StartupSeen
+from scapy_mpa.wire.errors import CaptureError
+from tests.stream.feed import halves
+from tests.truth import impair, pcapfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PCAPS = ROOT / "pcaps"
+RPING = str(PCAPS / "rping_mpa2_crcon.pcap")
+
+
+def expected(name: str) -> dict[str, list[list[object]]]:
+    """What the independent walker found in a capture."""
+    found: dict[str, list[list[object]]] = json.loads(
+        (ROOT / "tests" / "expected" / f"{name}.json").read_text()
+    )
+    return found
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "rping_mpa2_crcon",
+        "rping_ipv6_mpa2_crcon",
+        "vlan5_mix_crcon",
+        "mix_mpa0_crcoff",
+        "term_sendnorecv",
+        "reject_pdata",
+        "connect_pd200_ird4_ord8",
+    ],
+)
+def test_one_packet_for_each_startup_frame_and_fpdu(name: str) -> None:
+    """Both ways give what the walker found, in order, octet for octet what was sent."""
+    truth = expected(name)
+    path = str(PCAPS / f"{name}.pcap")
+    listed = rdmpa(path)
+    sniffed = sniff(offline=path, session=MPASession(others=False), quiet=True)
+    assert [bytes(each) for each in sniffed] == [bytes(each) for each in listed]
+    startups = [each for each in listed if MPARequest in each or MPAReply in each]
+    fpdus = [each[FPDU] for each in listed if FPDU in each]
+    assert len(listed) == len(startups) + len(fpdus)
+    assert len(startups) == len(truth["startup"])
+    rows = {(row[2], row[3]): row for row in truth["fpdus"]}
+    assert len(rows) == len(fpdus)
+    for fpdu in fpdus:
+        row = rows[fpdu.provenance.seq, fpdu.ulpdu_length]
+        ddp = fpdu.payload
+        assert [ddp.tagged, ddp.last, ddp.ddp_version, ddp.rdmap_version, ddp.opcode] == row[5:]
+        assert fpdu.provenance.crc == row[4]
+
+
+def test_lower_layers_are_those_of_the_completing_frame() -> None:
+    """Link, network and TCP header, and the time, are the last frame's."""
+    frames = rdpcap(str(PCAPS / "vlan5_mix_crcon.pcap"))
+    for packet in rdmpa(str(PCAPS / "vlan5_mix_crcon.pcap")):
+        layer = packet.getlayer(FPDU) or packet.getlayer(MPARequest) or packet.getlayer(MPAReply)
+        origin = frames[layer.provenance.frames[-1] - 1]
+        assert packet[Dot1Q].vlan == origin[Dot1Q].vlan == 5
+        assert packet[Ether].src == origin[Ether].src
+        assert packet[IP].src == origin[IP].src
+        assert packet[TCP].seq == origin[TCP].seq
+        assert float(packet.time) == pytest.approx(float(origin.time), abs=1e-6)
+        assert layer.provenance.src == f"{packet[IP].src}:{packet[TCP].sport}"
+
+
+def test_recovered_packets_can_be_sent() -> None:
+    """Lengths and checksums are computed for what the packet holds now."""
+    for packet in rdmpa(str(PCAPS / "rping_ipv6_mpa2_crcon.pcap")):
+        again = Ether(bytes(packet))
+        payload = bytes(packet[TCP].payload)
+        assert again[IPv6].plen == len(bytes(packet[TCP]))
+        assert bytes(again[TCP].payload) == payload
+
+
+def test_provenance_survives_copies() -> None:
+    """Copies and stacking keep it, and it is no part of what a packet is."""
+    packet = next(each for each in rdmpa(RPING) if FPDU in each)
+    provenance = packet[FPDU].provenance
+    assert provenance.connection == 0
+    assert provenance.located_by == "start"
+    assert packet.copy()[FPDU].provenance == provenance
+    assert (Ether() / packet[FPDU])[FPDU].provenance == provenance
+    assert packet[FPDU] == FPDU(bytes(packet[FPDU]))
+    assert "provenance" not in packet.command()
+    assert "provenance" in packet.show(dump=True)
+
+
+def test_other_packets_pass_or_not() -> None:
+    """Frames without MPA octets pass unchanged, unless they are not wanted."""
+    everything = sniff(offline=RPING, session=MPASession, quiet=True)
+    only = sniff(offline=RPING, session=MPASession(others=False), quiet=True)
+    others = [each for each in everything if not (FPDU in each or each.haslayer(MPARequest))]
+    others = [each for each in others if MPAReply not in each]
+    assert len(everything) == len(only) + len(others)
+    raw = {bytes(each) for each in rdpcap(RPING)}
+    assert others
+    assert all(bytes(each) in raw and not each[TCP].payload.haslayer("Raw") for each in others)
+    assert len(rdmpa(RPING, others=True)) == len(everything)
+
+
+def test_captures_do_not_mix(tmp_path: pathlib.Path) -> None:
+    """Two captures of the same connection, read in one call, are two connections."""
+    copy = tmp_path / "again.pcap"
+    shutil.copy(RPING, copy)
+    once = [bytes(each) for each in rdmpa(RPING)]
+    twice = sniff(
+        offline=[RPING, str(copy)], session=MPASession(others=False), quiet=True, store=True
+    )
+    assert sorted(bytes(each) for each in twice) == sorted(once * 2)
+
+
+def test_events_beside_the_packets() -> None:
+    """Everything that the stream core says can be had."""
+    events: list[Event] = []
+    sniff(offline=RPING, session=MPASession(on_event=events.append), quiet=True, store=False)
+    kinds = {type(each) for each in events}
+    assert kinds == {StartupSeen, FPDURecovered, ConnectionEnded}
+    assert sum(isinstance(each, FPDURecovered) for each in events) == 35
+
+
+def test_packets_made_by_hand() -> None:
+    """A list of packets will do as well as a file."""
+    client = Ether() / IP(src="10.0.0.1", dst="10.0.0.2") / TCP(sport=1, dport=2, flags="PA")
+    server = Ether() / IP(src="10.0.0.2", dst="10.0.0.1") / TCP(sport=2, dport=1, flags="PA")
+    request, reply = MPARequest(markers=1), MPAReply(markers=1)
+    first = FPDU(phase=0) / RDMAPSendStack(b"hello")
+    packets = [
+        client.copy() / request,
+        server.copy() / reply,
+        client.copy() / first,
+    ]
+    packets[0][TCP].seq = 100
+    packets[2][TCP].seq = 100 + len(bytes(request))
+    packets[1][TCP].seq = 500
+    found = sniff(offline=packets, session=MPASession(others=False), quiet=True)
+    assert [type(each[TCP].payload) for each in found] == [MPARequest, MPAReply, FPDU]
+    assert found[2][FPDU].phase == 0
+    assert bytes(found[2][FPDU]) == bytes(first)
+    assert found[2][FPDU].provenance.crc == "good"
+
+
+def RDMAPSendStack(payload: bytes):  # type: ignore[no-untyped-def]  # noqa: N802
+    """A Send with its DDP header."""
+    from scapy_mpa.layers import DDPUntagged
+
+    return DDPUntagged() / RDMAPSend() / payload
+
+
+def test_marked_and_lossy_streams(tmp_path: pathlib.Path) -> None:
+    """Markers, loss and reordering: the packets rebuild what was sent."""
+    rng = random.Random(3)
+    pair = halves(rng, markers=(True, True), crc=True, count=20)
+    both = []
+    for half in pair:
+        sendings = impair.lose_and_retransmit(impair.cut_mss(half.octets, 700), rng, 0.1)
+        both.append(impair.reorder(sendings, rng, 0.1))
+    segments = impair.conversation(pair, (both[0], both[1]), rng)
+    path = tmp_path / "marked.pcap"
+    pcapfile.write(path, segments)
+    packets = rdmpa(path)
+    ends = packets.connections()[0]
+    for source, half in zip((ends["initiator"], ends["responder"]), pair, strict=True):
+        found = [
+            bytes(each[FPDU])
+            for each in packets
+            if FPDU in each and each[FPDU].provenance.src == source
+        ]
+        assert sorted(found) == sorted(half.octets[each.start : each.end] for each in half.truth)
+
+
+def test_what_else_there_is_to_say() -> None:
+    """Connections, gaps and errors as records."""
+    packets = rdmpa(str(PCAPS / "live_siw_probe_guest_eth0.pcap.gz"))
+    assert len(packets.connections()) == 127
+    assert [each["connection"] for each in packets.errors() if each["code"] == 2] == [53, 107, 107]
+    assert packets.gaps() == packets.overlaps() == []
+    assert sum(RDMAPTerminate in each for each in packets) == 45
+    assert sum(RDMAPWrite in each for each in packets) > 0
+    assert len(rdmpa(RPING, count=3)) == 3
+
+
+def test_unreadable_files(tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture) -> None:
+    """What is no capture is our own error; what ends badly gives what was readable."""
+    text = tmp_path / "notes.txt"
+    text.write_text("not a capture")
+    with pytest.raises(CaptureError, match=r"notes\.txt"):
+        rdmpa(text)
+    octets = pathlib.Path(RPING).read_bytes()
+    cut = tmp_path / "cut.pcap.gz"
+    cut.write_bytes(gzip.compress(octets[:-10]))
+    packets = rdmpa(cut)
+    assert len(packets) == len(rdmpa(RPING))
+    assert "cut.pcap.gz" in caplog.text
+
+
+def test_written_and_read_again(tmp_path: pathlib.Path) -> None:
+    """Scapy can write recovered packets, and reads them back."""
+    path = tmp_path / "out.pcap"
+    packets = rdmpa(RPING)
+    wrpcap(str(path), packets)
+    assert [bytes(each) for each in rdpcap(str(path))] == [bytes(each) for each in packets]
