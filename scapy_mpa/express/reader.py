@@ -43,6 +43,8 @@ _SECOND: Final = 1_000_000_000
 _MASK: Final = 0xFFFFFFFF
 _BEHIND: Final = 0x80000000
 _BATCH: Final = 512
+_FLOWS: Final = 1 << 15
+"""Flows that may be on loan at one time: who has them does not see which of them are idle."""
 _TRIM: Final = 1 << 16
 """Octets to be remembered before it is seen to that not too many are."""
 _SHORTEST: Final = 24
@@ -259,8 +261,11 @@ class ExpressReader:
         if events:
             self._lines += self._lines_of(events)
         if segment.length:
+            if len(self._pairs) > _FLOWS:
+                for each in list(self._pairs):
+                    self._give_back(each)
             loans = self._flows.lend(flow)
-            if loans is not None and (loans[0].takes_data or loans[1].takes_data):
+            if loans is not None:
                 for loan, each in zip(loans, loans[0].connection.flows, strict=True):
                     self._loans[each] = loan
                     self._pairs[each] = loans

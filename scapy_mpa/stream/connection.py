@@ -54,10 +54,11 @@ class Connection:
         "_startup",
         "_state",
         "_time_ns",
-        "_was_reset",
         "halves",
         "identity",
+        "is_lent",
         "segments",
+        "was_reset",
     )
 
     def __init__(
@@ -81,7 +82,8 @@ class Connection:
         self._startup: list[StartupFrame | None] = [None, None]
         self._origins = [0, 0]
         self._errors = 0
-        self._was_reset = False
+        self.was_reset = False
+        self.is_lent = False
 
     # -- in ----------------------------------------------------------------------------------
 
@@ -94,14 +96,14 @@ class Connection:
         if flags & ACK and not flags & RST:
             self.halves[1 - direction].acknowledge(segment.ack)
         if flags & RST:
-            self._was_reset = True
+            self.was_reset = True
         self.halves[direction].receive(segment)
-        if self._state is StartupState.REJECTED:
-            self._reconsider()
+        if self._state is StartupState.REJECTED and self.halves[direction].phase is Phase.HELD:
+            self._reconsider(direction)
 
     def lend(self) -> tuple[Loan, Loan] | None:
         """Lend both directions, if all is in order (:mod:`~scapy_mpa.stream.loan`)."""
-        if self._was_reset or not any(half.phase is Phase.FULL for half in self.halves):
+        if self.was_reset or not any(half.phase is Phase.FULL for half in self.halves):
             return None
         acks = self.halves[1].acknowledged, self.halves[0].acknowledged
         if acks[0] is None or acks[1] is None:
@@ -112,10 +114,12 @@ class Connection:
         )
         for half, loan in zip(self.halves, loans, strict=True):
             half.lend(loan)
-        return loans
+        self.is_lent = loans[0].takes_data or loans[1].takes_data
+        return loans if self.is_lent else None
 
     def reclaim(self, loans: tuple[Loan, Loan]) -> None:
         """Take both directions back as the borrower has left them."""
+        self.is_lent = False
         for half, loan in zip(self.halves, loans, strict=True):
             half.reclaim(loan)
             self.segments += loan.segments
@@ -125,9 +129,14 @@ class Connection:
             self.halves[1 - loan.direction].acknowledge(loan.ack)
 
     @property
+    def last_time_ns(self) -> int:
+        """When its last segment was captured."""
+        return self._time_ns
+
+    @property
     def is_over(self) -> bool:
         """Whether nothing but late copies is to be expected."""
-        return self._was_reset or (self.halves[0].is_complete and self.halves[1].is_complete)
+        return self.was_reset or (self.halves[0].is_complete and self.halves[1].is_complete)
 
     def finish(self, reason: GapReason, ending: Ending | None = None) -> None:
         """Report what can be said now that nothing more will come.
@@ -142,9 +151,11 @@ class Connection:
         for direction in (first, 1 - first):
             self.halves[direction].finish(reason)
         self._emit(self._ended(ending or self._ending()))
+        for half in self.halves:
+            half.leave()
 
     def _ending(self) -> Ending:
-        if self._was_reset:
+        if self.was_reset:
             return "reset"
         closed = [half.was_closed for half in self.halves]
         if all(closed):
@@ -252,21 +263,20 @@ class Connection:
                     self._origins[direction], markers=bool(declared and declared.markers), crc=crc
                 )
 
-    def _reconsider(self) -> None:
+    def _reconsider(self, direction: int) -> None:
         """See what a connection that was rejected is used for.
 
         It goes back to streaming mode (RFC 5044 7.1.2 rule 3).  But there are Responders that
         reject in words only: Linux siw echoes R from a Request and then works.
         """
         assert self._initiator is not None
-        half = self.halves[self._initiator]
-        reply = self._startup[1 - self._initiator]
-        verdict = half.holds_fpdu(
-            self._origins[self._initiator],
-            markers=bool(reply and reply.markers),
+        declared = self._startup[1 - direction]
+        verdict = self.halves[direction].holds_fpdu(
+            self._origins[direction],
+            markers=bool(declared and declared.markers),
             crc=bool(self._uses_crc()),
         )
-        if verdict:
+        if verdict and direction == self._initiator:
             self._enter_full_operation()
         elif verdict is False:
             for each in self.halves:
@@ -303,6 +313,11 @@ class Connection:
                 if half.holds_fpdu(origin, markers=with_markers, crc=with_crc):
                     half.enter_full_operation(origin, markers=with_markers, crc=with_crc)
                     return
+        inferred = half.infer_somewhere(crc=crc, markers=markers)
+        if inferred is not None:
+            half.enter_full_operation(
+                inferred.origin, markers=inferred.markers, crc=inferred.crc, from_start=False
+            )
 
     def _known_of(self, direction: int) -> tuple[bool | None, bool | None]:
         """Return whether a direction has CRCs and Markers, each None if that is not known."""

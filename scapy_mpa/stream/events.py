@@ -38,7 +38,7 @@ LocatedBy: TypeAlias = Literal["start", "length", "marker", "search"]
 GapReason: TypeAlias = Literal[
     "acknowledged", "connection ended", "capture ended", "limit", "snap length"
 ]
-Ending: TypeAlias = Literal["closed", "reset", "half closed", "reused", "capture ended"]
+Ending: TypeAlias = Literal["closed", "reset", "half closed", "reused", "idle", "capture ended"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,18 @@ from scapy_mpa.stream.events import ConnectionId, Ending, Event
 from scapy_mpa.stream.half import Phase
 from scapy_mpa.stream.loan import Loan
 from scapy_mpa.stream.overlap import RecentOctets
-from scapy_mpa.stream.segment import Segment, flow_endpoints, reverse_flow
+from scapy_mpa.stream.segment import SYN, Segment, flow_endpoints, reverse_flow
 
-__all__ = ["LINGERING_CONNECTIONS", "LINGER_NS", "Flows"]
+__all__ = ["CONNECTIONS", "IDLE_NS", "LINGERING_CONNECTIONS", "LINGER_NS", "Flows"]
+
+IDLE_NS: Final = 2 * 3600 * 1_000_000_000
+"""Nanoseconds without a segment after which a connection may be ended: TCP's own keep-alive asks
+after two hours (RFC 9293 3.8.4)."""
+
+CONNECTIONS: Final = 1 << 17
+"""Connections that are followed at one time; beyond, those idle for longest are ended."""
+
+_FIRST_SWEEP: Final = 2048
 
 LINGER_NS: Final = 30_000_000_000
 """Nanoseconds for which a connection that is over still takes late copies as its own."""
@@ -36,7 +45,15 @@ class Flows:
     :param first_number: the number of the first connection.
     """
 
-    __slots__ = ("_budget", "_connections", "_events", "_lingering", "_number", "_recent")
+    __slots__ = (
+        "_budget",
+        "_connections",
+        "_events",
+        "_lingering",
+        "_number",
+        "_recent",
+        "_sweep_at",
+    )
 
     def __init__(self, first_number: int = 0) -> None:
         # Both flows of a connection lead to it, each with its direction.
@@ -46,6 +63,7 @@ class Flows:
         self._recent = RecentOctets()
         self._budget = Budget()
         self._number = first_number
+        self._sweep_at = _FIRST_SWEEP
 
     def receive(self, segment: Segment) -> list[Event]:
         """Take a segment; return what it brought to light, in order of recovery."""
@@ -57,12 +75,18 @@ class Flows:
             self._end(entry[0], "reused")
             entry = None
         if entry is None:
+            if not segment.length and not segment.flags & SYN:
+                # It carries nothing and opens nothing: a late word of a connection that is over.
+                return self._taken()
             entry = self._open(segment)
         connection, direction = entry
         was_over = connection.is_over
         connection.receive(direction, segment)
         if not was_over and connection.is_over:
             self._linger(connection, segment.time_ns)
+        return self._taken()
+
+    def _taken(self) -> list[Event]:
         if not self._events:
             return []
         events, self._events = self._events, []
@@ -107,7 +131,24 @@ class Flows:
         # A connection from an endpoint to itself has one flow for both directions.
         self._connections[reverse_flow(flow)] = (connection, 1)
         self._connections[flow] = (connection, 0)
+        if len(self._connections) > self._sweep_at:
+            self._sweep(segment.time_ns)
         return connection, 0
+
+    def _sweep(self, time_ns: int) -> None:
+        """End connections that have been idle for long; when there are far too many, others."""
+        live = sorted(
+            dict.fromkeys(each for each, _ in self._connections.values()),
+            key=lambda each: each.last_time_ns,
+        )
+        surplus = len(live) - CONNECTIONS
+        for index, connection in enumerate(live[:-1]):
+            if index >= surplus and connection.last_time_ns + IDLE_NS > time_ns:
+                break
+            if not connection.is_lent:
+                self._end(connection, "idle")
+        # So that the work of sweeping is spread over the connections that come.
+        self._sweep_at = max(_FIRST_SWEEP, 2 * len(self._connections))
 
     def _emit(self, event: Event) -> None:
         self._events.append(event)

@@ -27,6 +27,7 @@ from scapy_mpa.stream.events import CrcVerdict, LocatedBy
 from scapy_mpa.stream.islands import Island, Run
 from scapy_mpa.stream.search import header_words
 from scapy_mpa.wire.crc import RESIDUE, crc32c
+from scapy_mpa.wire.ddp import TAGGED_LENGTH, UNTAGGED_LENGTH
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.fpdu import (
     FPDUPTR_MASK,
@@ -54,7 +55,13 @@ _CRC_OCTETS_AT_FIRST: Final = 1 << 20
 _CRC_OCTETS_PER_OCTET: Final = 16
 # Headers that make sense, back to back, that nobody takes for chance.
 _CONVINCING_CHAIN: Final = 3
+# Sound FPDUs in a row behind which nobody looks for a break any more.
+_LONGEST_CHAIN: Final = 64
 _WORD: Final = 4
+# Octets for which the chain of lengths is waited for, if what comes next looks like an FPDU.
+_LONGEST_WAIT: Final = 8 * FRAMING_WINDOW
+# What :meth:`Framing._try` says of an FPDU whose ULPDU_Length was not captured.
+_UNREADABLE: Final = -1
 # The header words that say whether a ULPDU makes sense: the longest fixed header of RFC 7306.
 _HEAD: Final = HEADER_LENGTH + 18 + MARKER_LENGTH
 
@@ -82,6 +89,9 @@ class Sink(Protocol):
 
     def wrong(self, code: ErrorCode, position: int, text: str) -> None:
         """Take an error."""
+
+    def cut_off(self, start: int, end: int) -> None:
+        """Take note of a stretch in which the snap length cut off what is needed to go on."""
 
     def unfinished(self, position: int, length: int) -> None:
         """Take note of an FPDU of which only the first ``length`` octets will ever be there."""
@@ -137,7 +147,13 @@ class Framing:
     def verifies(self, island: Island, start: int) -> bool | None:
         """Tell whether a verified FPDU stands at ``start``; None if octets are missing for it."""
         fpdu = self._try(island, start, island.end)
-        return None if isinstance(fpdu, int) else fpdu.sound
+        if not isinstance(fpdu, int):
+            return fpdu.sound
+        if fpdu == _UNREADABLE:
+            return False
+        if start + MARKER_LENGTH + _WORD > island.end:
+            return None
+        return None if self._looks_like_start(island, start, island.end) else False
 
     # -- one FPDU ----------------------------------------------------------------------------
 
@@ -147,6 +163,8 @@ class Framing:
         header = start + MARKER_LENGTH if phase == 0 else start
         if header + HEADER_LENGTH > limit:
             return header + HEADER_LENGTH
+        if island.absent and island.captured_until(start, header + HEADER_LENGTH) < header + 2:
+            return _UNREADABLE
         ulpdu_length = int.from_bytes(island.read(header, header + HEADER_LENGTH), "big")
         layout = fpdu_layout(ulpdu_length, phase)
         end = start + layout.length
@@ -230,7 +248,7 @@ class Framing:
             fpdu = self._try(island, at, limit)
             if isinstance(fpdu, int):
                 island.need = fpdu
-                if final:
+                if final or fpdu == _UNREADABLE:
                     run.trouble = at
                 break
             if fpdu.sound:
@@ -242,7 +260,7 @@ class Framing:
                 run.trouble = at
             else:
                 # Without CRCs, it may be the one before that lied.
-                run.trouble = run.last
+                run.trouble = at if self.crc else run.last
             break
         # Without CRCs a length is not proven before the next FPDU stands behind it.
         done = run.end if self.crc else run.last
@@ -257,6 +275,7 @@ class Framing:
         bridge: list[Candidate] = []
         if run.anchored:
             bridge, reached, need = self._bridge(island, run.end, limit)
+            need_at = bridge[-1].end if bridge else run.end
             alone = len(bridge) == 1 and bridge[0].agrees and island.is_boundary(limit)
             if reached == "sound" or (reached == "end" and (final or (not self.crc and alone))):
                 for fpdu in bridge:
@@ -265,17 +284,24 @@ class Framing:
                     self._embedded(island, trouble, run.end)
                 run.trouble = None
                 return True
-            if reached != "long" and not final and limit - trouble < FRAMING_WINDOW:
-                island.need = min(need, trouble + FRAMING_WINDOW)
+            likely = self._looks_like_start(island, need_at, limit)
+            patience = _LONGEST_WAIT if likely else FRAMING_WINDOW
+            if reached != "long" and not final and limit - trouble < patience:
+                island.need = min(need, trouble + patience)
                 return False
-        found = self._search(island, trouble + _WORD, limit, final=final)
+        longest = _LONGEST_WAIT if run.anchored else FRAMING_WINDOW
+        is_too_much = limit - trouble > longest + FRAMING_WINDOW
+        if limit < run.search_at and not (final or is_too_much):
+            island.need = run.search_at
+            return False
+        found = self._search(island, trouble + _WORD, limit, final=final or is_too_much)
         if found is not None:
             self._resume(island, run, found)
             return True
         if final:
             self._abandon(island, run, bridge, limit)
         else:
-            if limit - trouble > 2 * FRAMING_WINDOW:
+            if is_too_much:
                 run.trouble = limit - FRAMING_WINDOW
                 run.anchored = False
                 # A late copy may fill the hole before the island, and need what follows it.
@@ -283,7 +309,7 @@ class Framing:
                 island.is_torn = island.is_torn or run.is_empty
                 trouble = run.trouble
                 self._sink.release(island, kept, trouble)
-            island.need = limit + max(_FIRST_SEARCH, limit - trouble)
+            island.need = run.search_at = limit + max(_FIRST_SEARCH, limit - trouble)
         return False
 
     def _bridge(
@@ -298,6 +324,8 @@ class Framing:
             if at == limit:
                 return bridge, "end", limit + 1
             fpdu = self._try(island, at, limit)
+            if fpdu == _UNREADABLE:
+                return bridge, "long", limit
             if isinstance(fpdu, int):
                 return bridge, "short", fpdu
             if fpdu.sound:
@@ -312,12 +340,15 @@ class Framing:
         They must lead exactly to ``end``, where a verified FPDU begins: no payload that merely
         looks like FPDUs does, for the swallowing one ends with a CRC of its own.
         """
-        for at in self._starts(island, start + _WORD, end):
+        for at, _ in self._starts(island, start + _WORD, end):
+            if self._allowance < 0 or not self._is_plausible_at(island, at, end):
+                continue
             chain = []
             while at < end:
                 fpdu = self._try(island, at, end)
                 if isinstance(fpdu, int) or not fpdu.sound:
                     break
+                self._allowance -= fpdu.layout.length
                 chain.append(fpdu)
                 at = fpdu.end
             else:
@@ -328,7 +359,9 @@ class Framing:
     def _resume(self, island: Island, run: Run, found: Candidate) -> None:
         """Go on at an FPDU that a search has found."""
         begin = run.end
-        if self.crc and run.anchored and begin == run.trouble and begin + _HEAD <= found.start:
+        if island.absent and island.captured_until(begin, found.start) < found.start:
+            self._sink.cut_off(begin, found.start)
+        elif self.crc and run.anchored and begin == run.trouble and begin + _HEAD <= found.start:
             # What begins here claims octets that belong to others.
             self._pass_on(island, run, self._liar(island, begin, found.start))
         elif begin < found.start and begin > run.start:
@@ -343,6 +376,7 @@ class Framing:
         run.next_by = _found_by(found)
         run.trouble = None
         run.anchored = True
+        run.search_at = 0
 
     def _liar(self, island: Island, start: int, end: int) -> Candidate:
         """Return the FPDU at ``start``, whose ULPDU_Length reaches beyond ``end``."""
@@ -404,86 +438,122 @@ class Framing:
         """Return the first verified FPDU that a Marker before ``limit`` leads to."""
         if not self.markers:
             return None
-        need = None
-        for marker, start in self._pointed_at(island, max(island.scan, island.start), limit):
-            if start >= (max(island.start, self.origin) if self.from_start else island.start):
-                fpdu = self._try(island, start, limit)
-                if isinstance(fpdu, int):
-                    need = min(need or fpdu, fpdu)
-                    continue
-                if fpdu.sound:
-                    return fpdu
-            if need is None:
-                island.scan = marker + MARKER_LENGTH
-        if limit == island.end:
-            island.need = need or self._next_marker(limit) + MARKER_LENGTH
+        length = island.end - island.start
+        if island.open_left and length - island.tried < min(MARKER_INTERVAL, island.tried):
+            # Growing by less at a time, it would be gone over too often.
+            return None
+        island.tried = length
+        lowest = max(island.start, self.origin) if self.from_start else island.start
+        # Beyond the window all has been decided: no FPDU is longer, whatever a Marker says.
+        nearest = max(island.start, limit - FRAMING_WINDOW, island.start)
+        for begin, end in ((island.start, island.start + FRAMING_WINDOW), (nearest, limit)):
+            for start in self._pointed_at(island, begin, min(end, limit)):
+                if start >= lowest:
+                    fpdu = self._try(island, start, limit)
+                    if not isinstance(fpdu, int) and fpdu.sound:
+                        return fpdu
         return None
 
     def _next_marker(self, position: int) -> int:
         return position + (self.origin - position) % MARKER_INTERVAL
 
-    def _pointed_at(self, island: Island, begin: int, limit: int) -> Iterator[tuple[int, int]]:
-        """Yield each Marker's position and where it says that its FPDU starts."""
+    def _pointed_at(self, island: Island, begin: int, limit: int) -> Iterator[int]:
+        """Yield where each Marker says that its FPDU starts."""
         for marker in range(self._next_marker(begin), limit - MARKER_LENGTH + 1, MARKER_INTERVAL):
             fpduptr = int.from_bytes(island.read(marker + 2, marker + 4), "big") & FPDUPTR_MASK
             start = marker - fpduptr
             if (start - self.origin) % MARKER_INTERVAL == MARKER_LENGTH:
                 start -= MARKER_LENGTH
-            yield marker, start
+            yield start
 
-    def _starts(self, island: Island, begin: int, limit: int) -> Iterator[int]:
-        """Yield, ascending, where between ``begin`` and ``limit`` an FPDU may start."""
+    def _starts(self, island: Island, begin: int, limit: int) -> Iterator[tuple[int, bool]]:
+        """Yield, ascending, where between ``begin`` and ``limit`` an FPDU may start.
+
+        With each place comes whether more than two octets that make sense speak for it.
+        """
         begin += (self.origin - begin) % _WORD
         if limit - begin < _WORD:
             return
         likely: set[int] = set()
         if self.crc:
-            boundaries = (chunk.position for chunk in island.chunks(begin, limit))
+            boundaries = island.telling_boundaries(begin, limit)
             likely.update(at for at in boundaries if (at - self.origin) % _WORD == 0)
         if self.markers:
-            likely.update(start for _, start in self._pointed_at(island, begin, limit))
+            likely.update(self._pointed_at(island, begin, limit))
+        possible = set(likely)
         for word in header_words(island.read(begin, limit)):
             start = begin + word
             phase = (start - self.origin) % MARKER_INTERVAL if self.markers else None
             if phase != 0:
-                likely.add(start - MARKER_LENGTH if phase == MARKER_LENGTH else start)
-        yield from (at for at in sorted(likely) if begin <= at < limit)
+                possible.add(start - MARKER_LENGTH if phase == MARKER_LENGTH else start)
+        yield from ((at, at in likely) for at in sorted(possible) if begin <= at < limit)
 
     def _search(self, island: Island, begin: int, limit: int, *, final: bool) -> Candidate | None:
-        """Return the first FPDU that begins at or behind ``begin`` beyond doubt."""
-        fallback = None
-        for start in self._starts(island, begin, limit):
-            if self._allowance < 0:
-                break
+        """Return the first FPDU that begins at or behind ``begin`` beyond doubt.
+
+        One behind which the chain of lengths breaks may be part of a payload: it counts only if
+        nothing better is there, and nothing better will come.
+        """
+        doubtful = None
+        for start, is_likely in self._starts(island, begin, limit):
+            if not is_likely and (
+                self._allowance < 0 or not self._is_plausible_at(island, start, limit)
+            ):
+                continue
             fpdu = self._try(island, start, limit)
             if isinstance(fpdu, int):
                 continue
             self._allowance -= fpdu.layout.length
             if fpdu.sound:
-                if self._is_convincing(island, fpdu, limit):
+                count, breaks = self._chain_from(island, fpdu, limit)
+                if self._is_convincing(island, fpdu, count, limit) and not breaks:
                     return fpdu
-                fallback = fallback or fpdu
-        return fallback if final and self.crc else None
+                if self.crc and doubtful is None:
+                    doubtful = fpdu
+        return doubtful if final else None
 
-    def _is_convincing(self, island: Island, fpdu: Candidate, limit: int) -> bool:
-        """Tell whether an FPDU that a search has found stands where FPDUs stand."""
+    def _is_plausible_at(self, island: Island, start: int, limit: int) -> bool:
+        """Tell whether the header at ``start`` makes sense and its FPDU ends before the limit."""
+        phase = (start - self.origin) % MARKER_INTERVAL if self.markers else None
+        header = start + MARKER_LENGTH if phase == 0 else start
+        head = island.read(start, min(limit, header + _HEAD))
+        if len(head) < _HEAD - MARKER_LENGTH - UNTAGGED_LENGTH + TAGGED_LENGTH:
+            return False
+        ulpdu_length = int.from_bytes(head[header - start : header - start + 2], "big")
+        layout = fpdu_layout(ulpdu_length, phase)
+        return start + layout.length <= limit and self._plausible(head, layout, ulpdu_length)
+
+    def _chain_from(self, island: Island, fpdu: Candidate, limit: int) -> tuple[int, bool]:
+        """Follow the chain of lengths from an FPDU that a search has found.
+
+        Return how many FPDUs, it included, are verified, and whether the chain then breaks.
+        """
         count = 1
         at = fpdu.end
-        while count < _CONVINCING_CHAIN and at < limit:
+        while count < _LONGEST_CHAIN and at < limit:
             following = self._try(island, at, limit)
+            if following == _UNREADABLE:
+                return count + island.is_boundary(fpdu.start), False
             if isinstance(following, int):
-                count += self._looks_like_start(island, at, limit)
-                break
+                likely = self._looks_like_start(island, at, limit)
+                return count + likely, not likely and at + MARKER_LENGTH + _WORD <= limit
             if not following.sound:
-                break
+                # Those that are damaged may stand between it and the next sound one.
+                bridge, reached, _ = self._bridge(island, at, limit)
+                self._allowance -= sum(each.layout.length for each in bridge)
+                goes_on = reached == "sound" or self._looks_like_start(island, at, limit)
+                return count + goes_on, not goes_on and reached != "end"
+            self._allowance -= following.layout.length
             count += 1
             at = following.end
-        aligned = island.is_boundary(fpdu.start)
+        return count, False
+
+    def _is_convincing(self, island: Island, fpdu: Candidate, count: int, limit: int) -> bool:
+        """Tell whether an FPDU that a search has found stands where FPDUs stand."""
+        fills = island.fills_segments(fpdu.start, fpdu.end)
         if self.crc:
-            return count > 1 or at == limit or aligned
-        if fpdu.layout.markers or count == _CONVINCING_CHAIN:
-            return True
-        return aligned and (count > 1 or island.is_boundary(fpdu.end))
+            return count > 1 or fpdu.end == limit or fills
+        return bool(fpdu.layout.markers) or count >= _CONVINCING_CHAIN or fills
 
     def _looks_like_start(self, island: Island, position: int, limit: int) -> bool:
         """Tell whether the first word of an FPDU at ``position`` is there and makes sense."""

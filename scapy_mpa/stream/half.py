@@ -18,11 +18,11 @@ from scapy_mpa.stream.budget import Budget
 from scapy_mpa.stream.events import GapReason, HalfSummary, LocatedBy
 from scapy_mpa.stream.framing import Candidate, Framing
 from scapy_mpa.stream.inference import Inferred, infer
-from scapy_mpa.stream.islands import Island, Islands
+from scapy_mpa.stream.islands import CHUNK_OVERHEAD, SEAM, Inserted, Island, Islands
 from scapy_mpa.stream.loan import Loan
 from scapy_mpa.stream.overlap import Recent, RecentOctets, differing_stretch
 from scapy_mpa.stream.scan import FoundStartup, almost_key, find_startup
-from scapy_mpa.stream.segment import FIN, SYN, Segment
+from scapy_mpa.stream.segment import FIN, RST, SYN, Segment
 from scapy_mpa.stream.sequence import first_position, sequence_number, unwrap
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.startup import KEY_LENGTH
@@ -44,8 +44,8 @@ HELD_OCTETS: Final = 4 << 20
 than its window under way, so more than this behind a hole means that the hole will stay."""
 
 STREAMING_OCTETS: Final = 1 << 18
-"""The same in streaming mode, where nobody knows yet whether it is iWARP: enough for a few of
-the longest FPDUs, from which it can be told without the startup frames."""
+"""Octets of a half connection in streaming mode after which it is taken for something else than
+iWARP, unless a startup frame comes: enough for a few of the longest FPDUs."""
 
 ASSUMING_OCTETS: Final = 1 << 16
 """Octets behind a startup frame after which the peer's is taken for lost."""
@@ -79,6 +79,8 @@ class Owner(Protocol):
 
     segments: int
     """Segments received so far."""
+    was_reset: bool
+    """Whether a RST was captured."""
 
     def on_startup(
         self, half: HalfConnection, found: FoundStartup, frames: tuple[int, ...]
@@ -115,13 +117,15 @@ class HalfConnection:
 
     __slots__ = (
         "_ack",
+        "_acks",
         "_begin",
         "_budget",
-        "_close_at",
+        "_closable",
         "_fin",
         "_front",
         "_high",
         "_islands",
+        "_key_checked",
         "_look_at",
         "_owner",
         "_recent",
@@ -158,8 +162,11 @@ class HalfConnection:
         self._ack: int | None = None
         """What the peer has acknowledged."""
         self._fin: int | None = None
-        self._close_at: int | None = None
-        """When the first open hole is closed, in segments of the connection."""
+        self._acks: deque[tuple[int, int]] = deque()
+        """Acknowledgements, and how many segments of the connection had been received then."""
+        self._closable = 0
+        """Holes below this position were acknowledged long enough ago to be closed."""
+        self._key_checked = False
         self._look_at: int | None = 0
         """How many held octets the next look at them needs; None to look no more."""
         self.fpdus = 0
@@ -196,9 +203,10 @@ class HalfConnection:
             self._front = position
         if high is None:
             self._high = high = position
-        if flags & FIN:
+        if flags & FIN and abs(position - high) < _WINDOW:
             self._fin = position + segment.length
-        if segment.length:
+        # What a RST carries is a remark, not part of the stream (RFC 9293 3.5.2).
+        if segment.length and not flags & RST:
             self._take(position, segment)
             end = position + segment.length
             if end > high:
@@ -216,16 +224,24 @@ class HalfConnection:
             self._compare(position, segment.payload, inserted.repeated)
         if not inserted.fresh:
             return
-        self.octets += min(inserted.fresh, len(segment.payload))
-        self.held += inserted.fresh
+        self.octets += inserted.fresh
+        self.held += inserted.fresh + CHUNK_OVERHEAD * inserted.chunks
         if cut > 0:
-            islands.mark_absent(position + len(segment.payload), position + segment.length)
+            self._mark_absent(position + len(segment.payload), position + segment.length, inserted)
         for island in inserted.islands:
             self._advance(island, inserted.fresh)
-        if len(islands.items) > 1 or self.held > STREAMING_OCTETS:
+        if len(islands.items) > 1 or self.held > HELD_OCTETS:
             self._check_holes()
         if self.held != before:
             self._budget.update(self)
+
+    def _mark_absent(self, start: int, end: int, inserted: Inserted) -> None:
+        """Note what of a segment was cut off, and was not captured before."""
+        for known_start, known_end in (*inserted.repeated, (end, end)):
+            if start < min(known_start, end):
+                self._islands.mark_absent(start, min(known_start, end))
+                self.octets -= min(known_start, end) - start
+            start = max(start, known_end)
 
     def _advance(self, island: Island, fresh: int) -> None:
         if island.open_left and not self._lies_beyond(island):
@@ -276,8 +292,13 @@ class HalfConnection:
     def _scan(self, island: Island, *, final: bool = False) -> None:
         if island.joined:
             island.joined = False
+        elif island.end < island.need and not final:
+            return
+        at_begin = island.start == self._begin and not self._key_checked
+        if at_begin and not self._check_key(island) and not final:
+            # A Key that is wrong must be seen as a whole.
+            return
         while self.phase is Phase.STREAMING:
-            self._check_key(island)
             found = find_startup(island, self._begin, final=final)
             if found is None:
                 break
@@ -286,27 +307,37 @@ class HalfConnection:
             self._owner.on_startup(self, found, frames)
         if self.phase is Phase.STREAMING and (final or self._is_due(_LEAST)):
             self._owner.on_unknown(self, island, final=final)
-        if self.phase is Phase.STREAMING and self._look_at is None:
-            self.release(island, island.start, island.scan)
+        if self.phase is Phase.STREAMING and (
+            self._look_at is None or self.octets > STREAMING_OCTETS
+        ):
+            self._stop_looking(island)
 
-    def _stop_looking(self) -> None:
+    def _stop_looking(self, grown: Island | None = None) -> None:
         """Take the octets so far for those of something else; a startup frame may still come."""
+        islands = [grown] if grown and self._look_at is None else self._islands.items
         self._look_at = None
-        for island in self._islands.items:
-            self.release(island, island.start, island.scan)
+        for island in islands:
+            # What begins beyond a hole may be the rest of a frame that lies across it.
+            begin = island.start + SEAM if self._lies_beyond(island) else island.start
+            self.release(island, begin, island.scan)
 
-    def _check_key(self, island: Island) -> None:
-        """Report a Key that was meant to be one, where a Key must stand."""
-        if island.start == self._begin == island.scan and island.end - island.start >= KEY_LENGTH:
-            octets = island.read(island.start, island.start + KEY_LENGTH)
-            if almost_key(octets):
-                self._owner.on_error(
-                    self,
-                    ErrorCode.INVALID_STARTUP_FRAME,
-                    island.start,
-                    f"the Key of the startup frame is {octets!r}",
-                )
-                island.scan += KEY_LENGTH
+    def _check_key(self, island: Island) -> bool:
+        """Report a Key that was meant to be one, where a Key must stand.
+
+        Return False if too few octets are there to tell.
+        """
+        if island.end - island.start < KEY_LENGTH:
+            return False
+        self._key_checked = True
+        octets = island.read(island.start, island.start + KEY_LENGTH)
+        if almost_key(octets):
+            self._owner.on_error(
+                self,
+                ErrorCode.INVALID_STARTUP_FRAME,
+                island.start,
+                f"the Key of the startup frame is {octets!r}",
+            )
+        return True
 
     def hold(self) -> None:
         """Keep what follows the startup frame until the peer's is there."""
@@ -342,6 +373,14 @@ class HalfConnection:
                 self.release(island, island.start, island.end)
                 items.remove(island)
 
+    def infer_somewhere(self, *, crc: bool | None, markers: bool | None) -> Inferred | None:
+        """Find out what the direction carries, from whichever island tells."""
+        for island in self._islands.items:
+            found = self.infer(island, crc=crc, markers=markers, final=True, sure=True)
+            if found is not None:
+                return found
+        return None
+
     def infer(
         self,
         island: Island,
@@ -358,7 +397,10 @@ class HalfConnection:
         return infer(island, island.start, crc=crc, markers=markers, final=final, sure=sure)
 
     def holds_fpdu(self, origin: int, *, markers: bool, crc: bool) -> bool | None:
-        """Tell whether a verified FPDU stands at ``origin``; None if it cannot be told yet."""
+        """Tell whether a verified FPDU stands at ``origin``; None if it cannot be told yet.
+
+        What cannot become one, a Key for one, is told from its first octets.
+        """
         for island in self._islands.items:
             if island.start <= origin < island.end:
                 return Framing(self, origin, markers=markers, crc=crc).verifies(island, origin)
@@ -381,18 +423,24 @@ class HalfConnection:
 
     def unfinished(self, position: int, length: int) -> None:
         """Report an FPDU that the end of the connection cut short."""
-        if self._fin is not None:
+        end = position + length
+        if self._islands.items[-1].end == end and (self._fin == end or self._owner.was_reset):
+            how = "closed" if self._fin == end else "reset"
             self._owner.on_error(
                 self,
                 ErrorCode.CONNECTION_LOST,
                 position,
-                f"the connection was closed {length} octets into an FPDU",
+                f"the connection was {how} {length} octets into an FPDU",
             )
+
+    def cut_off(self, start: int, end: int) -> None:
+        """Report a stretch in which the snap length left no way to go on."""
+        self._report_gap(start, end, "snap length")
 
     def release(self, island: Island, start: int, end: int) -> None:
         """Give up octets, but keep them for comparison for a while."""
         for chunk in island.release(start, end):
-            self.held -= len(chunk.octets)
+            self.held -= len(chunk.octets) + CHUNK_OVERHEAD
             self._recent_octets.remember(self._recent, chunk)
 
     def lies_beyond(self, island: Island) -> bool:
@@ -419,21 +467,18 @@ class HalfConnection:
     def _check_holes(self) -> None:
         """Close what the peer has acknowledged, and give up what waits for too long."""
         items = self._islands.items
-        if self.phase is Phase.STREAMING and self.held > STREAMING_OCTETS:
-            self._stop_looking()
         while self.held > HELD_OCTETS or len(items) > HELD_ISLANDS:
             before = self.held
             self.relieve()
             if self.held >= before:
                 break
-        while (island := self._open_hole()) is not None:
-            if self._ack is None or island.start > self._ack:
-                self._close_at = None
-                break
-            if self._close_at is None:
-                self._close_at = self._owner.segments + LATE_SEGMENTS
-            if self._owner.segments < self._close_at:
-                break
+        now = self._owner.segments
+        acks = self._acks
+        if self._ack is not None and (not acks or acks[-1][1] != self._ack):
+            acks.append((now, self._ack))
+        while acks and acks[0][0] + LATE_SEGMENTS <= now:
+            self._closable = acks.popleft()[1]
+        while (island := self._open_hole()) is not None and island.start <= self._closable:
             self._close_hole(island)
         if len(items) > CLOSED_HOLES and items[CLOSED_HOLES].start <= (self._front or 0):
             self._give_up("acknowledged")
@@ -454,7 +499,6 @@ class HalfConnection:
 
     def _close_hole(self, island: Island) -> None:
         """Go on behind a hole that the receiver does not wait for."""
-        self._close_at = None
         self._front = island.start
         island.open_left = False
         island.need = island.start
@@ -467,10 +511,10 @@ class HalfConnection:
         self._report_gap(islands.floor, first.start, reason)
         if self._front is not None and first.start > self._front:
             self._close_hole(first)
+        if self.phase is Phase.STREAMING:
+            self._scan(first, final=True)
         if self.framing is not None:
             self.framing.advance(first, 0, final=True)
-        elif self.phase is Phase.STREAMING:
-            self._scan(first, final=True)
         self.release(first, first.start, first.end)
         islands.items.remove(first)
         islands.floor = first.end
@@ -537,7 +581,7 @@ class HalfConnection:
             island.end = loan.last
         for chunk in (*loan.tail, *loan.pieces):
             island.append(chunk)
-            self.held += len(chunk.octets)
+            self.held += len(chunk.octets) + CHUNK_OVERHEAD
         run.end = loan.start
         run.last = loan.last
         island.need = island.start
@@ -562,10 +606,12 @@ class HalfConnection:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the FIN was captured, and every octet before it."""
+        """Whether the FIN was captured, and every octet before it, or the peer has it all."""
         items = self._islands.items
         if self._fin is None:
             return False
+        if self._ack is not None and self._ack >= self._fin:
+            return True
         if not items:
             return self._front is None or self._front >= self._fin
         return len(items) == 1 and items[0].end >= self._fin and not self._open_hole()
@@ -590,12 +636,17 @@ class HalfConnection:
             end = items[-1].end
             self._give_up(reason)
         upto = self._fin
-        if upto is None and self._ack is not None:
-            # The acknowledgement of a FIN that was not captured counts one more.
-            upto = self._ack - 1
+        # One octet more than was captured is the acknowledgement of a FIN that was not.
+        if upto is None and self._ack is not None and end is not None and self._ack > end + 1:
+            upto = self._ack
         if end is not None and upto is not None:
             self._report_gap(end, upto, reason)
         self._budget.update(self)
+
+    def leave(self) -> None:
+        """Let go of the connection, which is over: no cycle must keep the two alive."""
+        del self._owner
+        self.framing = None
 
     def summary(self) -> HalfSummary:
         """Return what was counted."""

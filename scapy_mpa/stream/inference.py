@@ -27,6 +27,7 @@ from scapy_mpa.wire.fpdu import (
     HEADER_LENGTH,
     MARKER_INTERVAL,
     MARKER_LENGTH,
+    Layout,
     fpdu_layout,
     strip_markers,
 )
@@ -40,6 +41,8 @@ _HEAD: Final = HEADER_LENGTH + 18 + MARKER_LENGTH
 _VERIFIED_CHAIN: Final = 2
 _PLAUSIBLE_CHAIN: Final = 4
 _LONGEST_CHAIN: Final = 64
+# Markers that say more than zero, as many other things do, without CRCs.
+_TELLING_POINTERS: Final = 2
 # Octets that one attempt may go over to check candidates, as a multiple of those it looks at, so
 # that no content makes the cost per octet grow.
 _OCTETS_PER_OCTET: Final = 8
@@ -64,7 +67,12 @@ class _Found(NamedTuple):
     end: int
     phase: int | None
     """Offset of the first octet modulo 512, None if the FPDU reads as one without Markers."""
-    has_markers: bool
+    pointers: int
+    """How many of its Markers say more than zero."""
+
+
+def _pointers(layout: Layout) -> int:
+    return sum(1 for fpduptr in layout.fpduptrs if fpduptr)
 
 
 class _Attempt:
@@ -126,7 +134,7 @@ class _Attempt:
                 if fpdu_layout(ulpdu_length, phase).markers:
                     yield from self._marked(header, ulpdu_length, phase)
         if not self._markers and self._holds(header, ulpdu_length, None):
-            yield _Found(header, header + fpdu_layout(ulpdu_length).length, None, False)
+            yield _Found(header, header + fpdu_layout(ulpdu_length).length, None, 0)
         if self._markers is not False and at >= MARKER_LENGTH and self._word(header - _WORD) == 0:
             yield from self._marked(header - MARKER_LENGTH, ulpdu_length, 0)
 
@@ -146,8 +154,8 @@ class _Attempt:
 
     def _marked(self, start: int, ulpdu_length: int, phase: int) -> Iterator[_Found]:
         if self._holds(start, ulpdu_length, phase):
-            end = start + fpdu_layout(ulpdu_length, phase).length
-            yield _Found(start, end, phase, True)
+            layout = fpdu_layout(ulpdu_length, phase)
+            yield _Found(start, start + layout.length, phase, _pointers(layout))
 
     def _holds(self, start: int, ulpdu_length: int, phase: int | None) -> bool:
         """Tell whether an FPDU stands at ``start``."""
@@ -182,7 +190,7 @@ class _Attempt:
         if not self._holds(at, ulpdu_length, phase):
             return None
         layout = fpdu_layout(ulpdu_length, phase)
-        return _Found(at, at + layout.length, phase, bool(layout.markers))
+        return _Found(at, at + layout.length, phase, _pointers(layout))
 
     def _is_cut(self, at: int, phase: int | None) -> bool:
         """Tell whether the octets end inside the FPDU at ``at``, if one stands there."""
@@ -200,6 +208,7 @@ class _Attempt:
         """Follow FPDUs from the first one on, until enough is known."""
         origin = None if first.phase is None else first.start - first.phase
         count = 1
+        pointers = first.pointers
         at = first.end
         needed = 1 if sure and self._crc else self._needed(first)
         while count < _LONGEST_CHAIN and not (self._crc and count >= needed):
@@ -211,6 +220,7 @@ class _Attempt:
             if origin is None and following.phase is not None:
                 origin = following.start - following.phase
             count += 1
+            pointers += following.pointers
             at = following.end
         if count < needed:
             return None
@@ -222,6 +232,8 @@ class _Attempt:
         # Without CRCs a wrong idea of where Markers are goes on for a few FPDUs at most.
         phase = None if origin is None else (at - origin) % MARKER_INTERVAL
         if not told or (count < _LONGEST_CHAIN and not self._is_cut(at, phase)):
+            return None
+        if origin is not None and pointers < _TELLING_POINTERS:
             return None
         return Inferred(first.start if origin is None else origin, origin is not None, False)
 
@@ -242,8 +254,7 @@ class _Attempt:
         island = self._island
         if not self._crc:
             return _PLAUSIBLE_CHAIN
-        fills = island.is_boundary(first.start) and island.is_boundary(first.end)
-        return 1 if fills else _VERIFIED_CHAIN
+        return 1 if island.fills_segments(first.start, first.end) else _VERIFIED_CHAIN
 
 
 def infer(

@@ -9,11 +9,19 @@ holes between them fill.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from scapy_mpa.stream.events import LocatedBy
 
-__all__ = ["Chunk", "Inserted", "Island", "Islands", "Run"]
+__all__ = ["CHUNK_OVERHEAD", "SEAM", "Chunk", "Inserted", "Island", "Islands", "Run"]
+
+CHUNK_OVERHEAD: Final = 150
+"""Octets of memory that a chunk takes beside those that it carries."""
+
+SEAM: Final = 20
+"""Octets behind the place where islands join that are looked at again: a startup header's."""
+
+_TELLING_SEGMENT: Final = 64
 
 
 class Chunk(NamedTuple):
@@ -27,7 +35,7 @@ class Chunk(NamedTuple):
 class Run:
     """A stretch of FPDUs, back to back, that were passed on."""
 
-    __slots__ = ("anchored", "end", "last", "next_by", "start", "trouble")
+    __slots__ = ("anchored", "end", "last", "next_by", "search_at", "start", "trouble")
 
     def __init__(self, position: int, located_by: LocatedBy) -> None:
         self.start = position
@@ -39,6 +47,8 @@ class Run:
         """What says that an FPDU begins at ``end``."""
         self.trouble: int | None = None
         """Where the FPDU began behind which the chain of lengths broke, if it did."""
+        self.search_at = 0
+        """How far octets must reach before another search is worth its cost."""
         self.anchored = True
         """Whether an FPDU begins at ``end``, if those before it told the truth."""
 
@@ -65,8 +75,10 @@ class Island:
         "open_left",
         "runs",
         "scan",
+        "scanned",
         "settled",
         "start",
+        "tried",
     )
 
     def __init__(self, position: int) -> None:
@@ -85,7 +97,11 @@ class Island:
         self.need = position
         """Nothing can come of another try before the island reaches this position."""
         self.scan = position
-        """Everything before this position was tried as a place to start from."""
+        """Up to here it was scanned for startup frames."""
+        self.scanned: list[tuple[int, int]] = []
+        """Stretches behind ``scan`` that were, too, ascending."""
+        self.tried = 0
+        """Octets that the island had when its Markers were tried last."""
         self.is_torn = False
         """Whether octets in its midst were released unframed, so that no length leads across."""
         self.settled = False
@@ -99,22 +115,36 @@ class Island:
 
     def join(self, right: Island) -> None:
         """Take over all of the island that begins where this one ends."""
-        self._starts += right._starts
-        self._chunks += right._chunks
+        if len(self._chunks) < len(right._chunks):
+            # The short side moves, so that a long island that grows to the left costs little.
+            right._starts[:0] = self._starts
+            right._chunks[:0] = self._chunks
+            self._starts, self._chunks = right._starts, right._chunks
+        else:
+            self._starts += right._starts
+            self._chunks += right._chunks
+        # A Key may lie across the seam; what lies behind that was scanned.
+        self.scanned.append((right.start + SEAM, right.scan))
+        self.scanned += right.scanned
         self.absent += right.absent
         # Where a search had come to is of no account now that a length may lead on.
         self.runs += [run for run in right.runs if not run.is_empty]
         self.end = right.end
         self.joined = True
-        self.need = self.scan = self.start
+        self.need = self.start
+        self.tried = max(self.tried, right.tried)
 
     def read(self, start: int, end: int) -> bytes:
         """Return the octets from ``start`` up to ``end``; none of them may be released."""
         index = bisect_right(self._starts, start) - 1
+        if index < 0:
+            raise IndexError("octets that were released")
         chunk = self._chunks[index]
         octets = chunk.octets
         begin = start - chunk.position
         stop = end - chunk.position
+        if begin > len(octets):
+            raise IndexError("octets that were released")
         if stop <= len(octets):
             return octets if begin == 0 and stop == len(octets) else octets[begin:stop]
         pieces = [octets[begin:]]
@@ -131,6 +161,14 @@ class Island:
             return (self._chunks[first].frame,)
         return tuple(dict.fromkeys(chunk.frame for chunk in self._chunks[first:last]))
 
+    def telling_boundaries(self, start: int, end: int) -> list[int]:
+        """Return where segments begin, from ``start`` up to ``end``, that are not tiny."""
+        return [
+            chunk.position
+            for chunk in self.chunks(start, end)
+            if len(chunk.octets) >= _TELLING_SEGMENT
+        ]
+
     def chunks(self, start: int, end: int) -> list[Chunk]:
         """Return the chunks that reach into the stretch from ``start`` up to ``end``."""
         first = max(0, bisect_right(self._starts, start) - 1)
@@ -146,6 +184,29 @@ class Island:
             )
             for chunk in (self.chunks(start, end) if start < end else ())
         ]
+
+    def to_scan(self) -> list[tuple[int, int]]:
+        """Return the stretches that were not scanned for startup frames."""
+        left = []
+        begin = self.scan
+        for start, end in self.scanned:
+            if start > begin:
+                left.append((begin, start))
+            begin = max(begin, end)
+        if begin < self.end:
+            left.append((begin, self.end))
+        return left
+
+    def fills_segments(self, start: int, end: int) -> bool:
+        """Tell whether segments begin at ``start`` and end at ``end``, and not just anywhere.
+
+        Where segments are a few octets long, every place is a boundary and says nothing.
+        """
+        index = bisect_left(self._starts, start)
+        if index == len(self._starts) or self._starts[index] != start:
+            return False
+        length = len(self._chunks[index].octets)
+        return length >= min(end - start, _TELLING_SEGMENT) and self.is_boundary(end)
 
     def is_boundary(self, position: int) -> bool:
         """Tell whether a segment begins or ends at ``position``."""
@@ -177,8 +238,10 @@ class Island:
         del starts[first:last]
         del self._chunks[first:last]
         if self.absent:
-            lower = bisect_left(self.absent, (start, 0))
-            del self.absent[lower : bisect_left(self.absent, (end, 0), lower)]
+            # What was cut off lies at the end of a chunk, and goes with it.
+            lower = bisect_left(self.absent, (gone[0].position, 0))
+            upper = bisect_left(self.absent, (gone[-1].position + len(gone[-1].octets), 0), lower)
+            del self.absent[lower:upper]
         return gone
 
 
@@ -191,6 +254,8 @@ class Inserted(NamedTuple):
     """How many octets were new."""
     repeated: list[tuple[int, int]]
     """Stretches that had been captured before."""
+    chunks: int
+    """Chunks that were made of what was new."""
 
 
 class Islands:
@@ -210,13 +275,13 @@ class Islands:
         if items and position == items[-1].end:
             island = items[-1]
             island.append(Chunk(position, octets, frame))
-            return Inserted([island], len(octets), [])
+            return Inserted([island], len(octets), [], 1)
         return self._insert_between(position, end, octets, frame)
 
     def _insert_between(self, position: int, end: int, octets: bytes, frame: int) -> Inserted:
         grown: list[Island] = []
         repeated: list[tuple[int, int]] = []
-        fresh = 0
+        fresh = chunks = 0
         at = position
         if at < self.floor:
             at = min(end, self.floor)
@@ -232,11 +297,12 @@ class Islands:
                 stop = end if following is None else min(end, following.start)
                 chunk = Chunk(at, octets[at - position : stop - position], frame)
                 fresh += stop - at
+                chunks += 1
                 island = self._place(index, chunk)
                 if island not in grown:
                     grown.append(island)
             at = stop
-        return Inserted(grown, fresh, repeated)
+        return Inserted(grown, fresh, repeated, chunks)
 
     def _index_of(self, position: int) -> int:
         """Return the index of the last island that starts at or before ``position``, else -1."""

@@ -10,6 +10,7 @@ the stream; what was recovered ahead of it waits here.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from heapq import heappop, heappush
 from typing import Final, NamedTuple
 
@@ -32,6 +33,9 @@ __all__ = ["OPEN_MESSAGES", "WAITING_SEGMENTS", "Messages"]
 OPEN_MESSAGES: Final = 1024
 """Messages of one direction that may lack segments at one time: a sender cuts up one message at
 a time, so only loss leaves any open.  The oldest is reported as incomplete."""
+
+_RANGES: Final = 1024
+# Stretches of one message with holes between: more are no loss but an attack, and do not count.
 
 WAITING_SEGMENTS: Final = 65_536
 """Segments of one direction that may wait for earlier ones, more than a TCP window holds."""
@@ -74,11 +78,27 @@ class _Message:
         end = at + segment.length
         if header.last:
             self._end = end
+        ranges = self._ranges
         # In stream order, all but the odd segment follows the one before.
-        if self._ranges and self._ranges[-1][1] == at:
-            self._ranges[-1] = (self._ranges[-1][0], end)
-        else:
-            self._ranges = _merged([*self._ranges, (at, end)])
+        if ranges and ranges[-1][1] == at:
+            ranges[-1] = (ranges[-1][0], end)
+        elif len(ranges) < _RANGES:
+            index = bisect_left(ranges, (at, 0))
+            ranges.insert(index, (at, end))
+            self._merge(index)
+
+    def _merge(self, index: int) -> None:
+        """Make one of the stretch at ``index`` and those that it touches."""
+        ranges = self._ranges
+        start, end = ranges[index]
+        first = index
+        while first > 0 and ranges[first - 1][1] >= start:
+            first -= 1
+        last = index + 1
+        while last < len(ranges) and ranges[last][0] <= end:
+            last += 1
+        touched = ranges[first:last]
+        ranges[first:last] = [(touched[0][0], max(stop for _, stop in touched))]
 
     @property
     def start(self) -> int:
@@ -122,17 +142,6 @@ class _Message:
             to=self.start if header.tagged else None,
             seq=self.first.fpdu.seq,
         )
-
-
-def _merged(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the same stretches, ascending, with those that touch made one."""
-    merged: list[tuple[int, int]] = []
-    for start, end in sorted(ranges):
-        if merged and start <= merged[-1][1]:
-            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
-        else:
-            merged.append((start, end))
-    return merged
 
 
 class _HalfMessages:

@@ -47,25 +47,31 @@ def find_startup(island: Island, begin: int | None, *, final: bool = False) -> F
     :param final: nothing will be added to the island: a frame that lacks Private Data is
         returned as it is.
     """
-    octets = island.read(island.scan, island.end) if island.scan < island.end else b""
-    at = octets.find(_PREFIX)
-    while at >= 0:
-        position = island.scan + at
-        rest = octets[at:]
-        if len(rest) >= STARTUP_HEADER_LENGTH:
-            if rest[:KEY_LENGTH] in KEYS.values():
-                startup = parse_startup(rest)
-                if position == begin or not startup.problems():
-                    if final or len(rest) >= startup.length:
-                        island.scan = position
-                        return FoundStartup(position, rest[: startup.length], startup)
+    for start, end in island.to_scan():
+        octets = island.read(start, end)
+        at = octets.find(_PREFIX)
+        while at >= 0:
+            position = start + at
+            rest = octets[at : at + STARTUP_HEADER_LENGTH]
+            if len(rest) < STARTUP_HEADER_LENGTH:
+                if end == island.end:
                     island.scan = position
                     return None
-        else:
-            island.scan = position
-            return None
-        at = octets.find(_PREFIX, at + 1)
+            elif rest[:KEY_LENGTH] in KEYS.values():
+                startup = parse_startup(octets[at:])
+                if position == begin or not startup.problems():
+                    island.scan = position
+                    if position + startup.length <= island.end:
+                        whole = island.read(position, position + startup.length)
+                        return FoundStartup(position, whole, parse_startup(whole))
+                    if final:
+                        return FoundStartup(position, octets[at:], startup)
+                    # Nothing can be said before its Private Data are there.
+                    island.need = position + startup.length
+                    return None
+            at = octets.find(_PREFIX, at + 1)
     island.scan = max(island.scan, island.end - len(_PREFIX) + 1)
+    island.scanned.clear()
     return None
 
 

@@ -76,9 +76,7 @@ def expected(half: impair.Half, fpdu: mpastream.TrueFPDU) -> Truth:
 def reported(event: FPDURecovered) -> Truth:
     """What was said of it."""
     assert event.offset is not None
-    return Truth(
-        event.seq, event.offset, event.ulpdu_length, event.markers, event.crc, event.ulpdu
-    )
+    return Truth(event.seq, event.offset, event.ulpdu_length, event.markers, event.crc, event.ulpdu)
 
 
 def halves(

@@ -140,12 +140,8 @@ def check_gaps(events, segments, half, direction) -> None:  # type: ignore[no-un
     """Gaps lie where octets are missing, and nowhere else."""
     captured = impair.first_captured(segments, half, direction)
     missing = {at for at, octet in enumerate(captured) if octet is None}
-    gaps = [
-        each for each in events if isinstance(each, GapFound) and each.direction == direction
-    ]
-    told = [
-        (each.seq - half.base) % 2**32 + at for each in gaps for at in range(each.length)
-    ]
+    gaps = [each for each in events if isinstance(each, GapFound) and each.direction == direction]
+    told = [(each.seq - half.base) % 2**32 + at for each in gaps for at in range(each.length)]
     assert len(told) == len(set(told))
     assert set(told) <= missing
     last = max((at for at, octet in enumerate(captured) if octet is not None), default=-1)

@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Measures the commands of scapy-mpa beside others on the same captures, in one run.
+
+::
+
+    python -m benchmarks.run --size 200M --runs 3
+
+makes one capture after the other, runs the commands in turn (ours, theirs, ours, theirs, ...) and
+prints tables in Markdown.  Figures are medians.  ``README.md`` says how to read them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Final
+
+from benchmarks.comparisons import COMPARISONS, Command, Comparison
+from benchmarks.generate import Made
+from benchmarks.measure import ROOT, Usage, measured
+from benchmarks.profiles import PROFILES
+from benchmarks.size import size_argument, size_text
+from scapy_mpa import __version__
+
+__all__ = ["Row", "Side", "compare", "growth_table", "table"]
+
+GROWTH: Final = 5
+"""How many times larger the file of the growth table is."""
+_GROWTH_PROFILE: Final = "bulk"
+_MIB: Final = 1 << 20
+_NOTHING: Final = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """Medians of the runs of one command on one capture."""
+
+    cpu: float
+    """Seconds of processor time."""
+    peak: float
+    """Peak of resident memory in octets."""
+    found: int
+    """FPDUs, the same in every run."""
+
+    @classmethod
+    def of(cls, runs: Sequence[Usage]) -> Side:
+        """Return the medians of some runs.
+
+        :raises ValueError: the runs did not find the same.
+        """
+        found = {run.found for run in runs}
+        if len(found) > 1:
+            raise ValueError(f"runs of one command found different numbers of FPDUs: {found}")
+        return cls(median(run.cpu for run in runs), median(run.peak for run in runs), found.pop())
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What came of one comparison on one capture."""
+
+    made: Made
+    ours: Side
+    theirs: Side | None
+    """None where their command is not installed."""
+
+
+def compare(comparison: Comparison, capture: Path, runs: int) -> Row:
+    """Run both commands of a comparison on a capture, in turn.
+
+    :param runs: how often each, at least 1.
+    """
+    commands = [comparison.ours]
+    if comparison.theirs.is_there:
+        commands.append(comparison.theirs)
+    usages: list[list[Usage]] = [[] for _ in commands]
+    for _ in range(runs):
+        for command, done in zip(commands, usages, strict=True):
+            done.append(_run(command, capture))
+    sides = [Side.of(done) for done in usages]
+    return Row(Made.of(capture), sides[0], sides[1] if len(sides) > 1 else None)
+
+
+def _run(command: Command, capture: Path) -> Usage:
+    return measured(command.on(capture), command.count, good=command.good)
+
+
+def table(comparison: Comparison, rows: Sequence[Row]) -> str:
+    """Return the Markdown table of a comparison."""
+    name = comparison.theirs_name
+    headings = ["profile", "size", "FPDUs there", "found by us"]
+    if comparison.finds:
+        headings.append(f"found by {name}")
+    headings += ["our CPU s", f"{name} CPU s"]
+    headings.append(f"{name} / ours" if comparison.finds else f"ours / {name}")
+    headings += ["our peak MiB", f"{name} peak MiB"]
+    return _markdown(headings, [_cells(comparison, row) for row in rows])
+
+
+def _cells(comparison: Comparison, row: Row) -> list[str]:
+    made, ours, theirs = row.made, row.ours, row.theirs
+    cells = [made.profile, size_text(made.octets), f"{made.fpdus}", _share(ours, made)]
+    if comparison.finds:
+        cells.append(_NOTHING if theirs is None else _share(theirs, made))
+    if theirs is None:
+        return [*cells, f"{ours.cpu:.2f}", _NOTHING, _NOTHING, _mib(ours), _NOTHING]
+    ratio = theirs.cpu / ours.cpu if comparison.finds else ours.cpu / theirs.cpu
+    return [
+        *cells,
+        f"{ours.cpu:.2f}",
+        f"{theirs.cpu:.2f}",
+        f"{ratio:.1f}",
+        _mib(ours),
+        _mib(theirs),
+    ]
+
+
+def _share(side: Side, made: Made) -> str:
+    if side.found == made.fpdus:
+        return "100 %"
+    # Rounded down, so that nothing less than all reads as all.
+    return f"{10000 * side.found // made.fpdus / 100:.2f} % ({side.found})"
+
+
+def _mib(side: Side) -> str:
+    return f"{side.peak / _MIB:.0f}"
+
+
+def growth_table(small: Row, large: Row) -> str:
+    """Return the Markdown table of what a larger file costs us."""
+    headings = ["profile", "size", "CPU s", "CPU s a GB", "peak MiB"]
+    cells = [
+        [
+            row.made.profile,
+            size_text(row.made.octets),
+            f"{row.ours.cpu:.2f}",
+            f"{row.ours.cpu / row.made.octets * 1e9:.2f}",
+            _mib(row.ours),
+        ]
+        for row in (small, large)
+    ]
+    ratios = [
+        "ratio",
+        f"{large.made.octets / small.made.octets:.2f}",
+        f"{large.ours.cpu / small.ours.cpu:.2f}",
+        "",
+        f"{large.ours.peak / small.ours.peak:.2f}",
+    ]
+    return _markdown(headings, [*cells, ratios])
+
+
+def _markdown(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    rule = ["---", *["---:"] * (len(headings) - 1)]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in [headings, rule, *rows])
+
+
+def environment() -> str:
+    """Return what the figures depend on: the machine and the versions."""
+    versions = [f"scapy-mpa {__version__}", f"Python {platform.python_version()}"]
+    tshark = shutil.which("tshark")
+    if tshark is not None:
+        said = subprocess.run([tshark, "--version"], capture_output=True, text=True, check=True)
+        number = re.search(r"\d+(?:\.\d+)+", said.stdout)
+        versions.append(f"tshark {number[0] if number else 'of unknown version'}")
+    return f"{platform.system()} {platform.machine()}, {os.cpu_count()} CPUs; {', '.join(versions)}"
+
+
+def _made(name: str, size: int, directory: Path) -> Path:
+    """Make a capture, in another process: it shall not add to the memory of this one."""
+    words = [sys.executable, "-m", "benchmarks.generate", name, "-o", str(directory)]
+    subprocess.run([*words, "--size", str(size)], check=True, cwd=ROOT, stdout=subprocess.DEVNULL)
+    return directory / f"{name}.pcap"
+
+
+def _rows(
+    names: Sequence[str], comparisons: Sequence[str], size: int, runs: int
+) -> Iterator[tuple[str, Row]]:
+    """Yield each comparison's row for each profile; only one capture exists at a time."""
+    for name in names:
+        with tempfile.TemporaryDirectory(prefix="scapy-mpa-benchmark-") as directory:
+            capture = _made(name, size, Path(directory))
+            for comparison in comparisons:
+                yield comparison, compare(COMPARISONS[comparison], capture, runs)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, and print the tables."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.run")
+    parser.add_argument("--size", type=size_argument, default="200M", help="default: %(default)s")
+    parser.add_argument("--runs", type=int, default=3, help="of each command; default: %(default)s")
+    parser.add_argument(
+        "--profiles", nargs="+", choices=PROFILES, default=list(PROFILES), metavar="NAME"
+    )
+    parser.add_argument(
+        "--comparisons", nargs="+", choices=COMPARISONS, default=list(COMPARISONS), metavar="NAME"
+    )
+    parser.add_argument(
+        "--growth",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help=f"also read a file of {GROWTH} times the size; default: yes",
+    )
+    options = parser.parse_args(arguments)
+    if options.runs < 1:
+        parser.error("--runs must be at least 1")
+
+    rows: dict[str, list[Row]] = {name: [] for name in options.comparisons}
+    for name, row in _rows(options.profiles, options.comparisons, options.size, options.runs):
+        rows[name].append(row)
+        # A full run takes hours; what is known so far is not to be lost with it.
+        print(f"{name}: {' | '.join(_cells(COMPARISONS[name], row))}", file=sys.stderr)
+    print(f"{environment()}; {options.runs} runs each, medians")
+    for name in options.comparisons:
+        print(f"\n### {COMPARISONS[name].title}\n\n{table(COMPARISONS[name], rows[name])}")
+    if options.growth:
+        title = f"`scapy-mpa dissect` of {GROWTH} times as much"
+        print(f"\n### {title}\n\n{_growth(options.size, options.runs)}")
+
+
+def _growth(size: int, runs: int) -> str:
+    listing = COMPARISONS["listing"]
+    sides = []
+    for octets in (size, GROWTH * size):
+        with tempfile.TemporaryDirectory(prefix="scapy-mpa-benchmark-") as directory:
+            capture = _made(_GROWTH_PROFILE, octets, Path(directory))
+            usages = [_run(listing.ours, capture) for _ in range(runs)]
+            sides.append(Row(Made.of(capture), Side.of(usages), None))
+    return growth_table(*sides)
+
+
+if __name__ == "__main__":
+    main()

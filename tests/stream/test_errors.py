@@ -1,0 +1,385 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What is wrong with FPDUs, and what it costs: as little as can be (RFC 5044 section 8)."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from scapy_mpa.stream.events import ErrorFound, Event, FPDURecovered
+from scapy_mpa.wire.errors import ErrorCode
+from tests.stream.feed import fpdus
+from tests.stream.test_connections import Talk
+from tests.truth import messages, mpastream
+from tests.truth.impair import ACK, FIN, PSH, RST
+from tests.truth.mpastream import Damage, TrueFPDU
+
+BASE = 1021
+"""Sequence number of offset 0 of direction 0 below."""
+
+
+def ulpdus(count: int = 12, size: int = 700) -> list[bytes]:
+    """Sends whose octets say nothing."""
+    return [
+        messages.send(msn, random.Random(msn).randbytes(size - 18), size)[0]
+        for msn in range(1, count + 1)
+    ]
+
+
+def stream(
+    damage: dict[int, Damage], *, markers: bool, crc: bool = True, count: int = 12, size: int = 700
+) -> tuple[bytes, list[TrueFPDU]]:
+    """FPDUs of which some are damaged."""
+    return mpastream.build_stream(ulpdus(count, size), markers=markers, crc=crc, damage=damage)
+
+
+def carried(octets: bytes, *, markers: bool, crc: bool = True, size: int = 1460) -> Talk:
+    """A connection that carries these octets from the Initiator to the Responder."""
+    talk = Talk()
+    for direction, key in enumerate((mpastream.REQUEST_KEY, mpastream.REPLY_KEY)):
+        frame = mpastream.startup_frame(key, markers=int(markers), crc=int(crc))
+        talk.say(direction, frame)
+    talk.say(0, octets, size=size)
+    return talk
+
+
+def fed(octets: bytes, *, markers: bool, crc: bool = True, size: int = 1460) -> list[Event]:
+    """The events of such a connection, properly closed."""
+    talk = carried(octets, markers=markers, crc=crc, size=size)
+    talk.close()
+    return talk.fed()
+
+
+def errors(events: list[Event]) -> list[tuple[ErrorCode, int]]:
+    """Code and offset in the Full Operation Phase of each error."""
+    return [
+        (each.code, (each.seq - BASE) % 2**32) for each in events if isinstance(each, ErrorFound)
+    ]
+
+
+def verdicts(events: list[Event]) -> dict[int | None, str]:
+    """Offset of each FPDU's ULPDU_Length field, and what was said of its CRC."""
+    found = fpdus(events, 0)
+    assert len({each.offset for each in found}) == len(found)
+    return {each.offset: each.crc for each in found}
+
+
+def truth_of(truth: list[TrueFPDU]) -> dict[int, str]:
+    """What should be said."""
+    return {fpdu.seq_offset: "good" if fpdu.crc_ok else "bad" for fpdu in truth}
+
+
+def check_others(events: list[Event], truth: list[TrueFPDU], harmed: set[int]) -> None:
+    """Every FPDU but the harmed ones is found, whole and good; nothing good is made up."""
+    found = [each for each in fpdus(events, 0) if each.crc == "good"]
+    good = {each.offset or 0: each.ulpdu for each in found}
+    assert len(good) == len(found)
+    wanted = {
+        fpdu.seq_offset: fpdu.ulpdu for index, fpdu in enumerate(truth) if index not in harmed
+    }
+    assert sorted(good) == sorted(wanted)
+    assert all(good[offset] == ulpdu for offset, ulpdu in wanted.items())
+
+
+@pytest.mark.parametrize("markers", [False, True])
+@pytest.mark.parametrize("which", [0, 1, 5, 11])
+@pytest.mark.parametrize("size", [1, 700, 1460, 65_000])
+def test_a_bad_crc_costs_that_fpdu_only(markers: bool, which: int, size: int) -> None:
+    """Code 2 where its ULPDU_Length field stands; all the others are good (8, code 2)."""
+    octets, truth = stream({which: Damage(crc_xor=0x80)}, markers=markers)
+    events = fed(octets, markers=markers, size=size)
+    assert verdicts(events) == truth_of(truth)
+    assert [each.ulpdu for each in fpdus(events, 0)] == [fpdu.ulpdu for fpdu in truth]
+    assert errors(events) == [(ErrorCode.CRC_MISMATCH, truth[which].seq_offset)]
+
+
+@pytest.mark.parametrize("markers", [False, True])
+@pytest.mark.parametrize("harmed", [{0, 1}, {3, 4, 5}, {10, 11}, set(range(12)), set(range(11))])
+def test_several_bad_crcs_in_a_row(markers: bool, harmed: set[int]) -> None:
+    """Each of them is reported as the FPDU that it is (6, 8 code 2)."""
+    octets, truth = stream(dict.fromkeys(harmed, Damage(flip=(100, 4))), markers=markers)
+    events = fed(octets, markers=markers)
+    check_others(events, truth, harmed)
+    told = [at for code, at in errors(events) if code is ErrorCode.CRC_MISMATCH]
+    assert told[0] == truth[min(harmed)].seq_offset
+    if max(harmed) < 11:
+        assert verdicts(events) == truth_of(truth)
+        assert told == [truth[each].seq_offset for each in sorted(harmed)]
+
+
+@pytest.mark.parametrize("markers", [False, True])
+@pytest.mark.parametrize("flip", [(0, 0xFF), (1, 0x0F), (2, 1), (20, 1), (699, 0x80)])
+def test_damage_on_the_way_is_a_bad_crc(markers: bool, flip: tuple[int, int]) -> None:
+    """Whatever octet of the ULPDU, its headers included (4.4, 8 code 2)."""
+    octets, truth = stream({4: Damage(flip=flip)}, markers=markers)
+    events = fed(octets, markers=markers)
+    assert verdicts(events) == truth_of(truth)
+    assert errors(events) == [(ErrorCode.CRC_MISMATCH, truth[4].seq_offset)]
+
+
+def same_size(one: int, other: int) -> bool:
+    """Whether two ULPDUs make FPDUs of the same size: they differ in the pad only (4.1)."""
+    return (one + 2 + 3) // 4 == (other + 2 + 3) // 4
+
+
+LIES = {
+    "one shorter": 699,
+    "a word shorter": 696,
+    "half": 350,
+    "nothing": 0,
+    "one longer": 701,
+    "a word longer": 704,
+    "into the next": 1000,
+    "huge": 65535,
+    "exactly the next one too": 700 + 704 + 4,
+}
+
+
+@pytest.mark.parametrize("markers", [False, True])
+@pytest.mark.parametrize(
+    ("lie", "sender"),
+    # A sender's own lie that only moves the pad is none: its CRC covers it, and all fits.
+    [
+        pytest.param(lie, sender, id=f"{name}, {'sent' if sender else 'damaged'}")
+        for name, lie in LIES.items()
+        for sender in (False, True)
+        if not (sender and same_size(lie, 700))
+    ],
+)
+@pytest.mark.parametrize("which", [0, 4, 10])
+@pytest.mark.parametrize("size", [1460, 708, 65_000])
+def test_a_lying_length_costs_that_fpdu_only(
+    markers: bool, lie: int, sender: bool, which: int, size: int
+) -> None:
+    """Every other FPDU is found, those swallowed by the lie included (6: "unambiguously")."""
+    octets, truth = stream({which: Damage(ulpdu_length=lie, sender=sender)}, markers=markers)
+    events = fed(octets, markers=markers, size=size)
+    check_others(events, truth, {which})
+    assert errors(events)
+    liar = [each for each in fpdus(events, 0) if each.offset == truth[which].seq_offset]
+    assert [(each.crc, each.ulpdu_length) for each in liar] == [("bad", lie)]
+    code, at = errors(events)[0]
+    assert (code, at) == (ErrorCode.CRC_MISMATCH, truth[which].seq_offset)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 6])
+@pytest.mark.parametrize("filler", [None, b"\x7f\xf0\x41\x43"])
+def test_large_fpdus_with_bad_crcs_in_a_row(count: int, filler: bytes | None) -> None:
+    """However many octets they are: what is good behind them is found (6)."""
+    large = [
+        messages.send(
+            msn, filler * 15_000 if filler else random.Random(msn).randbytes(60_000), 65_000
+        )
+        for msn in range(count)
+    ]
+    small = [messages.send(msn, b"z" * 50)[0] for msn in range(4)]
+    octets, truth = mpastream.build_stream(
+        [small[0], *(each[0] for each in large), *small[1:]],
+        damage={index: Damage(crc_xor=1) for index in range(1, count + 1)},
+    )
+    events = fed(octets, markers=False)
+    check_others(events, truth, set(range(1, count + 1)))
+    assert fpdus(events, 0)[1].crc == "bad"
+
+
+@pytest.mark.parametrize("lie", [350, 1000, 65535])
+def test_a_lying_length_in_the_last_fpdu(lie: int) -> None:
+    """Nothing follows by which it could be found out, but the others are there (6)."""
+    octets, truth = stream({11: Damage(ulpdu_length=lie)}, markers=False)
+    events = fed(octets, markers=False)
+    check_others(events, truth, {11})
+    assert errors(events)
+
+
+@pytest.mark.parametrize("marker", [0, 1])
+@pytest.mark.parametrize("fpduptr", [0, 4, 8, 500, 0xFFFC])
+def test_a_forged_fpduptr_under_a_good_crc(marker: int, fpduptr: int) -> None:
+    """Marker and length disagree though the CRC is good: code 3, and the FPDU is good (8)."""
+    octets, truth = stream(
+        {4: Damage(fpduptr={marker: fpduptr}, sender=True)}, markers=True, size=1400
+    )
+    assert truth[4].markers >= 2 and truth[4].crc_ok
+    events = fed(octets, markers=True)
+    assert verdicts(events) == truth_of(truth)
+    assert errors(events) == [(ErrorCode.MARKER_MISMATCH, truth[4].seq_offset)]
+
+
+def test_a_forged_fpduptr_under_a_bad_crc_is_a_bad_crc() -> None:
+    """Code 3 is for FPDUs whose CRC is good (8: "In the event that the CRC is valid")."""
+    octets, truth = stream({4: Damage(fpduptr={0: 4})}, markers=True, size=1400)
+    events = fed(octets, markers=True)
+    assert verdicts(events) == truth_of(truth)
+    assert errors(events) == [(ErrorCode.CRC_MISMATCH, truth[4].seq_offset)]
+
+
+@pytest.mark.parametrize("low", [1, 2, 3])
+def test_the_low_bits_of_a_fpduptr_mean_nothing(low: int) -> None:
+    """The receiver takes the low two bits as zero (4.2)."""
+    octets, truth = stream({}, markers=True, size=1400)
+    first = next(at for at in range(0, len(octets), 512) if at > truth[4].seq_offset)
+    said = first - truth[4].seq_offset
+    forged, truth = stream(
+        {4: Damage(fpduptr={0: said | low}, sender=True)}, markers=True, size=1400
+    )
+    events = fed(forged, markers=True)
+    assert verdicts(events) == truth_of(truth)
+    assert errors(events) == []
+
+
+def test_reserved_half_of_a_marker_and_pad_mean_nothing() -> None:
+    """Ignored by the receiver except for the CRC (4.1, 4.2)."""
+    octets, truth = mpastream.build_stream(
+        ulpdus(12, 701), markers=True, pad_octet=0xEE, marker_reserved=0xBEEF
+    )
+    events = fed(octets, markers=True)
+    assert verdicts(events) == truth_of(truth)
+    assert errors(events) == []
+
+
+@pytest.mark.parametrize("marker", [0, 1])
+def test_a_forged_fpduptr_without_crcs(marker: int) -> None:
+    """Code 3 as well: Marker and length disagree (8); the other FPDUs are found."""
+    octets, truth = stream(
+        {4: Damage(fpduptr={marker: 8}, sender=True)}, markers=True, crc=False, size=1400
+    )
+    events = fed(octets, markers=True, crc=False)
+    assert [each.ulpdu for each in fpdus(events, 0)] == [fpdu.ulpdu for fpdu in truth]
+    assert errors(events) == [(ErrorCode.MARKER_MISMATCH, truth[4].seq_offset)]
+
+
+@pytest.mark.parametrize("markers", [False, True])
+def test_crcs_that_are_off_are_not_looked_at(markers: bool) -> None:
+    """The field may hold any value and is not checked (4.1)."""
+    octets, truth = mpastream.build_stream(
+        ulpdus(), markers=markers, crc=False, idle_crc_field=b"\x01\x02\x03\x04"
+    )
+    events = fed(octets, markers=markers, crc=False)
+    assert [each.crc for each in fpdus(events, 0)] == ["off"] * len(truth)
+    assert errors(events) == []
+
+
+@pytest.mark.parametrize("lie", [350, 1000, 65535])
+@pytest.mark.parametrize("markers", [False, True])
+def test_a_lying_length_without_crcs(lie: int, markers: bool) -> None:
+    """Headers that make sense lead back: the FPDUs behind the lie are found (6)."""
+    octets, truth = stream({4: Damage(ulpdu_length=lie)}, markers=markers, crc=False)
+    events = fed(octets, markers=markers, crc=False)
+    found = [each.ulpdu for each in fpdus(events, 0)]
+    assert found[:4] == [fpdu.ulpdu for fpdu in truth[:4]]
+    behind = [fpdu.ulpdu for fpdu in truth if fpdu.start >= truth[4].start + lie + 4]
+    assert found[-len(behind) :] == behind if behind else True
+
+
+@pytest.mark.parametrize("markers", [False, True])
+@pytest.mark.parametrize("short", [1, 4, 5, 600, 703])
+@pytest.mark.parametrize("flags", [FIN | ACK, PSH | FIN | ACK])
+def test_fin_in_the_midst_of_an_fpdu(markers: bool, short: int, flags: int) -> None:
+    """The connection was closed before the FPDU was whole: code 1 (8)."""
+    octets, truth = stream({}, markers=markers)
+    short = min(short, truth[-1].end - truth[-1].start - 1)
+    talk = carried(octets[:-short], markers=markers)
+    if flags & PSH:
+        last = talk.segments.pop()
+        talk.segments.append(last._replace(flags=flags))
+        talk.next[0] += 1
+    else:
+        talk.say(0, flags=flags)
+    talk.say(1, flags=FIN | ACK)
+    events = talk.fed()
+    check_others(events, truth, {11})
+    assert len(fpdus(events, 0)) == 11
+    ((code, at),) = errors(events)
+    assert code is ErrorCode.CONNECTION_LOST
+    assert at in (truth[-1].start, truth[-1].seq_offset)
+
+
+def test_rst_in_the_midst_of_an_fpdu() -> None:
+    """ "Terminated or lost ... RST received": the same (8 code 1)."""
+    octets, truth = stream({}, markers=False)
+    talk = carried(octets[:-100], markers=False)
+    talk.say(0, flags=RST | ACK)
+    events = talk.fed()
+    check_others(events, truth, {11})
+    assert errors(events) == [(ErrorCode.CONNECTION_LOST, truth[-1].seq_offset)]
+
+
+def test_the_end_of_the_capture_in_the_midst_of_an_fpdu_is_no_error() -> None:
+    """Nothing is known of what came then."""
+    octets, truth = stream({}, markers=False)
+    events = carried(octets[:-100], markers=False).fed()
+    check_others(events, truth, {11})
+    assert errors(events) == []
+
+
+def test_fin_between_fpdus_is_no_error() -> None:
+    """A graceful close (7.2)."""
+    octets, _ = stream({}, markers=True)
+    assert errors(fed(octets, markers=True)) == []
+
+
+def test_fpdus_that_look_like_payload_are_not_taken_apart() -> None:
+    """A payload may hold whole FPDUs, CRC and all: they are payload (6)."""
+    inner, _ = mpastream.build_stream(ulpdus(2, 100))
+    outer = [messages.send(msn, inner * 3)[0] for msn in range(1, 9)]
+    octets, truth = mpastream.build_stream(outer, damage={3: Damage(crc_xor=1)})
+    events = fed(octets, markers=False, size=len(octets))
+    assert verdicts(events) == truth_of(truth)
+
+
+def test_a_capture_of_iwarp_behind_a_lie() -> None:
+    """The payloads hold FPDUs, too, but one FPDU a segment says which are the connection's (A.1).
+
+    None of the inner ones leads to where a segment begins.
+    """
+    inner, _ = mpastream.build_stream(ulpdus(2, 100))
+    outer = [messages.send(msn, inner * 3)[0] for msn in range(1, 9)]
+    octets, truth = mpastream.build_stream(
+        outer, damage={3: Damage(ulpdu_length=60_000, sender=True)}
+    )
+    events = fed(octets, markers=False, size=truth[0].end)
+    known = {fpdu.seq_offset for fpdu in truth}
+    assert {each.offset for each in fpdus(events, 0)} <= known
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    seed=st.integers(0, 2**32),
+    markers=st.booleans(),
+    harmed=st.dictionaries(
+        st.integers(0, 10),
+        st.one_of(
+            st.builds(Damage, crc_xor=st.integers(1, 2**32 - 1)),
+            st.builds(Damage, flip=st.tuples(st.integers(0, 31), st.integers(1, 255))),
+            st.builds(Damage, ulpdu_length=st.integers(0, 65535), sender=st.booleans()),
+        ),
+        max_size=4,
+    ),
+    size=st.sampled_from((97, 1460, 65_000)),
+)
+def test_whatever_is_damaged_the_others_are_found(
+    seed: int, markers: bool, harmed: dict[int, Damage], size: int
+) -> None:
+    """With CRCs each FPDU whose own octets are right is found once, and none is made up (6)."""
+    rng = random.Random(seed)
+    made = [
+        messages.send(msn, rng.randbytes(rng.choice((20, 300, 1400, 3000))), 4000)[0]
+        for msn in range(1, 13)
+    ]
+    # A lie that happens to be the truth is none, nor is one about the pad under a good CRC.
+    harmed = {
+        index: harm
+        for index, harm in harmed.items()
+        if harm.ulpdu_length is None
+        or not (harm.ulpdu_length == len(made[index]) or harm.sender)
+        or not same_size(harm.ulpdu_length, len(made[index]))
+    }
+    octets, truth = mpastream.build_stream(made, markers=markers, damage=harmed)
+    events = fed(octets, markers=markers, size=size)
+    check_others(events, truth, set(harmed))
+    assert bool(errors(events)) == bool(harmed)
+    bad = {each.offset for each in events if isinstance(each, FPDURecovered) and each.crc == "bad"}
+    if len(harmed) == 1:
+        assert bad == {truth[index].seq_offset for index in harmed}

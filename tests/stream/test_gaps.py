@@ -1,0 +1,443 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Octets that were sent and never captured: what they cost, and when it is said (RFC 5044 6)."""
+
+from __future__ import annotations
+
+import random
+import time
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from scapy_mpa.stream import half
+from scapy_mpa.stream.events import ConnectionEnded, ErrorFound, Event, GapFound
+from scapy_mpa.stream.flows import Flows
+from tests.stream.feed import as_segment, feed_truth, fpdus, halves
+from tests.stream.test_connections import Talk
+from tests.truth import impair, messages, mpastream
+from tests.truth.impair import ACK, FIN
+from tests.truth.mpastream import TrueFPDU
+
+BASE = 1021
+"""Sequence number of offset 0 of direction 0 below."""
+
+
+def stream(
+    *, markers: bool, crc: bool = True, count: int = 40, size: int = 600
+) -> tuple[bytes, list[TrueFPDU]]:
+    """FPDUs whose octets say nothing."""
+    made = [
+        messages.send(msn, random.Random(msn).randbytes(size), 2000)[0]
+        for msn in range(1, count + 1)
+    ]
+    return mpastream.build_stream(made, markers=markers, crc=crc)
+
+
+def started(*, markers: bool, crc: bool = True) -> Talk:
+    """A connection whose Full Operation Phase has begun."""
+    talk = Talk()
+    for direction, key in enumerate((mpastream.REQUEST_KEY, mpastream.REPLY_KEY)):
+        talk.say(direction, mpastream.startup_frame(key, markers=int(markers), crc=int(crc)))
+    return talk
+
+
+def gaps(events: list[Event], direction: int = 0) -> list[tuple[int, int]]:
+    """Offset and length of each gap of the Initiator's direction."""
+    return [
+        ((each.seq - BASE) % 2**32, each.length)
+        for each in events
+        if isinstance(each, GapFound) and each.direction == direction
+    ]
+
+
+def errors(events: list[Event]) -> list[ErrorFound]:
+    """What a receiver would report."""
+    return [each for each in events if isinstance(each, ErrorFound)]
+
+
+def check_outside(events: list[Event], truth: list[TrueFPDU], holes: list[tuple[int, int]]) -> None:
+    """Every FPDU that no hole touches is found once, and no other."""
+    wanted = [
+        fpdu.seq_offset
+        for fpdu in truth
+        if not any(fpdu.start < at + length and at < fpdu.end for at, length in holes)
+    ]
+    found = fpdus(events, 0)
+    assert sorted(each.offset for each in found if each.offset is not None) == wanted
+    by_offset = {fpdu.seq_offset: fpdu.ulpdu for fpdu in truth}
+    assert all(each.ulpdu == by_offset[each.offset or 0] for each in found)
+
+
+def with_hole(octets: bytes, at: int, length: int, talk: Talk, *, size: int = 1460) -> None:
+    """Say it all; the capture lacks ``length`` octets at ``at``."""
+    talk.say(0, octets[:at], size=size)
+    talk.miss(0, octets[at : at + length])
+    for begin in range(at + length, len(octets), size):
+        talk.say(0, octets[begin : begin + size])
+        talk.say(1, flags=ACK)
+
+
+@pytest.mark.parametrize("markers", [False, True])
+@pytest.mark.parametrize("crc", [False, True])
+@pytest.mark.parametrize("at", [4, 1000, 7000, 18_000])
+@pytest.mark.parametrize("length", [1, 512, 1460, 4000])
+def test_a_hole_that_the_peer_has_acknowledged(
+    markers: bool, crc: bool, at: int, length: int
+) -> None:
+    """The receiver has the octets, the capture has not: one gap, and only its FPDUs are lost."""
+    octets, truth = stream(markers=markers, crc=crc)
+    talk = started(markers=markers, crc=crc)
+    with_hole(octets, at, length, talk)
+    talk.close()
+    events = talk.fed()
+    check_outside(events, truth, [(at, length)])
+    assert gaps(events) == [(at, length)]
+    assert errors(events) == []
+    (end,) = [each for each in events if isinstance(each, ConnectionEnded)]
+    assert (end.halves[0].gaps, end.halves[1].gaps) == (1, 0)
+
+
+@pytest.mark.parametrize("markers", [False, True])
+@pytest.mark.parametrize("at", [0, 4, 7000])
+def test_a_hole_that_nobody_acknowledged(markers: bool, at: int) -> None:
+    """No ACK was captured: the end of the capture settles it."""
+    octets, truth = stream(markers=markers)
+    talk = started(markers=markers)
+    with_hole(octets, at, 1460, talk)
+    talk.segments = [each for each in talk.segments if each.direction == 0 or each.payload]
+    before = [
+        each._replace(ack=(talk.isn[0] + 21) % 2**32) if each.direction else each
+        for each in talk.segments
+    ]
+    events = feed_truth(before)
+    check_outside(events, truth, [(at, 1460)])
+    assert gaps(events) == [(at, 1460)]
+    assert [each.reason for each in events if isinstance(each, GapFound)] == ["capture ended"]
+
+
+@pytest.mark.parametrize("markers", [False, True])
+@pytest.mark.parametrize("crc", [False, True])
+@pytest.mark.parametrize("length", [100, 1460, 5000])
+@pytest.mark.parametrize("size", [333, 1460, 9000])
+def test_a_hole_at_the_very_beginning(markers: bool, crc: bool, length: int, size: int) -> None:
+    """The first FPDU's own beginning is missing (4.3, 6)."""
+    octets, truth = stream(markers=markers, crc=crc)
+    talk = started(markers=markers, crc=crc)
+    with_hole(octets, 0, length, talk, size=size)
+    talk.close()
+    events = talk.fed()
+    check_outside(events, truth, [(0, length)])
+    assert gaps(events) == [(0, length)]
+
+
+@pytest.mark.parametrize("markers", [False, True])
+@pytest.mark.parametrize("length", [1, 100, 1460, 3000])
+def test_a_hole_at_the_end_before_a_fin(markers: bool, length: int) -> None:
+    """FIN says how far the octets went; what is missing before it is a gap."""
+    octets, truth = stream(markers=markers)
+    talk = started(markers=markers)
+    with_hole(octets, len(octets) - length, length, talk)
+    talk.close()
+    events = talk.fed()
+    check_outside(events, truth, [(len(octets) - length, length)])
+    assert gaps(events) == [(len(octets) - length, length)]
+
+
+def test_a_hole_at_the_end_that_only_an_acknowledgement_tells_of() -> None:
+    """No FIN, but the peer acknowledges more than was captured."""
+    octets, truth = stream(markers=False)
+    talk = started(markers=False)
+    with_hole(octets, len(octets) - 3000, 3000, talk)
+    talk.say(1, flags=ACK)
+    talk.say(1, flags=ACK)
+    events = talk.fed()
+    check_outside(events, truth, [(len(octets) - 3000, 3000)])
+    ((at, length),) = gaps(events)
+    # One of them may be the FIN's own number.
+    assert at == len(octets) - 3000 and length in (2999, 3000)
+
+
+@pytest.mark.parametrize("markers", [False, True])
+@pytest.mark.parametrize("crc", [False, True])
+@pytest.mark.parametrize("at", [0, 1000, 7000])
+@pytest.mark.parametrize("patience", [0, 5, 60, 200])
+def test_a_hole_that_a_late_copy_fills(markers: bool, crc: bool, at: int, patience: int) -> None:
+    """The peer's ACK has passed long ago; then a spurious retransmission is captured."""
+    octets, truth = stream(markers=markers, crc=crc)
+    talk = started(markers=markers, crc=crc)
+    with_hole(octets, at, 2000, talk, size=500)
+    for _ in range(patience):
+        talk.say(1, flags=ACK)
+    talk.copy(0, BASE + at, octets[at : at + 2000])
+    talk.close()
+    events = talk.fed()
+    check_outside(events, truth, [])
+    assert gaps(events) == [] and errors(events) == []
+
+
+@pytest.mark.parametrize("markers", [False, True])
+def test_a_hole_that_is_filled_from_both_sides(markers: bool) -> None:
+    """Octet by octet, towards the middle."""
+    octets, truth = stream(markers=markers, count=12)
+    talk = started(markers=markers)
+    with_hole(octets, 3000, 600, talk)
+    for step in range(300):
+        talk.copy(0, BASE + 3000 + step, octets[3000 + step : 3001 + step])
+        talk.copy(0, BASE + 3599 - step, octets[3599 - step : 3600 - step])
+    talk.close()
+    events = talk.fed()
+    check_outside(events, truth, [])
+    assert gaps(events) == [] and errors(events) == []
+
+
+@pytest.mark.parametrize("markers", [False, True])
+@pytest.mark.parametrize("late", [False, True])
+def test_holes_filled_in_any_order(markers: bool, late: bool) -> None:
+    """Many holes, filled from the last to the first."""
+    octets, truth = stream(markers=markers)
+    talk = started(markers=markers)
+    pieces = [(at, octets[at : at + 400]) for at in range(0, len(octets), 400)]
+    for at, piece in pieces[::2]:
+        talk.copy(0, BASE + at, piece)
+        talk.copy(1, talk.next[1], b"", ACK)
+    talk.next[0] = BASE + len(octets)
+    for _ in range(100 * late):
+        talk.say(1, flags=ACK)
+    for at, piece in reversed(pieces[1::2]):
+        talk.copy(0, BASE + at, piece)
+    talk.close()
+    events = talk.fed()
+    check_outside(events, truth, [])
+    assert gaps(events) == [] and errors(events) == []
+
+
+@pytest.mark.parametrize("filler", [b"A", b"\0", b"AC", b"\x00\x40\x41\x43", b"MPA ID Req Frame"])
+@pytest.mark.parametrize("markers", [False, True])
+def test_payloads_that_look_like_headers(filler: bytes, markers: bool) -> None:
+    """Whatever the payload is filled with, the FPDUs behind a hole are found."""
+    made = [messages.send(msn, (filler * 1400)[:1400])[0] for msn in range(1, 61)]
+    octets, truth = mpastream.build_stream(made, markers=markers)
+    talk = started(markers=markers)
+    with_hole(octets, 2920, 1460, talk)
+    talk.close()
+    events = talk.fed()
+    check_outside(events, truth, [(2920, 1460)])
+    assert gaps(events) == [(2920, 1460)]
+
+
+def test_a_gap_has_a_reason() -> None:
+    """Why it will not be filled: the connection is over."""
+    octets, _ = stream(markers=False)
+    talk = started(markers=False)
+    with_hole(octets, 7000, 1460, talk)
+    talk.close()
+    (gap,) = [each for each in talk.fed() if isinstance(each, GapFound)]
+    assert gap.reason == "connection ended"
+
+
+def test_out_of_order_is_said_of_what_lies_beyond_a_hole() -> None:
+    """Placement ahead of Delivery: only while an earlier octet may still come (RFC 5044 A.3)."""
+    octets, truth = stream(markers=True)
+    talk = started(markers=True)
+    talk.say(0, octets[:5000], size=1000)
+    late = talk.next[0]
+    talk.next[0] += 1000
+    talk.say(0, octets[6000:10_000], size=1000)
+    talk.copy(0, late, octets[5000:6000])
+    talk.say(0, octets[10_000:], size=1000)
+    talk.close()
+    events = talk.fed()
+    check_outside(events, truth, [])
+    ahead = {each.offset for each in fpdus(events, 0) if each.out_of_order}
+    could = {fpdu.seq_offset for fpdu in truth if fpdu.start >= 6000 and fpdu.end <= 10_000}
+    assert ahead == could
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    seed=st.integers(0, 2**32),
+    markers=st.booleans(),
+    holes=st.lists(st.tuples(st.integers(0, 24_000), st.integers(1, 3000)), max_size=5),
+    acked=st.booleans(),
+    size=st.sampled_from((200, 1460, 9000)),
+)
+def test_any_holes(
+    seed: int, markers: bool, holes: list[tuple[int, int]], acked: bool, size: int
+) -> None:
+    """With CRCs, holes cost the FPDUs they touch; gaps are exactly the holes (6)."""
+    octets, truth = stream(markers=markers)
+    missing = {
+        at for start, length in holes for at in range(start, min(start + length, len(octets)))
+    }
+    talk = started(markers=markers)
+    at = 0
+    while at < len(octets):
+        end = at + 1
+        while end < len(octets) and end - at < size and (end in missing) == (at in missing):
+            end += 1
+        if at in missing:
+            talk.miss(0, octets[at:end])
+        else:
+            talk.say(0, octets[at:end])
+        if acked:
+            talk.say(1, flags=ACK)
+        at = end
+    talk.say(0, flags=FIN | ACK)
+    events = talk.fed()
+    wanted = [
+        fpdu.seq_offset for fpdu in truth if not missing.intersection(range(fpdu.start, fpdu.end))
+    ]
+    assert sorted(each.offset or 0 for each in fpdus(events, 0)) == wanted
+    told = [place for start, length in gaps(events) for place in range(start, start + length)]
+    assert sorted(told) == sorted(missing)
+
+
+# -- limits ----------------------------------------------------------------------------------------
+
+
+def feed_until(talk: Talk, flows: Flows) -> list[Event]:
+    """The events of what was said so far; the connection goes on."""
+    events: list[Event] = []
+    for number, each in enumerate(talk.segments, 1):
+        events += flows.receive(as_segment(number, each))
+    return events
+
+
+@pytest.mark.parametrize("markers", [False, True])
+def test_octets_behind_a_hole_are_limited(markers: bool) -> None:
+    """HELD_OCTETS behind a hole: the oldest island goes first, and the hole is a gap."""
+    made = [
+        messages.send(msn, random.Random(msn).randbytes(60_000), 65_000)[0] for msn in range(1, 81)
+    ]
+    octets, truth = mpastream.build_stream(made, markers=markers)
+    assert len(octets) > half.HELD_OCTETS + 200_000
+    talk = started(markers=markers)
+    talk.segments = [each._replace(ack=0) if each.direction else each for each in talk.segments]
+    talk.miss(0, octets[:1000])
+    talk.say(0, octets[1000:], size=60_000)
+    events = feed_until(talk, flows := Flows())
+    if not markers:
+        assert gaps(events) == [(0, 1000)]
+        assert [each.reason for each in events if isinstance(each, GapFound)] == ["limit"]
+    events += flows.finish()
+    check_outside(events, truth, [(0, 1000)])
+    assert gaps(events) == [(0, 1000)]
+
+
+@pytest.mark.parametrize("markers", [False, True])
+def test_islands_are_limited(markers: bool) -> None:
+    """HELD_ISLANDS islands: the oldest go first; what they held that was whole is found."""
+    octets, truth = stream(markers=markers, count=3000, size=20)
+    talk = started(markers=markers)
+    holes = []
+    for index, fpdu in enumerate(truth):
+        begin = 0 if index == 0 else truth[index - 1].end
+        if index % 2:
+            holes.append((begin, fpdu.end - begin))
+        else:
+            talk.copy(0, BASE + begin, octets[begin : fpdu.end], ACK)
+    assert len(holes) > half.HELD_ISLANDS + 100
+    # Nothing behind the startup frames is acknowledged.
+    events = feed_until(talk, flows := Flows())
+    reasons = {each.reason for each in events if isinstance(each, GapFound)}
+    assert reasons == {"limit"}
+    assert len(gaps(events)) >= len(holes) - half.HELD_ISLANDS - 1
+    events += flows.finish()
+    check_outside(events, truth, holes)
+    assert gaps(events) == holes[: len(gaps(events))]
+
+
+@pytest.mark.parametrize("markers", [False, True])
+def test_closed_holes_are_limited(markers: bool) -> None:
+    """CLOSED_HOLES that the peer has acknowledged may still be filled; the oldest is a gap."""
+    octets, truth = stream(markers=markers, count=300, size=500)
+    talk = started(markers=markers)
+    holes = []
+    for index, fpdu in enumerate(truth):
+        begin = 0 if index == 0 else truth[index - 1].end
+        if index % 2:
+            holes.append((begin, fpdu.end - begin))
+            talk.miss(0, octets[begin : fpdu.end])
+        else:
+            talk.say(0, octets[begin : fpdu.end])
+        talk.say(1, flags=ACK)
+    events = feed_until(talk, flows := Flows())
+    told = gaps(events)
+    assert told == holes[: len(told)]
+    assert len(told) >= 10
+    assert {each.reason for each in events if isinstance(each, GapFound)} == {"acknowledged"}
+    events += flows.finish()
+    check_outside(events, truth, holes)
+    assert gaps(events) == holes
+
+
+def test_octets_of_a_gap_that_come_after_all_are_not_taken() -> None:
+    """A gap that was reported stays one."""
+    octets, truth = stream(markers=False, count=300, size=500)
+    talk = started(markers=False)
+    holes = []
+    for index, fpdu in enumerate(truth):
+        begin = 0 if index == 0 else truth[index - 1].end
+        if index % 2:
+            holes.append((begin, fpdu.end - begin))
+            talk.miss(0, octets[begin : fpdu.end])
+        else:
+            talk.say(0, octets[begin : fpdu.end])
+        talk.say(1, flags=ACK)
+    events = feed_until(talk, flows := Flows())
+    first = gaps(events)[0]
+    late = impair.Segment(0, BASE + first[0], 0, ACK, octets[first[0] : sum(first)])
+    assert not fpdus(flows.receive(as_segment(10_000, late)), 0)
+    assert gaps(events + flows.finish()) == holes
+
+
+@pytest.mark.parametrize("order", ["ascending", "descending", "odd then even"])
+def test_tiny_segments_behind_a_hole_take_linear_time(order: str) -> None:
+    """A stream of tiny segments in any order costs about the same for each of them."""
+
+    def spent(count: int) -> float:
+        places = list(range(count))
+        if order == "descending":
+            places.reverse()
+        elif order == "odd then even":
+            # No more islands at a time than are allowed.
+            places = [
+                at
+                for block in range(0, count, 500)
+                for first in (1, 0)
+                for at in range(block + first, min(block + 500, count), 2)
+            ]
+        talk = started(markers=True)
+        flows = Flows()
+        for number, each in enumerate(talk.segments):
+            flows.receive(as_segment(number, each))
+        template = as_segment(99, impair.Segment(0, 0, 0, 0, bytes(4)))
+        begin = time.process_time()
+        for at in places:
+            flows.receive(template._replace(seq=BASE + 1000 + 4 * at))
+        return time.process_time() - begin
+
+    small, large = min(spent(1500) for _ in range(2)), spent(12_000)
+    assert large < 3 * 8 * small
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(seed=st.integers(0, 2**32), acks=st.booleans())
+def test_gaps_of_a_real_conversation(seed: int, acks: bool) -> None:
+    """Both directions at once, each with holes of its own."""
+    rng = random.Random(seed)
+    pair = halves(rng, markers=(True, False), crc=True, count=20, mulpdu=900)
+    both = [impair.miss(impair.cut_mss(each.octets, 700), rng, 0.15) for each in pair]
+    segments = impair.conversation(pair, (both[0], both[1]), rng, ack_rate=float(acks), close="fin")
+    events = feed_truth(segments)
+    for direction, each in enumerate(pair):
+        captured = impair.first_captured(segments, each, direction)
+        missing = {at for at, octet in enumerate(captured) if octet is None}
+        told = {
+            (gap.seq - each.base) % 2**32 + at
+            for gap in events
+            if isinstance(gap, GapFound) and gap.direction == direction
+            for at in range(gap.length)
+        }
+        assert told == missing

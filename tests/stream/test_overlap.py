@@ -1,0 +1,287 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Octets that come twice: the first captured stay, and a difference is told (RFC 5044 A.3)."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scapy_mpa.stream.events import ConnectionEnded, Event, OverlapDiffers
+from scapy_mpa.stream.islands import Chunk
+from scapy_mpa.stream.overlap import RECENT_OCTETS, differing_stretch
+from tests.stream.feed import as_segment, expected, feed, feed_truth, fpdus, halves, reported
+from tests.stream.test_connections import Talk
+from tests.truth import impair, messages, mpastream
+
+REQUEST = mpastream.startup_frame(mpastream.REQUEST_KEY, crc=1)
+REPLY = mpastream.startup_frame(mpastream.REPLY_KEY, crc=1)
+STREAM, TRUTH = mpastream.build_stream(
+    [messages.send(msn, random.Random(msn).randbytes(200))[0] for msn in range(1, 11)]
+)
+
+
+def started() -> Talk:
+    """A connection whose Full Operation Phase has begun."""
+    talk = Talk()
+    talk.say(0, REQUEST)
+    talk.say(1, REPLY)
+    return talk
+
+
+def overlaps(events: list[Event]) -> list[tuple[int, int, int]]:
+    """Direction, sequence number and length of what differs."""
+    return [
+        (each.direction, each.seq, each.length)
+        for each in events
+        if isinstance(each, OverlapDiffers)
+    ]
+
+
+def retransmitted(events: list[Event]) -> int:
+    """Segments of direction 0 that brought octets captured before."""
+    (end,) = [each for each in events if isinstance(each, ConnectionEnded)]
+    return end.halves[0].retransmitted
+
+
+def changed(octets: bytes, *places: int) -> bytes:
+    """The same octets but for these."""
+    return bytes(octet ^ 0xFF if at in places else octet for at, octet in enumerate(octets))
+
+
+def check_all_found(events: list[Event]) -> None:
+    """Every FPDU is there once, as first captured."""
+    assert [each.ulpdu for each in fpdus(events, 0)] == [each.ulpdu for each in TRUTH]
+
+
+@pytest.mark.parametrize("copies", [1, 3])
+def test_equal_copies_are_counted_and_nothing_else(copies: int) -> None:
+    """A retransmission is counted once a segment; no event says that octets differ."""
+    talk = started()
+    seq = talk.say(0, STREAM, size=500)
+    for _ in range(copies):
+        talk.copy(0, seq + 500, STREAM[500:1000])
+        talk.copy(0, seq + 700, STREAM[700:800])
+    talk.close()
+    events = talk.fed()
+    assert retransmitted(events) == 2 * copies
+    assert overlaps(events) == []
+    check_all_found(events)
+
+
+def test_octets_are_counted_once() -> None:
+    """Octets of a direction: each once, however often it came."""
+    talk = started()
+    seq = talk.say(0, STREAM, size=500)
+    talk.copy(0, seq + 100, STREAM[100:1500])
+    talk.close()
+    (end,) = [each for each in talk.fed() if isinstance(each, ConnectionEnded)]
+    assert end.halves[0].octets == len(REQUEST) + len(STREAM)
+
+
+@pytest.mark.parametrize("at", [0, 1, 200, 499])
+def test_a_copy_that_differs_in_one_octet_after_it_was_consumed(at: int) -> None:
+    """The FPDU was passed on long before: still told, with the place of that octet."""
+    talk = started()
+    seq = talk.say(0, STREAM, size=500)
+    talk.copy(0, seq + 500, changed(STREAM[500:1000], at))
+    talk.close()
+    events = talk.fed()
+    assert overlaps(events) == [(0, (seq + 500 + at) % 2**32, 1)]
+    check_all_found(events)
+
+
+def test_a_copy_that_differs_before_the_octets_were_consumed() -> None:
+    """The FPDU is not whole yet; the first copy is what it is made of (RFC 5044 A.3)."""
+    talk = started()
+    seq = talk.say(0, STREAM[:100])
+    talk.copy(0, seq + 20, changed(STREAM[20:100], 3, 70))
+    talk.say(0, STREAM[100:], size=500)
+    talk.close()
+    events = talk.fed()
+    assert overlaps(events) == [(0, seq + 23, 68)]
+    assert [each.crc for each in fpdus(events, 0)] == ["good"] * len(TRUTH)
+    check_all_found(events)
+
+
+def test_a_copy_that_differs_beyond_a_hole() -> None:
+    """An island that waits is compared like any other."""
+    talk = started()
+    first = talk.next[0]
+    talk.next[0] += 300
+    seq = talk.say(0, STREAM[300:900])
+    talk.copy(0, seq + 100, changed(STREAM[400:600], 0, 199))
+    talk.copy(0, first, STREAM[:300])
+    talk.say(0, STREAM[900:])
+    talk.close()
+    events = talk.fed()
+    assert overlaps(events) == [(0, seq + 100, 200)]
+    check_all_found(events)
+
+
+def test_a_copy_that_brings_new_octets_too() -> None:
+    """Old octets at both ends, new ones in the midst: the new ones count, the old ones differ."""
+    talk = started()
+    seq = talk.say(0, STREAM[:400])
+    talk.copy(0, seq + 900, STREAM[900:1200])
+    talk.copy(0, seq + 300, changed(STREAM[300:1000], 10, 650))
+    talk.next[0] = seq + 1200
+    talk.say(0, STREAM[1200:])
+    talk.close()
+    events = talk.fed()
+    assert overlaps(events) == [(0, seq + 310, 1), (0, seq + 950, 1)]
+    check_all_found(events)
+
+
+def test_the_first_captured_copy_wins_even_if_it_is_the_wrong_one() -> None:
+    """Which one the receiver got is not known; the later one is not put in its place."""
+    talk = started()
+    bad = changed(STREAM, 100)
+    seq = talk.say(0, bad, size=500)
+    talk.copy(0, seq, STREAM[:500])
+    talk.close()
+    events = talk.fed()
+    assert overlaps(events) == [(0, seq + 100, 1)]
+    assert [each.crc for each in fpdus(events, 0)] == ["bad"] + ["good"] * (len(TRUTH) - 1)
+
+
+def test_startup_octets_are_compared_as_well() -> None:
+    """A second, other Request in the same place is a difference, not a second Request."""
+    talk = Talk()
+    seq = talk.say(0, REQUEST)
+    talk.copy(0, seq, changed(REQUEST, 16))
+    talk.say(1, REPLY)
+    talk.copy(0, seq, changed(REQUEST, 17))
+    talk.say(0, STREAM)
+    talk.close()
+    events = talk.fed()
+    assert overlaps(events) == [(0, seq + 16, 1), (0, seq + 17, 1)]
+    check_all_found(events)
+
+
+@pytest.mark.parametrize("garbage", [False, True])
+def test_a_keepalive_probe_is_no_overlap(garbage: bool) -> None:
+    """A probe may carry one octet of garbage, in the newest octet's place (RFC 1122 4.2.3.6)."""
+    talk = started()
+    for at in range(0, len(STREAM), 500):
+        seq = talk.say(0, STREAM[at : at + 500])
+        newest = talk.next[0] - 1
+        assert newest >= seq
+        octet = STREAM[min(at + 500, len(STREAM)) - 1]
+        talk.copy(0, newest, bytes([octet ^ 0x55 * garbage]))
+    talk.close()
+    events = talk.fed()
+    assert overlaps(events) == []
+    check_all_found(events)
+
+
+def test_an_empty_probe_is_no_overlap() -> None:
+    """A probe without octets, one before the newest (RFC 9293 3.8.4)."""
+    talk = started()
+    talk.say(0, STREAM, size=500)
+    talk.copy(0, talk.next[0] - 1, b"")
+    talk.close()
+    events = talk.fed()
+    assert overlaps(events) == [] and retransmitted(events) == 0
+    check_all_found(events)
+
+
+def test_a_probe_in_the_midst_of_other_octets_is_one_no_more() -> None:
+    """One octet that is not the newest is no probe, and must be the same."""
+    talk = started()
+    seq = talk.say(0, STREAM, size=500)
+    talk.copy(0, seq + 40, changed(STREAM[40:41], 0))
+    talk.close()
+    assert overlaps(talk.fed()) == [(0, seq + 40, 1)]
+
+
+def test_differences_are_found_after_many_connections() -> None:
+    """What is kept of connections that are over leaves room for those that are not.
+
+    Each connection leaves as much behind as one may: after more of them than fill the whole
+    budget, a difference is still told.
+    """
+    octets, _ = mpastream.build_stream([messages.send(msn, bytes(1400))[0] for msn in range(1, 64)])
+    events: list[Event] = []
+    segments = []
+    rounds = RECENT_OCTETS // len(octets) + 4
+    for number in range(rounds):
+        talk = Talk((1_000_000 * number, 7_000 * number))
+        talk.say(0, REQUEST)
+        talk.say(1, REPLY)
+        seq = talk.say(0, octets, size=1460)
+        talk.copy(0, seq + 1460 * 40, changed(octets[1460 * 40 : 1460 * 41], 3))
+        talk.close()
+        segments += talk.segments
+    events = feed(as_segment(number, each) for number, each in enumerate(segments, 1))
+    told = [each.connection.number for each in events if isinstance(each, OverlapDiffers)]
+    assert told == list(range(rounds))
+
+
+@given(
+    seed=st.integers(0, 2**32),
+    markers=st.booleans(),
+    rate=st.sampled_from((0.1, 0.5)),
+    differing=st.booleans(),
+)
+def test_differences_are_told_where_they_are(
+    seed: int, markers: bool, rate: float, differing: bool
+) -> None:
+    """Retransmissions with other boundaries: each differing octet is told, and none that agrees.
+
+    What is told of a stretch runs from its first differing octet to its last.
+    """
+    rng = random.Random(seed)
+    pair = halves(rng, markers=(markers, False), crc=True, count=8, mulpdu=600)
+    sendings = impair.reorder(impair.cut_mss(pair[0].octets, 700), rng, 0.2)
+    sendings = impair.overlap(sendings, pair[0].octets, rng, rate, differing=differing)
+    segments = impair.conversation(pair, (sendings, []), rng, close=None)
+    differ: list[set[int]] = []
+    first: dict[int, int] = {}
+    for segment in segments:
+        if segment.direction == 0 and not segment.flags & impair.SYN:
+            at = (segment.seq - pair[0].isn) % 2**32
+            places = {
+                place
+                for place, octet in enumerate(segment.payload, at)
+                if first.setdefault(place, octet) != octet
+            }
+            # One octet in the newest's place may be a probe.
+            newest = len(segment.payload) == 1 and at == max(first)
+            differ.append(set() if newest else places)
+    events = feed_truth(segments)
+    told = [
+        ((each.seq - pair[0].isn) % 2**32, each.length)
+        for each in events
+        if isinstance(each, OverlapDiffers)
+    ]
+    wanted = set().union(*differ)
+    covered = {place for start, length in told for place in range(start, start + length)}
+    assert wanted <= covered
+    assert all({start, start + length - 1} <= wanted for start, length in told)
+    found = [reported(each) for each in fpdus(events, 0)]
+    assert sorted(found, key=lambda each: each.offset) == [
+        expected(pair[0], fpdu) for fpdu in impair.capturable(segments, pair[0], 0)
+    ]
+
+
+@given(
+    known=st.lists(st.tuples(st.integers(0, 30), st.binary(min_size=1, max_size=20)), max_size=4),
+    at=st.integers(0, 30),
+    octets=st.binary(min_size=1, max_size=30),
+)
+def test_differing_stretch_is_what_a_dictionary_says(
+    known: list[tuple[int, bytes]], at: int, octets: bytes
+) -> None:
+    """From the first to behind the last octet of which any known copy differs."""
+    differing = {
+        place
+        for place, octet in enumerate(octets, at)
+        for position, other in known
+        if 0 <= place - position < len(other) and other[place - position] != octet
+    }
+    chunks = [Chunk(position, other, 1) for position, other in known]
+    wanted = (min(differing), max(differing) + 1) if differing else None
+    assert differing_stretch(at, octets, chunks) == wanted

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Sequence numbers are positions modulo 2^32 (RFC 9293 3.4; RFC 5044 4.3: "SeqNum can wrap")."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scapy_mpa.stream.sequence import first_position, sequence_number, unwrap
+from tests.stream.feed import expected, feed_truth, fpdus, halves, reported
+from tests.truth import impair
+
+SPACE = 2**32
+HALF = 2**31
+
+
+@given(seq=st.integers(0, SPACE - 1))
+def test_first_position_keeps_the_sequence_number(seq: int) -> None:
+    """A position's low 32 bits are the sequence number, from the first one on."""
+    assert sequence_number(first_position(seq)) == seq
+
+
+@given(seq=st.integers(0, SPACE - 1), back=st.integers(0, HALF))
+def test_octets_before_the_first_ones_have_positions_above_zero(seq: int, back: int) -> None:
+    """A late segment from before the first captured one has a place, too."""
+    position = unwrap((seq - back) % SPACE, first_position(seq))
+    assert position > 0
+
+
+@given(near=st.integers(SPACE, 2**63), distance=st.integers(-HALF, HALF - 1))
+def test_unwrap_finds_what_is_near(near: int, distance: int) -> None:
+    """What lies less than half the space away is found there, on either side of a wrap."""
+    position = near + distance
+    assert unwrap(position % SPACE, near) == position
+
+
+@given(near=st.integers(SPACE, 2**63), seq=st.integers(0, SPACE - 1))
+def test_unwrap_names_the_same_octet(near: int, seq: int) -> None:
+    """Whatever the sequence number: the position has it, and none with it is closer."""
+    position = unwrap(seq, near)
+    assert position % SPACE == seq
+    assert -HALF <= position - near < HALF
+
+
+@pytest.mark.parametrize(
+    ("seq", "near", "position"),
+    [
+        (0, SPACE + 0xFFFFFFFF, 2 * SPACE),
+        (0xFFFFFFFF, 2 * SPACE, 2 * SPACE - 1),
+        (5, 7 * SPACE + 5, 7 * SPACE + 5),
+        (0x7FFFFFFF, 3 * SPACE, 3 * SPACE + 0x7FFFFFFF),
+        (0x80000001, 3 * SPACE, 2 * SPACE + 0x80000001),
+    ],
+)
+def test_unwrap_by_hand(seq: int, near: int, position: int) -> None:
+    """The places around a wrap, counted by hand."""
+    assert unwrap(seq, near) == position
+
+
+@pytest.mark.parametrize("markers", [False, True])
+@pytest.mark.parametrize("at", [0, 1, 2, 511, 512, 513, 5000])
+@pytest.mark.parametrize("late", [False, True])
+def test_wrap_anywhere_in_the_stream(markers: bool, at: int, late: bool) -> None:
+    """The wrap in the first Marker, the first header, between Markers (RFC 5044 4.3)."""
+    rng = random.Random(at)
+    pair = halves(rng, markers=(markers, markers), crc=True, count=12, mulpdu=700)
+    pair = (impair.isn_wrapping_at(pair[0], at), impair.isn_wrapping_at(pair[1], at))
+    both = [impair.cut_mss(half.octets, 900) for half in pair]
+    if late:
+        both = [impair.reorder(each, rng, 0.5) for each in both]
+    events = feed_truth(impair.conversation(pair, (both[0], both[1]), rng))
+    for direction, half in enumerate(pair):
+        found = [reported(each) for each in fpdus(events, direction)]
+        wanted = [expected(half, fpdu) for fpdu in half.truth]
+        assert sorted(found, key=lambda each: each.offset) == wanted
+
+
+@pytest.mark.parametrize("at", [-1, -7, -20])
+def test_wrap_in_the_startup_frame(at: int) -> None:
+    """The wrap between Key and Private Data, or exactly where the Full Operation Phase begins."""
+    rng = random.Random(3)
+    pair = halves(rng, markers=(True, True), crc=True, count=5)
+    pair = (impair.isn_wrapping_at(pair[0], at), impair.isn_wrapping_at(pair[1], at))
+    both = [impair.cut_mss(half.octets, 1460) for half in pair]
+    events = feed_truth(impair.conversation(pair, (both[0], both[1]), rng, startup_cut=3))
+    for direction, half in enumerate(pair):
+        found = [reported(each) for each in fpdus(events, direction)]
+        assert found == [expected(half, fpdu) for fpdu in half.truth]

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""FPDUs of connections whose startup frames were not captured, and of what is no iWARP at all."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from scapy_mpa.stream.events import ConnectionEnded, FPDURecovered, StartupSeen
+from tests.stream.feed import Truth, expected, feed_truth, fpdus, halves
+from tests.truth import impair
+
+PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+def without_offset(half: impair.Half, fpdu: object) -> Truth:
+    """What must be said of an FPDU when nobody knows where the phase began."""
+    return replace(expected(half, fpdu), offset=0)  # type: ignore[arg-type]
+
+
+def said(event: FPDURecovered) -> Truth:
+    """What was said of it."""
+    return Truth(event.seq, 0, event.ulpdu_length, event.markers, event.crc, event.ulpdu)
+
+
+def is_from(event: FPDURecovered, direction: int) -> bool:
+    """Whether it was sent in this direction of the truth."""
+    return (event.connection.endpoints[event.direction] == "10.0.0.2:4000") == bool(direction)
+
+
+def lacking(segments: list[impair.Segment], what: str, rng: random.Random) -> list[impair.Segment]:
+    """The segments without startup frames, or without all that came before some point."""
+    if what == "any point":
+        return segments[rng.randint(6, max(6, len(segments) * 2 // 3)) :]
+    gone = {"both": (b"Req", b"Rep"), "Request": (b"Req",), "Reply": (b"Rep",)}[what]
+    return [each for each in segments if each.payload[7:10] not in gone]
+
+
+@PATIENT
+@given(
+    seed=st.integers(0, 2**32),
+    markers=st.tuples(st.booleans(), st.booleans()),
+    mulpdu=st.sampled_from((128, 500, 1442, 8940)),
+    way=st.sampled_from(("segment size", "any size", "aligned", "packed")),
+    what=st.sampled_from(("both", "Request", "Reply", "any point")),
+    lossy=st.booleans(),
+)
+def test_with_crcs_all_are_found(
+    seed: int,
+    markers: tuple[bool, bool],
+    mulpdu: int,
+    way: str,
+    what: str,
+    lossy: bool,
+) -> None:
+    """Markers, their phase, CRCs and the places of FPDUs are inferred, in each direction."""
+    rng = random.Random(seed)
+    pair = halves(rng, markers=markers, crc=True, count=rng.randint(10, 40), mulpdu=mulpdu)
+    both = []
+    for half in pair:
+        if way == "segment size":
+            sendings = impair.cut_mss(half.octets, rng.choice((536, 1448, 3000)))
+        elif way == "any size":
+            sendings = impair.cut_random(half.octets, rng, 1, rng.choice((40, 700, 65495)))
+        elif way == "aligned":
+            sendings = impair.cut_aligned(half.octets, half.truth)
+        else:
+            sendings = impair.cut_packed(half.octets, half.truth, rng.choice((1460, 8960)))
+        if lossy:
+            sendings = impair.lose_and_retransmit(sendings, rng, 0.1)
+            sendings = impair.reorder(sendings, rng, 0.1, 5)
+        both.append(sendings)
+    segments = lacking(impair.conversation(pair, (both[0], both[1]), rng), what, rng)
+    events = feed_truth(segments)
+    for direction, half in enumerate(pair):
+        there = impair.capturable(segments, half, direction)
+        found = [said(each) for each in fpdus(events) if is_from(each, direction)]
+        # Of two in a row and fewer, nobody can say with certainty that they are FPDUs.
+        if len(there) > 4:
+            assert Counter(found) == Counter(without_offset(half, each) for each in there)
+        assert not Counter(found) - Counter(without_offset(half, each) for each in half.truth)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_without_crcs_nothing_false_is_said(seed: int) -> None:
+    """Lengths, Markers and headers establish most of it; what they do not is not reported."""
+    rng = random.Random(seed)
+    markers = (rng.random() < 0.5, rng.random() < 0.5)
+    pair = halves(rng, markers=markers, crc=False, count=30, mulpdu=rng.choice((128, 500, 1442)))
+    both = [impair.cut_mss(half.octets, rng.choice((1448, 1460))) for half in pair]
+    segments = impair.conversation(pair, (both[0], both[1]), rng)
+    events = feed_truth(lacking(segments, rng.choice(("both", "any point")), rng))
+    for direction, half in enumerate(pair):
+        found = Counter(said(each) for each in fpdus(events) if is_from(each, direction))
+        assert not found - Counter(without_offset(half, each) for each in half.truth)
+
+
+def other_traffic(kind: str, rng: random.Random) -> bytes:
+    """Octets of something that is not iWARP."""
+    if kind == "HTTP":
+        body = b"<html>" + b"AC AD AE iWARP MPA ID Req Frame </p>" * 900
+        return b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+    if kind == "TLS":
+        records = (rng.randbytes(rng.randint(100, 16000)) for _ in range(12))
+        return b"".join(b"\x17\x03\x03" + len(each).to_bytes(2, "big") + each for each in records)
+    if kind == "NVMe/TCP":
+        return b"".join(
+            bytes([4 + number % 4, 0, 72, 0]) + (72).to_bytes(4, "little") + rng.randbytes(64)
+            for number in range(400)
+        )
+    if kind == "zeros":
+        return bytes(60_000)
+    if kind == "iSCSI":
+        return b"".join(
+            b"\x01\xc1\x00\x00" + bytes(4) + rng.randbytes(40) + bytes(516) for _ in range(90)
+        )
+    if kind == "a word in a row":
+        return b"\x00\x1a\x41\x43" * 15_000
+    return rng.randbytes(60_000)
+
+
+@pytest.mark.parametrize(
+    "kind", ["HTTP", "TLS", "NVMe/TCP", "iSCSI", "zeros", "random", "a word in a row"]
+)
+@pytest.mark.parametrize("from_start", [True, False])
+@pytest.mark.parametrize("seed", range(3))
+def test_other_traffic_is_not_taken_for_iwarp(kind: str, from_start: bool, seed: int) -> None:
+    """No FPDU, no startup frame, and a connection of which nothing is claimed."""
+    rng = random.Random(seed)
+    pair = tuple(
+        impair.Half(b"", other_traffic(kind, rng), [], rng.getrandbits(32)) for _ in range(2)
+    )
+    both = [impair.cut_random(half.octets, rng, 1, 1460) for half in pair]
+    segments = impair.conversation((pair[0], pair[1]), (both[0], both[1]), rng)
+    events = feed_truth(segments if from_start else segments[20:])
+    assert not [each for each in events if isinstance(each, FPDURecovered | StartupSeen)]
+    (ended,) = [each for each in events if isinstance(each, ConnectionEnded)]
+    assert (ended.dialect, ended.crc, ended.initiator, ended.errors) == (None, None, None, 0)

@@ -1,0 +1,317 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The benchmarks hold what they promise: their captures, and what they count.
+
+No time is asserted.
+"""
+
+import argparse
+import random
+import sys
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks.comparisons import COMPARISONS, Command
+from benchmarks.generate import Made, generate
+from benchmarks.measure import CommandError, measured
+from benchmarks.network import Impairment, Receiver, passing
+from benchmarks.profiles import MARKERS, PROFILES
+from benchmarks.run import Row, Side, compare, growth_table, table
+from benchmarks.size import size_argument, size_text
+from benchmarks.traffic import EMSS, mulpdu
+from tests.truth import mpastream, walker
+
+SIZE = 200_000
+MISSING = Command(("a-program-that-nobody-has",), lambda lines: 0)
+
+
+@pytest.fixture
+def made(tmp_path: Path, request: pytest.FixtureRequest) -> tuple[Path, Made]:
+    """A capture of the profile that the test names, and what is said of it."""
+    path = tmp_path / "capture.pcap"
+    return path, generate(request.param, SIZE, path)
+
+
+def of_profile(*names: str) -> pytest.MarkDecorator:
+    """Run a test with a capture of each of these profiles."""
+    return pytest.mark.parametrize("made", names, indirect=True, ids=names)
+
+
+def segments_of(path: Path) -> list[walker.TCPSegment]:
+    """The TCP segments of a capture in which there is nothing else."""
+    found = []
+    for number, octets in enumerate(walker.read_pcap(path), 1):
+        segment = walker.parse_frame(number, octets)
+        assert segment is not None
+        assert len(octets) == 54 + len(segment.payload)
+        found.append(segment)
+    return found
+
+
+def unmarked(octets: bytes) -> bytes:
+    """A stream of FPDUs without its Markers: four octets at each multiple of 512."""
+    return b"".join(octets[at + 4 : at + 512] for at in range(0, len(octets), 512))
+
+
+@of_profile(*PROFILES)
+def test_capture_holds_what_is_promised(made: tuple[Path, Made]) -> None:
+    """Every octet is captured and as RFC 5044 wants it, and there are as many FPDUs as promised.
+
+    The ULPDUs are taken out by a walk over all lengths; made into a stream again octet by octet
+    they give what the capture holds, Markers and CRCs included.
+    """
+    path, promise = made
+    markers = promise.profile.endswith(MARKERS)
+    segments = segments_of(path)
+    connections = walker.group(segments)
+    fpdus = 0
+    for connection in connections:
+        walker.reassemble(connection)
+        for role, key, kind in (
+            ("i", walker.REQUEST_KEY, "request"),
+            ("r", walker.REPLY_KEY, "reply"),
+        ):
+            stream = connection.streams[role]
+            assert not stream.holes()
+            octets = stream.contiguous()
+            startup = walker.find_startup(octets, key, kind)
+            assert startup == walker.Startup(kind, int(markers), 1, 0, 1, b"")
+            octets = octets[startup.size :]
+            plain = unmarked(octets) if markers else octets
+            walked, rest = walker.walk_fpdus(plain, 0, stream, crc_on=False)
+            assert rest == 0
+            again, _ = mpastream.build_stream([each.ulpdu for each in walked], markers=markers)
+            assert again == octets
+            fpdus += len(walked)
+    assert fpdus == promise.fpdus
+    assert len(connections) == promise.connections
+    assert len(segments) == promise.frames
+
+
+@of_profile(*PROFILES)
+def test_capture_is_as_large_as_asked_for(made: tuple[Path, Made]) -> None:
+    """The file has the promised size, about the one asked for; the promise lies beside it."""
+    path, promise = made
+    assert path.stat().st_size == promise.octets
+    assert 0.9 * SIZE < promise.octets < 1.5 * SIZE
+    assert Made.of(path) == promise
+
+
+@of_profile("bulk", "bulk-markers")
+def test_bulk_fills_each_segment_with_one_fpdu(made: tuple[Path, Made]) -> None:
+    """An FPDU a segment, at most what RFC 5044 4.5 allows and hardly less."""
+    lengths = Counter(len(segment.payload) for segment in segments_of(made[0]))
+    full = sum(count for length, count in lengths.items() if 1448 <= length <= EMSS)
+    assert max(lengths) <= EMSS
+    assert full > 0.98 * made[1].fpdus
+
+
+@of_profile("small", "small-markers")
+def test_small_packs_several_fpdus_into_a_segment(made: tuple[Path, Made]) -> None:
+    """No segment is longer than a full one, and there are many more FPDUs than segments."""
+    lengths = [len(segment.payload) for segment in segments_of(made[0])]
+    assert max(lengths) <= EMSS
+    assert made[1].fpdus > 8 * sum(length > 0 for length in lengths)
+
+
+@of_profile("super", "super-markers")
+def test_super_segments_are_longer_than_any_on_the_wire(made: tuple[Path, Made]) -> None:
+    """Nearly everything comes in segments of several full ones, few of which end with an FPDU."""
+    lengths = [len(segment.payload) for segment in segments_of(made[0])]
+    assert sum(length for length in lengths if length > 8 * 1448 - 1) > 0.7 * sum(lengths)
+    assert max(lengths) > 1 << 15
+
+
+@of_profile("loss", "loss-markers", "heavy-loss", "heavy-loss-markers")
+def test_loss_is_seen_late_and_twice(made: tuple[Path, Made]) -> None:
+    """Segments come behind later ones; some of them are copies."""
+    highest = -1
+    late = 0
+    seen: Counter[int] = Counter()
+    segments = [each for each in segments_of(made[0]) if len(each.payload) > 1000]
+    for segment in segments:
+        late += segment.seq < highest
+        highest = max(highest, segment.seq)
+        seen[segment.seq] += 1
+    assert 0.02 < late / len(segments) < 0.4
+    assert late > sum(seen.values()) - len(seen) > 0
+
+
+@of_profile("connections-1000", "connections-20000-markers")
+def test_connections_have_fair_shares_and_are_interleaved(made: tuple[Path, Made]) -> None:
+    """Connections send about as much as each other, and hardly two frames in a row."""
+    connections = walker.group(segments_of(made[0]))
+    shares = [sum(bool(each.payload) for each in one.segments) for one in connections]
+    assert min(shares) >= 3
+    assert max(shares) - min(shares) <= 2
+    owner = {each.frame: number for number, one in enumerate(connections) for each in one.segments}
+    repeated = sum(owner[frame] == owner[frame + 1] for frame in range(1, len(owner)))
+    assert repeated < 0.05 * len(owner)
+
+
+def test_capture_is_reproducible(tmp_path: Path) -> None:
+    """The same seed gives the same octets, another one gives others."""
+    captures = []
+    for number, seed in enumerate((1, 1, 2)):
+        path = tmp_path / f"{number}.pcap"
+        generate("heavy-loss-markers", SIZE, path, seed=seed)
+        captures.append(path.read_bytes())
+    assert captures[0] == captures[1] != captures[2]
+
+
+def test_mulpdu() -> None:
+    """What the formulas of RFC 5044 4.5 give for Ethernet, worked out by hand."""
+    assert mulpdu(1460, markers=False) == 1460 - 6
+    assert mulpdu(1460, markers=True) == 1460 - (6 + 4 * 3)
+    assert mulpdu(1447, markers=True) == 1447 - (6 + 4 * 3 + 3)
+
+
+@given(
+    lengths=st.lists(st.integers(1, 9), max_size=60),
+    loss=st.sampled_from((0.0, 0.1, 0.5)),
+    reordering=st.sampled_from((0.0, 0.2, 1.0)),
+    seed=st.integers(0, 1000),
+)
+def test_every_segment_passes_and_is_received_once(
+    lengths: list[int], loss: float, reordering: float, seed: int
+) -> None:
+    """Whatever happens on the way, the receiver gets each segment, and acknowledges what it has."""
+    position = 1000
+    sent = {}
+    payloads = [bytes([number % 256]) * length for number, length in enumerate(lengths)]
+    for payload in payloads:
+        sent[position] = payload
+        position += len(payload)
+    receiver = Receiver(1000)
+    received: dict[int, bytes] = {}
+    captured = []
+    for segment in passing(Impairment(loss, reordering), payloads, 1000, random.Random(seed)):
+        assert sent[segment.position] == segment.payload
+        captured.append(segment.position)
+        if segment.is_received:
+            assert segment.position not in received
+            received[segment.position] = segment.payload
+            receiver.take(segment.position, len(segment.payload))
+        front = 1000
+        while front in received:
+            front += len(received[front])
+        assert receiver.acknowledges == front
+    assert received == sent
+    if not loss and not reordering:
+        assert captured == sorted(captured)
+
+
+def test_sizes_as_text() -> None:
+    """Sizes are read and written in decimal units; what is no size is refused."""
+    assert [size_argument(text) for text in ("7", "200k", "20M", "1G")] == [
+        7,
+        200_000,
+        20_000_000,
+        1_000_000_000,
+    ]
+    assert [size_text(octets) for octets in (7, 200_400, 20_000_056, 10**9)] == [
+        "7 B",
+        "200 kB",
+        "20 MB",
+        "1 GB",
+    ]
+    for text in ("", "M", "0", "-1", "1.5M", "20MB"):
+        with pytest.raises(argparse.ArgumentTypeError):
+            size_argument(text)
+
+
+def test_measured_counts_whole_lines() -> None:
+    """Lines are counted once each, in however many pieces the output comes."""
+    lines = 50_000
+    code = f"import sys\nfor i in range({lines}): print('line', i)\nsys.stdout.write('line')"
+    usage = measured([sys.executable, "-c", code], lambda block: block.count(b"line"))
+    assert usage.found == lines + 1
+    assert usage.cpu > 0
+    assert usage.peak > 1 << 20
+
+
+def test_measured_counts_the_memory_of_the_command_only() -> None:
+    """What this process uses does not count, what the command uses does."""
+    ballast = bytearray(100 << 20)
+    code = "print(len(b'x' * (30 << 20)))"
+    usage = measured([sys.executable, "-c", code], len)
+    assert 30 << 20 < usage.peak < len(ballast)
+
+
+def test_measured_reports_failure() -> None:
+    """A command that fails, or cannot be run, is no measurement; a status can be allowed."""
+    failing = [sys.executable, "-c", "raise SystemExit('no way')"]
+    with pytest.raises(CommandError, match="no way"):
+        measured(failing, len)
+    with pytest.raises(CommandError, match="could not be run"):
+        measured(list(MISSING.words), len)
+    assert measured(failing, len, good=frozenset({1})).found == 0
+
+
+@pytest.mark.parametrize("name", COMPARISONS)
+@of_profile("small-markers")
+def test_row_without_the_other_command(made: tuple[Path, Made], name: str) -> None:
+    """All FPDUs are counted in our output; what is not installed leaves dashes."""
+    path, promise = made
+    comparison = replace(COMPARISONS[name], theirs=MISSING)
+    row = compare(comparison, path, runs=1)
+    assert row.made == promise
+    assert row.ours.found == promise.fpdus
+    assert row.theirs is None
+    cells = table(comparison, [row]).splitlines()[-1].split(" | ")
+    assert cells[0] == "| small-markers"
+    assert cells[3] == "100 %"
+    assert cells[-1] == "- |"
+
+
+@pytest.mark.parametrize("name", ["listing", "json"])
+@of_profile("small")
+def test_row_with_tshark(made: tuple[Path, Made], name: str, tshark: str) -> None:
+    """Where tshark is known to find all FPDUs, all are counted in its output."""
+    path, promise = made
+    row = compare(COMPARISONS[name], path, runs=1)
+    assert row.theirs is not None
+    assert row.theirs.found == row.ours.found == promise.fpdus
+
+
+@of_profile("bulk")
+def test_row_beside_the_reference(made: tuple[Path, Made]) -> None:
+    """The reference reads the file and finds nothing; its column is left out."""
+    comparison = COMPARISONS["summary"]
+    row = compare(comparison, made[0], runs=1)
+    assert row.theirs is not None
+    headings, rule, cells = table(comparison, [row]).splitlines()
+    assert headings.count("|") == rule.count("|") == cells.count("|")
+    assert headings.count("found by") == 1
+
+
+def test_tables() -> None:
+    """Ratios are theirs to ours; less than all never reads as all."""
+    promise = Made("bulk", 1, 20_000_000, 10, 1, 100_000)
+    small = Row(promise, Side(2.0, 20 << 20, 100_000), Side(5.0, 200 << 20, 99_999))
+    large = Row(replace(promise, octets=100_000_000), Side(8.0, 22 << 20, 0), None)
+    assert table(COMPARISONS["listing"], [small]).splitlines() == [
+        "| profile | size | FPDUs there | found by us | found by tshark | our CPU s | tshark CPU s "
+        "| tshark / ours | our peak MiB | tshark peak MiB |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+        "| bulk | 20 MB | 100000 | 100 % | 99.99 % (99999) | 2.00 | 5.00 | 2.5 | 20 | 200 |",
+    ]
+    assert growth_table(small, large).splitlines()[2:] == [
+        "| bulk | 20 MB | 2.00 | 100.00 | 20 |",
+        "| bulk | 100 MB | 8.00 | 80.00 | 22 |",
+        "| ratio | 5.00 | 4.00 |  | 1.10 |",
+    ]
+
+
+@of_profile("bulk")
+def test_sessions_find_all_fpdus(made: tuple[Path, Made]) -> None:
+    """Both sessions do the same work: they find every FPDU of an aligned capture."""
+    from benchmarks.session import seconds_with_mpasession, seconds_with_tcpsession
+
+    path, promise = made
+    assert seconds_with_tcpsession(path)[1] == promise.fpdus
+    assert seconds_with_mpasession(path)[1] == promise.fpdus
