@@ -226,8 +226,6 @@ class _Attempt:
             return None
         told = final or self._markers is False or at - first.start > 2 * MARKER_INTERVAL
         if self._crc:
-            if origin is not None:
-                return Inferred(origin, True, True)
             return self._follow_unmarked(first, final=final)
         # Without CRCs a wrong idea of where Markers are goes on for a few FPDUs at most.
         phase = None if origin is None else (at - origin) % MARKER_INTERVAL
@@ -239,15 +237,36 @@ class _Attempt:
 
     def _follow_unmarked(self, first: _Found, *, final: bool) -> Inferred | None:
         """Follow verified FPDUs that hold no Marker so far, until one does or none can."""
-        at = first.end
+        following: _Found | None = first
+        at = first.start
         while self._markers is not False and at - first.start <= MARKER_INTERVAL:
-            following = self._next(at, None, known=False)
+            following = first if at == first.start else self._next(at, None, known=False)
             if following is None:
                 return Inferred(first.start, False, True) if final else None
             if following.phase is not None:
-                return Inferred(following.start - following.phase, True, True)
+                return self._confirm(following, final=final)
             at = following.end
         return Inferred(first.start, False, True)
+
+    def _confirm(self, found: _Found, *, final: bool) -> Inferred | None:
+        """Follow verified FPDUs from one that seems to hold a Marker, until others agree.
+
+        A CRC does not tell where in an FPDU the Marker lies, and an MSN of 12 that stands 12
+        octets behind ULPDU_Length reads as one.
+        """
+        assert found.phase is not None
+        origin = found.start - found.phase
+        pointers, at = found.pointers, found.end
+        while pointers < _TELLING_POINTERS:
+            phase = (at - origin) % MARKER_INTERVAL
+            following = self._next(at, phase, known=True)
+            if following is None:
+                if final and self._is_cut(at, phase):
+                    break
+                return None
+            pointers += following.pointers
+            at = following.end
+        return Inferred(origin, True, True)
 
     def _needed(self, first: _Found) -> int:
         """Return how many FPDUs must stand in a row to be believed."""
