@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What the README shows is what happens."""
+
+from __future__ import annotations
+
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from scapy_mpa.cli.main import cli
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+TEXT = (ROOT / "README.md").read_text()
+PYTHON = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
+CONSOLE = re.findall(r"```console\n(.*?)```", TEXT, re.DOTALL)
+
+
+@pytest.mark.parametrize("number", range(len(PYTHON)))
+def test_python_examples_run(number: int) -> None:
+    """Each block runs by itself, from the root of the checkout."""
+    result = subprocess.run(
+        [sys.executable, "-c", PYTHON[number]],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+
+
+def test_there_are_examples() -> None:
+    """The tests above and below have something to run."""
+    assert len(PYTHON) >= 3
+    assert CONSOLE
+
+
+@pytest.mark.parametrize("block", CONSOLE)
+def test_commands_print_what_is_shown(block: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each command prints the lines below it."""
+    monkeypatch.chdir(ROOT)
+    for shown in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+        command, _, output = shown.partition("\n")
+        program, *arguments = command.split()
+        assert program == "scapy-mpa"
+        assert CliRunner().invoke(cli, arguments).output == output
+
+
+def test_links_lead_somewhere() -> None:
+    """Files that the README and the documents name are there."""
+    for document in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
+        for target in re.findall(r"\]\(([^)#:]+)\)", document.read_text()):
+            assert (document.parent / target).exists(), f"{document.name}: {target}"
