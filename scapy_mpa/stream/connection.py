@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from scapy_mpa.stream.budget import Budget
+from scapy_mpa.stream.candidate import Candidate
 from scapy_mpa.stream.events import (
     ConnectionEnded,
     ConnectionId,
@@ -19,7 +20,6 @@ from scapy_mpa.stream.events import (
     OverlapDiffers,
     StartupSeen,
 )
-from scapy_mpa.stream.framing import Candidate
 from scapy_mpa.stream.half import HalfConnection, Phase
 from scapy_mpa.stream.islands import Island
 from scapy_mpa.stream.loan import Loan

@@ -20,65 +20,26 @@ island waits until the hole is filled, or is known to stay.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final, Literal, NamedTuple, Protocol
+from typing import Final, Protocol
 
-from scapy_mpa.stream.events import CrcVerdict, LocatedBy
+from scapy_mpa.stream.candidate import HEAD, UNREADABLE, WORD, Candidate
+from scapy_mpa.stream.events import LocatedBy
+from scapy_mpa.stream.finder import FPDUFinder, found_by
 from scapy_mpa.stream.islands import Island, Run
-from scapy_mpa.stream.search import header_words
-from scapy_mpa.wire.crc import RESIDUE, crc32c
-from scapy_mpa.wire.ddp import TAGGED_LENGTH, UNTAGGED_LENGTH
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.fpdu import (
-    FPDUPTR_MASK,
-    HEADER_LENGTH,
     MARKER_INTERVAL,
-    MARKER_LENGTH,
-    Layout,
-    fpdu_layout,
-    strip_markers,
 )
-from scapy_mpa.wire.rdmap import plausible
 
-__all__ = ["FRAMING_WINDOW", "Candidate", "Framing", "Sink"]
+__all__ = ["FRAMING_WINDOW", "Framing", "Sink"]
 
 FRAMING_WINDOW: Final = 66_560
 """No FPDU is longer: 64 KiB of ULPDU, 130 Markers, header, pad and CRC.  Octets that could not
 be placed are of no use once this much follows them."""
 
 _FIRST_SEARCH: Final = 2_048
-# How many unverified FPDUs in a row the chain of lengths may cross before it is given up.
-_LONGEST_BRIDGE: Final = 16
-# What a search may spend on CRCs: a multiple of the octets that the stream brought, so that no
-# content makes the cost per octet grow, and something to begin with.
-_CRC_OCTETS_AT_FIRST: Final = 1 << 20
-_CRC_OCTETS_PER_OCTET: Final = 16
-# Headers that make sense, back to back, that nobody takes for chance.
-_CONVINCING_CHAIN: Final = 3
-# Sound FPDUs in a row behind which nobody looks for a break any more.
-_LONGEST_CHAIN: Final = 64
-_WORD: Final = 4
 # Octets for which the chain of lengths is waited for, if what comes next looks like an FPDU.
 _LONGEST_WAIT: Final = 8 * FRAMING_WINDOW
-# What :meth:`Framing._try` says of an FPDU whose ULPDU_Length was not captured.
-_UNREADABLE: Final = -1
-# The header words that say whether a ULPDU makes sense: the longest fixed header of RFC 7306.
-_HEAD: Final = HEADER_LENGTH + 18 + MARKER_LENGTH
-
-
-class Candidate(NamedTuple):
-    """Octets that may be an FPDU."""
-
-    start: int
-    end: int
-    ulpdu_length: int
-    layout: Layout
-    octets: bytes
-    crc: CrcVerdict
-    agrees: bool
-    """Whether its Markers say that it begins where it does."""
-    sound: bool
-    """Whether it is verified."""
 
 
 class Sink(Protocol):
@@ -100,7 +61,7 @@ class Sink(Protocol):
         """Give up octets whose work is done."""
 
 
-class Framing:
+class Framing(FPDUFinder):
     """Finds the FPDUs of one direction in its islands.
 
     :param sink: who is told.
@@ -111,17 +72,14 @@ class Framing:
         a place from which Markers can be counted.
     """
 
-    __slots__ = ("_allowance", "_sink", "crc", "from_start", "markers", "origin")
+    __slots__ = ("_sink", "from_start")
 
     def __init__(
         self, sink: Sink, origin: int, *, markers: bool, crc: bool, from_start: bool = True
     ) -> None:
+        super().__init__(origin, markers=markers, crc=crc)
         self._sink = sink
-        self.origin = origin
         self.from_start = from_start
-        self.markers = markers
-        self.crc = crc
-        self._allowance = _CRC_OCTETS_AT_FIRST
 
     def advance(self, island: Island, fresh: int, *, final: bool = False) -> None:
         """Find what can be found in an island that has grown.
@@ -140,67 +98,7 @@ class Framing:
             self._settle(island)
         self._follow(island, island.runs[-1], island.end, final=final)
 
-    def allow(self, fresh: int) -> None:
-        """Let searches spend what so many octets of stream are worth."""
-        self._allowance += fresh * _CRC_OCTETS_PER_OCTET
-
-    def verifies(self, island: Island, start: int) -> bool | None:
-        """Tell whether a verified FPDU stands at ``start``; None if octets are missing for it."""
-        fpdu = self._try(island, start, island.end)
-        if not isinstance(fpdu, int):
-            return fpdu.sound
-        if fpdu == _UNREADABLE:
-            return False
-        if start + MARKER_LENGTH + _WORD > island.end:
-            return None
-        return None if self._looks_like_start(island, start, island.end) else False
-
-    # -- one FPDU ----------------------------------------------------------------------------
-
-    def _try(self, island: Island, start: int, limit: int) -> Candidate | int:
-        """Read the FPDU at ``start``, or say up to which position octets are needed for it."""
-        phase = (start - self.origin) % MARKER_INTERVAL if self.markers else None
-        header = start + MARKER_LENGTH if phase == 0 else start
-        if header + HEADER_LENGTH > limit:
-            return header + HEADER_LENGTH
-        if island.absent and island.captured_until(start, header + HEADER_LENGTH) < header + 2:
-            return _UNREADABLE
-        ulpdu_length = int.from_bytes(island.read(header, header + HEADER_LENGTH), "big")
-        layout = fpdu_layout(ulpdu_length, phase)
-        end = start + layout.length
-        if end > limit:
-            return end
-        octets = island.read(start, end)
-        if island.absent and (seen := island.captured_until(start, end)) < end:
-            return self._judge_cut(start, ulpdu_length, layout, octets[: seen - start])
-        agrees = not layout.markers or self._agrees(layout, octets)
-        if self.crc:
-            good = crc32c(octets) == RESIDUE
-            crc: CrcVerdict = "good" if good else "bad"
-            return Candidate(start, end, ulpdu_length, layout, octets, crc, agrees, good)
-        sound = agrees and self._plausible(octets, layout, ulpdu_length)
-        return Candidate(start, end, ulpdu_length, layout, octets, "off", agrees, sound)
-
-    def _judge_cut(self, start: int, ulpdu_length: int, layout: Layout, seen: bytes) -> Candidate:
-        """Judge an FPDU whose end the snap length cut off: its header must speak for it."""
-        enough = len(seen) >= layout.header + HEADER_LENGTH
-        sound = enough and self._plausible(seen, layout, ulpdu_length)
-        crc: CrcVerdict = "unknown" if self.crc else "off"
-        return Candidate(start, start + layout.length, ulpdu_length, layout, seen, crc, True, sound)
-
-    @staticmethod
-    def _agrees(layout: Layout, octets: bytes) -> bool:
-        said = layout.unpack.unpack_from(octets)
-        return said == layout.fpduptrs or all(
-            one & FPDUPTR_MASK == other & FPDUPTR_MASK
-            for one, other in zip(said, layout.fpduptrs, strict=True)
-        )
-
-    @staticmethod
-    def _plausible(octets: bytes, layout: Layout, ulpdu_length: int) -> bool:
-        head = octets[: layout.header + _HEAD]
-        body = strip_markers(head, [at for at in layout.markers if at < len(head)])
-        return plausible(body[HEADER_LENGTH:], ulpdu_length)
+    # -- what is found -------------------------------------------------------------------------
 
     def _pass_on(self, island: Island, run: Run, fpdu: Candidate) -> None:
         """Report an FPDU and count it to the run behind which it stands."""
@@ -248,7 +146,7 @@ class Framing:
             fpdu = self._try(island, at, limit)
             if isinstance(fpdu, int):
                 island.need = fpdu
-                if final or fpdu == _UNREADABLE:
+                if final or fpdu == UNREADABLE:
                     run.trouble = at
                 break
             if fpdu.sound:
@@ -294,7 +192,7 @@ class Framing:
         if limit < run.search_at and not (final or is_too_much):
             island.need = run.search_at
             return False
-        found = self._search(island, trouble + _WORD, limit, final=final or is_too_much)
+        found = self._search(island, trouble + WORD, limit, final=final or is_too_much)
         if found is not None:
             self._resume(island, run, found)
             return True
@@ -312,35 +210,13 @@ class Framing:
             island.need = run.search_at = limit + max(_FIRST_SEARCH, limit - trouble)
         return False
 
-    def _bridge(
-        self, island: Island, at: int, limit: int
-    ) -> tuple[list[Candidate], Literal["sound", "end", "short", "long"], int]:
-        """Follow lengths over FPDUs that are not verified.
-
-        Return them, what came behind them, and how far octets are needed to say more.
-        """
-        bridge: list[Candidate] = []
-        while len(bridge) < _LONGEST_BRIDGE:
-            if at == limit:
-                return bridge, "end", limit + 1
-            fpdu = self._try(island, at, limit)
-            if fpdu == _UNREADABLE:
-                return bridge, "long", limit
-            if isinstance(fpdu, int):
-                return bridge, "short", fpdu
-            if fpdu.sound:
-                return bridge, "sound", limit
-            bridge.append(fpdu)
-            at = fpdu.end
-        return bridge, "long", limit
-
     def _embedded(self, island: Island, start: int, end: int) -> None:
         """Report the FPDUs that an FPDU with a lying ULPDU_Length swallowed whole.
 
         They must lead exactly to ``end``, where a verified FPDU begins: no payload that merely
         looks like FPDUs does, for the swallowing one ends with a CRC of its own.
         """
-        for at, _ in self._starts(island, start + _WORD, end):
+        for at, _ in self._starts(island, start + WORD, end):
             if self._allowance < 0 or not self._is_plausible_at(island, at, end):
                 continue
             chain = []
@@ -353,7 +229,7 @@ class Framing:
                 at = fpdu.end
             else:
                 for fpdu in chain:
-                    self._sink.found(island, fpdu, _found_by(fpdu))
+                    self._sink.found(island, fpdu, found_by(fpdu))
                 return
 
     def _resume(self, island: Island, run: Run, found: Candidate) -> None:
@@ -361,7 +237,7 @@ class Framing:
         begin = run.end
         if island.absent and island.captured_until(begin, found.start) < found.start:
             self._sink.cut_off(begin, found.start)
-        elif self.crc and run.anchored and begin == run.trouble and begin + _HEAD <= found.start:
+        elif self.crc and run.anchored and begin == run.trouble and begin + HEAD <= found.start:
             # What begins here claims octets that belong to others.
             self._pass_on(island, run, self._liar(island, begin, found.start))
         elif begin < found.start and begin > run.start:
@@ -373,19 +249,10 @@ class Framing:
         if run.is_empty:
             run.start = found.start
         run.end = run.last = found.start
-        run.next_by = _found_by(found)
+        run.next_by = found_by(found)
         run.trouble = None
         run.anchored = True
         run.search_at = 0
-
-    def _liar(self, island: Island, start: int, end: int) -> Candidate:
-        """Return the FPDU at ``start``, whose ULPDU_Length reaches beyond ``end``."""
-        phase = (start - self.origin) % MARKER_INTERVAL if self.markers else None
-        header = start + MARKER_LENGTH if phase == 0 else start
-        ulpdu_length = int.from_bytes(island.read(header, header + HEADER_LENGTH), "big")
-        layout = fpdu_layout(ulpdu_length, phase)
-        octets = island.read(start, end)
-        return Candidate(start, end, ulpdu_length, layout, octets, "bad", True, False)
 
     def _abandon(self, island: Island, run: Run, bridge: list[Candidate], limit: int) -> None:
         """Say what stays unexplained, now that nothing more will come."""
@@ -419,7 +286,7 @@ class Framing:
             return False
         # Nothing leads anywhere: a run of no FPDUs, behind which only a search can help.
         run = Run(island.start, "search")
-        run.trouble = island.start - _WORD
+        run.trouble = island.start - WORD
         run.anchored = False
         island.runs.append(run)
         island.settled = True
@@ -454,115 +321,6 @@ class Framing:
                         return fpdu
         return None
 
-    def _next_marker(self, position: int) -> int:
-        return position + (self.origin - position) % MARKER_INTERVAL
-
-    def _pointed_at(self, island: Island, begin: int, limit: int) -> Iterator[int]:
-        """Yield where each Marker says that its FPDU starts."""
-        for marker in range(self._next_marker(begin), limit - MARKER_LENGTH + 1, MARKER_INTERVAL):
-            fpduptr = int.from_bytes(island.read(marker + 2, marker + 4), "big") & FPDUPTR_MASK
-            start = marker - fpduptr
-            if (start - self.origin) % MARKER_INTERVAL == MARKER_LENGTH:
-                start -= MARKER_LENGTH
-            yield start
-
-    def _starts(self, island: Island, begin: int, limit: int) -> Iterator[tuple[int, bool]]:
-        """Yield, ascending, where between ``begin`` and ``limit`` an FPDU may start.
-
-        With each place comes whether more than two octets that make sense speak for it.
-        """
-        begin += (self.origin - begin) % _WORD
-        if limit - begin < _WORD:
-            return
-        likely: set[int] = set()
-        if self.crc:
-            boundaries = island.telling_boundaries(begin, limit)
-            likely.update(at for at in boundaries if (at - self.origin) % _WORD == 0)
-        if self.markers:
-            likely.update(self._pointed_at(island, begin, limit))
-        possible = set(likely)
-        for word in header_words(island.read(begin, limit)):
-            start = begin + word
-            phase = (start - self.origin) % MARKER_INTERVAL if self.markers else None
-            if phase != 0:
-                possible.add(start - MARKER_LENGTH if phase == MARKER_LENGTH else start)
-        yield from ((at, at in likely) for at in sorted(possible) if begin <= at < limit)
-
-    def _search(self, island: Island, begin: int, limit: int, *, final: bool) -> Candidate | None:
-        """Return the first FPDU that begins at or behind ``begin`` beyond doubt.
-
-        One behind which the chain of lengths breaks may be part of a payload: it counts only if
-        nothing better is there, and nothing better will come.
-        """
-        doubtful = None
-        for start, is_likely in self._starts(island, begin, limit):
-            if not is_likely and (
-                self._allowance < 0 or not self._is_plausible_at(island, start, limit)
-            ):
-                continue
-            fpdu = self._try(island, start, limit)
-            if isinstance(fpdu, int):
-                continue
-            self._allowance -= fpdu.layout.length
-            if fpdu.sound:
-                count, breaks = self._chain_from(island, fpdu, limit)
-                if self._is_convincing(island, fpdu, count, limit) and not breaks:
-                    return fpdu
-                if self.crc and doubtful is None:
-                    doubtful = fpdu
-        return doubtful if final else None
-
-    def _is_plausible_at(self, island: Island, start: int, limit: int) -> bool:
-        """Tell whether the header at ``start`` makes sense and its FPDU ends before the limit."""
-        phase = (start - self.origin) % MARKER_INTERVAL if self.markers else None
-        header = start + MARKER_LENGTH if phase == 0 else start
-        head = island.read(start, min(limit, header + _HEAD))
-        if len(head) < _HEAD - MARKER_LENGTH - UNTAGGED_LENGTH + TAGGED_LENGTH:
-            return False
-        ulpdu_length = int.from_bytes(head[header - start : header - start + 2], "big")
-        layout = fpdu_layout(ulpdu_length, phase)
-        return start + layout.length <= limit and self._plausible(head, layout, ulpdu_length)
-
-    def _chain_from(self, island: Island, fpdu: Candidate, limit: int) -> tuple[int, bool]:
-        """Follow the chain of lengths from an FPDU that a search has found.
-
-        Return how many FPDUs, it included, are verified, and whether the chain then breaks.
-        """
-        count = 1
-        at = fpdu.end
-        while count < _LONGEST_CHAIN and at < limit:
-            following = self._try(island, at, limit)
-            if following == _UNREADABLE:
-                return count + island.is_boundary(fpdu.start), False
-            if isinstance(following, int):
-                likely = self._looks_like_start(island, at, limit)
-                return count + likely, not likely and at + MARKER_LENGTH + _WORD <= limit
-            if not following.sound:
-                # Those that are damaged may stand between it and the next sound one.
-                bridge, reached, _ = self._bridge(island, at, limit)
-                self._allowance -= sum(each.layout.length for each in bridge)
-                goes_on = reached == "sound" or self._looks_like_start(island, at, limit)
-                return count + goes_on, not goes_on and reached != "end"
-            self._allowance -= following.layout.length
-            count += 1
-            at = following.end
-        return count, False
-
-    def _is_convincing(self, island: Island, fpdu: Candidate, count: int, limit: int) -> bool:
-        """Tell whether an FPDU that a search has found stands where FPDUs stand."""
-        fills = island.fills_segments(fpdu.start, fpdu.end)
-        if self.crc:
-            return count > 1 or fpdu.end == limit or fills
-        return bool(fpdu.layout.markers) or count >= _CONVINCING_CHAIN or fills
-
-    def _looks_like_start(self, island: Island, position: int, limit: int) -> bool:
-        """Tell whether the first word of an FPDU at ``position`` is there and makes sense."""
-        phase = (position - self.origin) % MARKER_INTERVAL if self.markers else None
-        word = position + MARKER_LENGTH if phase == 0 else position
-        return word + _WORD <= limit and any(
-            True for _ in header_words(island.read(word, word + _WORD))
-        )
-
     # -- between runs --------------------------------------------------------------------------
 
     def _fill(self, island: Island) -> None:
@@ -594,11 +352,6 @@ class Framing:
         if island.start < first.start:
             found = self._search(island, island.start, first.start, final=True)
             if found is not None:
-                run = Run(found.start, _found_by(found))
+                run = Run(found.start, found_by(found))
                 island.runs.insert(0, run)
                 self._unite(island, run, island.runs.pop(1))
-
-
-def _found_by(fpdu: Candidate) -> LocatedBy:
-    """Return what led a search to an FPDU: its Markers speak louder than the search."""
-    return "marker" if fpdu.layout.markers and fpdu.agrees else "search"

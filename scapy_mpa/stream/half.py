@@ -15,8 +15,9 @@ from operator import attrgetter
 from typing import Final, Protocol
 
 from scapy_mpa.stream.budget import Budget
+from scapy_mpa.stream.candidate import Candidate
 from scapy_mpa.stream.events import GapReason, HalfSummary, LocatedBy
-from scapy_mpa.stream.framing import Candidate, Framing
+from scapy_mpa.stream.framing import Framing
 from scapy_mpa.stream.inference import Inferred, infer
 from scapy_mpa.stream.islands import CHUNK_OVERHEAD, SEAM, Inserted, Island, Islands
 from scapy_mpa.stream.loan import Loan

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""One FPDU at a given place: what it says, and whether it is what it says.
+
+An FPDU is verified by its CRC.  Without CRCs its Markers must agree on where it begins, and its DDP
+and RDMAP headers must make sense (RFC 5044 6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from scapy_mpa.stream.events import CrcVerdict
+from scapy_mpa.stream.islands import Island
+from scapy_mpa.stream.search import header_words
+from scapy_mpa.wire.crc import RESIDUE, crc32c
+from scapy_mpa.wire.ddp import TAGGED_LENGTH, UNTAGGED_LENGTH
+from scapy_mpa.wire.fpdu import (
+    FPDUPTR_MASK,
+    HEADER_LENGTH,
+    MARKER_INTERVAL,
+    MARKER_LENGTH,
+    Layout,
+    fpdu_layout,
+    strip_markers,
+)
+from scapy_mpa.wire.rdmap import plausible
+
+__all__ = ["HEAD", "UNREADABLE", "WORD", "Candidate", "FPDUReader"]
+
+WORD: Final = 4
+UNREADABLE: Final = -1
+"""What is said of an FPDU whose ULPDU_Length was not captured."""
+
+HEAD: Final = HEADER_LENGTH + UNTAGGED_LENGTH + MARKER_LENGTH
+"""Octets in which the longest DDP header of an FPDU lies, and a Marker that may fall in it."""
+
+
+class Candidate(NamedTuple):
+    """Octets that may be an FPDU."""
+
+    start: int
+    end: int
+    ulpdu_length: int
+    layout: Layout
+    octets: bytes
+    crc: CrcVerdict
+    agrees: bool
+    """Whether its Markers say that it begins where it does."""
+    sound: bool
+    """Whether it is verified."""
+
+
+class FPDUReader:
+    """Reads FPDUs of one direction wherever it is told to.
+
+    :param origin: position of offset 0 of the Full Operation Phase.
+    :param markers: whether the direction has Markers.
+    :param crc: whether CRCs are to be checked.
+    """
+
+    __slots__ = ("crc", "markers", "origin")
+
+    def __init__(self, origin: int, *, markers: bool, crc: bool) -> None:
+        self.origin = origin
+        self.markers = markers
+        self.crc = crc
+
+    def verifies(self, island: Island, start: int) -> bool | None:
+        """Tell whether a verified FPDU stands at ``start``; None if octets are missing for it."""
+        fpdu = self._try(island, start, island.end)
+        if not isinstance(fpdu, int):
+            return fpdu.sound
+        if fpdu == UNREADABLE:
+            return False
+        if start + MARKER_LENGTH + WORD > island.end:
+            return None
+        return None if self._looks_like_start(island, start, island.end) else False
+
+    def _try(self, island: Island, start: int, limit: int) -> Candidate | int:
+        """Read the FPDU at ``start``, or say up to which position octets are needed for it."""
+        phase = (start - self.origin) % MARKER_INTERVAL if self.markers else None
+        header = start + MARKER_LENGTH if phase == 0 else start
+        if header + HEADER_LENGTH > limit:
+            return header + HEADER_LENGTH
+        if island.absent and island.captured_until(start, header + HEADER_LENGTH) < header + 2:
+            return UNREADABLE
+        ulpdu_length = int.from_bytes(island.read(header, header + HEADER_LENGTH), "big")
+        layout = fpdu_layout(ulpdu_length, phase)
+        end = start + layout.length
+        if end > limit:
+            return end
+        octets = island.read(start, end)
+        if island.absent and (seen := island.captured_until(start, end)) < end:
+            return self._judge_cut(start, ulpdu_length, layout, octets[: seen - start])
+        agrees = not layout.markers or self._agrees(layout, octets)
+        if self.crc:
+            good = crc32c(octets) == RESIDUE
+            crc: CrcVerdict = "good" if good else "bad"
+            return Candidate(start, end, ulpdu_length, layout, octets, crc, agrees, good)
+        sound = agrees and self._plausible(octets, layout, ulpdu_length)
+        return Candidate(start, end, ulpdu_length, layout, octets, "off", agrees, sound)
+
+    def _judge_cut(self, start: int, ulpdu_length: int, layout: Layout, seen: bytes) -> Candidate:
+        """Judge an FPDU whose end the snap length cut off: its header must speak for it."""
+        enough = len(seen) >= layout.header + HEADER_LENGTH
+        sound = enough and self._plausible(seen, layout, ulpdu_length)
+        crc: CrcVerdict = "unknown" if self.crc else "off"
+        return Candidate(start, start + layout.length, ulpdu_length, layout, seen, crc, True, sound)
+
+    @staticmethod
+    def _agrees(layout: Layout, octets: bytes) -> bool:
+        said = layout.unpack.unpack_from(octets)
+        return said == layout.fpduptrs or all(
+            one & FPDUPTR_MASK == other & FPDUPTR_MASK
+            for one, other in zip(said, layout.fpduptrs, strict=True)
+        )
+
+    @staticmethod
+    def _plausible(octets: bytes, layout: Layout, ulpdu_length: int) -> bool:
+        head = octets[: layout.header + HEAD]
+        body = strip_markers(head, [at for at in layout.markers if at < len(head)])
+        return plausible(body[HEADER_LENGTH:], ulpdu_length)
+
+    def _liar(self, island: Island, start: int, end: int) -> Candidate:
+        """Return the FPDU at ``start``, whose ULPDU_Length reaches beyond ``end``."""
+        phase = (start - self.origin) % MARKER_INTERVAL if self.markers else None
+        header = start + MARKER_LENGTH if phase == 0 else start
+        ulpdu_length = int.from_bytes(island.read(header, header + HEADER_LENGTH), "big")
+        layout = fpdu_layout(ulpdu_length, phase)
+        octets = island.read(start, end)
+        return Candidate(start, end, ulpdu_length, layout, octets, "bad", True, False)
+
+    def _is_plausible_at(self, island: Island, start: int, limit: int) -> bool:
+        """Tell whether the header at ``start`` makes sense and its FPDU ends before the limit."""
+        phase = (start - self.origin) % MARKER_INTERVAL if self.markers else None
+        header = start + MARKER_LENGTH if phase == 0 else start
+        head = island.read(start, min(limit, header + HEAD))
+        if len(head) < HEAD - MARKER_LENGTH - UNTAGGED_LENGTH + TAGGED_LENGTH:
+            return False
+        ulpdu_length = int.from_bytes(head[header - start : header - start + 2], "big")
+        layout = fpdu_layout(ulpdu_length, phase)
+        return start + layout.length <= limit and self._plausible(head, layout, ulpdu_length)
+
+    def _looks_like_start(self, island: Island, position: int, limit: int) -> bool:
+        """Tell whether the first word of an FPDU at ``position`` is there and makes sense."""
+        phase = (position - self.origin) % MARKER_INTERVAL if self.markers else None
+        word = position + MARKER_LENGTH if phase == 0 else position
+        return word + WORD <= limit and any(
+            True for _ in header_words(island.read(word, word + WORD))
+        )
+
+    def _next_marker(self, position: int) -> int:
+        return position + (self.origin - position) % MARKER_INTERVAL
+
+    def _pointed_at(self, island: Island, begin: int, limit: int) -> Iterator[int]:
+        """Yield where each Marker says that its FPDU starts."""
+        for marker in range(self._next_marker(begin), limit - MARKER_LENGTH + 1, MARKER_INTERVAL):
+            fpduptr = int.from_bytes(island.read(marker + 2, marker + 4), "big") & FPDUPTR_MASK
+            start = marker - fpduptr
+            if (start - self.origin) % MARKER_INTERVAL == MARKER_LENGTH:
+                start -= MARKER_LENGTH
+            yield start
