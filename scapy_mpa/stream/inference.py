@@ -95,6 +95,8 @@ class _Attempt:
         for start in self._starts():
             if self.allowance < 0:
                 return None
+            if not self._makes_sense(start):
+                continue
             for first in self._fpdus_at(start):
                 inferred = self._follow(first, final=final, sure=sure)
                 if inferred is not None:
@@ -112,6 +114,16 @@ class _Attempt:
         for shift in sorted(range(_WORD), key=lambda each: -counts[each]):
             for word in header_words(self._octets[shift:]):
                 yield self._begin + shift + word
+
+    def _makes_sense(self, header: int) -> bool:
+        """Tell whether the DDP header makes sense, with or without a Marker in its midst."""
+        at = header - self._begin
+        head = self._octets[at : at + _HEAD]
+        ulpdu_length = int.from_bytes(head[:HEADER_LENGTH], "big")
+        return plausible(head[HEADER_LENGTH:], ulpdu_length) or any(
+            plausible(head[HEADER_LENGTH:marker] + head[marker + MARKER_LENGTH :], ulpdu_length)
+            for marker in range(_WORD, _HEAD - MARKER_LENGTH, _WORD)
+        )
 
     def _word(self, position: int) -> int:
         at = position - self._begin
@@ -257,7 +269,7 @@ class _Attempt:
         assert found.phase is not None
         origin = found.start - found.phase
         pointers, at = found.pointers, found.end
-        while pointers < _TELLING_POINTERS:
+        while found.phase and pointers < _TELLING_POINTERS:
             phase = (at - origin) % MARKER_INTERVAL
             following = self._next(at, phase, known=True)
             if following is None:
@@ -265,6 +277,9 @@ class _Attempt:
                     break
                 return None
             pointers += following.pointers
+            if following.phase == 0:
+                # Its Marker comes first, and without it the CRC would not fit.
+                break
             at = following.end
         return Inferred(origin, True, True)
 
