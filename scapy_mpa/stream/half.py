@@ -67,6 +67,10 @@ _WINDOW: Final = 1 << 30
 _start_of = attrgetter("start")
 
 
+def _length_of(island: Island) -> int:
+    return island.end - island.start
+
+
 class Phase(enum.Enum):
     """What the octets of a half connection are, as far as is known."""
 
@@ -632,6 +636,7 @@ class HalfConnection:
 
     def finish(self, reason: GapReason) -> None:
         """Take it that nothing more will come: report what can be said now."""
+        self._look_once_more()
         end = self._front
         while items := self._islands.items:
             end = items[-1].end
@@ -648,6 +653,14 @@ class HalfConnection:
         """Let go of the connection, which is over: no cycle must keep the two alive."""
         del self._owner
         self.framing = None
+
+    def _look_once_more(self) -> None:
+        """Find out what it is that never had a startup frame: long islands tell more."""
+        longest_first = sorted(self._islands.items, key=_length_of, reverse=True)
+        for final in (False, True):
+            for island in longest_first:
+                if self.phase is Phase.STREAMING and self._look_at is not None:
+                    self._owner.on_unknown(self, island, final=final)
 
     def summary(self) -> HalfSummary:
         """Return what was counted."""

@@ -158,11 +158,15 @@ class _Attempt:
         # All words at once: those that are as they should be come out as zeros.
         expected = int.from_bytes(_POINTERS[: len(words)], "big")
         differences = (int.from_bytes(words, "big") ^ expected).to_bytes(len(words), "big")
+        backs = []
         found = differences.find(bytes(_WORD))
         while found >= 0:
             if found % _WORD == 0:
-                yield found + _WORD
+                backs.append(found + _WORD)
             found = differences.find(bytes(_WORD), found + 1)
+        # Numbers of the DDP header read as Markers by chance, an MSN of 12 for one, and in every
+        # segment of a message; elsewhere 32 bits are no chance.
+        yield from sorted(backs, key=lambda back: back < _HEAD)
 
     def _marked(self, start: int, ulpdu_length: int, phase: int) -> Iterator[_Found]:
         if self._holds(start, ulpdu_length, phase):
