@@ -62,6 +62,87 @@ class Borrower:
             numbers = dict.fromkeys((*(piece.frame for piece in pieces), number))
             first_frames = ",".join(map(str, numbers))
         base = loan.start
+        available = len(data)
+        crc = loan.crc
+        read = self._read_simple if crc and not loan.markers else self._read
+        at, last, missing = read(loan, data, number, first_frames, time_ns)
+        if missing == 0 and at < available and not at and pieces:
+            # The first FPDU is not sound: this segment was not taken at all.
+            return 0
+        if at:
+            loan.last = base + last
+            loan.tail = [] if crc else [Chunk(base + last, data[last:at], number)]
+        loan.start = base + at
+        if missing or at == available:
+            if at or not pieces:
+                loan.pieces = [Chunk(base + at, data[at:], number)] if at < available else []
+            else:
+                pieces.append(Chunk(begin, octets, number))
+            loan.missing = missing
+            self._moved(loan, base + available)
+            return len(octets)
+        loan.pieces = []
+        loan.missing = 0
+        self._moved(loan, base + at)
+        return base + at - begin
+
+    def _read_simple(
+        self, loan: Loan, data: bytes, number: int, first_frames: Any, time_ns: int
+    ) -> tuple[int, int, int]:
+        """Do what :meth:`_read` does, with CRCs and without Markers, where it takes least."""
+        templates, append = loan.templates, self._lines.append
+        base, offset_base = loan.start, loan.base
+        at = last = fpdus = 0
+        missing = 0
+        available = len(data)
+        while at < available:
+            if available - at < HEADER_LENGTH:
+                missing = HEADER_LENGTH - (available - at)
+                break
+            ulpdu_length = data[at] << 8 | data[at + 1]
+            end = at + (ulpdu_length + 5 & ~3) + 4
+            if end > available:
+                missing = end - available
+                break
+            fpdu = data[at:end]
+            if crc32c(fpdu) != RESIDUE:
+                break
+            template = templates.get(fpdu[2:4])
+            if not self.writes:
+                if template is None:
+                    templates[fpdu[2:4]] = _COUNTED
+            elif template is None or ulpdu_length < UNTAGGED_LENGTH:
+                head = fpdu[HEADER_LENGTH : HEADER_LENGTH + min(ulpdu_length, UNTAGGED_LENGTH)]
+                brought_by = number if at else first_frames
+                self._write(loan, number, time_ns, base + at, fpdu, None, head, brought_by)
+            else:
+                position = base + at
+                append(
+                    template(
+                        number,
+                        time_ns,
+                        position & _MASK,
+                        None if offset_base is None else position - offset_base,
+                        ulpdu_length,
+                        number if at else first_frames,
+                        *(_TAGGED if fpdu[2] & 0x80 else _UNTAGGED).unpack_from(fpdu, 2),
+                    )
+                )
+            fpdus += 1
+            last = at
+            at = end
+        loan.fpdus += fpdus
+        return at, last, missing
+
+    def _read(
+        self, loan: Loan, data: bytes, number: int, first_frames: Any, time_ns: int
+    ) -> tuple[int, int, int]:
+        """Pass on the sound FPDUs with which ``data`` begins.
+
+        Return where in ``data`` the next one begins, where the last one began, and how many
+        octets the next one lacks; 0 if it is all there, and not sound.
+        """
+        base = loan.start
         markers, crc = loan.markers, loan.crc
         missing = 0
         at = last = 0
@@ -101,25 +182,7 @@ class Borrower:
                 self._write(loan, number, time_ns, base + at, fpdu, phase, head, brought_by)
             last = at
             at = end
-        if missing == 0 and at < available and not at and pieces:
-            # The first FPDU is not sound: this segment was not taken at all.
-            return 0
-        if at:
-            loan.last = base + last
-            loan.tail = [] if crc else [Chunk(base + last, data[last:at], number)]
-        loan.start = base + at
-        if missing or at == available:
-            if at or not pieces:
-                loan.pieces = [Chunk(base + at, data[at:], number)] if at < available else []
-            else:
-                pieces.append(Chunk(begin, octets, number))
-            loan.missing = missing
-            self._moved(loan, base + available)
-            return len(octets)
-        loan.pieces = []
-        loan.missing = 0
-        self._moved(loan, base + at)
-        return base + at - begin
+        return at, last, missing
 
     @staticmethod
     def _moved(loan: Loan, end: int) -> None:
