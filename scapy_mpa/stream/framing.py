@@ -107,20 +107,17 @@ class Framing(FPDUFinder):
         run.last = fpdu.start
         run.end = fpdu.end
         if fpdu.crc == "bad":
-            self._wrong(
+            self._sink.wrong(
                 ErrorCode.CRC_MISMATCH,
                 fpdu.start + fpdu.layout.header,
                 f"CRC does not match the FPDU (ULPDU_Length {fpdu.ulpdu_length})",
             )
         elif not fpdu.agrees:
-            self._wrong(
+            self._sink.wrong(
                 ErrorCode.MARKER_MISMATCH,
                 fpdu.start + fpdu.layout.header,
                 f"Markers point elsewhere than to their FPDU (ULPDU_Length {fpdu.ulpdu_length})",
             )
-
-    def _wrong(self, code: ErrorCode, position: int, text: str) -> None:
-        self._sink.wrong(code, position, text)
 
     # -- the chain of lengths ----------------------------------------------------------------
 
@@ -241,7 +238,7 @@ class Framing(FPDUFinder):
             # What begins here claims octets that belong to others.
             self._pass_on(island, run, self._liar(island, begin, found.start))
         elif begin < found.start and begin > run.start:
-            self._wrong(
+            self._sink.wrong(
                 ErrorCode.CRC_MISMATCH if self.crc else ErrorCode.MARKER_MISMATCH,
                 begin,
                 f"{found.start - begin} octets in which no FPDU begins",
@@ -263,7 +260,7 @@ class Framing(FPDUFinder):
             if run.anchored and run.end == run.trouble and not bridge:
                 self._sink.unfinished(run.end, limit - run.end)
             elif run.end > run.start:
-                self._wrong(
+                self._sink.wrong(
                     ErrorCode.CRC_MISMATCH if self.crc else ErrorCode.MARKER_MISMATCH,
                     run.end,
                     f"{limit - run.end} octets in which no FPDU begins",

@@ -210,7 +210,7 @@ class HalfConnection:
             self._high = high = position
         if flags & FIN and abs(position - high) < _WINDOW:
             self._fin = position + segment.length
-        # What a RST carries is a remark, not part of the stream (RFC 9293 3.5.2).
+        # What a RST carries is a remark, not part of the stream (RFC 9293 3.5.3).
         if segment.length and not flags & RST:
             self._take(position, segment)
             end = position + segment.length
@@ -249,7 +249,7 @@ class HalfConnection:
             start = max(start, known_end)
 
     def _advance(self, island: Island, fresh: int) -> None:
-        if island.open_left and not self._lies_beyond(island):
+        if island.open_left and not self.lies_beyond(island):
             island.open_left = False
         if self.framing is not None:
             self.framing.advance(island, fresh)
@@ -323,7 +323,7 @@ class HalfConnection:
         self._look_at = None
         for island in islands:
             # What begins beyond a hole may be the rest of a frame that lies across it.
-            begin = island.start + SEAM if self._lies_beyond(island) else island.start
+            begin = island.start + SEAM if self.lies_beyond(island) else island.start
             self.release(island, begin, island.scan)
 
     def _check_key(self, island: Island) -> bool:
@@ -418,7 +418,7 @@ class HalfConnection:
         self.fpdus += 1
         if fpdu.crc == "bad":
             self.crc_bad += 1
-        if self._lies_beyond(island):
+        if self.lies_beyond(island):
             self.out_of_order += 1
         self._owner.on_fpdu(self, island, fpdu, located_by)
 
@@ -450,9 +450,6 @@ class HalfConnection:
 
     def lies_beyond(self, island: Island) -> bool:
         """Tell whether a hole that may yet be filled lies before an island."""
-        return self._lies_beyond(island)
-
-    def _lies_beyond(self, island: Island) -> bool:
         return self._front is not None and island.start > self._front
 
     # -- holes -------------------------------------------------------------------------------
@@ -556,7 +553,7 @@ class HalfConnection:
             run is None
             or not (run.anchored and run.trouble is None and run.next_by == "length")
             or island.absent
-            or self._lies_beyond(island)
+            or self.lies_beyond(island)
         ):
             return
         loan.takes_data = True

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from struct import Struct
 from typing import Final
 
-from scapy_mpa.wire.errors import RemoteProtocolError
+from scapy_mpa.wire.errors import LocalProtocolError, RemoteProtocolError
 
 __all__ = [
     "ENHANCED_LENGTH",
@@ -179,7 +179,13 @@ def build_enhanced(control_flags: str, ird: int, ord: int) -> bytes:
     :param control_flags: letters out of ``ABCD``.
     :param ird: 0 to 0x3FFF.
     :param ord: 0 to 0x3FFF.
+    :raises LocalProtocolError: a number does not fit its 14 bits, or a letter is no flag's.
     """
-    first = ird & _DEPTH | ("A" in control_flags) << 15 | ("B" in control_flags) << 14
-    second = ord & _DEPTH | ("C" in control_flags) << 15 | ("D" in control_flags) << 14
+    if not (0 <= ird <= _DEPTH and 0 <= ord <= _DEPTH) or set(control_flags) - set("ABCD"):
+        raise LocalProtocolError(
+            f"control flags {control_flags!r}, IRD {ird}, ORD {ord}: letters out of ABCD and "
+            "numbers up to 0x3FFF are wanted (RFC 6581 9)"
+        )
+    first = ird | ("A" in control_flags) << 15 | ("B" in control_flags) << 14
+    second = ord | ("C" in control_flags) << 15 | ("D" in control_flags) << 14
     return _ENHANCED.pack(first, second)

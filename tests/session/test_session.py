@@ -16,7 +16,15 @@ from scapy.layers.l2 import Dot1Q, Ether
 from scapy.sendrecv import sniff
 from scapy.utils import rdpcap, wrpcap
 
-from scapy_mpa.layers import FPDU, MPAReply, MPARequest, RDMAPSend, RDMAPTerminate, RDMAPWrite
+from scapy_mpa.layers import (
+    FPDU,
+    DDPUntagged,
+    MPAReply,
+    MPARequest,
+    RDMAPSend,
+    RDMAPTerminate,
+    RDMAPWrite,
+)
 from scapy_mpa.session import MPASession, rdmpa
 from scapy_mpa.stream.events import ConnectionEnded, Event, FPDURecovered, StartupSeen
 from scapy_mpa.wire.errors import CaptureError
@@ -142,7 +150,7 @@ def test_packets_made_by_hand() -> None:
     client = Ether() / IP(src="10.0.0.1", dst="10.0.0.2") / TCP(sport=1, dport=2, flags="PA")
     server = Ether() / IP(src="10.0.0.2", dst="10.0.0.1") / TCP(sport=2, dport=1, flags="PA")
     request, reply = MPARequest(markers=1), MPAReply(markers=1)
-    first = FPDU(phase=0) / RDMAPSendStack(b"hello")
+    first = FPDU(phase=0) / DDPUntagged() / RDMAPSend() / b"hello"
     packets = [
         client.copy() / request,
         server.copy() / reply,
@@ -156,13 +164,6 @@ def test_packets_made_by_hand() -> None:
     assert found[2][FPDU].phase == 0
     assert bytes(found[2][FPDU]) == bytes(first)
     assert found[2][FPDU].provenance.crc == "good"
-
-
-def RDMAPSendStack(payload: bytes):  # type: ignore[no-untyped-def]  # noqa: N802
-    """A Send with its DDP header."""
-    from scapy_mpa.layers import DDPUntagged
-
-    return DDPUntagged() / RDMAPSend() / payload
 
 
 def test_marked_and_lossy_streams(tmp_path: pathlib.Path) -> None:

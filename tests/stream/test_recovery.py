@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from scapy_mpa.stream.events import ErrorFound, FPDURecovered, GapFound
+from scapy_mpa.stream.events import ErrorFound, Event, FPDURecovered, GapFound
 from tests.stream.feed import expected, feed_truth, fpdus, halves, reported
 from tests.truth import impair
 
@@ -39,7 +39,11 @@ WAYS = [
 ]
 
 
-def check_found(events, segments, pair) -> None:  # type: ignore[no-untyped-def]
+def check_found(
+    events: list[Event],
+    segments: list[impair.Segment],
+    pair: tuple[impair.Half, impair.Half],
+) -> None:
     """What was found is what could be found: no more, no less, each once."""
     for direction, half in enumerate(pair):
         wanted = Counter(
@@ -136,7 +140,9 @@ def test_capture_loss_costs_only_what_it_hit(
         check_gaps(events, segments, half, direction)
 
 
-def check_gaps(events, segments, half, direction) -> None:  # type: ignore[no-untyped-def]
+def check_gaps(
+    events: list[Event], segments: list[impair.Segment], half: impair.Half, direction: int
+) -> None:
     """Gaps lie where octets are missing, and nowhere else."""
     captured = impair.first_captured(segments, half, direction)
     missing = {at for at, octet in enumerate(captured) if octet is None}

@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 
 from scapy_mpa.stream.events import ConnectionEnded, FPDURecovered, StartupSeen
 from tests.stream.feed import Truth, expected, feed_truth, fpdus, halves
-from tests.truth import impair
+from tests.truth import impair, mpastream
 
 PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
-def without_offset(half: impair.Half, fpdu: object) -> Truth:
+def without_offset(half: impair.Half, fpdu: mpastream.TrueFPDU) -> Truth:
     """What must be said of an FPDU when nobody knows where the phase began."""
-    return replace(expected(half, fpdu), offset=0)  # type: ignore[arg-type]
+    return replace(expected(half, fpdu), offset=0)
 
 
 def said(event: FPDURecovered) -> Truth:
