@@ -32,7 +32,6 @@ __all__ = [
     "StartupKind",
     "build_enhanced",
     "parse_startup",
-    "startup_length",
 ]
 
 
@@ -131,20 +130,6 @@ class StartupFrame:
         if self.revision == 2 and self.s_bit and self.pd_length < ENHANCED_LENGTH:
             found.append(f"S is set but PD_Length {self.pd_length} leaves no room for 4 octets")
         return found
-
-
-def startup_length(octets: bytes) -> int | None:
-    """Return the octets the startup frame at the start of ``octets`` takes, None if cut.
-
-    Only the first 20 octets are needed.
-
-    :raises RemoteProtocolError: the octets do not begin with a Key.
-    """
-    if octets[:KEY_LENGTH] not in _KIND_OF_KEY:
-        raise RemoteProtocolError("no startup frame: the Key is neither Request nor Reply")
-    if len(octets) < STARTUP_HEADER_LENGTH:
-        return None
-    return STARTUP_HEADER_LENGTH + int.from_bytes(octets[18:20], "big")
 
 
 def parse_startup(octets: bytes) -> StartupFrame:

@@ -9,14 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scapy_mpa.wire.errors import RemoteProtocolError
+from scapy_mpa.wire.errors import LocalProtocolError, RemoteProtocolError
 from scapy_mpa.wire.startup import (
     KEYS,
     StartupFrame,
     StartupKind,
     build_enhanced,
     parse_startup,
-    startup_length,
 )
 from tests.truth.mpastream import REPLY_KEY, REQUEST_KEY, enhanced_data, startup_frame
 
@@ -65,7 +64,7 @@ def test_octets_of_figure_8(key: bytes, kind: str) -> None:
         pd_length=5,
         data=b"hello",
     )
-    assert found.length == startup_length(octets) == len(octets)
+    assert found.length == len(octets)
     assert found.private_data == b"hello"
     assert found.problems() == []
 
@@ -111,6 +110,15 @@ def test_one_control_flag_at_a_time(letters: str, octets: str) -> None:
     assert enhanced == bytes.fromhex(octets)
     found = frame(enhanced=1, revision=2, private_data=enhanced)
     assert (found.control_flags, found.ird, found.ord) == (letters, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("letters", "ird", "ord"), [("E", 0, 0), ("", 0x4000, 0), ("", 0, 0x4000), ("", -1, 0)]
+)
+def test_enhanced_data_that_do_not_fit(letters: str, ird: int, ord: int) -> None:
+    """IRD and ORD have 14 bits each, and there are four control flags (RFC 6581 9)."""
+    with pytest.raises(LocalProtocolError, match="RFC 6581 9"):
+        build_enhanced(letters, ird, ord)
 
 
 @given(CONTROL_FLAGS, IRD_OR_ORD, IRD_OR_ORD, st.binary(max_size=508))
@@ -188,7 +196,7 @@ def test_every_problem_is_told() -> None:
 def test_every_field_comes_back(octets: bytes, behind: bytes) -> None:
     """Written anew from its fields, a frame is the octets that it was read from."""
     found = parse_startup(octets + behind)
-    assert startup_length(octets + behind) == found.length == 20 + found.pd_length
+    assert found.length == 20 + found.pd_length
     assert found.data == (octets + behind)[20 : found.length]
     again = startup_frame(
         REQUEST_KEY if found.kind is StartupKind.REQUEST else REPLY_KEY,
@@ -228,13 +236,6 @@ def test_a_frame_or_our_own_error(octets: bytes) -> None:
         assert len(octets) >= 20
         assert isinstance(found.problems(), list)
         assert (found.control_flags is None) is (found.ird is None) is (found.ord is None)
-    try:
-        length = startup_length(octets)
-    except RemoteProtocolError:
-        assert not keyed
-    else:
-        assert keyed
-        assert (length is None) is (len(octets) < 20)
 
 
 @pytest.mark.parametrize("place", range(16))
@@ -243,19 +244,17 @@ def test_a_key_with_one_wrong_octet(key: bytes, place: int) -> None:
     """Every octet of the Key is checked."""
     octets = bytearray(startup_frame(key))
     octets[place] ^= 0x20
-    for read in (parse_startup, startup_length):
-        with pytest.raises(RemoteProtocolError, match="Key"):
-            read(bytes(octets))
+    with pytest.raises(RemoteProtocolError, match="Key"):
+        parse_startup(bytes(octets))
 
 
 def test_cut_short() -> None:
     """Fewer than 20 octets are no frame yet; fewer than PD_Length says are less Private Data."""
     whole = startup_frame(REQUEST, private_data=b"abcdef")
     for there in range(16, 20):
-        assert startup_length(whole[:there]) is None
         with pytest.raises(RemoteProtocolError, match=f"needs 20 octets, {there} are there"):
             parse_startup(whole[:there])
     for there in range(20, len(whole)):
         found = parse_startup(whole[:there])
-        assert startup_length(whole[:there]) == found.length == len(whole)
+        assert found.length == len(whole)
         assert (found.pd_length, found.data) == (6, b"abcdef"[: there - 20])
