@@ -128,11 +128,13 @@ class ExpressReader:
                 at = 0
                 start = size
                 if available < size:
+                    capture.frames = number
                     if window:
                         raise cut_record(source, at)
                     return
             seconds, fraction, captured, original = unpack_record(window, at)
             if captured > MAXIMUM_CAPTURED:
+                capture.frames = number
                 raise lying_length(source, at, captured)
             end = start + captured
             if end > available:
@@ -142,6 +144,7 @@ class ExpressReader:
                 start = size
                 end = size + captured
                 if available < end:
+                    capture.frames = number
                     raise cut_record(source, at)
             number += 1
             if captured >= _HEADERS_LENGTH:

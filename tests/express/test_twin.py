@@ -16,6 +16,7 @@ from scapy_mpa.express.reader import ExpressReader, can_be_read_by_express
 from scapy_mpa.records.jsonline import JSONTemplates, json_line
 from scapy_mpa.stream.events import Event
 from scapy_mpa.stream.flows import Flows
+from scapy_mpa.wire.errors import CaptureError
 from tests.stream.feed import halves
 from tests.truth import impair, pcapfile
 
@@ -123,3 +124,69 @@ def _flipped(sending: impair.Sending, at: int) -> bytes:
     if 0 <= at - sending.offset < len(payload):
         payload[at - sending.offset] ^= 0x55
     return bytes(payload)
+
+
+class Trickle(io.RawIOBase):
+    """A file that gives one octet a read, as a slow pipe may."""
+
+    def __init__(self, octets: bytes) -> None:
+        self._octets = octets
+        self._at = 0
+
+    def readable(self) -> bool:
+        """It can be read."""
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next octet."""
+        self._at += 1
+        return self._octets[self._at - 1 : self._at]
+
+
+def outcome(file: io.BufferedIOBase | io.RawIOBase, *, inlined: bool) -> tuple[list[str], str]:
+    """The lines of a file, and what was wrong with it."""
+    try:
+        capture = open_capture(file)  # type: ignore[arg-type]  # a raw file has all that is used
+    except CaptureError as error:
+        return [], str(error)
+    flows, decoder = Flows(), Decoder()
+    if inlined and can_be_read_by_express(capture):
+        reader = ExpressReader(
+            capture,
+            flows,
+            decoder,
+            JSONTemplates(),
+            lambda events: [json_line(event) for event in events],
+            lambda time_ns: None,
+        )
+        lines = [line for batch in reader.batches() for line in batch]
+    else:
+        events: list[Event] = []
+        for frame in capture:
+            segment = decoder.segment(frame)
+            if segment is not None:
+                events += flows.receive(segment)
+        lines = [json_line(event) for event in events + flows.finish()]
+    return lines, str(capture.problem)
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=60)
+@given(
+    changes=st.lists(st.tuples(st.integers(0, 6169), st.integers(1, 255)), max_size=12),
+    cut=st.one_of(st.none(), st.integers(0, 6169)),
+    other=st.one_of(st.none(), st.none(), st.binary(max_size=60)),
+)
+def test_any_octets_in_one_piece_or_octet_by_octet(
+    changes: list[tuple[int, int]], cut: int | None, other: bytes | None
+) -> None:
+    """A damaged capture, or none at all, gives the same records and the same complaint."""
+    octets = bytearray((PCAPS / "rping_mpa2_crcon.pcap").read_bytes())
+    for at, mask in changes:
+        octets[at] ^= mask
+    whole = bytes(octets[:cut]) if other is None else other
+    results = [
+        outcome(file, inlined=inlined)
+        for inlined in (False, True)
+        for file in (io.BytesIO(whole), Trickle(whole))
+    ]
+    assert all(each == results[0] for each in results)
