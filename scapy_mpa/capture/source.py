@@ -15,7 +15,7 @@ from scapy_mpa.capture.gunzip import GZIP_MAGIC, gunzip
 
 __all__ = ["Source"]
 
-_CHUNK: Final = 1 << 18
+_CHUNK: Final = 1 << 17
 """Octets asked for in one read: few calls, and still inside a processor's second cache."""
 
 

@@ -21,7 +21,7 @@ from scapy_mpa.cli.mpa import carried_mpa
 from scapy_mpa.cli.reading import Reading
 from scapy_mpa.records import RecordedEvent
 from scapy_mpa.records.ddp import INVALIDATING, DDPFields, ddp_fields, ddp_header, ddp_payload
-from scapy_mpa.records.kinds import FPDUKind, WriteTagged, WriteUntagged
+from scapy_mpa.records.kinds import Label
 from scapy_mpa.stream.events import (
     ConnectionEnded,
     ConnectionId,
@@ -44,12 +44,15 @@ __all__ = ["Lines"]
 
 _SECOND: Final = 1_000_000_000
 _TAGGED: Final = Struct(">2xIQ")
-_UNTAGGED: Final = Struct(">2xIIII")
-_TELLING: Final = frozenset({Opcode.TERMINATE, Opcode.READ_REQUEST})
-"""Opcodes of which the line says more than the DDP header does."""
+_UNTAGGED: Final = Struct(">6xIII")
+_TELLING: Final = frozenset({Opcode.TERMINATE, Opcode.READ_REQUEST, *INVALIDATING})
+"""Opcodes of which the line says more than the numbers of every DDP header."""
 
-_CACHED_DIRECTIONS: Final = 4096
+_CACHED_LABELS: Final = 4096
 """Pairs of endpoints that are kept as text."""
+
+_CACHED_PATTERNS: Final = 1024
+"""Patterns of FPDUs that are kept: real traffic has some twenty."""
 
 _COLOURS: Final[dict[type, str]] = {
     StartupSeen: "green",
@@ -72,8 +75,8 @@ class Lines:
         self._colour = colour
         self._width = 0
         # By number and direction, -1 for a connection as a whole.
-        self._pairs: dict[tuple[int, int], tuple[ConnectionId, _Pair]] = {}
-        self._writers: dict[tuple[object, ...], tuple[ConnectionId, Any]] = {}
+        self._labels: dict[tuple[int, int], tuple[ConnectionId, Label]] = {}
+        self._patterns: dict[tuple[bytes, CrcVerdict, LocatedBy, bool], str | None] = {}
 
     def line(self, event: RecordedEvent) -> str:
         """Return the line of ``event``, without the line's end."""
@@ -83,141 +86,64 @@ class Lines:
             what = _WHAT[kind](event)
             direction = -1 if kind is ConnectionEnded else event.direction
             seconds = (event.time_ns - self._reading.first_time_ns) / _SECOND
-            pair = self._pair(event.connection, direction).text
-            line = f"{event.frame:>6} {seconds:>11.6f} {pair}  {what}"
+            label = self.label(event.connection, direction).text
+            line = f"{event.frame:>6} {seconds:>11.6f} {label}  {what}"
         return self._coloured(event, line) if self._colour else line
 
-    def tagged(self, kind: FPDUKind) -> WriteTagged:
-        """Return what writes Tagged FPDUs of a kind."""
-        first = self._reading.first_time_ns
-        pair = self._pair(kind.connection, kind.direction)
-        name, last, _ = _control(kind.control)
-        marks = _marks(kind.crc, kind.located_by, ahead=kind.out_of_order)
-        pattern = f"%6d %11.6f %s  {name} stag 0x%08x to 0x%x %d octets{last}{marks}, seq %d"
+    def pattern(
+        self, control: bytes, crc: CrcVerdict, located_by: LocatedBy, *, out_of_order: bool
+    ) -> str | None:
+        """Return the pattern for a kind of FPDU, None if each must be seen as a whole.
 
-        def write(
-            frame: int,
-            time_ns: int,
-            seq: int,
-            offset: int | None,
-            ulpdu_length: int,
-            frames: str | int,
-            stag: int,
-            to: int,
-        ) -> str:
-            return pattern % (
-                frame,
-                (time_ns - first) / _SECOND,
-                pair.text,
-                stag,
-                to,
-                ulpdu_length - TAGGED_LENGTH,
-                seq,
-            )
+        What fills it is told in :class:`~scapy_mpa.records.kinds.Patterns`.
+        """
+        key = control, crc, located_by, out_of_order
+        if key not in self._patterns:
+            if len(self._patterns) >= _CACHED_PATTERNS:
+                self._patterns.clear()
+            self._patterns[key] = _pattern(*key)
+        return self._patterns[key]
 
-        return write
-
-    def untagged(self, kind: FPDUKind) -> WriteUntagged | None:
-        """Return what writes Untagged FPDUs of a kind, None if their payload has a say."""
-        first = self._reading.first_time_ns
-        pair = self._pair(kind.connection, kind.direction)
-        name, last, opcode = _control(kind.control)
-        if opcode in _TELLING:
-            return None
-        invalidates = opcode in INVALIDATING
-        marks = _marks(kind.crc, kind.located_by, ahead=kind.out_of_order)
-        pattern = f"%6d %11.6f %s  {name} qn %d msn %d mo %d %d octets{last}%s{marks}, seq %d"
-
-        def write(
-            frame: int,
-            time_ns: int,
-            seq: int,
-            offset: int | None,
-            ulpdu_length: int,
-            frames: str | int,
-            word: int,
-            qn: int,
-            msn: int,
-            mo: int,
-        ) -> str:
-            return pattern % (
-                frame,
-                (time_ns - first) / _SECOND,
-                pair.text,
-                qn,
-                msn,
-                mo,
-                ulpdu_length - UNTAGGED_LENGTH,
-                f" invalidates 0x{word:08x}" if invalidates else "",
-                seq,
-            )
-
-        return write
-
-    def _fpdu_line(self, event: FPDURecovered) -> str | None:
-        """Return the line of an FPDU whose header is whole and says all."""
-        octets = ddp_header(event)
-        tagged = octets >= b"\x80"
-        if len(octets) < (TAGGED_LENGTH if tagged else UNTAGGED_LENGTH):
-            return None
-        writer = self._writer(event, octets[:2])
-        if writer is None:
-            return None
-        fields = (_TAGGED if tagged else _UNTAGGED).unpack_from(octets)
-        line: str = writer(
-            event.frame, event.time_ns, event.seq, event.offset, event.ulpdu_length, 0, *fields
-        )
-        return line
-
-    def _writer(self, event: FPDURecovered, control: bytes) -> Any:
-        connection = event.connection
-        key = (
-            connection.number,
-            event.direction,
-            control,
-            event.crc,
-            event.located_by,
-            event.out_of_order,
-        )
-        known = self._writers.get(key)
-        if known is not None and known[0] is connection:
-            return known[1]
-        kind = FPDUKind(
-            connection,
-            event.direction,
-            control,
-            event.markers,
-            event.crc,
-            event.located_by,
-            event.out_of_order,
-        )
-        writer = self.tagged(kind) if control >= b"\x80" else self.untagged(kind)
-        if len(self._writers) >= _CACHED_DIRECTIONS:
-            self._writers.clear()
-        self._writers[key] = connection, writer
-        return writer
-
-    def _pair(self, connection: ConnectionId, direction: int) -> _Pair:
-        """Return the number and the endpoints of a connection."""
+    def label(self, connection: ConnectionId, direction: int) -> Label:
+        """Return number and endpoints; ``direction`` is -1 for a connection as a whole."""
         key = connection.number, direction
-        known = self._pairs.get(key)
+        known = self._labels.get(key)
         if known is not None and known[0] is connection:
             return known[1]
         one, other = connection.endpoints
         pair = {0: f"{one} > {other}", 1: f"{other} > {one}", -1: f"{one} - {other}"}[direction]
         text = f"#{connection.number:<2} {pair}"
-        if len(self._pairs) >= _CACHED_DIRECTIONS:
-            self._pairs.clear()
-        made = _Pair(text)
-        self._pairs[key] = connection, made
+        if len(self._labels) >= _CACHED_LABELS:
+            self._labels.clear()
+        made = Label(text.ljust(self._width))
+        self._labels[key] = connection, made
         if len(text) > self._width:
-            # Lines are aligned from the widest pair so far on.
+            # Lines are aligned from the widest so far on.
             self._width = len(text)
-            for _, each in self._pairs.values():
-                each.text = each.text.ljust(self._width)
-        else:
-            made.text = text.ljust(self._width)
+            for _, each in self._labels.values():
+                each.write(each.text.ljust(self._width))
         return made
+
+    def _fpdu_line(self, event: FPDURecovered) -> str | None:
+        """Return the line of an FPDU whose header is whole and says all."""
+        octets = ddp_header(event)
+        tagged = octets >= b"\x80"
+        length = TAGGED_LENGTH if tagged else UNTAGGED_LENGTH
+        if len(octets) < length:
+            return None
+        pattern = self.pattern(
+            octets[:2], event.crc, event.located_by, out_of_order=event.out_of_order
+        )
+        if pattern is None:
+            return None
+        return pattern % (
+            event.frame,
+            (event.time_ns - self._reading.first_time_ns) / _SECOND,
+            self.label(event.connection, event.direction).text,
+            *(_TAGGED if tagged else _UNTAGGED).unpack_from(octets),
+            event.ulpdu_length - length,
+            event.seq,
+        )
 
     def _coloured(self, event: RecordedEvent, line: str) -> str:
         if isinstance(event, FPDURecovered):
@@ -229,20 +155,25 @@ class Lines:
         return click.style(line, fg=colour) if colour else line
 
 
-class _Pair:
-    """The endpoints of a connection as text, as wide as the widest."""
-
-    __slots__ = ("text",)
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-
-
 def _control(octets: bytes) -> tuple[str, str, int]:
     """Return what the two control octets say: name, mark of the last segment, opcode."""
     header = parse_ddp(octets.ljust(UNTAGGED_LENGTH, b"\0"))
     opcode = parse_control(header.rsvdulp).opcode
     return message_name(opcode), " L" if header.last else "", opcode
+
+
+def _pattern(
+    control: bytes, crc: CrcVerdict, located_by: LocatedBy, out_of_order: bool
+) -> str | None:
+    name, last, opcode = _control(control)
+    if control >= b"\x80":
+        place = "stag 0x%08x to 0x%x"
+    elif opcode in _TELLING:
+        return None
+    else:
+        place = "qn %d msn %d mo %d"
+    marks = _marks(crc, located_by, ahead=out_of_order)
+    return f"%6d %11.6f %s  {name} {place} %d octets{last}{marks}, seq %d"
 
 
 def _marks(crc: CrcVerdict, located_by: LocatedBy, *, ahead: bool) -> str:

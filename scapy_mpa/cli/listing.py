@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from scapy_mpa.cli.files import read_files
-from scapy_mpa.cli.output import wants_colour, write_lines
+from scapy_mpa.cli.output import text_of, wants_colour, write_text
 from scapy_mpa.cli.progress import with_progress
 from scapy_mpa.cli.reading import Reading
 from scapy_mpa.records import RECORD_TYPES, RecordedEvent, json_line, type_of
 from scapy_mpa.records.jsonline import JSONTemplates
-from scapy_mpa.records.kinds import Templates
+from scapy_mpa.records.kinds import Patterns, Templates
 from scapy_mpa.stream.events import ConnectionEnded, Event
 from scapy_mpa.stream.messages import Messages
 
@@ -56,25 +56,24 @@ class Listing:
         return read_files(files, self._show, headings=headings, connections=connections)
 
     def _show(self, reading: Reading) -> None:
-        text_of: Callable[[RecordedEvent], str]
-        templates: Templates | None
+        line_of: Callable[[RecordedEvent], str]
+        writer: Patterns | Templates
         if self._as_json:
-            text_of, templates = self._json_text(), JSONTemplates()
+            line_of, writer = self._json_text(), JSONTemplates()
         else:
-            templates = lines = self._lines(reading)
-            text_of = self._lines_text(lines)
+            writer = lines = self._lines(reading)
+            line_of = self._lines_text(lines)
 
         def lines_of(events: list[Event]) -> list[str]:
-            return [text_of(event) for event in self._select(events)]
+            return [line_of(event) for event in self._select(events)]
 
-        batches: Iterator[list[str]]
+        pages: Iterator[bytes]
         if self._messages is not None or self._payload or self._layers:
-            batches = map(lines_of, reading.batches())
+            pages = (text_of(lines_of(batch)) for batch in reading.batches())
         else:
-            wanted = templates if "fpdu" in self._types else None
-            batches = reading.lines(wanted, lines_of)
-        for batch in with_progress(reading, batches):
-            write_lines(batch)
+            pages = reading.lines(writer if "fpdu" in self._types else None, lines_of)
+        for page in with_progress(reading, pages):
+            write_text(page)
 
     def _select(self, events: list[Event]) -> list[RecordedEvent]:
         """Return what is to be printed of ``events``, and the messages that they complete."""

@@ -11,7 +11,15 @@ from collections.abc import Iterable
 
 import click
 
-__all__ = ["OutputError", "is_terminal", "settle_output", "wants_colour", "write_lines"]
+__all__ = [
+    "OutputError",
+    "is_terminal",
+    "settle_output",
+    "text_of",
+    "wants_colour",
+    "write_lines",
+    "write_text",
+]
 
 
 class OutputError(Exception):
@@ -23,17 +31,29 @@ def write_lines(lines: Iterable[str]) -> None:
 
     :raises OutputError: standard output is closed, or cannot be written.
     """
-    text = "\n".join(lines)
+    write_text(text_of(lines))
+
+
+def text_of(lines: Iterable[str]) -> bytes:
+    """Return lines as text, each with its end."""
+    return "".join([f"{line}\n" for line in lines]).encode()
+
+
+def write_text(text: bytes) -> None:
+    """Print whole lines, and see to it that they are on their way.
+
+    :raises OutputError: standard output is closed, or cannot be written.
+    """
     if not text:
         return
     if sys.stdout is None:
         raise OutputError("standard output is not open")
     try:
         if is_terminal():
-            click.echo(text, color=wants_colour())
+            click.echo(text.decode(), color=wants_colour(), nl=False)
         else:
             # One piece of octets is passed on as it is, and flushed.
-            click.echo(text.encode() + b"\n", nl=False)
+            click.echo(text, nl=False)
     except OSError as error:
         _discard()
         if error.errno == errno.EPIPE:

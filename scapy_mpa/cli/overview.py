@@ -8,7 +8,7 @@ from typing import Final
 
 from scapy_mpa.cli.files import read_files
 from scapy_mpa.cli.mpa import carried_mpa
-from scapy_mpa.cli.output import write_lines
+from scapy_mpa.cli.output import write_lines, write_text
 from scapy_mpa.cli.progress import with_progress
 from scapy_mpa.cli.reading import Reading
 from scapy_mpa.cli.table import Column, table
@@ -57,8 +57,8 @@ class Overview:
         def lines_of(events: list[Event]) -> list[str]:
             return [json_line(event) for event in events if isinstance(event, ConnectionEnded)]
 
-        for batch in with_progress(reading, reading.lines(None, lines_of)):
-            write_lines(batch)
+        for page in with_progress(reading, reading.lines(None, lines_of)):
+            write_text(page)
 
     def _show_table(self, reading: Reading) -> None:
         rows = []

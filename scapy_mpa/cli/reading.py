@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from scapy_mpa.capture import Capture, Decoder
+from scapy_mpa.cli.output import text_of
 from scapy_mpa.express.reader import ExpressReader, can_be_read_by_express
-from scapy_mpa.records.kinds import Templates
+from scapy_mpa.records.kinds import Patterns, Templates
 from scapy_mpa.stream.events import ConnectionEnded, Event
 from scapy_mpa.stream.flows import Flows
 
@@ -75,23 +76,23 @@ class Reading:
         yield self._noted(batch + flows.finish())
 
     def lines(
-        self, templates: Templates | None, lines_of: Callable[[list[Event]], list[str]]
-    ) -> Iterator[list[str]]:
-        """Yield the lines of the events that matter, in order of recovery.
+        self, writer: Patterns | Templates | None, lines_of: Callable[[list[Event]], list[str]]
+    ) -> Iterator[bytes]:
+        """Yield the lines of the events that matter, in order of recovery, each with its end.
 
-        :param templates: how ordinary FPDUs are written, the same as by ``lines_of``; None if
-            they are not.
+        :param writer: writes ordinary FPDUs, the same as ``lines_of`` does; None if they are not
+            to be written.
         :param lines_of: makes lines of a batch of events.
         """
         if self._connections or self._largest == 1 or not can_be_read_by_express(self.capture):
             for batch in self.batches():
-                yield lines_of(batch)
+                yield text_of(lines_of(batch))
             return
         express = ExpressReader(
             self.capture,
             Flows(self.next_number),
             self._decoder,
-            templates,
+            writer,
             lambda events: lines_of(self._noted(events)),
             self._begin,
         )

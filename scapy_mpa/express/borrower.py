@@ -6,10 +6,12 @@ from __future__ import annotations
 from struct import Struct
 from typing import Any, Final
 
-from scapy_mpa.records.kinds import FPDUKind, Templates
-from scapy_mpa.stream.events import FPDURecovered
+from scapy_mpa.express.page import Page
+from scapy_mpa.records.kinds import FPDUKind, Patterns, Templates
+from scapy_mpa.stream.events import CrcVerdict, FPDURecovered
 from scapy_mpa.stream.islands import Chunk
-from scapy_mpa.stream.loan import Loan
+from scapy_mpa.stream.loan import EARLY_OCTETS, EARLY_SEGMENTS, LENT_PIECES, Loan
+from scapy_mpa.stream.overlap import RecentOctets
 from scapy_mpa.wire.crc import RESIDUE, crc32c
 from scapy_mpa.wire.ddp import TAGGED_LENGTH, UNTAGGED_LENGTH
 from scapy_mpa.wire.fpdu import (
@@ -21,63 +23,107 @@ from scapy_mpa.wire.fpdu import (
 )
 from scapy_mpa.wire.rdmap import plausible
 
-__all__ = ["Borrower"]
+__all__ = ["TAGGED_BIT", "Borrower"]
 
+TAGGED_BIT: Final = 0x8000
+"""The T bit in the two control octets (RFC 5041 4.1)."""
+
+_HEADERS: Final = Struct(">HHIQ")
+"""Of an FPDU without Markers: ULPDU_Length, the two control octets, and STag and TO."""
+_UNTAGGED_AT: Final = 8
+_UNTAGGED_PLACE: Final = Struct(">III")
 _TAGGED: Final = Struct(">2xIQ")
 _UNTAGGED: Final = Struct(">2xIIII")
+_SHORTEST: Final = 28
+"""Octets of the shortest FPDU in which either DDP header is there for sure."""
 _MASK: Final = 0xFFFFFFFF
-_COUNTED: Final = object()
-"""Stands for a template where nothing is written."""
+_BEHIND: Final = 0x80000000
+_SECOND: Final = 1_000_000_000
 _HEAD: Final = HEADER_LENGTH + UNTAGGED_LENGTH
 
 
 class Borrower:
     """Brings loans up to date.
 
-    :param templates: how FPDUs are written; None: they are only counted.
-    :param lines: where lines are put.
+    ``moment``, where a method asks for it, is the time of the frame that is being read: for
+    patterns in seconds since the first frame, else in nanoseconds since the epoch.
+
+    :param writer: how FPDUs are written; None: they are only counted.
+    :param page: where they are written.
+    :param recent: where octets are remembered.
+    :param unit: nanoseconds in a unit of the fraction in ``Loan.stamp``.
     """
 
-    def __init__(self, templates: Templates | None, lines: list[str]) -> None:
-        self._templates = templates
-        self._lines = lines
-        self.writes = templates is not None
+    def __init__(
+        self, writer: Patterns | Templates | None, page: Page, recent: RecentOctets, unit: int
+    ) -> None:
+        self._page = page
+        self._recent = recent
+        self._unit = unit
+        self._patterns = writer if isinstance(writer, Patterns) else None
+        self._templates = None if writer is None or isinstance(writer, Patterns) else writer
+        # By whether there are CRCs: a pattern for each pair of control octets.
+        self._known: tuple[dict[int, bytes | None], dict[int, bytes | None]] = {}, {}
+        self.early_octets = 0
+        """Octets beyond holes that all loans together keep."""
+        self.writes = self._patterns is not None
+        """Whether FPDUs are written by patterns."""
+        self.is_quick = self._templates is None
+        """Whether they are written so, or not at all."""
 
-    def take(self, loan: Loan, octets: bytes, number: int, time_ns: int) -> int:
+    def begin(self, loan: Loan) -> None:
+        """Prepare a fresh loan."""
+        if self._patterns is not None:
+            loan.label = self._patterns.label(loan.connection, loan.direction)
+            loan.templates = self._known[loan.crc]
+
+    def end(self, loan: Loan) -> None:
+        """Make a loan ready to be given back."""
+        self.early_octets -= sum(len(chunk.octets) for chunk in loan.early)
+        number, seconds, fraction = loan.stamp
+        loan.stamp = number, seconds, fraction * self._unit
+
+    # -- segments ------------------------------------------------------------------------------
+
+    def take(self, loan: Loan, octets: bytes, brought_by: int, number: int, moment: Any) -> int:
         """Take the payload of a segment that continues a direction.
 
         Return how many octets of it were taken: all, or those before an FPDU that is not sound.
+
+        :param brought_by: the frame of the segment.
+        :param number: the frame that makes it the next: the same, or one that fills a hole.
         """
         begin = loan.end
         pieces = loan.pieces
         if len(octets) < loan.missing and pieces:
-            pieces.append(Chunk(begin, octets, number))
+            if len(pieces) >= LENT_PIECES:
+                return 0
+            pieces.append(Chunk(begin, octets, brought_by))
             loan.missing -= len(octets)
             self._moved(loan, begin + len(octets))
             return len(octets)
-        first_frames: Any = number
+        first_frames: Any = brought_by
         data = octets
         if pieces:
-            data = b"".join([*(piece.octets for piece in pieces), octets])
-            numbers = dict.fromkeys((*(piece.frame for piece in pieces), number))
-            first_frames = ",".join(map(str, numbers))
-        base = loan.start
+            data = b"".join([*[piece.octets for piece in pieces], octets])
+            first_frames = dict.fromkeys((*[piece.frame for piece in pieces], brought_by))
+        base = loan.start if pieces else begin
+        loan.start = base
         available = len(data)
-        crc = loan.crc
-        read = self._read_simple if crc and not loan.markers else self._read
-        at, last, missing = read(loan, data, number, first_frames, time_ns)
+        at, last, missing = self._read(loan, data, first_frames, brought_by, number, moment)
         if missing == 0 and at < available and not at and pieces:
             # The first FPDU is not sound: this segment was not taken at all.
             return 0
         if at:
             loan.last = base + last
-            loan.tail = [] if crc else [Chunk(base + last, data[last:at], number)]
+            loan.tail = [] if loan.crc else [Chunk(base + last, data[last:at], brought_by)]
         loan.start = base + at
         if missing or at == available:
             if at or not pieces:
-                loan.pieces = [Chunk(base + at, data[at:], number)] if at < available else []
+                rest = [Chunk(base + at, data[at:], brought_by)] if at < available else []
+                loan.pieces = rest
             else:
-                pieces.append(Chunk(begin, octets, number))
+                pieces.append(Chunk(begin, octets, brought_by))
             loan.missing = missing
             self._moved(loan, base + available)
             return len(octets)
@@ -86,66 +132,105 @@ class Borrower:
         self._moved(loan, base + at)
         return base + at - begin
 
-    def _read_simple(
-        self, loan: Loan, data: bytes, number: int, first_frames: Any, time_ns: int
-    ) -> tuple[int, int, int]:
-        """Do what :meth:`_read` does, with CRCs and without Markers, where it takes least."""
-        templates, append = loan.templates, self._lines.append
-        base, offset_base = loan.start, loan.base
-        at = last = fpdus = 0
-        missing = 0
-        available = len(data)
-        while at < available:
-            if available - at < HEADER_LENGTH:
-                missing = HEADER_LENGTH - (available - at)
-                break
-            ulpdu_length = data[at] << 8 | data[at + 1]
-            end = at + (ulpdu_length + 5 & ~3) + 4
-            if end > available:
-                missing = end - available
-                break
-            fpdu = data[at:end]
-            if crc32c(fpdu) != RESIDUE:
-                break
-            template = templates.get(fpdu[2:4])
-            if not self.writes:
-                if template is None:
-                    templates[fpdu[2:4]] = _COUNTED
-            elif template is None or ulpdu_length < UNTAGGED_LENGTH:
-                head = fpdu[HEADER_LENGTH : HEADER_LENGTH + min(ulpdu_length, UNTAGGED_LENGTH)]
-                brought_by = number if at else first_frames
-                self._write(loan, number, time_ns, base + at, fpdu, None, head, brought_by)
-            else:
-                position = base + at
-                append(
-                    template(
-                        number,
-                        time_ns,
-                        position & _MASK,
-                        None if offset_base is None else position - offset_base,
-                        ulpdu_length,
-                        number if at else first_frames,
-                        *(_TAGGED if fpdu[2] & 0x80 else _UNTAGGED).unpack_from(fpdu, 2),
-                    )
-                )
-            fpdus += 1
-            last = at
-            at = end
-        loan.fpdus += fpdus
-        return at, last, missing
+    def keep(self, loan: Loan, seq: int, octets: bytes, number: int) -> bool:
+        """Keep a segment that lies beyond a hole, if that may be; tell whether it may."""
+        early = loan.early
+        if (
+            loan.markers
+            or len(early) >= EARLY_SEGMENTS
+            or (loan.seq - loan.peer.ack) & _MASK >= _BEHIND
+        ):
+            return False
+        position = loan.end + ((seq - loan.seq) & _MASK)
+        end = position + len(octets)
+        if end - loan.end > EARLY_OCTETS:
+            return False
+        index = len(early)
+        while index and early[index - 1].position >= end:
+            index -= 1
+        if index and early[index - 1].position + len(early[index - 1].octets) > position:
+            return False
+        early.insert(index, Chunk(position, octets, number))
+        self.early_octets += len(octets)
+        loan.is_simple = False
+        return True
+
+    def fill(self, loan: Loan, octets: bytes, number: int, moment: Any) -> bool:
+        """Take a segment before a hole, and what lies behind the hole if it fills it.
+
+        Return False if the segment cannot be taken; the loan is then as it was.
+        """
+        early = loan.early
+        end = loan.end + len(octets)
+        if end > early[0].position:
+            return False
+        before = loan.end, loan.start, loan.last, loan.tail, loan.pieces, loan.missing, loan.fpdus
+        loan.pieces = list(loan.pieces)
+        mark = self._page.mark()
+        count = 0
+        sound = self.take(loan, octets, number, number, moment) == len(octets)
+        while sound and count < len(early) and early[count].position == loan.end:
+            chunk = early[count]
+            count += 1
+            sound = self.take(loan, chunk.octets, chunk.frame, number, moment) == len(chunk.octets)
+        if not sound:
+            self._page.cut(mark)
+            _, loan.start, loan.last, loan.tail, loan.pieces, loan.missing, loan.fpdus = before
+            self._moved(loan, before[0])
+            return False
+        remember = self._recent.remember
+        remember(loan.recent, Chunk(before[0], octets, number))
+        for chunk in early[:count]:
+            remember(loan.recent, chunk)
+            self.early_octets -= len(chunk.octets)
+        del early[:count]
+        self._moved(loan, loan.end)
+        return True
+
+    @staticmethod
+    def repeats(loan: Loan, seq: int, octets: bytes) -> bool:
+        """Take a segment all of which is known and the same; tell whether it is."""
+        end = loan.end - ((loan.seq - seq - len(octets)) & _MASK)
+        position = end - len(octets)
+        if position < loan.begin or end > loan.end or len(octets) == 1:
+            return False
+        # It mostly comes again as it came, and not long ago.
+        for chunk in reversed(loan.recent):
+            if chunk[0] == position:
+                if chunk[1] != octets:
+                    return False
+                loan.retransmitted += 1
+                return True
+        return False
+
+    @staticmethod
+    def _moved(loan: Loan, end: int) -> None:
+        loan.end = end
+        loan.seq = end & _MASK
+        loan.is_simple = loan.crc and not (loan.markers or loan.pieces or loan.early)
+
+    # -- FPDUs ---------------------------------------------------------------------------------
 
     def _read(
-        self, loan: Loan, data: bytes, number: int, first_frames: Any, time_ns: int
+        self,
+        loan: Loan,
+        data: bytes,
+        first_frames: Any,
+        brought_by: int,
+        number: int,
+        moment: Any,
     ) -> tuple[int, int, int]:
         """Pass on the sound FPDUs with which ``data`` begins.
 
         Return where in ``data`` the next one begins, where the last one began, and how many
         octets the next one lacks; 0 if it is all there, and not sound.
         """
+        at = last = 0
+        if self.is_quick and loan.crc and not loan.markers:
+            at, last = self._read_quickly(loan, data, number, moment)
         base = loan.start
         markers, crc = loan.markers, loan.crc
         missing = 0
-        at = last = 0
         available = len(data)
         while at < available:
             phase = (base + at - loan.origin) % MARKER_INTERVAL if markers else None
@@ -175,26 +260,68 @@ class Borrower:
             elif not plausible(head, ulpdu_length):
                 break
             loan.fpdus += 1
-            if not self.writes:
-                loan.templates[head[:2]] = _COUNTED
-            else:
-                brought_by = number if at else first_frames
-                self._write(loan, number, time_ns, base + at, fpdu, phase, head, brought_by)
+            if self.writes or not self.is_quick:
+                frames = brought_by if at else first_frames
+                self._write(loan, number, moment, base + at, fpdu, phase, head, frames)
             last = at
             at = end
         return at, last, missing
 
-    @staticmethod
-    def _moved(loan: Loan, end: int) -> None:
-        loan.end = end
-        loan.seq = end & _MASK
-        loan.is_simple = loan.crc and not loan.markers and not loan.pieces
+    def _read_quickly(self, loan: Loan, data: bytes, number: int, moment: Any) -> tuple[int, int]:
+        """Do what :meth:`_read` does, with CRCs and without Markers, as long as it is easy.
+
+        Return where the first FPDU begins that is not, and where the last one began.
+        """
+        writes, known = self.writes, loan.templates
+        put, fields = self._page.patterns.append, self._page.fields
+        unpack = _HEADERS.unpack_from
+        seq = loan.start & _MASK
+        at = last = fpdus = 0
+        available = len(data)
+        label = loan.label.octets if writes else b""
+        while available - at >= _SHORTEST:
+            ulpdu_length, control, stag, to = unpack(data, at)
+            end = at + (ulpdu_length + 5 & ~3) + 4
+            if end > available or ulpdu_length < UNTAGGED_LENGTH or crc32c(data[at:end]) != RESIDUE:
+                break
+            if writes:
+                pattern = known.get(control)
+                if pattern is None:
+                    break
+                put(pattern)
+                if control & TAGGED_BIT:
+                    fields += (
+                        number,
+                        moment,
+                        label,
+                        stag,
+                        to,
+                        ulpdu_length - TAGGED_LENGTH,
+                        seq + at & _MASK,
+                    )
+                else:
+                    qn, msn, mo = _UNTAGGED_PLACE.unpack_from(data, at + _UNTAGGED_AT)
+                    fields += (
+                        number,
+                        moment,
+                        label,
+                        qn,
+                        msn,
+                        mo,
+                        ulpdu_length - UNTAGGED_LENGTH,
+                        seq + at & _MASK,
+                    )
+            fpdus += 1
+            last = at
+            at = end
+        loan.fpdus += fpdus
+        return at, last
 
     def _write(
         self,
         loan: Loan,
         number: int,
-        time_ns: int,
+        moment: Any,
         start: int,
         fpdu: bytes,
         phase: int | None,
@@ -202,56 +329,84 @@ class Borrower:
         frames: Any,
     ) -> None:
         """Write an FPDU."""
-        templates = self._templates
-        assert templates is not None
         header = MARKER_LENGTH if phase == 0 else 0
         ulpdu_length = int.from_bytes(fpdu[header : header + HEADER_LENGTH], "big")
-        layout = fpdu_layout(ulpdu_length, phase)
         position = start + header
         offset = None if loan.base is None else position - loan.base
-        control = head[:2]
-        tagged = control >= b"\x80"
-        if len(head) >= (TAGGED_LENGTH if tagged else UNTAGGED_LENGTH):
-            count = len(layout.markers)
-            key: Any = (control, count) if count else control
-            template = loan.templates.get(key)
-            if template is None and key not in loan.templates:
-                kind = FPDUKind(
-                    loan.connection,
-                    loan.direction,
-                    control,
-                    count,
-                    "good" if loan.crc else "off",
-                    "length",
-                    False,
-                )
-                template = templates.tagged(kind) if tagged else templates.untagged(kind)
-                loan.templates[key] = template
-            if template is not None:
-                fields = (_TAGGED if tagged else _UNTAGGED).unpack_from(head)
-                self._lines.append(
-                    template(
-                        number, time_ns, position & _MASK, offset, ulpdu_length, frames, *fields
+        tagged = head >= b"\x80"
+        length = TAGGED_LENGTH if tagged else UNTAGGED_LENGTH
+        if len(head) >= length:
+            fields = (_TAGGED if tagged else _UNTAGGED).unpack_from(head)
+            if self._patterns is not None:
+                pattern = self._pattern(loan, head[:2])
+                if pattern is not None:
+                    self._page.patterns.append(pattern)
+                    self._page.fields += (
+                        number,
+                        moment,
+                        loan.label.octets,
+                        *(fields if tagged else fields[1:]),
+                        ulpdu_length - length,
+                        position & _MASK,
                     )
-                )
-                return
-        self._lines.append(
-            templates.line(
-                FPDURecovered(
-                    loan.connection,
-                    loan.direction,
-                    number,
-                    time_ns,
-                    position & _MASK,
-                    offset,
-                    ulpdu_length,
-                    fpdu,
-                    phase,
-                    len(layout.markers),
-                    "good" if loan.crc else "off",
-                    "length",
-                    False,
-                    tuple(map(int, str(frames).split(","))),
-                )
-            )
+                    return
+            else:
+                template = self._template(loan, head[:2], ulpdu_length, phase)
+                if template is not None:
+                    joined = frames if isinstance(frames, int) else ",".join(map(str, frames))
+                    line = template(
+                        number, moment, position & _MASK, offset, ulpdu_length, joined, *fields
+                    )
+                    self._page.add((line,))
+                    return
+        _, seconds, fraction = loan.stamp
+        event = FPDURecovered(
+            loan.connection,
+            loan.direction,
+            number,
+            seconds * _SECOND + fraction * self._unit,
+            position & _MASK,
+            offset,
+            ulpdu_length,
+            fpdu,
+            phase,
+            len(fpdu_layout(ulpdu_length, phase).markers),
+            "good" if loan.crc else "off",
+            "length",
+            False,
+            (frames,) if isinstance(frames, int) else tuple(frames),
         )
+        writer = self._patterns or self._templates
+        assert writer is not None
+        self._page.add((writer.line(event),))
+
+    def _pattern(self, loan: Loan, control: bytes) -> bytes | None:
+        """Return the pattern for an FPDU with these control octets."""
+        key = int.from_bytes(control, "big")
+        known = loan.templates
+        if key not in known:
+            assert self._patterns is not None
+            verdict: CrcVerdict = "good" if loan.crc else "off"
+            pattern = self._patterns.pattern(control, verdict, "length", out_of_order=False)
+            known[key] = None if pattern is None else pattern.encode() + b"\n"
+        found: bytes | None = known[key]
+        return found
+
+    def _template(self, loan: Loan, control: bytes, ulpdu_length: int, phase: int | None) -> Any:
+        """Return what writes an FPDU with these control octets and as many Markers."""
+        count = len(fpdu_layout(ulpdu_length, phase).markers)
+        key = control, count
+        if key not in loan.templates:
+            assert self._templates is not None
+            kind = FPDUKind(
+                loan.connection,
+                loan.direction,
+                control,
+                count,
+                "good" if loan.crc else "off",
+                "length",
+                False,
+            )
+            make = self._templates.tagged if control >= b"\x80" else self._templates.untagged
+            loan.templates[key] = make(kind)
+        return loan.templates[key]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from struct import Struct
-from typing import Final
+from typing import Any, Final
 
 from scapy_mpa.capture.damage import DamagedError
 from scapy_mpa.capture.decoder import Decoder
@@ -13,13 +13,16 @@ from scapy_mpa.capture.frame import MAXIMUM_CAPTURED, Frame
 from scapy_mpa.capture.link import ETHERNET
 from scapy_mpa.capture.pcap import PcapHeader, cut_record, lying_length
 from scapy_mpa.capture.reader import Capture
-from scapy_mpa.express.borrower import Borrower
-from scapy_mpa.records.kinds import Templates
+from scapy_mpa.express.borrower import TAGGED_BIT, Borrower
+from scapy_mpa.express.page import LINES_OF_A_PAGE, Page
+from scapy_mpa.records.kinds import Patterns, Templates
 from scapy_mpa.stream.events import Event
 from scapy_mpa.stream.flows import Flows
+from scapy_mpa.stream.islands import Chunk
 from scapy_mpa.stream.loan import Loan
 from scapy_mpa.stream.segment import ACK, PSH, Segment
 from scapy_mpa.wire.crc import RESIDUE, crc32c
+from scapy_mpa.wire.ddp import TAGGED_LENGTH, UNTAGGED_LENGTH
 
 __all__ = ["ExpressReader", "can_be_read_by_express"]
 
@@ -36,19 +39,22 @@ _HEADER_LENGTHS: Final = {
     words << 12 | flags: 34 + 4 * words for words in range(5, 16) for flags in (ACK, ACK | PSH)
 }
 """Where the TCP payload begins in the frame, for the flags of an ordinary segment."""
-_TAGGED: Final = Struct(">HxxIQ")
-_UNTAGGED: Final = Struct(">HxxIIII")
-"""An FPDU without Markers: ULPDU_Length, and the DDP header behind the two control octets."""
+_FPDU: Final = Struct(">HHIQ")
+"""An FPDU without Markers: ULPDU_Length, the two control octets, and STag and TO."""
+_UNTAGGED: Final = Struct(">8xIII")
+"""QN, MSN and MO, where STag and TO would be."""
+_SHORTEST: Final = 28
+"""Octets of the shortest FPDU in which either DDP header is there for sure."""
 _SECOND: Final = 1_000_000_000
 _MASK: Final = 0xFFFFFFFF
 _BEHIND: Final = 0x80000000
-_BATCH: Final = 512
 _FLOWS: Final = 1 << 15
 """Flows that may be on loan at one time: who has them does not see which of them are idle."""
+_EARLY_OCTETS: Final = 4 << 20
+"""Octets beyond holes that all loans together may keep."""
 _TRIM: Final = 1 << 16
 """Octets to be remembered before it is seen to that not too many are."""
-_SHORTEST: Final = 24
-"""Octets of the shortest FPDU in which either DDP header is there."""
+_FRAMES_OF_A_PAGE: Final = 4096
 
 
 def can_be_read_by_express(capture: Capture) -> bool:
@@ -63,7 +69,7 @@ class ExpressReader:
     :param capture: a fresh one for which :func:`can_be_read_by_express` holds.
     :param flows: takes what is not ordinary.
     :param decoder: reads the headers of what is not ordinary.
-    :param templates: how FPDUs are written; None: they are only counted.
+    :param writer: how FPDUs are written; None: they are only counted.
     :param lines_of: makes lines of the events of what is not ordinary.
     :param begin: is told the time of the first frame, in nanoseconds since the epoch.
     """
@@ -73,7 +79,7 @@ class ExpressReader:
         capture: Capture,
         flows: Flows,
         decoder: Decoder,
-        templates: Templates | None,
+        writer: Patterns | Templates | None,
         lines_of: Callable[[list[Event]], list[str]],
         begin: Callable[[int], None],
     ) -> None:
@@ -84,42 +90,47 @@ class ExpressReader:
         self._decoder = decoder
         self._lines_of = lines_of
         self._begin = begin
-        self._lines: list[str] = []
-        self._borrower = Borrower(templates, self._lines)
+        self._page = Page()
+        self._borrower = Borrower(writer, self._page, flows.recent, self._header.unit)
         self._loans: dict[bytes, Loan] = {}
-        self._pairs: dict[bytes, tuple[Loan, Loan]] = {}
         self.segments = 0
         """TCP segments that went the ordinary way of the plain path."""
 
-    def batches(self) -> Iterator[list[str]]:
-        """Yield lines, in order of recovery."""
+    def batches(self) -> Iterator[bytes]:
+        """Yield lines, in order of recovery, each with its end."""
         try:
             yield from self._read()
         except DamagedError as error:
             self._capture.stop(error)
-        for flow in list(self._pairs):
-            self._give_back(flow)
-        yield self._lines + self._lines_of(self._flows.finish())
+        self._give_all_back()
+        self._page.add(self._lines_of(self._flows.finish()))
+        yield self._page.take()
 
-    def _read(self) -> Iterator[list[str]]:
-        capture = self._capture
+    def _read(self) -> Iterator[bytes]:
+        """Read frame after frame; here are those that nearly all captures are full of.
+
+        Segments that carry nothing, and segments that are one FPDU without Markers, where the
+        direction stands.
+        """
+        capture, page, borrower = self._capture, self._page, self._borrower
         source = capture.source
-        record, unit, link_type, _, at = self._header
+        record, unit, _, _, at = self._header
         size = record.size
-        lines = self._lines
-        append = lines.append
         loans = self._loans
-        take = self._borrower.take
-        writes = self._borrower.writes
+        writes, is_quick = borrower.writes, borrower.is_quick
+        patterns, fields = page.patterns, page.fields
         recent_octets = self._flows.recent
         order = recent_octets.order
         unpack_record, unpack_headers = record.unpack_from, _HEADERS.unpack_from
-        unpack_tagged, unpack_untagged = _TAGGED.unpack_from, _UNTAGGED.unpack_from
+        unpack_fpdu, unpack_untagged = _FPDU.unpack_from, _UNTAGGED.unpack_from
         header_lengths = _HEADER_LENGTHS
+        in_a_second = _SECOND // unit
+        first_second = first_fraction = second = units = 0
         fresh = 0
         window = source.window
         available = len(window)
         number = 0
+        pattern: Any = True
         while True:
             start = at + size
             if start > available:
@@ -133,11 +144,11 @@ class ExpressReader:
                         raise cut_record(source, at)
                     return
             seconds, fraction, captured, original = unpack_record(window, at)
-            if captured > MAXIMUM_CAPTURED:
-                capture.frames = number
-                raise lying_length(source, at, captured)
             end = start + captured
-            if end > available:
+            if end > available or captured > MAXIMUM_CAPTURED:
+                if captured > MAXIMUM_CAPTURED:
+                    capture.frames = number
+                    raise lying_length(source, at, captured)
                 window = source.advance(at, size + captured)
                 available = len(window)
                 at = 0
@@ -147,112 +158,173 @@ class ExpressReader:
                     capture.frames = number
                     raise cut_record(source, at)
             number += 1
+            at = end
             if captured >= _HEADERS_LENGTH:
                 begins, total, fragment, flow, seq, ack, rest = unpack_headers(window, start)
                 loan = loans.get(flow)
-                first = header_lengths.get(rest)
-                if (
-                    loan is not None
-                    and first is not None
-                    and begins >> 8 == _ETHERNET_IPV4
-                    and fragment & _NOT_TTL == _WHOLE_TCP
-                    and (ack == loan.ack or (ack - loan.ack) & _MASK < _BEHIND)
-                ):
-                    first += start
-                    behind = start + _IPV4_AT + total
-                    if first == behind <= end:
-                        loan.ack = ack
-                        loan.segments += 1
-                        loan.frame = number
-                        loan.time = seconds, fraction * unit
-                        at = end
-                        continue
-                    if seq == loan.seq and first < behind <= end:
-                        octets = window[first:behind]
-                        length = behind - first
-                        position = loan.end
-                        template = None
-                        if (
-                            loan.is_simple
-                            and length >= _SHORTEST
-                            and ((octets[0] << 8 | octets[1]) + 5 & ~3) + 4 == length
-                            and crc32c(octets) == RESIDUE
-                        ):
-                            template = loan.templates.get(octets[2:4])
-                        if template is None:
-                            taken = take(loan, octets, number, seconds * _SECOND + fraction * unit)
-                        else:
-                            if writes:
-                                time_ns = seconds * _SECOND + fraction * unit
-                                base = loan.base
-                                offset = None if base is None else position - base
-                                if octets[2] & 0x80:
-                                    n, stag, to = unpack_tagged(octets)
-                                    line = template(
-                                        number, time_ns, seq, offset, n, number, stag, to
-                                    )
-                                else:
-                                    n, *fields = unpack_untagged(octets)
-                                    line = template(
-                                        number, time_ns, seq, offset, n, number, *fields
-                                    )
-                                append(line)
-                            taken = length
-                            loan.last = position
-                            loan.start = loan.end = position + length
-                            loan.seq = seq + length & _MASK
-                            loan.fpdus += 1
-                        if taken:
-                            loan.recent.append((position, octets, number))
-                            order.append(loan.recent)
-                            fresh += length
-                            if fresh > _TRIM:
-                                recent_octets.octets += fresh
-                                recent_octets.trim()
-                                fresh = 0
-                        at = end
-                        if taken == length:
-                            loan.ack = ack
-                            loan.segments += 1
-                            loan.frame = number
-                            loan.time = seconds, fraction * unit
-                            if len(lines) >= _BATCH:
-                                capture.frames = number
-                                yield lines[:]
-                                lines.clear()
-                            continue
-                        self._receive(
-                            Segment(
-                                flow,
-                                seq + taken & _MASK,
-                                ack,
-                                rest & 0xFF,
-                                octets[taken:],
-                                length - taken,
-                                number,
-                                seconds * _SECOND + fraction * unit,
+                if loan is not None:
+                    header = header_lengths.get(rest)
+                    if (
+                        begins == loan.begins
+                        and fragment == loan.fragment
+                        and header is not None
+                        and captured - total >= _IPV4_AT
+                        and (
+                            ack == loan.ack
+                            or (
+                                (ack - loan.ack) & _MASK < _BEHIND
+                                and (loan.peer.seq - ack) & _MASK < _BEHIND
                             )
                         )
+                    ):
+                        length = total + _IPV4_AT - header
+                        if not length:
+                            loan.ack = ack
+                            loan.segments += 1
+                            loan.stamp = number, seconds, fraction
+                            continue
+                        if seq == loan.seq and loan.is_simple and length >= _SHORTEST and is_quick:
+                            octets = window[start + header : start + _IPV4_AT + total]
+                            ulpdu_length, control, stag, to = unpack_fpdu(octets)
+                            if writes:
+                                pattern = loan.templates.get(control)
+                            if (
+                                pattern is not None
+                                and (ulpdu_length + 5 & ~3) + 4 == length
+                                and crc32c(octets) == RESIDUE
+                            ):
+                                if writes:
+                                    if seconds != second:
+                                        second = seconds
+                                        units = (second - first_second) * in_a_second
+                                        units -= first_fraction
+                                    patterns.append(pattern)
+                                    if control & TAGGED_BIT:
+                                        fields += (
+                                            number,
+                                            (units + fraction) / in_a_second,
+                                            loan.label.octets,
+                                            stag,
+                                            to,
+                                            ulpdu_length - TAGGED_LENGTH,
+                                            seq,
+                                        )
+                                    else:
+                                        fields += (
+                                            number,
+                                            (units + fraction) / in_a_second,
+                                            loan.label.octets,
+                                            *unpack_untagged(octets),
+                                            ulpdu_length - UNTAGGED_LENGTH,
+                                            seq,
+                                        )
+                                position = loan.last = loan.end
+                                loan.end = position + length
+                                loan.seq = seq + length & _MASK
+                                loan.ack = ack
+                                loan.fpdus += 1
+                                loan.segments += 1
+                                loan.stamp = number, seconds, fraction
+                                loan.recent.append((position, octets, number))
+                                order.append(loan.recent)
+                                fresh += length
+                                if fresh > _TRIM:
+                                    recent_octets.octets += fresh
+                                    recent_octets.trim()
+                                    fresh = 0
+                                    # Seen to now and then, too, whether the page is full.
+                                    if not writes or len(patterns) >= LINES_OF_A_PAGE:
+                                        capture.frames = number
+                                        yield page.take()
+                                continue
+                    if writes:
+                        if seconds != second:
+                            second = seconds
+                            units = (second - first_second) * in_a_second - first_fraction
+                        moment: Any = (units + fraction) / in_a_second
+                    else:
+                        moment = seconds * _SECOND + fraction * unit
+                    if self._take(loan, window[start:end], (number, seconds, fraction), moment):
+                        if len(patterns) >= LINES_OF_A_PAGE or not number % _FRAMES_OF_A_PAGE:
+                            capture.frames = number
+                            yield page.take()
                         continue
             capture.frames = number
+            time_ns = seconds * _SECOND + fraction * unit
             if number == 1:
-                self._begin(seconds * _SECOND + fraction * unit)
-            segment = self._decoder.segment(
-                Frame(
-                    number,
-                    seconds * _SECOND + fraction * unit,
-                    link_type,
-                    window[start:end],
-                    max(original, captured),
-                    None,
-                )
-            )
-            at = end
-            if segment is not None:
-                self._receive(segment)
-            if len(lines) >= _BATCH or not number % 4096:
-                yield lines[:]
-                lines.clear()
+                first_second, first_fraction = seconds, fraction
+                units = -fraction
+                second = seconds
+                self._begin(time_ns)
+            self._receive_frame(number, time_ns, window[start:end], original)
+            if len(patterns) >= LINES_OF_A_PAGE or not number % _FRAMES_OF_A_PAGE:
+                yield page.take()
+
+    def _take(self, loan: Loan, frame: bytes, stamp: tuple[int, int, int], moment: Any) -> bool:
+        """Take a frame of a direction on loan; return False if it must be given back for it."""
+        begins, total, fragment, flow, seq, ack, rest = _HEADERS.unpack_from(frame)
+        header = _HEADER_LENGTHS.get(rest)
+        end = _IPV4_AT + total
+        if (
+            header is None
+            or begins >> 8 != _ETHERNET_IPV4
+            or fragment & _NOT_TTL != _WHOLE_TCP
+            or not header <= end <= len(frame)
+        ):
+            return False
+        if (ack - loan.ack) & _MASK < _BEHIND:
+            if (loan.peer.seq - ack) & _MASK >= _BEHIND:
+                return False
+        else:
+            ack = loan.ack
+        loan.begins, loan.fragment = begins, fragment
+        number, _, _ = stamp
+        octets = frame[header:end]
+        length = len(octets)
+        borrower = self._borrower
+        if octets and seq == loan.seq:
+            loan.stamp = stamp
+            if loan.early:
+                if not borrower.fill(loan, octets, number, moment):
+                    return False
+            else:
+                position = loan.end
+                taken = borrower.take(loan, octets, number, number, moment)
+                if taken:
+                    self._flows.recent.remember(loan.recent, Chunk(position, octets, number))
+                if taken < length:
+                    _, seconds, fraction = stamp
+                    time_ns = seconds * _SECOND + fraction * self._header.unit
+                    rest_of_it = octets[taken:]
+                    seq = seq + taken & _MASK
+                    self._receive(
+                        Segment(
+                            flow, seq, ack, rest & 0xFF, rest_of_it, length - taken, number, time_ns
+                        )
+                    )
+                    return True
+        elif octets:
+            if not loan.takes_data:
+                return False
+            if (seq - loan.seq) & _MASK >= _BEHIND:
+                if not borrower.repeats(loan, seq, octets):
+                    return False
+            elif borrower.early_octets > _EARLY_OCTETS or not borrower.keep(
+                loan, seq, octets, number
+            ):
+                return False
+        loan.ack = ack
+        loan.segments += 1
+        loan.stamp = stamp
+        return True
+
+    def _receive_frame(self, number: int, time_ns: int, octets: bytes, original: int) -> None:
+        """Let the plain path have a frame."""
+        link_type = self._header.link_type
+        frame = Frame(number, time_ns, link_type, octets, max(original, len(octets)), None)
+        segment = self._decoder.segment(frame)
+        if segment is not None:
+            self._receive(segment)
 
     def _receive(self, segment: Segment) -> None:
         """Let the plain path have a segment, and borrow the connection if that is of use."""
@@ -262,21 +334,31 @@ class ExpressReader:
             self._give_back(flow)
         events = self._flows.receive(segment)
         if events:
-            self._lines += self._lines_of(events)
+            self._page.add(self._lines_of(events))
         if segment.length:
-            if len(self._pairs) > _FLOWS:
-                for each in list(self._pairs):
-                    self._give_back(each)
-            loans = self._flows.lend(flow)
-            if loans is not None:
-                for loan, each in zip(loans, loans[0].connection.flows, strict=True):
-                    self._loans[each] = loan
-                    self._pairs[each] = loans
+            self._borrow(flow)
+
+    def _borrow(self, flow: bytes) -> None:
+        """Borrow the connection of a flow, if all is in order there."""
+        if len(self._loans) > _FLOWS:
+            self._give_all_back()
+        loans = self._flows.lend(flow)
+        if loans is not None:
+            for loan, each in zip(loans, loans[0].connection.flows, strict=True):
+                self._borrower.begin(loan)
+                self._loans[each] = loan
 
     def _give_back(self, flow: bytes) -> None:
-        loans = self._pairs.get(flow)
-        if loans is not None:
-            for each in loans[0].connection.flows:
-                del self._loans[each]
-                del self._pairs[each]
-            self._flows.reclaim(loans)
+        """Give a connection back."""
+        loan = self._loans[flow]
+        loans = (loan.peer, loan) if loan.direction else (loan, loan.peer)
+        for each in loans[0].connection.flows:
+            del self._loans[each]
+        for each_loan in loans:
+            self._borrower.end(each_loan)
+        self._flows.reclaim(loans)
+
+    def _give_all_back(self) -> None:
+        for flow in list(self._loans):
+            if flow in self._loans:
+                self._give_back(flow)

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""How FPDUs are written, one function for all that have nearly everything in common."""
+"""How FPDUs are written that have nearly everything in common: as functions, or as patterns."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from scapy_mpa.stream.events import ConnectionId, CrcVerdict, Event, LocatedBy
 
-__all__ = ["FPDUKind", "Templates", "WriteTagged", "WriteUntagged"]
+__all__ = ["FPDUKind", "Label", "Patterns", "Templates", "WriteTagged", "WriteUntagged"]
 
 
 class FPDUKind(NamedTuple):
@@ -35,7 +35,7 @@ RsvdULP, QN, MSN, MO."""
 
 
 class Templates(Protocol):
-    """Who writes events."""
+    """Who writes events, each by a function of its kind."""
 
     def line(self, event: Event) -> str:
         """Return the line of any event."""
@@ -45,3 +45,41 @@ class Templates(Protocol):
 
     def untagged(self, kind: FPDUKind) -> WriteUntagged | None:
         """Return what writes Untagged FPDUs of a kind, None if each must be seen as a whole."""
+
+
+class Label:
+    """What stands for a direction in its lines."""
+
+    __slots__ = ("octets", "text")
+
+    def __init__(self, text: str) -> None:
+        self.write(text)
+
+    def write(self, text: str) -> None:
+        """Change it: the lines to come are to have it like this."""
+        self.text = text
+        self.octets = text.encode()
+
+
+@runtime_checkable
+class Patterns(Protocol):
+    """Who writes events, FPDUs by patterns for ``%``.
+
+    What fills a pattern is, for a Tagged FPDU: frame, seconds since the first frame, label, STag,
+    TO, octets behind the DDP header, seq; for an Untagged one QN, MSN and MO in the place of STag
+    and TO.
+    """
+
+    def line(self, event: Event) -> str:
+        """Return the line of any event."""
+
+    def label(self, connection: ConnectionId, direction: int) -> Label:
+        """Return what stands for a direction."""
+
+    def pattern(
+        self, control: bytes, crc: CrcVerdict, located_by: LocatedBy, *, out_of_order: bool
+    ) -> str | None:
+        """Return the pattern for a kind of FPDU, None if each must be seen as a whole.
+
+        :param control: the DDP and the RDMAP control octet.
+        """

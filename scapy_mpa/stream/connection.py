@@ -105,6 +105,10 @@ class Connection:
         """Lend both directions, if all is in order (:mod:`~scapy_mpa.stream.loan`)."""
         if self.was_reset or not any(half.phase is Phase.FULL for half in self.halves):
             return None
+        one, other = self.identity.flows
+        if one == other:
+            # A connection from an endpoint to itself: nobody could tell the two apart.
+            return None
         acks = self.halves[1].acknowledged, self.halves[0].acknowledged
         if acks[0] is None or acks[1] is None:
             return None
@@ -113,6 +117,7 @@ class Connection:
             Loan(self.identity, 1, sequence_number(acks[1]), self.halves[1].recent),
         )
         for half, loan in zip(self.halves, loans, strict=True):
+            loan.peer = loans[1 - loan.direction]
             half.lend(loan)
         self.is_lent = loans[0].takes_data or loans[1].takes_data
         return loans if self.is_lent else None
@@ -120,12 +125,16 @@ class Connection:
     def reclaim(self, loans: tuple[Loan, Loan]) -> None:
         """Take both directions back as the borrower has left them."""
         self.is_lent = False
+        # Whoever still looks at one must not keep both alive.
+        loans[0].peer = loans[0]
+        loans[1].peer = loans[1]
         for half, loan in zip(self.halves, loans, strict=True):
             half.reclaim(loan)
             self.segments += loan.segments
-            if loan.frame > self._frame:
-                self._frame = loan.frame
-                self._time_ns = loan.time[0] * 1_000_000_000 + loan.time[1]
+            frame, seconds, fraction = loan.stamp
+            if frame > self._frame:
+                self._frame = frame
+                self._time_ns = seconds * 1_000_000_000 + fraction
             self.halves[1 - loan.direction].acknowledge(loan.ack)
 
     @property

@@ -20,7 +20,7 @@ from scapy_mpa.stream.events import GapReason, HalfSummary, LocatedBy
 from scapy_mpa.stream.framing import Framing
 from scapy_mpa.stream.inference import Inferred, infer
 from scapy_mpa.stream.islands import CHUNK_OVERHEAD, SEAM, Inserted, Island, Islands
-from scapy_mpa.stream.loan import Loan
+from scapy_mpa.stream.loan import LENT_PIECES, Loan
 from scapy_mpa.stream.overlap import Recent, RecentOctets, differing_stretch
 from scapy_mpa.stream.scan import FoundStartup, almost_key, find_startup
 from scapy_mpa.stream.segment import FIN, RST, SYN, Segment
@@ -545,6 +545,8 @@ class HalfConnection:
         """Fill in a loan, if this direction is in its ordinary state (:mod:`.loan`)."""
         items = self._islands.items
         framing = self.framing
+        if self._ack is not None:
+            loan.seq = sequence_number(self._ack) + (1 << 32)
         if framing is None or len(items) != 1 or self._fin is not None:
             return
         island = items[0]
@@ -554,11 +556,13 @@ class HalfConnection:
             or not (run.anchored and run.trouble is None and run.next_by == "length")
             or island.absent
             or self.lies_beyond(island)
+            or island.count(run.end) > LENT_PIECES
         ):
             return
         loan.takes_data = True
         loan.start = run.end
         loan.last = run.last
+        loan.begin = island.start
         loan.end = loan.lent_end = island.end
         loan.seq = sequence_number(island.end)
         loan.tail = [] if framing.crc else island.cut_out(run.last, run.end)
@@ -569,7 +573,12 @@ class HalfConnection:
         loan.markers = framing.markers
         loan.crc = framing.crc
         loan.is_simple = framing.crc and not framing.markers and not loan.pieces
+        # What lies before the first FPDU is the end of one whose beginning may yet come.
+        before = island.cut_out(island.start, island.runs[0].start)
         self.release(island, island.start, island.end)
+        for chunk in before:
+            island.put_back(chunk)
+            self.held += len(chunk.octets) + CHUNK_OVERHEAD
         self._budget.update(self)
 
     def reclaim(self, loan: Loan) -> None:
@@ -578,20 +587,26 @@ class HalfConnection:
             return
         island = self._islands.items[0]
         run = island.runs[-1]
-        island.end = loan.start
-        if not loan.crc:
-            island.end = loan.last
+        done = loan.start if loan.pieces else loan.end
+        island.end = done if loan.crc else loan.last
         for chunk in (*loan.tail, *loan.pieces):
             island.append(chunk)
             self.held += len(chunk.octets) + CHUNK_OVERHEAD
-        run.end = loan.start
+        run.end = done
         run.last = loan.last
         island.need = island.start
         self._high = max(self._high or 0, loan.end)
         self.fpdus += loan.fpdus
         self.octets += loan.end - loan.lent_end
+        self.retransmitted += loan.retransmitted
         assert self.framing is not None
         self.framing.allow(loan.end - loan.lent_end)
+        for early in loan.early:
+            inserted = self._islands.insert(*early)
+            self.octets += inserted.fresh
+            self.held += inserted.fresh + CHUNK_OVERHEAD
+            self.framing.allow(inserted.fresh)
+            self._high = max(self._high, early.position + inserted.fresh)
         self._budget.update(self)
 
     @property

@@ -109,9 +109,13 @@ class Island:
 
     def append(self, chunk: Chunk) -> None:
         """Add octets that directly follow the end."""
+        self.put_back(chunk)
+        self.end += len(chunk.octets)
+
+    def put_back(self, chunk: Chunk) -> None:
+        """Hold octets again that were released, behind all others that are held."""
         self._starts.append(chunk.position)
         self._chunks.append(chunk)
-        self.end += len(chunk.octets)
 
     def join(self, right: Island) -> None:
         """Take over all of the island that begins where this one ends."""
@@ -168,6 +172,10 @@ class Island:
             for chunk in self.chunks(start, end)
             if len(chunk.octets) >= _TELLING_SEGMENT
         ]
+
+    def count(self, start: int) -> int:
+        """Return how many chunks begin at ``start`` or behind."""
+        return len(self._starts) - bisect_left(self._starts, start)
 
     def chunks(self, start: int, end: int) -> list[Chunk]:
         """Return the chunks that reach into the stretch from ``start`` up to ``end``."""

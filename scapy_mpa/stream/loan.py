@@ -1,30 +1,48 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Half connections in their ordinary state, on loan to a faster reader.
 
-Nearly all segments of nearly all captures continue their direction exactly where it stands, and
-hold FPDUs that are as they should be.  Such a direction needs none of the machinery for holes,
-copies and damage: what counts of it fits in a :class:`Loan`.  Whoever has one brings it up to
-date segment by segment, under the rules below, and gives it back at the first segment that is
-anything else, which then goes through :meth:`~scapy_mpa.stream.flows.Flows.receive` as ever.
+Nearly all segments of nearly all captures continue their direction exactly where it stands, or
+come a little early or once too often, and hold FPDUs that are as they should be.  Such a direction
+needs none of the machinery for lasting holes and for damage: what counts of it fits in a
+:class:`Loan`.  Whoever has one brings it up to date segment by segment, under the rules below, and
+gives it back at the first segment that is anything else, which then goes through
+:meth:`~scapy_mpa.stream.flows.Flows.receive` as ever.
 
 A borrower may take a segment if
 
-* it has no flags but ACK and PSH, its payload was captured whole, and its acknowledgement number
-  is not behind ``ack``;
+* it has no flags but ACK and PSH, its payload was captured whole, and it acknowledges nothing
+  that lies behind the peer's ``seq``;
 * it has no payload, or begins at ``seq``, which it cannot unless ``takes_data`` is set;
+* there are no more than ``LENT_PIECES`` of them in ``pieces``;
 * every FPDU that it completes is verified: CRC good, or, without CRCs, a header that makes sense;
   and its Markers agree.
+
+Without Markers it may also take a segment
+
+* that lies beyond a hole, by keeping it in ``early`` until the hole is filled: nothing can be said
+  of it before, as long as the peer does not acknowledge it;
+* that repeats octets from ``begin`` on, all of which it still knows, and which are the same.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from scapy_mpa.stream.events import ConnectionId
 from scapy_mpa.stream.islands import Chunk
 from scapy_mpa.stream.overlap import Recent
 
-__all__ = ["Loan"]
+__all__ = ["EARLY_OCTETS", "EARLY_SEGMENTS", "LENT_PIECES", "Loan"]
+
+LENT_PIECES: Final = 64
+"""Segments of an FPDU that is not whole yet, which go to and fro with a loan: enough for the
+largest FPDU in segments of usual size."""
+
+EARLY_SEGMENTS: Final = 256
+"""Segments that a borrower may keep for a direction: more than overtake another on the way."""
+
+EARLY_OCTETS: Final = 1 << 20
+"""Octets of them."""
 
 
 class Loan:
@@ -33,52 +51,63 @@ class Loan:
     __slots__ = (
         "ack",
         "base",
+        "begin",
+        "begins",
         "connection",
         "crc",
         "direction",
+        "early",
         "end",
         "fpdus",
-        "frame",
+        "fragment",
         "is_simple",
+        "label",
         "last",
         "lent_end",
         "markers",
         "missing",
         "origin",
+        "peer",
         "pieces",
         "recent",
+        "retransmitted",
         "segments",
         "seq",
+        "stamp",
         "start",
         "tail",
         "takes_data",
         "templates",
-        "time",
     )
 
     def __init__(self, connection: ConnectionId, direction: int, ack: int, recent: Recent) -> None:
         self.connection = connection
         self.direction = direction
+        self.peer: Loan = self
+        """The loan of the other direction."""
         self.ack = ack
         """The last acknowledgement number that this direction has sent."""
         self.recent = recent
         """Where the octets of each segment are to be remembered."""
         self.segments = 0
         """Segments taken."""
-        self.frame = 0
-        """Number of the frame that brought the last one."""
-        self.time: tuple[int, int] = 0, 0
-        """When it was captured: seconds, and nanoseconds."""
+        self.retransmitted = 0
+        """How many of them brought nothing new."""
+        self.stamp: tuple[int, int, int] = 0, 0, 0
+        """The frame that brought the last one: number, seconds, nanoseconds."""
         self.takes_data = False
         """Whether segments with payload may be taken; if not, what follows is of no account."""
-        self.seq = -1
-        """The 32-bit sequence number at which the next segment must begin."""
+        self.seq = 0
+        """The 32-bit sequence number at which the next segment must begin.  If no data may be
+        taken, what the peer has acknowledged, and 2 to the power of 32, so that no segment does."""
+        self.begin = 0
+        """Position of the first octet that may be repeated."""
         self.end = 0
-        """Position of that octet."""
+        """Position of the octet that ``seq`` stands for."""
         self.lent_end = 0
         """What ``end`` was when the loan was given."""
         self.start = 0
-        """Position of the first FPDU that was not passed on."""
+        """Position of the first of ``pieces``; without them of no account."""
         self.last = 0
         """Position of the last one that was."""
         self.tail: list[Chunk] = []
@@ -87,6 +116,8 @@ class Loan:
         """The octets from ``start`` up to ``end``."""
         self.missing = 0
         """How many octets must come before anything can be done with ``pieces``."""
+        self.early: list[Chunk] = []
+        """Segments beyond a hole, ascending; they do not overlap."""
         self.fpdus = 0
         """FPDUs passed on."""
         self.origin = 0
@@ -96,6 +127,9 @@ class Loan:
         self.markers = False
         self.crc = True
         self.is_simple = False
-        """Whether there are CRCs, no Markers, and no pieces."""
-        self.templates: dict[bytes, Any] = {}
-        """For the borrower's own use."""
+        """Whether there are CRCs, no Markers, no pieces, and no hole."""
+        # For the borrower's own use:
+        self.begins = -1
+        self.fragment = -1
+        self.label: Any = None
+        self.templates: dict[Any, Any] = {}

@@ -12,6 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scapy_mpa.capture import Decoder, open_capture
+from scapy_mpa.cli.lines import Lines
+from scapy_mpa.cli.output import text_of
+from scapy_mpa.cli.reading import Reading
 from scapy_mpa.express.reader import ExpressReader, can_be_read_by_express
 from scapy_mpa.records.jsonline import JSONTemplates, json_line
 from scapy_mpa.stream.events import Event
@@ -25,13 +28,35 @@ PCAPS = pathlib.Path(__file__).resolve().parents[2] / "pcaps"
 
 def plain(octets: bytes) -> list[str]:
     """The lines of the plain way."""
+    return [json_line(event) for event in plain_events(octets)]
+
+
+def plain_events(octets: bytes) -> list[Event]:
+    """The events of the plain way."""
     capture, flows, decoder = open_capture(io.BytesIO(octets)), Flows(), Decoder()
     events: list[Event] = []
     for frame in capture:
         segment = decoder.segment(frame)
         if segment is not None:
             events += flows.receive(segment)
-    return [json_line(event) for event in events + flows.finish()]
+    return events + flows.finish()
+
+
+def texts(octets: bytes) -> tuple[bytes, bytes]:
+    """The listing for people, by the plain way and by the inlined one."""
+    ways = []
+    for inlined in (False, True):
+        reading = Reading(open_capture(io.BytesIO(octets)))
+        lines = Lines(reading)
+
+        def lines_of(events: list[Event], lines: Lines = lines) -> list[str]:
+            return [lines.line(event) for event in events]
+
+        if inlined:
+            ways.append(b"".join(reading.lines(lines, lines_of)))
+        else:
+            ways.append(b"".join(text_of(lines_of(batch)) for batch in reading.batches()))
+    return ways[0], ways[1]
 
 
 def express(octets: bytes, *, counting: bool = False) -> list[str]:
@@ -46,7 +71,7 @@ def express(octets: bytes, *, counting: bool = False) -> list[str]:
         lambda events: [json_line(event) for event in events],
         lambda time_ns: None,
     )
-    return [line for batch in reader.batches() for line in batch]
+    return b"".join(reader.batches()).decode().splitlines()
 
 
 @pytest.mark.parametrize(
@@ -57,6 +82,8 @@ def test_captures(path: pathlib.Path) -> None:
     octets = path.read_bytes()
     lines = plain(octets)
     assert express(octets) == lines
+    by_plain, by_inlined = texts(octets)
+    assert by_inlined == by_plain
     connections = [line for line in lines if line.startswith('{"type":"connection"')]
     counted = express(octets, counting=True)
     assert [line for line in counted if line.startswith('{"type":"connection"')] == connections
@@ -69,7 +96,9 @@ def test_captures(path: pathlib.Path) -> None:
     crc=st.booleans(),
     mulpdu=st.sampled_from((64, 500, 1442, 8940, 60000)),
     way=st.sampled_from(("segment size", "any size", "aligned", "packed")),
-    harm=st.sampled_from(("none", "loss", "order", "copies", "missed", "differing", "damage")),
+    harm=st.sampled_from(
+        ("none", "loss", "order", "copies", "missed", "differing", "damage", "all")
+    ),
 )
 def test_conversations(
     seed: int,
@@ -105,7 +134,11 @@ def test_conversations(
             sendings = impair.miss(sendings, rng, 0.05)
         elif harm == "differing":
             sendings = impair.overlap(sendings, half.octets, rng, 0.1, differing=True)
-        elif harm == "damage" and half.octets:
+        elif harm == "all":
+            sendings = impair.lose_and_retransmit(sendings, rng, 0.05, seen=rng.random() < 0.5)
+            sendings = impair.reorder(sendings, rng, 0.1)
+            sendings = impair.duplicate(sendings, rng, 0.1)
+        if harm in ("damage", "all") and half.octets:
             at = rng.randrange(len(half.octets))
             sendings = [impair.Sending(each.offset, _flipped(each, at)) for each in sendings]
         both.append(sendings)
@@ -115,7 +148,13 @@ def test_conversations(
     if seed % 3 == 0:
         segments = segments[rng.randrange(len(segments)) :]
     octets = pcapfile.pcap(pcapfile.frames(segments))
-    assert express(octets) == plain(octets)
+    lines = plain(octets)
+    assert express(octets) == lines
+    ends = [line for line in lines if line.startswith('{"type":"connection"')]
+    counted = express(octets, counting=True)
+    assert [line for line in counted if line.startswith('{"type":"connection"')] == ends
+    by_plain, by_inlined = texts(octets)
+    assert by_inlined == by_plain
 
 
 def _flipped(sending: impair.Sending, at: int) -> bytes:
@@ -159,7 +198,7 @@ def outcome(file: io.BufferedIOBase | io.RawIOBase, *, inlined: bool) -> tuple[l
             lambda events: [json_line(event) for event in events],
             lambda time_ns: None,
         )
-        lines = [line for batch in reader.batches() for line in batch]
+        lines = b"".join(reader.batches()).decode().splitlines()
     else:
         events: list[Event] = []
         for frame in capture:
