@@ -36,6 +36,16 @@ class Usage:
     """What was counted in its output."""
 
 
+def _environment() -> dict[str, str]:
+    """Return the environment of a command: with this checkout, and with bytecode kept.
+
+    An installed package has its bytecode; without it each start compiles the package anew.
+    """
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    return environment
+
+
 def measured(
     command: Sequence[str], count: Callable[[bytes], int], *, good: frozenset[int] = frozenset({0})
 ) -> Usage:
@@ -53,7 +63,7 @@ def measured(
         with errors.open("wb") as stderr:
             process = subprocess.Popen(
                 [sys.executable, "-I", "-S", str(_LAUNCHER), str(report), *command],
-                env={**os.environ, "PYTHONPATH": str(ROOT)},
+                env=_environment(),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=stderr,

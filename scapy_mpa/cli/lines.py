@@ -70,6 +70,8 @@ class Lines:
     :param colour: set off what is not an ordinary FPDU.
     """
 
+    head = "%6d %11.6f %s"
+
     def __init__(self, reading: Reading, *, colour: bool = False) -> None:
         self._reading = reading
         self._colour = colour
@@ -173,7 +175,7 @@ def _pattern(
     else:
         place = "qn %d msn %d mo %d"
     marks = _marks(crc, located_by, ahead=out_of_order)
-    return f"%6d %11.6f %s  {name} {place} %d octets{last}{marks}, seq %d"
+    return f"{Lines.head}  {name} {place} %d octets{last}{marks}, seq %d"
 
 
 def _marks(crc: CrcVerdict, located_by: LocatedBy, *, ahead: bool) -> str:

@@ -64,6 +64,9 @@ class Borrower:
         self._templates = None if writer is None or isinstance(writer, Patterns) else writer
         # By whether there are CRCs: a pattern for each pair of control octets.
         self._known: tuple[dict[int, bytes | None], dict[int, bytes | None]] = {}, {}
+        # The same with CRCs, for lines whose head is there already.
+        self._tails: dict[int, bytes] = {}
+        self._head = b"" if self._patterns is None else self._patterns.head.encode()
         self.early_octets = 0
         """Octets beyond holes that all loans together keep."""
         self.writes = self._patterns is not None
@@ -73,6 +76,8 @@ class Borrower:
 
     def begin(self, loan: Loan) -> None:
         """Prepare a fresh loan."""
+        if self.is_quick and loan.takes_data:
+            self._moved(loan, loan.end)
         if self._patterns is not None:
             loan.label = self._patterns.label(loan.connection, loan.direction)
             loan.templates = self._known[loan.crc]
@@ -82,6 +87,8 @@ class Borrower:
         self.early_octets -= sum(len(chunk.octets) for chunk in loan.early)
         number, seconds, fraction = loan.stamp
         loan.stamp = number, seconds, fraction * self._unit
+        loan.segments += loan.singles
+        loan.fpdus += loan.singles
 
     # -- segments ------------------------------------------------------------------------------
 
@@ -152,7 +159,7 @@ class Borrower:
             return False
         early.insert(index, Chunk(position, octets, number))
         self.early_octets += len(octets)
-        loan.is_simple = False
+        loan.quick_seq = -1
         return True
 
     def fill(self, loan: Loan, octets: bytes, number: int, moment: Any) -> bool:
@@ -203,11 +210,12 @@ class Borrower:
                 return True
         return False
 
-    @staticmethod
-    def _moved(loan: Loan, end: int) -> None:
+    def _moved(self, loan: Loan, end: int) -> None:
         loan.end = end
         loan.seq = end & _MASK
-        loan.is_simple = loan.crc and not (loan.markers or loan.pieces or loan.early)
+        is_quick = self.is_quick and loan.crc
+        plain = is_quick and not (loan.markers or loan.pieces or loan.early)
+        loan.quick_seq = loan.seq if plain else -1
 
     # -- FPDUs ---------------------------------------------------------------------------------
 
@@ -272,28 +280,26 @@ class Borrower:
 
         Return where the first FPDU begins that is not, and where the last one began.
         """
-        writes, known = self.writes, loan.templates
+        writes, tails = self.writes, self._tails
         put, fields = self._page.patterns.append, self._page.fields
         unpack = _HEADERS.unpack_from
         seq = loan.start & _MASK
         at = last = fpdus = 0
         available = len(data)
-        label = loan.label.octets if writes else b""
+        head = self._head % (number, moment, loan.label.octets) if writes else b""
         while available - at >= _SHORTEST:
             ulpdu_length, control, stag, to = unpack(data, at)
             end = at + (ulpdu_length + 5 & ~3) + 4
             if end > available or ulpdu_length < UNTAGGED_LENGTH or crc32c(data[at:end]) != RESIDUE:
                 break
             if writes:
-                pattern = known.get(control)
+                pattern = tails.get(control)
                 if pattern is None:
                     break
                 put(pattern)
                 if control & TAGGED_BIT:
                     fields += (
-                        number,
-                        moment,
-                        label,
+                        head,
                         stag,
                         to,
                         ulpdu_length - TAGGED_LENGTH,
@@ -302,9 +308,7 @@ class Borrower:
                 else:
                     qn, msn, mo = _UNTAGGED_PLACE.unpack_from(data, at + _UNTAGGED_AT)
                     fields += (
-                        number,
-                        moment,
-                        label,
+                        head,
                         qn,
                         msn,
                         mo,
@@ -389,6 +393,8 @@ class Borrower:
             verdict: CrcVerdict = "good" if loan.crc else "off"
             pattern = self._patterns.pattern(control, verdict, "length", out_of_order=False)
             known[key] = None if pattern is None else pattern.encode() + b"\n"
+            if pattern is not None and loan.crc:
+                self._tails[key] = b"%b" + known[key][len(self._head) :]
         found: bytes | None = known[key]
         return found
 

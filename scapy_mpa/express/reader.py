@@ -117,7 +117,7 @@ class ExpressReader:
         record, unit, _, _, at = self._header
         size = record.size
         loans = self._loans
-        writes, is_quick = borrower.writes, borrower.is_quick
+        writes = borrower.writes
         patterns, fields = page.patterns, page.fields
         recent_octets = self._flows.recent
         order = recent_octets.order
@@ -183,7 +183,7 @@ class ExpressReader:
                             loan.segments += 1
                             loan.stamp = number, seconds, fraction
                             continue
-                        if seq == loan.seq and loan.is_simple and length >= _SHORTEST and is_quick:
+                        if seq == loan.quick_seq and length >= _SHORTEST:
                             octets = window[start + header : start + _IPV4_AT + total]
                             ulpdu_length, control, stag, to = unpack_fpdu(octets)
                             if writes:
@@ -220,10 +220,9 @@ class ExpressReader:
                                         )
                                 position = loan.last = loan.end
                                 loan.end = position + length
-                                loan.seq = seq + length & _MASK
+                                loan.seq = loan.quick_seq = seq + length & _MASK
                                 loan.ack = ack
-                                loan.fpdus += 1
-                                loan.segments += 1
+                                loan.singles += 1
                                 loan.stamp = number, seconds, fraction
                                 loan.recent.append((position, octets, number))
                                 order.append(loan.recent)

@@ -70,6 +70,10 @@ class Patterns(Protocol):
     and TO.
     """
 
+    head: str
+    """How all patterns begin: with what is the same for all FPDUs that a frame completes, which
+    is frame, seconds and label."""
+
     def line(self, event: Event) -> str:
         """Return the line of any event."""
 

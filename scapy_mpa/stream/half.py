@@ -572,7 +572,6 @@ class HalfConnection:
         loan.base = framing.origin if framing.from_start else None
         loan.markers = framing.markers
         loan.crc = framing.crc
-        loan.is_simple = framing.crc and not framing.markers and not loan.pieces
         # What lies before the first FPDU is the end of one whose beginning may yet come.
         before = island.cut_out(island.start, island.runs[0].start)
         self.release(island, island.start, island.end)

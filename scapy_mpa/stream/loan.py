@@ -60,7 +60,6 @@ class Loan:
         "end",
         "fpdus",
         "fragment",
-        "is_simple",
         "label",
         "last",
         "lent_end",
@@ -69,10 +68,12 @@ class Loan:
         "origin",
         "peer",
         "pieces",
+        "quick_seq",
         "recent",
         "retransmitted",
         "segments",
         "seq",
+        "singles",
         "stamp",
         "start",
         "tail",
@@ -126,9 +127,9 @@ class Loan:
         """The same if that is offset 0 of the Full Operation Phase, else None."""
         self.markers = False
         self.crc = True
-        self.is_simple = False
-        """Whether there are CRCs, no Markers, no pieces, and no hole."""
         # For the borrower's own use:
+        self.quick_seq = -1
+        self.singles = 0
         self.begins = -1
         self.fragment = -1
         self.label: Any = None
