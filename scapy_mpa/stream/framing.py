@@ -323,6 +323,8 @@ class Framing(FPDUFinder):
     def _fill(self, island: Island) -> None:
         """Use what a filled hole has brought: go from run to run, and make them one."""
         island.joined = False
+        # There is no startup frame to be looked for any more.
+        island.scanned = None
         runs = island.runs
         if not runs:
             return

@@ -66,7 +66,6 @@ class Island:
 
     __slots__ = (
         "_chunks",
-        "_starts",
         "absent",
         "end",
         "is_torn",
@@ -84,9 +83,9 @@ class Island:
     def __init__(self, position: int) -> None:
         self.start = position
         self.end = position
-        self._starts: list[int] = []
+        # Ascending, so that (position,) finds the first that begins there or behind.
         self._chunks: list[Chunk] = []
-        self.absent: list[tuple[int, int]] = []
+        self.absent: list[tuple[int, int]] | None = None
         """Stretches that the capture's snap length cut off; they read as zeros."""
         self.open_left = True
         """Whether the hole before this island may yet be filled."""
@@ -98,7 +97,7 @@ class Island:
         """Nothing can come of another try before the island reaches this position."""
         self.scan = position
         """Up to here it was scanned for startup frames."""
-        self.scanned: list[tuple[int, int]] = []
+        self.scanned: list[tuple[int, int]] | None = None
         """Stretches behind ``scan`` that were, too, ascending."""
         self.tried = 0
         """Octets that the island had when its Markers were tried last."""
@@ -109,28 +108,28 @@ class Island:
 
     def append(self, chunk: Chunk) -> None:
         """Add octets that directly follow the end."""
-        self.put_back(chunk)
+        self._chunks.append(chunk)
         self.end += len(chunk.octets)
 
     def put_back(self, chunk: Chunk) -> None:
         """Hold octets again that were released, behind all others that are held."""
-        self._starts.append(chunk.position)
         self._chunks.append(chunk)
 
     def join(self, right: Island) -> None:
         """Take over all of the island that begins where this one ends."""
         if len(self._chunks) < len(right._chunks):
             # The short side moves, so that a long island that grows to the left costs little.
-            right._starts[:0] = self._starts
             right._chunks[:0] = self._chunks
-            self._starts, self._chunks = right._starts, right._chunks
+            self._chunks = right._chunks
         else:
-            self._starts += right._starts
             self._chunks += right._chunks
         # A Key may lie across the seam; what lies behind that was scanned.
+        self.scanned = self.scanned or []
         self.scanned.append((right.start + SEAM, right.scan))
-        self.scanned += right.scanned
-        self.absent += right.absent
+        self.scanned += right.scanned or ()
+        if right.absent:
+            self.absent = self.absent or []
+            self.absent += right.absent
         # Where a search had come to is of no account now that a length may lead on.
         self.runs += [run for run in right.runs if not run.is_empty]
         self.end = right.end
@@ -140,10 +139,11 @@ class Island:
 
     def read(self, start: int, end: int) -> bytes:
         """Return the octets from ``start`` up to ``end``; none of them may be released."""
-        index = bisect_right(self._starts, start) - 1
+        chunks = self._chunks
+        index = bisect_left(chunks, (start + 1,)) - 1
         if index < 0:
             raise IndexError("octets that were released")
-        chunk = self._chunks[index]
+        chunk = chunks[index]
         octets = chunk.octets
         begin = start - chunk.position
         stop = end - chunk.position
@@ -152,18 +152,17 @@ class Island:
         if stop <= len(octets):
             return octets if begin == 0 and stop == len(octets) else octets[begin:stop]
         pieces = [octets[begin:]]
-        for position, octets, _ in self._chunks[index + 1 : bisect_left(self._starts, end)]:
+        for position, octets, _ in chunks[index + 1 : bisect_left(chunks, (end,))]:
             stop = end - position
             pieces.append(octets if stop >= len(octets) else octets[:stop])
         return b"".join(pieces)
 
     def frames(self, start: int, end: int) -> tuple[int, ...]:
         """Return the frames that brought the octets from ``start`` up to ``end``."""
-        first = bisect_right(self._starts, start) - 1
-        last = bisect_left(self._starts, end)
-        if last - first == 1:
-            return (self._chunks[first].frame,)
-        return tuple(dict.fromkeys(chunk.frame for chunk in self._chunks[first:last]))
+        chunks = self.chunks(start, end)
+        if len(chunks) == 1:
+            return (chunks[0].frame,)
+        return tuple(dict.fromkeys(chunk.frame for chunk in chunks))
 
     def telling_boundaries(self, start: int, end: int) -> list[int]:
         """Return where segments begin, from ``start`` up to ``end``, that are not tiny."""
@@ -175,12 +174,13 @@ class Island:
 
     def count(self, start: int) -> int:
         """Return how many chunks begin at ``start`` or behind."""
-        return len(self._starts) - bisect_left(self._starts, start)
+        return len(self._chunks) - bisect_left(self._chunks, (start,))
 
     def chunks(self, start: int, end: int) -> list[Chunk]:
         """Return the chunks that reach into the stretch from ``start`` up to ``end``."""
-        first = max(0, bisect_right(self._starts, start) - 1)
-        return self._chunks[first : bisect_left(self._starts, end)]
+        chunks = self._chunks
+        first = max(0, bisect_left(chunks, (start + 1,)) - 1)
+        return chunks[first : bisect_left(chunks, (end,))]
 
     def cut_out(self, start: int, end: int) -> list[Chunk]:
         """Return the octets from ``start`` up to ``end`` as chunks that hold no others."""
@@ -197,7 +197,7 @@ class Island:
         """Return the stretches that were not scanned for startup frames."""
         left = []
         begin = self.scan
-        for start, end in self.scanned:
+        for start, end in self.scanned or ():
             if start > begin:
                 left.append((begin, start))
             begin = max(begin, end)
@@ -210,41 +210,41 @@ class Island:
 
         Where segments are a few octets long, every place is a boundary and says nothing.
         """
-        index = bisect_left(self._starts, start)
-        if index == len(self._starts) or self._starts[index] != start:
+        index = bisect_left(self._chunks, (start,))
+        if index == len(self._chunks) or self._chunks[index].position != start:
             return False
         length = len(self._chunks[index].octets)
         return length >= min(end - start, _TELLING_SEGMENT) and self.is_boundary(end)
 
     def is_boundary(self, position: int) -> bool:
         """Tell whether a segment begins or ends at ``position``."""
-        index = bisect_left(self._starts, position)
+        index = bisect_left(self._chunks, (position,))
         return position == self.end or (
-            index < len(self._starts) and self._starts[index] == position
+            index < len(self._chunks) and self._chunks[index].position == position
         )
 
     def captured_until(self, start: int, end: int) -> int:
         """Return where, from ``start`` up to ``end``, the first octet was cut off, else ``end``."""
-        index = max(0, bisect_right(self.absent, (start, 0)) - 1)
-        for gap_start, gap_end in self.absent[index : index + 2]:
+        absent = self.absent or []
+        index = max(0, bisect_right(absent, (start, 0)) - 1)
+        for gap_start, gap_end in absent[index : index + 2]:
             if gap_start < end and start < gap_end:
                 return max(start, gap_start)
         return end
 
     def release(self, start: int, end: int) -> list[Chunk]:
         """Give up the chunks that lie wholly between ``start`` and ``end``; return them."""
-        starts = self._starts
-        first = bisect_left(starts, start)
-        last = bisect_left(starts, end)
+        chunks = self._chunks
+        first = bisect_left(chunks, (start,))
+        last = bisect_left(chunks, (end,))
         if last > first:
-            chunk = self._chunks[last - 1]
+            chunk = chunks[last - 1]
             if chunk.position + len(chunk.octets) > end:
                 last -= 1
         if last <= first:
             return []
-        gone = self._chunks[first:last]
-        del starts[first:last]
-        del self._chunks[first:last]
+        gone = chunks[first:last]
+        del chunks[first:last]
         if self.absent:
             # What was cut off lies at the end of a chunk, and goes with it.
             lower = bisect_left(self.absent, (gone[0].position, 0))
@@ -343,4 +343,6 @@ class Islands:
         for island in self.items[max(0, self._index_of(start)) :]:
             if island.start >= end:
                 break
+            if island.absent is None:
+                island.absent = []
             insort(island.absent, (max(start, island.start), min(end, island.end)))

@@ -71,7 +71,7 @@ def find_startup(island: Island, begin: int | None, *, final: bool = False) -> F
                     return None
             at = octets.find(_PREFIX, at + 1)
     island.scan = max(island.scan, island.end - len(_PREFIX) + 1)
-    island.scanned.clear()
+    island.scanned = None
     return None
 
 
