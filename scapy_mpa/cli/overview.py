@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import Final
 
 from scapy_mpa.cli.files import read_files
@@ -35,6 +36,8 @@ _COLUMNS: Final = (
 )
 
 _UNKNOWN: Final = "-"
+_LINES: Final = 512
+"""Lines that are written at once."""
 
 
 class Overview:
@@ -61,7 +64,7 @@ class Overview:
             write_text(page)
 
     def _show_table(self, reading: Reading) -> None:
-        rows = []
+        rows = _Rows()
         others = 0
 
         def note(events: list[Event]) -> list[str]:
@@ -72,15 +75,17 @@ class Overview:
                 is_mpa = carried_mpa(event)
                 others += not is_mpa
                 if is_mpa or self._everything:
-                    rows.append((event.connection.number, _row(event)))
+                    rows.append(_row(event))
             return []
 
         for _ in with_progress(reading, reading.lines(None, note)):
             pass
         # Connections end in another order than they begin in.
         rows.sort()
-        lines = table(_COLUMNS, [row for _, row in rows]) if rows else []
-        write_lines([*lines, *self._footer(others, len(rows))])
+        lines = table(_COLUMNS, rows) if len(rows) else iter(())
+        while batch := list(islice(lines, _LINES)):
+            write_lines(batch)
+        write_lines(self._footer(others, len(rows)))
 
     def _footer(self, others: int, listed: int) -> list[str]:
         if not others and not listed:
@@ -89,6 +94,28 @@ class Overview:
             return []
         connections = "1 TCP connection" if others == 1 else f"{others} TCP connections"
         return [f"{connections} without MPA (--all lists {'it' if others == 1 else 'them'})"]
+
+
+class _Rows:
+    """Rows of a table.  There may be very many, so each is kept as one piece of text."""
+
+    def __init__(self) -> None:
+        self._texts: list[str] = []
+
+    def append(self, cells: Sequence[str]) -> None:
+        """Add a row."""
+        self._texts.append("\t".join(cells))
+
+    def sort(self) -> None:
+        """Put rows in the order of the numbers in their first cells."""
+        self._texts.sort(key=lambda text: int(text.partition("\t")[0]))
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    def __iter__(self) -> Iterator[list[str]]:
+        for text in self._texts:
+            yield text.split("\t")
 
 
 def _row(event: ConnectionEnded) -> list[str]:

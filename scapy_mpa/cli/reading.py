@@ -21,6 +21,9 @@ _EVENTS: Final = 512
 _FRAMES: Final = 4096
 """Frames of one batch, so that progress shows where there are no events."""
 
+_LATE_COPY: Final = "late copy"
+"""Why a frame is not followed whose connection was ended before it came."""
+
 _LINK_TYPE: Final = "link type "
 """How the decoder's reasons begin where it does not know the link layer."""
 
@@ -52,6 +55,7 @@ class Reading:
         self._connections = connections
         self._largest = 1 if live else _EVENTS
         self._decoder = Decoder()
+        self._flows = Flows(first_number)
         self._segments = 0
 
     def batches(self) -> Iterator[list[Event]]:
@@ -59,8 +63,7 @@ class Reading:
 
         Batches may be empty: they come at least every few thousand frames.
         """
-        flows = Flows(self.next_number)
-        segment_of, receive, largest = self._decoder.segment, flows.receive, self._largest
+        segment_of, receive, largest = self._decoder.segment, self._flows.receive, self._largest
         batch: list[Event] = []
         for frame in self.capture:
             number = frame.number
@@ -73,7 +76,8 @@ class Reading:
             if len(batch) >= largest or not number % _FRAMES:
                 yield self._noted(batch)
                 batch = []
-        yield self._noted(batch + flows.finish())
+        yield self._noted(batch)
+        yield from map(self._noted, self._flows.ends())
 
     def lines(
         self, writer: Patterns | Templates | None, lines_of: Callable[[list[Event]], list[str]]
@@ -90,7 +94,7 @@ class Reading:
             return
         express = ExpressReader(
             self.capture,
-            Flows(self.next_number),
+            self._flows,
             self._decoder,
             writer,
             lambda events: lines_of(self._noted(events)),
@@ -117,7 +121,9 @@ class Reading:
 
     def not_followed(self) -> str | None:
         """Say how many frames were not followed, and why; None if there is nothing to say."""
-        counts = self._decoder.not_followed
+        counts = self._decoder.not_followed.copy()
+        if self._flows.late_copies:
+            counts[_LATE_COPY] = self._flows.late_copies
         total = counts.total()
         if not total:
             return None

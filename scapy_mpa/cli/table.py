@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 __all__ = ["Column", "table"]
@@ -17,14 +18,18 @@ class Column(NamedTuple):
     """Whether its cells are aligned to the right, as numbers are."""
 
 
-def table(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return the lines of a table, the headings first."""
-    lines = [[column.heading for column in columns], *rows]
-    widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
-    return [
-        "  ".join(
-            cell.rjust(width) if column.right else cell.ljust(width)
-            for cell, width, column in zip(cells, widths, columns, strict=True)
-        ).rstrip()
-        for cells in lines
-    ]
+def table(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """Yield the lines of a table, the headings first.
+
+    :param rows: are gone through twice.
+    """
+    headings = [column.heading for column in columns]
+    widths = list(map(len, headings))
+    for cells in rows:
+        widths = list(map(max, widths, map(len, cells)))
+    pattern = "  ".join(
+        f"{{:{'>' if column.right else '<'}{width}}}"
+        for width, column in zip(widths, columns, strict=True)
+    )
+    for cells in chain((headings,), rows):
+        yield pattern.format(*cells).rstrip()

@@ -103,8 +103,10 @@ class ExpressReader:
         except DamagedError as error:
             self._capture.stop(error)
         self._give_all_back()
-        self._page.add(self._lines_of(self._flows.finish()))
         yield self._page.take()
+        for events in self._flows.ends():
+            self._page.add(self._lines_of(events))
+            yield self._page.take()
 
     def _read(self) -> Iterator[bytes]:
         """Read frame after frame; here are those that nearly all captures are full of.

@@ -24,14 +24,14 @@ from scapy_mpa.stream.half import HalfConnection, Phase
 from scapy_mpa.stream.islands import Island
 from scapy_mpa.stream.loan import Loan
 from scapy_mpa.stream.overlap import RecentOctets
+from scapy_mpa.stream.past import Span
 from scapy_mpa.stream.scan import FoundStartup
 from scapy_mpa.stream.segment import ACK, RST, Segment
 from scapy_mpa.stream.sequence import sequence_number
-from scapy_mpa.stream.startup import StartupState, Step, step
+from scapy_mpa.stream.startup import Declared, StartupState, Step, declared, step
 from scapy_mpa.wire.dialect import Dialect, dialect_of
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.fpdu import MARKER_INTERVAL
-from scapy_mpa.wire.startup import StartupFrame
 
 __all__ = ["Connection"]
 
@@ -39,24 +39,25 @@ __all__ = ["Connection"]
 class Connection:
     """One TCP connection, from its first captured segment to its end.
 
-    :param identity: number, flow and endpoints.
+    :param identity: number and flow.
     :param emit: called with each event.
     :param recent: where octets are kept for comparison.
     :param budget: what all half connections together may hold.
     """
 
     __slots__ = (
+        "_declared",
         "_emit",
         "_errors",
         "_frame",
         "_initiator",
         "_origins",
-        "_startup",
         "_state",
         "_time_ns",
         "halves",
         "identity",
         "is_lent",
+        "lingers",
         "segments",
         "was_reset",
     )
@@ -79,26 +80,39 @@ class Connection:
         self._time_ns = 0
         self._state = StartupState.IDLE
         self._initiator: int | None = None
-        self._startup: list[StartupFrame | None] = [None, None]
-        self._origins = [0, 0]
+        self._declared: tuple[Declared | None, Declared | None] = None, None
+        """By direction, what its startup frame said."""
+        self._origins = 0, 0
+        """Where FPDUs begin, as long as that is to be found out."""
         self._errors = 0
         self.was_reset = False
         self.is_lent = False
+        self.lingers = False
+        """For the use of who follows all connections: whether it is known to be over."""
 
     # -- in ----------------------------------------------------------------------------------
 
-    def receive(self, direction: int, segment: Segment) -> None:
+    def half(self, flow: bytes) -> HalfConnection:
+        """Return the direction that a flow is.
+
+        A connection from an endpoint to itself has one flow for both: that is direction 0.
+        """
+        return self.halves[0 if flow == self.identity.flow else 1]
+
+    def receive(self, segment: Segment) -> None:
         """Take a segment of this connection."""
         self.segments += 1
         self._frame = segment.frame
         self._time_ns = segment.time_ns
         flags = segment.flags
+        direction = 0 if segment.flow == self.identity.flow else 1
+        half = self.halves[direction]
         if flags & ACK and not flags & RST:
             self.halves[1 - direction].acknowledge(segment.ack)
         if flags & RST:
             self.was_reset = True
-        self.halves[direction].receive(segment)
-        if self._state is StartupState.REJECTED and self.halves[direction].phase is Phase.HELD:
+        half.receive(segment)
+        if self._state is StartupState.REJECTED and half.phase is Phase.HELD:
             self._reconsider(direction)
 
     def lend(self) -> tuple[Loan, Loan] | None:
@@ -136,6 +150,10 @@ class Connection:
                 self._frame = frame
                 self._time_ns = seconds * 1_000_000_000 + fraction
             self.halves[1 - loan.direction].acknowledge(loan.ack)
+
+    def spans(self) -> tuple[Span, Span]:
+        """Return where the octets of direction 0 and direction 1 lie."""
+        return self.halves[0].span, self.halves[1].span
 
     @property
     def last_time_ns(self) -> int:
@@ -191,11 +209,11 @@ class Connection:
             ending=ending,
         )
 
-    def _last_startup(self) -> StartupFrame | None:
-        """Return the Reply, or the Request while there is none."""
+    def _last_startup(self) -> Declared | None:
+        """Return what the Reply said, or the Request while there is none."""
         if self._initiator is None:
             return None
-        return self._startup[1 - self._initiator] or self._startup[self._initiator]
+        return self._declared[1 - self._initiator] or self._declared[self._initiator]
 
     def _dialect(self) -> Dialect | None:
         last = self._last_startup()
@@ -203,7 +221,7 @@ class Connection:
 
     def _uses_crc(self) -> bool | None:
         """Tell whether CRCs are on: if either side wants them (RFC 5044 7.1.1)."""
-        frames = [frame for frame in self._startup if frame is not None]
+        frames = [frame for frame in self._declared if frame is not None]
         if len(frames) == 2 or any(frame.crc for frame in frames):
             return any(frame.crc for frame in frames)
         for half in self.halves:
@@ -223,13 +241,15 @@ class Connection:
         self._state, what = step(self._state, startup, by_initiator=by_initiator)
         if what is Step.REQUEST:
             self._initiator = direction
-            self._startup[1 - direction] = None
+            self._declared = None, None
         elif what is Step.REPLY_WITHOUT_REQUEST and not self.halves[1 - direction].is_whole:
             # The Request was not captured.
             self._initiator = 1 - direction
             what = Step.REJECT if startup.rejected else Step.LATE_ACCEPT
         if what is not Step.BOTH_INITIATE and what is not Step.REPLY_WITHOUT_REQUEST:
-            self._startup[direction] = startup
+            other = self._declared[1 - direction]
+            mine = declared(startup)
+            self._declared = (other, mine) if direction else (mine, other)
         self._emit(
             StartupSeen(
                 connection=self.identity,
@@ -253,7 +273,8 @@ class Connection:
             problems.append(f"{missing} octets of Private Data are missing")
         for problem in problems:
             self.on_error(half, ErrorCode.INVALID_STARTUP_FRAME, found.position, problem)
-        self._origins[direction] = found.end
+        one, two = self._origins
+        self._origins = (one, found.end) if direction else (found.end, two)
         if what in (Step.REQUEST, Step.ACCEPT, Step.REJECT, Step.LATE_ACCEPT):
             half.hold()
         if what is Step.ACCEPT:
@@ -266,11 +287,12 @@ class Connection:
         crc = bool(self._uses_crc())
         for direction in (self._initiator, 1 - self._initiator):
             half = self.halves[direction]
-            declared = self._startup[1 - direction]
+            peers = self._declared[1 - direction]
             if half.phase is Phase.HELD:
                 half.enter_full_operation(
-                    self._origins[direction], markers=bool(declared and declared.markers), crc=crc
+                    self._origins[direction], markers=bool(peers and peers.markers), crc=crc
                 )
+        self._origins = 0, 0
 
     def _reconsider(self, direction: int) -> None:
         """See what a connection that was rejected is used for.
@@ -279,10 +301,10 @@ class Connection:
         reject in words only: Linux siw echoes R from a Request and then works.
         """
         assert self._initiator is not None
-        declared = self._startup[1 - direction]
+        peers = self._declared[1 - direction]
         verdict = self.halves[direction].holds_fpdu(
             self._origins[direction],
-            markers=bool(declared and declared.markers),
+            markers=bool(peers and peers.markers),
             crc=bool(self._uses_crc()),
         )
         if verdict and direction == self._initiator:
@@ -330,8 +352,8 @@ class Connection:
 
     def _known_of(self, direction: int) -> tuple[bool | None, bool | None]:
         """Return whether a direction has CRCs and Markers, each None if that is not known."""
-        peers = self._startup[1 - direction]
-        frames = [frame for frame in self._startup if frame is not None]
+        peers = self._declared[1 - direction]
+        frames = [frame for frame in self._declared if frame is not None]
         framing = self.halves[1 - direction].framing
         crc: bool | None = None
         if framing is not None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
-from scapy_mpa.stream.segment import reverse_flow
+from scapy_mpa.stream.segment import flow_endpoints, reverse_flow
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, fpdu_layout, strip_markers
@@ -49,8 +49,11 @@ class ConnectionId:
     """0, 1, ... in order of appearance."""
     flow: bytes
     """The flow of direction 0 (:class:`~scapy_mpa.stream.segment.Segment`)."""
-    endpoints: tuple[str, str]
-    """The senders of direction 0 and 1, such as ``10.0.0.1:4000``."""
+
+    @property
+    def endpoints(self) -> tuple[str, str]:
+        """The senders of direction 0 and 1, such as ``10.0.0.1:4000``."""
+        return flow_endpoints(self.flow)
 
     @property
     def flows(self) -> tuple[bytes, bytes]:

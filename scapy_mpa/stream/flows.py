@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from typing import Final
 
 from scapy_mpa.stream.budget import Budget
@@ -12,7 +13,8 @@ from scapy_mpa.stream.events import ConnectionId, Ending, Event
 from scapy_mpa.stream.half import Phase
 from scapy_mpa.stream.loan import Loan
 from scapy_mpa.stream.overlap import RecentOctets
-from scapy_mpa.stream.segment import SYN, Segment, flow_endpoints, reverse_flow
+from scapy_mpa.stream.past import PastConnections
+from scapy_mpa.stream.segment import SYN, Segment, reverse_flow
 
 __all__ = ["CONNECTIONS", "IDLE_NS", "LINGERING_CONNECTIONS", "LINGER_NS", "Flows"]
 
@@ -24,6 +26,7 @@ CONNECTIONS: Final = 1 << 17
 """Connections that are followed at one time; beyond, those idle for longest are ended."""
 
 _FIRST_SWEEP: Final = 2048
+_BATCH: Final = 512
 
 LINGER_NS: Final = 30_000_000_000
 """Nanoseconds for which a connection that is over still takes late copies as its own."""
@@ -48,66 +51,75 @@ class Flows:
     __slots__ = (
         "_budget",
         "_connections",
+        "_emit",
         "_events",
         "_lingering",
         "_number",
+        "_past",
         "_recent",
         "_sweep_at",
+        "late_copies",
     )
 
     def __init__(self, first_number: int = 0) -> None:
-        # Both flows of a connection lead to it, each with its direction.
-        self._connections: dict[bytes, tuple[Connection, int]] = {}
+        # Both flows of a connection lead to it.
+        self._connections: dict[bytes, Connection] = {}
         self._lingering: deque[tuple[int, Connection]] = deque()
+        self._past = PastConnections()
         self._events: list[Event] = []
+        # Made once: each connection has it.
+        self._emit = self._events.append
         self._recent = RecentOctets()
         self._budget = Budget()
         self._number = first_number
         self._sweep_at = _FIRST_SWEEP
+        self.late_copies = 0
+        """Segments that brought nothing but octets of connections that were ended before."""
 
     def receive(self, segment: Segment) -> list[Event]:
         """Take a segment; return what it brought to light, in order of recovery."""
         lingering = self._lingering
         if lingering and lingering[0][0] < segment.time_ns:
             self._expire(segment.time_ns)
-        entry = self._connections.get(segment.flow)
-        if entry is not None and not entry[0].halves[entry[1]].belongs(segment):
-            self._end(entry[0], "reused")
-            entry = None
-        if entry is None:
+        connection = self._connections.get(segment.flow)
+        if connection is None or not connection.half(segment.flow).belongs(segment):
             if not segment.length and not segment.flags & SYN:
                 # It carries nothing and opens nothing: a late word of a connection that is over.
                 return self._taken()
-            entry = self._open(segment)
-        connection, direction = entry
-        was_over = connection.is_over
-        connection.receive(direction, segment)
-        if not was_over and connection.is_over:
+            if self._past.has(segment):
+                self.late_copies += 1
+                return self._taken()
+            if connection is not None:
+                self._end(connection, "reused")
+            connection = self._open(segment)
+        connection.receive(segment)
+        if not connection.lingers and connection.is_over:
             self._linger(connection, segment.time_ns)
         return self._taken()
 
     def _taken(self) -> list[Event]:
         if not self._events:
             return []
-        events, self._events = self._events, []
+        events = self._events[:]
+        self._events.clear()
         return events
 
     def carries_mpa(self, flow: bytes) -> bool:
         """Tell whether what a flow carries now is MPA: behind its startup frame."""
-        entry = self._connections.get(flow)
-        return entry is not None and entry[0].halves[entry[1]].phase is not Phase.STREAMING
+        connection = self._connections.get(flow)
+        return connection is not None and connection.half(flow).phase is not Phase.STREAMING
 
     def lend(self, flow: bytes) -> tuple[Loan, Loan] | None:
         """Lend both directions of the connection of ``flow``, if all is in order.
 
         Until they are given back, no segment of it may be received.
         """
-        entry = self._connections.get(flow)
-        return None if entry is None else entry[0].lend()
+        connection = self._connections.get(flow)
+        return None if connection is None else connection.lend()
 
     def reclaim(self, loans: tuple[Loan, Loan]) -> None:
         """Take back what was lent."""
-        self._connections[loans[0].connection.flow][0].reclaim(loans)
+        self._connections[loans[0].connection.flow].reclaim(loans)
 
     @property
     def recent(self) -> RecentOctets:
@@ -116,33 +128,43 @@ class Flows:
 
     def finish(self) -> list[Event]:
         """Return what can be said now that the capture has ended; start afresh."""
-        for connection in dict.fromkeys(each for each, _ in self._connections.values()):
-            connection.finish("connection ended" if connection.is_over else "capture ended")
+        return [event for events in self.ends() for event in events]
+
+    def ends(self) -> Iterator[list[Event]]:
+        """Yield what :meth:`finish` returns, a few hundred connections at a time.
+
+        Their memory is free when the next ones come.
+        """
+        live = list(dict.fromkeys(self._connections.values()))
         self._connections.clear()
         self._lingering.clear()
-        events, self._events = self._events, []
-        return events
+        self._past = PastConnections()
+        live.reverse()
+        while live:
+            connection = live.pop()
+            connection.finish("connection ended" if connection.is_over else "capture ended")
+            if len(self._events) >= _BATCH:
+                yield self._taken()
+        yield self._taken()
 
-    def _open(self, segment: Segment) -> tuple[Connection, int]:
-        flow = segment.flow
-        identity = ConnectionId(self._number, flow, flow_endpoints(flow))
-        self._number += 1
-        connection = Connection(identity, self._emit, self._recent, self._budget)
-        # A connection from an endpoint to itself has one flow for both directions.
-        self._connections[reverse_flow(flow)] = (connection, 1)
-        self._connections[flow] = (connection, 0)
-        if len(self._connections) > self._sweep_at:
+    def _open(self, segment: Segment) -> Connection:
+        if len(self._connections) >= self._sweep_at:
             self._sweep(segment.time_ns)
-        return connection, 0
+        flow = segment.flow
+        connection = Connection(
+            ConnectionId(self._number, flow), self._emit, self._recent, self._budget
+        )
+        self._number += 1
+        # A connection from an endpoint to itself has one flow for both directions.
+        self._connections[reverse_flow(flow)] = connection
+        self._connections[flow] = connection
+        return connection
 
     def _sweep(self, time_ns: int) -> None:
         """End connections that have been idle for long; when there are far too many, others."""
-        live = sorted(
-            dict.fromkeys(each for each, _ in self._connections.values()),
-            key=lambda each: each.last_time_ns,
-        )
+        live = sorted(dict.fromkeys(self._connections.values()), key=lambda each: each.last_time_ns)
         surplus = len(live) - CONNECTIONS
-        for index, connection in enumerate(live[:-1]):
+        for index, connection in enumerate(live):
             if index >= surplus and connection.last_time_ns + IDLE_NS > time_ns:
                 break
             if not connection.is_lent:
@@ -150,10 +172,8 @@ class Flows:
         # So that the work of sweeping is spread over the connections that come.
         self._sweep_at = max(_FIRST_SWEEP, 2 * len(self._connections))
 
-    def _emit(self, event: Event) -> None:
-        self._events.append(event)
-
     def _linger(self, connection: Connection, time_ns: int) -> None:
+        connection.lingers = True
         self._lingering.append((time_ns + LINGER_NS, connection))
         if len(self._lingering) > LINGERING_CONNECTIONS:
             self._end(self._lingering.popleft()[1])
@@ -164,10 +184,11 @@ class Flows:
 
     def _end(self, connection: Connection, ending: Ending | None = None) -> None:
         flow = connection.identity.flow
-        if self._connections.get(flow, (None, 0))[0] is not connection:
+        if self._connections.get(flow) is not connection:
             return
         del self._connections[flow]
         self._connections.pop(reverse_flow(flow), None)
+        self._past.add(flow, connection.last_time_ns, connection.spans())
         if connection.is_over:
             ending = None
         connection.finish("connection ended", ending)

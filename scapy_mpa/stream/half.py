@@ -22,6 +22,7 @@ from scapy_mpa.stream.inference import Inferred, infer
 from scapy_mpa.stream.islands import CHUNK_OVERHEAD, SEAM, Inserted, Island, Islands
 from scapy_mpa.stream.loan import LENT_PIECES, Loan
 from scapy_mpa.stream.overlap import Recent, RecentOctets, differing_stretch
+from scapy_mpa.stream.past import Span
 from scapy_mpa.stream.scan import FoundStartup, almost_key, find_startup
 from scapy_mpa.stream.segment import FIN, RST, SYN, Segment
 from scapy_mpa.stream.sequence import first_position, sequence_number, unwrap
@@ -619,6 +620,18 @@ class HalfConnection:
         return self._ack
 
     # -- the end -----------------------------------------------------------------------------
+
+    @property
+    def span(self) -> Span:
+        """Where its octets lie, as far as is known."""
+        items = self._islands.items
+        high = self._high or 0
+        begin = self._begin
+        if begin is None:
+            begin = items[0].start if items else self._islands.floor or high
+        # An acknowledgement counts the FIN, too.
+        upto = self._ack or 0 if self._fin is None else self._fin
+        return begin, max(begin, high, upto)
 
     @property
     def is_complete(self) -> bool:

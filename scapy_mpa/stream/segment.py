@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-from ipaddress import IPv4Address, IPv6Address
+from functools import lru_cache
+from ipaddress import IPv6Address
+from struct import Struct
 from typing import Final, NamedTuple
 
 __all__ = ["ACK", "FIN", "PSH", "RST", "SYN", "Segment", "flow_endpoints", "reverse_flow"]
@@ -14,7 +16,9 @@ RST: Final = 0x04
 PSH: Final = 0x08
 ACK: Final = 0x10
 
-_IPV4_FLOW: Final = 12
+_IPV4_FLOW: Final = Struct(">4B4BHH")
+_KEPT_AS_TEXT: Final = 1024
+"""Flows whose endpoints need not be written anew."""
 
 
 class Segment(NamedTuple):
@@ -45,14 +49,15 @@ def reverse_flow(flow: bytes) -> bytes:
     return flow[half:ports] + flow[:half] + flow[ports + 2 :] + flow[ports : ports + 2]
 
 
+@lru_cache(_KEPT_AS_TEXT)
 def flow_endpoints(flow: bytes) -> tuple[str, str]:
     """Return source and destination as text: ``10.0.0.1:4000``, ``[fd00::1]:4000``."""
-    if len(flow) == _IPV4_FLOW:
-        source = str(IPv4Address(flow[:4]))
-        target = str(IPv4Address(flow[4:8]))
-    else:
-        source = f"[{IPv6Address(flow[:16])}]"
-        target = f"[{IPv6Address(flow[16:32])}]"
+    if len(flow) == _IPV4_FLOW.size:
+        *octets, source_port, target_port = _IPV4_FLOW.unpack(flow)
+        one, two = ".".join(map(str, octets[:4])), ".".join(map(str, octets[4:]))
+        return f"{one}:{source_port}", f"{two}:{target_port}"
+    source = f"[{IPv6Address(flow[:16])}]"
+    target = f"[{IPv6Address(flow[16:32])}]"
     source_port = int.from_bytes(flow[-4:-2], "big")
     target_port = int.from_bytes(flow[-2:], "big")
     return f"{source}:{source_port}", f"{target}:{target_port}"

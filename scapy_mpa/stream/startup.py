@@ -16,11 +16,28 @@ Rules of RFC 5044 7.1.2 that a pair of startup frames can break, and where they 
 from __future__ import annotations
 
 import enum
-from typing import Final
+from functools import lru_cache
+from typing import Final, NamedTuple
 
 from scapy_mpa.wire.startup import StartupFrame, StartupKind
 
-__all__ = ["StartupState", "Step", "step"]
+__all__ = ["Declared", "StartupState", "Step", "declared", "step"]
+
+
+class Declared(NamedTuple):
+    """What is remembered of a startup frame."""
+
+    revision: int
+    markers: bool
+    crc: bool
+
+
+_declared: Final = lru_cache(maxsize=1024)(Declared)  # 256 revisions, two flags
+
+
+def declared(startup: StartupFrame) -> Declared:
+    """Return what a startup frame declares, as one object for all connections."""
+    return _declared(startup.revision, startup.markers, startup.crc)
 
 
 class StartupState(enum.Enum):

@@ -13,7 +13,7 @@ from scapy_mpa.cli.table import Column, table
 def test_columns_are_as_wide_as_they_must_be() -> None:
     """Text to the left, numbers to the right, nothing behind the last cell."""
     columns = (Column("Name"), Column("N", right=True), Column("End"))
-    assert table(columns, [["a", "100", "x"], ["longer", "7", ""]]) == [
+    assert list(table(columns, [["a", "100", "x"], ["longer", "7", ""]])) == [
         "Name      N  End",
         "a       100  x",
         "longer    7",

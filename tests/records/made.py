@@ -34,8 +34,7 @@ def maybe(strategy: st.SearchStrategy[int]) -> st.SearchStrategy[int | None]:
 connections = st.builds(
     ConnectionId,
     number=st.integers(0, 20),
-    flow=st.just(bytes(12)),
-    endpoints=st.tuples(st.text(max_size=20), st.text(max_size=20)),
+    flow=st.binary(min_size=12, max_size=12) | st.binary(min_size=36, max_size=36),
 )
 
 common = {

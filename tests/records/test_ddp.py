@@ -13,7 +13,7 @@ from scapy_mpa.stream.events import ConnectionId, FPDURecovered
 from scapy_mpa.wire.fpdu import build_fpdu, fpdu_layout
 from tests.truth import messages
 
-CONNECTION = ConnectionId(0, bytes(12), ("10.0.0.1:1", "10.0.0.2:2"))
+CONNECTION = ConnectionId(0, bytes(12))
 
 NAMES = [
     "RDMA Write",

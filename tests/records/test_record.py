@@ -27,7 +27,9 @@ from scapy_mpa.wire.startup import StartupKind, parse_startup
 from tests.records import made
 from tests.truth import messages, mpastream
 
-CONNECTION = ConnectionId(3, bytes(12), ("10.0.0.1:40000", "[fd00::2]:4000"))
+CONNECTION = ConnectionId(
+    3, bytes.fromhex("fd00" + "00" * 13 + "01" + "fd00" + "00" * 13 + "02" + "9c400fa0")
+)
 AT: dict[str, Any] = {
     "connection": CONNECTION,
     "direction": 0,
@@ -36,7 +38,7 @@ AT: dict[str, Any] = {
 }
 COMMON = {
     "connection": 3,
-    "src": "10.0.0.1:40000",
+    "src": "[fd00::1]:40000",
     "dst": "[fd00::2]:4000",
     "frame": 7,
     "time": 1_700_000_000.25,
@@ -234,7 +236,7 @@ WRITTEN_OUT: list[tuple[RecordedEvent, dict[str, object]]] = [
         ConnectionEnded(
             **{**AT, "direction": 1},
             initiator="[fd00::2]:4000",
-            responder="10.0.0.1:40000",
+            responder="[fd00::1]:40000",
             dialect=Dialect.DRAFT_MPA_01,
             revision=0,
             crc=True,
@@ -247,7 +249,7 @@ WRITTEN_OUT: list[tuple[RecordedEvent, dict[str, object]]] = [
             "type": "connection",
             **BACK,
             "initiator": "[fd00::2]:4000",
-            "responder": "10.0.0.1:40000",
+            "responder": "[fd00::1]:40000",
             "dialect": "draft-ietf-rddp-mpa-01",
             "revision": 0,
             "markers": {"src": None, "dst": False},

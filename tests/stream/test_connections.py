@@ -231,6 +231,22 @@ def test_a_thousand_connections_at_once() -> None:
     assert not [each for each in events if isinstance(each, ErrorFound | GapFound)]
 
 
+def test_thousands_of_connections_are_told_of_once() -> None:
+    """Whatever is done to make room, a connection that has just begun is not ended by it."""
+    flows = Flows()
+    events: list[Event] = []
+    count = 5000
+    for turn in (0, 1):
+        for number in range(count):
+            segment = as_segment(turn * count + number, Talk().segments[0])
+            if turn:
+                segment = segment._replace(flags=ACK, payload=b"x", length=1, seq=segment.seq + 1)
+            now = 1_700_000_000_000_000_000 + segment.time_ns
+            events += flows.receive(segment._replace(flow=flow_of(number, 0), time_ns=now))
+    assert not events
+    assert [each.connection.number for each in ends(flows.finish())] == list(range(count))
+
+
 def test_a_connection_from_an_endpoint_to_itself() -> None:
     """Both directions have one flow; nothing can be told apart, nothing breaks."""
     flow = bytes.fromhex("7f000001 7f000001 0fa0 0fa0")

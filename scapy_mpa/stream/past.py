@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What is kept of connections that were ended: enough to know a late copy of their octets."""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import Final, TypeAlias
+
+from scapy_mpa.stream.segment import SYN, Segment, reverse_flow
+from scapy_mpa.stream.sequence import sequence_number
+
+__all__ = ["PAST_CONNECTIONS", "PAST_OCTETS", "PAST_SECONDS", "PastConnections", "Span"]
+
+PAST_SECONDS: Final = 240
+"""Seconds for which copies are known: two Maximum Segment Lifetimes, for which TCP itself waits
+before it forgets a connection (RFC 9293 3.4.2, 3.6.1)."""
+
+PAST_OCTETS: Final = 1 << 24
+"""Last octets of a direction of which copies are known, more than nearly any window holds.  The
+more they are, the likelier they are taken for those of a later connection whose SYN is missing."""
+
+PAST_CONNECTIONS: Final = 1 << 16
+"""Connections of which copies are known, the last ones; each takes some 200 octets of memory."""
+
+_RECORD: Final = Struct(">5I")
+"""When the connection was ended, in seconds; for each direction the sequence number of its first
+octet, and how many octets it has from there on."""
+_MASK: Final = 0xFFFFFFFF
+_SECOND: Final = 1_000_000_000
+
+
+Span: TypeAlias = tuple[int, int]
+"""The positions between which the octets of a direction lie; equal if there are none."""
+
+
+class PastConnections:
+    """The connections that were ended last."""
+
+    __slots__ = ("_earlier", "_later")
+
+    def __init__(self) -> None:
+        # By the flow of direction 0.  The earlier ones go all at once when the later ones are as
+        # many as may be: taking out the first of a dictionary again and again costs more and more.
+        self._earlier: dict[bytes, bytes] = {}
+        self._later: dict[bytes, bytes] = {}
+
+    def add(self, flow: bytes, time_ns: int, spans: tuple[Span, Span]) -> None:
+        """Take note of a connection that was ended.
+
+        :param flow: of direction 0.
+        :param spans: of direction 0 and direction 1.
+        """
+        if all(begin == end for begin, end in spans):
+            return
+        if len(self._later) >= PAST_CONNECTIONS // 2:
+            self._earlier, self._later = self._later, {}
+        numbers = []
+        for begin, end in spans:
+            length = min(end - begin, PAST_OCTETS)
+            numbers += [sequence_number(end - length), length]
+        self._later[flow] = _RECORD.pack(time_ns // _SECOND & _MASK, *numbers)
+
+    def has(self, segment: Segment) -> bool:
+        """Tell whether a segment carries nothing but octets of a connection that was ended.
+
+        A SYN is always a beginning: there are senders with the same initial sequence number each
+        time.
+        """
+        if segment.flags & SYN:
+            return False
+        flow = segment.flow
+        return self._has(flow, 0, segment) or self._has(reverse_flow(flow), 1, segment)
+
+    def _has(self, flow: bytes, direction: int, segment: Segment) -> bool:
+        record = self._later.get(flow) or self._earlier.get(flow)
+        if record is None:
+            return False
+        ended, *numbers = _RECORD.unpack(record)
+        begin: int = numbers[2 * direction]
+        length: int = numbers[2 * direction + 1]
+        if segment.time_ns // _SECOND - ended & _MASK > PAST_SECONDS:
+            return False
+        return (segment.seq - begin & _MASK) + segment.length <= length

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Copies of octets that come when their connection was ended long ago (RFC 9293 3.4.2, 3.6.1)."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scapy_mpa.stream.events import Event
+from scapy_mpa.stream.flows import LINGER_NS, LINGERING_CONNECTIONS, Flows
+from scapy_mpa.stream.past import PAST_CONNECTIONS, PAST_SECONDS, PastConnections
+from scapy_mpa.stream.segment import Segment as Captured
+from scapy_mpa.stream.segment import reverse_flow
+from tests.stream.feed import INITIATOR_FLOW, RESPONDER_FLOW, as_segment
+from tests.stream.test_connections import STREAM, Talk, check_whole, ends, flow_of, whole
+from tests.truth.impair import ACK, FIN, PSH, SYN, Segment
+
+SECOND = 1_000_000_000
+ISN = (1000, 0xFFFFF000)
+BEGIN = ISN[0] + 1
+END = whole(ISN).next[0] - 1
+"""Behind the last octet of direction 0, where its FIN is."""
+
+
+def ended(flows: Flows) -> list[Event]:
+    """The events of a connection from SYN to FIN, and of others until it is let go."""
+    events: list[Event] = []
+    for number, each in enumerate(whole(ISN).segments, 1):
+        events += flows.receive(as_segment(number, each))
+    for number in range(LINGERING_CONNECTIONS):
+        for each in (Segment(0, 1, 0, FIN, b""), Segment(1, 1, 2, FIN | ACK, b"")):
+            captured = as_segment(1000 + number, each)
+            events += flows.receive(
+                captured._replace(flow=flow_of(number, each.direction), flags=each.flags | SYN)
+            )
+    assert [each.connection.number for each in ends(events)] == [0]
+    return events
+
+
+def late(seq: int, octets: bytes, flags: int = PSH | ACK, *, after: int = 3 * SECOND) -> Captured:
+    """A segment of direction 0."""
+    captured = as_segment(5000, Segment(0, seq % 2**32, 0, flags, octets))
+    return captured._replace(time_ns=captured.time_ns + after)
+
+
+def opened(flows: Flows) -> int:
+    """How many connections there are that :func:`ended` did not open."""
+    return sum(each.connection.number > LINGERING_CONNECTIONS for each in ends(flows.finish()))
+
+
+def test_a_retransmission() -> None:
+    """Octets of the connection, whole segments or parts of them: no connection, but counted."""
+    flows = Flows()
+    check_whole(ended(flows))
+    assert flows.receive(late(BEGIN, STREAM[:300])) == []
+    assert flows.receive(late(END - 20, bytes(20), FIN | PSH | ACK)) == []
+    assert flows.receive(late(END - 1, b"\0", ACK)) == []
+    assert flows.late_copies == 3
+    assert opened(flows) == 0
+
+
+def test_a_retransmission_of_the_responder() -> None:
+    """Direction 1 as well, whose sequence numbers wrap."""
+    flows = Flows()
+    ended(flows)
+    copy = late(ISN[1] + 1, STREAM[:100])._replace(flow=RESPONDER_FLOW)
+    assert flows.receive(copy) == []
+    assert flows.late_copies == 1
+    assert opened(flows) == 0
+
+
+def test_new_octets() -> None:
+    """What lies behind the last octet, if only in part, was never there: a connection."""
+    for seq in (END, END - 1):
+        flows = Flows()
+        ended(flows)
+        flows.receive(late(seq, b"ab"))
+        assert flows.late_copies == 0
+        assert opened(flows) == 1
+
+
+def test_the_same_ports_and_numbers_again() -> None:
+    """With a SYN it is a connection, even if it says what was said before."""
+    flows = Flows()
+    ended(flows)
+    events: list[Event] = []
+    for number, each in enumerate(whole(ISN).segments, 5000):
+        events += flows.receive(as_segment(number, each))
+    check_whole(events, LINGERING_CONNECTIONS + 1)
+    assert flows.late_copies == 0
+
+
+def test_after_four_minutes() -> None:
+    """Segments do not live as long as that: what comes then is a connection."""
+    for seconds, connections in ((PAST_SECONDS - 10, 0), (PAST_SECONDS + 10, 1)):
+        flows = Flows()
+        ended(flows)
+        flows.receive(late(BEGIN, STREAM[:300], after=seconds * SECOND))
+        assert flows.late_copies == 1 - connections
+        assert opened(flows) == connections
+
+
+def test_a_copy_from_before_the_ports_were_used_again() -> None:
+    """It belongs to the connection before, and the one that is there goes on."""
+    flows = Flows()
+    first, second = whole((1000, 2000)), whole((2_000_000_000, 3_000_000_000))
+    events: list[Event] = []
+    frame = 0
+    for each in first.segments:
+        frame += 1
+        events += flows.receive(as_segment(frame, each))
+    for each in second.segments:
+        frame += 1
+        events += flows.receive(as_segment(frame, each))
+        frame += 1
+        if each.payload:
+            events += flows.receive(as_segment(frame, Segment(0, 1001, 0, ACK, STREAM[:200])))
+    events += flows.finish()
+    check_whole(events, 0)
+    check_whole(events, 1)
+    assert [(each.connection.number, each.ending) for each in ends(events)] == [
+        (0, "closed"),
+        (1, "closed"),
+    ]
+    assert flows.late_copies == sum(bool(each.payload) for each in second.segments)
+
+
+def test_behind_the_time_for_which_connections_linger() -> None:
+    """It is the same if time has passed, and not others have come."""
+    flows = Flows()
+    for number, each in enumerate(whole(ISN).segments, 1):
+        flows.receive(as_segment(number, each))
+    other = as_segment(100, Talk().segments[0])
+    flows.receive(other._replace(flow=flow_of(1, 0), time_ns=other.time_ns + LINGER_NS + SECOND))
+    flows.receive(late(BEGIN, STREAM[:300], after=LINGER_NS + 2 * SECOND))
+    assert flows.late_copies == 1
+    assert [each.connection.number for each in ends(flows.finish())] == [1]
+
+
+@given(
+    begin=st.integers(0, 2**32 - 1),
+    length=st.integers(1, 2**20),
+    at=st.integers(-(2**21), 2**21),
+    size=st.integers(1, 2**16),
+    direction=st.integers(0, 1),
+    second=st.integers(-(2**40), 2**40),
+)
+def test_every_place(
+    begin: int, length: int, at: int, size: int, direction: int, second: int
+) -> None:
+    """A segment is known if all its octets are the connection's, wherever they wrap."""
+    past = PastConnections()
+    spans = ((begin, begin + length), (7, 7))
+    past.add(INITIATOR_FLOW, second * SECOND, spans if direction == 0 else (spans[1], spans[0]))
+    segment = Captured(
+        RESPONDER_FLOW if direction else INITIATOR_FLOW,
+        (begin + at) % 2**32,
+        0,
+        ACK,
+        bytes(size),
+        size,
+        1,
+        (second + 1) * SECOND,
+    )
+    assert past.has(segment) == (at >= 0 and at + size <= length)
+    other = segment._replace(flow=reverse_flow(segment.flow))
+    assert not past.has(other)
+    assert not past.has(segment._replace(flags=SYN))
+
+
+def test_the_last_octets_of_many() -> None:
+    """Of more than can be kept, those that were sent last."""
+    past = PastConnections()
+    past.add(INITIATOR_FLOW, 0, ((0, 2**40), (5, 5)))
+    copy = late(-1000, bytes(1000), after=0)
+    assert past.has(copy)
+    assert not past.has(copy._replace(seq=2**31))
+
+
+def test_so_many_and_no_more() -> None:
+    """The last ones are known, the first ones are not any more."""
+    past = PastConnections()
+    flows = [number.to_bytes(12, "big") for number in range(PAST_CONNECTIONS + 1)]
+    for flow in flows:
+        past.add(flow, 0, ((100, 200), (300, 400)))
+    copies = [late(100, bytes(100), after=0)._replace(flow=flow) for flow in flows]
+    known = [past.has(copy) for copy in copies]
+    assert not known[0]
+    assert all(known[-(PAST_CONNECTIONS // 2) :])
