@@ -186,25 +186,24 @@ class Borrower:
             self._moved(loan, before[0])
             return False
         remember = self._recent.remember
-        remember(loan.recent, Chunk(before[0], octets, number))
+        remember(loan.owner, Chunk(before[0], octets, number))
         for chunk in early[:count]:
-            remember(loan.recent, chunk)
+            remember(loan.owner, chunk)
             self.early_octets -= len(chunk.octets)
         del early[:count]
         self._moved(loan, loan.end)
         return True
 
-    @staticmethod
-    def repeats(loan: Loan, seq: int, octets: bytes) -> bool:
+    def repeats(self, loan: Loan, seq: int, octets: bytes) -> bool:
         """Take a segment all of which is known and the same; tell whether it is."""
         end = loan.end - ((loan.seq - seq - len(octets)) & _MASK)
         position = end - len(octets)
         if position < loan.begin or end > loan.end or len(octets) == 1:
             return False
         # It mostly comes again as it came, and not long ago.
-        for chunk in reversed(loan.recent):
-            if chunk[0] == position:
-                if chunk[1] != octets:
+        for known_position, known_octets, owner in reversed(self._recent.order):
+            if known_position == position and owner is loan.owner:
+                if known_octets != octets:
                     return False
                 loan.retransmitted += 1
                 return True

@@ -226,8 +226,7 @@ class ExpressReader:
                                 loan.ack = ack
                                 loan.singles += 1
                                 loan.stamp = number, seconds, fraction
-                                loan.recent.append((position, octets, number))
-                                order.append(loan.recent)
+                                order.append((position, octets, loan.owner))
                                 fresh += length
                                 if fresh > _TRIM:
                                     recent_octets.octets += fresh
@@ -292,7 +291,7 @@ class ExpressReader:
                 position = loan.end
                 taken = borrower.take(loan, octets, number, number, moment)
                 if taken:
-                    self._flows.recent.remember(loan.recent, Chunk(position, octets, number))
+                    self._flows.recent.remember(loan.owner, Chunk(position, octets, number))
                 if taken < length:
                     _, seconds, fraction = stamp
                     time_ns = seconds * _SECOND + fraction * self._header.unit

@@ -127,8 +127,8 @@ class Connection:
         if acks[0] is None or acks[1] is None:
             return None
         loans = (
-            Loan(self.identity, 0, sequence_number(acks[0]), self.halves[0].recent),
-            Loan(self.identity, 1, sequence_number(acks[1]), self.halves[1].recent),
+            Loan(self.identity, 0, sequence_number(acks[0]), self.halves[0]),
+            Loan(self.identity, 1, sequence_number(acks[1]), self.halves[1]),
         )
         for half, loan in zip(self.halves, loans, strict=True):
             loan.peer = loans[1 - loan.direction]

@@ -21,7 +21,7 @@ from scapy_mpa.stream.framing import Framing
 from scapy_mpa.stream.inference import Inferred, infer
 from scapy_mpa.stream.islands import CHUNK_OVERHEAD, SEAM, Inserted, Island, Islands
 from scapy_mpa.stream.loan import LENT_PIECES, Loan
-from scapy_mpa.stream.overlap import Recent, RecentOctets, differing_stretch
+from scapy_mpa.stream.overlap import RecentOctets, differing_stretch
 from scapy_mpa.stream.past import Span
 from scapy_mpa.stream.scan import FoundStartup, almost_key, find_startup
 from scapy_mpa.stream.segment import FIN, RST, SYN, Segment
@@ -134,7 +134,6 @@ class HalfConnection:
         "_key_checked",
         "_look_at",
         "_owner",
-        "_recent",
         "_recent_octets",
         "crc_bad",
         "direction",
@@ -152,7 +151,6 @@ class HalfConnection:
         self.direction = direction
         self._owner = owner
         self._budget = budget
-        self._recent: Recent = deque()
         self._recent_octets = recent
         self._islands = Islands()
         self.phase = Phase.STREAMING
@@ -168,8 +166,9 @@ class HalfConnection:
         self._ack: int | None = None
         """What the peer has acknowledged."""
         self._fin: int | None = None
-        self._acks: deque[tuple[int, int]] = deque()
-        """Acknowledgements, and how many segments of the connection had been received then."""
+        self._acks: deque[tuple[int, int]] | None = None
+        """While there is an open hole, acknowledgements, and how many segments of the connection
+        had been received then."""
         self._closable = 0
         """Holes below this position were acknowledged long enough ago to be closed."""
         self._key_checked = False
@@ -238,6 +237,8 @@ class HalfConnection:
             self._advance(island, inserted.fresh)
         if len(islands.items) > 1 or self.held > HELD_OCTETS:
             self._check_holes()
+        elif self._acks is not None:
+            self._acks = None
         if self.held != before:
             self._budget.update(self)
 
@@ -284,7 +285,7 @@ class HalfConnection:
         self.retransmitted += 1
         for start, end in repeated:
             again = octets[start - position : end - position]
-            known = [chunk for chunk in self._recent if chunk[0] < end]
+            known = self._recent_octets.before(end, self)
             for island in self._islands.items:
                 if island.start < end and start < island.end:
                     # What the snap length cut off cannot be compared.
@@ -447,7 +448,7 @@ class HalfConnection:
         """Give up octets, but keep them for comparison for a while."""
         for chunk in island.release(start, end):
             self.held -= len(chunk.octets) + CHUNK_OVERHEAD
-            self._recent_octets.remember(self._recent, chunk)
+            self._recent_octets.remember(self, chunk)
 
     def lies_beyond(self, island: Island) -> bool:
         """Tell whether a hole that may yet be filled lies before an island."""
@@ -475,16 +476,25 @@ class HalfConnection:
             self.relieve()
             if self.held >= before:
                 break
+        if self._open_hole() is None:
+            self._acks = None
+        else:
+            self._close_acknowledged()
+        if len(items) > CLOSED_HOLES and items[CLOSED_HOLES].start <= (self._front or 0):
+            self._give_up("acknowledged")
+
+    def _close_acknowledged(self) -> None:
+        """Close the holes that the peer acknowledged long enough ago."""
         now = self._owner.segments
         acks = self._acks
+        if acks is None:
+            acks = self._acks = deque()
         if self._ack is not None and (not acks or acks[-1][1] != self._ack):
             acks.append((now, self._ack))
         while acks and acks[0][0] + LATE_SEGMENTS <= now:
             self._closable = acks.popleft()[1]
         while (island := self._open_hole()) is not None and island.start <= self._closable:
             self._close_hole(island)
-        if len(items) > CLOSED_HOLES and items[CLOSED_HOLES].start <= (self._front or 0):
-            self._give_up("acknowledged")
 
     def relieve(self) -> None:
         """Hold fewer octets: those that wait longest are given up."""
@@ -608,11 +618,6 @@ class HalfConnection:
             self.framing.allow(inserted.fresh)
             self._high = max(self._high, early.position + inserted.fresh)
         self._budget.update(self)
-
-    @property
-    def recent(self) -> Recent:
-        """Octets kept for comparison."""
-        return self._recent
 
     @property
     def acknowledged(self) -> int | None:

@@ -30,7 +30,6 @@ from typing import Any, Final
 
 from scapy_mpa.stream.events import ConnectionId
 from scapy_mpa.stream.islands import Chunk
-from scapy_mpa.stream.overlap import Recent
 
 __all__ = ["EARLY_OCTETS", "EARLY_SEGMENTS", "LENT_PIECES", "Loan"]
 
@@ -66,10 +65,10 @@ class Loan:
         "markers",
         "missing",
         "origin",
+        "owner",
         "peer",
         "pieces",
         "quick_seq",
-        "recent",
         "retransmitted",
         "segments",
         "seq",
@@ -81,15 +80,15 @@ class Loan:
         "templates",
     )
 
-    def __init__(self, connection: ConnectionId, direction: int, ack: int, recent: Recent) -> None:
+    def __init__(self, connection: ConnectionId, direction: int, ack: int, owner: object) -> None:
         self.connection = connection
         self.direction = direction
         self.peer: Loan = self
         """The loan of the other direction."""
         self.ack = ack
         """The last acknowledgement number that this direction has sent."""
-        self.recent = recent
-        """Where the octets of each segment are to be remembered."""
+        self.owner = owner
+        """As whose the octets of each segment are to be remembered."""
         self.segments = 0
         """Segments taken."""
         self.retransmitted = 0

@@ -2,19 +2,19 @@
 """Whether octets that come twice are the same both times.
 
 Octets that framing is done with are kept a little longer, so that a second copy can be held
-against the first.  All half connections share one budget: the copy that was kept longest goes
-first, whoever it belongs to.
+against the first.  All half connections share one place: what was kept longest goes first,
+whoever it belongs to, and a half connection that has nothing there costs nothing.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from typing import Final, TypeAlias
+from typing import Final
 
 from scapy_mpa.stream.islands import Chunk
 
-__all__ = ["RECENT_CHUNKS", "RECENT_OCTETS", "Recent", "RecentOctets", "differing_stretch"]
+__all__ = ["RECENT_CHUNKS", "RECENT_OCTETS", "RecentOctets", "differing_stretch"]
 
 RECENT_OCTETS: Final = 1 << 20
 """Octets kept for comparison, over all half connections: more than a retransmission of the
@@ -23,25 +23,20 @@ last round trip needs, on any but the fattest path, and little beside Python its
 RECENT_CHUNKS: Final = 512
 """Chunks kept, over all half connections: bounds the work of one comparison."""
 
-Recent: TypeAlias = deque[tuple[int, bytes, int]]
-"""What is kept of one half connection: chunks, or tuples that are the same to read."""
-
 
 class RecentOctets:
-    """The shared budget."""
+    """The shared place."""
 
     __slots__ = ("octets", "order")
 
     def __init__(self) -> None:
-        self.order: deque[Recent] = deque()
-        """Whose chunks they are, in the order in which they came: each entry stands for the
-        oldest chunk of that half connection."""
+        self.order: deque[tuple[int, bytes, object]] = deque()
+        """Position, octets, and whose they are, in the order in which they came."""
         self.octets = 0
 
-    def remember(self, recent: Recent, chunk: Chunk) -> None:
-        """Keep a chunk in ``recent`` until others have pushed it out."""
-        recent.append(chunk)
-        self.order.append(recent)
+    def remember(self, owner: object, chunk: Chunk) -> None:
+        """Keep the octets of a chunk until others have pushed them out."""
+        self.order.append((chunk.position, chunk.octets, owner))
         self.octets += len(chunk.octets)
         if self.octets > RECENT_OCTETS or len(self.order) > RECENT_CHUNKS:
             self.trim()
@@ -49,11 +44,15 @@ class RecentOctets:
     def trim(self) -> None:
         """Drop what is too much."""
         while self.octets > RECENT_OCTETS or len(self.order) > RECENT_CHUNKS:
-            self.octets -= len(self.order.popleft().popleft()[1])
+            self.octets -= len(self.order.popleft()[1])
+
+    def before(self, end: int, owner: object) -> list[tuple[int, bytes, object]]:
+        """Return what is kept of ``owner`` that begins before position ``end``."""
+        return [kept for kept in self.order if kept[2] is owner and kept[0] < end]
 
 
 def differing_stretch(
-    position: int, octets: bytes, known: Iterable[tuple[int, bytes, int]]
+    position: int, octets: bytes, known: Iterable[tuple[int, bytes, object]]
 ) -> tuple[int, int] | None:
     """Return from where to where ``octets`` differ from what is known, None if nowhere.
 
