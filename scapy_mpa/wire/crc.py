@@ -8,38 +8,11 @@ figures 5 and 6).
 
 from __future__ import annotations
 
-import sys
-from importlib.machinery import PathFinder
-from importlib.util import module_from_spec
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+from crc32c import crc32c
 
 __all__ = ["CRC_LENGTH", "RESIDUE", "crc32c", "crc_field", "crc_is_good"]
-
-if TYPE_CHECKING:
-    from crc32c import crc32c
-else:
-
-    def _load():
-        """Return the function of the package crc32c, without all else that it brings.
-
-        On import the package looks up its own version among all that are installed, which takes
-        a quarter of the time in which a command starts.  The function is in an extension module
-        within; where that is not found, the package is imported as it is meant to be.
-        """
-        name = "crc32c._crc32c"
-        package = PathFinder.find_spec("crc32c")
-        if "crc32c" not in sys.modules and package and package.submodule_search_locations:
-            spec = PathFinder.find_spec(name, package.submodule_search_locations)
-            if spec is not None and spec.loader is not None:
-                module = module_from_spec(spec)
-                spec.loader.exec_module(module)
-                if hasattr(module, "crc32c"):
-                    return module.crc32c
-        from crc32c import crc32c
-
-        return crc32c
-
-    crc32c = _load()
 
 CRC_LENGTH: Final = 4
 
