@@ -155,8 +155,12 @@ class Borrower:
         index = len(early)
         while index and early[index - 1].position >= end:
             index -= 1
-        if index and early[index - 1].position + len(early[index - 1].octets) > position:
-            return False
+        if index:
+            before, known, _ = early[index - 1]
+            if before + len(known) > position:
+                is_copy = before == position and known == octets and len(octets) > 1
+                loan.retransmitted += is_copy
+                return is_copy
         early.insert(index, Chunk(position, octets, number))
         self.early_octets += len(octets)
         loan.quick_seq = -1
@@ -171,26 +175,37 @@ class Borrower:
         end = loan.end + len(octets)
         if end > early[0].position:
             return False
+        run = [Chunk(loan.end, octets, number)]
+        for chunk in early:
+            if chunk.position != end:
+                break
+            run.append(chunk)
+            end += len(chunk.octets)
         before = loan.end, loan.start, loan.last, loan.tail, loan.pieces, loan.missing, loan.fpdus
         loan.pieces = list(loan.pieces)
         mark = self._page.mark()
-        count = 0
-        sound = self.take(loan, octets, number, number, moment) == len(octets)
-        while sound and count < len(early) and early[count].position == loan.end:
-            chunk = early[count]
-            count += 1
-            sound = self.take(loan, chunk.octets, chunk.frame, number, moment) == len(chunk.octets)
+        if self.is_quick and loan.crc:
+            # Nobody asks which frame brought what, unless an FPDU is left over.
+            data = b"".join([chunk.octets for chunk in run])
+            sound = self.take(loan, data, number, number, moment) == len(data)
+            if sound and loan.pieces:
+                pieces = [chunk.behind(loan.start) for chunk in (*before[4], *run)]
+                loan.pieces = [piece for piece in pieces if piece.octets]
+        else:
+            sound = all(
+                self.take(loan, chunk.octets, chunk.frame, number, moment) == len(chunk.octets)
+                for chunk in run
+            )
         if not sound:
             self._page.cut(mark)
             _, loan.start, loan.last, loan.tail, loan.pieces, loan.missing, loan.fpdus = before
             self._moved(loan, before[0])
             return False
         remember = self._recent.remember
-        remember(loan.owner, Chunk(before[0], octets, number))
-        for chunk in early[:count]:
+        for chunk in run:
             remember(loan.owner, chunk)
-            self.early_octets -= len(chunk.octets)
-        del early[:count]
+        self.early_octets -= end - before[0] - len(octets)
+        del early[: len(run) - 1]
         self._moved(loan, loan.end)
         return True
 

@@ -165,11 +165,11 @@ class ExpressReader:
                 begins, total, fragment, flow, seq, ack, rest = unpack_headers(window, start)
                 loan = loans.get(flow)
                 if loan is not None:
-                    header = header_lengths.get(rest)
-                    if (
+                    header = header_lengths.get(rest, 0)
+                    is_checked = (
                         begins == loan.begins
                         and fragment == loan.fragment
-                        and header is not None
+                        and header > 0
                         and captured - total >= _IPV4_AT
                         and (
                             ack == loan.ack
@@ -178,7 +178,8 @@ class ExpressReader:
                                 and (loan.peer.seq - ack) & _MASK < _BEHIND
                             )
                         )
-                    ):
+                    )
+                    if is_checked:
                         length = total + _IPV4_AT - header
                         if not length:
                             loan.ack = ack
@@ -244,7 +245,13 @@ class ExpressReader:
                         moment: Any = (units + fraction) / in_a_second
                     else:
                         moment = seconds * _SECOND + fraction * unit
-                    if self._take(loan, window[start:end], (number, seconds, fraction), moment):
+                    stamp = number, seconds, fraction
+                    if is_checked:
+                        octets = window[start + header : start + _IPV4_AT + total]
+                        is_taken = self._take(loan, flow, seq, ack, rest, octets, stamp, moment)
+                    else:
+                        is_taken = self._check(loan, window[start:end], stamp, moment)
+                    if is_taken:
                         if len(patterns) >= LINES_OF_A_PAGE or not number % _FRAMES_OF_A_PAGE:
                             capture.frames = number
                             yield page.take()
@@ -260,8 +267,11 @@ class ExpressReader:
             if len(patterns) >= LINES_OF_A_PAGE or not number % _FRAMES_OF_A_PAGE:
                 yield page.take()
 
-    def _take(self, loan: Loan, frame: bytes, stamp: tuple[int, int, int], moment: Any) -> bool:
-        """Take a frame of a direction on loan; return False if it must be given back for it."""
+    def _check(self, loan: Loan, frame: bytes, stamp: tuple[int, int, int], moment: Any) -> bool:
+        """Take a frame of a direction on loan, if its headers are as they should be.
+
+        Return False if the direction must be given back for it.
+        """
         begins, total, fragment, flow, seq, ack, rest = _HEADERS.unpack_from(frame)
         header = _HEADER_LENGTHS.get(rest)
         end = _IPV4_AT + total
@@ -278,8 +288,24 @@ class ExpressReader:
         else:
             ack = loan.ack
         loan.begins, loan.fragment = begins, fragment
-        number, _, _ = stamp
-        octets = frame[header:end]
+        return self._take(loan, flow, seq, ack, rest, frame[header:end], stamp, moment)
+
+    def _take(
+        self,
+        loan: Loan,
+        flow: bytes,
+        seq: int,
+        ack: int,
+        rest: int,
+        octets: bytes,
+        stamp: tuple[int, int, int],
+        moment: Any,
+    ) -> bool:
+        """Take a segment of a direction on loan; return False if it must be given back for it.
+
+        :param ack: the last acknowledgement number, not an older one.
+        """
+        number = stamp[0]
         length = len(octets)
         borrower = self._borrower
         if octets and seq == loan.seq:

@@ -31,6 +31,12 @@ class Chunk(NamedTuple):
     octets: bytes
     frame: int
 
+    def behind(self, start: int) -> Chunk:
+        """Return what of it lies at ``start`` or behind."""
+        if start <= self.position:
+            return self
+        return Chunk(start, self.octets[start - self.position :], self.frame)
+
 
 class Run:
     """A stretch of FPDUs, back to back, that were passed on."""

@@ -24,6 +24,11 @@ RECENT_CHUNKS: Final = 512
 """Chunks kept, over all half connections: bounds the work of one comparison."""
 
 
+# Little enough more to be trimmed many at a time.
+_SLACK: Final = RECENT_OCTETS >> 4
+_SLACK_CHUNKS: Final = RECENT_CHUNKS >> 4
+
+
 class RecentOctets:
     """The shared place."""
 
@@ -36,15 +41,18 @@ class RecentOctets:
 
     def remember(self, owner: object, chunk: Chunk) -> None:
         """Keep the octets of a chunk until others have pushed them out."""
-        self.order.append((chunk.position, chunk.octets, owner))
+        order = self.order
+        order.append((chunk.position, chunk.octets, owner))
         self.octets += len(chunk.octets)
-        if self.octets > RECENT_OCTETS or len(self.order) > RECENT_CHUNKS:
+        if self.octets > RECENT_OCTETS + _SLACK or len(order) > RECENT_CHUNKS + _SLACK_CHUNKS:
             self.trim()
 
     def trim(self) -> None:
         """Drop what is too much."""
-        while self.octets > RECENT_OCTETS or len(self.order) > RECENT_CHUNKS:
-            self.octets -= len(self.order.popleft()[1])
+        order, octets = self.order, self.octets
+        while octets > RECENT_OCTETS or len(order) > RECENT_CHUNKS:
+            octets -= len(order.popleft()[1])
+        self.octets = octets
 
     def before(self, end: int, owner: object) -> list[tuple[int, bytes, object]]:
         """Return what is kept of ``owner`` that begins before position ``end``."""
