@@ -6,6 +6,7 @@ from __future__ import annotations
 import click
 
 from scapy_mpa.cli.options import files_argument, record_types
+from scapy_mpa.cli.start import import_crc32c_alone
 from scapy_mpa.cli.status import EXIT_STATUS_HELP
 
 __all__ = ["dissect"]
@@ -73,6 +74,7 @@ def dissect(
     context = click.get_current_context()
     if verbose and as_json:
         raise click.UsageError("--verbose is about lines and --json prints none: choose one.")
+    import_crc32c_alone()
     from scapy_mpa.cli.listing import Listing
 
     listing = Listing(types, payload=payload, as_json=as_json, layers=verbose)

@@ -10,7 +10,6 @@ import click
 from scapy_mpa import __version__
 from scapy_mpa.cli.dissect import dissect
 from scapy_mpa.cli.output import settle_output
-from scapy_mpa.cli.start import import_crc32c_alone
 from scapy_mpa.cli.status import INTERRUPTED, PROGRAM
 from scapy_mpa.cli.summary import summary
 
@@ -44,5 +43,4 @@ cli.add_command(summary)
 
 def main() -> None:
     """Run the command line; does not return."""
-    import_crc32c_alone()
     cli(prog_name=PROGRAM)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import click
 
 from scapy_mpa.cli.options import files_argument
+from scapy_mpa.cli.start import import_crc32c_alone
 from scapy_mpa.cli.status import EXIT_STATUS_HELP
 
 __all__ = ["summary"]
@@ -57,6 +58,7 @@ def summary(files: tuple[str, ...], as_json: bool, everything: bool) -> None:
     FILE is a pcap or pcapng file, plain or gzip-compressed, or - for standard input.
     """
     context = click.get_current_context()
+    import_crc32c_alone()
     from scapy_mpa.cli.overview import Overview
 
     context.exit(Overview(as_json=as_json, everything=everything).run(files))

@@ -248,13 +248,17 @@ class Borrower:
         octets the next one lacks; 0 if it is all there, and not sound.
         """
         at = last = 0
-        if self.is_quick and loan.crc and not loan.markers:
-            at, last = self._read_quickly(loan, data, number, moment)
         base = loan.start
         markers, crc = loan.markers, loan.crc
+        is_quick = self.is_quick and crc
+        quickly = self._read_marked if markers else self._read_unmarked
         missing = 0
         available = len(data)
-        while at < available:
+        while True:
+            if is_quick:
+                at, last = quickly(loan, data, at, last, number, moment)
+            if at == available:
+                break
             phase = (base + at - loan.origin) % MARKER_INTERVAL if markers else None
             header = MARKER_LENGTH if phase == 0 else 0
             body = at + header + HEADER_LENGTH
@@ -289,16 +293,21 @@ class Borrower:
             at = end
         return at, last, missing
 
-    def _read_quickly(self, loan: Loan, data: bytes, number: int, moment: Any) -> tuple[int, int]:
+    def _read_unmarked(
+        self, loan: Loan, data: bytes, at: int, last: int, number: int, moment: Any
+    ) -> tuple[int, int]:
         """Do what :meth:`_read` does, with CRCs and without Markers, as long as it is easy.
 
         Return where the first FPDU begins that is not, and where the last one began.
+
+        :param at: where in ``data`` to begin.
+        :param last: where the FPDU before that began.
         """
         writes, tails = self.writes, self._tails
         put, fields = self._page.patterns.append, self._page.fields
         unpack = _HEADERS.unpack_from
         seq = loan.start & _MASK
-        at = last = fpdus = 0
+        fpdus = 0
         available = len(data)
         head = self._head % (number, moment, loan.label.octets) if writes else b""
         while available - at >= _SHORTEST:
@@ -312,22 +321,60 @@ class Borrower:
                     break
                 put(pattern)
                 if control & TAGGED_BIT:
-                    fields += (
-                        head,
-                        stag,
-                        to,
-                        ulpdu_length - TAGGED_LENGTH,
-                        seq + at & _MASK,
-                    )
+                    fields += (head, stag, to, ulpdu_length - TAGGED_LENGTH, seq + at & _MASK)
                 else:
-                    qn, msn, mo = _UNTAGGED_PLACE.unpack_from(data, at + _UNTAGGED_AT)
                     fields += (
                         head,
-                        qn,
-                        msn,
-                        mo,
+                        *_UNTAGGED_PLACE.unpack_from(data, at + _UNTAGGED_AT),
                         ulpdu_length - UNTAGGED_LENGTH,
                         seq + at & _MASK,
+                    )
+            fpdus += 1
+            last = at
+            at = end
+        loan.fpdus += fpdus
+        return at, last
+
+    def _read_marked(
+        self, loan: Loan, data: bytes, at: int, last: int, number: int, moment: Any
+    ) -> tuple[int, int]:
+        """Do what :meth:`_read_unmarked` does, with Markers; none may lie in the headers."""
+        writes, tails = self.writes, self._tails
+        put, fields = self._page.patterns.append, self._page.fields
+        unpack = _HEADERS.unpack_from
+        seq = loan.start & _MASK
+        phase_of = loan.start - loan.origin
+        fpdus = 0
+        available = len(data)
+        head = self._head % (number, moment, loan.label.octets) if writes else b""
+        while available - at >= _SHORTEST + MARKER_LENGTH:
+            phase = (phase_of + at) % MARKER_INTERVAL
+            start = at if phase else at + MARKER_LENGTH
+            ulpdu_length, control, stag, to = unpack(data, start)
+            layout = fpdu_layout(ulpdu_length, phase)
+            end = at + layout.length
+            if (
+                end > available
+                or ulpdu_length < UNTAGGED_LENGTH
+                # A Marker within the next 20 octets.
+                or phase > MARKER_INTERVAL - _HEAD
+                or layout.unpack.unpack_from(data, at) != layout.fpduptrs
+                or crc32c(data[at:end]) != RESIDUE
+            ):
+                break
+            if writes:
+                pattern = tails.get(control)
+                if pattern is None:
+                    break
+                put(pattern)
+                if control & TAGGED_BIT:
+                    fields += (head, stag, to, ulpdu_length - TAGGED_LENGTH, seq + start & _MASK)
+                else:
+                    fields += (
+                        head,
+                        *_UNTAGGED_PLACE.unpack_from(data, start + _UNTAGGED_AT),
+                        ulpdu_length - UNTAGGED_LENGTH,
+                        seq + start & _MASK,
                     )
             fpdus += 1
             last = at
