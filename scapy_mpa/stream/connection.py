@@ -28,7 +28,7 @@ from scapy_mpa.stream.past import Span
 from scapy_mpa.stream.scan import FoundStartup
 from scapy_mpa.stream.segment import ACK, RST, Segment
 from scapy_mpa.stream.sequence import sequence_number
-from scapy_mpa.stream.startup import Declared, StartupState, Step, declared, step
+from scapy_mpa.stream.startup import Declared, StartupState, Step, both, declared, step
 from scapy_mpa.wire.dialect import Dialect, dialect_of
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.fpdu import MARKER_INTERVAL
@@ -249,7 +249,7 @@ class Connection:
         if what is not Step.BOTH_INITIATE and what is not Step.REPLY_WITHOUT_REQUEST:
             other = self._declared[1 - direction]
             mine = declared(startup)
-            self._declared = (other, mine) if direction else (mine, other)
+            self._declared = both(other, mine) if direction else both(mine, other)
         self._emit(
             StartupSeen(
                 connection=self.identity,

@@ -138,6 +138,7 @@ class Framing(FPDUFinder):
         while True:
             at = run.end
             if at == limit:
+                run.end = limit  # the same number, which need not be kept twice
                 island.need = limit + 1
                 break
             fpdu = self._try(island, at, limit)
@@ -273,11 +274,11 @@ class Framing(FPDUFinder):
     def _locate(self, island: Island) -> bool:
         """Find a place to start from in an island; tell whether there is one."""
         if self.from_start and island.start <= self.origin < island.end:
-            island.runs.append(self._first_run(island))
+            island.runs = (self._first_run(island),)
             return True
         found = self._by_marker(island, island.end)
         if found is not None:
-            island.runs.append(Run(found.start, "marker"))
+            island.runs = (Run(found.start, "marker"),)
             return True
         if island.open_left:
             return False
@@ -285,7 +286,7 @@ class Framing(FPDUFinder):
         run = Run(island.start, "search")
         run.trouble = island.start - WORD
         run.anchored = False
-        island.runs.append(run)
+        island.runs = (run,)
         island.settled = True
         island.need = island.end
         return True
@@ -329,11 +330,13 @@ class Framing(FPDUFinder):
         if not runs:
             return
         if self.from_start and island.start <= self.origin < runs[0].start:
-            runs.insert(0, self._first_run(island))
+            runs = (self._first_run(island), *runs)
         elif island.open_left and (found := self._by_marker(island, runs[0].start)) is not None:
-            runs.insert(0, Run(found.start, "marker"))
-        while len(runs) > 1:
-            self._unite(island, runs[0], runs.pop(1))
+            runs = (Run(found.start, "marker"), *runs)
+        first, *others = runs
+        island.runs = (first,)
+        for run in others:
+            self._unite(island, first, run)
 
     def _unite(self, island: Island, run: Run, right: Run) -> None:
         """Pass on what lies between two runs, and make them one."""
@@ -352,5 +355,5 @@ class Framing(FPDUFinder):
             found = self._search(island, island.start, first.start, final=True)
             if found is not None:
                 run = Run(found.start, found_by(found))
-                island.runs.insert(0, run)
-                self._unite(island, run, island.runs.pop(1))
+                island.runs = (run,)
+                self._unite(island, run, first)

@@ -90,12 +90,12 @@ class Island:
         self.start = position
         self.end = position
         # Ascending, so that (position,) finds the first that begins there or behind.
-        self._chunks: list[Chunk] = []
+        self._chunks: list[Chunk] | None = None
         self.absent: list[tuple[int, int]] | None = None
         """Stretches that the capture's snap length cut off; they read as zeros."""
         self.open_left = True
         """Whether the hole before this island may yet be filled."""
-        self.runs: list[Run] = []
+        self.runs: tuple[Run, ...] = ()
         """What was passed on: one run, or two when a hole has just been filled."""
         self.joined = False
         """Whether a hole was filled since framing last looked at what lies between runs."""
@@ -114,7 +114,10 @@ class Island:
 
     def append(self, chunk: Chunk) -> None:
         """Add octets that directly follow the end."""
-        self._chunks.append(chunk)
+        if self._chunks is None:
+            self._chunks = [chunk]
+        else:
+            self._chunks.append(chunk)
         self.end += len(chunk.octets)
 
     def put_back(self, chunk: Chunk) -> None:
@@ -123,12 +126,13 @@ class Island:
 
     def join(self, right: Island) -> None:
         """Take over all of the island that begins where this one ends."""
-        if len(self._chunks) < len(right._chunks):
+        mine, others = self._chunks or [], right._chunks or []
+        if len(mine) < len(others):
             # The short side moves, so that a long island that grows to the left costs little.
-            right._chunks[:0] = self._chunks
-            self._chunks = right._chunks
-        else:
-            self._chunks += right._chunks
+            others[:0] = mine
+            self._chunks = others
+        elif others:
+            mine += others
         # A Key may lie across the seam; what lies behind that was scanned.
         self.scanned = self.scanned or []
         self.scanned.append((right.start + SEAM, right.scan))
@@ -137,7 +141,7 @@ class Island:
             self.absent = self.absent or []
             self.absent += right.absent
         # Where a search had come to is of no account now that a length may lead on.
-        self.runs += [run for run in right.runs if not run.is_empty]
+        self.runs += tuple(run for run in right.runs if not run.is_empty)
         self.end = right.end
         self.joined = True
         self.need = self.start
@@ -145,7 +149,7 @@ class Island:
 
     def read(self, start: int, end: int) -> bytes:
         """Return the octets from ``start`` up to ``end``; none of them may be released."""
-        chunks = self._chunks
+        chunks = self._chunks or ()
         index = bisect_left(chunks, (start + 1,)) - 1
         if index < 0:
             raise IndexError("octets that were released")
@@ -184,7 +188,7 @@ class Island:
 
     def chunks(self, start: int, end: int) -> list[Chunk]:
         """Return the chunks that reach into the stretch from ``start`` up to ``end``."""
-        chunks = self._chunks
+        chunks = self._chunks or []
         first = max(0, bisect_left(chunks, (start + 1,)) - 1)
         return chunks[first : bisect_left(chunks, (end,))]
 
@@ -216,18 +220,18 @@ class Island:
 
         Where segments are a few octets long, every place is a boundary and says nothing.
         """
-        index = bisect_left(self._chunks, (start,))
-        if index == len(self._chunks) or self._chunks[index].position != start:
+        chunks = self._chunks or ()
+        index = bisect_left(chunks, (start,))
+        if index == len(chunks) or chunks[index].position != start:
             return False
-        length = len(self._chunks[index].octets)
+        length = len(chunks[index].octets)
         return length >= min(end - start, _TELLING_SEGMENT) and self.is_boundary(end)
 
     def is_boundary(self, position: int) -> bool:
         """Tell whether a segment begins or ends at ``position``."""
-        index = bisect_left(self._chunks, (position,))
-        return position == self.end or (
-            index < len(self._chunks) and self._chunks[index].position == position
-        )
+        chunks = self._chunks or ()
+        index = bisect_left(chunks, (position,))
+        return position == self.end or (index < len(chunks) and chunks[index].position == position)
 
     def captured_until(self, start: int, end: int) -> int:
         """Return where, from ``start`` up to ``end``, the first octet was cut off, else ``end``."""
@@ -240,7 +244,7 @@ class Island:
 
     def release(self, start: int, end: int) -> list[Chunk]:
         """Give up the chunks that lie wholly between ``start`` and ``end``; return them."""
-        chunks = self._chunks
+        chunks = self._chunks or []
         first = bisect_left(chunks, (start,))
         last = bisect_left(chunks, (end,))
         if last > first:
@@ -249,8 +253,12 @@ class Island:
                 last -= 1
         if last <= first:
             return []
-        gone = chunks[first:last]
-        del chunks[first:last]
+        if last - first == len(chunks):
+            gone = chunks
+            self._chunks = None
+        else:
+            gone = chunks[first:last]
+            del chunks[first:last]
         if self.absent:
             # What was cut off lies at the end of a chunk, and goes with it.
             lower = bisect_left(self.absent, (gone[0].position, 0))
@@ -337,7 +345,11 @@ class Islands:
         else:
             island = Island(chunk.position)
             index += 1
-            items.insert(index, island)
+            if items:
+                items.insert(index, island)
+            else:
+                # A list that is made with its item is no longer than that.
+                items = self.items = [island]
         island.append(chunk)
         following = items[index + 1] if index + 1 < len(items) else None
         if following and following.start == island.end and not following.is_torn:

@@ -21,7 +21,7 @@ from typing import Final, NamedTuple
 
 from scapy_mpa.wire.startup import StartupFrame, StartupKind
 
-__all__ = ["Declared", "StartupState", "Step", "declared", "step"]
+__all__ = ["Declared", "StartupState", "Step", "both", "declared", "step"]
 
 
 class Declared(NamedTuple):
@@ -75,6 +75,12 @@ _TABLE: Final[dict[tuple[StartupState, StartupKind, bool, bool], tuple[StartupSt
     (_S.REQUESTED, StartupKind.REQUEST, False, False): (_S.REQUESTED, Step.BOTH_INITIATE),
     (_S.REQUESTED, StartupKind.REQUEST, False, True): (_S.REQUESTED, Step.BOTH_INITIATE),
 }
+
+
+@lru_cache(maxsize=1024)
+def both(one: Declared | None, other: Declared | None) -> tuple[Declared | None, Declared | None]:
+    """Return what the two directions declare, as one object for all connections."""
+    return one, other
 
 
 def step(
