@@ -33,18 +33,19 @@ class Budget:
 
     def update(self, holder: Holder) -> None:
         """Take note of what a holder holds now."""
-        self._count(holder)
+        self.count(holder)
         while self._total > self.limit:
             oldest = next(iter(self._holders))
             before = self._total
             oldest.relieve()
-            self._count(oldest)
+            self.count(oldest)
             if self._total >= before:
                 # It cannot do with less: let the others come first next time.
                 self._holders[oldest] = self._holders.pop(oldest)
                 return
 
-    def _count(self, holder: Holder) -> None:
+    def count(self, holder: Holder) -> None:
+        """Take note of what a holder holds now, which is no more than before."""
         held = holder.held
         self._total += held - self._holders.get(holder, 0)
         if held:

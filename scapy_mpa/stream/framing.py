@@ -273,7 +273,10 @@ class Framing(FPDUFinder):
 
     def _locate(self, island: Island) -> bool:
         """Find a place to start from in an island; tell whether there is one."""
-        if self.from_start and island.start <= self.origin < island.end:
+        if self.from_start and island.end <= self.origin:
+            # A startup frame, and what it brings may look like an FPDU.
+            return False
+        if self.from_start and island.start <= self.origin:
             island.runs = (self._first_run(island),)
             return True
         found = self._by_marker(island, island.end)

@@ -376,9 +376,12 @@ class HalfConnection:
             island.scan = island.need = island.start
             if not from_start or island.end > origin:
                 self._advance(island, island.end - island.start)
-            elif island is not items[-1]:
+            else:
+                # No more than a startup frame, which has been read.
                 self.release(island, island.start, island.end)
-                items.remove(island)
+                if island is not items[-1]:
+                    items.remove(island)
+        self._budget.count(self)
 
     def infer_somewhere(self, *, crc: bool | None, markers: bool | None) -> Inferred | None:
         """Find out what the direction carries, from whichever island tells."""

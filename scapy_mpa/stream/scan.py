@@ -63,7 +63,9 @@ def find_startup(island: Island, begin: int | None, *, final: bool = False) -> F
                     island.scan = position
                     if position + startup.length <= island.end:
                         whole = island.read(position, position + startup.length)
-                        return FoundStartup(position, whole, parse_startup(whole))
+                        if at + startup.length > len(octets):
+                            startup = parse_startup(whole)
+                        return FoundStartup(position, whole, startup)
                     if final:
                         return FoundStartup(position, octets[at:], startup)
                     # Nothing can be said before its Private Data are there.

@@ -575,6 +575,21 @@ def test_a_startup_frame_inside_private_data_is_private_data() -> None:
     assert len(seen(events)) == 2
 
 
+@pytest.mark.parametrize("markers", [0, 1])
+def test_an_fpdu_inside_private_data_is_private_data(markers: int) -> None:
+    """It is none, also where nothing follows the startup frame that could be one."""
+    inside = mpastream.build_stream([messages.send(1, b"x" * 60)[0]] * 2)[0]
+    for repeated in range(4):
+        talk = Talk()
+        data = bytes(repeated) + inside
+        talk.say(0, request(private_data=data, markers=markers))
+        talk.say(1, reply(private_data=data, markers=markers))
+        talk.close()
+        events = talk.fed()
+        assert not fpdus(events)
+        assert not errors(events)
+
+
 def test_enhanced_startup() -> None:
     """Revision 2 with S: the first four octets of the Private Data are enhanced data (RFC 6581)."""
     octets, _ = stream()
