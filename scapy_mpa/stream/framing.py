@@ -138,8 +138,8 @@ class Framing(FPDUFinder):
         while True:
             at = run.end
             if at == limit:
-                run.end = limit  # the same number, which need not be kept twice
-                island.need = limit + 1
+                # The same number, which need not be kept thrice.
+                run.end = island.need = limit
                 break
             fpdu = self._try(island, at, limit)
             if isinstance(fpdu, int):

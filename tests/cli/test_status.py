@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from tests.cli.command import PCAPS, parsed, process, run
 from tests.truth import pcapfile
+from tests.truth.impair import SYN, Segment
 
 CLEAN = PCAPS / "rping_mpa2_crcon.pcap"
 FINDINGS = PCAPS / "live_siw_probe_guest_eth0.pcap.gz"
@@ -171,6 +172,25 @@ def test_frames_not_followed_are_counted(command: str) -> None:
     result = run(command, FINDINGS)
     assert result.stderr == (f"scapy-mpa: {FINDINGS}: 8 frames not followed: 6 not TCP, 2 not IP\n")
     assert run(command, CLEAN).stderr == ""
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("way", ["pcap", "big-endian"])
+def test_late_copies_are_counted(tmp_path: Path, command: str, way: str) -> None:
+    """A copy that comes when its connection was let go is told of, and is no connection."""
+    segments = frames_of(CLEAN)
+    syn = Segment(0, 5, 0, SYN, b"")
+    others = [pcapfile.frame(syn, hosts=("10.0.0.9", "10.0.0.8"))]
+    # A minute between two frames: what is over is let go long before the next one comes.
+    octets = pcapfile.pcap(
+        [*segments, *others, segments[8]], step=60_000_000_000, order="<" if way == "pcap" else ">"
+    )
+    path = tmp_path / "late.pcap"
+    path.write_bytes(octets)
+    result = run(command, "--json", path)
+    assert result.stderr == f"scapy-mpa: {path}: 1 frame not followed: 1 late copy\n"
+    ends = [each for each in parsed(result.stdout) if each["type"] == "connection"]
+    assert [each["connection"] for each in ends] == [0, 1]
 
 
 @given(st.data())

@@ -603,6 +603,26 @@ def test_memory_of_small_segments_is_bounded() -> None:
     assert held < 1.3 * HELD_OCTETS
 
 
+def test_memory_of_connections_in_order() -> None:
+    """What an idle connection costs, whose FPDUs all came: there may be 100,000 of them."""
+    talk = started()
+    for direction in (0, 1):
+        talk.say(direction, STREAM, size=500)
+    flows = Flows()
+    count = 1000
+    gc.collect()
+    tracemalloc.start()
+    for number in range(count):
+        for at, each in enumerate(talk.segments):
+            segment = as_segment(number * 100 + at, each)
+            now = 1_700_000_000_000_000_000 + segment.time_ns
+            flows.receive(segment._replace(flow=flow_of(number, each.direction), time_ns=now))
+    held = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    # But for the octets kept for comparison, which all share.
+    assert held - (256 << 10) < 2 * count * 1280
+
+
 def test_memory_of_connections_that_never_end_is_bounded() -> None:
     """A scan of ports leaves many a SYN and no end; not all of them are kept for ever."""
     flows = Flows()
