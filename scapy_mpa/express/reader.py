@@ -32,6 +32,8 @@ service; total length; fragment, time to live and protocol; addresses and ports;
 acknowledgement number; data offset with flags."""
 _HEADERS_LENGTH: Final = 54
 _ETHERNET_IPV4: Final = 0x080045
+_ETHERTYPE_AT: Final = 12
+_ETHERTYPE_IPV4: Final = _ETHERNET_IPV4.to_bytes(3, "big")
 _NOT_TTL: Final = 0x3FFF00FF
 _WHOLE_TCP: Final = 6
 _IPV4_AT: Final = 14
@@ -350,10 +352,14 @@ class ExpressReader:
         frame = Frame(number, time_ns, link_type, octets, max(original, len(octets)), None)
         segment = self._decoder.segment(frame)
         if segment is not None:
-            self._receive(segment)
+            is_ours = octets.startswith(_ETHERTYPE_IPV4, _ETHERTYPE_AT)
+            self._receive(segment, is_ours=is_ours)
 
-    def _receive(self, segment: Segment) -> None:
-        """Let the plain path have a segment, and borrow the connection if that is of use."""
+    def _receive(self, segment: Segment, *, is_ours: bool = True) -> None:
+        """Let the plain path have a segment, and borrow the connection if that is of use.
+
+        :param is_ours: whether its headers are of the kind that can be read here.
+        """
         self.segments += 1
         flow = segment.flow
         if flow in self._loans:
@@ -361,7 +367,7 @@ class ExpressReader:
         events = self._flows.receive(segment)
         if events:
             self._page.add(self._lines_of(events))
-        if segment.length:
+        if segment.length and is_ours:
             self._borrow(flow)
 
     def _borrow(self, flow: bytes) -> None:

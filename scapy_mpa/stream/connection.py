@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 from scapy_mpa.stream.budget import Budget
 from scapy_mpa.stream.candidate import Candidate
@@ -35,6 +36,12 @@ from scapy_mpa.wire.fpdu import MARKER_INTERVAL
 
 __all__ = ["Connection"]
 
+_WORTH_LENDING: Final = 16
+"""Segments that a loan must bring forward to be worth what giving it takes."""
+
+_HASTY_LOANS: Final = 4
+"""Loans in a row that may bring less before there is a pause; some do while a connection begins."""
+
 
 class Connection:
     """One TCP connection, from its first captured segment to its end.
@@ -50,7 +57,9 @@ class Connection:
         "_emit",
         "_errors",
         "_frame",
+        "_hasty",
         "_initiator",
+        "_lend_at",
         "_origins",
         "_state",
         "_time_ns",
@@ -87,6 +96,10 @@ class Connection:
         self._errors = 0
         self.was_reset = False
         self.is_lent = False
+        self._hasty = 0
+        """Loans in a row that were hardly worth it."""
+        self._lend_at = 0
+        """Segments before the next one."""
         self.lingers = False
         """For the use of who follows all connections: whether it is known to be over."""
 
@@ -119,6 +132,8 @@ class Connection:
         """Lend both directions, if all is in order (:mod:`~scapy_mpa.stream.loan`)."""
         if self.was_reset or not any(half.phase is Phase.FULL for half in self.halves):
             return None
+        if self.segments < self._lend_at:
+            return None
         one, other = self.identity.flows
         if one == other:
             # A connection from an endpoint to itself: nobody could tell the two apart.
@@ -139,6 +154,12 @@ class Connection:
     def reclaim(self, loans: tuple[Loan, Loan]) -> None:
         """Take both directions back as the borrower has left them."""
         self.is_lent = False
+        if loans[0].segments + loans[1].segments >= _WORTH_LENDING:
+            self._hasty = 0
+        else:
+            self._hasty += 1
+            if self._hasty > _HASTY_LOANS:
+                self._lend_at = self.segments + _WORTH_LENDING
         # Whoever still looks at one must not keep both alive.
         loans[0].peer = loans[0]
         loans[1].peer = loans[1]

@@ -114,15 +114,15 @@ class Island:
 
     def append(self, chunk: Chunk) -> None:
         """Add octets that directly follow the end."""
-        if self._chunks is None:
-            self._chunks = [chunk]
-        else:
-            self._chunks.append(chunk)
+        self.put_back(chunk)
         self.end += len(chunk.octets)
 
     def put_back(self, chunk: Chunk) -> None:
         """Hold octets again that were released, behind all others that are held."""
-        self._chunks.append(chunk)
+        if self._chunks is None:
+            self._chunks = [chunk]
+        else:
+            self._chunks.append(chunk)
 
     def join(self, right: Island) -> None:
         """Take over all of the island that begins where this one ends."""
@@ -184,7 +184,8 @@ class Island:
 
     def count(self, start: int) -> int:
         """Return how many chunks begin at ``start`` or behind."""
-        return len(self._chunks) - bisect_left(self._chunks, (start,))
+        chunks = self._chunks or ()
+        return len(chunks) - bisect_left(chunks, (start,))
 
     def chunks(self, start: int, end: int) -> list[Chunk]:
         """Return the chunks that reach into the stretch from ``start`` up to ``end``."""
