@@ -175,6 +175,7 @@ class ExpressReader:
                         and captured - total >= _IPV4_AT
                         and (
                             ack == loan.ack
+                            or loan.ack < ack <= loan.peer.seq <= _MASK
                             or (
                                 (ack - loan.ack) & _MASK < _BEHIND
                                 and (loan.peer.seq - ack) & _MASK < _BEHIND
