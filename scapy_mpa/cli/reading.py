@@ -8,7 +8,7 @@ from typing import Final
 
 from scapy_mpa.capture import Capture, Decoder
 from scapy_mpa.cli.output import text_of
-from scapy_mpa.express.reader import ExpressReader, can_be_read_by_express
+from scapy_mpa.express.reader import ExpressReader
 from scapy_mpa.records.kinds import Patterns, Templates
 from scapy_mpa.stream.events import ConnectionEnded, Event
 from scapy_mpa.stream.flows import Flows
@@ -88,7 +88,7 @@ class Reading:
             to be written.
         :param lines_of: makes lines of a batch of events.
         """
-        if self._connections or self._largest == 1 or not can_be_read_by_express(self.capture):
+        if self._connections or self._largest == 1:
             for batch in self.batches():
                 yield text_of(lines_of(batch))
             return

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""From the octets of a pcap file to lines, the ordinary segment in one go."""
+"""From a capture to lines, the ordinary segment in one go.
+
+Of a pcap file with Ethernet frames the octets are read here; any other capture gives its frames.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ from scapy_mpa.stream.segment import ACK, PSH, Segment
 from scapy_mpa.wire.crc import RESIDUE, crc32c
 from scapy_mpa.wire.ddp import TAGGED_LENGTH, UNTAGGED_LENGTH
 
-__all__ = ["ExpressReader", "can_be_read_by_express"]
+__all__ = ["ExpressReader"]
 
 _HEADERS: Final = Struct(">12xIHxxIxx12sIIH")
 """Ethernet, IPv4 without options and TCP in one go: EtherType with IP version, header length and
@@ -34,6 +37,8 @@ _HEADERS_LENGTH: Final = 54
 _ETHERNET_IPV4: Final = 0x080045
 _ETHERTYPE_AT: Final = 12
 _ETHERTYPE_IPV4: Final = _ETHERNET_IPV4.to_bytes(3, "big")
+_FLOW: Final = slice(26, 38)
+"""Addresses and ports, if the headers are as they are here."""
 _NOT_TTL: Final = 0x3FFF00FF
 _WHOLE_TCP: Final = 6
 _IPV4_AT: Final = 14
@@ -59,16 +64,15 @@ _TRIM: Final = 1 << 16
 _FRAMES_OF_A_PAGE: Final = 4096
 
 
-def can_be_read_by_express(capture: Capture) -> bool:
-    """Tell whether a capture is of the kind that this way knows: pcap with Ethernet."""
-    header = capture.pcap
-    return header is not None and header.link_type == ETHERNET and not header.fcs
+def _is_bare_ethernet(header: PcapHeader) -> bool:
+    """Tell whether a record of a pcap file is an Ethernet frame and nothing else."""
+    return header.link_type == ETHERNET and not header.fcs
 
 
 class ExpressReader:
     """Reads a capture to its end, and gives lines.
 
-    :param capture: a fresh one for which :func:`can_be_read_by_express` holds.
+    :param capture: a fresh one.
     :param flows: takes what is not ordinary.
     :param decoder: reads the headers of what is not ordinary.
     :param writer: how FPDUs are written; None: they are only counted.
@@ -85,40 +89,61 @@ class ExpressReader:
         lines_of: Callable[[list[Event]], list[str]],
         begin: Callable[[int], None],
     ) -> None:
-        assert capture.pcap is not None
         self._capture = capture
-        self._header: PcapHeader = capture.pcap
+        header = capture.pcap
+        self._header = header if header is not None and _is_bare_ethernet(header) else None
+        self._unit = 1 if self._header is None else self._header.unit
         self._flows = flows
         self._decoder = decoder
         self._lines_of = lines_of
         self._begin = begin
         self._page = Page()
-        self._borrower = Borrower(writer, self._page, flows.recent, self._header.unit)
+        self._borrower = Borrower(writer, self._page, flows.recent, self._unit)
         self._loans: dict[bytes, Loan] = {}
         self.segments = 0
         """TCP segments that went the ordinary way of the plain path."""
 
     def batches(self) -> Iterator[bytes]:
         """Yield lines, in order of recovery, each with its end."""
-        try:
-            yield from self._read()
-        except DamagedError as error:
-            self._capture.stop(error)
+        if self._header is None:
+            yield from self._read_frames()
+        else:
+            try:
+                yield from self._read_records(self._header)
+            except DamagedError as error:
+                self._capture.stop(error)
         self._give_all_back()
         yield self._page.take()
         for events in self._flows.ends():
             self._page.add(self._lines_of(events))
             yield self._page.take()
 
-    def _read(self) -> Iterator[bytes]:
-        """Read frame after frame; here are those that nearly all captures are full of.
+    def _read_frames(self) -> Iterator[bytes]:
+        """Read frame after frame of any capture."""
+        page, loans = self._page, self._loans
+        writes = self._borrower.writes
+        first_ns = 0
+        for frame in self._capture:
+            number, time_ns, link_type, octets, _, _ = frame
+            if number == 1:
+                first_ns = time_ns
+                self._begin(time_ns)
+            loan = loans.get(octets[_FLOW]) if link_type == ETHERNET else None
+            moment: Any = (time_ns - first_ns) / _SECOND if writes else time_ns
+            if loan is None or not self._check(loan, octets, (number, 0, time_ns), moment):
+                self._receive_frame(frame)
+            if len(page.patterns) >= LINES_OF_A_PAGE or not number % _FRAMES_OF_A_PAGE:
+                yield page.take()
 
-        Segments that carry nothing, and segments that are one FPDU without Markers, where the
-        direction stands.
+    def _read_records(self, header: PcapHeader) -> Iterator[bytes]:
+        """Read record after record of a pcap file.
+
+        Here are the frames that nearly all captures are full of: segments that carry nothing, and
+        segments that are one FPDU without Markers, where the direction stands.
         """
         capture, page, borrower = self._capture, self._page, self._borrower
         source = capture.source
-        record, unit, _, _, at = self._header
+        record, unit, link_type, _, at = header
         size = record.size
         loans = self._loans
         writes = borrower.writes
@@ -167,11 +192,11 @@ class ExpressReader:
                 begins, total, fragment, flow, seq, ack, rest = unpack_headers(window, start)
                 loan = loans.get(flow)
                 if loan is not None:
-                    header = header_lengths.get(rest, 0)
+                    offset = header_lengths.get(rest, 0)
                     is_checked = (
                         begins == loan.begins
                         and fragment == loan.fragment
-                        and header > 0
+                        and offset > 0
                         and captured - total >= _IPV4_AT
                         and (
                             ack == loan.ack
@@ -183,14 +208,14 @@ class ExpressReader:
                         )
                     )
                     if is_checked:
-                        length = total + _IPV4_AT - header
+                        length = total + _IPV4_AT - offset
                         if not length:
                             loan.ack = ack
                             loan.segments += 1
                             loan.stamp = number, seconds, fraction
                             continue
                         if seq == loan.quick_seq and length >= _SHORTEST:
-                            octets = window[start + header : start + _IPV4_AT + total]
+                            octets = window[start + offset : start + _IPV4_AT + total]
                             ulpdu_length, control, stag, to = unpack_fpdu(octets)
                             if writes:
                                 pattern = loan.templates.get(control)
@@ -250,7 +275,7 @@ class ExpressReader:
                         moment = seconds * _SECOND + fraction * unit
                     stamp = number, seconds, fraction
                     if is_checked:
-                        octets = window[start + header : start + _IPV4_AT + total]
+                        octets = window[start + offset : start + _IPV4_AT + total]
                         is_taken = self._take(loan, flow, seq, ack, rest, octets, stamp, moment)
                     else:
                         is_taken = self._check(loan, window[start:end], stamp, moment)
@@ -266,7 +291,9 @@ class ExpressReader:
                 units = -fraction
                 second = seconds
                 self._begin(time_ns)
-            self._receive_frame(number, time_ns, window[start:end], original)
+            octets = window[start:end]
+            original = max(original, captured)
+            self._receive_frame(Frame(number, time_ns, link_type, octets, original, None))
             if len(patterns) >= LINES_OF_A_PAGE or not number % _FRAMES_OF_A_PAGE:
                 yield page.take()
 
@@ -275,6 +302,8 @@ class ExpressReader:
 
         Return False if the direction must be given back for it.
         """
+        if len(frame) < _HEADERS_LENGTH:
+            return False
         begins, total, fragment, flow, seq, ack, rest = _HEADERS.unpack_from(frame)
         header = _HEADER_LENGTHS.get(rest)
         end = _IPV4_AT + total
@@ -323,7 +352,7 @@ class ExpressReader:
                     self._flows.recent.remember(loan.owner, Chunk(position, octets, number))
                 if taken < length:
                     _, seconds, fraction = stamp
-                    time_ns = seconds * _SECOND + fraction * self._header.unit
+                    time_ns = seconds * _SECOND + fraction * self._unit
                     rest_of_it = octets[taken:]
                     seq = seq + taken & _MASK
                     self._receive(
@@ -347,13 +376,13 @@ class ExpressReader:
         loan.stamp = stamp
         return True
 
-    def _receive_frame(self, number: int, time_ns: int, octets: bytes, original: int) -> None:
+    def _receive_frame(self, frame: Frame) -> None:
         """Let the plain path have a frame."""
-        link_type = self._header.link_type
-        frame = Frame(number, time_ns, link_type, octets, max(original, len(octets)), None)
         segment = self._decoder.segment(frame)
         if segment is not None:
-            is_ours = octets.startswith(_ETHERTYPE_IPV4, _ETHERTYPE_AT)
+            is_ours = frame.link_type == ETHERNET and frame.octets.startswith(
+                _ETHERTYPE_IPV4, _ETHERTYPE_AT
+            )
             self._receive(segment, is_ours=is_ours)
 
     def _receive(self, segment: Segment, *, is_ours: bool = True) -> None:
