@@ -588,10 +588,7 @@ class HalfConnection:
         loan.crc = framing.crc
         # What lies before the first FPDU is the end of one whose beginning may yet come.
         before = island.cut_out(island.start, island.runs[0].start)
-        for chunk in island.release(island.start, island.end):
-            self.held -= len(chunk.octets) + CHUNK_OVERHEAD
-            if chunk.position < run.end:
-                self._recent_octets.remember(self, chunk)
+        self.release(island, island.start, island.end)
         for chunk in before:
             island.put_back(chunk)
             self.held += len(chunk.octets) + CHUNK_OVERHEAD
