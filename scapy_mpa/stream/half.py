@@ -449,6 +449,9 @@ class HalfConnection:
 
     def release(self, island: Island, start: int, end: int) -> None:
         """Give up octets, but keep them for comparison for a while."""
+        if island.runs and start < island.runs[0].start:
+            # A late segment before them can no longer be read on into them.
+            island.is_torn = True
         for chunk in island.release(start, end):
             self.held -= len(chunk.octets) + CHUNK_OVERHEAD
             self._recent_octets.remember(self, chunk)
