@@ -22,6 +22,7 @@ from scapy_mpa.stream.events import (
     StartupSeen,
 )
 from scapy_mpa.stream.half import HalfConnection, Phase
+from scapy_mpa.stream.inference import Known
 from scapy_mpa.stream.islands import Island
 from scapy_mpa.stream.loan import Loan
 from scapy_mpa.stream.overlap import RecentOctets
@@ -192,9 +193,11 @@ class Connection:
         :param reason: why holes will not be filled.
         :param ending: how the connection ended, if the connection itself does not know.
         """
+        # What one direction shows counts for the other.
+        for half in (*self.halves, self.halves[0]):
+            self._look(half, final=True, crc=True)
         for half in self.halves:
-            if half.phase is Phase.HELD:
-                self.on_unanswered(half)
+            self.decide(half)
         first = self._initiator or 0
         for direction in (first, 1 - first):
             self.halves[direction].finish(reason)
@@ -336,52 +339,62 @@ class Connection:
 
     # -- without startup frames ----------------------------------------------------------------
 
-    def on_unknown(self, half: HalfConnection, island: Island, *, final: bool) -> None:
-        """Find out what a direction carries whose startup frame was not captured."""
+    def on_unknown(self, half: HalfConnection) -> None:
+        """Find out what a direction carries, if startup frames are missing."""
+        self._look(half, final=False)
+
+    def decide(self, half: HalfConnection) -> None:
+        """Do so for the last time.
+
+        That CRCs are off is concluded only when neither direction holds any: the headers in a
+        payload are nothing beside a CRC.
+        """
         other = self.halves[1 - half.direction]
-        crc, markers = self._known_of(half.direction)
-        inferred = half.infer(
-            island,
-            crc=crc,
-            markers=markers,
-            final=final,
-            sure=other.phase is not Phase.STREAMING,
-        )
-        if inferred is not None:
-            half.enter_full_operation(
-                inferred.origin, markers=inferred.markers, crc=inferred.crc, from_start=False
-            )
-            if other.phase is Phase.HELD:
-                self.on_unanswered(other)
+        shown = other.is_unknown and other.shows_crcs(self._known_of(other))
+        self._look(half, final=True, crc=shown)
 
-    def on_unanswered(self, half: HalfConnection) -> None:
-        """Read what follows a startup frame as FPDUs if it is, though the peer's is missing."""
-        if self._state is StartupState.REJECTED:
+    def _look(self, half: HalfConnection, *, final: bool, crc: bool = False) -> None:
+        """Look at a direction of which not all is known; at the other one, too, if that helps.
+
+        :param final: this is the last time.
+        :param crc: only CRCs are to be looked for.
+        """
+        known = self._known_of(half)
+        if (
+            not half.is_unknown
+            or self._state is StartupState.REJECTED
+            or (crc and known.crc is False)
+        ):
             return
-        crc, markers = self._known_of(half.direction)
-        origin = self._origins[half.direction]
-        for with_crc in (True, False) if crc is None else (crc,):
-            for with_markers in (False, True) if markers is None else (markers,):
-                if half.holds_fpdu(origin, markers=with_markers, crc=with_crc):
-                    half.enter_full_operation(origin, markers=with_markers, crc=with_crc)
-                    return
-        inferred = half.infer_somewhere(crc=crc, markers=markers)
-        if inferred is not None:
-            half.enter_full_operation(
-                inferred.origin, markers=inferred.markers, crc=inferred.crc, from_start=False
-            )
+        inferred = half.infer(known._replace(crc=crc or known.crc), final=final)
+        if inferred is None:
+            return
+        half.enter_full_operation(
+            inferred.origin,
+            markers=inferred.markers,
+            crc=inferred.crc,
+            from_start=known.origin is not None,
+        )
+        self._look(self.halves[1 - half.direction], final=final)
 
-    def _known_of(self, direction: int) -> tuple[bool | None, bool | None]:
-        """Return whether a direction has CRCs and Markers, each None if that is not known."""
+    def _known_of(self, half: HalfConnection) -> Known:
+        """Return what is known of a direction."""
+        direction = half.direction
         peers = self._declared[1 - direction]
         frames = [frame for frame in self._declared if frame is not None]
-        framing = self.halves[1 - direction].framing
+        other = self.halves[1 - direction]
         crc: bool | None = None
-        if framing is not None:
-            crc = framing.crc
+        if other.framing is not None:
+            crc = other.framing.crc
         elif frames and (len(frames) == 2 or frames[0].crc):
             crc = any(frame.crc for frame in frames)
-        return crc, None if peers is None else peers.markers
+        is_held = half.phase is Phase.HELD
+        return Known(
+            crc,
+            None if peers is None else peers.markers,
+            self._origins[direction] if is_held else None,
+            sure=is_held or other.phase is not Phase.STREAMING,
+        )
 
     # -- what the halves report ----------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from scapy_mpa.stream.budget import Budget
 from scapy_mpa.stream.candidate import Candidate
 from scapy_mpa.stream.events import GapReason, HalfSummary, LocatedBy
 from scapy_mpa.stream.framing import Framing
-from scapy_mpa.stream.inference import Inferred, infer
+from scapy_mpa.stream.inference import Inferred, Known, infer, shows_crcs
 from scapy_mpa.stream.islands import CHUNK_OVERHEAD, SEAM, Inserted, Island, Islands
 from scapy_mpa.stream.loan import LENT_PIECES, Loan
 from scapy_mpa.stream.overlap import RecentOctets, differing_stretch
@@ -68,10 +68,6 @@ _WINDOW: Final = 1 << 30
 _start_of = attrgetter("start")
 
 
-def _length_of(island: Island) -> int:
-    return island.end - island.start
-
-
 class Phase(enum.Enum):
     """What the octets of a half connection are, as far as is known."""
 
@@ -93,11 +89,11 @@ class Owner(Protocol):
     ) -> None:
         """Take a startup frame."""
 
-    def on_unknown(self, half: HalfConnection, island: Island, *, final: bool) -> None:
-        """Look at octets whose startup frames were not captured."""
+    def on_unknown(self, half: HalfConnection) -> None:
+        """Look at octets that are not framed because startup frames were not captured."""
 
-    def on_unanswered(self, half: HalfConnection) -> None:
-        """Go on without the peer's startup frame."""
+    def decide(self, half: HalfConnection) -> None:
+        """Do so for the last time."""
 
     def on_fpdu(self, half: HalfConnection, island: Island, fpdu: Candidate, by: LocatedBy) -> None:
         """Take an FPDU."""
@@ -127,6 +123,7 @@ class HalfConnection:
         "_begin",
         "_budget",
         "_closable",
+        "_decide_at",
         "_fin",
         "_front",
         "_high",
@@ -174,6 +171,7 @@ class HalfConnection:
         self._key_checked = False
         self._look_at: int | None = 0
         """How many held octets the next look at them needs; None to look no more."""
+        self._decide_at = 0
         self.fpdus = 0
         self.octets = 0
         self.crc_bad = 0
@@ -258,7 +256,7 @@ class HalfConnection:
         elif self.phase is Phase.STREAMING:
             self._scan(island)
         elif self._is_due(ASSUMING_OCTETS):
-            self._owner.on_unanswered(self)
+            self._owner.on_unknown(self)
 
     def _is_due(self, least: int) -> bool:
         """Tell whether to look at what is held: each time that it has doubled."""
@@ -266,6 +264,12 @@ class HalfConnection:
             return False
         self._look_at = 2 * self.held
         return True
+
+    def _decide(self) -> None:
+        """Have it decided what the octets are, each time that there are twice as many."""
+        if self.is_unknown and self.octets >= self._decide_at:
+            self._decide_at = 2 * self.octets
+            self._owner.decide(self)
 
     def acknowledge(self, ack: int) -> None:
         """Take an acknowledgement number that the peer has sent."""
@@ -312,8 +316,10 @@ class HalfConnection:
             frames = island.frames(found.position, found.position + len(found.octets))
             island.scan = min(found.end, island.end)
             self._owner.on_startup(self, found, frames)
-        if self.phase is Phase.STREAMING and (final or self._is_due(_LEAST)):
-            self._owner.on_unknown(self, island, final=final)
+        if self.phase is Phase.STREAMING and self._is_due(_LEAST):
+            self._owner.on_unknown(self)
+        if self.phase is Phase.STREAMING and self.octets > STREAMING_OCTETS:
+            self._decide()
         if self.phase is Phase.STREAMING and (
             self._look_at is None or self.octets > STREAMING_OCTETS
         ):
@@ -383,28 +389,22 @@ class HalfConnection:
                     items.remove(island)
         self._budget.count(self)
 
-    def infer_somewhere(self, *, crc: bool | None, markers: bool | None) -> Inferred | None:
-        """Find out what the direction carries, from whichever island tells."""
-        for island in self._islands.items:
-            found = self.infer(island, crc=crc, markers=markers, final=True, sure=True)
-            if found is not None:
-                return found
-        return None
+    def infer(self, known: Known, *, final: bool) -> Inferred | None:
+        """Find out what the direction carries (:func:`~scapy_mpa.stream.inference.infer`)."""
+        return infer(self._whole_islands(), known, final=final)
 
-    def infer(
-        self,
-        island: Island,
-        *,
-        crc: bool | None,
-        markers: bool | None,
-        final: bool,
-        sure: bool,
-    ) -> Inferred | None:
-        """Find out what an island carries (:func:`~scapy_mpa.stream.inference.infer`)."""
-        chunks = island.chunks(island.start, island.end)
-        if not chunks or chunks[0].position != island.start:
-            return None
-        return infer(island, island.start, crc=crc, markers=markers, final=final, sure=sure)
+    def shows_crcs(self, known: Known) -> bool:
+        """Tell whether FPDUs with good CRCs are there."""
+        return shows_crcs(self._whole_islands(), known)
+
+    def _whole_islands(self) -> list[Island]:
+        """Return the islands of which no octets were released."""
+        whole = []
+        for island in self._islands.items:
+            chunks = island.chunks(island.start, island.end)
+            if chunks and chunks[0].position == island.start:
+                whole.append(island)
+        return whole
 
     def holds_fpdu(self, origin: int, *, markers: bool, crc: bool) -> bool | None:
         """Tell whether a verified FPDU stands at ``origin``; None if it cannot be told yet.
@@ -452,6 +452,9 @@ class HalfConnection:
         if island.runs and start < island.runs[0].start:
             # A late segment before them can no longer be read on into them.
             island.is_torn = True
+        self._let_go(island, start, end)
+
+    def _let_go(self, island: Island, start: int, end: int) -> None:
         for chunk in island.release(start, end):
             self.held -= len(chunk.octets) + CHUNK_OVERHEAD
             self._recent_octets.remember(self, chunk)
@@ -486,7 +489,12 @@ class HalfConnection:
             self._acks = None
         else:
             self._close_acknowledged()
-        if len(items) > CLOSED_HOLES and items[CLOSED_HOLES].start <= (self._front or 0):
+        # As long as nobody knows what is there, all of it may tell.
+        if (
+            not self.is_unknown
+            and len(items) > CLOSED_HOLES
+            and items[CLOSED_HOLES].start <= (self._front or 0)
+        ):
             self._give_up("acknowledged")
 
     def _close_acknowledged(self) -> None:
@@ -506,10 +514,9 @@ class HalfConnection:
         """Hold fewer octets: those that wait longest are given up."""
         items = self._islands.items
         before = self.held
+        self._decide()
         if self.phase is Phase.STREAMING:
             self._stop_looking()
-        elif self.phase is Phase.HELD:
-            self._owner.on_unanswered(self)
         elif len(items) == 1 and items[0].runs and items[0].runs[0].trouble is None:
             # No more than is needed to go on behind the last FPDU.
             self.release(items[0], items[0].start, items[0].runs[0].end)
@@ -532,6 +539,7 @@ class HalfConnection:
             self._close_hole(first)
         if self.phase is Phase.STREAMING:
             self._scan(first, final=True)
+        self._decide()
         if self.framing is not None:
             self.framing.advance(first, 0, final=True)
         self.release(first, first.start, first.end)
@@ -591,7 +599,7 @@ class HalfConnection:
         loan.crc = framing.crc
         # What lies before the first FPDU is the end of one whose beginning may yet come.
         before = island.cut_out(island.start, island.runs[0].start)
-        self.release(island, island.start, island.end)
+        self._let_go(island, island.start, island.end)
         for chunk in before:
             island.put_back(chunk)
             self.held += len(chunk.octets) + CHUNK_OVERHEAD
@@ -624,6 +632,11 @@ class HalfConnection:
             self.framing.allow(inserted.fresh)
             self._high = max(self._high, early.position + inserted.fresh)
         self._budget.update(self)
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether it is worth looking at its octets to find out what they are."""
+        return self.framing is None and self._look_at is not None
 
     @property
     def acknowledged(self) -> int | None:
@@ -671,7 +684,7 @@ class HalfConnection:
 
     def finish(self, reason: GapReason) -> None:
         """Take it that nothing more will come: report what can be said now."""
-        self._look_once_more()
+        self._look_at = None
         end = self._front
         while items := self._islands.items:
             end = items[-1].end
@@ -688,14 +701,6 @@ class HalfConnection:
         """Let go of the connection, which is over: no cycle must keep the two alive."""
         del self._owner
         self.framing = None
-
-    def _look_once_more(self) -> None:
-        """Find out what it is that never had a startup frame: long islands tell more."""
-        longest_first = sorted(self._islands.items, key=_length_of, reverse=True)
-        for final in (False, True):
-            for island in longest_first:
-                if self.phase is Phase.STREAMING and self._look_at is not None:
-                    self._owner.on_unknown(self, island, final=final)
 
     def summary(self) -> HalfSummary:
         """Return what was counted."""

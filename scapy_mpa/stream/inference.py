@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a direction carries whose startup frames were not captured.
+"""What a direction carries whose startup frames were not all captured.
 
-Three things are unknown: whether the octets are FPDUs at all, whether CRCs are on, and whether
-there are Markers and where.  All are found by looking for FPDUs that stand in a row:
+Three things may be unknown: whether the octets are FPDUs at all, whether CRCs are on, and
+whether there are Markers and where.  All are found by looking for FPDUs in all islands:
 
 * With CRCs, one verified FPDU is 32 bits of evidence.  But a payload may hold FPDUs (a download
-  of an iWARP capture, say), so two must stand back to back, or one must fill a segment.
-* A Marker inside a verified FPDU says where all Markers are; verified FPDUs in a row over more
-  than 512 octets that hold none say that there are none.
+  of an iWARP capture, say), so two must stand back to back, or one must fill a segment, or the
+  direction must be known to carry FPDUs.
+* Each verified FPDU says something about Markers (:mod:`~scapy_mpa.stream.places`), and what is
+  known is what they say together.  Few FPDUs that hold no Marker do not say that there are none.
 * Without CRCs, several headers in a row must make sense, each where the length before it leads.
+  That is little beside a CRC, and a payload may hold such a row, too.  So it is believed where
+  it begins with the phase, or is longer than any payload; else only when nothing better will
+  come, and no CRC of either direction says otherwise (``Known.crc``).
 
 Ordinary TCP traffic has none of this.  How much of it is looked at is limited for each half
 connection, so finding out costs a bounded amount.
@@ -16,10 +20,11 @@ connection, so finding out costs a bounded amount.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from scapy_mpa.stream.islands import Island
+from scapy_mpa.stream.places import Ballot
 from scapy_mpa.stream.search import header_words
 from scapy_mpa.wire.crc import RESIDUE, crc32c
 from scapy_mpa.wire.fpdu import (
@@ -33,24 +38,42 @@ from scapy_mpa.wire.fpdu import (
 )
 from scapy_mpa.wire.rdmap import plausible
 
-__all__ = ["Inferred", "infer"]
+__all__ = ["Inferred", "Known", "fpdu_begins", "infer", "shows_crcs"]
 
 _WORD: Final = 4
 _HEAD: Final = HEADER_LENGTH + 18 + MARKER_LENGTH
-# FPDUs in a row that nobody takes for chance: with CRCs, and without.
-_VERIFIED_CHAIN: Final = 2
-_PLAUSIBLE_CHAIN: Final = 4
-_LONGEST_CHAIN: Final = 64
-# Markers that say more than zero, as many other things do, without CRCs.
-_TELLING_POINTERS: Final = 2
-# Octets that one attempt may go over to check candidates, as a multiple of those it looks at, so
-# that no content makes the cost per octet grow.
-_OCTETS_PER_OCTET: Final = 8
+# FPDUs in a row that nobody takes for chance, with CRCs.
+_VERIFIED_ROW: Final = 2
+# The same without CRCs, and how many octets they must have: enough for two Markers.
+_PLAUSIBLE_ROW: Final = 4
+_PLAUSIBLE_OCTETS: Final = 2 * MARKER_INTERVAL
+_AGREEING_MARKERS: Final = 2
+# No payload is longer, with header, pad, CRC and Markers.
+_LONGEST_FPDU: Final = 66_560
+# Octets that a look at all islands may go over to check candidates: something to begin with, which
+# is enough for one payload full of headers, and a multiple of the octets there, up to some number,
+# so that no content makes the cost per octet grow.
+_OCTETS_AT_FIRST: Final = 1 << 20
+_OCTETS_PER_OCTET: Final = 16
+_COUNTED_OCTETS: Final = 1 << 18
 _COST_OF_MARKERS: Final = 64
 # What the words behind a ULPDU_Length field say if they are Markers.
 _POINTERS: Final = b"".join(
     back.to_bytes(_WORD, "big") for back in range(_WORD, MARKER_INTERVAL, _WORD)
 )
+
+
+class Known(NamedTuple):
+    """What is known of a direction before its octets are looked at."""
+
+    crc: bool | None
+    """Whether CRCs are on, None if that is not known."""
+    markers: bool | None
+    """Whether there are Markers, None if that is not known."""
+    origin: int | None
+    """Where its Full Operation Phase begins, None if its startup frame was not captured."""
+    sure: bool
+    """Whether it carries FPDUs, as a direction does when the other does."""
 
 
 class Inferred(NamedTuple):
@@ -62,58 +85,189 @@ class Inferred(NamedTuple):
     crc: bool
 
 
-class _Found(NamedTuple):
+class _Reading(NamedTuple):
+    """An FPDU as which octets may be read."""
+
     start: int
     end: int
+    layout: Layout
     phase: int | None
-    """Offset of the first octet modulo 512, None if the FPDU reads as one without Markers."""
-    pointers: int
-    """How many of its Markers say more than zero."""
 
 
-def _pointers(layout: Layout) -> int:
-    return sum(1 for fpduptr in layout.fpduptrs if fpduptr)
+class _Row(NamedTuple):
+    """FPDUs one behind the other, with headers that make sense."""
+
+    start: int
+    end: int
+    origin: int | None
+    """Position from which Markers are counted, None without."""
+    fpdus: int
+    markers: int
 
 
-class _Attempt:
+class _Look:
     """One look at an island."""
 
-    def __init__(self, island: Island, begin: int, *, crc: bool, markers: bool | None) -> None:
+    def __init__(
+        self, island: Island, known: Known, allowance: int, begin: int | None = None
+    ) -> None:
         self._island = island
-        self._begin = begin
-        self._octets = island.read(begin, island.end)
-        self._crc = crc
-        self._markers = markers
-        self.allowance = _OCTETS_PER_OCTET * len(self._octets)
+        self._known = known
+        self._begin = island.start if begin is None else begin
+        self._octets = island.read(self._begin, island.end)
+        self._explained = bytearray(len(self._octets))
+        self.allowance = allowance
+        """How many octets it may still go over."""
 
-    def look(self, *, final: bool, sure: bool) -> Inferred | None:
-        """Return what FPDUs in a row say.
+    # -- with CRCs -----------------------------------------------------------------------------
 
-        :param final: nothing will be added to the island.
-        :param sure: the direction is known to carry FPDUs.
-        """
-        for start in self._starts():
-            if self.allowance < 0:
-                return None
-            if not self._makes_sense(start):
+    def count(self, ballots: dict[int, Ballot]) -> bool:
+        """Let verified FPDUs vote, by alignment; tell whether no more votes are needed."""
+        for header in self._starts():
+            if not self._makes_sense(header):
                 continue
-            for first in self._fpdus_at(start):
-                inferred = self._follow(first, final=final, sure=sure)
-                if inferred is not None:
-                    return inferred
+            reading = next(self._verified(header), None)
+            row = 0
+            while reading is not None:
+                row += 1
+                ballot = ballots.setdefault(reading.start % _WORD, Ballot(reading.start))
+                self._vote(ballot, reading)
+                if (
+                    row >= _VERIFIED_ROW
+                    or self._known.sure
+                    or self._island.fills_segments(reading.start, reading.end)
+                ):
+                    ballot.is_believed = True
+                if ballot.is_settled(self._known.markers, self._known.origin):
+                    return True
+                self._explain(reading.start, reading.end)
+                reading = self._following(reading.end)
+        return False
+
+    def _following(self, at: int) -> _Reading | None:
+        """Return the verified FPDU that begins at ``at``, with a Marker or without."""
+        for header in (at, at + MARKER_LENGTH):
+            for reading in self._verified(header):
+                if reading.start == at:
+                    return reading
         return None
 
-    def _starts(self) -> Iterator[int]:
-        """Yield where an FPDU's ULPDU_Length may stand: first in the likeliest alignment."""
-        boundaries = [
-            chunk.position for chunk in self._island.chunks(self._begin, self._island.end)
+    def _verified(self, header: int) -> Iterator[_Reading]:
+        """Yield the FPDUs whose ULPDU_Length stands at ``header`` and whose CRC is good."""
+        seen = set()
+        for reading in self._readings(header):
+            start, end = reading.start, reading.end
+            # A CRC does not tell where its Markers lie, only how many there are.
+            if (start, end) in seen or end > self._island.end:
+                continue
+            seen.add((start, end))
+            self.allowance -= end - start
+            if crc32c(self._octets[start - self._begin : end - self._begin]) == RESIDUE:
+                yield reading
+
+    def _vote(self, ballot: Ballot, reading: _Reading) -> None:
+        start, end, layout, _ = reading
+        if not layout.markers:
+            ballot.count_unmarked(start, end)
+        elif layout.header:
+            ballot.count_marked(start, end, [start])
+        else:
+            ulpdu_length = self._number(start)
+            places = []
+            for back in self._markers_behind(start):
+                other = fpdu_layout(ulpdu_length, -back % MARKER_INTERVAL)
+                if start + other.length == end and self._agrees(start, other):
+                    places.append(start + back)
+            ballot.count_marked(start, end, places)
+
+    # -- without CRCs --------------------------------------------------------------------------
+
+    def rows(self) -> Iterator[_Row]:
+        """Yield rows of FPDUs that no chance makes and that tell where Markers are."""
+        for header in self._starts():
+            if not self._makes_sense(header):
+                continue
+            for first in self._readings(header):
+                if first.phase is not None or not self._known.markers:
+                    row = self._row(first)
+                    if _is_convincing(row):
+                        self._explain(row.start, row.end)
+                        yield row
+
+    def row_at(self, start: int) -> _Row | None:
+        """Return the longest row that begins at ``start``."""
+        rows = [
+            self._row(first)
+            for header in (start, start + MARKER_LENGTH)
+            for first in self._readings(header)
+            if first.start == start
         ]
+        return max(rows, key=_octets_of, default=None)
+
+    def begins(self) -> bool:
+        """Tell whether FPDUs begin with the first octet, beyond doubt."""
+        row = self.row_at(self._begin)
+        return self._following(self._begin) is not None or (
+            row is not None and row.fpdus >= _PLAUSIBLE_ROW
+        )
+
+    def _row(self, first: _Reading) -> _Row:
+        """Return the row that begins with an FPDU, of none if it makes no sense."""
+        count = markers = 0
+        reading: _Reading | None = first
+        origin = None if first.phase is None else first.start - first.phase
+        at = first.start
+        while reading is not None and self._makes_sense_as(reading):
+            count += 1
+            markers += len(reading.layout.markers)
+            at = reading.end
+            reading = self._read(at, None if origin is None else (at - origin) % MARKER_INTERVAL)
+        return _Row(first.start, at, origin, count, markers)
+
+    def _makes_sense_as(self, reading: _Reading) -> bool:
+        start, end, layout, _ = reading
+        if end > self._island.end or not self._agrees(start, layout):
+            return False
+        self.allowance -= _HEAD
+        at = start - self._begin
+        head = self._octets[at : at + layout.header + _HEAD]
+        body = strip_markers(head, [each for each in layout.markers if each < len(head)])
+        return plausible(body[HEADER_LENGTH:], self._number(start + layout.header))
+
+    def _read(self, start: int, phase: int | None) -> _Reading | None:
+        """Return the FPDU at ``start``, if its ULPDU_Length is there."""
+        header = start + MARKER_LENGTH if phase == 0 else start
+        if header + HEADER_LENGTH > self._island.end:
+            return None
+        return _reading(start, self._number(header), phase)
+
+    # -- what the octets may be ----------------------------------------------------------------
+
+    def _starts(self) -> Iterator[int]:
+        """Yield where an FPDU's ULPDU_Length may stand that nothing explains so far.
+
+        First where segments begin, then at any word, in the likeliest alignment first.
+        """
+        begin, end = self._begin, self._island.end
+        for position in self._island.telling_boundaries(begin, end):
+            if self.allowance < 0:
+                return
+            if begin <= position and not self._explained[position - begin]:
+                yield position
         counts = [0] * _WORD
-        for position in boundaries:
-            counts[(position - self._begin) % _WORD] += 1
+        for chunk in self._island.chunks(begin, end):
+            counts[(chunk.position - begin) % _WORD] += 1
         for shift in sorted(range(_WORD), key=lambda each: -counts[each]):
             for word in header_words(self._octets[shift:]):
-                yield self._begin + shift + word
+                if self.allowance < 0:
+                    return
+                if not self._explained[shift + word]:
+                    yield begin + shift + word
+
+    def _explain(self, start: int, end: int) -> None:
+        """Take note of octets in which no further FPDU begins."""
+        begin = self._begin
+        self._explained[start - begin : end - begin] = b"\1" * (end - start)
 
     def _makes_sense(self, header: int) -> bool:
         """Tell whether the DDP header makes sense, with or without a Marker in its midst."""
@@ -125,189 +279,163 @@ class _Attempt:
             for marker in range(_WORD, _HEAD - MARKER_LENGTH, _WORD)
         )
 
+    def _readings(self, header: int) -> Iterator[_Reading]:
+        """Yield what FPDUs the octets at ``header`` may be.
+
+        The reserved bits of a Marker count here, which a sender must leave zero (RFC 5044 4.2):
+        32 bits are no chance, 14 are.
+        """
+        if header + HEADER_LENGTH > self._island.end:
+            return
+        ulpdu_length = self._number(header)
+        _, markers, origin, _ = self._known
+        if not markers:
+            yield _reading(header, ulpdu_length, None)
+        if markers is False:
+            return
+        if origin is not None:
+            phase = (header - origin) % MARKER_INTERVAL
+            if phase == MARKER_LENGTH:
+                if header - MARKER_LENGTH >= self._begin:
+                    yield _reading(header - MARKER_LENGTH, ulpdu_length, 0)
+            elif phase and phase % _WORD == 0:
+                yield _reading(header, ulpdu_length, phase)
+            return
+        for back in self._markers_behind(header):
+            reading = _reading(header, ulpdu_length, -back % MARKER_INTERVAL)
+            if reading.layout.markers:
+                yield reading
+        if header - self._begin >= MARKER_LENGTH and self._word(header - _WORD) == 0:
+            yield _reading(header - MARKER_LENGTH, ulpdu_length, 0)
+        if markers:
+            # It may hold none.
+            yield _reading(header, ulpdu_length, None)
+
+    def _agrees(self, start: int, layout: Layout) -> bool:
+        """Tell whether the Markers of an FPDU that is there point to its ULPDU_Length."""
+        said = layout.unpack.unpack_from(self._octets, start - self._begin)
+        return all(
+            one & FPDUPTR_MASK == other & FPDUPTR_MASK
+            for one, other in zip(said, layout.fpduptrs, strict=True)
+        )
+
+    def _number(self, position: int) -> int:
+        at = position - self._begin
+        return int.from_bytes(self._octets[at : at + HEADER_LENGTH], "big")
+
     def _word(self, position: int) -> int:
         at = position - self._begin
         return int.from_bytes(self._octets[at : at + _WORD], "big")
 
-    def _fpdus_at(self, header: int) -> Iterator[_Found]:
-        """Yield what FPDUs the octets at ``header`` may be, the likeliest first.
-
-        A CRC does not tell where in an FPDU a Marker lies, so here its reserved bits count, which
-        a sender must leave zero (RFC 5044 4.2): 32 bits are no chance, 14 are.  A Marker before
-        ULPDU_Length is all zeros, and so are many other things.
-        """
-        at = header - self._begin
-        if at + HEADER_LENGTH > len(self._octets):
-            return
-        ulpdu_length = int.from_bytes(self._octets[at : at + HEADER_LENGTH], "big")
-        if self._markers is not False:
-            for back in self._markers_behind(at):
-                phase = -back % MARKER_INTERVAL
-                if fpdu_layout(ulpdu_length, phase).markers:
-                    yield from self._marked(header, ulpdu_length, phase)
-        if not self._markers and self._holds(header, ulpdu_length, None):
-            yield _Found(header, header + fpdu_layout(ulpdu_length).length, None, 0)
-        if self._markers is not False and at >= MARKER_LENGTH and self._word(header - _WORD) == 0:
-            yield from self._marked(header - MARKER_LENGTH, ulpdu_length, 0)
-
-    def _markers_behind(self, at: int) -> Iterator[int]:
-        """Yield how far behind ``at`` words stand that read as Markers pointing there."""
+    def _markers_behind(self, header: int) -> Iterator[int]:
+        """Yield how far behind ``header`` words stand that read as Markers pointing there."""
         self.allowance -= _COST_OF_MARKERS
+        at = header - self._begin
         words = self._octets[at + _WORD : at + MARKER_INTERVAL]
         words = words[: len(words) & -_WORD]
         # All words at once: those that are as they should be come out as zeros.
         expected = int.from_bytes(_POINTERS[: len(words)], "big")
         differences = (int.from_bytes(words, "big") ^ expected).to_bytes(len(words), "big")
-        backs = []
         found = differences.find(bytes(_WORD))
         while found >= 0:
             if found % _WORD == 0:
-                backs.append(found + _WORD)
+                yield found + _WORD
             found = differences.find(bytes(_WORD), found + 1)
-        # Numbers of the DDP header read as Markers by chance, an MSN of 12 for one, and in every
-        # segment of a message; elsewhere 32 bits are no chance.
-        yield from sorted(backs, key=lambda back: back < _HEAD)
-
-    def _marked(self, start: int, ulpdu_length: int, phase: int) -> Iterator[_Found]:
-        if self._holds(start, ulpdu_length, phase):
-            layout = fpdu_layout(ulpdu_length, phase)
-            yield _Found(start, start + layout.length, phase, _pointers(layout))
-
-    def _holds(self, start: int, ulpdu_length: int, phase: int | None) -> bool:
-        """Tell whether an FPDU stands at ``start``."""
-        layout = fpdu_layout(ulpdu_length, phase)
-        at = start - self._begin
-        end = at + layout.length
-        if end > len(self._octets):
-            return False
-        octets = self._octets[at:end]
-        said = layout.unpack.unpack_from(octets)
-        if any(
-            one & FPDUPTR_MASK != other & FPDUPTR_MASK
-            for one, other in zip(said, layout.fpduptrs, strict=True)
-        ):
-            return False
-        if self._crc:
-            self.allowance -= layout.length
-            return crc32c(octets) == RESIDUE
-        head = octets[: layout.header + _HEAD]
-        body = strip_markers(head, [each for each in layout.markers if each < len(head)])
-        return plausible(body[HEADER_LENGTH:], ulpdu_length)
-
-    def _next(self, at: int, phase: int | None, *, known: bool) -> _Found | None:
-        """Return the FPDU at ``at``; ``known`` if ``phase`` tells where Markers are."""
-        if not known:
-            return next(self._fpdus_at(at), None) or next(
-                (each for each in self._fpdus_at(at + MARKER_LENGTH) if each.start == at), None
-            )
-        header = at + MARKER_LENGTH if phase == 0 else at
-        offset = header - self._begin
-        ulpdu_length = int.from_bytes(self._octets[offset : offset + HEADER_LENGTH], "big")
-        if not self._holds(at, ulpdu_length, phase):
-            return None
-        layout = fpdu_layout(ulpdu_length, phase)
-        return _Found(at, at + layout.length, phase, _pointers(layout))
-
-    def _is_cut(self, at: int, phase: int | None) -> bool:
-        """Tell whether the octets end inside the FPDU at ``at``, if one stands there."""
-        header = at - self._begin + (MARKER_LENGTH if phase == 0 else 0)
-        if header + HEADER_LENGTH > len(self._octets):
-            return True
-        ulpdu_length = int.from_bytes(self._octets[header : header + HEADER_LENGTH], "big")
-        end = at - self._begin + fpdu_layout(ulpdu_length, phase).length
-        words = self._octets[header : header + _WORD]
-        return end > len(self._octets) and (
-            len(words) < _WORD or any(True for _ in header_words(words))
-        )
-
-    def _follow(self, first: _Found, *, final: bool, sure: bool) -> Inferred | None:
-        """Follow FPDUs from the first one on, until enough is known."""
-        origin = None if first.phase is None else first.start - first.phase
-        count = 1
-        pointers = first.pointers
-        at = first.end
-        needed = 1 if sure and self._crc else self._needed(first)
-        while count < _LONGEST_CHAIN and not (self._crc and count >= needed):
-            phase = None if origin is None else (at - origin) % MARKER_INTERVAL
-            known = origin is not None or self._markers is False
-            following = self._next(at, phase, known=known)
-            if following is None:
-                break
-            if origin is None and following.phase is not None:
-                origin = following.start - following.phase
-            count += 1
-            pointers += following.pointers
-            at = following.end
-        if count < needed:
-            return None
-        told = final or self._markers is False or at - first.start > 2 * MARKER_INTERVAL
-        if self._crc:
-            return self._follow_unmarked(first, final=final)
-        # Without CRCs a wrong idea of where Markers are goes on for a few FPDUs at most.
-        phase = None if origin is None else (at - origin) % MARKER_INTERVAL
-        if not told or (count < _LONGEST_CHAIN and not self._is_cut(at, phase)):
-            return None
-        if origin is not None and pointers < _TELLING_POINTERS:
-            return None
-        return Inferred(first.start if origin is None else origin, origin is not None, False)
-
-    def _follow_unmarked(self, first: _Found, *, final: bool) -> Inferred | None:
-        """Follow verified FPDUs that hold no Marker so far, until one does or none can."""
-        following: _Found | None = first
-        at = first.start
-        while self._markers is not False and at - first.start <= MARKER_INTERVAL:
-            following = first if at == first.start else self._next(at, None, known=False)
-            if following is None:
-                return Inferred(first.start, False, True) if final else None
-            if following.phase is not None:
-                return self._confirm(following, final=final)
-            at = following.end
-        return Inferred(first.start, False, True)
-
-    def _confirm(self, found: _Found, *, final: bool) -> Inferred | None:
-        """Follow verified FPDUs from one that seems to hold a Marker, until others agree.
-
-        A CRC does not tell where in an FPDU the Marker lies, and an MSN of 12 that stands 12
-        octets behind ULPDU_Length reads as one.
-        """
-        assert found.phase is not None
-        origin = found.start - found.phase
-        pointers, at = found.pointers, found.end
-        while found.phase and pointers < _TELLING_POINTERS:
-            phase = (at - origin) % MARKER_INTERVAL
-            following = self._next(at, phase, known=True)
-            if following is None:
-                if final and self._is_cut(at, phase):
-                    break
-                return None
-            pointers += following.pointers
-            if following.phase == 0:
-                # Its Marker comes first, and without it the CRC would not fit.
-                break
-            at = following.end
-        return Inferred(origin, True, True)
-
-    def _needed(self, first: _Found) -> int:
-        """Return how many FPDUs must stand in a row to be believed."""
-        island = self._island
-        if not self._crc:
-            return _PLAUSIBLE_CHAIN
-        return 1 if island.fills_segments(first.start, first.end) else _VERIFIED_CHAIN
 
 
-def infer(
-    island: Island, begin: int, *, crc: bool | None, markers: bool | None, final: bool, sure: bool
-) -> Inferred | None:
-    """Find out what an island carries, if it can be told.
+def _reading(start: int, ulpdu_length: int, phase: int | None) -> _Reading:
+    layout = fpdu_layout(ulpdu_length, phase)
+    return _Reading(start, start + layout.length, layout, phase)
 
-    :param begin: where in the island to begin.
-    :param crc: whether CRCs are on, None if that is not known.
-    :param markers: whether there are Markers, None if that is not known.
-    :param final: nothing will be added to the island.
-    :param sure: the direction is known to carry FPDUs, as one is when the other does.
+
+def _octets_of(row: _Row) -> int:
+    return row.end - row.start
+
+
+def infer(islands: Sequence[Island], known: Known, *, final: bool) -> Inferred | None:
+    """Find out what a direction carries, if it can be told.
+
+    :param islands: whose octets are all there.
+    :param final: nothing will be added to them.
     """
-    if crc is not False:
-        found = _Attempt(island, begin, crc=True, markers=markers).look(final=final, sure=sure)
-        if found is not None or crc:
-            return found
-    return _Attempt(island, begin, crc=False, markers=markers).look(final=final, sure=sure)
+    if known.crc is not False:
+        ballot = _believed(islands, known)
+        if ballot is not None:
+            if not final and not ballot.is_settled(known.markers, known.origin):
+                return None
+            return _inferred(
+                ballot.winner(known.markers, known.origin), ballot.reference, known, crc=True
+            )
+        if known.crc:
+            return None
+    row = _longest_row(islands, known, final=final)
+    return None if row is None else _inferred(row.origin, row.start, known, crc=False)
+
+
+def shows_crcs(islands: Sequence[Island], known: Known) -> bool:
+    """Tell whether FPDUs with good CRCs are there."""
+    return known.crc is not False and _believed(islands, known) is not None
+
+
+def _allowance_for(islands: Sequence[Island]) -> int:
+    octets = sum(island.end - island.start for island in islands)
+    return _OCTETS_AT_FIRST + _OCTETS_PER_OCTET * min(octets, _COUNTED_OCTETS)
+
+
+def _believed(islands: Sequence[Island], known: Known) -> Ballot | None:
+    """Return what verified FPDUs say, if there are any."""
+    ballots: dict[int, Ballot] = {}
+    allowance = _allowance_for(islands)
+    for island in islands:
+        look = _Look(island, known, allowance)
+        if look.count(ballots) or look.allowance < 0:
+            break
+        allowance = look.allowance
+    believed = [ballot for ballot in ballots.values() if ballot.is_believed]
+    return max(believed, key=lambda each: each.octets, default=None)
+
+
+def _inferred(place: int | None, somewhere: int, known: Known, *, crc: bool) -> Inferred:
+    """Return what is meant by a place of a Marker, None for none."""
+    origin = known.origin
+    if origin is None:
+        origin = somewhere if place is None else place
+    return Inferred(origin, place is not None, crc)
+
+
+def _longest_row(islands: Sequence[Island], known: Known, *, final: bool) -> _Row | None:
+    """Return the row of FPDUs that is to be believed, without CRCs."""
+    rows: list[_Row] = []
+    origin = known.origin
+    allowance = _allowance_for(islands)
+    for island in islands:
+        look = _Look(island, known, allowance)
+        if origin is not None and island.start <= origin < island.end:
+            row = look.row_at(origin)
+            if row is not None and row.fpdus >= (1 if final else _PLAUSIBLE_ROW):
+                return row
+        rows += look.rows()
+        allowance = look.allowance
+        if allowance < 0:
+            break
+    longest = max(rows, key=_octets_of, default=None)
+    # A shorter one may be part of a payload.
+    is_proof = longest is not None and _octets_of(longest) > _LONGEST_FPDU
+    return longest if final or is_proof else None
+
+
+def _is_convincing(row: _Row) -> bool:
+    """Tell whether chance does not make a row, and whether it tells where Markers are."""
+    return (
+        row.fpdus >= _PLAUSIBLE_ROW
+        and _octets_of(row) > _PLAUSIBLE_OCTETS
+        and (row.origin is None or row.markers >= _AGREEING_MARKERS)
+    )
+
+
+def fpdu_begins(island: Island, position: int) -> bool:
+    """Tell whether FPDUs follow each other from a position on, beyond doubt."""
+    if not island.start <= position < island.end:
+        return False
+    known = Known(None, None, position, sure=True)
+    return _Look(island, known, _OCTETS_AT_FIRST, position).begins()

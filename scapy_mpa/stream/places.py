@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Where Markers are, as verified FPDUs say (RFC 5044 4.3).
+
+A CRC covers the Markers of an FPDU.  So it tells how many there are, but not where: an MSN of 12
+that stands 12 octets behind ULPDU_Length reads as a Marker.  Still each verified FPDU speaks
+against some places modulo 512, and one that holds Markers speaks for those places where words read
+as Markers.  The place for which most speak is where they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from scapy_mpa.wire.fpdu import MARKER_INTERVAL, MARKER_LENGTH
+
+__all__ = ["Ballot"]
+
+_WORD: Final = 4
+_PLACES: Final = MARKER_INTERVAL // _WORD
+# By how many FPDUs a place, or that there are no Markers, must lead while more may come.
+_LEAD: Final = 2
+# Octets of an FPDU in which numbers of its header stand, that may read as a Marker.
+_HEAD: Final = 24
+
+
+class Ballot:
+    """What the verified FPDUs of one alignment say.
+
+    :param reference: position at which one of them begins.
+    """
+
+    __slots__ = (
+        "_against",
+        "_in_payload",
+        "_spanning",
+        "_unmarked",
+        "_votes",
+        "is_believed",
+        "octets",
+        "reference",
+    )
+
+    def __init__(self, reference: int) -> None:
+        self.reference = reference
+        self.octets = 0
+        """How long all of them are together."""
+        self.is_believed = False
+        """Whether these are the FPDUs of the direction, and not part of a payload."""
+        self._unmarked = 0
+        self._spanning = 0
+        self._against = [0] * _PLACES
+        self._votes = [0] * _PLACES
+        self._in_payload = [0] * _PLACES
+
+    def _place(self, position: int) -> int:
+        return (position - self.reference) // _WORD % _PLACES
+
+    def count_unmarked(self, start: int, end: int) -> None:
+        """Count an FPDU that holds no Marker."""
+        self.octets += end - start
+        self._unmarked += 1
+        # A Marker right before it would be part of it.
+        first = start - MARKER_LENGTH
+        if end - first >= MARKER_INTERVAL:
+            self._spanning += 1
+            return
+        for position in range(first, end, _WORD):
+            self._against[self._place(position)] += 1
+
+    def count_marked(self, start: int, end: int, positions: Sequence[int]) -> None:
+        """Count an FPDU that holds Markers, the first of them at one of the positions."""
+        self.octets += end - start
+        for position in positions:
+            self._votes[self._place(position)] += 1
+            if not 0 < position - start < _HEAD:
+                self._in_payload[self._place(position)] += 1
+
+    def _standing(
+        self, markers: bool | None, origin: int | None
+    ) -> list[tuple[int, int, int | None]]:
+        """Return for each possibility, the best first, how many speak for it."""
+        places = range(_PLACES) if origin is None else [self._place(origin)]
+        others = self._unmarked - self._spanning
+        standing: list[tuple[int, int, int | None]] = []
+        if markers is not False:
+            standing += [
+                (others - self._against[place] + self._votes[place], self._in_payload[place], place)
+                for place in places
+            ]
+        if not markers:
+            # If nothing speaks for Markers there are none.
+            standing.append((self._unmarked, self._unmarked, None))
+        standing.sort(key=lambda each: each[:2], reverse=True)
+        return standing
+
+    def is_settled(self, markers: bool | None, origin: int | None) -> bool:
+        """Tell whether it is known where Markers are.
+
+        :param markers: whether there are Markers, None if that is not known.
+        :param origin: where one is, if there are any, None if that is not known.
+        """
+        if not self.is_believed:
+            return False
+        first, *rest = self._standing(markers, origin)
+        return not rest or first[0] - rest[0][0] >= _LEAD
+
+    def winner(self, markers: bool | None, origin: int | None) -> int | None:
+        """Return a position at which a Marker is, None if there are none."""
+        place = self._standing(markers, origin)[0][2]
+        return None if place is None else self.reference + _WORD * place

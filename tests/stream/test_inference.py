@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Which evidence counts where startup frames are missing: CRCs before headers, all before some."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Collection, Sequence
+
+import pytest
+
+from scapy_mpa.stream.events import ErrorFound, Event, FPDURecovered
+from tests.stream.feed import fpdus
+from tests.stream.test_connections import Talk
+from tests.truth import messages
+from tests.truth.mpastream import (
+    REPLY_KEY,
+    REQUEST_KEY,
+    Damage,
+    TrueFPDU,
+    build_stream,
+    startup_frame,
+)
+
+# ULPDU_Length, and the control octets of a Send and of a Write.
+HEADER_WORDS = b"\x00\x20\x41\x43\x00\x40\xc1\x40"
+
+
+def sends(*sizes: int) -> list[bytes]:
+    """ULPDUs of Sends, one segment each, with so many octets of payload."""
+    rng = random.Random(len(sizes))
+    return [
+        messages.send(1000 + index, rng.randbytes(size), mulpdu=65000)[0]
+        for index, size in enumerate(sizes)
+    ]
+
+
+def say_fpdus(
+    talk: Talk,
+    direction: int,
+    octets: bytes,
+    truth: Sequence[TrueFPDU],
+    missing: Collection[int] = (),
+) -> None:
+    """Send each FPDU in two segments, except for those of which only the receiver gets the end."""
+    for index, fpdu in enumerate(truth):
+        # No segment holds a whole one, which alone would tell much.
+        middle = (fpdu.start + fpdu.end) // 2
+        talk.say(direction, octets[fpdu.start : middle])
+        talk.say(direction, octets[middle : fpdu.end], captured=index not in missing)
+
+
+def told(events: list[Event], direction: int) -> list[tuple[bytes, int, str]]:
+    """What is said of the FPDUs of a direction, in the order of the stream."""
+    found: list[FPDURecovered] = sorted(fpdus(events, direction), key=lambda each: each.seq)
+    return [(each.ulpdu, each.markers, each.crc) for each in found]
+
+
+def good(truth: Sequence[TrueFPDU], missing: Collection[int] = ()) -> list[tuple[bytes, int, str]]:
+    """What must be said of those that are not missing."""
+    return [
+        (each.ulpdu, each.markers, "good")
+        for index, each in enumerate(truth)
+        if index not in missing
+    ]
+
+
+def test_few_fpdus_without_marker_do_not_say_that_there_are_none() -> None:
+    """The longest stretch holds no Marker by chance; shorter ones do (RFC 5044 4.3)."""
+    octets, truth = build_stream(sends(*[38] * 60), markers=True)
+    held = [each.markers for each in truth]
+    longest = next(at for at in range(20, 60) if held[at : at + 5] == [0] * 5)
+    missing = set(range(0, 60, 3)) - set(range(longest, longest + 5))
+    missing |= {longest - 1, longest + 5}
+    talk = Talk(syn=False)
+    say_fpdus(talk, 0, octets, truth, missing)
+    talk.say(0, b"\0\x12\x41\x43 what is this?")
+    events = talk.fed()
+    assert told(events, 0) == good(truth, missing)
+
+
+@pytest.mark.parametrize("damaged", [0, 1])
+def test_one_startup_frame_and_a_damaged_fpdu_behind_it(damaged: int) -> None:
+    """Only the Request was captured: Markers are where they are, not where a bad FPDU has none."""
+    octets, truth = build_stream(
+        sends(300, 100, 200, 3000, 2000, 1500),
+        markers=True,
+        damage={damaged: Damage(crc_xor=1)},
+    )
+    talk = Talk()
+    talk.say(0, startup_frame(REQUEST_KEY, crc=1))
+    talk.miss(1, startup_frame(REPLY_KEY, markers=1, crc=1))
+    talk.say(0, octets, size=700)
+    events = talk.fed()
+    # Where the phase begins is certain, so what is damaged is said to be.
+    wanted = good(truth)
+    wanted[damaged] = (*wanted[damaged][:2], "bad")
+    assert told(events, 0) == wanted
+    assert len([each for each in events if isinstance(each, ErrorFound)]) == 1
+
+
+@pytest.mark.parametrize("both", [False, True])
+@pytest.mark.parametrize("size", [900, 1460, 9000])
+def test_a_payload_of_headers_is_nothing_beside_crcs(size: int, both: bool) -> None:
+    """A row of headers in a payload is not taken for FPDUs without CRCs (RFC 5044 4.4)."""
+    write = messages.write(7, 4096, HEADER_WORDS * 5000, mulpdu=50_000)
+    octets, truth = build_stream([*write, *sends(80, 90, 100), *write, *sends(5, 700)])
+    talk = Talk(syn=False)
+    for direction in (0, 1) if both else (0,):
+        talk.say(direction, octets[5_000:], size=size)
+    events = talk.fed()
+    assert told(events, 0) == good(truth[1:])
+    assert told(events, 1) == (good(truth[1:]) if both else [])
+
+
+def test_payload_of_headers_in_one_direction_and_crcs_in_the_other() -> None:
+    """That CRCs are on is shown by one direction for both (RFC 5044 7.1.1)."""
+    (write,) = messages.write(7, 4096, HEADER_WORDS * 5000, mulpdu=50_000)
+    payload, _ = build_stream([write])
+    octets, truth = build_stream(sends(*[200] * 4))
+    talk = Talk(syn=False)
+    talk.say(0, payload[5_000:30_000], size=1000)
+    say_fpdus(talk, 1, octets, truth)
+    events = talk.fed()
+    assert told(events, 0) == []
+    assert told(events, 1) == good(truth)
+
+
+def test_more_holes_than_are_kept_before_anything_is_known() -> None:
+    """Islands are not given up before what they hold has been looked at."""
+    octets, truth = build_stream(sends(*[40] * 400))
+    missing = set(range(3, 400, 4))
+    talk = Talk()
+    talk.say(0, startup_frame(REQUEST_KEY, crc=1))
+    talk.miss(1, startup_frame(REPLY_KEY, crc=1))
+    for index, fpdu in enumerate(truth):
+        talk.say(0, octets[fpdu.start : fpdu.end], captured=index not in missing)
+        talk.say(1)
+    events = talk.fed()
+    assert told(events, 0) == good(truth, missing)
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_what_one_direction_shows_counts_for_the_other(first: int) -> None:
+    """Single FPDUs between holes are believed when the other direction carries FPDUs."""
+    octets, truth = build_stream(sends(*[60] * 9))
+    missing = {1, 2, 4, 6, 7}
+    talk = Talk(syn=False)
+    talk.miss(0, b"")
+    for direction in (first, 1 - first):
+        if direction == 0:
+            say_fpdus(talk, 0, octets, truth, missing)
+        else:
+            say_fpdus(talk, 1, *build_stream(sends(400, 30)))
+    events = talk.fed()
+    ends = {each.connection.endpoints[each.direction] for each in fpdus(events)}
+    assert len(ends) == 2
+    single = next(each.direction for each in fpdus(events) if len(each.ulpdu) == 78)
+    assert told(events, single) == good(truth, missing)
+
+
+def test_without_crcs_every_marker_may_lead_its_fpdu() -> None:
+    """FPDUs of 512 octets: each Marker stands before ULPDU_Length and says zero (RFC 5044 4.3)."""
+    octets, truth = build_stream(sends(*[482] * 20), markers=True, crc=False)
+    assert {each.end - each.start for each in truth} == {512}
+    talk = Talk(syn=False)
+    talk.say(0, octets[300:], size=700)
+    events = talk.fed()
+    assert told(events, 0) == [(each.ulpdu, 1, "off") for each in truth[1:]]
+
+
+def test_without_crcs_short_fpdus_with_markers_are_found() -> None:
+    """Most FPDUs hold no Marker: read as if there were none, a row of them ends at the first."""
+    octets, truth = build_stream(sends(*[50, 90, 33] * 20), markers=True, crc=False)
+    talk = Talk(syn=False)
+    talk.say(0, octets, size=1000)
+    events = talk.fed()
+    found = told(events, 0)
+    wanted = [(each.ulpdu, each.markers, "off") for each in truth]
+    # Two before the first Marker are too few to be told from chance.
+    assert found == wanted[-len(found) :]
+    assert len(found) >= len(wanted) - 8
