@@ -34,6 +34,7 @@ from scapy_mpa.stream.startup import Declared, StartupState, Step, both, declare
 from scapy_mpa.wire.dialect import Dialect, dialect_of
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.fpdu import MARKER_INTERVAL
+from scapy_mpa.wire.startup import StartupKind
 
 __all__ = ["Connection"]
 
@@ -198,6 +199,8 @@ class Connection:
             self._look(half, final=True, crc=True)
         for half in self.halves:
             self.decide(half)
+            if half.doubtful is not None and half.doubtful.is_alone:
+                half.confirm()
         first = self._initiator or 0
         for direction in (first, 1 - first):
             self.halves[direction].finish(reason)
@@ -261,6 +264,8 @@ class Connection:
         """Take a startup frame (RFC 5044 7.1.2)."""
         startup = found.startup
         direction = half.direction
+        if startup.kind is StartupKind.REPLY and self.halves[1 - direction].awaits_reply():
+            self.halves[1 - direction].confirm()
         by_initiator = self._initiator == direction
         self._state, what = step(self._state, startup, by_initiator=by_initiator)
         if what is Step.REQUEST:
@@ -303,6 +308,16 @@ class Connection:
             half.hold()
         if what is Step.ACCEPT:
             self._enter_full_operation()
+
+    def on_doubtful(self, half: HalfConnection, found: FoundStartup) -> None:
+        """Take what may be a startup frame, or part of a payload: who answers it knows.
+
+        Until the Reply is there, the Initiator sends nothing behind its Request (RFC 5044 7.1.2
+        rule 3).
+        """
+        other = self.halves[1 - half.direction]
+        if found.startup.kind is StartupKind.REPLY and other.awaits_reply():
+            half.confirm()
 
     def _enter_full_operation(self) -> None:
         """Start both half connections; each side's M binds the other (RFC 5044 7.1.1)."""
@@ -359,6 +374,8 @@ class Connection:
         :param final: this is the last time.
         :param crc: only CRCs are to be looked for.
         """
+        if half.continues_doubtful():
+            half.confirm()
         known = self._known_of(half)
         if (
             not half.is_unknown

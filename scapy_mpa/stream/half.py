@@ -12,13 +12,13 @@ import enum
 from bisect import bisect_right
 from collections import deque
 from operator import attrgetter
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from scapy_mpa.stream.budget import Budget
 from scapy_mpa.stream.candidate import Candidate
 from scapy_mpa.stream.events import GapReason, HalfSummary, LocatedBy
 from scapy_mpa.stream.framing import Framing
-from scapy_mpa.stream.inference import Inferred, Known, infer, shows_crcs
+from scapy_mpa.stream.inference import Inferred, Known, fpdu_begins, infer, shows_crcs
 from scapy_mpa.stream.islands import CHUNK_OVERHEAD, SEAM, Inserted, Island, Islands
 from scapy_mpa.stream.loan import LENT_PIECES, Loan
 from scapy_mpa.stream.overlap import RecentOctets, differing_stretch
@@ -27,7 +27,7 @@ from scapy_mpa.stream.scan import FoundStartup, almost_key, find_startup
 from scapy_mpa.stream.segment import FIN, RST, SYN, Segment
 from scapy_mpa.stream.sequence import first_position, sequence_number, unwrap
 from scapy_mpa.wire.errors import ErrorCode
-from scapy_mpa.wire.startup import KEY_LENGTH
+from scapy_mpa.wire.startup import KEY_LENGTH, StartupKind
 
 __all__ = [
     "ASSUMING_OCTETS",
@@ -76,6 +76,15 @@ class Phase(enum.Enum):
     FULL = enum.auto()
 
 
+class Doubtful(NamedTuple):
+    """What seems to be a startup frame, in the midst of octets of which others are missing."""
+
+    found: FoundStartup
+    frames: tuple[int, ...]
+    is_alone: bool
+    """Whether it begins and ends where segments do."""
+
+
 class Owner(Protocol):
     """The connection, as its halves see it."""
 
@@ -88,6 +97,9 @@ class Owner(Protocol):
         self, half: HalfConnection, found: FoundStartup, frames: tuple[int, ...]
     ) -> None:
         """Take a startup frame."""
+
+    def on_doubtful(self, half: HalfConnection, found: FoundStartup) -> None:
+        """Take what may be a startup frame."""
 
     def on_unknown(self, half: HalfConnection) -> None:
         """Look at octets that are not framed because startup frames were not captured."""
@@ -134,6 +146,7 @@ class HalfConnection:
         "_recent_octets",
         "crc_bad",
         "direction",
+        "doubtful",
         "fpdus",
         "framing",
         "gaps",
@@ -152,6 +165,7 @@ class HalfConnection:
         self._islands = Islands()
         self.phase = Phase.STREAMING
         self.framing: Framing | None = None
+        self.doubtful: Doubtful | None = None
         self.held = 0
         """Octets held in memory."""
         self._high: int | None = None
@@ -313,9 +327,16 @@ class HalfConnection:
             found = find_startup(island, self._begin, final=final)
             if found is None:
                 break
-            frames = island.frames(found.position, found.position + len(found.octets))
             island.scan = min(found.end, island.end)
-            self._owner.on_startup(self, found, frames)
+            frames = island.frames(found.position, found.position + len(found.octets))
+            if self._may_begin_at(island, found.position):
+                self._owner.on_startup(self, found, frames)
+            else:
+                # The rest of it may hold the true one.
+                island.scan = found.position + 1
+                alone = island.fills_segments(found.position, found.end)
+                self.doubtful = Doubtful(found, frames, alone)
+                self._owner.on_doubtful(self, found)
         if self.phase is Phase.STREAMING and self._is_due(_LEAST):
             self._owner.on_unknown(self)
         if self.phase is Phase.STREAMING and self.octets > STREAMING_OCTETS:
@@ -324,6 +345,37 @@ class HalfConnection:
             self._look_at is None or self.octets > STREAMING_OCTETS
         ):
             self._stop_looking(island)
+
+    def _may_begin_at(self, island: Island, position: int) -> bool:
+        """Tell whether a startup frame may stand where one seems to, by what lies before it.
+
+        Where octets before it are missing, it may be part of an FPDU's payload.
+        """
+        if self._begin is None:
+            return position == island.start and not self.lies_beyond(island)
+        return island.start == self._begin
+
+    def continues_doubtful(self) -> bool:
+        """Tell whether FPDUs follow the doubtful startup frame."""
+        if self.doubtful is None:
+            return False
+        end = self.doubtful.found.end
+        return any(fpdu_begins(island, end) for island in self._islands.items)
+
+    def awaits_reply(self) -> bool:
+        """Tell whether the doubtful startup frame is a Request, and the last that was sent."""
+        return (
+            self.doubtful is not None
+            and self.doubtful.found.startup.kind is StartupKind.REQUEST
+            and self.doubtful.found.end == self._high
+        )
+
+    def confirm(self) -> None:
+        """Take the doubtful startup frame for one."""
+        if self.doubtful is not None and self.phase is Phase.STREAMING:
+            found, frames, _ = self.doubtful
+            self.doubtful = None
+            self._owner.on_startup(self, found, frames)
 
     def _stop_looking(self, grown: Island | None = None) -> None:
         """Take the octets so far for those of something else; a startup frame may still come."""
@@ -355,6 +407,7 @@ class HalfConnection:
     def hold(self) -> None:
         """Keep what follows the startup frame until the peer's is there."""
         self.phase = Phase.HELD
+        self.doubtful = None
         self._look_at = 0
 
     def stream(self) -> None:
@@ -374,6 +427,7 @@ class HalfConnection:
             merely a place from which Markers can be counted.
         """
         self.phase = Phase.FULL
+        self.doubtful = None
         self.framing = Framing(self, origin, markers=markers, crc=crc, from_start=from_start)
         if from_start:
             self._front = self._islands.floor = origin

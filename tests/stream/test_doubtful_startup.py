@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Keys in octets of which earlier ones are missing: startup frames, or payload (RFC 5044 7.1.1)."""
+
+from __future__ import annotations
+
+import pytest
+
+from scapy_mpa.stream.events import ConnectionEnded, Event
+from tests.stream.feed import fpdus
+from tests.stream.test_connections import Talk
+from tests.stream.test_startup import (
+    PROSE,
+    ULPDUS,
+    ended,
+    errors,
+    found,
+    reply,
+    request,
+    seen,
+    stream,
+)
+from tests.truth import messages
+from tests.truth.mpastream import REQUEST_KEY, build_stream
+
+# With a Marker right behind it, whose reserved bits are flags 0 and Rev 0, it reads as a Request.
+KEYS = b"The quick brown fox jumps over MPA ID Req Frame. "
+
+
+def key_before_a_marker() -> tuple[bytes, list[bytes]]:
+    """FPDUs with Markers, before one of which a Key happens to end."""
+    ulpdus = [messages.send(1, bytes(600))[0]]
+    for shift in range(49):
+        text = (KEYS * 80)[shift : shift + 3000]
+        octets, truth = build_stream([*ulpdus, messages.send(2, text, 4000)[0]] * 4, markers=True)
+        at = octets.find(REQUEST_KEY + bytes(2))
+        if at > 0 and (at + len(REQUEST_KEY)) % 512 == 0:
+            return octets, [each.ulpdu for each in truth]
+    raise AssertionError("no Key ends before a Marker")
+
+
+@pytest.mark.parametrize("size", [1, 33, 700, 1460])
+@pytest.mark.parametrize("syn", [False, True])
+@pytest.mark.parametrize("begin", [0, 100, 700])
+def test_a_key_before_a_marker_is_payload(size: int, syn: bool, begin: int) -> None:
+    """Where the beginning is missing, a Key in an FPDU's payload is no startup frame."""
+    octets, ulpdus = key_before_a_marker()
+    talk = Talk(syn=syn)
+    talk.miss(0, request() + octets[:begin])
+    talk.miss(1, reply(markers=1))
+    talk.say(0, octets[begin:], size=size)
+    talk.close()
+    events = talk.fed()
+    assert seen(events) == []
+    whole = ulpdus if not begin else ulpdus[1:]
+    if begin == 700:
+        # The second one begins before the capture does.
+        whole = ulpdus[2:]
+    assert found(events, 0) == whole
+    assert {each.crc for each in fpdus(events)} == {"good"}
+    assert ended(events).initiator is None
+
+
+@pytest.mark.parametrize("syn", [False, True])
+@pytest.mark.parametrize("size", [1, 700])
+def test_the_same_with_the_reply_captured(syn: bool, size: int) -> None:
+    """What the Responder said is no answer to what the Initiator sent later."""
+    octets, ulpdus = key_before_a_marker()
+    talk = Talk(syn=syn)
+    talk.miss(0, request())
+    talk.say(1, reply(markers=1))
+    talk.miss(0, octets[:100])
+    talk.say(0, octets[100:], size=size)
+    talk.close()
+    events = talk.fed()
+    assert len(seen(events)) == 1
+    # Direction 0 is the one that was captured first.
+    assert found(events, 0 if syn else 1) == ulpdus[1:]
+
+
+@pytest.mark.parametrize("size", [1, 40, 1460])
+@pytest.mark.parametrize("text", [b"login\r\n", PROSE])
+def test_delayed_startup_of_which_the_beginning_is_missing(text: bytes, size: int) -> None:
+    """A Reply that answers it shows that a Request is one (7.1.2, 7.1.3)."""
+    octets, _ = stream()
+    talk = Talk(syn=False)
+    talk.say(0, text, size=size)
+    talk.say(1, text, size=size)
+    at = talk.say(0, request(private_data=b"hello"), size=size), talk.say(1, reply(), size=size)
+    talk.say(0, octets)
+    talk.say(1, octets)
+    talk.close()
+    events = talk.fed()
+    assert [each.seq for each in seen(events)] == [*at]
+    assert found(events, 0) == found(events, 1) == ULPDUS
+    assert {each.offset for each in fpdus(events)} != {None}
+    assert errors(events) == []
+
+
+@pytest.mark.parametrize("lost", ["request", "reply"])
+@pytest.mark.parametrize("markers", [0, 1])
+def test_delayed_startup_with_a_missing_beginning_and_frame(lost: str, markers: int) -> None:
+    """FPDUs right behind it show that a startup frame is one."""
+    octets, truth = stream(markers=bool(markers))
+    frames = request(markers=markers), reply(markers=markers)
+    talk = Talk(syn=False)
+    for direction in (0, 1):
+        talk.say(direction, b"login\r\n")
+    talk.say(0, frames[0], captured=lost != "request")
+    talk.say(1, frames[1], captured=lost != "reply")
+    for direction in (0, 1):
+        talk.say(direction, octets, size=1000)
+    talk.close()
+    events = talk.fed()
+    assert [each.octets for each in seen(events)] == [frames[0 if lost == "reply" else 1]]
+    assert found(events, 0) == found(events, 1) == [each.ulpdu for each in truth]
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_a_request_that_nobody_answers(alone: bool) -> None:
+    """In a segment of its own it is one; amid text of which more is missing nobody knows."""
+    talk = Talk(syn=False)
+    talk.say(0, b"login\r\n")
+    if alone:
+        talk.say(0, request(private_data=bytes(60)))
+    else:
+        talk.say(0, b"<p>" + request(private_data=bytes(60)) + b"</p>")
+    talk.close()
+    events: list[Event] = talk.fed()
+    assert len(seen(events)) == alone
+    (end,) = [each for each in events if isinstance(each, ConnectionEnded)]
+    assert (end.initiator is not None) == alone
