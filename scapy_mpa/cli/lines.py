@@ -301,6 +301,7 @@ _COUNTS: Final = {
     "crc_bad": "bad CRC",
     "gaps": "gaps",
     "out_of_order": "out of order",
+    "farthest_ahead": "octets ahead",
     "retransmitted": "retransmitted",
 }
 

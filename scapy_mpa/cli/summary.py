@@ -19,6 +19,7 @@ Columns; A/B is what the Initiator sent and what the Responder sent:
   FPDUs      FPDUs found
   Octets     TCP payload octets captured, each counted once
   OoO        FPDUs found before all earlier octets were captured
+  Ahead      by how many octets at most such an FPDU was ahead
   Rexmit     segments that brought octets captured before
   Gaps       stretches of octets that were sent but never captured
   Err        errors, as listed by `scapy-mpa dissect --type error`

@@ -143,6 +143,7 @@ def _connection(event: ConnectionEnded) -> Record:
         "crc": event.crc,
         "errors": event.errors,
         "ended": event.ending,
+        "farthest_ahead": {"src": source.farthest_ahead, "dst": target.farthest_ahead},
     }
 
 

@@ -188,9 +188,13 @@ class HalfSummary:
     crc_bad: int
     gaps: int
     out_of_order: int
-    """FPDUs found before all earlier octets of the direction were captured."""
+    """FPDUs found before all earlier octets of the direction were captured: what RFC 5044 calls
+    Placement ahead of Delivery."""
     retransmitted: int
     """Segments that brought octets captured before."""
+    farthest_ahead: int
+    """How many octets before the first octet of such an FPDU Delivery stood at most: the largest
+    distance from the first octet not captured by then; 0 if there was no such FPDU."""
 
 
 @dataclass(frozen=True, slots=True)

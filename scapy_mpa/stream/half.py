@@ -147,6 +147,7 @@ class HalfConnection:
         "crc_bad",
         "direction",
         "doubtful",
+        "farthest_ahead",
         "fpdus",
         "framing",
         "gaps",
@@ -191,6 +192,7 @@ class HalfConnection:
         self.crc_bad = 0
         self.gaps = 0
         self.out_of_order = 0
+        self.farthest_ahead = 0
         self.retransmitted = 0
 
     # -- in ----------------------------------------------------------------------------------
@@ -479,6 +481,7 @@ class HalfConnection:
             self.crc_bad += 1
         if self.lies_beyond(island):
             self.out_of_order += 1
+            self.farthest_ahead = max(self.farthest_ahead, fpdu.start - self._delivery_point())
         self._owner.on_fpdu(self, island, fpdu, located_by)
 
     def wrong(self, code: ErrorCode, position: int, text: str) -> None:
@@ -516,6 +519,12 @@ class HalfConnection:
     def lies_beyond(self, island: Island) -> bool:
         """Tell whether a hole that may yet be filled lies before an island."""
         return self._front is not None and island.start > self._front
+
+    def _delivery_point(self) -> int:
+        """Return the position of the first octet that was neither captured nor given up."""
+        assert self._front is not None
+        index = bisect_right(self._islands.items, self._front, key=_start_of)
+        return self._islands.items[index - 1].end if index else self._front
 
     # -- holes -------------------------------------------------------------------------------
     #
@@ -766,4 +775,5 @@ class HalfConnection:
             gaps=self.gaps,
             out_of_order=self.out_of_order,
             retransmitted=self.retransmitted,
+            farthest_ahead=self.farthest_ahead,
         )

@@ -113,6 +113,12 @@ def test_lines_say_what_the_records_say(battered: Path) -> None:
         elif kind == "connection":
             for name, text in (("fpdus", "FPDUs"), ("gaps", "gaps"), ("crc_bad", "bad CRC")):
                 assert f"{record[name]['src']}/{record[name]['dst']} {text}" in what
+            for name, text in (
+                ("out_of_order", "out of order"),
+                ("farthest_ahead", "octets ahead"),
+            ):
+                count = f"{record[name]['src']}/{record[name]['dst']}"
+                assert (f"{count} {text}" in what) == (count != "0/0")
 
 
 def pcapfile_start(path: Path) -> float:

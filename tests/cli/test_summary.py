@@ -3,19 +3,22 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 from tests.cli.command import PCAPS, parsed, records, run
+from tests.stream import feed
+from tests.truth import impair, pcapfile
 
 FIVE_CONNECTIONS = PCAPS / "2vm_perf_write_bw_q4_crcon.pcap.gz"
 PROBE = PCAPS / "live_siw_probe_guest_eth0.pcap.gz"
 ABSENT = PCAPS / "listener_absent.pcap"
 
 TABLE = """\
-#  Initiator          Responder         Dialect  Rev  M    CRC  FPDUs  Octets  OoO  Rexmit  Gaps\
-  Err  Ended
-0  192.168.7.1:46132  192.168.7.2:7175  rfc6581    2  0/0  on     1/1   56/88  0/0     0/0   0/0\
-    0  closed
+#  Initiator          Responder         Dialect  Rev  M    CRC  FPDUs  Octets  OoO  Ahead  Rexmit\
+  Gaps  Err  Ended
+0  192.168.7.1:46132  192.168.7.2:7175  rfc6581    2  0/0  on     1/1   56/88  0/0    0/0     0/0\
+   0/0    0  closed
 """
 """Octets: 24 of the Request and 32 of an FPDU; 40 of the Reply and 48 of the Terminate."""
 
@@ -25,6 +28,22 @@ def test_table() -> None:
     result = run("summary", PCAPS / "term_sendnorecv.pcap")
     assert result.stdout == TABLE
     assert result.exit_code == 0
+
+
+def test_fpdus_ahead_of_order(tmp_path: Path) -> None:
+    """How many were recovered ahead of order, and how far ahead at most."""
+    rng = random.Random(1)
+    pair = feed.halves(rng, markers=(True, True), crc=True, count=60)
+    sendings = [impair.reorder(impair.cut_mss(half.octets, 900), rng, 0.2) for half in pair]
+    path = tmp_path / "ahead.pcap"
+    pcapfile.write(path, impair.conversation(pair, (sendings[0], sendings[1]), rng))
+    headings, row = run("summary", path).stdout.splitlines()
+    cells = dict(zip(headings.split(), row.split(), strict=True))
+    (record,) = parsed(run("summary", "--json", path).stdout)
+    for heading, name in (("OoO", "out_of_order"), ("Ahead", "farthest_ahead")):
+        assert cells[heading] == f"{record[name]['src']}/{record[name]['dst']}"
+        assert max(record[name].values()) > 0
+    assert max(record["farthest_ahead"].values()) >= 900
 
 
 def test_table_says_what_the_records_say() -> None:

@@ -121,6 +121,7 @@ halves = st.builds(
     gaps=counts,
     out_of_order=counts,
     retransmitted=counts,
+    farthest_ahead=counts,
 )
 
 endings = st.builds(

@@ -88,7 +88,10 @@ PLAIN = startup(
 )
 SEGMENT = messages.write(0xFFFFFFFF, 2**64 - 1, b"\x00\xff")[0]
 INVALIDATE = messages.send(5, b"hi", opcode=4, invalidate_stag=0x1234)[0]
-HALVES = (HalfSummary(False, 1, 100, 0, 2, 3, 4), HalfSummary(None, 5, 200, 6, 7, 8, 9))
+HALVES = (
+    HalfSummary(False, 1, 100, 0, 2, 3, 4, 1460),
+    HalfSummary(None, 5, 200, 6, 7, 8, 9, 0),
+)
 
 WRITTEN_OUT: list[tuple[RecordedEvent, dict[str, object]]] = [
     (
@@ -262,6 +265,7 @@ WRITTEN_OUT: list[tuple[RecordedEvent, dict[str, object]]] = [
             "crc": True,
             "errors": 1,
             "ended": "half closed",
+            "farthest_ahead": {"src": 0, "dst": 1460},
         },
     ),
 ]

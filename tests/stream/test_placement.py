@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Placement ahead of Delivery (RFC 5044 2, 7.2): how many FPDUs, and how far ahead."""
+
+from __future__ import annotations
+
+import random
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from scapy_mpa.stream.events import ConnectionEnded, Event, HalfSummary
+from tests.stream.feed import feed_truth, fpdus, halves
+from tests.stream.test_connections import Talk
+from tests.truth import impair, messages, mpastream
+
+
+def summary(events: list[Event], direction: int = 0) -> HalfSummary:
+    """What was counted of a direction."""
+    (ended,) = [each for each in events if isinstance(each, ConnectionEnded)]
+    return ended.halves[direction]
+
+
+def talk_with_markers(octets: bytes, order: list[int], size: int) -> Talk:
+    """A connection whose Initiator's octets were captured in pieces, in some order."""
+    talk = Talk()
+    for direction, key in enumerate((mpastream.REQUEST_KEY, mpastream.REPLY_KEY)):
+        talk.say(direction, mpastream.startup_frame(key, crc=1, markers=1))
+    base = talk.next[0]
+    for piece in order:
+        talk.copy(0, base + piece * size, octets[piece * size : (piece + 1) * size])
+    talk.next[0] += len(octets)
+    talk.close()
+    return talk
+
+
+def test_how_far_ahead() -> None:
+    """From the first octet that is not there to the first octet of the FPDU."""
+    made = [messages.send(msn, bytes(470))[0] for msn in range(1, 21)]
+    octets, truth = mpastream.build_stream(made, markers=True)
+    # An FPDU begins every 500 octets or so; pieces of 1000 octets, the third one comes late.
+    events = talk_with_markers(octets, [0, 1, 3, 4, 5, 2, *range(6, 11)], 1000).fed()
+    ahead = [fpdu.start for fpdu in truth if fpdu.start >= 3000 and fpdu.end <= 6000]
+    assert summary(events).out_of_order == len(ahead) > 4
+    assert summary(events).farthest_ahead == max(ahead) - 2000
+
+
+def test_nothing_is_ahead() -> None:
+    """In order, or with nothing recovered before the hole is filled."""
+    made = [messages.send(msn, bytes(470))[0] for msn in range(1, 21)]
+    octets, _ = mpastream.build_stream(made, markers=True)
+    events = talk_with_markers(octets, list(range(11)), 1000).fed()
+    assert (summary(events).out_of_order, summary(events).farthest_ahead) == (0, 0)
+    assert (summary(events, 1).out_of_order, summary(events, 1).farthest_ahead) == (0, 0)
+
+
+def test_nothing_of_the_phase_is_there_yet() -> None:
+    """The very first octets come last: Delivery stands at the beginning of the phase."""
+    made = [messages.send(msn, bytes(470))[0] for msn in range(1, 21)]
+    octets, truth = mpastream.build_stream(made, markers=True)
+    events = talk_with_markers(octets, [*range(1, 11), 0], 1000).fed()
+    assert summary(events).farthest_ahead == max(fpdu.start for fpdu in truth)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    seed=st.integers(0, 2**32),
+    size=st.sampled_from((300, 1460, 4000)),
+    rate=st.sampled_from((0.1, 0.5)),
+)
+def test_the_distance_is_that_of_the_capture(seed: int, size: int, rate: float) -> None:
+    """Whatever the order: what the frames captured by then say is the distance."""
+    rng = random.Random(seed)
+    pair = halves(rng, markers=(True, True), crc=True, count=25)
+    sendings = [impair.reorder(impair.cut_mss(half.octets, size), rng, rate) for half in pair]
+    segments = impair.conversation(pair, (sendings[0], sendings[1]), rng)
+    events = feed_truth(segments)
+    for direction, half in enumerate(pair):
+        farthest = 0
+        starts = {fpdu.seq_offset: fpdu.start for fpdu in half.truth}
+        ahead = [each for each in fpdus(events, direction) if each.out_of_order]
+        there: dict[int, int] = {}
+        for each in ahead:
+            if each.frame not in there:
+                found = impair.first_captured(segments[: each.frame], half, direction)
+                there[each.frame] = found.index(None)
+            assert each.offset is not None
+            assert starts[each.offset] > there[each.frame]
+            farthest = max(farthest, starts[each.offset] - there[each.frame])
+        assert summary(events, direction).out_of_order == len(ahead)
+        assert summary(events, direction).farthest_ahead == farthest
