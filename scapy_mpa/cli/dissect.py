@@ -40,7 +40,7 @@ Examples:
     metavar="LIST",
     callback=record_types,
     help="Only these types of record: startup,fpdu,message,gap,overlap,error,connection.  "
-    "Without it, all but message, which repeats what the FPDUs of the message say.",
+    "Without it, all but message, which puts together what the FPDUs of a message say.",
 )
 @click.option(
     "--connection",

@@ -11,7 +11,7 @@ what is not as usual (CRC verdict, order, how an FPDU was located), then the seq
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from struct import Struct
 from typing import Any, Final
 
@@ -246,16 +246,60 @@ def _within(event: FPDURecovered, fields: DDPFields) -> str:
 
 
 def _message(event: MessageRecovered) -> str:
-    identity = (
-        f"stag 0x{event.stag:08x} to 0x{event.to:x}"
-        if event.stag is not None
-        else f"qn {event.qn} msn {event.msn}"
-    )
-    whole = "message" if event.complete else "incomplete message"
-    return (
-        f"{message_name(event.opcode)} {whole} {identity} {event.length} octets "
-        f"in {_counted(event.fpdus, 'FPDU')}"
-    )
+    words = [] if event.opcode is None else [message_name(event.opcode)]
+    if not event.fpdus:
+        words.append("missing message" if event.messages == 1 else "missing messages")
+    else:
+        words.append("message" if event.complete else "incomplete message")
+    if event.stag is not None:
+        words.append(f"stag 0x{event.stag:08x} to 0x{event.to:x}")
+    elif event.msn is not None:
+        last = (event.msn + event.messages - 1) & 0xFFFFFFFF
+        words.append(f"qn {event.qn} msn {event.msn}{f' to {last}' if event.messages > 1 else ''}")
+    if event.fpdus:
+        words.append(f"{event.length} octets in {_counted(event.fpdus, 'FPDU')}")
+    return " ".join(words) + "".join(f", {each}" for each in _of_message(event))
+
+
+def _of_message(event: MessageRecovered) -> Iterator[str]:
+    """Yield what there is to say of some messages only."""
+    read = event.read_request
+    if event.opcode == Opcode.READ_REQUEST and read is not None:
+        yield (
+            f"reads {read.rdma_read_size} of stag 0x{read.src_stag:08x} to 0x{read.src_to:x} "
+            f"into stag 0x{read.sink_stag:08x} to 0x{read.sink_to:x}"
+        )
+    if event.request_identifier is not None:
+        yield f"request identifier 0x{event.request_identifier:x}"
+    if event.answers is not None:
+        yield f"answers msn {event.answers}"
+    elif event.requested:
+        yield "answers one of several Requests"
+    elif event.requested is False:
+        yield "answers no Request"
+    if read is not None and (event.as_requested is False or not event.fpdus):
+        yield f"{read.rdma_read_size} octets asked for"
+    if event.fpdus and event.missing:
+        more = " ..." if len(event.missing) > _MISSING_SHOWN else ""
+        shown = [_stretch(event, *each) for each in event.missing[:_MISSING_SHOWN]]
+        yield f"lacks {', '.join(shown)}{more}"
+    if event.cut_off:
+        yield f"{_counted(event.cut_off, 'octet')} cut off"
+    for count, noun in (
+        (event.duplicates, "duplicate"),
+        (event.overlaps, "overlap"),
+        (event.conflicts, "conflict"),
+    ):
+        if count:
+            yield _counted(count, noun)
+
+
+def _stretch(event: MessageRecovered, start: int | None, length: int | None) -> str:
+    """Return which octets of a message are missing."""
+    if start is None:
+        return "its beginning, perhaps"
+    at = f"0x{start:x}" if event.stag is not None else f"{start}"
+    return f"the rest from {at}" if length is None else f"{length} at {at}"
 
 
 def _gap(event: GapFound) -> str:
@@ -304,6 +348,9 @@ _COUNTS: Final = {
     "farthest_ahead": "octets ahead",
     "retransmitted": "retransmitted",
 }
+
+_MISSING_SHOWN: Final = 4
+"""Stretches of a message that its line shows; the record has more."""
 
 
 def _counted(number: int, noun: str) -> str:

@@ -101,9 +101,10 @@ def _fpdu(event: FPDURecovered) -> Record:
 
 
 def _message(event: MessageRecovered) -> Record:
+    read = event.read_request
     return {
         "opcode": event.opcode,
-        "message": message_name(event.opcode),
+        "message": None if event.opcode is None else message_name(event.opcode),
         "length": event.length,
         "fpdus": event.fpdus,
         "complete": event.complete,
@@ -111,6 +112,22 @@ def _message(event: MessageRecovered) -> Record:
         "msn": event.msn,
         "stag": event.stag,
         "to": event.to,
+        "size": event.size,
+        "missing": [list(stretch) for stretch in event.missing],
+        "cut_off": event.cut_off,
+        "duplicates": event.duplicates,
+        "overlaps": event.overlaps,
+        "conflicts": event.conflicts,
+        "messages": event.messages,
+        "answers": event.answers,
+        "requested": event.requested,
+        "as_requested": event.as_requested,
+        "sink_stag": None if read is None else read.sink_stag,
+        "sink_to": None if read is None else read.sink_to,
+        "rdma_read_size": None if read is None else read.rdma_read_size,
+        "src_stag": None if read is None else read.src_stag,
+        "src_to": None if read is None else read.src_to,
+        "request_identifier": event.request_identifier,
     }
 
 

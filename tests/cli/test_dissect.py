@@ -102,9 +102,12 @@ def test_lines_say_what_the_records_say(battered: Path) -> None:
             if record["tagged"]:
                 assert f" stag 0x{record['stag']:08x} to 0x{record['to']:x} " in what
         elif kind == "message":
-            assert what.startswith(record["message"])
-            assert ("incomplete" in what) != record["complete"]
-            assert f" {record['length']} octets in {record['fpdus']} FPDU" in what
+            assert what.startswith(record["message"] or "missing message")
+            assert ("incomplete" in what or "missing" in what) != record["complete"]
+            octets = f" {record['length']} octets in {record['fpdus']} FPDU"
+            assert (octets in what) == (record["fpdus"] > 0) != ("missing message" in what)
+            assert ("answers no Request" in what) == (record["requested"] is False)
+            assert (f"answers msn {record['answers']}" in what) == (record["answers"] is not None)
         elif kind in ("gap", "overlap"):
             assert what.startswith(kind)
             assert f" {record['length']} octet" in what

@@ -19,6 +19,7 @@ from scapy_mpa.stream.events import (
 )
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
+from scapy_mpa.wire.rdmap import ReadRequest
 from scapy_mpa.wire.startup import StartupFrame, StartupKind
 
 counts = st.integers(0, 2**70)
@@ -82,10 +83,19 @@ fpdus = st.builds(
     frames=st.lists(counts, max_size=4).map(tuple),
 )
 
+read_requests = st.builds(
+    ReadRequest,
+    sink_stag=numbers,
+    sink_to=counts,
+    rdma_read_size=numbers,
+    src_stag=numbers,
+    src_to=counts,
+)
+
 messages = st.builds(
     MessageRecovered,
     **common,
-    opcode=st.integers(0, 15),
+    opcode=st.none() | st.integers(0, 15),
     length=counts,
     fpdus=counts,
     complete=flags,
@@ -93,7 +103,19 @@ messages = st.builds(
     msn=maybe(numbers),
     stag=maybe(numbers),
     to=maybe(counts),
-    seq=numbers,
+    seq=maybe(numbers),
+    size=maybe(counts),
+    missing=st.lists(st.tuples(maybe(counts), maybe(counts)), max_size=3).map(tuple),
+    cut_off=counts,
+    duplicates=counts,
+    overlaps=counts,
+    conflicts=counts,
+    messages=counts,
+    answers=maybe(numbers),
+    requested=st.none() | flags,
+    as_requested=st.none() | flags,
+    read_request=st.none() | read_requests,
+    request_identifier=maybe(numbers),
 )
 
 gaps = st.builds(

@@ -11,9 +11,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from scapy_mpa.stream.assembly import LISTED_STRETCHES, STRETCHES
+from scapy_mpa.stream.delivery import OPEN_MESSAGES
 from scapy_mpa.stream.events import Event, FPDURecovered, MessageRecovered
-from scapy_mpa.stream.messages import OPEN_MESSAGES, Messages
-from tests.stream.feed import feed_truth
+from scapy_mpa.stream.messages import Messages
+from scapy_mpa.stream.msn import SKIPPED_STRETCHES
+from tests.stream.feed import as_segment, feed, feed_truth
 from tests.stream.test_connections import Talk
 from tests.truth import impair, messages, mpastream
 from tests.truth.impair import ACK
@@ -56,8 +59,12 @@ def carried(
 
 
 def told(found: list[MessageRecovered]) -> list[tuple[int, int, int, bool]]:
-    """Opcode, octets, segments and whether all is there."""
-    return [(each.opcode, each.length, each.fpdus, each.complete) for each in found]
+    """Opcode, octets, segments and whether all is there, of messages that are there at all."""
+    return [
+        (each.opcode, each.length, each.fpdus, each.complete)
+        for each in found
+        if each.opcode is not None and each.fpdus
+    ]
 
 
 def payload(length: int) -> bytes:
@@ -67,10 +74,10 @@ def payload(length: int) -> bytes:
 
 def test_an_untagged_message_of_several_segments() -> None:
     """Segments with the same QN and MSN are one message, MO says where each lies (RFC 5041 4.3)."""
-    found = carried(messages.send(7, payload(3000), 1018))
+    found = carried(messages.send(1, payload(3000), 1018))
     assert told(found) == [(SEND, 3000, 3, True)]
     (only,) = found
-    assert (only.qn, only.msn, only.stag, only.to) == (0, 7, None, None)
+    assert (only.qn, only.msn, only.stag, only.to) == (0, 1, None, None)
     assert only.seq == 1025  # behind the Request and the first Marker
 
 
@@ -94,16 +101,15 @@ def test_messages_in_the_order_in_which_they_become_whole() -> None:
         messages.send(1, payload(2000), 800),
         messages.write(1, 0, payload(2500), 800),
         messages.read_request(1, 1, 2, 3, 4, 5),
-        messages.read_response(1, 0, payload(100), 800),
         messages.immediate_data(2, 99),
         messages.atomic_request(2, 0, 1, 2, 3, 4),
-        messages.atomic_response(1, 1, 2),
+        messages.terminate(0, 1, 2),
         messages.send(3, b"", 800, opcode=messages.SEND_SE_INVALIDATE, invalidate_stag=9),
     ]
-    found = carried([each for message in made for each in message])
-    assert [each.opcode for each in found] == [3, 0, 1, 2, 8, 10, 11, 6]
-    assert [each.length for each in found] == [2000, 2500, 28, 100, 8, 52, 12, 0]
-    assert all(each.complete for each in found)
+    found = told(carried([each for message in made for each in message]))
+    assert [opcode for opcode, *_ in found] == [3, 0, 1, 8, 10, 7, 6]
+    assert [length for _, length, *_ in found] == [2000, 2500, 28, 8, 52, 4, 0]
+    assert all(complete for *_, complete in found)
 
 
 def test_messages_on_different_queues_do_not_mix() -> None:
@@ -140,6 +146,19 @@ def test_a_tagged_message_that_lost_segments(lost: tuple[int, ...]) -> None:
     assert [each.complete for each in found if each.stag in (1, 4)] == [True, True]
 
 
+def test_writes_to_the_same_buffer_around_a_hole() -> None:
+    """What follows the hole goes on where the Write before it stopped, but is the next Write's."""
+    made = messages.write(1, 0, payload(3000), 1014)
+    found = carried(made * 3, lost=(1, 2, 3))
+    assert told(found) == [
+        (WRITE, 1000, 1, False),
+        (WRITE, 2000, 2, False),
+        (WRITE, 3000, 3, True),
+    ]
+    assert found[0].missing == ((1000, None),)
+    assert found[1].missing == ((None, None),)
+
+
 @pytest.mark.parametrize("lost", [0, 1, 2])
 def test_a_gap_that_may_hold_the_beginning_of_a_tagged_message(lost: int) -> None:
     """What follows the hole may be the rest of a message whose first segments are missing."""
@@ -153,7 +172,7 @@ def test_a_gap_that_may_hold_the_beginning_of_a_tagged_message(lost: int) -> Non
     found = carried(made, lost=(lost,))
     behind = [each for each in found if each.stag == (8, 7, 6)[lost]]
     assert not behind[0].complete
-    assert found[-1].complete
+    assert [each.complete for each in found if each.stag == 6][-1]
 
 
 def test_a_message_whose_last_segment_never_came() -> None:
@@ -211,6 +230,231 @@ def test_the_same_message_sequence_number_again() -> None:
     """A message that is complete is over; the same MSN later is another one (RFC 5041 5.3)."""
     made = messages.send(1, b"one") + messages.send(1, b"again")
     assert told(carried(made)) == [(SEND, 3, 1, True), (SEND, 5, 1, True)]
+
+
+def untagged(
+    *pieces: tuple[int, int], last: int | None = None, msn: int = 1, opcode: int = SEND
+) -> list[bytes]:
+    """Segments of one Untagged message at (MO, octets); ``last``: which of them has L."""
+    return [
+        messages.untagged_header(opcode, 0, msn, mo, index == last) + bytes(length)
+        for index, (mo, length) in enumerate(pieces)
+    ]
+
+
+def tagged(*pieces: tuple[int, int], last: int | None = None, stag: int = 5) -> list[bytes]:
+    """The same for an RDMA Write at (TO, octets)."""
+    return [
+        messages.tagged_header(WRITE, stag, to, index == last) + bytes(length)
+        for index, (to, length) in enumerate(pieces)
+    ]
+
+
+def verdict(found: MessageRecovered) -> tuple[int, int | None, list[object], int, int, int]:
+    """Octets there and in all, stretches missing, duplicates, overlaps, conflicts."""
+    counts = found.duplicates, found.overlaps, found.conflicts
+    return (found.length, found.size, list(found.missing), *counts)
+
+
+@pytest.mark.parametrize(
+    ("ulpdus", "expected"),
+    [
+        # What is missing: in the midst, at the beginning, at the end, everywhere.
+        (untagged((0, 100), (250, 50), last=1), (150, 300, [(100, 150)], 0, 0, 0)),
+        (untagged((80, 20), last=0), (20, 100, [(0, 80)], 0, 0, 0)),
+        (untagged((0, 100)), (100, None, [(100, None)], 0, 0, 0)),
+        (untagged((10, 10), (40, 10)), (20, None, [(0, 10), (20, 20), (50, None)], 0, 0, 0)),
+        (untagged((50, 0), last=0), (0, 50, [(0, 50)], 0, 0, 0)),
+        # The same octets again, wholly and partly.
+        (untagged((0, 100), (0, 100), (100, 9), last=2), (109, 109, [], 1, 0, 0)),
+        (untagged((0, 100), (20, 30), (100, 9), last=2), (109, 109, [], 1, 0, 0)),
+        (untagged((0, 100), (50, 100), (150, 9), last=2), (159, 159, [], 0, 1, 0)),
+        (untagged((50, 50), (0, 60), (90, 20), last=2), (110, 110, [], 0, 2, 0)),
+        (untagged((0, 10), (20, 10), (5, 30), (35, 1), last=3), (36, 36, [], 0, 1, 0)),
+        # Two ends, and octets behind the end.
+        (untagged((0, 100), (150, 10), (120, 10), last=2), (120, 130, [(100, 20)], 0, 0, 1)),
+        (untagged((100, 10), (150, 10), (0, 90), last=0), (110, 110, [(90, 10)], 0, 0, 1)),
+        (tagged((1000, 100), (1150, 50), last=1), (150, 200, [(1100, 50)], 0, 0, 0)),
+        (tagged((1000, 100), (1000, 100), (1100, 1), last=2), (101, 101, [], 1, 0, 0)),
+        (tagged((1000, 100), (1050, 60), (1110, 0), last=2), (110, 110, [], 0, 1, 0)),
+        (tagged((1000, 100), (900, 100), last=1), (200, 100, [], 0, 0, 1)),
+        (tagged((1000, 100)), (100, None, [(1100, None)], 0, 0, 0)),
+    ],
+)
+def test_what_segments_say_of_their_message(
+    ulpdus: list[bytes], expected: tuple[int, int | None, list[object], int, int, int]
+) -> None:
+    """Missing, repeated and contradictory octets (RFC 5041 5.2); nothing was lost by TCP here."""
+    (found,) = carried(ulpdus)
+    assert verdict(found) == expected
+    assert found.complete == (not found.missing and not found.conflicts)
+    assert found.fpdus == len(ulpdus)
+
+
+def test_two_ends_of_a_message() -> None:
+    """A second Last segment at another place denies the first."""
+    header = messages.untagged_header
+    made = [header(SEND, 0, 1, 100, True) + bytes(10), header(SEND, 0, 1, 50, True) + bytes(10)]
+    (found,) = carried(made)
+    assert (found.complete, found.conflicts) == (False, 1)
+
+
+def test_a_message_again_is_a_duplicate() -> None:
+    """Each MSN is used once (RFC 5041 4.3): the segments of a second message bring nothing new."""
+    made = messages.send(1, payload(1500), 1018) * 2 + messages.send(2, b"next")
+    found = carried(made)
+    assert told(found) == [(SEND, 1500, 2, True), (SEND, 1500, 2, True), (SEND, 4, 1, True)]
+    assert [each.duplicates for each in found] == [0, 2, 0]
+
+
+def test_the_same_octets_in_another_message_are_no_duplicate() -> None:
+    """Payload may repeat, and a Write may go to where another one went."""
+    made = [*messages.send(1, b"same"), *messages.send(2, b"same")]
+    made += messages.write(1, 0, b"same") * 2
+    found = carried(made)
+    assert all(each.complete for each in found)
+    assert not any(each.duplicates or each.overlaps for each in found)
+
+
+def skipped(found: list[MessageRecovered]) -> list[tuple[int | None, int | None, int]]:
+    """QN, MSN and number of the messages of which nothing was captured."""
+    return [(each.qn, each.msn, each.messages) for each in found if each.opcode is None]
+
+
+def test_messages_that_were_never_sent() -> None:
+    """MSNs begin with 1 and rise by 1 on each queue (RFC 5041 4.3): the others are missing."""
+    made = [
+        *messages.send(3, b"third"),
+        *messages.read_request(1, 1, 2, 3, 4, 5),
+        *messages.send(4, b"fourth"),
+        *messages.send(9, b"ninth"),
+        *messages.terminate(0, 0, 0, msn=2),
+    ]
+    found = carried(made)
+    assert skipped(found) == [(0, 1, 2), (0, 5, 4), (2, 1, 1)]
+    # Nothing was lost, so nothing was waited for.
+    assert [each.opcode for each in found][:2] == [None, SEND]
+    missing = next(each for each in found if each.opcode is None)
+    assert (missing.length, missing.fpdus, missing.complete) == (0, 0, False)
+    assert missing.missing == ((0, None),)
+
+
+def test_msn_wraps() -> None:
+    """0 follows 0xFFFFFFFF (RFC 5041 4.3); a capture may begin anywhere before that."""
+    made = [messages.send(msn % 2**32, b"x")[0] for msn in range(2**32 - 3, 2**32 + 3)]
+    octets, _ = mpastream.build_stream(made)
+    talk = Talk(syn=False)
+    talk.say(0, octets, size=40)
+    found = messages_of(talk.fed())
+    assert [each.msn for each in found] == [2**32 - 3, 2**32 - 2, 2**32 - 1, 0, 1, 2]
+    assert not skipped(found)
+    assert not any(each.duplicates for each in found)
+    del made[2:5]
+    octets, _ = mpastream.build_stream(made)
+    talk = Talk(syn=False)
+    talk.say(0, octets, size=40)
+    assert skipped(messages_of(talk.fed())) == [(0, 2**32 - 1, 3)]
+
+
+def test_messages_that_a_late_copy_brings_are_not_missing() -> None:
+    """The hole is long passed and acknowledged when its octets come after all."""
+    made = [messages.send(msn, payload(40))[0] for msn in range(1, 301)]
+    octets, truth = mpastream.build_stream(made)
+    talk = Talk()
+    for direction, key in enumerate((mpastream.REQUEST_KEY, mpastream.REPLY_KEY)):
+        talk.say(direction, mpastream.startup_frame(key, crc=1))
+    base = talk.next[0]
+    for index, fpdu in enumerate(truth):
+        if index in (50, 51, 52, 100):
+            talk.next[0] += fpdu.end - fpdu.start
+        else:
+            talk.say(0, octets[fpdu.start : fpdu.end])
+        talk.say(1, flags=ACK)
+    talk.copy(0, base + truth[51].start, octets[truth[51].start : truth[51].end])
+    talk.close()
+    found = messages_of(talk.fed())
+    assert sorted(each.msn or 0 for each in found if each.fpdus) == [
+        msn for msn in range(1, 301) if msn not in (51, 53, 101)
+    ]
+    assert skipped(found) == [(0, 51, 1), (0, 53, 1), (0, 101, 1)]
+    assert not any(each.duplicates for each in found)
+
+
+def test_what_a_gap_took_is_reported_with_the_gap() -> None:
+    """Once holes are given up while the connection goes on, nothing waits for them any longer."""
+    made = [each for msn in range(1, 301) for each in messages.send(msn, payload(60), 58)]
+    octets, truth = mpastream.build_stream(made)
+    talk = Talk()
+    for direction, key in enumerate((mpastream.REQUEST_KEY, mpastream.REPLY_KEY)):
+        talk.say(direction, mpastream.startup_frame(key, crc=1))
+    for index, fpdu in enumerate(truth):
+        # Every other message lacks its second segment, some lack both.
+        if index % 4 == 1 or index % 40 == 0:
+            talk.next[0] += fpdu.end - fpdu.start
+        else:
+            talk.say(0, octets[fpdu.start : fpdu.end])
+        talk.say(1, flags=ACK)
+    events = talk.fed()
+    taker = Messages()
+    early = [each for event in events[:-200] for each in taker.take(event)]
+    assert sum(not each.complete and each.fpdus > 0 for each in early) > 20
+    assert skipped(early)
+    late = [each for event in events[-200:] for each in taker.take(event)]
+    by_msn = Counter(each.msn for each in early + late if each.fpdus)
+    assert set(by_msn.values()) == {1}
+    expected = {msn for msn in range(1, 301) if msn % 20 == 1}
+    assert {msn for _, msn, _ in skipped(early + late)} == expected
+
+
+def test_octets_that_the_snap_length_cut_off_are_not_there() -> None:
+    """A message is complete only if every octet is in the capture."""
+    made = [*messages.send(1, payload(2000), 1018), *messages.write(1, 0, payload(500), 1018)]
+    octets, truth = mpastream.build_stream(made)
+    talk = Talk()
+    for direction, key in enumerate((mpastream.REQUEST_KEY, mpastream.REPLY_KEY)):
+        talk.say(direction, mpastream.startup_frame(key, crc=1))
+    for fpdu in truth:
+        talk.say(0, octets[fpdu.start : fpdu.end])
+    talk.close()
+    snap = 300
+    found = messages_of(
+        feed(
+            as_segment(number, each)._replace(payload=each.payload[:snap])
+            for number, each in enumerate(talk.segments, 1)
+        )
+    )
+    send, write = found
+    # 2 octets of ULPDU_Length, 18 or 14 of the DDP header.
+    assert (send.length, send.size, send.cut_off) == (2 * 280, 2000, 2 * 720)
+    assert (write.length, write.size, write.cut_off) == (284, 500, 216)
+    assert [(each.complete, each.missing, each.fpdus) for each in found] == [
+        (False, (), 2),
+        (False, (), 1),
+    ]
+
+
+def test_empty_fpdus_hide_nothing() -> None:
+    """An FPDU without ULPDU may come first (RFC 6581 9.2): the Write behind it is whole."""
+    found = carried([b"", *messages.write(1, 0, b"first"), b"", *messages.write(1, 5, b"second")])
+    assert [(each.length, each.complete) for each in found] == [(5, True), (6, True)]
+
+
+def test_missing_stretches_are_limited() -> None:
+    """So many are listed of one message, and so many are kept."""
+    count = STRETCHES + 100
+    (found,) = carried(untagged(*((10 * at, 5) for at in range(1, count))), markers=False)
+    assert found.missing == tuple(
+        (0, 10) if at == 0 else (10 * at + 5, 5) for at in range(LISTED_STRETCHES)
+    )
+    assert (found.fpdus, found.length) == (count - 1, 5 * STRETCHES)
+
+
+def test_skipped_msns_are_limited() -> None:
+    """A peer that jumps about leaves no more than so many stretches behind holes."""
+    count = SKIPPED_STRETCHES + 20
+    made = [messages.send(3 * at, b"x")[0] for at in range(1, 2 * count + 1)]
+    found = carried(made, lost=tuple(range(0, 2 * count, 2)), markers=False)
+    assert [each[1] for each in skipped(found)] == [6 * at + 1 for at in range(count)]
 
 
 def test_ulpdus_without_a_ddp_header() -> None:
@@ -305,7 +549,7 @@ def test_messages_of_a_conversation(
             header = 14 if tagged else 18
             opcode = message[0][1] & 15
             whole[opcode, sum(len(each) - header for each in message)] += 1
-    found = messages_of(events)
+    found = [each for each in messages_of(events) if each.fpdus]
     complete = Counter((each.opcode, each.length) for each in found if each.complete)
     assert sum(each.fpdus for each in found) == pieces
     assert complete <= whole
@@ -313,3 +557,45 @@ def test_messages_of_a_conversation(
         assert complete == whole and all(each.complete for each in found)
     untagged = Counter({key: n for key, n in whole.items() if key[0] not in (0, 2)})
     assert Counter({key: n for key, n in complete.items() if key[0] not in (0, 2)}) == untagged
+
+
+@st.composite
+def segments_of_any_kind(draw: st.DrawFn) -> bytes:
+    """A DDP segment with numbers so small that they meet others again and again."""
+    opcode, last = draw(st.integers(0, 12)), draw(st.booleans())
+    body = bytes(draw(st.sampled_from((0, 1, 5, 12, 28, 52))))
+    if draw(st.booleans()):
+        to = draw(st.integers(0, 12))
+        return messages.tagged_header(opcode, draw(st.integers(0, 1)), to, last) + body
+    qn, msn, mo = draw(st.integers(0, 4)), draw(st.integers(0, 4)), draw(st.integers(0, 12))
+    return messages.untagged_header(opcode, qn, msn, mo, last) + body
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    said=st.lists(
+        st.tuples(
+            st.integers(0, 1), segments_of_any_kind() | st.binary(max_size=14), st.booleans()
+        ),
+        max_size=40,
+    )
+)
+def test_whatever_is_said(said: list[tuple[int, bytes, bool]]) -> None:
+    """Every segment belongs to one message, and what is not complete has a reason."""
+    talk = Talk()
+    for direction, key in enumerate((mpastream.REQUEST_KEY, mpastream.REPLY_KEY)):
+        talk.say(direction, mpastream.startup_frame(key, crc=1))
+    for direction, ulpdu, captured in said:
+        talk.say(direction, mpastream.build_stream([ulpdu])[0], captured=captured)
+    talk.close()
+    events = talk.fed()
+    found = messages_of(events)
+    recovered = [each for each in events if isinstance(each, FPDURecovered)]
+    carrying = [
+        each for each in recovered if len(each.ulpdu) >= (14 if each.ulpdu[:1] >= b"\x80" else 18)
+    ]
+    assert sum(each.fpdus for each in found) == len(carrying)
+    for each in found:
+        assert each.complete == (not each.missing and not each.conflicts)
+        assert each.complete <= (each.length == each.size)
+        assert (each.answers is not None) <= (each.requested is True)

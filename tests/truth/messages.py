@@ -2,13 +2,17 @@
 """ULPDUs: DDP segments of RDMAP messages (RFC 5041 4, RFC 5040 4, RFC 7306 5 and 6).
 
 A message is a list of ULPDUs, in the order in which they are sent; mulpdu is the largest ULPDU
-to be made, header included.
+to be made, header included.  A script is what both sides say, message by message, and knows which
+Response answers which Request.
 """
 
 from __future__ import annotations
 
 import random
 import struct
+from collections import deque
+from collections.abc import Collection
+from dataclasses import dataclass
 
 WRITE, READ_REQUEST, READ_RESPONSE = 0, 1, 2
 SEND, SEND_INVALIDATE, SEND_SE, SEND_SE_INVALIDATE = 3, 4, 5, 6
@@ -203,3 +207,135 @@ def random_ulpdus(
 ) -> list[bytes]:
     """The ULPDUs of random_messages, one after the other."""
     return [ulpdu for message in random_messages(rng, count, mulpdu, largest) for ulpdu in message]
+
+
+@dataclass(frozen=True)
+class TrueMessage:
+    """One message of a script.
+
+    direction: of its sender. name: (QN, MSN), or (STag, TO). pieces: offset (MO or TO) and octets
+    of payload of each ULPDU. answers: index in the script of the Request that this is the Response
+    to. asks: Data Sink STag and TO, RDMA Read Message Size, Data Source STag and TO; or the Request
+    Identifier alone.
+    """
+
+    direction: int
+    opcode: int
+    name: tuple[int, int]
+    ulpdus: list[bytes]
+    pieces: list[tuple[int, int]]
+    answers: int | None = None
+    asks: tuple[int, ...] | None = None
+
+    @property
+    def tagged(self) -> bool:
+        return self.opcode in (WRITE, READ_RESPONSE)
+
+    @property
+    def size(self) -> int:
+        return sum(length for _, length in self.pieces)
+
+    def missing(self, there: Collection[int]) -> list[tuple[int, int | None]]:
+        """(offset, octets) of what lacks if only these of its ULPDUs are there, None for octets
+        where the last ULPDU is missing and nothing tells how many."""
+        found: list[tuple[int, int | None]] = []
+        begin = None
+        for index, (offset, _) in enumerate(self.pieces):
+            if index in there:
+                if begin is not None:
+                    found.append((begin, offset - begin))
+                begin = None
+            elif begin is None:
+                begin = offset
+        return found if begin is None else [*found, (begin, None)]
+
+
+def _said(
+    direction: int,
+    opcode: int,
+    name: tuple[int, int],
+    ulpdus: list[bytes],
+    answers: int | None = None,
+    asks: tuple[int, ...] | None = None,
+) -> TrueMessage:
+    at = 0 if opcode not in (WRITE, READ_RESPONSE) else name[1]
+    pieces = []
+    for ulpdu in ulpdus:
+        length = len(ulpdu) - (TAGGED_HEADER if ulpdu[0] & 0x80 else UNTAGGED_HEADER)
+        pieces.append((at, length))
+        at += length
+    return TrueMessage(direction, opcode, name, ulpdus, pieces, answers, asks)
+
+
+def random_script(
+    rng: random.Random,
+    count: int,
+    mulpdu: int = 1442,
+    largest: int = 6000,
+    *,
+    depth: int = 4,
+    buffers: int | None = None,
+    sizes: tuple[int, ...] = (),
+    unanswered: float = 0.0,
+) -> list[TrueMessage]:
+    """What both sides say, count messages or some more: a Request before its Response, Responses
+    in the order of the Requests (RFC 5040 5.2.2, RFC 7306 7), everything else between them.
+
+    depth: how many Requests of one side may be outstanding. buffers: how many Data Sink buffers
+    there are to be read into; None: a new one each time. sizes: of RDMA Reads, any if not given.
+    unanswered: the share of the Requests outstanding in the end that get no Response.
+    """
+    script: list[TrueMessage] = []
+    msn = {(direction, qn): 0 for direction in (0, 1) for qn in (0, 1, 3)}
+    outstanding: tuple[deque[int], deque[int]] = deque(), deque()
+    places = [(rng.getrandbits(32), rng.getrandbits(62)) for _ in range(buffers or 0)]
+    identifiers = [rng.getrandbits(32) for _ in range(buffers or 0)]
+
+    def payload() -> bytes:
+        return rng.randbytes(min(rng.randrange(2 ** rng.randrange(14)), largest))
+
+    def next_msn(direction: int, qn: int) -> int:
+        msn[direction, qn] += 1
+        return msn[direction, qn]
+
+    def say(direction: int) -> TrueMessage:
+        opcode = rng.choice((WRITE, SEND, READ_REQUEST, READ_REQUEST, ATOMIC_REQUEST))
+        if opcode == WRITE:
+            stag, to = rng.getrandbits(32), rng.getrandbits(62)
+            return _said(direction, WRITE, (stag, to), write(stag, to, payload(), mulpdu))
+        if opcode == SEND or len(outstanding[direction]) >= depth:
+            number = next_msn(direction, 0)
+            return _said(direction, SEND, (0, number), send(number, payload(), mulpdu))
+        number = next_msn(direction, 1)
+        outstanding[direction].append(len(script))
+        if opcode == ATOMIC_REQUEST:
+            identifier = rng.choice(identifiers or [rng.getrandbits(32)])
+            ulpdus = atomic_request(number, 0, identifier, 1, 2, 3)
+            return _said(direction, ATOMIC_REQUEST, (1, number), ulpdus, asks=(identifier,))
+        place = rng.choice(places or [(rng.getrandbits(32), rng.getrandbits(62))])
+        size = rng.choice(sizes) if sizes else len(payload())
+        asks = (*place, size, rng.getrandbits(32), rng.getrandbits(62))
+        return _said(direction, READ_REQUEST, (1, number), read_request(number, *asks), asks=asks)
+
+    def answer(direction: int) -> TrueMessage:
+        index = outstanding[1 - direction].popleft()
+        asks = script[index].asks
+        assert asks is not None
+        if len(asks) == 1:
+            number = next_msn(direction, 3)
+            ulpdus = atomic_response(number, asks[0], 7)
+            return _said(direction, ATOMIC_RESPONSE, (3, number), ulpdus, index)
+        # Without octets, STag and TO are not checked (RFC 5041 5.2).
+        place = asks[:2] if asks[2] else (0, 0)
+        stag, to = place
+        ulpdus = read_response(stag, to, rng.randbytes(asks[2]), mulpdu)
+        return _said(direction, READ_RESPONSE, (stag, to), ulpdus, index)
+
+    while len(script) < count:
+        direction = rng.randrange(2)
+        due = outstanding[1 - direction]
+        script.append(answer(direction) if due and rng.random() < 0.5 else say(direction))
+    for direction in (0, 1):
+        while outstanding[1 - direction] and rng.random() >= unanswered:
+            script.append(answer(direction))
+    return script

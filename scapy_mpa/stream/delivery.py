@@ -1,0 +1,422 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The RDMAP messages of one direction (RFC 5041 4 and 5, RFC 5040 4).
+
+An Untagged message is named by Queue Number and Message Sequence Number, and the Message Offset
+of each segment says where it lies, so its segments may be recovered in any order.  A Tagged
+message has no name and no mark at its beginning: it is the segments between two Last flags, one
+behind the other in the stream, to one STag.  So segments are looked at in the order of the stream;
+what was recovered ahead of it waits here.  That makes an FPDU's record a matter of Placement, and
+a message's one of Delivery (RFC 5041 5.4).
+"""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+from typing import Final
+
+from scapy_mpa.stream.assembly import DDPMessage, DDPSegment
+from scapy_mpa.stream.events import FPDURecovered, GapFound, MessageRecovered
+from scapy_mpa.stream.msn import FIRST_MSN, SKIPPED_STRETCHES, MSNSequence, Skipped
+from scapy_mpa.stream.pairing import OUTSTANDING_REQUESTS, Hole, Requests
+from scapy_mpa.stream.request import Request, request_of
+from scapy_mpa.stream.responses import Responses
+from scapy_mpa.stream.sequence import first_position, sequence_number, unwrap
+from scapy_mpa.wire.ddp import DDPHeader, parse_ddp
+from scapy_mpa.wire.errors import RemoteProtocolError
+from scapy_mpa.wire.fpdu import MARKER_INTERVAL, MARKER_LENGTH, fpdu_layout
+from scapy_mpa.wire.rdmap import ATOMIC_REQUEST_LENGTH, parse_control
+from scapy_mpa.wire.rdmap_names import TAGGED_OPCODES, Opcode, QueueNumber
+
+__all__ = ["OPEN_MESSAGES", "WAITING_SEGMENTS", "HalfMessages"]
+
+OPEN_MESSAGES: Final = 1024
+"""Messages of one direction that may lack segments at one time: a sender cuts up one message at
+a time, so only loss leaves any open.  The oldest is reported as incomplete."""
+
+WAITING_SEGMENTS: Final = 65_536
+"""Segments of one direction that may wait for earlier ones, more than a TCP window holds."""
+
+_HELD_BY_EACH: Final = 1000
+_HELD_BY_STRETCH: Final = 130
+# Octets of memory that a waiting segment, a message or a Request takes, and a stretch of a message.
+
+_WITH_HEADER: Final = frozenset(
+    {Opcode.READ_REQUEST, Opcode.ATOMIC_REQUEST, Opcode.ATOMIC_RESPONSE}
+)
+
+
+class HalfMessages:
+    """The messages of one direction.
+
+    :param out: where they go.
+    :param asked: the Requests of this direction.
+    :param responses: the Responses of this direction.
+    """
+
+    __slots__ = (
+        "_asked",
+        "_count",
+        "_expected",
+        "_given_up",
+        "_holes",
+        "_holes_at",
+        "_newest",
+        "_out",
+        "_queues",
+        "_responses",
+        "_stretches",
+        "_tagged",
+        "_unsure",
+        "_untagged",
+        "_waiting",
+        "held",
+    )
+
+    def __init__(self, out: list[MessageRecovered], asked: Requests, responses: Responses) -> None:
+        self._out = out
+        self._asked = asked
+        self._responses = responses
+        self._expected: int | None = None
+        """Position behind the last segment looked at."""
+        self._given_up = 0
+        """Position up to which octets were given up."""
+        self._holes = 0
+        """Holes seen so far."""
+        self._holes_at: dict[int, int] = dict.fromkeys(QueueNumber, 0)
+        """By queue, how many there were when its last message began."""
+        self._unsure: set[int] = set()
+        """Opcodes of which the end of a Tagged message may have been missed."""
+        self._waiting: list[tuple[int, int, int, DDPSegment | None]] = []
+        self._count = 0
+        self._tagged: dict[int, DDPMessage] = {}
+        self._untagged: dict[tuple[int | None, int | None, int], DDPMessage] = {}
+        self._queues = _queues(FIRST_MSN)
+        self._newest: dict[int, DDPMessage] = {}
+        """By queue, the message with the highest MSN."""
+        self._stretches = 0
+        self.held = 0
+        """Octets of memory taken, roughly."""
+
+    # -- in --------------------------------------------------------------------------------------
+
+    def take(self, fpdu: FPDURecovered) -> None:
+        """Take an FPDU that a receiver accepts."""
+        layout = fpdu_layout(fpdu.ulpdu_length, fpdu.phase)
+        start = self._place(fpdu, layout.header)
+        segment = _segment_of(fpdu, start)
+        if segment is None and fpdu.crc == "unknown":
+            # Its header was cut off: it is as good as missing.
+            return
+        waiting = self._waiting
+        if start == self._expected and not waiting:
+            # Nearly all are.
+            self._look_at(start, start + layout.length, segment)
+            return
+        self._count += 1
+        heappush(waiting, (start, self._count, start + layout.length, segment))
+        if not fpdu.out_of_order:
+            self._deliver(start)
+        elif len(waiting) > WAITING_SEGMENTS:
+            self._deliver(waiting[0][0])
+
+    def gap(self, gap: GapFound) -> None:
+        """Take note of octets that will stay missing."""
+        if self._expected is None:
+            self._note_hole()
+            return
+        end = unwrap(gap.seq, self._expected) + gap.length
+        self._given_up = max(self._given_up, end)
+        if not self._waiting:
+            self._note_last_gap()
+        if gap.reason != "snap length":
+            self._settle(end)
+
+    def _note_last_gap(self) -> None:
+        """Take note of octets given up of which no segment behind them tells."""
+        if self._expected is not None and self._given_up > self._expected:
+            self._note_hole()
+
+    def _note_hole(self) -> None:
+        self._holes += 1
+        self._asked.is_whole = False
+
+    def flush(self) -> None:
+        """Look at what still waits."""
+        if self._waiting:
+            self._deliver(max(start for start, *_ in self._waiting))
+            self._note_last_gap()
+
+    def release(self) -> None:
+        """Look at the Responses that waited for what the other direction has brought."""
+        self._responses.release()
+
+    def finish(self) -> None:
+        """Report what stays incomplete; nothing more will come."""
+        self._report_open()
+        self._responses.finish()
+
+    def finish_requests(self) -> None:
+        """Report what stays unanswered; nothing more will come in the other direction."""
+        self._asked.finish()
+
+    def relieve(self) -> None:
+        """Hold less: report all that can still change as it is."""
+        self.flush()
+        self._report_open()
+        self._responses.finish()
+        self._asked.give_up()
+        self.weigh()
+
+    def weigh(self) -> None:
+        """Find out what is held."""
+        responses = self._responses
+        count = len(self._waiting) + len(self._untagged) + len(self._tagged)
+        count += len(self._asked) + len(responses)
+        stretches = self._stretches + responses.stretches
+        self.held = count * _HELD_BY_EACH + stretches * _HELD_BY_STRETCH
+
+    def _place(self, fpdu: FPDURecovered, header: int) -> int:
+        """Return the position of an FPDU's first octet."""
+        if self._expected is None:
+            position = first_position(fpdu.seq)
+            # Where the stream began before the first FPDU found, others may be missing.
+            self._expected = position - (header if fpdu.offset is None else fpdu.offset)
+            if fpdu.offset is None:
+                self._unsure.update(TAGGED_OPCODES)
+                self._asked.hidden = True
+                self._responses.begin_unsure()
+                self._queues = _queues(None)
+        else:
+            position = unwrap(fpdu.seq, self._expected)
+        return position - header
+
+    def _deliver(self, upto: int) -> None:
+        """Look at all that lies up to ``upto``, and at what follows without a hole."""
+        waiting = self._waiting
+        while waiting and (waiting[0][0] <= upto or waiting[0][0] == self._expected):
+            start, _, end, segment = heappop(waiting)
+            self._look_at(start, end, segment)
+
+    def _look_at(self, start: int, end: int, segment: DDPSegment | None) -> None:
+        """Look at the segment in the FPDU from ``start`` to ``end``, None if it has none."""
+        assert self._expected is not None
+        is_late = start < self._expected
+        if start > self._expected:
+            self._lose(start, segment)
+        self._expected = max(self._expected, end)
+        if segment is None:
+            return
+        self._asked.captured = max(self._asked.captured, segment.captured)
+        if not segment.header.tagged:
+            self._add_untagged(segment)
+        elif is_late:
+            # What lies before and behind it was looked at long ago.
+            self._out.append(DDPMessage(segment, begun=False).event())
+        elif segment.opcode == Opcode.READ_RESPONSE:
+            self._responses.take(segment)
+        else:
+            self._add_tagged(segment)
+
+    def _lose(self, start: int, segment: DDPSegment | None) -> None:
+        """Take note of a hole before ``start``."""
+        assert self._expected is not None
+        self._note_hole()
+        self._unsure.update(TAGGED_OPCODES)
+        octets = start - self._expected
+        phase = None if segment is None else segment.phase
+        if phase is not None:
+            # Markers, the first of them at or behind the beginning of the hole.
+            first = self._expected + (octets - phase) % MARKER_INTERVAL
+            octets -= MARKER_LENGTH * max(0, -((first - start) // MARKER_INTERVAL))
+        for opcode in list(self._tagged):
+            # Nothing tells whether the next segment is of the same message.
+            self._close(opcode)
+        self._responses.take(Hole(octets, 0 if segment is None else segment.captured))
+
+    # -- Tagged --------------------------------------------------------------------------------
+
+    def _add_tagged(self, segment: DDPSegment) -> None:
+        opcode = segment.opcode
+        message = self._tagged.get(opcode)
+        if message is not None and message.first.header.stag != segment.header.stag:
+            self._close(opcode)
+            message = None
+        if message is None:
+            message = DDPMessage(segment, begun=opcode not in self._unsure)
+            self._tagged[opcode] = message
+            self._stretches += message.stretches
+        else:
+            self._extend(message, segment)
+        self._unsure.discard(opcode)
+        if segment.header.last:
+            self._close(opcode)
+
+    def _close(self, opcode: int) -> None:
+        """Report a Tagged message."""
+        message = self._tagged.pop(opcode)
+        self._stretches -= message.stretches
+        self._report(message)
+
+    # -- Untagged ------------------------------------------------------------------------------
+
+    def _add_untagged(self, segment: DDPSegment) -> None:
+        header = segment.header
+        key = (header.qn, header.msn, segment.opcode)
+        message = self._untagged.get(key)
+        if message is None:
+            message = self._open_untagged(segment)
+            self._untagged[key] = message
+            self._stretches += message.stretches
+        else:
+            self._extend(message, segment)
+        if message.has_all_segments:
+            self._close_untagged(key)
+        elif len(self._untagged) > OPEN_MESSAGES:
+            self._close_untagged(next(iter(self._untagged)))
+
+    def _close_untagged(self, key: tuple[int | None, int | None, int]) -> None:
+        """Report an Untagged message."""
+        message = self._untagged.pop(key)
+        self._stretches -= message.stretches
+        self._report(message)
+
+    def _open_untagged(self, segment: DDPSegment) -> DDPMessage:
+        """Begin a message, and see to its place in the order of its queue."""
+        qn, msn = segment.header.qn, segment.header.msn
+        assert qn is not None and msn is not None
+        is_lossless = self._holes_at.get(qn) == self._holes
+        sequence = self._queues.get(qn)
+        if sequence is not None:
+            number = sequence.place(msn)
+            if sequence.is_behind(number):
+                repeats = not sequence.fill(number)
+                message = DDPMessage(segment, is_late=True, repeats=repeats)
+                message.asks = request_of(segment)
+                return message
+            self._holes_at[qn] = self._holes
+            skipped = sequence.note(number, segment.start, segment.origin)
+            if skipped is not None:
+                self._skip(sequence, skipped, is_lossless=is_lossless)
+        message = DDPMessage(segment)
+        if sequence is not None:
+            if qn in self._newest:
+                self._newest[qn].settled_at = segment.start
+            self._newest[qn] = message
+        # Also on another queue: there are Responders that do not mind.
+        message.asks = request_of(segment)
+        if message.asks is not None:
+            self._asked.ask(message.asks)
+        elif segment.cut_off and qn == QueueNumber.READ_REQUEST:
+            self._asked.ask(Request(msn))
+        if qn == QueueNumber.READ_REQUEST:
+            self._asked.is_whole = True
+        return message
+
+    def _skip(self, sequence: MSNSequence, skipped: Skipped, *, is_lossless: bool) -> None:
+        """Take note of MSNs of which no segment was seen."""
+        if is_lossless:
+            # The sender skipped them: there is nothing to wait for.
+            self._report_skipped(skipped)
+            return
+        sequence.skipped.append(skipped)
+        if len(sequence.skipped) > SKIPPED_STRETCHES:
+            self._report_skipped(sequence.skipped.popleft())
+        if skipped.qn == QueueNumber.READ_REQUEST:
+            if skipped.end - skipped.first > OUTSTANDING_REQUESTS:
+                self._asked.give_up()
+                return
+            for number in range(skipped.first, skipped.end):
+                self._asked.ask(Request(sequence_number(number)))
+
+    # -- out -----------------------------------------------------------------------------------
+
+    def _extend(self, message: DDPMessage, segment: DDPSegment) -> None:
+        before = message.stretches
+        message.add(segment)
+        self._stretches += message.stretches - before
+
+    def _report(self, message: DDPMessage) -> None:
+        first = message.first
+        if (
+            first.opcode == Opcode.ATOMIC_RESPONSE
+            and not first.header.tagged
+            and not message.is_late
+        ):
+            self._responses.take(message)
+        else:
+            self._out.append(message.event())
+
+    def _report_skipped(self, skipped: Skipped) -> None:
+        """Report messages of which nothing was seen."""
+        connection, direction, frame, time_ns, _ = skipped.behind
+        self._out.append(
+            MessageRecovered(
+                connection=connection,
+                direction=direction,
+                frame=frame,
+                time_ns=time_ns,
+                opcode=None,
+                length=0,
+                fpdus=0,
+                complete=False,
+                qn=skipped.qn,
+                msn=sequence_number(skipped.first),
+                stag=None,
+                to=None,
+                seq=None,
+                missing=((0, None),),
+                messages=skipped.end - skipped.first,
+            )
+        )
+
+    def _settle(self, position: int) -> None:
+        """Report what lies before ``position`` and is not whole, for it will never be."""
+        untagged = self._untagged
+        while untagged:
+            key, message = next(iter(untagged.items()))
+            if message.settled_at is None or message.settled_at > position:
+                break
+            self._close_untagged(key)
+        for sequence in self._queues.values():
+            while sequence.skipped and sequence.skipped[0].position <= position:
+                self._report_skipped(sequence.skipped.popleft())
+        self._responses.settle(position)
+
+    def _report_open(self) -> None:
+        """Report what is not whole as it is."""
+        for opcode in list(self._tagged):
+            self._close(opcode)
+        for key in list(self._untagged):
+            self._close_untagged(key)
+        for sequence in self._queues.values():
+            while sequence.skipped:
+                self._report_skipped(sequence.skipped.popleft())
+
+
+def _queues(first: int | None) -> dict[int, MSNSequence]:
+    """Return the queues that there are by RFC 7306 10.2."""
+    return {number: MSNSequence(number, first) for number in QueueNumber}
+
+
+def _segment_of(fpdu: FPDURecovered, start: int) -> DDPSegment | None:
+    """Return the DDP segment in an FPDU, None if it has none that was captured."""
+    ulpdu = fpdu.ulpdu
+    try:
+        header: DDPHeader = parse_ddp(ulpdu)
+    except RemoteProtocolError:
+        return None
+    opcode = parse_control(header.rsvdulp).opcode
+    length = max(0, fpdu.ulpdu_length - header.length)
+    there = len(ulpdu) - header.length
+    has_body = opcode in _WITH_HEADER and length == there <= ATOMIC_REQUEST_LENGTH
+    return DDPSegment(
+        start,
+        header,
+        opcode,
+        length,
+        length - there,
+        ulpdu[header.length :] if has_body and not header.tagged else b"",
+        fpdu.phase,
+        fpdu[:5],
+        max(fpdu.frames),
+    )

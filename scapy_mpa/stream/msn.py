@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Message Sequence Numbers of one queue: which come next, which were skipped (RFC 5041 4.3).
+
+The first message on a queue has MSN 1, each further one the next number, and 0 follows
+0xFFFFFFFF.  Inside, a number that never wraps stands for an MSN, as positions do for TCP sequence
+numbers (:mod:`~scapy_mpa.stream.sequence`).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Final, NamedTuple
+
+from scapy_mpa.stream.assembly import Origin
+from scapy_mpa.stream.sequence import first_position, unwrap
+
+__all__ = ["FIRST_MSN", "SKIPPED_STRETCHES", "MSNSequence", "Skipped"]
+
+FIRST_MSN: Final = 1
+
+SKIPPED_STRETCHES: Final = 64
+"""Stretches of skipped MSNs of one queue that may yet be filled; then the oldest is settled."""
+
+
+class Skipped(NamedTuple):
+    """MSNs with others behind them, of which no segment was seen."""
+
+    qn: int
+    first: int
+    end: int
+    position: int
+    """Position in the stream before which their segments lie."""
+    behind: Origin
+    """What begins there."""
+
+
+class MSNSequence:
+    """The MSNs of one queue, in the order of the stream.
+
+    :param qn: the Queue Number.
+    :param first: the MSN that comes first, None if the beginning was not captured.
+    """
+
+    __slots__ = ("_next", "_qn", "skipped")
+
+    def __init__(self, qn: int, first: int | None) -> None:
+        self._qn = qn
+        self._next = None if first is None else first_position(first)
+        self.skipped: deque[Skipped] = deque()
+        """What was skipped and may yet be filled, in the order in which it was noticed."""
+
+    def place(self, msn: int) -> int:
+        """Return the number that stands for an MSN."""
+        return first_position(msn) if self._next is None else unwrap(msn, self._next)
+
+    def note(self, number: int, position: int, origin: Origin) -> Skipped | None:
+        """Take note of a message; return what it skips, if it does.
+
+        :param position: of its first octet in the stream.
+        :param origin: what brought it.
+        """
+        expected = number if self._next is None else self._next
+        self._next = max(expected, number + 1)
+        if number <= expected:
+            return None
+        return Skipped(self._qn, expected, number, position, origin)
+
+    def fill(self, number: int) -> bool:
+        """Take note of a message that comes late; tell whether it was skipped before."""
+        for index, stretch in enumerate(self.skipped):
+            if stretch.first <= number < stretch.end:
+                rest = [stretch._replace(end=number), stretch._replace(first=number + 1)]
+                del self.skipped[index]
+                for each in reversed(rest):
+                    if each.first < each.end:
+                        self.skipped.insert(index, each)
+                return True
+        return False
+
+    def is_behind(self, number: int) -> bool:
+        """Tell whether a message with a higher MSN was noted before."""
+        return self._next is not None and number < self._next

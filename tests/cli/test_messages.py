@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""RDMAP messages of real captures: what is printed is what a plain walker put together."""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command import PCAPS, Record, records, run
+from tests.cli.test_captures import CAPTURES, roles
+from tests.truth import walker
+
+PROBE = PCAPS / "live_siw_probe_guest_eth0.pcap.gz"
+READ_REQUEST, READ_RESPONSE = 1, 2
+
+INTERLEAVED_OR_LACKING = frozenset({49, 50, 51, 52, 72, 88, 97})
+"""Connections of the probe on which one message lies within another, or a message does not begin
+where it must: more than the walker can tell apart."""
+
+Message = tuple[int, str, int, tuple[int, int], int, int]
+"""Connection, role, opcode, QN and MSN or STag and TO, octets of payload, FPDUs."""
+
+Read = tuple[int, str, int, int, int]
+"""Connection, role of who asks, MSN, RDMA Read Message Size, octets of the Response or -1."""
+
+
+def walked(path: Path) -> tuple[list[Message], list[Read]]:
+    """The messages that ended with L, in the order of each stream, and what became of Reads.
+
+    Reads are paired by nothing but their order: the first Response with the first Request.
+    """
+    found: list[Message] = []
+    reads: list[Read] = []
+    _, connections = walker.walk(path)
+    for number, connection in enumerate(connections):
+        asked: dict[str, list[tuple[int, int, tuple[int, int]]]] = {"i": [], "r": []}
+        given: dict[str, list[tuple[int, tuple[int, int]]]] = {"i": [], "r": []}
+        for role in "ir":
+            name, octets, fpdus = None, 0, 0
+            for fpdu in connection.fpdus[role]:
+                if len(fpdu.ulpdu) < 14 or (connection.crc_on and not fpdu.crc_good):
+                    continue
+                opcode = fpdu.ulpdu[1] & 15
+                if fpdu.ulpdu[0] & 0x80:
+                    place = struct.unpack_from(">IQ", fpdu.ulpdu, 2)
+                    octets += len(fpdu.ulpdu) - 14
+                else:
+                    place = struct.unpack_from(">II", fpdu.ulpdu, 6)
+                    octets += len(fpdu.ulpdu) - 18
+                fpdus += 1
+                name = name or place
+                if not fpdu.ulpdu[0] & 0x40:
+                    continue
+                found.append((number, role, opcode, name, octets, fpdus))
+                if opcode == READ_RESPONSE:
+                    given[role].append((octets, name))
+                elif opcode == READ_REQUEST and len(fpdu.ulpdu) == 18 + 28:
+                    stag, to, size = struct.unpack_from(">IQI", fpdu.ulpdu, 18)
+                    asked[role].append((name[1], size, (stag, to)))
+                name, octets, fpdus = None, 0, 0
+        for role, other in ("ir", "ri"):
+            for index, (msn, size, sink) in enumerate(asked[role]):
+                octets, name = given[other][index] if index < len(given[other]) else (-1, sink)
+                # Where there are no octets, STag and TO mean nothing (RFC 5041 5.2).
+                fits = name == sink or size == octets == 0
+                reads.append((number, role, msn, size, octets if fits else -1))
+    return found, reads
+
+
+def printed(found: list[Record]) -> tuple[list[Message], list[Read]]:
+    """The same of what was printed."""
+    role = roles(found)
+    whole: list[Message] = []
+    reads: list[Read] = []
+    for record in found:
+        if record["type"] != "message":
+            continue
+        number = record["connection"]
+        by = role[number, record["src"]]
+        if record["complete"]:
+            tagged = record["qn"] is None
+            name = (record["stag"], record["to"]) if tagged else (record["qn"], record["msn"])
+            place = number, by, record["opcode"], name
+            whole.append((*place, record["length"], record["fpdus"]))
+        if record["opcode"] == READ_RESPONSE and record["answers"] is not None:
+            there = record["length"] if record["complete"] else -1
+            size = record["rdma_read_size"]
+            reads.append((number, "ir"[by == "i"], record["answers"], size, there))
+    return whole, reads
+
+
+@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.name)
+def test_messages_of_a_capture(path: Path) -> None:
+    """Every message that the walker found is complete, and no other one is."""
+    expected, _ = walked(path)
+    found, _ = printed(records("--type", "message,connection", path))
+    if path == PROBE:
+        expected = [each for each in expected if each[0] not in INTERLEAVED_OR_LACKING]
+        found = [each for each in found if each[0] not in INTERLEAVED_OR_LACKING]
+    assert Counter(found) == Counter(expected)
+
+
+@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.name)
+def test_reads_of_a_capture(path: Path) -> None:
+    """Every RDMA Read Request is paired with its Response, or said to have none."""
+    _, expected = walked(path)
+    _, found = printed(records("--type", "message,connection", path))
+    assert sorted(found) == sorted(expected)
+
+
+def test_there_are_reads() -> None:
+    """The captures show what the tests above are about."""
+    reads = [each for path in CAPTURES for each in walked(path)[1]]
+    assert len(reads) > 90
+    assert sum(size == octets for *_, size, octets in reads) > 70
+    assert sum(octets < 0 for *_, octets in reads) > 10
+
+
+def lines(path: Path, *options: str) -> list[str]:
+    """What the lines say of messages, without frame, time and endpoints."""
+    text = run("dissect", "--type", "message", *options, path).stdout
+    return [re.split(r" > \S+\s+", line)[1] for line in text.splitlines()]
+
+
+def test_lines_of_reads() -> None:
+    """Requests say what they read, Responses what they answer."""
+    _, _, _, request, response, *_ = lines(PCAPS / "p2p_rtr_read_crcon.pcap")
+    assert request == (
+        "RDMA Read Request message qn 1 msn 1 28 octets in 1 FPDU, reads 64 of stag 0xc8ad6500 "
+        "to 0x559d0207fbb0 into stag 0xfa06ef00 to 0x55d945c29560"
+    )
+    assert response == (
+        "RDMA Read Response message stag 0xfa06ef00 to 0x55d945c29560 64 octets in 1 FPDU, "
+        "answers msn 1"
+    )
+
+
+@pytest.mark.parametrize(
+    ("connection", "expected"),
+    [
+        (50, "Send message qn 0 msn 1 30 octets in 2 FPDUs"),
+        (
+            52,
+            "RDMA Write incomplete message stag 0xf3c61700 to 0x56499daa3000 40 octets in 2 FPDUs, "
+            "lacks 80 at 0x56499daa3014",
+        ),
+        (70, "missing message qn 0 msn 1"),
+        (
+            97,
+            "RDMA Read Request incomplete message qn 1 msn 1 28 octets in 1 FPDU, reads 16 of "
+            "stag 0xaee9a200 to 0x56499daa3000 into stag 0x00000001 to 0x2, lacks 4 at 0",
+        ),
+        (
+            98,
+            "RDMA Read Request incomplete message qn 1 msn 1 28 octets in 1 FPDU, "
+            "lacks the rest from 28",
+        ),
+        (
+            101,
+            "RDMA Read Response missing message stag 0x00000001 to 0x2, answers msn 1, "
+            "16 octets asked for",
+        ),
+        (
+            116,
+            "RDMA Read Response message stag 0x2f95c300 to 0x56499dba4000 48 octets in 1 FPDU, "
+            "answers msn 1, 40 octets asked for",
+        ),
+        (
+            118,
+            "RDMA Read Response message stag 0xec95f100 to 0x56499dba4008 40 octets in 1 FPDU, "
+            "answers no Request",
+        ),
+    ],
+)
+def test_lines_of_what_is_wrong(connection: int, expected: str) -> None:
+    """What the probe did, and what siw made of it, is told in so many words."""
+    assert expected in lines(PROBE, "--connection", str(connection))
