@@ -3,11 +3,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
-from scapy_mpa.cli.options import files_argument, record_types
+from scapy_mpa.cli.options import files_argument, limit_options, record_types
 from scapy_mpa.cli.start import import_crc32c_alone
 from scapy_mpa.cli.status import EXIT_STATUS_HELP
+
+if TYPE_CHECKING:
+    from scapy_mpa.stream.limits import Limits
 
 __all__ = ["dissect"]
 
@@ -56,6 +61,7 @@ Examples:
     is_flag=True,
     help="With the ULP payload of each FPDU: a hex dump, or the key payload with --json.",
 )
+@limit_options
 def dissect(
     files: tuple[str, ...],
     verbose: bool,
@@ -63,6 +69,7 @@ def dissect(
     types: frozenset[str],
     connections: tuple[int, ...],
     payload: bool,
+    limits: Limits,
 ) -> None:
     """List what is in captures: every FPDU, whatever happened to its TCP segments.
 
@@ -78,4 +85,4 @@ def dissect(
     from scapy_mpa.cli.listing import Listing
 
     listing = Listing(types, payload=payload, as_json=as_json, layers=verbose)
-    context.exit(listing.run(files, frozenset(connections)))
+    context.exit(listing.run(files, frozenset(connections), limits))

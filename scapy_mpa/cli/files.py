@@ -10,6 +10,7 @@ from scapy_mpa.capture import open_capture
 from scapy_mpa.cli.output import OutputError, write_lines
 from scapy_mpa.cli.reading import Reading
 from scapy_mpa.cli.status import CLEAN, FAILED, FINDINGS, complain
+from scapy_mpa.stream.limits import Limits
 from scapy_mpa.wire.errors import CaptureError
 
 __all__ = ["STANDARD_INPUT", "read_files"]
@@ -20,6 +21,7 @@ STANDARD_INPUT: Final = "-"
 def read_files(
     names: Sequence[str],
     show: Callable[[Reading], None],
+    limits: Limits,
     *,
     headings: bool,
     connections: frozenset[int] = frozenset(),
@@ -45,6 +47,7 @@ def read_files(
             shown = _shown(capture.name)
             reading = Reading(
                 capture,
+                limits=limits,
                 first_number=number,
                 connections=connections,
                 live=name == STANDARD_INPUT,
@@ -75,6 +78,8 @@ def _conclude(reading: Reading, shown: str) -> int:
         status = FAILED
     elif not_followed := reading.not_followed():
         complain(f"{shown}: {not_followed}")
+    if limited := reading.limited():
+        complain(f"{shown}: {limited}")
     if reading.capture.problem is not None:
         complain(str(reading.capture.problem))
         status = FAILED

@@ -14,6 +14,7 @@ from scapy_mpa.records import RECORD_TYPES, RecordedEvent, json_line, type_of
 from scapy_mpa.records.jsonline import JSONTemplates
 from scapy_mpa.records.kinds import Patterns, Templates
 from scapy_mpa.stream.events import ConnectionEnded, Event
+from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.messages import Messages
 
 if TYPE_CHECKING:
@@ -47,13 +48,13 @@ class Listing:
         self._as_json = as_json
         self._layers = layers
 
-    def run(self, files: Sequence[str], connections: frozenset[int]) -> int:
+    def run(self, files: Sequence[str], connections: frozenset[int], limits: Limits) -> int:
         """Print the records of ``files``; return the exit status.
 
         :param connections: numbers of the connections to be printed, none for all.
         """
         headings = not self._as_json
-        return read_files(files, self._show, headings=headings, connections=connections)
+        return read_files(files, self._show, limits, headings=headings, connections=connections)
 
     def _show(self, reading: Reading) -> None:
         line_of: Callable[[RecordedEvent], str]

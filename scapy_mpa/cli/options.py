@@ -3,11 +3,15 @@
 
 from __future__ import annotations
 
-from typing import Final
+import functools
+from collections.abc import Callable
+from typing import Any, Final
 
 import click
 
-__all__ = ["files_argument", "record_types"]
+from scapy_mpa.cli.size import size
+
+__all__ = ["files_argument", "limit_options", "record_types"]
 
 _REPEATING: Final = frozenset({"message"})
 """Not shown without ``--type``: a message says again what its FPDUs say."""
@@ -16,6 +20,67 @@ files_argument = click.argument(
     "files", metavar="FILE...", nargs=-1, required=True, type=click.Path(allow_dash=True)
 )
 """Files are opened by the capture reader, which says best what is wrong with one."""
+
+
+# The defaults are those of Limits, which is not imported for the sake of help.
+_LIMIT_OPTIONS: Final = (
+    click.option(
+        "--limit-half",
+        callback=size,
+        metavar="SIZE",
+        default="4Mi",
+        show_default=True,
+        help="Octets that one direction of a connection may hold in memory while it waits for "
+        "others, such as 500k or 16Mi.  More finds more on paths with very large windows.",
+    ),
+    click.option(
+        "--limit-total",
+        callback=size,
+        metavar="SIZE",
+        default="12Mi",
+        show_default=True,
+        help="Octets that all of them together may hold.",
+    ),
+    click.option(
+        "--limit-connections",
+        type=click.IntRange(min=1),
+        metavar="N",
+        default=131072,
+        show_default=True,
+        help="Connections to follow at one time; of more, those without a segment for longest "
+        "are ended.",
+    ),
+    click.option(
+        "--limit-idle",
+        type=click.FloatRange(min=0, min_open=True),
+        metavar="SECONDS",
+        default=7200,
+        show_default=True,
+        help="Seconds without a segment after which a connection may be ended to make room.",
+    ),
+)
+
+
+def limit_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of :class:`~scapy_mpa.stream.limits.Limits`, as ``limits``."""
+
+    @functools.wraps(command)
+    def with_limits(
+        *args: Any,
+        limit_half: int,
+        limit_total: int,
+        limit_connections: int,
+        limit_idle: float,
+        **others: Any,
+    ) -> None:
+        from scapy_mpa.stream.limits import Limits
+
+        limits = Limits(limit_half, limit_total, limit_connections, limit_idle)
+        command(*args, limits=limits, **others)
+
+    for option in reversed(_LIMIT_OPTIONS):
+        with_limits = option(with_limits)
+    return with_limits
 
 
 def record_types(ctx: click.Context, param: click.Parameter, value: str | None) -> frozenset[str]:

@@ -15,6 +15,7 @@ from scapy_mpa.cli.reading import Reading
 from scapy_mpa.cli.table import Column, table
 from scapy_mpa.records import json_line
 from scapy_mpa.stream.events import ConnectionEnded, Event, HalfSummary
+from scapy_mpa.stream.limits import Limits
 
 __all__ = ["Overview"]
 
@@ -52,10 +53,10 @@ class Overview:
         self._as_json = as_json
         self._everything = everything
 
-    def run(self, files: Sequence[str]) -> int:
+    def run(self, files: Sequence[str], limits: Limits) -> int:
         """Print the connections of ``files``; return the exit status."""
         show = self._show_records if self._as_json else self._show_table
-        return read_files(files, show, headings=not self._as_json)
+        return read_files(files, show, limits, headings=not self._as_json)
 
     def _show_records(self, reading: Reading) -> None:
         def lines_of(events: list[Event]) -> list[str]:

@@ -10,8 +10,9 @@ from scapy_mpa.capture import Capture, Decoder
 from scapy_mpa.cli.output import text_of
 from scapy_mpa.express.reader import ExpressReader
 from scapy_mpa.records.kinds import Patterns, Templates
-from scapy_mpa.stream.events import ConnectionEnded, Event
+from scapy_mpa.stream.events import ConnectionEnded, Event, GapFound
 from scapy_mpa.stream.flows import Flows
+from scapy_mpa.stream.limits import Limits
 
 __all__ = ["Reading"]
 
@@ -32,6 +33,7 @@ class Reading:
     """One capture being read: iterate once over :meth:`batches`, then ask what it came to.
 
     :param capture: is read but not closed.
+    :param limits: what may be held in memory.
     :param first_number: the number of its first connection.
     :param connections: numbers of the connections that matter, none for all.
     :param live: give events as soon as they are there, not in large batches.
@@ -41,6 +43,7 @@ class Reading:
         self,
         capture: Capture,
         *,
+        limits: Limits,
         first_number: int = 0,
         connections: frozenset[int] = frozenset(),
         live: bool = False,
@@ -55,7 +58,10 @@ class Reading:
         self._connections = connections
         self._largest = 1 if live else _EVENTS
         self._decoder = Decoder()
-        self._flows = Flows(first_number)
+        self._flows = Flows(first_number, limits=limits)
+        # Because of a limit.
+        self._gaps = 0
+        self._ended = 0
         self._segments = 0
 
     def batches(self) -> Iterator[list[Event]]:
@@ -110,7 +116,10 @@ class Reading:
         """Return the events that matter, having taken note of what they say."""
         connections = self._connections
         for event in events:
-            if isinstance(event, ConnectionEnded):
+            if isinstance(event, GapFound):
+                self._gaps += event.reason == "limit"
+            elif isinstance(event, ConnectionEnded):
+                self._ended += event.ending == "limit"
                 number = event.connection.number
                 self.next_number = max(self.next_number, number + 1)
                 if event.errors and (not connections or number in connections):
@@ -129,6 +138,21 @@ class Reading:
             return None
         reasons = ", ".join(f"{count} {reason}" for reason, count in counts.most_common())
         return f"{total} {'frame' if total == 1 else 'frames'} not followed: {reasons}"
+
+    def limited(self) -> str | None:
+        """Say what was dropped because of a limit, and what to do; None if there was nothing."""
+        gaps, ended = self._gaps, self._ended
+        words = []
+        if gaps:
+            words.append("1 gap" if gaps == 1 else f"{gaps} gaps")
+        if ended:
+            words.append("1 connection ended" if ended == 1 else f"{ended} connections ended")
+        if not words:
+            return None
+        return (
+            f"{' and '.join(words)} because of a limit; it can be raised by --limit-half, "
+            "--limit-total or --limit-connections"
+        )
 
     def nothing_followed(self) -> str | None:
         """Say why nothing at all could be followed, if its link type is not known."""

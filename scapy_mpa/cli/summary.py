@@ -3,11 +3,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
-from scapy_mpa.cli.options import files_argument
+from scapy_mpa.cli.options import files_argument, limit_options
 from scapy_mpa.cli.start import import_crc32c_alone
 from scapy_mpa.cli.status import EXIT_STATUS_HELP
+
+if TYPE_CHECKING:
+    from scapy_mpa.stream.limits import Limits
 
 __all__ = ["summary"]
 
@@ -21,7 +26,7 @@ Columns; A/B is what the Initiator sent and what the Responder sent:
   OoO        FPDUs found before all earlier octets were captured
   Ahead      by how many octets at most such an FPDU was ahead
   Rexmit     segments that brought octets captured before
-  Gaps       stretches of octets that were sent but never captured
+  Gaps       stretches of octets that were sent but never captured, or that a limit dropped
   Err        errors, as listed by `scapy-mpa dissect --type error`
 """
 
@@ -53,7 +58,8 @@ Examples:
 @click.option(
     "--all", "everything", is_flag=True, help="List TCP connections that carried no MPA, too."
 )
-def summary(files: tuple[str, ...], as_json: bool, everything: bool) -> None:
+@limit_options
+def summary(files: tuple[str, ...], as_json: bool, everything: bool, limits: Limits) -> None:
     """Show a table of the connections in captures.
 
     FILE is a pcap or pcapng file, plain or gzip-compressed, or - for standard input.
@@ -62,4 +68,4 @@ def summary(files: tuple[str, ...], as_json: bool, everything: bool) -> None:
     import_crc32c_alone()
     from scapy_mpa.cli.overview import Overview
 
-    context.exit(Overview(as_json=as_json, everything=everything).run(files))
+    context.exit(Overview(as_json=as_json, everything=everything).run(files, limits))

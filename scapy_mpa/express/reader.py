@@ -94,6 +94,7 @@ class ExpressReader:
         self._header = header if header is not None and _is_bare_ethernet(header) else None
         self._unit = 1 if self._header is None else self._header.unit
         self._flows = flows
+        flows.recall = self._give_all_back
         self._decoder = decoder
         self._lines_of = lines_of
         self._begin = begin

@@ -9,5 +9,6 @@ from __future__ import annotations
 from scapy_mpa.session.mpasession import MPASession
 from scapy_mpa.session.provenance import Provenance
 from scapy_mpa.session.rdmpa import MPAPacketList, rdmpa
+from scapy_mpa.stream.limits import Limits
 
-__all__ = ["MPAPacketList", "MPASession", "Provenance", "rdmpa"]
+__all__ = ["Limits", "MPAPacketList", "MPASession", "Provenance", "rdmpa"]

@@ -15,6 +15,7 @@ from scapy.sessions import DefaultSession
 from scapy_mpa.capture.frame import Frame
 from scapy_mpa.session.recovery import Recovery
 from scapy_mpa.stream.events import Event
+from scapy_mpa.stream.limits import Limits
 
 if TYPE_CHECKING:
     from scapy.supersocket import SuperSocket
@@ -44,6 +45,7 @@ class MPASession(DefaultSession):
         (:mod:`scapy_mpa.stream.events`): gaps, overlaps, errors and ends of connections are
         told nowhere else.
     :param supersession: a session that sees each frame first, such as Scapy's ``IPSession``.
+    :param limits: what may be held in memory of each capture and each interface.
     """
 
     def __init__(
@@ -52,17 +54,19 @@ class MPASession(DefaultSession):
         others: bool = True,
         on_event: Callable[[Event], None] | None = None,
         supersession: Any = None,
+        limits: Limits | None = None,
     ) -> None:
         super().__init__(supersession)
         self._others = others
         self._on_event = on_event
+        self._limits = limits
         self._captures: dict[SuperSocket, Recovery] = {}
 
     def recv(self, sock: SuperSocket) -> Iterator[Packet]:
         """Yield what the next frame of ``sock`` brings to light."""
         recovery = self._captures.get(sock)
         if recovery is None:
-            recovery = self._captures[sock] = Recovery(dissect, self._on_event)
+            recovery = self._captures[sock] = Recovery(dissect, self._on_event, self._limits)
         try:
             packet = sock.recv()
         except EOFError:

@@ -24,6 +24,7 @@ from scapy_mpa.stream.events import (
     OverlapDiffers,
     StartupSeen,
 )
+from scapy_mpa.stream.limits import Limits
 
 __all__ = ["MPAPacketList", "rdmpa"]
 
@@ -66,7 +67,11 @@ class MPAPacketList(PacketList):
 
 
 def rdmpa(
-    filename: str | os.PathLike[str] | BinaryIO, *, others: bool = False, count: int = -1
+    filename: str | os.PathLike[str] | BinaryIO,
+    *,
+    others: bool = False,
+    count: int = -1,
+    limits: Limits | None = None,
 ) -> MPAPacketList:
     """Read the startup frames and FPDUs of a capture.
 
@@ -76,6 +81,7 @@ def rdmpa(
     :param filename: a pcap or pcapng file, plain or gzip-compressed, or an open binary file.
     :param others: whether frames that carry no MPA octets are listed, too.
     :param count: how many packets to return at most, -1 for all.
+    :param limits: what may be held in memory.
     :raises scapy_mpa.wire.errors.CaptureError: the file is no capture that can be read. If it
         ends badly, what was readable is returned, and a warning is logged.
     """
@@ -86,7 +92,7 @@ def rdmpa(
         if not isinstance(event, (FPDURecovered, StartupSeen)):
             events.append(event)
 
-    recovery = Recovery(dissect, keep)
+    recovery = Recovery(dissect, keep, limits)
     with open_capture(filename) as capture:
         for frame in capture:
             found, is_other = recovery.take(frame)

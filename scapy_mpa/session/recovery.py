@@ -15,6 +15,7 @@ from scapy_mpa.layers import FPDU, MPAReply, MPARequest
 from scapy_mpa.session.provenance import Provenance
 from scapy_mpa.stream.events import ConnectionEnded, Event, FPDURecovered, StartupSeen
 from scapy_mpa.stream.flows import Flows
+from scapy_mpa.stream.limits import Limits
 from scapy_mpa.wire.startup import StartupKind
 
 __all__ = ["Recovery"]
@@ -27,12 +28,18 @@ class Recovery:
 
     :param dissect: makes a packet of a frame, with all lower layers.
     :param on_event: called with every event of the stream core.
+    :param limits: what may be held in memory.
     """
 
-    def __init__(self, dissect: Dissect, on_event: Callable[[Event], None] | None = None) -> None:
+    def __init__(
+        self,
+        dissect: Dissect,
+        on_event: Callable[[Event], None] | None = None,
+        limits: Limits | None = None,
+    ) -> None:
         self._dissect = dissect
         self._on_event = on_event
-        self._flows = Flows()
+        self._flows = Flows(limits=limits)
         self._decoder = Decoder()
         self.frames = 0
         """Frames taken so far."""

@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""How many octets all half connections together may hold."""
+"""How many octets half connections may hold, each and all together."""
 
 from __future__ import annotations
 
-from typing import Final, Protocol
+from typing import Protocol
 
-__all__ = ["HELD_IN_TOTAL", "Budget", "Holder"]
+from scapy_mpa.stream.limits import Limits
 
-HELD_IN_TOTAL: Final = 12 << 20
-"""Octets that all half connections together may hold while they wait for others.  A few busy
-connections need less; thousands with a hole each would otherwise fill any memory."""
+__all__ = ["Budget", "Holder"]
 
 
 class Holder(Protocol):
@@ -24,17 +22,19 @@ class Holder(Protocol):
 class Budget:
     """Keeps count; who began to hold octets first has to give up some when there are too many."""
 
-    __slots__ = ("_holders", "_total", "limit")
+    __slots__ = ("_holders", "_total", "_whole", "each")
 
-    def __init__(self, limit: int = HELD_IN_TOTAL) -> None:
-        self.limit = limit
+    def __init__(self, limits: Limits) -> None:
+        self.each = limits.octets_per_half
+        """Octets that one holder may hold.  Holders see to it themselves."""
+        self._whole = limits.octets_in_total
         self._holders: dict[Holder, int] = {}
         self._total = 0
 
     def update(self, holder: Holder) -> None:
         """Take note of what a holder holds now."""
         self.count(holder)
-        while self._total > self.limit:
+        while self._total > self._whole:
             oldest = next(iter(self._holders))
             before = self._total
             oldest.relieve()

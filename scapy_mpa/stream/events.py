@@ -39,7 +39,9 @@ LocatedBy: TypeAlias = Literal["start", "length", "marker", "search"]
 GapReason: TypeAlias = Literal[
     "acknowledged", "connection ended", "capture ended", "limit", "snap length"
 ]
-Ending: TypeAlias = Literal["closed", "reset", "half closed", "reused", "idle", "capture ended"]
+Ending: TypeAlias = Literal[
+    "closed", "reset", "half closed", "reused", "idle", "limit", "capture ended"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +172,8 @@ class MessageRecovered(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class GapFound:
-    """Octets that were sent but never captured; they will not be waited for any longer."""
+    """Octets that were sent but never captured and will not be waited for any longer; with reason
+    ``limit``, also octets that were given up before they could be made use of."""
 
     connection: ConnectionId
     direction: int

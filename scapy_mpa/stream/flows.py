@@ -4,29 +4,27 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from scapy_mpa.stream.budget import Budget
 from scapy_mpa.stream.connection import Connection
 from scapy_mpa.stream.events import ConnectionId, Ending, Event
 from scapy_mpa.stream.half import Phase
+from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.loan import Loan
 from scapy_mpa.stream.overlap import RecentOctets
 from scapy_mpa.stream.past import PastConnections
 from scapy_mpa.stream.segment import SYN, Segment, reverse_flow
 
-__all__ = ["CONNECTIONS", "IDLE_NS", "LINGERING_CONNECTIONS", "LINGER_NS", "Flows"]
+__all__ = ["LINGERING_CONNECTIONS", "LINGER_NS", "Flows"]
 
-IDLE_NS: Final = 2 * 3600 * 1_000_000_000
-"""Nanoseconds without a segment after which a connection may be ended: TCP's own keep-alive asks
-after two hours (RFC 9293 3.8.4)."""
-
-CONNECTIONS: Final = 1 << 17
-"""Connections that are followed at one time; beyond, those idle for longest are ended."""
-
+_SECOND: Final = 1_000_000_000
 _FIRST_SWEEP: Final = 2048
 _BATCH: Final = 512
+_LENT_AT_LEAST: Final = 1 << 17
+"""Octets that a half connection must be allowed to hold if it is to be lent: more than the longest
+FPDU, which nobody counts while it is on loan."""
 
 LINGER_NS: Final = 30_000_000_000
 """Nanoseconds for which a connection that is over still takes late copies as its own."""
@@ -46,6 +44,7 @@ class Flows:
     ...     print(event)
 
     :param first_number: the number of the first connection.
+    :param limits: what may be held in memory.
     """
 
     __slots__ = (
@@ -59,9 +58,12 @@ class Flows:
         "_recent",
         "_sweep_at",
         "late_copies",
+        "limits",
+        "recall",
     )
 
-    def __init__(self, first_number: int = 0) -> None:
+    def __init__(self, first_number: int = 0, *, limits: Limits | None = None) -> None:
+        self.limits = limits or Limits()
         # Both flows of a connection lead to it.
         self._connections: dict[bytes, Connection] = {}
         self._lingering: deque[tuple[int, Connection]] = deque()
@@ -70,9 +72,11 @@ class Flows:
         # Made once: each connection has it.
         self._emit = self._events.append
         self._recent = RecentOctets()
-        self._budget = Budget()
+        self._budget = Budget(self.limits)
         self._number = first_number
-        self._sweep_at = _FIRST_SWEEP
+        self._sweep_at = min(_FIRST_SWEEP, 2 * self.limits.connections)
+        self.recall: Callable[[], None] | None = None
+        """Set by a borrower: gives all loans back, before connections are ended to make room."""
         self.late_copies = 0
         """Segments that brought nothing but octets of connections that were ended before."""
 
@@ -115,7 +119,9 @@ class Flows:
         Until they are given back, no segment of it may be received.
         """
         connection = self._connections.get(flow)
-        return None if connection is None else connection.lend()
+        if connection is None or self.limits.octets_per_half < _LENT_AT_LEAST:
+            return None
+        return connection.lend()
 
     def reclaim(self, loans: tuple[Loan, Loan]) -> None:
         """Take back what was lent."""
@@ -161,16 +167,20 @@ class Flows:
         return connection
 
     def _sweep(self, time_ns: int) -> None:
-        """End connections that have been idle for long; when there are far too many, others."""
+        """Make room for a connection: end those that have been idle for long, or for longest."""
+        if self.recall is not None:
+            self.recall()
         live = sorted(dict.fromkeys(self._connections.values()), key=lambda each: each.last_time_ns)
-        surplus = len(live) - CONNECTIONS
+        most = self.limits.connections
+        # So that the work of sweeping is spread over the connections that come.
+        surplus = len(live) + 1 - most + most // 8 if len(live) >= most else 0
         for index, connection in enumerate(live):
-            if index >= surplus and connection.last_time_ns + IDLE_NS > time_ns:
+            is_idle = time_ns - connection.last_time_ns >= self.limits.idle_seconds * _SECOND
+            if not is_idle and index >= surplus:
                 break
             if not connection.is_lent:
-                self._end(connection, "idle")
-        # So that the work of sweeping is spread over the connections that come.
-        self._sweep_at = max(_FIRST_SWEEP, 2 * len(self._connections))
+                self._end(connection, "idle" if is_idle else "limit")
+        self._sweep_at = min(max(_FIRST_SWEEP, 2 * len(self._connections)), 2 * most)
 
     def _linger(self, connection: Connection, time_ns: int) -> None:
         connection.lingers = True
@@ -191,4 +201,4 @@ class Flows:
         self._past.add(flow, connection.last_time_ns, connection.spans())
         if connection.is_over:
             ending = None
-        connection.finish("connection ended", ending)
+        connection.finish("limit" if ending == "limit" else "connection ended", ending)

@@ -87,6 +87,21 @@ class Framing(FPDUFinder):
         :param fresh: octets that came since the last call.
         :param final: nothing will be added to its end.
         """
+        self._find(island, fresh, final=final)
+        if final and island.runs:
+            self._abandon(island, island.runs[-1], island.end)
+
+    def give_up(self, island: Island) -> int:
+        """Find what can be found in an island that is let go of, though more may come.
+
+        Return where the octets begin that might have been of use then.
+        """
+        self._find(island, 0, final=True)
+        if island.runs:
+            return island.runs[-1].end
+        return island.end if self.from_start and island.end <= self.origin else island.start
+
+    def _find(self, island: Island, fresh: int, *, final: bool) -> None:
         self.allow(fresh)
         if island.joined:
             self._fill(island)
@@ -194,9 +209,7 @@ class Framing(FPDUFinder):
         if found is not None:
             self._resume(island, run, found)
             return True
-        if final:
-            self._abandon(island, run, bridge, limit)
-        else:
+        if not final:
             if is_too_much:
                 run.trouble = limit - FRAMING_WINDOW
                 run.anchored = False
@@ -252,9 +265,11 @@ class Framing(FPDUFinder):
         run.anchored = True
         run.search_at = 0
 
-    def _abandon(self, island: Island, run: Run, bridge: list[Candidate], limit: int) -> None:
+    def _abandon(self, island: Island, run: Run, limit: int) -> None:
         """Say what stays unexplained, now that nothing more will come."""
-        assert run.trouble is not None
+        if run.trouble is None:
+            return
+        bridge = self._bridge(island, run.end, limit)[0] if run.anchored else []
         if bridge and not self.crc:
             self._pass_on(island, run, bridge[0])
         if run.end < limit:
@@ -344,6 +359,7 @@ class Framing(FPDUFinder):
     def _unite(self, island: Island, run: Run, right: Run) -> None:
         """Pass on what lies between two runs, and make them one."""
         self._follow(island, run, right.start, final=True)
+        self._abandon(island, run, right.start)
         run.end = right.end
         run.last = right.last
         run.trouble = right.trouble

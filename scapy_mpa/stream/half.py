@@ -33,17 +33,12 @@ __all__ = [
     "ASSUMING_OCTETS",
     "CLOSED_HOLES",
     "HELD_ISLANDS",
-    "HELD_OCTETS",
     "LATE_SEGMENTS",
     "STREAMING_OCTETS",
     "HalfConnection",
     "Owner",
     "Phase",
 ]
-
-HELD_OCTETS: Final = 4 << 20
-"""Octets that one half connection may hold while it waits for others.  A sender has no more
-than its window under way, so more than this behind a hole means that the hole will stay."""
 
 STREAMING_OCTETS: Final = 1 << 18
 """Octets of a half connection in streaming mode after which it is taken for something else than
@@ -249,7 +244,7 @@ class HalfConnection:
             self._mark_absent(position + len(segment.payload), position + segment.length, inserted)
         for island in inserted.islands:
             self._advance(island, inserted.fresh)
-        if len(islands.items) > 1 or self.held > HELD_OCTETS:
+        if len(islands.items) > 1 or self.held > self._budget.each:
             self._check_holes()
         elif self._acks is not None:
             self._acks = None
@@ -432,7 +427,7 @@ class HalfConnection:
         self.doubtful = None
         self.framing = Framing(self, origin, markers=markers, crc=crc, from_start=from_start)
         if from_start:
-            self._front = self._islands.floor = origin
+            self._front = self._islands.floor = max(origin, self._islands.floor)
         items = self._islands.items
         for island in list(items):
             island.scan = island.need = island.start
@@ -543,7 +538,7 @@ class HalfConnection:
     def _check_holes(self) -> None:
         """Close what the peer has acknowledged, and give up what waits for too long."""
         items = self._islands.items
-        while self.held > HELD_OCTETS or len(items) > HELD_ISLANDS:
+        while self.held > self._budget.each or len(items) > HELD_ISLANDS:
             before = self.held
             self.relieve()
             if self.held >= before:
@@ -581,8 +576,10 @@ class HalfConnection:
         if self.phase is Phase.STREAMING:
             self._stop_looking()
         elif len(items) == 1 and items[0].runs and items[0].runs[0].trouble is None:
-            # No more than is needed to go on behind the last FPDU.
-            self.release(items[0], items[0].start, items[0].runs[0].end)
+            # No more than is needed to go on behind the last FPDU, which is believed now.
+            run = items[0].runs[0]
+            run.last = run.end
+            self.release(items[0], items[0].start, run.end)
         if self.held >= before and items:
             self._give_up("limit")
 
@@ -600,19 +597,15 @@ class HalfConnection:
         self._report_gap(islands.floor, first.start, reason)
         if self._front is not None and first.start > self._front:
             self._close_hole(first)
-        if self.phase is Phase.STREAMING:
-            self._scan(first, final=True)
-        self._decide()
-        if self.framing is not None:
-            self.framing.advance(first, 0, final=True)
+        lost = self._finish(first, is_over=reason != "limit")
         self.release(first, first.start, first.end)
         islands.items.remove(first)
         islands.floor = first.end
-        if not islands.items:
-            self._front = first.end
-        elif islands.items[0].start > first.end:
-            following = islands.items[0]
-            self._report_gap(first.end, following.start, reason)
+        following = islands.items[0] if islands.items else None
+        if following is None or following.start == first.end:
+            self._report_gap(lost, first.end, reason)
+        else:
+            self._report_gap(lost, following.start, reason)
             islands.floor = following.start
             if self._front is None or following.start > self._front:
                 self._close_hole(following)
@@ -620,6 +613,27 @@ class HalfConnection:
                 # What lies before its first FPDU belonged to one that will never be whole.
                 self.release(following, following.start, following.runs[0].start)
                 following.runs[0].start = following.start
+        if not islands.items:
+            self._front = first.end
+
+    def _finish(self, island: Island, *, is_over: bool) -> int:
+        """Make of an island what can be made of it; return where the octets begin that are lost.
+
+        :param is_over: nothing more will come, so that none are.
+        """
+        if is_over:
+            if self.phase is Phase.STREAMING:
+                self._scan(island, final=True)
+            self._decide()
+            if self.framing is not None:
+                self.framing.advance(island, 0, final=True)
+            return island.end
+        if self.framing is not None:
+            return self.framing.give_up(island)
+        if self.phase is Phase.HELD or island.need > island.end:
+            # FPDUs, or a startup frame of which Private Data are missing.
+            return max(island.start, island.scan)
+        return island.end
 
     def _report_gap(self, start: int, end: int, reason: GapReason) -> None:
         # Without a SYN nobody knows what came before the first octets.

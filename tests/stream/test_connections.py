@@ -21,7 +21,7 @@ from scapy_mpa.stream.events import (
     StartupSeen,
 )
 from scapy_mpa.stream.flows import LINGER_NS, Flows
-from scapy_mpa.stream.half import HELD_OCTETS
+from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.segment import Segment as Captured
 from tests.stream.feed import as_segment, feed, fpdus
 from tests.truth import messages, mpastream
@@ -600,7 +600,7 @@ def test_memory_of_small_segments_is_bounded() -> None:
         flows.receive(first._replace(seq=seq, payload=octet))
     held = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
-    assert held < 1.3 * HELD_OCTETS
+    assert held < 1.3 * Limits().octets_per_half
 
 
 def test_memory_of_connections_in_order() -> None:

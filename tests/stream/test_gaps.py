@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scapy_mpa.stream import half
 from scapy_mpa.stream.events import ConnectionEnded, ErrorFound, Event, GapFound
 from scapy_mpa.stream.flows import Flows
+from scapy_mpa.stream.limits import Limits
 from tests.stream.feed import as_segment, feed_truth, fpdus, halves
 from tests.stream.test_connections import Talk
 from tests.stream.work import calls
@@ -306,12 +307,12 @@ def feed_until(talk: Talk, flows: Flows) -> list[Event]:
 
 @pytest.mark.parametrize("markers", [False, True])
 def test_octets_behind_a_hole_are_limited(markers: bool) -> None:
-    """HELD_OCTETS behind a hole: the oldest island goes first, and the hole is a gap."""
+    """No more than so many behind a hole: the oldest island goes first, and the hole is a gap."""
     made = [
         messages.send(msn, random.Random(msn).randbytes(60_000), 65_000)[0] for msn in range(1, 81)
     ]
     octets, truth = mpastream.build_stream(made, markers=markers)
-    assert len(octets) > half.HELD_OCTETS + 200_000
+    assert len(octets) > Limits().octets_per_half + 200_000
     talk = started(markers=markers)
     talk.segments = [each._replace(ack=0) if each.direction else each for each in talk.segments]
     talk.miss(0, octets[:1000])

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What a user may set of what the stream core takes in memory.
+
+Whatever is dropped because of a limit is reported: octets as a gap, a connection as ended, both
+with the reason ``limit``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["Limits"]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Limits of the memory that one capture may take.
+
+    :raises ValueError: a value is no number, or out of its range.
+    """
+
+    octets_per_half: int = 4 << 20
+    """Octets that one half connection may hold while it waits for others, those of memory that
+    holding them takes included; at least 1.
+
+    A sender has no more than its window under way, so more than 4 MiB behind a hole nearly always
+    means that the hole will stay.  More is of use on paths with larger windows.  With less than
+    about 600 KiB, FPDUs may be lost behind one with a wrong ULPDU_Length, and with less than about
+    64 KiB long ones anywhere."""
+
+    octets_in_total: int = 12 << 20
+    """Octets that all half connections together may hold; at least 1.
+
+    A few busy connections need less; thousands with a hole each would otherwise fill any memory.
+    """
+
+    connections: int = 1 << 17
+    """Connections that are followed at one time; at least 1.
+
+    One that is idle takes some 2 KiB.  When there are as many, an eighth of them is ended: those
+    without a segment for longest."""
+
+    idle_seconds: float = 7200.0
+    """Seconds without a segment after which a connection may be ended to make room for others;
+    more than 0.
+
+    TCP's own keep-alive asks after two hours (RFC 9293 3.8.4)."""
+
+    def __post_init__(self) -> None:
+        for name in ("octets_per_half", "octets_in_total", "connections"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < 1:
+                raise ValueError(f"{name} is {value!r}; it must be an integer of at least 1")
+        # Written so that it is not true of what is not a number.
+        if not isinstance(self.idle_seconds, (int, float)) or not self.idle_seconds > 0:
+            raise ValueError(f"idle_seconds is {self.idle_seconds!r}; it must be more than 0")
