@@ -52,7 +52,7 @@ _LIMIT_OPTIONS: Final = (
     ),
     click.option(
         "--limit-idle",
-        type=click.FloatRange(min=0, min_open=True),
+        type=click.IntRange(min=1),
         metavar="SECONDS",
         default=7200,
         show_default=True,
@@ -70,7 +70,7 @@ def limit_options(command: Callable[..., None]) -> Callable[..., None]:
         limit_half: int,
         limit_total: int,
         limit_connections: int,
-        limit_idle: float,
+        limit_idle: int,
         **others: Any,
     ) -> None:
         from scapy_mpa.stream.limits import Limits

@@ -23,7 +23,7 @@ from scapy_mpa.stream.islands import CHUNK_OVERHEAD, SEAM, Inserted, Island, Isl
 from scapy_mpa.stream.loan import LENT_PIECES, Loan
 from scapy_mpa.stream.overlap import RecentOctets, differing_stretch
 from scapy_mpa.stream.past import Span
-from scapy_mpa.stream.scan import FoundStartup, almost_key, find_startup
+from scapy_mpa.stream.scan import FoundStartup, almost_key, find_startup, may_begin
 from scapy_mpa.stream.segment import FIN, RST, SYN, Segment
 from scapy_mpa.stream.sequence import first_position, sequence_number, unwrap
 from scapy_mpa.wire.errors import ErrorCode
@@ -576,10 +576,11 @@ class HalfConnection:
         if self.phase is Phase.STREAMING:
             self._stop_looking()
         elif len(items) == 1 and items[0].runs and items[0].runs[0].trouble is None:
-            # No more than is needed to go on behind the last FPDU, which is believed now.
+            # No more than is needed to go on behind the last FPDU, which is believed now, and to
+            # search before the first one.
             run = items[0].runs[0]
             run.last = run.end
-            self.release(items[0], items[0].start, run.end)
+            self.release(items[0], items[0].start if items[0].settled else run.start, run.end)
         if self.held >= before and items:
             self._give_up("limit")
 
@@ -630,10 +631,10 @@ class HalfConnection:
             return island.end
         if self.framing is not None:
             return self.framing.give_up(island)
-        if self.phase is Phase.HELD or island.need > island.end:
-            # FPDUs, or a startup frame of which Private Data are missing.
-            return max(island.start, island.scan)
-        return island.end
+        begin = max(island.start, island.scan)
+        if self.phase is Phase.STREAMING and begin != self._begin:
+            return may_begin(island, begin)
+        return begin
 
     def _report_gap(self, start: int, end: int, reason: GapReason) -> None:
         # Without a SYN nobody knows what came before the first octets.
@@ -749,7 +750,7 @@ class HalfConnection:
     @property
     def is_whole(self) -> bool:
         """Whether all that was sent was captured, from the SYN on, as far as is known."""
-        if self._begin is None:
+        if self._begin is None or self.gaps:
             return False
         end = self._islands.items[-1].end if self._islands.items else self._begin
         return self._open_hole() is None and (self._ack is None or self._ack <= end)

@@ -40,7 +40,7 @@ class Messages:
         self._out: list[MessageRecovered] = []
         self._halves: dict[ConnectionId, tuple[HalfMessages, HalfMessages]] = {}
         self._last: tuple[ConnectionId, _Halves] | None = None
-        self._budget = Budget(HELD_IN_TOTAL)
+        self._budget = Budget(Limits(octets_in_total=HELD_IN_TOTAL))
 
     def take(self, event: Event) -> list[MessageRecovered]:
         """Take an event; return the messages that are whole now, or never will be.

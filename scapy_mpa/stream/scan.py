@@ -20,7 +20,7 @@ from scapy_mpa.wire.startup import (
     parse_startup,
 )
 
-__all__ = ["FoundStartup", "almost_key", "find_startup"]
+__all__ = ["FoundStartup", "almost_key", "find_startup", "may_begin"]
 
 _PREFIX: Final = b"MPA ID Re"
 # A Key with this many octets right, first thing on a connection, was meant to be one.
@@ -75,6 +75,12 @@ def find_startup(island: Island, begin: int | None, *, final: bool = False) -> F
     island.scan = max(island.scan, island.end - len(_PREFIX) + 1)
     island.scanned = None
     return None
+
+
+def may_begin(island: Island, begin: int) -> int:
+    """Return where behind ``begin`` a startup frame has begun, else where the island ends."""
+    at = island.read(begin, island.end).find(_PREFIX) if begin < island.end else -1
+    return island.end if at < 0 else begin + at
 
 
 def almost_key(octets: bytes) -> bool:

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Options that set limits, and what is said of what was dropped because of them."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from scapy_mpa.cli.dissect import dissect
+from scapy_mpa.cli.summary import summary
+from scapy_mpa.stream.limits import Limits
+from tests.cli.command import PCAPS, parsed, run
+from tests.stream.feed import halves
+from tests.truth import impair, pcapfile
+
+FIVE_CONNECTIONS = PCAPS / "2vm_perf_write_bw_q4_crcon.pcap.gz"
+COMMANDS = [dissect, summary]
+RAISED_BY = "it can be raised by --limit-half, --limit-total or --limit-connections"
+
+
+def values(command: object, *arguments: str) -> list[object]:
+    """What the options come to, in the order of the fields of Limits."""
+    context = command.make_context("test", [*arguments, "file"])  # type: ignore[attr-defined]
+    names = ("half", "total", "connections", "idle")
+    return [context.params[f"limit_{name}"] for name in names]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_defaults(command: object) -> None:
+    """They are those of the stream core."""
+    assert Limits(*values(command)) == Limits()  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("text", "octets"),
+    [
+        ("1", 1),
+        ("1500", 1500),
+        ("500k", 500_000),
+        ("16M", 16_000_000),
+        ("2G", 2_000_000_000),
+        ("64Ki", 65_536),
+        ("16Mi", 16_777_216),
+        ("1Gi", 1_073_741_824),
+    ],
+)
+def test_sizes(text: str, octets: int) -> None:
+    """Powers of 1000 and of 1024."""
+    assert values(summary, "--limit-half", text)[0] == octets
+    assert values(summary, "--limit-total", text)[1] == octets
+
+
+@pytest.mark.parametrize(
+    "text", ["0", "0k", "-1", "1.5M", "4m", "4MB", "M", "", "1_000", "٤", "1\n"]
+)
+def test_what_is_no_size(text: str) -> None:
+    """It is refused, with what would be one."""
+    result = run("summary", "--limit-total", text, FIVE_CONNECTIONS)
+    assert result.exit_code == 2
+    assert "--limit-total" in result.stderr
+    assert "500k" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("option", "text"),
+    [
+        ("--limit-connections", "0"),
+        ("--limit-connections", "many"),
+        ("--limit-idle", "0"),
+        ("--limit-idle", "nan"),
+        ("--limit-idle", "-1"),
+    ],
+)
+def test_what_makes_no_sense(option: str, text: str) -> None:
+    """It is refused, and the option named."""
+    result = run("dissect", option, text, FIVE_CONNECTIONS)
+    assert result.exit_code == 2
+    assert option in result.stderr
+
+
+@pytest.mark.parametrize("command", ["dissect", "summary"])
+def test_gaps(tmp_path: Path, command: str) -> None:
+    """Octets that were dropped are gaps, counted, and told of with what to do."""
+    rng = random.Random(1)
+    pair = halves(rng, markers=(False, False), crc=True, count=12, mulpdu=9000)
+    cut = [impair.cut_mss(each.octets, 500) for each in pair]
+    segments = impair.conversation(pair, (cut[0], cut[1]), rng)
+    path = tmp_path / "cut.pcap"
+    path.write_bytes(pcapfile.pcap(pcapfile.frames(segments)))
+    assert run(command, path).stderr == ""
+    result = run(command, "--limit-half", 1000, path)
+    gaps = [
+        record
+        for record in parsed(run("dissect", "--json", "--limit-half", 1000, path).stdout)
+        if record["type"] == "gap"
+    ]
+    assert gaps
+    assert {record["reason"] for record in gaps} == {"limit"}
+    assert result.stderr == (
+        f"scapy-mpa: {path}: {len(gaps)} gaps because of a limit; {RAISED_BY}\n"
+    )
+    assert result.exit_code == 0
+    (record,) = parsed(run("summary", "--json", "--limit-half", 1000, path).stdout)
+    assert record["gaps"]["src"] + record["gaps"]["dst"] == len(gaps)
+
+
+@pytest.mark.parametrize("command", ["dissect", "summary"])
+def test_connections(command: str) -> None:
+    """Those that were ended are told of in the same way."""
+    result = run(command, "--json", "--limit-connections", 4, FIVE_CONNECTIONS)
+    ended = [
+        record
+        for record in parsed(result.stdout)
+        if record["type"] == "connection" and record["ended"] == "limit"
+    ]
+    assert ended
+    assert f"{len(ended)} connection" in result.stderr
+    assert RAISED_BY in result.stderr

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The inlined way of reading keeps the same limits as the plain one, and ends the same."""
+
+from __future__ import annotations
+
+import io
+import random
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from scapy_mpa.capture import Decoder, open_capture
+from scapy_mpa.express.reader import ExpressReader
+from scapy_mpa.records.jsonline import JSONTemplates, json_line
+from scapy_mpa.stream.events import Event
+from scapy_mpa.stream.flows import Flows
+from scapy_mpa.stream.limits import Limits
+from tests.stream.feed import halves
+from tests.truth import impair, pcapfile
+
+
+def plain(octets: bytes, limits: Limits) -> list[str]:
+    """The lines of the plain way."""
+    flows, decoder = Flows(limits=limits), Decoder()
+    events: list[Event] = []
+    for frame in open_capture(io.BytesIO(octets)):
+        segment = decoder.segment(frame)
+        if segment is not None:
+            events += flows.receive(segment)
+    return [json_line(event) for event in events + flows.finish()]
+
+
+def express(octets: bytes, limits: Limits) -> list[str]:
+    """The lines of the inlined way."""
+    reader = ExpressReader(
+        open_capture(io.BytesIO(octets)),
+        Flows(limits=limits),
+        Decoder(),
+        JSONTemplates(),
+        lambda events: [json_line(event) for event in events],
+        lambda time_ns: None,
+    )
+    return [line for batch in reader.batches() for line in batch]
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    seed=st.integers(0, 2**32),
+    count=st.integers(1, 12),
+    most=st.integers(1, 12),
+    idle=st.sampled_from((0.001, 0.1, 7200)),
+    half=st.sampled_from((1, 500, 100_000, 1 << 17, 4 << 20)),
+    crc=st.booleans(),
+    markers=st.booleans(),
+)
+def test_many_connections(
+    seed: int, count: int, most: int, idle: float, half: int, crc: bool, markers: bool
+) -> None:
+    """Connections in turn, more of them than may be followed: the same are ended, as the same."""
+    rng = random.Random(seed)
+    scripts = []
+    for number in range(count):
+        pair = halves(rng, markers=(markers, False), crc=crc, count=12, mulpdu=900)
+        cut = [impair.cut_mss(each.octets, rng.choice((700, 1448))) for each in pair]
+        segments = impair.conversation(pair, (cut[0], cut[1]), rng, close="fin")
+        scripts.append(pcapfile.frames(segments, ports=(40000 + number, 4000)))
+    frames = []
+    while scripts:
+        script = rng.choice(scripts)
+        frames += script[:3]
+        del script[:3]
+        if not script:
+            scripts.remove(script)
+    octets = pcapfile.pcap(frames)
+    limits = Limits(octets_per_half=half, connections=most, idle_seconds=idle)
+    assert express(octets, limits) == plain(octets, limits)

@@ -1,0 +1,298 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Limits of memory that the user sets: nothing false because of them, and every loss is told."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+import pathlib
+import random
+from collections import Counter
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from scapy_mpa.capture import Decoder, open_capture
+from scapy_mpa.stream.events import ErrorFound, Event, FPDURecovered, GapFound
+from scapy_mpa.stream.flows import Flows
+from scapy_mpa.stream.limits import Limits
+from tests.stream.feed import as_segment, expected, fpdus, halves, reported
+from tests.stream.test_connections import (
+    REQUEST,
+    STREAM,
+    ULPDUS,
+    Talk,
+    ends,
+    flow_of,
+    started,
+    whole,
+)
+from tests.truth import impair, messages, mpastream
+from tests.truth.impair import SYN, Segment
+
+PCAPS = pathlib.Path(__file__).resolve().parents[2] / "pcaps"
+SECOND = 1_000_000_000
+
+
+@pytest.mark.parametrize("name", ["octets_per_half", "octets_in_total", "connections"])
+@pytest.mark.parametrize("value", [0, -1, 1.5, "4M", None, math.inf])
+def test_counts_that_make_no_sense(name: str, value: object) -> None:
+    """Integers of at least 1."""
+    with pytest.raises(ValueError, match=name):
+        Limits(**{name: value})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("value", [0, -1.0, "an hour", None, math.nan])
+def test_times_that_make_no_sense(value: object) -> None:
+    """A number above 0."""
+    with pytest.raises(ValueError, match="idle_seconds"):
+        Limits(idle_seconds=value)  # type: ignore[arg-type]
+
+
+def test_limits_do_not_change() -> None:
+    """They are shared by all that they bind."""
+    limits = Limits(octets_per_half=1, octets_in_total=1, connections=1, idle_seconds=math.inf)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        limits.connections = 2  # type: ignore[misc]
+
+
+# -- octets ----------------------------------------------------------------------------------------
+
+
+def run(segments: list[Segment], limits: Limits) -> list[Event]:
+    """The events of a connection."""
+    flows = Flows(limits=limits)
+    events: list[Event] = []
+    for number, each in enumerate(segments, 1):
+        events += flows.receive(as_segment(number, each))
+    return events + flows.finish()
+
+
+def gaps_of(events: list[Event], direction: int, base: int) -> list[tuple[int, int]]:
+    """From and up to which offset, in order."""
+    found = [
+        ((each.seq - base + 2**31) % 2**32 - 2**31, each.length)
+        for each in events
+        if isinstance(each, GapFound) and each.direction == direction
+    ]
+    return sorted((start, start + length) for start, length in found)
+
+
+def test_part_of_an_fpdu() -> None:
+    """Octets that wait for the rest of their FPDU are a gap if there are too many of them."""
+    octets, truth = mpastream.build_stream([messages.send(1, bytes(3000), 4000)[0]])
+    talk = started()
+    at = talk.say(0, octets, size=1000)
+    talk.say(0, STREAM)
+    talk.close()
+    events = run(talk.segments, Limits(octets_per_half=2200))
+    (gap,) = [each for each in events if isinstance(each, GapFound)]
+    assert (gap.seq, gap.length, gap.reason) == (at, 2000, "limit")
+    assert not [each for each in events if isinstance(each, ErrorFound)]
+    assert ends(events)[0].halves[0].gaps == 1
+    assert truth[0].start < 2000 < truth[0].end
+    assert [each.ulpdu for each in fpdus(events)] == ULPDUS
+
+
+def test_what_waits_for_the_reply() -> None:
+    """FPDUs that come before the Reply, whose first octets are not there to tell what they are."""
+    talk = Talk()
+    talk.say(0, REQUEST)
+    seq = talk.next[0]
+    for part in (STREAM[:100], STREAM[100:190]):
+        talk.say(0, part)
+    events = run(talk.segments, Limits(octets_per_half=500))
+    (gap,) = [each for each in events if isinstance(each, GapFound)]
+    assert (gap.seq, gap.length, gap.reason) == (seq, 190, "limit")
+
+
+def test_a_startup_frame_that_lacks_private_data() -> None:
+    """It is a gap, and no startup frame with an error."""
+    frame = mpastream.startup_frame(mpastream.REQUEST_KEY, private_data=bytes(500))
+    talk = Talk()
+    seq = talk.say(0, frame, size=100)
+    talk.close()
+    events = run(talk.segments, Limits(octets_per_half=700))
+    first, *_ = [each for each in events if isinstance(each, GapFound)]
+    assert (first.seq, first.reason) == (seq, "limit")
+    assert not [each for each in events if isinstance(each, ErrorFound)]
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    seed=st.integers(0, 2**32),
+    markers=st.tuples(st.booleans(), st.booleans()),
+    crc=st.booleans(),
+    mulpdu=st.sampled_from((64, 500, 1442, 8940, 60000)),
+    size=st.sampled_from((40, 536, 1448, 65495)),
+    harm=st.sampled_from(("none", "loss", "order", "copies", "missed")),
+    half=st.one_of(st.integers(1, 3000), st.integers(1, 200_000)),
+    total=st.one_of(st.integers(1, 3000), st.integers(1, 400_000)),
+)
+def test_whatever_the_limits(
+    seed: int,
+    markers: tuple[bool, bool],
+    crc: bool,
+    mulpdu: int,
+    size: int,
+    harm: str,
+    half: int,
+    total: int,
+) -> None:
+    """No error, no FPDU that is not there, none twice; one that is not found touches a gap."""
+    rng = random.Random(seed)
+    pair = halves(rng, markers=markers, crc=crc, count=rng.randint(1, 25), mulpdu=mulpdu)
+    both = []
+    for each in pair:
+        sendings = impair.cut_mss(each.octets, size)
+        if harm == "loss":
+            sendings = impair.lose_and_retransmit(sendings, rng, 0.1, seen=rng.random() < 0.5)
+        elif harm == "order":
+            sendings = impair.reorder(sendings, rng, 0.2)
+        elif harm == "copies":
+            sendings = impair.duplicate(sendings, rng, 0.2)
+        elif harm == "missed":
+            sendings = impair.miss(sendings, rng, 0.1)
+        both.append(sendings)
+    segments = impair.conversation(pair, (both[0], both[1]), rng, close="fin")
+    events = run(segments, Limits(octets_per_half=half, octets_in_total=total))
+    assert not [each for each in events if isinstance(each, ErrorFound)]
+    (end,) = ends(events)
+    for direction, each in enumerate(pair):
+        found = Counter(
+            reported(event)
+            for event in events
+            if isinstance(event, FPDURecovered) and event.direction == direction
+        )
+        assert all(count == 1 for count in found.values())
+        wanted = {fpdu.start: expected(each, fpdu) for fpdu in each.truth}
+        assert found.keys() <= set(wanted.values())
+        gaps = gaps_of(events, direction, each.base)
+        assert end.halves[direction].gaps == len(gaps)
+        assert all(one[1] <= other[0] for one, other in itertools.pairwise(gaps))
+        if not crc:
+            # Where no CRC speaks for them, a few next to a gap are passed over.
+            continue
+        for fpdu in impair.capturable(segments, each, direction):
+            assert wanted[fpdu.start] in found or any(
+                start < fpdu.end and fpdu.start < stop for start, stop in gaps
+            )
+
+
+@pytest.mark.parametrize("limit", [1, 2000, 70_000])
+@pytest.mark.parametrize(
+    "path", sorted(PCAPS.glob("*.pcap*")), ids=lambda path: path.name.removesuffix(".gz")
+)
+def test_captures(path: pathlib.Path, limit: int) -> None:
+    """Limits take from what is found, and add nothing to it."""
+    told = []
+    for limits in (Limits(), Limits(octets_per_half=limit, octets_in_total=2 * limit)):
+        flows, decoder = Flows(limits=limits), Decoder()
+        events: list[Event] = []
+        with open_capture(path) as capture:
+            for frame in capture:
+                segment = decoder.segment(frame)
+                if segment is not None:
+                    events += flows.receive(segment)
+        events += flows.finish()
+        told.append(
+            {
+                (each.connection, each.direction, each.seq, type(each))
+                for each in events
+                if isinstance(each, FPDURecovered | ErrorFound)
+            }
+        )
+    assert told[1] <= told[0]
+
+
+# -- connections -----------------------------------------------------------------------------------
+
+
+def opened(flows: Flows, numbers: list[int], second: int = 0) -> list[Event]:
+    """What is said when connections begin, one a millisecond."""
+    events: list[Event] = []
+    for at, number in enumerate(numbers):
+        segment = as_segment(at, Segment(0, 1000, 0, SYN, b""))
+        now = (1_700_000_000 + second) * SECOND + segment.time_ns
+        events += flows.receive(segment._replace(flow=flow_of(number, 0), time_ns=now))
+    return events
+
+
+@pytest.mark.parametrize("most", [1, 2, 7, 8, 100, 3000])
+def test_connections_are_limited(most: int) -> None:
+    """Those idle for longest go, for the reason that there are too many."""
+    flows = Flows(limits=Limits(connections=most))
+    ended: list[int] = []
+    for number in range(3 * most):
+        events = opened(flows, [number])
+        assert {each.ending for each in ends(events)} <= {"limit"}
+        ended += [each.connection.number for each in ends(events)]
+        assert number + 1 - len(ended) <= most
+        assert number + 1 - len(ended) >= most - most // 8 - 1 or number + 1 < most
+    assert ended == list(range(len(ended)))
+
+
+def test_one_that_was_heard_of_stays() -> None:
+    """What counts is the last segment, not the first."""
+    flows = Flows(limits=Limits(connections=3))
+    opened(flows, [0, 1, 2])
+    opened(flows, [0], second=1)
+    assert [each.connection.number for each in ends(opened(flows, [3], second=2))] == [1]
+
+
+def test_what_an_ended_connection_holds_is_a_gap() -> None:
+    """Its holes, and what waits for the rest of an FPDU."""
+    talk = started()
+    talk.miss(0, STREAM[:50])
+    talk.say(0, STREAM[50:100])
+    flows = Flows(limits=Limits(connections=1, idle_seconds=math.inf))
+    events: list[Event] = []
+    for number, each in enumerate(talk.segments, 1):
+        events += flows.receive(as_segment(number, each))
+    events += opened(flows, [5])
+    told = [each for each in events if isinstance(each, GapFound)]
+    assert {each.reason for each in told} == {"limit"}
+    assert sum(each.length for each in told) == 100
+    assert [each.ending for each in ends(events)] == ["limit"]
+
+
+def test_idle_connections_make_room() -> None:
+    """They are ended as idle, all of them, when there are as many as may be."""
+    flows = Flows(limits=Limits(connections=20, idle_seconds=60))
+    opened(flows, list(range(15)))
+    opened(flows, list(range(15, 20)), second=100)
+    events = opened(flows, [20], second=101)
+    assert {each.ending for each in ends(events)} == {"idle"}
+    assert [each.connection.number for each in ends(events)] == list(range(15))
+
+
+def test_a_limit_of_one() -> None:
+    """Connections one after the other need no more."""
+    flows = Flows(limits=Limits(connections=1))
+    events: list[Event] = []
+    frame = 0
+    for number in range(5):
+        for each in whole().segments:
+            frame += 1
+            segment = as_segment(frame, each)
+            events += flows.receive(segment._replace(flow=flow_of(number, each.direction)))
+    events += flows.finish()
+    assert [each.ending for each in ends(events)] == ["closed"] * 5
+    assert not [each for each in events if isinstance(each, GapFound | ErrorFound)]
+
+
+def test_connections_in_turn_with_a_limit_of_one() -> None:
+    """Each segment ends the connection of the one before: nothing breaks, and nothing is false."""
+    flows = Flows(limits=Limits(connections=1))
+    events: list[Event] = []
+    frame = 0
+    for each in whole().segments:
+        for number in range(2):
+            frame += 1
+            segment = as_segment(frame, each)._replace(flow=flow_of(number, each.direction))
+            events += flows.receive(segment)
+    events += flows.finish()
+    assert not [each for each in events if isinstance(each, ErrorFound)]
+    assert {each.ulpdu for each in events if isinstance(each, FPDURecovered)} <= set(ULPDUS)
