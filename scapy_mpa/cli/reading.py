@@ -33,7 +33,7 @@ class Reading:
     """One capture being read: iterate once over :meth:`batches`, then ask what it came to.
 
     :param capture: is read but not closed.
-    :param limits: what may be held in memory.
+    :param limits: what may be held in memory; None: as is usual.
     :param first_number: the number of its first connection.
     :param connections: numbers of the connections that matter, none for all.
     :param live: give events as soon as they are there, not in large batches.
@@ -43,7 +43,7 @@ class Reading:
         self,
         capture: Capture,
         *,
-        limits: Limits,
+        limits: Limits | None = None,
         first_number: int = 0,
         connections: frozenset[int] = frozenset(),
         live: bool = False,

@@ -19,6 +19,7 @@ from scapy_mpa.stream.events import (
     GapFound,
     MessageRecovered,
 )
+from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.pairing import Requests
 from scapy_mpa.stream.responses import Responses
 
