@@ -46,7 +46,9 @@ class Candidate(NamedTuple):
     octets: bytes
     crc: CrcVerdict
     agrees: bool
-    """Whether its Markers say that it begins where it does."""
+    """Whether its Markers, if it has any, say that it begins where it does."""
+    is_pointed_at: bool
+    """Whether a Marker that was captured says so."""
     sound: bool
     """Whether it is verified."""
 
@@ -92,21 +94,41 @@ class FPDUReader:
             return end
         octets = island.read(start, end)
         if island.absent and (seen := island.captured_until(start, end)) < end:
-            return self._judge_cut(start, ulpdu_length, layout, octets[: seen - start])
+            return self._judge_cut(island, start, ulpdu_length, layout, octets[: seen - start])
         agrees = not layout.markers or self._agrees(layout, octets)
+        pointed = agrees and bool(layout.markers)
         if self.crc:
             good = crc32c(octets) == RESIDUE
             crc: CrcVerdict = "good" if good else "bad"
-            return Candidate(start, end, ulpdu_length, layout, octets, crc, agrees, good)
+            return Candidate(start, end, ulpdu_length, layout, octets, crc, agrees, pointed, good)
         sound = agrees and self._plausible(octets, layout, ulpdu_length)
-        return Candidate(start, end, ulpdu_length, layout, octets, "off", agrees, sound)
+        return Candidate(start, end, ulpdu_length, layout, octets, "off", agrees, pointed, sound)
 
-    def _judge_cut(self, start: int, ulpdu_length: int, layout: Layout, seen: bytes) -> Candidate:
-        """Judge an FPDU whose end the snap length cut off: its header must speak for it."""
-        enough = len(seen) >= layout.header + HEADER_LENGTH
-        sound = enough and self._plausible(seen, layout, ulpdu_length)
+    def _judge_cut(
+        self, island: Island, start: int, ulpdu_length: int, layout: Layout, seen: bytes
+    ) -> Candidate:
+        """Judge an FPDU of which the snap length cut something off.
+
+        Its header must speak for it, and so must those of its Markers that were captured.
+        """
+        end = start + layout.length
+        said = [
+            (self._fpduptr(island, start + at), right)
+            for at, right in zip(layout.markers, layout.fpduptrs, strict=True)
+        ]
+        agrees = all(fpduptr in (None, right & FPDUPTR_MASK) for fpduptr, right in said)
+        pointed = agrees and any(fpduptr is not None for fpduptr, _ in said)
+        sound = agrees and self._plausible(seen, layout, ulpdu_length)
         crc: CrcVerdict = "unknown" if self.crc else "off"
-        return Candidate(start, start + layout.length, ulpdu_length, layout, seen, crc, True, sound)
+        return Candidate(start, end, ulpdu_length, layout, seen, crc, agrees, pointed, sound)
+
+    @staticmethod
+    def _fpduptr(island: Island, marker: int) -> int | None:
+        """Return what a Marker says, None if the snap length cut it off."""
+        end = marker + MARKER_LENGTH
+        if island.absent and island.captured_until(marker, end) < end:
+            return None
+        return int.from_bytes(island.read(marker + 2, end), "big") & FPDUPTR_MASK
 
     @staticmethod
     def _agrees(layout: Layout, octets: bytes) -> bool:
@@ -129,7 +151,8 @@ class FPDUReader:
         ulpdu_length = int.from_bytes(island.read(header, header + HEADER_LENGTH), "big")
         layout = fpdu_layout(ulpdu_length, phase)
         octets = island.read(start, end)
-        return Candidate(start, end, ulpdu_length, layout, octets, "bad", True, False)
+        crc: CrcVerdict = "bad" if self.crc else "off"
+        return Candidate(start, end, ulpdu_length, layout, octets, crc, True, False, False)
 
     def _is_plausible_at(self, island: Island, start: int, limit: int) -> bool:
         """Tell whether the header at ``start`` makes sense and its FPDU ends before the limit."""
@@ -156,7 +179,9 @@ class FPDUReader:
     def _pointed_at(self, island: Island, begin: int, limit: int) -> Iterator[int]:
         """Yield where each Marker says that its FPDU starts."""
         for marker in range(self._next_marker(begin), limit - MARKER_LENGTH + 1, MARKER_INTERVAL):
-            fpduptr = int.from_bytes(island.read(marker + 2, marker + 4), "big") & FPDUPTR_MASK
+            fpduptr = self._fpduptr(island, marker)
+            if fpduptr is None:
+                continue
             start = marker - fpduptr
             if (start - self.origin) % MARKER_INTERVAL == MARKER_LENGTH:
                 start -= MARKER_LENGTH

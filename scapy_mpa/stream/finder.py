@@ -10,7 +10,8 @@ from scapy_mpa.stream.candidate import UNREADABLE, WORD, Candidate, FPDUReader
 from scapy_mpa.stream.events import LocatedBy
 from scapy_mpa.stream.islands import Island
 from scapy_mpa.stream.search import header_words
-from scapy_mpa.wire.fpdu import MARKER_INTERVAL, MARKER_LENGTH
+from scapy_mpa.wire.ddp import UNTAGGED_LENGTH
+from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_INTERVAL, MARKER_LENGTH
 
 __all__ = ["FPDUFinder", "found_by"]
 
@@ -22,6 +23,8 @@ _CRC_OCTETS_AT_FIRST: Final = 1 << 20
 _CRC_OCTETS_PER_OCTET: Final = 16
 # Headers that make sense, back to back, that nobody takes for chance.
 _CONVINCING_CHAIN: Final = 3
+# The same, against the word of an FPDU that claims their octets as part of its payload.
+_OUTWEIGHING_CHAIN: Final = 8
 # Sound FPDUs in a row behind which nobody looks for a break any more.
 _LONGEST_CHAIN: Final = 64
 
@@ -83,13 +86,18 @@ class FPDUFinder(FPDUReader):
                 possible.add(start - MARKER_LENGTH if phase == MARKER_LENGTH else start)
         yield from ((at, at in likely) for at in sorted(possible) if begin <= at < limit)
 
-    def _search(self, island: Island, begin: int, limit: int, *, final: bool) -> Candidate | None:
+    def _search(
+        self, island: Island, begin: int, limit: int, *, final: bool, claimed: bool = False
+    ) -> Candidate | None:
         """Return the first FPDU that begins at or behind ``begin`` beyond doubt.
 
         One behind which the chain of lengths breaks may be part of a payload: it counts only if
         nothing better is there, and nothing better will come.
+
+        :param claimed: an FPDU whose header makes sense says that all these octets are its own.
         """
         doubtful = None
+        repeated: set[bytes] = set()
         for start, is_likely in self._starts(island, begin, limit):
             if not is_likely and (
                 self._allowance < 0 or not self._is_plausible_at(island, start, limit)
@@ -99,13 +107,137 @@ class FPDUFinder(FPDUReader):
             if isinstance(fpdu, int):
                 continue
             self._allowance -= fpdu.layout.length
-            if fpdu.sound:
-                count, breaks = self._chain_from(island, fpdu, limit)
-                if self._is_convincing(island, fpdu, count, limit) and not breaks:
+            if not fpdu.sound:
+                continue
+            if fpdu.crc != "good":
+                if fpdu.is_pointed_at:
                     return fpdu
-                if self.crc and doubtful is None:
-                    doubtful = fpdu
+                needed = _OUTWEIGHING_CHAIN if claimed else _CONVINCING_CHAIN
+                if self._repeats(island, fpdu, limit, repeated):
+                    continue
+                if self._is_borne_out(island, fpdu, limit, needed, final=final):
+                    return self._uncontested(island, fpdu, limit)
+                repeated.add(_head_of(fpdu))
+                continue
+            count, breaks = self._chain_from(island, fpdu, limit)
+            if self._is_convincing(island, fpdu, count, limit) and not breaks:
+                return fpdu
+            if doubtful is None:
+                doubtful = fpdu
         return doubtful if final else None
+
+    # -- without a CRC that tells --------------------------------------------------------------
+
+    def _is_borne_out(
+        self, island: Island, fpdu: Candidate, limit: int, needed: int, *, final: bool
+    ) -> bool:
+        """Tell whether others say, too, that an FPDU begins where it merely looks like one.
+
+        A Marker does if it points there, or to where the lengths lead from there, a CRC that is
+        good, or an FPDU that is known to begin at ``limit``.  If nothing of that is to be had,
+        and nothing contradicts, headers in a row do, or segments that begin and end with it.
+
+        :param needed: how many headers in a row are no chance.
+        """
+        is_known = limit < island.end
+        first = fpdu
+        heads: set[bytes] = set()
+        count = 0
+        while True:
+            if fpdu.is_pointed_at or fpdu.crc == "good":
+                return True
+            count += 1
+            heads.add(_head_of(fpdu))
+            at = fpdu.end
+            if at == limit:
+                if is_known:
+                    return True
+                break
+            if count == _LONGEST_CHAIN:
+                break
+            following = self._try(island, at, limit)
+            if isinstance(following, int):
+                says = self._says(island, at, limit, is_long=following != UNREADABLE)
+                if says is not None:
+                    return says
+                if is_known and following > limit:
+                    return False
+                if following == UNREADABLE and self._stands_first(island, first):
+                    return True
+                break
+            self._allowance -= following.layout.length
+            if following.is_pointed_at:
+                return True
+            if not following.sound:
+                # Where Markers are, they would have spoken for one that is damaged.
+                return not self.markers and len(heads) >= needed
+            fpdu = following
+        if self.markers:
+            # Nothing but a Marker tells FPDUs from a payload that repeats itself.
+            return final and (len(heads) >= needed or island.fills_segments(first.start, first.end))
+        return count >= needed or island.fills_segments(first.start, first.end)
+
+    @staticmethod
+    def _stands_first(island: Island, fpdu: Candidate) -> bool:
+        """Tell whether a segment begins with the FPDU, and its header leaves no doubt.
+
+        An untagged header has 43 bits that are known beforehand (RFC 5041 4.3, RFC 5040 4.1), a
+        tagged one 13: among thousands of segments there is a payload that has these.
+        """
+        is_tagged = fpdu.octets[fpdu.layout.header + HEADER_LENGTH] & 0x80
+        boundaries = island.telling_boundaries(fpdu.start, fpdu.start + 1)
+        return not is_tagged and boundaries == [fpdu.start]
+
+    def _repeats(self, island: Island, fpdu: Candidate, limit: int, repeated: set[bytes]) -> bool:
+        """Tell whether what looks like a header is repeated: some payloads are full of such.
+
+        Where there are Markers, there is no need to believe it.
+
+        :param repeated: headers that were found to be repeated, or to lead nowhere.
+        """
+        if not self.markers:
+            return False
+        head = _head_of(fpdu)
+        if head not in repeated:
+            following = self._try(island, fpdu.end, limit)
+            if isinstance(following, int) or _head_of(following) != head:
+                return False
+            repeated.add(head)
+        return True
+
+    def _uncontested(self, island: Island, fpdu: Candidate, limit: int) -> Candidate | None:
+        """Return the FPDU, unless octets that it claims lead to its end just as well.
+
+        Several in a row are more than one; of one and one, neither is certain.
+        """
+        for start, _ in self._starts(island, fpdu.start + WORD, fpdu.end):
+            if self._allowance < 0 or not self._is_plausible_at(island, start, fpdu.end):
+                continue
+            row: list[Candidate] = []
+            at = start
+            while at < fpdu.end:
+                following = self._try(island, at, fpdu.end)
+                if isinstance(following, int) or not following.sound:
+                    break
+                self._allowance -= following.layout.length
+                row.append(following)
+                at = following.end
+            else:
+                if len(row) > 1:
+                    return row[0]
+                behind = self._try(island, at, limit)
+                return None if isinstance(behind, int) else behind
+        return fpdu
+
+    def _says(self, island: Island, at: int, limit: int, *, is_long: bool) -> bool | None:
+        """Tell what the next Marker says of an FPDU at ``at``; None if it says nothing.
+
+        :param is_long: whether the FPDU is known to reach beyond ``limit``.
+        """
+        start = next(self._pointed_at(island, at, limit), None) if self.markers else None
+        if start is None or (start > at and not is_long):
+            return None
+        return start == at
 
     def _chain_from(self, island: Island, fpdu: Candidate, limit: int) -> tuple[int, bool]:
         """Follow the chain of lengths from an FPDU that a search has found.
@@ -134,12 +266,14 @@ class FPDUFinder(FPDUReader):
 
     def _is_convincing(self, island: Island, fpdu: Candidate, count: int, limit: int) -> bool:
         """Tell whether an FPDU that a search has found stands where FPDUs stand."""
-        fills = island.fills_segments(fpdu.start, fpdu.end)
-        if self.crc:
-            return count > 1 or fpdu.end == limit or fills
-        return bool(fpdu.layout.markers) or count >= _CONVINCING_CHAIN or fills
+        return count > 1 or fpdu.end == limit or island.fills_segments(fpdu.start, fpdu.end)
+
+
+def _head_of(fpdu: Candidate) -> bytes:
+    """Return ULPDU_Length and DDP header, as far as it tells one FPDU from the next."""
+    return fpdu.octets[fpdu.layout.header :][: HEADER_LENGTH + UNTAGGED_LENGTH]
 
 
 def found_by(fpdu: Candidate) -> LocatedBy:
     """Return what led a search to an FPDU: its Markers speak louder than the search."""
-    return "marker" if fpdu.layout.markers and fpdu.agrees else "search"
+    return "marker" if fpdu.is_pointed_at else "search"
