@@ -154,16 +154,37 @@ class FPDUReader:
         crc: CrcVerdict = "bad" if self.crc else "off"
         return Candidate(start, end, ulpdu_length, layout, octets, crc, True, False, False)
 
+    def _makes_sense(self, island: Island, start: int, limit: int) -> bool:
+        """Tell whether the header at ``start`` is there, before the limit, and makes sense."""
+        said = self._header_at(island, start, limit)
+        return said is not None and said[0]
+
+    def _may_begin(self, island: Island, start: int, limit: int) -> bool:
+        """Tell whether the header at ``start`` makes sense, as far as it is there."""
+        said = self._header_at(island, start, limit)
+        return said is None or said[0]
+
     def _is_plausible_at(self, island: Island, start: int, limit: int) -> bool:
         """Tell whether the header at ``start`` makes sense and its FPDU ends before the limit."""
+        said = self._header_at(island, start, limit)
+        return said is not None and said[0] and start + said[1].length <= limit
+
+    def _header_at(self, island: Island, start: int, limit: int) -> tuple[bool, Layout] | None:
+        """Read the header at ``start``: whether it makes sense, and what it says.
+
+        None if it is not there.
+        """
         phase = (start - self.origin) % MARKER_INTERVAL if self.markers else None
         header = start + MARKER_LENGTH if phase == 0 else start
-        head = island.read(start, min(limit, header + HEAD))
+        end = min(limit, header + HEAD)
+        if island.absent:
+            end = island.captured_until(start, end)
+        head = island.read(start, end)
         if len(head) < HEAD - MARKER_LENGTH - UNTAGGED_LENGTH + TAGGED_LENGTH:
-            return False
+            return None
         ulpdu_length = int.from_bytes(head[header - start : header - start + 2], "big")
         layout = fpdu_layout(ulpdu_length, phase)
-        return start + layout.length <= limit and self._plausible(head, layout, ulpdu_length)
+        return self._plausible(head, layout, ulpdu_length), layout
 
     def _looks_like_start(self, island: Island, position: int, limit: int) -> bool:
         """Tell whether the first word of an FPDU at ``position`` is there and makes sense."""

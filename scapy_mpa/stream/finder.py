@@ -60,9 +60,23 @@ class FPDUFinder(FPDUReader):
                 return bridge, "short", fpdu
             if fpdu.sound:
                 return bridge, "sound", limit
+            if not (self.crc or self._is_something(island, fpdu)):
+                return bridge, "long", limit
             bridge.append(fpdu)
             at = fpdu.end
         return bridge, "long", limit
+
+    def _is_something(self, island: Island, fpdu: Candidate) -> bool:
+        """Tell whether, without CRCs, anything says that this is an FPDU, though a damaged one.
+
+        One that fills a segment may be of a kind that makes no sense; the zero-length FPDU of RFC
+        6581 9.2 is.
+        """
+        return (
+            fpdu.is_pointed_at
+            or self._makes_sense(island, fpdu.start, fpdu.end)
+            or island.fills_segments(fpdu.start, fpdu.end)
+        )
 
     def _starts(self, island: Island, begin: int, limit: int) -> Iterator[tuple[int, bool]]:
         """Yield, ascending, where between ``begin`` and ``limit`` an FPDU may start.
@@ -92,13 +106,16 @@ class FPDUFinder(FPDUReader):
         """Return the first FPDU that begins at or behind ``begin`` beyond doubt.
 
         One behind which the chain of lengths breaks may be part of a payload: it counts only if
-        nothing better is there, and nothing better will come.
+        nothing better is there, and, with CRCs, nothing better will come.
 
         :param claimed: an FPDU whose header makes sense says that all these octets are its own.
         """
         doubtful = None
+        doubted_until = limit
         repeated: set[bytes] = set()
         for start, is_likely in self._starts(island, begin, limit):
+            if start >= doubted_until:
+                return doubtful
             if not is_likely and (
                 self._allowance < 0 or not self._is_plausible_at(island, start, limit)
             ):
@@ -115,67 +132,74 @@ class FPDUFinder(FPDUReader):
                 needed = _OUTWEIGHING_CHAIN if claimed else _CONVINCING_CHAIN
                 if self._repeats(island, fpdu, limit, repeated):
                     continue
-                if self._is_borne_out(island, fpdu, limit, needed, final=final):
-                    return self._uncontested(island, fpdu, limit)
-                repeated.add(_head_of(fpdu))
+                until = self._borne_out(island, fpdu, limit, needed, final=final)
+                if until is None:
+                    repeated.add(_head_of(fpdu))
+                elif until == limit:
+                    return self._uncontested(island, fpdu, limit, repeated)
+                elif doubtful is None:
+                    doubtful = fpdu
+                    doubted_until = until
                 continue
             count, breaks = self._chain_from(island, fpdu, limit)
             if self._is_convincing(island, fpdu, count, limit) and not breaks:
                 return fpdu
             if doubtful is None:
                 doubtful = fpdu
-        return doubtful if final else None
+        return doubtful if final or doubted_until < limit else None
 
     # -- without a CRC that tells --------------------------------------------------------------
 
-    def _is_borne_out(
+    def _borne_out(
         self, island: Island, fpdu: Candidate, limit: int, needed: int, *, final: bool
-    ) -> bool:
-        """Tell whether others say, too, that an FPDU begins where it merely looks like one.
+    ) -> int | None:
+        """Look for others that say, too, that an FPDU begins where it merely looks like one.
 
         A Marker does if it points there, or to where the lengths lead from there, a CRC that is
         good, or an FPDU that is known to begin at ``limit``.  If nothing of that is to be had,
-        and nothing contradicts, headers in a row do, or segments that begin and end with it.
+        and no Marker contradicts, headers in a row do, or segments that begin and end with it.
+
+        Return ``limit`` if that is enough, None if it is not.  A row behind which the lengths
+        lead nowhere has a last one that lies, or is part of a payload.  It counts if nothing
+        better begins before its last one, which is then returned.
 
         :param needed: how many headers in a row are no chance.
         """
-        is_known = limit < island.end
-        first = fpdu
+        following: Candidate | int = fpdu
+        at = fpdu.start
+        row: list[int] = []
         heads: set[bytes] = set()
-        count = 0
-        while True:
-            if fpdu.is_pointed_at or fpdu.crc == "good":
-                return True
-            count += 1
-            heads.add(_head_of(fpdu))
-            at = fpdu.end
-            if at == limit:
-                if is_known:
-                    return True
+        while at < limit and len(row) < _LONGEST_CHAIN:
+            if row:
+                following = self._try(island, at, limit)
+            if isinstance(following, int) or not following.sound:
                 break
-            if count == _LONGEST_CHAIN:
-                break
-            following = self._try(island, at, limit)
-            if isinstance(following, int):
-                says = self._says(island, at, limit, is_long=following != UNREADABLE)
-                if says is not None:
-                    return says
-                if is_known and following > limit:
-                    return False
-                if following == UNREADABLE and self._stands_first(island, first):
-                    return True
-                break
+            if following.is_pointed_at or following.crc == "good":
+                return limit
             self._allowance -= following.layout.length
-            if following.is_pointed_at:
-                return True
-            if not following.sound:
-                # Where Markers are, they would have spoken for one that is damaged.
-                return not self.markers and len(heads) >= needed
-            fpdu = following
+            row.append(at)
+            heads.add(_head_of(following))
+            at = following.end
+        if at == limit < island.end:
+            return limit
         if self.markers:
+            pointed = next(self._pointed_at(island, at, limit), None)
+            if pointed is not None and pointed <= at:
+                return limit if pointed == at or pointed in row else None
             # Nothing but a Marker tells FPDUs from a payload that repeats itself.
-            return final and (len(heads) >= needed or island.fills_segments(first.start, first.end))
-        return count >= needed or island.fills_segments(first.start, first.end)
+            if not final and pointed is None:
+                return None
+        if isinstance(following, int):
+            goes_on = self._may_begin(island, at, limit)
+        else:
+            goes_on = following.sound
+        if not goes_on:
+            return row[-1] if len(heads) >= needed else None
+        if following == UNREADABLE and self._stands_first(island, fpdu):
+            return limit
+        count = len(heads) if self.markers else len(row)
+        is_enough = count >= needed or island.fills_segments(fpdu.start, fpdu.end)
+        return limit if is_enough else None
 
     @staticmethod
     def _stands_first(island: Island, fpdu: Candidate) -> bool:
@@ -205,11 +229,15 @@ class FPDUFinder(FPDUReader):
             repeated.add(head)
         return True
 
-    def _uncontested(self, island: Island, fpdu: Candidate, limit: int) -> Candidate | None:
+    def _uncontested(
+        self, island: Island, fpdu: Candidate, limit: int, repeated: set[bytes]
+    ) -> Candidate | None:
         """Return the FPDU, unless octets that it claims lead to its end just as well.
 
         Several in a row are more than one; of one and one, neither is certain.
         """
+        if island.fills_segments(fpdu.start, fpdu.end):
+            return fpdu
         for start, _ in self._starts(island, fpdu.start + WORD, fpdu.end):
             if self._allowance < 0 or not self._is_plausible_at(island, start, fpdu.end):
                 continue
@@ -222,22 +250,13 @@ class FPDUFinder(FPDUReader):
                 self._allowance -= following.layout.length
                 row.append(following)
                 at = following.end
-            else:
-                if len(row) > 1:
-                    return row[0]
-                behind = self._try(island, at, limit)
-                return None if isinstance(behind, int) else behind
+            if at < fpdu.end or self._repeats(island, row[0], fpdu.end, repeated):
+                continue
+            if len(row) > 1:
+                return row[0]
+            behind = self._try(island, at, limit)
+            return None if isinstance(behind, int) else behind
         return fpdu
-
-    def _says(self, island: Island, at: int, limit: int, *, is_long: bool) -> bool | None:
-        """Tell what the next Marker says of an FPDU at ``at``; None if it says nothing.
-
-        :param is_long: whether the FPDU is known to reach beyond ``limit``.
-        """
-        start = next(self._pointed_at(island, at, limit), None) if self.markers else None
-        if start is None or (start > at and not is_long):
-            return None
-        return start == at
 
     def _chain_from(self, island: Island, fpdu: Candidate, limit: int) -> tuple[int, bool]:
         """Follow the chain of lengths from an FPDU that a search has found.

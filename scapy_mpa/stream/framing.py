@@ -12,6 +12,9 @@ The rules (RFC 5044 6, and section 8 for what does not fit):
 * An FPDU that is not verified may have lied about its length.  What follows is believed once
   the chain of lengths comes to a verified FPDU, or to the very place where one is known to
   begin; else the octets behind its start are searched.
+* Without CRCs no length is proven before something else says where the next FPDU begins.  Where
+  the chain of lengths breaks, the last one may have lied, so its octets are searched, too; what
+  stands behind it is an FPDU if its header makes sense or a Marker points to it.
 
 An island beyond a hole is framed at once if there are Markers to start from.  Without them
 nothing but a search could help, and the octets of a payload may look like an FPDU: such an
@@ -160,9 +163,10 @@ class Framing(FPDUFinder):
             if isinstance(fpdu, int):
                 island.need = fpdu
                 if final or fpdu == UNREADABLE:
-                    run.trouble = at
+                    makes_sense = self.crc or self._may_begin(island, at, limit)
+                    run.trouble = at if makes_sense else run.last
                 break
-            if fpdu.sound:
+            if fpdu.sound or (fpdu.is_pointed_at and not self.crc):
                 self._pass_on(island, run, fpdu)
                 continue
             if fpdu.crc == "bad":
@@ -187,8 +191,13 @@ class Framing(FPDUFinder):
         if run.anchored:
             bridge, reached, need = self._bridge(island, run.end, limit)
             need_at = bridge[-1].end if bridge else run.end
-            alone = len(bridge) == 1 and bridge[0].agrees and island.is_boundary(limit)
-            if reached == "sound" or (reached == "end" and (final or (not self.crc and alone))):
+            alone = not self.crc and len(bridge) == 1 and island.is_boundary(limit)
+            if reached == "sound" or (reached == "end" and (final or alone)):
+                if not self.crc and bridge:
+                    found = self._search(island, trouble + WORD, limit, final=final)
+                    if found is not None and found.start < need_at:
+                        self._resume(island, run, found)
+                        return True
                 for fpdu in bridge:
                     self._pass_on(island, run, fpdu)
                 if self.crc:
@@ -205,7 +214,10 @@ class Framing(FPDUFinder):
         if limit < run.search_at and not (final or is_too_much):
             island.need = run.search_at
             return False
-        found = self._search(island, trouble + WORD, limit, final=final or is_too_much)
+        # Without CRCs, nothing says that an FPDU of which not all octets are there is a liar.
+        claimed = not self.crc and run.anchored and trouble == run.end
+        at_last = final or is_too_much
+        found = self._search(island, trouble + WORD, limit, final=at_last, claimed=claimed)
         if found is not None:
             self._resume(island, run, found)
             return True
@@ -251,6 +263,8 @@ class Framing(FPDUFinder):
         elif self.crc and run.anchored and begin == run.trouble and begin + HEAD <= found.start:
             # What begins here claims octets that belong to others.
             self._pass_on(island, run, self._liar(island, begin, found.start))
+        elif not self.crc and run.anchored and self._makes_sense(island, begin, found.start):
+            self._pass_on(island, run, self._liar(island, begin, found.start))
         elif begin < found.start and begin > run.start:
             self._sink.wrong(
                 ErrorCode.CRC_MISMATCH if self.crc else ErrorCode.MARKER_MISMATCH,
@@ -270,8 +284,13 @@ class Framing(FPDUFinder):
         if run.trouble is None:
             return
         bridge = self._bridge(island, run.end, limit)[0] if run.anchored else []
-        if bridge and not self.crc:
-            self._pass_on(island, run, bridge[0])
+        if not self.crc and run.anchored and self._makes_sense(island, run.end, limit):
+            fpdu = self._try(island, run.end, limit)
+            if not isinstance(fpdu, int):
+                self._pass_on(island, run, fpdu)
+            elif limit < island.end:
+                # An FPDU is known to begin amid its octets.
+                self._pass_on(island, run, self._liar(island, run.end, limit))
         if run.end < limit:
             if run.anchored and run.end == run.trouble and not bridge:
                 self._sink.unfinished(run.end, limit - run.end)

@@ -118,3 +118,66 @@ def test_two_ways_that_lead_to_the_same_place() -> None:
     assert at + 72 == truth[2].end == truth[3].start
     events = captured(octets, [(100, at)], markers=True)
     assert found(events) == [each.seq_offset for each in truth[1:]]
+
+
+def lied(
+    lie: int, *, markers: bool, filler: bytes | None, at: int = 5
+) -> tuple[bytes, list[TrueFPDU]]:
+    """Sends, the one at an index with a ULPDU_Length that is not so."""
+    harm = {at: mpastream.Damage(ulpdu_length=lie)}
+    made = sends([600 + 4 * number for number in range(40)], filler)
+    return mpastream.build_stream(made, markers=markers, crc=False, damage=harm)
+
+
+@pytest.mark.parametrize("markers", [False, True])
+@pytest.mark.parametrize("filler", [None, b"\0", b"The quick brown fox. "])
+@pytest.mark.parametrize("lie", [18, 40, 300, 580, 634, 1340, 6000, 30_000, 65_535])
+def test_a_lying_length(lie: int, filler: bytes | None, markers: bool) -> None:
+    """It is reported as what it says, nothing false is, and what it does not claim is found."""
+    octets, truth = lied(lie, markers=markers, filler=filler)
+    events = captured(octets, [], markers=markers)
+    offsets = found(events)
+    assert len(set(offsets)) == len(offsets)
+    assert set(offsets) <= {each.seq_offset for each in truth}
+    (liar,) = [each for each in fpdus(events, 0) if each.offset == truth[5].seq_offset]
+    assert (liar.ulpdu_length, liar.crc) == (lie, "off")
+    claimed = truth[5].start + lie if not markers else 0
+    assert set(offsets) >= {each.seq_offset for each in truth if each.start >= claimed}
+
+
+@pytest.mark.parametrize("filler", [None, b"\0"])
+def test_a_length_that_claims_all_there_is(filler: bytes | None) -> None:
+    """Headers in a row outweigh it, where no Marker does."""
+    octets, truth = lied(65_535, markers=False, filler=filler)
+    assert found(captured(octets, [], markers=False)) == [each.seq_offset for each in truth]
+
+
+def test_a_row_between_two_lies() -> None:
+    """Three in a row behind the octets of one that lies, and the next one lies, too."""
+    harm = {at: mpastream.Damage(ulpdu_length=18) for at in (5, 9)}
+    made = sends([900, 900, 900, 30, 30, 70, 6, 7, 8, 50, 900, 900, 900])
+    for markers in (False, True):
+        octets, truth = mpastream.build_stream(made, markers=markers, crc=False, damage=harm)
+        events = captured(octets, [], markers=markers)
+        assert found(events) == [each.seq_offset for each in truth]
+
+
+@pytest.mark.parametrize("fpduptr", [4, 500, 0xFFFC])
+def test_a_forged_fpduptr(fpduptr: int) -> None:
+    """Lengths lead on, and the other Markers agree with them: no FPDU is missed."""
+    harm = {at: mpastream.Damage(fpduptr={0: fpduptr}) for at in (3, 12)}
+    octets, truth = mpastream.build_stream(sends([600] * 20), markers=True, crc=False, damage=harm)
+    assert truth[3].markers and truth[12].markers
+    assert found(captured(octets, [], markers=True)) == [each.seq_offset for each in truth]
+
+
+def test_a_zero_length_fpdu() -> None:
+    """What RFC 6581 9.2 has an Initiator send first makes sense only where it stands."""
+    octets, truth = mpastream.build_stream([b"", *sends([600] * 5)], crc=False)
+    talk = Talk()
+    for direction, key in enumerate((mpastream.REQUEST_KEY, mpastream.REPLY_KEY)):
+        talk.say(direction, mpastream.startup_frame(key))
+    talk.say(0, octets[:8])
+    talk.say(0, octets[8:], size=624)
+    talk.close()
+    assert found(talk.fed()) == [each.seq_offset for each in truth]
