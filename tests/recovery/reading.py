@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Captures through the whole reading path, and what was found held against the truth."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from scapy_mpa.capture import open_capture
+from scapy_mpa.cli.reading import Reading
+from scapy_mpa.records import json_line
+from scapy_mpa.records.jsonline import JSONTemplates
+from scapy_mpa.stream.events import Event
+from tests.truth.cases import Case
+from tests.truth.findable import Statement, Wanted
+from tests.truth.headers import Header
+
+Record = dict[str, Any]
+
+
+def plain(octets: bytes) -> list[Record]:
+    """The records of a capture, with payload, by the plain path."""
+    reading = Reading(open_capture(io.BytesIO(octets)))
+    return [
+        json.loads(json_line(event, payload=True)) for batch in reading.batches() for event in batch
+    ]
+
+
+def inlined(octets: bytes) -> list[Record]:
+    """The records of a capture, without payload, by the inlined path where it can be taken."""
+
+    def lines_of(events: list[Event]) -> list[str]:
+        return [json_line(event) for event in events]
+
+    reading = Reading(open_capture(io.BytesIO(octets)))
+    batches = reading.lines(JSONTemplates(), lines_of)
+    return [json.loads(line) for batch in batches for line in batch]
+
+
+@dataclass
+class Outcome:
+    """What was found of a case."""
+
+    missing: list[Wanted] = field(default_factory=list)
+    """Required, and not found."""
+    false: list[Record] = field(default_factory=list)
+    """Reported, and not so, or not for the first time."""
+    required: int = 0
+    """How many must be found."""
+    optional: int = 0
+    """How many may be found, too."""
+    optional_found: int = 0
+
+    @property
+    def is_right(self) -> bool:
+        """Whether everything was found, and nothing else."""
+        return not self.missing and not self.false
+
+    def __str__(self) -> str:
+        lines = [f"{self.required} required, {self.optional_found} of {self.optional} others"]
+        lines += [f"not found: {_short(each)}" for each in self.missing]
+        lines += [f"false: { {**each, 'payload': str(each.get('payload'))[:40]} }" for each in self.false]
+        return "\n".join(lines)
+
+
+def _short(wanted: Wanted) -> str:
+    statement = wanted.statement
+    told = statement._replace(payload=statement.payload[:20])
+    return f"offset {wanted.offset}, {told}"
+
+
+def judge(case: Case, records: Iterable[Record], *, with_payload: bool) -> Outcome:
+    """Hold the records of a case's capture against its truth."""
+    outcome = Outcome()
+    senders = {endpoint: direction for direction, endpoint in enumerate(case.endpoints)}
+    seen: Counter[tuple[int, int]] = Counter()
+    found: set[tuple[int, int]] = set()
+    for record in records:
+        if record["type"] != "fpdu":
+            continue
+        key = senders[record["src"]], record["seq"]
+        seen[key] += 1
+        wanted = case.wanted.get(key)
+        if wanted is None or seen[key] > 1 or not _says(record, wanted, with_payload=with_payload):
+            outcome.false.append(record)
+        else:
+            found.add(key)
+    for key, wanted in case.wanted.items():
+        if not wanted.is_required:
+            outcome.optional += 1
+            outcome.optional_found += key in found
+            continue
+        outcome.required += 1
+        if key not in found:
+            outcome.missing.append(wanted)
+    return outcome
+
+
+def _says(record: Record, wanted: Wanted, *, with_payload: bool) -> bool:
+    """Whether a record says what is wanted."""
+    if record["offset"] not in (wanted.offset, None):
+        return False
+    payload = bytes.fromhex(record["payload"]) if with_payload else wanted.statement.payload
+    header = Header(**{name: record[name] for name in Header._fields})
+    return wanted.is_said_by(
+        Statement(
+            record["seq"],
+            record["ulpdu_length"],
+            record["markers"],
+            record["crc"],
+            header,
+            payload,
+        )
+    )

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The dimensions of constructed captures: what there is in each, and a choice by seed."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Dimensions:
+    """What a constructed capture is like; as it is here it is an ordinary and undisturbed one."""
+
+    markers: str = "neither"
+    """Which of the two sends Markers."""
+    crc: bool = True
+    revision: int = 1
+    """Rev of the startup frames; with 2 they carry enhanced data (RFC 6581)."""
+    mix: str = "any"
+    """Which messages."""
+    payload: str = "random"
+    """What ULP payload looks like."""
+    mulpdu: int = 1442
+    """Octets of the largest ULPDU."""
+    cuts: tuple[str, str] = ("whole FPDUs", "whole FPDUs")
+    """How each of the two cuts its octets into segments."""
+    loss: str = "none"
+    """Segments lost before the capture point or behind it, and sent again."""
+    order: str = "kept"
+    copies: str = "none"
+    """Octets that come twice."""
+    missing: float = 0.0
+    """How many of the segments the capture lacks for good."""
+    wraps: str = "neither"
+    """Whose sequence numbers pass 2**32."""
+    startup: str = "both"
+    """Which startup frames were captured."""
+    begin: str = "SYN"
+    """Where the capture begins."""
+    damage: str = "none"
+    snap: int = 0
+    """Snap length of the capture in octets, 0 for none."""
+    network: str = "IPv4"
+    close: str = "fin"
+
+    def __str__(self) -> str:
+        """All that is not as in the ordinary case."""
+        ordinary = asdict(Dimensions())
+        told = [f"{name}={value}" for name, value in asdict(self).items() if value != ordinary[name]]
+        return ", ".join(told) or "ordinary"
+
+
+VALUES: dict[str, tuple[Any, ...]] = {
+    "markers": ("neither", "Initiator", "Responder", "both", "both"),
+    "crc": (True, True, True, False),
+    "revision": (1, 1, 2),
+    "mix": ("any", "any", "small", "bulk", "terminated"),
+    "payload": ("random", "random", "zeros", "header words", "text"),
+    "mulpdu": (64, 200, 500, 1442, 1442, 8940, 64000),
+    "cuts": (
+        "whole FPDUs",
+        "several FPDUs",
+        "segment size",
+        "segment size",
+        "any size",
+        "super-segments",
+        "tiny",
+        "octets",
+    ),
+    "loss": ("none", "none", "before", "behind"),
+    "order": ("kept", "kept", "near", "far"),
+    "copies": ("none", "none", "equal", "overlapping", "differing", "keepalive"),
+    "missing": (0.0, 0.0, 0.0, 0.01, 0.05, 0.2),
+    "wraps": ("neither", "neither", "Initiator", "Responder", "both"),
+    "startup": ("both", "both", "both", "both", "Request", "Reply", "neither"),
+    "begin": ("SYN", "SYN", "SYN", "no SYN", "any point"),
+    "damage": ("none", "none", "none", "none", "CRC", "flip", "length", "FPDUPTR"),
+    "snap": (0, 0, 0, 0, 0, 0, 0, 140, 300, 1000),
+    "network": ("IPv4", "IPv4", "IPv6", "VLAN", "IPv6 in VLAN", "TCP options"),
+    "close": ("fin", "fin", "rst", "none"),
+}
+"""What each dimension may be; what is there twice comes twice as often."""
+
+
+def choose(rng: random.Random, **fixed: Any) -> Dimensions:
+    """One place in the product of all dimensions; what is fixed is as it is said to be."""
+    chosen = {name: rng.choice(values) for name, values in VALUES.items()}
+    chosen["cuts"] = rng.choice(VALUES["cuts"]), rng.choice(VALUES["cuts"])
+    dimensions = Dimensions(**{**chosen, **fixed})
+    if dimensions.begin == "any point":
+        # The startup frames lie before it, or the first of them does.
+        dimensions = replace(dimensions, startup="both")
+    if dimensions.damage == "FPDUPTR" and dimensions.markers == "neither":
+        dimensions = replace(dimensions, markers="both")
+    if dimensions.snap:
+        dimensions = replace(dimensions, damage="none")
+    if not dimensions.crc and dimensions.damage in ("CRC", "flip"):
+        # Nothing says that such an FPDU is damaged.
+        dimensions = replace(dimensions, damage="length")
+    return dimensions

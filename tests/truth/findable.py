@@ -1,0 +1,406 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Which FPDUs of a capture must be found, which may be, and what must be said of them.
+
+Everything else that is reported is false. The rules say what the octets establish, not how anybody
+goes about it; ``docs/recovery.md`` gives them in prose. An FPDU is *whole* if every octet of it was
+captured (of octets that came twice, the first captured count, RFC 5044 A.3), and *good* if it is
+whole and its CRC fits.
+
+With CRCs:
+
+1. A good FPDU must be found, if it is known that there are FPDUs and where Markers are
+   (``_knows_enough``); else it may be.
+2. Where a good FPDU ends, and where the Full Operation Phase begins, the next one starts for
+   certain. A damaged one that starts there must be reported as what it says it is. If it lies about
+   its length, that holds if all that it claims was captured, or if a good one follows in the same
+   stretch, which gives the lie away. Of several in a row the second and further ones must be
+   reported if they tell the truth about their lengths and a good one follows them.
+3. Any other damaged FPDU may be reported as what it says it is.
+
+Without CRCs, an FPDU that is whole must be found if its start is certain or anchored:
+
+4. The start of the phase is certain if both startup frames say that it is, and the end of a whole
+   FPDU whose own start is, and that does not lie.
+5. A Marker anchors the FPDU that it lies in (RFC 5044 4.3), if it is known where Markers are.
+6. ``ROW`` whole FPDUs one behind the other anchor the first of them: about 13 bits of each tagged
+   header, and about 43 of an untagged one, are given.
+
+Any other one may be found.
+
+Of frames that were cut to a snap length:
+
+7. An FPDU of which not all octets were captured, but its header, must be reported with what was
+   captured of its payload, if its start is certain; else it may be. Its end is certain if its start
+   is and its ULPDU_Length was captured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from .dimensions import Dimensions
+from .headers import Header, header_length, header_of
+from .impair import INITIATOR, RESPONDER, Half, Segment
+from .mpastream import TrueFPDU
+
+ROW = 3
+ROW_OF_UNKNOWN = 8
+"""Whole FPDUs in a row that tell what a direction without CRCs carries, if nothing else does."""
+OCTETS_OF_UNKNOWN = 1536
+"""Octets that such a row must have: enough for three Markers."""
+TELLING_MARKERS = 2
+"""Markers that do not directly precede a ULPDU_Length, in FPDUs in a row, that tell where Markers
+are: what seems to be one may be an MSN."""
+
+MARKER_INTERVAL = 512
+
+
+class Statement(NamedTuple):
+    """What is said of an FPDU, by the names that records have."""
+
+    seq: int
+    ulpdu_length: int
+    markers: int
+    crc: str
+    header: Header
+    payload: bytes
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """An FPDU that there is to be found."""
+
+    statement: Statement
+    offset: int
+    """Of its ULPDU_Length field in the Full Operation Phase."""
+    is_required: bool
+    is_cut: bool
+    """Any part of the payload will do, from its beginning."""
+
+    def is_said_by(self, statement: Statement) -> bool:
+        """Whether a statement says this."""
+        mine = self.statement
+        if self.is_cut:
+            return (
+                statement._replace(payload=b"") == mine._replace(payload=b"")
+                and mine.payload.startswith(statement.payload)
+            )
+        return statement == mine
+
+
+class Captured:
+    """What of one direction was captured, by offset in the Full Operation Phase."""
+
+    def __init__(self, segments: Sequence[tuple[Segment, int]], half: Half, direction: int) -> None:
+        self.before = len(half.startup)
+        size = self.before + len(half.octets)
+        self._carried = bytearray(size)
+        self._captured = bytearray(size)
+        stream = half.startup + half.octets
+        self._octets = bytearray(size)
+        for segment, left in segments:
+            if segment.direction != direction:
+                continue
+            # Streams made here are far below 2 GiB: the signed distance is the offset.
+            at = (segment.seq - half.base + 2**31) % 2**32 - 2**31 + self.before
+            end = at + len(segment.payload)
+            if at < 0 or end > size:
+                continue
+            self._carried[at:end] = b"\1" * (end - at)
+            self._put(at, segment.payload[:left])
+        self._right = bytearray(
+            captured and one == other
+            for captured, one, other in zip(self._captured, self._octets, stream, strict=True)
+        )
+
+    def _put(self, at: int, octets: bytes) -> None:
+        """Place octets where there are none yet."""
+        end = at + len(octets)
+        begin = self._captured.find(0, at, end)
+        while begin >= 0:
+            stop = self._captured.find(1, begin, end)
+            stop = end if stop < 0 else stop
+            self._octets[begin:stop] = octets[begin - at : stop - at]
+            self._captured[begin:stop] = b"\1" * (stop - begin)
+            begin = self._captured.find(0, stop, end)
+
+    @property
+    def has_startup(self) -> bool:
+        """Whether the startup frame was captured whole."""
+        return self._right.find(0, 0, self.before) < 0
+
+    def is_whole(self, start: int, end: int) -> bool:
+        """Whether each octet was captured, and is that of the stream."""
+        return self._right.find(0, start + self.before, end + self.before) < 0
+
+    def is_carried(self, start: int, end: int) -> bool:
+        """Whether captured segments held each octet, though the snap length cut some off."""
+        return self._carried.find(0, start + self.before, end + self.before) < 0
+
+    def captured_until(self, start: int, end: int) -> int:
+        """Up to where octets were captured without a hole."""
+        found = self._right.find(0, start + self.before, end + self.before)
+        return end if found < 0 else found - self.before
+
+
+def findable(
+    halves: tuple[Half, Half], segments: Sequence[tuple[Segment, int]], dimensions: Dimensions
+) -> dict[tuple[int, int], Wanted]:
+    """The FPDUs that must or may be found, by direction and sequence number."""
+    sides = tuple(
+        _Side(half, Captured(segments, half, direction), direction, dimensions)
+        for direction, half in enumerate(halves)
+    )
+    return {
+        (side.direction, wanted.statement.seq): wanted
+        for side in sides
+        for wanted in side.wanted(sides[1 - side.direction])
+    }
+
+
+class _Side:
+    """One direction: what of its FPDUs was captured."""
+
+    def __init__(
+        self, half: Half, captured: Captured, direction: int, dimensions: Dimensions
+    ) -> None:
+        self.half = half
+        self.captured = captured
+        self.direction = direction
+        self.dimensions = dimensions
+        self.has_markers = dimensions.markers in ("both", ("Initiator", "Responder")[direction])
+        self.knows_startup = captured.has_startup
+        truth = half.truth
+        self.whole = [captured.is_whole(fpdu.start, fpdu.end) for fpdu in truth]
+        self.carried = [captured.is_carried(fpdu.start, fpdu.end) for fpdu in truth]
+        self.lies = [_lies(fpdu) for fpdu in truth]
+        # Without CRCs, a Marker that points elsewhere speaks against its FPDU.
+        self.sound = [
+            whole and (fpdu.crc_ok if dimensions.crc else fpdu.damage is None)
+            for whole, fpdu in zip(self.whole, truth, strict=True)
+        ]
+
+    # -- what is known of the direction --------------------------------------------------------
+
+    def rows(self) -> Iterator[range]:
+        """FPDUs that are sound, one behind the other, as far as they go."""
+        begin = 0
+        for index in range(len(self.sound) + 1):
+            if index == len(self.sound) or not self.sound[index]:
+                if index > begin:
+                    yield range(begin, index)
+                begin = index + 1
+
+    def _telling_markers(self, row: range) -> int:
+        truth = self.half.truth
+        return sum(
+            truth[index].markers - (truth[index].start != truth[index].seq_offset) for index in row
+        )
+
+    def _shows_itself(self) -> bool:
+        """Whether it can be told that there are FPDUs, and not from the other direction."""
+        if self.dimensions.crc:
+            begins = self.knows_startup and bool(self.sound) and bool(self.sound[0])
+            return begins or any(len(row) > 1 for row in self.rows())
+        return any(self._is_long(row) for row in self.rows())
+
+    def _is_long(self, row: range) -> bool:
+        truth = self.half.truth
+        octets = truth[row[-1]].end - truth[row[0]].start
+        return len(row) >= ROW_OF_UNKNOWN and octets >= OCTETS_OF_UNKNOWN
+
+    def _knows_enough(self, other: _Side) -> bool:
+        """Whether it is known that there are FPDUs, and where Markers are."""
+        if self.knows_startup and other.knows_startup:
+            return True
+        rows = list(self.rows())
+        if self.dimensions.crc:
+            hinted = other.knows_startup or self.knows_startup or other._shows_itself()
+            if not (self._shows_itself() or (hinted and rows)):
+                return False
+            least = 1 if hinted else 2
+            rows = [row for row in rows if len(row) >= least]
+        else:
+            rows = [row for row in rows if self._is_long(row)]
+        if not rows:
+            return False
+        if other.knows_startup or not self.has_markers:
+            return True
+        return any(self._telling_markers(row) >= TELLING_MARKERS for row in rows)
+
+    # -- which starts are certain --------------------------------------------------------------
+
+    def _certain(self, other: _Side) -> list[bool]:
+        """Of each FPDU, whether it is certain where it starts."""
+        truth = self.half.truth
+        certain = [False] * (len(truth) + 1)
+        certain[0] = self.knows_startup and other.knows_startup
+        if not self.dimensions.crc:
+            for row in self.rows():
+                if len(row) >= ROW:
+                    certain[row[0]] = True
+        for index, fpdu in enumerate(truth):
+            if self.sound[index] and not self.dimensions.crc and fpdu.markers:
+                certain[index] = True
+            if self.sound[index]:
+                leads_on = self.dimensions.crc or certain[index]
+            else:
+                header = self._header_end(fpdu)
+                leads_on = (
+                    certain[index]
+                    and fpdu.damage is None
+                    and self.carried[index]
+                    and self.captured.is_whole(fpdu.start, header - header % 4 + 2)
+                )
+            if leads_on:
+                certain[index + 1] = True
+        return certain
+
+    def _header_end(self, fpdu: TrueFPDU) -> int:
+        """Where the DDP header of an FPDU ends."""
+        end = fpdu.seq_offset + 2 + header_length(fpdu.ulpdu)
+        if self.has_markers and (end - 1) // MARKER_INTERVAL > fpdu.seq_offset // MARKER_INTERVAL:
+            end += 4
+        return end
+
+    # -- which FPDUs there are -----------------------------------------------------------------
+
+    def wanted(self, other: _Side) -> Iterator[Wanted]:
+        """What there is to be found."""
+        truth = self.half.truth
+        knows = self._knows_enough(other)
+        certain = self._certain(other)
+        for index, fpdu in enumerate(truth):
+            if self.sound[index]:
+                required = knows and (self.dimensions.crc or certain[index])
+                yield self._wanted(fpdu, fpdu.end, required=required)
+            elif fpdu.damage is not None and self.whole[index]:
+                required = knows and self.dimensions.crc and self._tells_damage(index, certain)
+                yield self._wanted_liar(fpdu, required=required)
+            elif self.dimensions.snap and self.carried[index]:
+                until = self.captured.captured_until(fpdu.start, fpdu.end)
+                if until >= fpdu.seq_offset + 2:
+                    enough = until >= self._header_end(fpdu)
+                    required = knows and certain[index] and enough
+                    yield self._wanted(fpdu, until, required=required)
+
+    def _tells_damage(self, index: int, certain: Sequence[bool]) -> bool:
+        """Whether a damaged FPDU must be reported."""
+        truth = self.half.truth
+        if certain[index]:
+            if not self.lies[index]:
+                return True
+            end = self._reading(truth[index], _said_length(truth[index]))[0]
+            stretch = self._stretch_end(index)
+            followers = range(index + 1, len(truth))
+            return end <= stretch or any(
+                self.sound[each] and truth[each].end <= stretch for each in followers
+            )
+        first = index
+        while first > 0 and not certain[first] and self._is_harmed_truthfully(first):
+            first -= 1
+        last = index
+        while last < len(truth) and self._is_harmed_truthfully(last):
+            last += 1
+        return (
+            last > index
+            and certain[first]
+            and self._is_harmed_truthfully(first)
+            and last < len(truth)
+            and bool(self.sound[last])
+        )
+
+    def _is_harmed_truthfully(self, index: int) -> bool:
+        """Whether an FPDU is damaged, but not its length."""
+        return self.whole[index] and not self.sound[index] and not self.lies[index]
+
+    def _stretch_end(self, index: int) -> int:
+        """Where the captured stretch that an FPDU lies in ends."""
+        start = self.half.truth[index].start
+        return self.captured.captured_until(start, len(self.half.octets))
+
+    def _wanted(self, fpdu: TrueFPDU, until: int, *, required: bool) -> Wanted:
+        """An FPDU of which the octets up to a place are known."""
+        ulpdu = fpdu.ulpdu
+        if until < fpdu.end:
+            ulpdu = ulpdu[: self._ulpdu_octets(fpdu.seq_offset + 2, until)]
+            crc = "unknown" if self.dimensions.crc else "off"
+        else:
+            crc = {True: "good", False: "bad", None: "off"}[fpdu.crc_ok]
+        length = fpdu.ulpdu_length
+        return self._said(fpdu, length, fpdu.markers, crc, ulpdu, required, is_cut=False)
+
+    def _wanted_liar(self, fpdu: TrueFPDU, *, required: bool) -> Wanted:
+        """A damaged FPDU, as what it says it is."""
+        crc = "bad" if self.dimensions.crc else "off"
+        if not self.lies[self.half.truth.index(fpdu)]:
+            length = fpdu.ulpdu_length
+            return self._said(fpdu, length, fpdu.markers, crc, fpdu.ulpdu, required, is_cut=False)
+        length = _said_length(fpdu)
+        _, markers, places = self._reading(fpdu, length)
+        octets = self.half.octets
+        ulpdu = bytes(octets[place] for place in places if place < len(octets))
+        return self._said(fpdu, length, markers, crc, ulpdu, required, is_cut=True)
+
+    def _said(
+        self,
+        fpdu: TrueFPDU,
+        ulpdu_length: int,
+        markers: int,
+        crc: str,
+        ulpdu: bytes,
+        required: bool,
+        *,
+        is_cut: bool,
+    ) -> Wanted:
+        seq = (self.half.base + fpdu.seq_offset) % 2**32
+        header = header_of(ulpdu, ulpdu_length)
+        payload = ulpdu[header_length(ulpdu) :] if ulpdu else b""
+        statement = Statement(seq, ulpdu_length, markers, crc, header, payload)
+        return Wanted(statement, fpdu.seq_offset, required, is_cut)
+
+    def _ulpdu_octets(self, begin: int, end: int) -> int:
+        """Octets from one place to another that are not of a Marker."""
+        if not self.has_markers:
+            return max(0, end - begin)
+        return sum(1 for place in range(begin, end) if place % MARKER_INTERVAL >= 4)
+
+    def _reading(self, fpdu: TrueFPDU, ulpdu_length: int) -> tuple[int, int, list[int]]:
+        """The FPDU that begins where this one does and has another length.
+
+        Its end, how many Markers it contains, and the offsets of the octets of its ULPDU.
+        """
+        at = fpdu.start
+        markers = 0
+        places: list[int] = []
+        words = (2 + ulpdu_length + 3) // 4
+        for _ in range(words + 1):
+            if self.has_markers and at % MARKER_INTERVAL == 0:
+                markers += 1
+                at += 4
+            places += range(at, at + 4)
+            at += 4
+        return at, markers, places[2 : 2 + ulpdu_length]
+
+
+def _said_length(fpdu: TrueFPDU) -> int:
+    """What its ULPDU_Length field says."""
+    lie = fpdu.damage and fpdu.damage.ulpdu_length
+    return fpdu.ulpdu_length if lie is None else lie
+
+
+def _lies(fpdu: TrueFPDU) -> bool:
+    """Whether its ULPDU_Length field is wrong."""
+    return _said_length(fpdu) != fpdu.ulpdu_length
+
+
+__all__ = [
+    "INITIATOR",
+    "RESPONDER",
+    "Captured",
+    "Statement",
+    "Wanted",
+    "findable",
+]
