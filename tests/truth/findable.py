@@ -12,9 +12,9 @@ With CRCs:
    (``_knows_enough``); else it may be.
 2. Where a good FPDU ends, and where the Full Operation Phase begins, the next one starts for
    certain. A damaged one that starts there must be reported as what it says it is. If it lies about
-   its length, that holds if all that it claims was captured, or if a good one follows in the same
-   stretch, which gives the lie away. Of several in a row the second and further ones must be
-   reported if they tell the truth about their lengths and a good one follows them.
+   its length, that holds if all that it claims was captured, or if it was captured whole and a good
+   one follows in the same stretch, which gives the lie away. Of several in a row the second and
+   further ones must be reported if their headers are intact and a good one follows them.
 3. Any other damaged FPDU may be reported as what it says it is.
 
 Without CRCs, an FPDU that is whole must be found if its start is certain or anchored:
@@ -276,7 +276,7 @@ class _Side:
             if self.sound[index]:
                 required = knows and (self.dimensions.crc or certain[index])
                 yield self._wanted(fpdu, fpdu.end, required=required)
-            elif fpdu.damage is not None and self.whole[index]:
+            elif fpdu.damage is not None and self._is_told(index):
                 required = knows and self.dimensions.crc and self._tells_damage(index, certain)
                 yield self._wanted_liar(fpdu, required=required)
             elif self.dimensions.snap and self.carried[index]:
@@ -285,6 +285,13 @@ class _Side:
                     enough = until >= self._header_end(fpdu)
                     required = knows and certain[index] and enough
                     yield self._wanted(fpdu, until, required=required)
+
+    def _is_told(self, index: int) -> bool:
+        """Whether enough of a damaged FPDU was captured to say what it says it is."""
+        fpdu = self.half.truth[index]
+        if not self.lies[index]:
+            return self.whole[index]
+        return self.captured.is_whole(fpdu.start, fpdu.seq_offset + 2)
 
     def _tells_damage(self, index: int, certain: Sequence[bool]) -> bool:
         """Whether a damaged FPDU must be reported."""
@@ -313,8 +320,16 @@ class _Side:
         )
 
     def _is_harmed_truthfully(self, index: int) -> bool:
-        """Whether an FPDU is damaged, but not its length."""
-        return self.whole[index] and not self.sound[index] and not self.lies[index]
+        """Whether an FPDU is damaged, but neither its length nor its DDP header."""
+        fpdu = self.half.truth[index]
+        flip = fpdu.damage and fpdu.damage.flip
+        header_is_intact = flip is None or flip[0] >= header_length(fpdu.ulpdu)
+        return (
+            self.whole[index]
+            and not self.sound[index]
+            and not self.lies[index]
+            and header_is_intact
+        )
 
     def _stretch_end(self, index: int) -> int:
         """Where the captured stretch that an FPDU lies in ends."""
