@@ -130,8 +130,8 @@ def case(seed: int, **fixed: Any) -> Case:
 
 
 def _half(rng: random.Random, dimensions: Dimensions, direction: int) -> Half:
-    ulpdus = _ulpdus(rng, dimensions, direction)
     has_markers = dimensions.markers in ("both", ("Initiator", "Responder")[direction])
+    ulpdus = _ulpdus(rng, dimensions, direction, has_markers)
     octets, truth = mpastream.build_stream(
         ulpdus,
         markers=has_markers,
@@ -164,7 +164,15 @@ def _startup(rng: random.Random, dimensions: Dimensions, direction: int) -> byte
     )
 
 
-def _ulpdus(rng: random.Random, dimensions: Dimensions, direction: int) -> list[bytes]:
+def _ulpdus(
+    rng: random.Random, dimensions: Dimensions, direction: int, has_markers: bool
+) -> list[bytes]:
+    payload = dimensions.payload
+    if payload == "header words" and not dimensions.crc:
+        begins = dimensions.startup == "both" and dimensions.begin != "any point"
+        if not (begins and has_markers):
+            # Nothing tells a row of headers in a payload from a row of FPDUs.
+            payload = "text"
     way = dimensions.cuts[direction]
     budget = BUDGETS.get(way, OCTETS_OF_A_HALF)
     # Of a short stream none should be the half.
@@ -180,7 +188,7 @@ def _ulpdus(rng: random.Random, dimensions: Dimensions, direction: int) -> list[
         budget -= len(ulpdu) + 6
         if budget < 0 and len(ulpdus) >= 4:
             break
-        ulpdus.append(_filled(rng, ulpdu, dimensions.payload))
+        ulpdus.append(_filled(rng, ulpdu, payload))
     if dimensions.mix == "terminated":
         ulpdus += messages.terminate(0, 1, 1, ulpdus[-1])
     return ulpdus
