@@ -78,21 +78,19 @@ class Case:
         )
 
     def frames(self, ports: tuple[int, int] = PORTS) -> list[bytes]:
-        """The frames, cut to the snap length."""
+        """The frames, not cut to the snap length."""
         network = self.dimensions.network
-        frames = pcapfile.frames(
+        return pcapfile.frames(
             self.segments,
             hosts=self.hosts,
             ports=ports,
             vlan=7 if "VLAN" in network else None,
             tcp_options=TIMESTAMPS if network == "TCP options" else b"",
         )
-        return [frame[: self.dimensions.snap or None] for frame in frames]
 
     def pcap(self) -> bytes:
         """The capture."""
-        frames = self.frames()
-        return pcapfile.pcap(frames, snaplen=self.dimensions.snap or 262144)
+        return pcapfile.pcap(self.frames(), snaplen=self.dimensions.snap or 262144)
 
     @cached_property
     def wanted(self) -> dict[tuple[int, int], Wanted]:
@@ -168,10 +166,10 @@ def _ulpdus(
     rng: random.Random, dimensions: Dimensions, direction: int, has_markers: bool
 ) -> list[bytes]:
     payload = dimensions.payload
-    if payload == "header words" and not dimensions.crc:
+    if payload == "header words" and not (dimensions.crc and not dimensions.snap):
         begins = dimensions.startup == "both" and dimensions.begin != "any point"
-        if not (begins and has_markers):
-            # Nothing tells a row of headers in a payload from a row of FPDUs.
+        if dimensions.snap or not (begins and has_markers):
+            # Nothing tells headers in a payload from those of FPDUs.
             payload = "text"
     way = dimensions.cuts[direction]
     budget = BUDGETS.get(way, OCTETS_OF_A_HALF)

@@ -95,6 +95,9 @@ def choose(rng: random.Random, **fixed: Any) -> Dimensions:
         dimensions = replace(dimensions, markers="both")
     if dimensions.snap:
         dimensions = replace(dimensions, damage="none")
+        if dimensions.copies == "differing":
+            # Of what was cut off of the first copy, the second would count.
+            dimensions = replace(dimensions, copies="overlapping")
     if not dimensions.crc and dimensions.damage in ("CRC", "flip"):
         # Nothing says that such an FPDU is damaged.
         dimensions = replace(dimensions, damage="length")
