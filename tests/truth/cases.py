@@ -168,7 +168,8 @@ def _ulpdus(
     payload = dimensions.payload
     if payload == "header words" and not (dimensions.crc and not dimensions.snap):
         begins = dimensions.startup == "both" and dimensions.begin != "any point"
-        if dimensions.snap or not (begins and has_markers):
+        told = begins and has_markers and dimensions.damage == "none"
+        if dimensions.snap or not told:
             # Nothing tells headers in a payload from those of FPDUs.
             payload = "text"
     way = dimensions.cuts[direction]

@@ -23,7 +23,8 @@ Without CRCs, an FPDU that is whole must be found if its start is certain or anc
    FPDU whose own start is, and that does not lie.
 5. A Marker anchors the FPDU that it lies in (RFC 5044 4.3), if it is known where Markers are.
 6. ``ROW`` whole FPDUs one behind the other anchor the first of them: about 13 bits of each tagged
-   header, and about 43 of an untagged one, are given.
+   header, and about 43 of an untagged one, are given. Those that a lying ULPDU_Length claims do not
+   count: nothing but a Marker says that it lies.
 
 Any other one may be found.
 
@@ -176,19 +177,29 @@ class _Side:
         self.whole = [captured.is_whole(fpdu.start, fpdu.end) for fpdu in truth]
         self.carried = [captured.is_carried(fpdu.start, fpdu.end) for fpdu in truth]
         self.lies = [_lies(fpdu) for fpdu in truth]
-        # Without CRCs, a Marker that points elsewhere speaks against its FPDU.
         self.sound = [
-            whole and (fpdu.crc_ok if dimensions.crc else fpdu.damage is None)
+            whole and (fpdu.crc_ok is True if dimensions.crc else fpdu.damage is None)
             for whole, fpdu in zip(self.whole, truth, strict=True)
         ]
+        self.claimed = self._claimed()
 
     # -- what is known of the direction --------------------------------------------------------
+
+    def _claimed(self) -> list[bool]:
+        """Of each FPDU, whether one before it claims its octets, and no CRC says that it lies."""
+        claimed = []
+        upto = 0
+        for fpdu, lies in zip(self.half.truth, self.lies, strict=True):
+            claimed.append(not self.dimensions.crc and fpdu.start < upto)
+            if lies:
+                upto = max(upto, self._reading(fpdu, _said_length(fpdu))[0])
+        return claimed
 
     def rows(self) -> Iterator[range]:
         """FPDUs that are sound, one behind the other, as far as they go."""
         begin = 0
         for index in range(len(self.sound) + 1):
-            if index == len(self.sound) or not self.sound[index]:
+            if index == len(self.sound) or not self.sound[index] or self.claimed[index]:
                 if index > begin:
                     yield range(begin, index)
                 begin = index + 1
