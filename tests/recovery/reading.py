@@ -18,6 +18,7 @@ from scapy_mpa.stream.events import Event
 from tests.truth.cases import Case
 from tests.truth.findable import Statement, Wanted
 from tests.truth.headers import Header
+from tests.truth.impair import INITIATOR
 
 Record = dict[str, Any]
 
@@ -63,7 +64,9 @@ class Outcome:
     def __str__(self) -> str:
         lines = [f"{self.required} required, {self.optional_found} of {self.optional} others"]
         lines += [f"not found: {_short(each)}" for each in self.missing]
-        lines += [f"false: { {**each, 'payload': str(each.get('payload'))[:40]} }" for each in self.false]
+        lines += [
+            f"false: {({**each, 'payload': str(each.get('payload'))[:40]})}" for each in self.false
+        ]
         return "\n".join(lines)
 
 
@@ -80,6 +83,8 @@ def judge(case: Case, records: Iterable[Record], *, with_payload: bool) -> Outco
     seen: Counter[tuple[int, int]] = Counter()
     found: set[tuple[int, int]] = set()
     for record in records:
+        if record["type"] == "startup" and not _is_startup_of(case, record, senders):
+            outcome.false.append(record)
         if record["type"] != "fpdu":
             continue
         key = senders[record["src"]], record["seq"]
@@ -98,6 +103,17 @@ def judge(case: Case, records: Iterable[Record], *, with_payload: bool) -> Outco
         if key not in found:
             outcome.missing.append(wanted)
     return outcome
+
+
+def _is_startup_of(case: Case, record: Record, senders: dict[str, int]) -> bool:
+    """Whether a startup frame is one that was sent, and not some payload."""
+    frame = case.halves[senders[record["src"]]].startup
+    kind = "request" if senders[record["src"]] == INITIATOR else "reply"
+    length = int.from_bytes(frame[18:20], "big")
+    said = record["kind"], record["revision"], record["pd_length"]
+    return said == (kind, frame[17], length) and frame.endswith(
+        bytes.fromhex(record["private_data"])
+    )
 
 
 def _says(record: Record, wanted: Wanted, *, with_payload: bool) -> bool:

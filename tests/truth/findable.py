@@ -111,10 +111,7 @@ class Captured:
                 continue
             self._carried[at:end] = b"\1" * (end - at)
             self._put(at, segment.payload[:left])
-        self._right = bytearray(
-            captured and one == other
-            for captured, one, other in zip(self._captured, self._octets, stream, strict=True)
-        )
+        self._stream = stream
 
     def _put(self, at: int, octets: bytes) -> None:
         """Place octets where there are none yet."""
@@ -130,20 +127,28 @@ class Captured:
     @property
     def has_startup(self) -> bool:
         """Whether the startup frame was captured whole."""
-        return self._right.find(0, 0, self.before) < 0
+        return self.is_whole(-self.before, 0)
 
     def is_whole(self, start: int, end: int) -> bool:
         """Whether each octet was captured, and is that of the stream."""
-        return self._right.find(0, start + self.before, end + self.before) < 0
+        return self.captured_until(start, end) == end
 
     def is_carried(self, start: int, end: int) -> bool:
         """Whether captured segments held each octet, though the snap length cut some off."""
         return self._carried.find(0, start + self.before, end + self.before) < 0
 
     def captured_until(self, start: int, end: int) -> int:
-        """Up to where octets were captured without a hole."""
-        found = self._right.find(0, start + self.before, end + self.before)
-        return end if found < 0 else found - self.before
+        """Up to where octets of the stream were captured without a hole."""
+        start += self.before
+        end += self.before
+        hole = self._captured.find(0, start, end)
+        if hole >= 0:
+            end = hole
+        captured, stream = self._octets[start:end], self._stream[start:end]
+        if captured != stream:
+            pairs = zip(captured, stream, strict=True)
+            end = start + next(at for at, (one, other) in enumerate(pairs) if one != other)
+        return end - self.before
 
 
 def findable(
@@ -289,7 +294,7 @@ class _Side:
                 yield self._wanted(fpdu, fpdu.end, required=required)
             elif fpdu.damage is not None and self._is_told(index):
                 required = knows and self.dimensions.crc and self._tells_damage(index, certain)
-                yield self._wanted_liar(fpdu, required=required)
+                yield self._wanted_liar(fpdu, lies=self.lies[index], required=required)
             elif self.dimensions.snap and self.carried[index]:
                 until = self.captured.captured_until(fpdu.start, fpdu.end)
                 if until >= fpdu.seq_offset + 2:
@@ -358,10 +363,10 @@ class _Side:
         length = fpdu.ulpdu_length
         return self._said(fpdu, length, fpdu.markers, crc, ulpdu, required, is_cut=False)
 
-    def _wanted_liar(self, fpdu: TrueFPDU, *, required: bool) -> Wanted:
+    def _wanted_liar(self, fpdu: TrueFPDU, *, lies: bool, required: bool) -> Wanted:
         """A damaged FPDU, as what it says it is."""
         crc = "bad" if self.dimensions.crc else "off"
-        if not self.lies[self.half.truth.index(fpdu)]:
+        if not lies:
             length = fpdu.ulpdu_length
             return self._said(fpdu, length, fpdu.markers, crc, fpdu.ulpdu, required, is_cut=False)
         length = _said_length(fpdu)

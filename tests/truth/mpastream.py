@@ -108,8 +108,9 @@ def _append_fpdu(
 
     seq_offset = None
     marker_offsets = []
-    ulpdu_offsets = []
-    for position in range(len(content) + 1):
+    content_offsets: list[int] = []
+    # Both are multiples of four octets, so a marker stands before a word or not at all.
+    for position in range(0, len(content) + 4, 4):
         # position len(content) is the place of the CRC, before which a marker may still stand.
         if markers and len(stream) % 512 == 0:
             marker_offsets.append(len(stream))
@@ -119,10 +120,10 @@ def _append_fpdu(
             stream += struct.pack(">HH", marker_reserved, fpduptr)
         if position == 0:
             seq_offset = len(stream)
-        if 2 <= position < 2 + len(ulpdu):
-            ulpdu_offsets.append(len(stream))
         if position < len(content):
-            stream.append(content[position])
+            content_offsets += range(len(stream), len(stream) + 4)
+            stream += content[position : position + 4]
+    ulpdu_offsets = content_offsets[2 : 2 + len(ulpdu)]
     assert seq_offset is not None
     crc_offset = len(stream)
 
@@ -144,7 +145,7 @@ def _append_fpdu(
         seq_offset,
         len(stream),
         len(ulpdu),
-        bytes(stream[offset] for offset in ulpdu_offsets),
+        bytes(map(stream.__getitem__, ulpdu_offsets)),
         len(marker_offsets),
         crc_ok,
         damage,

@@ -6,12 +6,19 @@ Checksums are zero, as a capture on a machine that offloads them may have them.
 
 from __future__ import annotations
 
+import functools
 import ipaddress
 import pathlib
 import struct
 from collections.abc import Iterable, Sequence
 
 from .impair import Segment
+
+
+@functools.cache
+def _packed(host: str) -> bytes:
+    """The octets of an address."""
+    return ipaddress.ip_address(host).packed
 
 
 def frame(
@@ -45,7 +52,7 @@ def frame(
         0,
     )
     tcp += tcp_options + segment.payload
-    addresses = [ipaddress.ip_address(host).packed for host in hosts]
+    addresses = [_packed(host) for host in hosts]
     if len(addresses[source]) == 4:
         ethertype, head = 0x0800, 20
     else:
