@@ -8,7 +8,7 @@ belongs there; ``case(seed, crc=False)`` fixes some of them. The same call gives
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -59,6 +59,8 @@ class Case:
     halves: tuple[Half, Half]
     segments: list[Segment]
     """As they were captured, but for the snap length."""
+    ports: tuple[int, int] = PORTS
+    """Of Initiator and Responder."""
 
     def __str__(self) -> str:
         return f"case({self.seed}): {self.dimensions}"
@@ -73,17 +75,17 @@ class Case:
         """The same with ports, as records have them."""
         host = "[{}]:{}" if "IPv6" in self.dimensions.network else "{}:{}"
         return (
-            host.format(self.hosts[INITIATOR], PORTS[INITIATOR]),
-            host.format(self.hosts[RESPONDER], PORTS[RESPONDER]),
+            host.format(self.hosts[INITIATOR], self.ports[INITIATOR]),
+            host.format(self.hosts[RESPONDER], self.ports[RESPONDER]),
         )
 
-    def frames(self, ports: tuple[int, int] = PORTS) -> list[bytes]:
+    def frames(self) -> list[bytes]:
         """The frames, not cut to the snap length."""
         network = self.dimensions.network
         return pcapfile.frames(
             self.segments,
             hosts=self.hosts,
-            ports=ports,
+            ports=self.ports,
             vlan=7 if "VLAN" in network else None,
             tcp_options=TIMESTAMPS if network == "TCP options" else b"",
         )
@@ -109,9 +111,18 @@ class Case:
         return [(each, min(len(each.payload), snap - headers)) for each in self.segments]
 
 
+def _random_of(seed: int, fixed: Mapping[str, Any]) -> random.Random:
+    return random.Random(f"{seed} {sorted(fixed.items())}")
+
+
+def dimensions_of(seed: int, **fixed: Any) -> Dimensions:
+    """What the case of a seed is like, without making it."""
+    return choose(_random_of(seed, fixed), **fixed)
+
+
 def case(seed: int, **fixed: Any) -> Case:
     """The case of a seed, with some dimensions fixed."""
-    rng = random.Random(f"{seed} {sorted(fixed.items())}")
+    rng = _random_of(seed, fixed)
     dimensions = choose(rng, **fixed)
     halves = _half(rng, dimensions, INITIATOR), _half(rng, dimensions, RESPONDER)
     sendings = _sendings(rng, dimensions, halves[0], 0), _sendings(rng, dimensions, halves[1], 1)
@@ -179,7 +190,8 @@ def _ulpdus(
     if dimensions.mix == "small":
         made = messages.random_ulpdus(rng, 120, min(mulpdu, 200), 100)
     elif dimensions.mix == "bulk":
-        made = messages.write(rng.getrandbits(32), rng.getrandbits(40), bytes(budget), mulpdu)
+        octets = bytes(max(budget, 4 * mulpdu))
+        made = messages.write(rng.getrandbits(32), rng.getrandbits(40), octets, mulpdu)
     else:
         made = messages.random_ulpdus(rng, 60, mulpdu, max(2 * mulpdu, 3000))
     ulpdus = []

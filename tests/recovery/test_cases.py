@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Constructed captures of every kind: what must be found is found, and nothing else is reported.
+
+Each case is a whole capture file, read as the command line reads it, on the plain path and on the
+inlined one. What must be found is what ``tests/truth/findable.py`` derives from the octets. Any
+case can be made again by its seed: ``case(17)``, ``case_of("capture loss", 3, markers="both")``.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.recovery.known import NOT_YET_RIGHT
+from tests.recovery.reading import inlined, judge, plain
+from tests.truth.cases import Case, case, dimensions_of
+from tests.truth.situations import ANYTHING, SITUATIONS, case_of
+
+SEEDS = range(280)
+SEEDS_OF_A_SITUATION = range(3)
+
+IN_SITUATIONS = [
+    (situation, markers, seed)
+    for situation in SITUATIONS
+    if situation != ANYTHING
+    for markers in ("neither", "both")
+    for seed in SEEDS_OF_A_SITUATION
+]
+
+
+def marks(key: object) -> list[pytest.MarkDecorator]:
+    """The mark of a case that is known not to be right yet; it fails once it is."""
+    return [pytest.mark.xfail(reason=NOT_YET_RIGHT[key])] if key in NOT_YET_RIGHT else []
+
+
+def check(made: Case) -> None:
+    """Read a case's capture on both paths, and hold what was found against the truth."""
+    octets = made.pcap()
+    outcome = judge(made, plain(octets), with_payload=True)
+    assert outcome.is_right, f"{made}\n{outcome}"
+    outcome = judge(made, inlined(octets), with_payload=False)
+    assert outcome.is_right, f"{made}, inlined path\n{outcome}"
+
+
+@pytest.mark.parametrize(
+    "seed",
+    [
+        pytest.param(seed, marks=marks(seed), id=f"{seed}: {dimensions_of(seed)}")
+        for seed in SEEDS
+    ],
+)
+def test_anything_at_once(seed: int) -> None:
+    """Somewhere in the product of all dimensions."""
+    check(case(seed))
+
+
+@pytest.mark.parametrize(
+    ("situation", "markers", "seed"),
+    [
+        pytest.param(*each, marks=marks(each), id="{}, Markers {}, {}".format(*each))
+        for each in IN_SITUATIONS
+    ],
+)
+def test_situation(situation: str, markers: str, seed: int) -> None:
+    """One thing at a time."""
+    check(case_of(situation, seed, markers=markers))

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Situations in which FPDUs are to be found, each a part of the product of all dimensions.
+
+In each, only what its name says differs from the ordinary capture, and sizes and messages are
+mixed. ``cases_of`` makes the cases of one.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, replace
+from typing import Any
+
+from .cases import Case, case
+from .dimensions import Dimensions
+
+FULL_SEGMENTS = ("whole FPDUs", "several FPDUs", "segment size")
+ANYTHING = "anything at once"
+
+SITUATIONS: dict[str, Mapping[str, tuple[Any, ...]]] = {
+    "one FPDU a segment": {"cuts": ("whole FPDUs",)},
+    "several FPDUs a segment": {"cuts": ("several FPDUs",)},
+    "FPDUs across segments": {"cuts": ("segment size",)},
+    "super-segments": {"cuts": ("super-segments",)},
+    "tiny segments": {"cuts": ("tiny", "octets")},
+    "loss and retransmission": {"loss": ("before", "behind")},
+    "reordering": {"order": ("near", "far")},
+    "duplicates and overlap": {"copies": ("equal", "overlapping", "differing", "keepalive")},
+    "sequence numbers wrap": {"wraps": ("both",)},
+    "capture loss": {"missing": (0.01, 0.05, 0.2)},
+    "begins mid-connection": {"begin": ("any point",)},
+    "no startup frames": {"startup": ("neither",)},
+    "one startup frame": {"startup": ("Request", "Reply")},
+    "CRCs off": {"crc": (False,)},
+    "CRCs off, capture loss": {"crc": (False,), "missing": (0.01, 0.05, 0.2)},
+    "CRCs off, begins mid-connection": {"crc": (False,), "begin": ("any point",)},
+    "bad CRCs": {"damage": ("CRC", "flip")},
+    "lying ULPDU_Length": {"damage": ("length",)},
+    "forged FPDUPTR": {"damage": ("FPDUPTR",), "markers": ("both",)},
+    "snap length": {"snap": (300,)},
+    ANYTHING: {},
+}
+"""Name to the values that dimensions may have there."""
+
+_MIXED = ("mulpdu", "mix", "payload", "revision", "network")
+
+
+def case_of(situation: str, seed: int, **fixed: Any) -> Case:
+    """One case of a situation; what is fixed besides is as it is said to be.
+
+    Where anything happens at once, the snap length does not, as there is one for a whole file.
+    """
+    values = SITUATIONS[situation]
+    if situation == ANYTHING:
+        return case(seed, snap=0, **fixed)
+    rng = random.Random(f"{situation} {seed}")
+    ordinary = asdict(Dimensions())
+    chosen = {name: value for name, value in ordinary.items() if name not in _MIXED}
+    cuts = values.get("cuts", FULL_SEGMENTS)
+    chosen["cuts"] = rng.choice(cuts), rng.choice(cuts)
+    for name in values.keys() - {"cuts"}:
+        chosen[name] = rng.choice(values[name])
+    return case(seed, **{**chosen, **fixed})
+
+
+def cases_of(situation: str, seeds: Iterable[int], **fixed: Any) -> list[Case]:
+    """Cases of a situation, each between ports of its own, so that one file can hold them all."""
+    return [
+        replace(case_of(situation, seed, **fixed), ports=(40000 + number, 4000))
+        for number, seed in enumerate(seeds)
+    ]
