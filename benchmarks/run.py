@@ -32,7 +32,7 @@ from benchmarks.profiles import PROFILES
 from benchmarks.size import size_argument, size_text
 from scapy_mpa import __version__
 
-__all__ = ["Row", "Side", "compare", "growth_table", "table"]
+__all__ = ["Row", "Side", "compare", "environment", "growth_table", "markdown", "table"]
 
 GROWTH: Final = 5
 """How many times larger the file of the growth table is."""
@@ -103,7 +103,7 @@ def table(comparison: Comparison, rows: Sequence[Row]) -> str:
     headings += ["our CPU s", f"{name} CPU s"]
     headings.append(f"{name} / ours" if comparison.finds else f"ours / {name}")
     headings += ["our peak MiB", f"{name} peak MiB"]
-    return _markdown(headings, [_cells(comparison, row) for row in rows])
+    return markdown(headings, [_cells(comparison, row) for row in rows])
 
 
 def _cells(comparison: Comparison, row: Row) -> list[str]:
@@ -155,10 +155,11 @@ def growth_table(small: Row, large: Row) -> str:
         "",
         f"{large.ours.peak / small.ours.peak:.2f}",
     ]
-    return _markdown(headings, [*cells, ratios])
+    return markdown(headings, [*cells, ratios])
 
 
-def _markdown(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def markdown(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a Markdown table; all columns but the first hold numbers."""
     rule = ["---", *["---:"] * (len(headings) - 1)]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in [headings, rule, *rows])
 

@@ -132,7 +132,7 @@ def case(seed: int, **fixed: Any) -> Case:
         rng,
         ack_rate=rng.choice((0.1, 0.5, 1.0)),
         ack_missed=rng.choice((0.0, 0.0, 0.5, 1.0)),
-        startup_cut=None if dimensions.snap else rng.choice((None, None, 1, 7, 19)),
+        startup_cut=_startup_cut(rng, dimensions),
         close=None if dimensions.close == "none" else dimensions.close,
     )
     return Case(seed, dimensions, halves, _begun(rng, dimensions, halves, segments))
@@ -153,6 +153,12 @@ def _half(rng: random.Random, dimensions: Dimensions, direction: int) -> Half:
     if dimensions.wraps in ("both", ("Initiator", "Responder")[direction]):
         half = impair.isn_wrapping_at(half, rng.randint(-len(half.startup), len(octets)))
     return half
+
+
+def _startup_cut(rng: random.Random, dimensions: Dimensions) -> int | None:
+    if dimensions.snap or dimensions.startup_pieces == "whole":
+        return None
+    return rng.choice((None, None, 1, 7, 19))
 
 
 def _startup(rng: random.Random, dimensions: Dimensions, direction: int) -> bytes:

@@ -36,6 +36,8 @@ class Dimensions:
     """Whose sequence numbers pass 2**32."""
     startup: str = "both"
     """Which startup frames were captured."""
+    startup_pieces: str = "whole"
+    """Whether startup frames come in one segment each, or in any pieces."""
     begin: str = "SYN"
     """Where the capture begins."""
     damage: str = "none"
@@ -47,6 +49,7 @@ class Dimensions:
     def __str__(self) -> str:
         """All that is not as in the ordinary case."""
         ordinary = asdict(Dimensions())
+        ordinary["startup_pieces"] = VALUES["startup_pieces"][0]
         told = [f"{name}={value}" for name, value in asdict(self).items() if value != ordinary[name]]
         return ", ".join(told) or "ordinary"
 
@@ -74,6 +77,7 @@ VALUES: dict[str, tuple[Any, ...]] = {
     "missing": (0.0, 0.0, 0.0, 0.01, 0.05, 0.2),
     "wraps": ("neither", "neither", "Initiator", "Responder", "both"),
     "startup": ("both", "both", "both", "both", "Request", "Reply", "neither"),
+    "startup_pieces": ("any",),
     "begin": ("SYN", "SYN", "SYN", "no SYN", "any point"),
     "damage": ("none", "none", "none", "none", "CRC", "flip", "length", "FPDUPTR"),
     "snap": (0, 0, 0, 0, 0, 0, 0, 140, 300, 1000),
@@ -85,7 +89,10 @@ VALUES: dict[str, tuple[Any, ...]] = {
 
 def choose(rng: random.Random, **fixed: Any) -> Dimensions:
     """One place in the product of all dimensions; what is fixed is as it is said to be."""
-    chosen = {name: rng.choice(values) for name, values in VALUES.items()}
+    chosen = {
+        name: rng.choice(values) if len(values) > 1 else values[0]
+        for name, values in VALUES.items()
+    }
     chosen["cuts"] = rng.choice(VALUES["cuts"]), rng.choice(VALUES["cuts"])
     dimensions = Dimensions(**{**chosen, **fixed})
     if dimensions.begin == "any point":

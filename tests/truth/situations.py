@@ -28,6 +28,7 @@ SITUATIONS: dict[str, Mapping[str, tuple[Any, ...]]] = {
     "reordering": {"order": ("near", "far")},
     "duplicates and overlap": {"copies": ("equal", "overlapping", "differing", "keepalive")},
     "sequence numbers wrap": {"wraps": ("both",)},
+    "startup frames in pieces": {"startup_pieces": ("any",)},
     "capture loss": {"missing": (0.01, 0.05, 0.2)},
     "begins mid-connection": {"begin": ("any point",)},
     "no startup frames": {"startup": ("neither",)},
