@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.recovery.known import NOT_YET_RIGHT
+from tests.recovery.known import marks
 from tests.recovery.reading import inlined, judge, plain
 from tests.truth.cases import Case, case, dimensions_of
 from tests.truth.situations import ANYTHING, SITUATIONS, case_of
@@ -25,11 +25,6 @@ IN_SITUATIONS = [
     for markers in ("neither", "both")
     for seed in SEEDS_OF_A_SITUATION
 ]
-
-
-def marks(key: object) -> list[pytest.MarkDecorator]:
-    """The mark of a case that is known not to be right yet; it fails once it is."""
-    return [pytest.mark.xfail(reason=NOT_YET_RIGHT[key])] if key in NOT_YET_RIGHT else []
 
 
 def check(made: Case) -> None:

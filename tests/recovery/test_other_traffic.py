@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What is not iWARP yields nothing: no FPDU, no startup frame, no error, no claim.
+
+Each flow carries more octets than are looked at before a direction is taken for something else,
+from its SYN on or from some point, with holes or without.
+"""
+
+from __future__ import annotations
+
+import functools
+import random
+
+import pytest
+
+from tests.recovery.known import marks
+from tests.recovery.reading import Record, inlined, plain
+from tests.truth import impair, pcapfile
+from tests.truth.othertraffic import TRAFFIC, VOLUME, Said
+
+CUTS = {
+    "1460 octets": lambda octets, rng: impair.cut_mss(octets, 1460),
+    "any size": lambda octets, rng: impair.cut_random(octets, rng, 20, 60_000),
+    "tiny": lambda octets, rng: impair.cut_random(octets[:60_000], rng, 1, 60),
+}
+
+
+CAPTURES = [
+    ("SYN", "1460 octets"),
+    ("SYN", "tiny"),
+    ("anywhere", "any size"),
+    ("with holes", "1460 octets"),
+]
+
+
+@functools.cache
+def said(kind: str) -> Said:
+    """What both sides of a connection say."""
+    return TRAFFIC[kind](random.Random(kind))
+
+
+def capture(kind: str, begin: str, cut: str) -> bytes:
+    """A capture of one connection."""
+    rng = random.Random(f"{kind} {begin} {cut}")
+    halves = tuple(impair.Half(b"", octets, [], rng.getrandbits(32)) for octets in said(kind))
+    sendings = [CUTS[cut](half.octets, rng) for half in halves]
+    if begin == "with holes":
+        sendings = [impair.miss(each, rng, 0.05) for each in sendings]
+        sendings = [impair.reorder(each, rng, 0.05) for each in sendings]
+    segments = impair.conversation(
+        (halves[0], halves[1]), (sendings[0], sendings[1]), rng, ack_rate=0.3
+    )
+    if begin == "anywhere":
+        segments = segments[rng.randint(4, len(segments) // 3) :]
+    return pcapfile.pcap(pcapfile.frames(segments))
+
+
+def claims(kind: str, records: list[Record]) -> list[Record]:
+    """Records that say that there is iWARP.
+
+    In a capture of iWARP there are startup frames, and it may be streaming mode octets that they
+    stand in (RFC 5044 7.1.2); but no FPDU fills a segment of the connection that carries it.
+    """
+    if kind == "a capture of iWARP":
+        return [each for each in records if each["type"] == "fpdu"]
+    return [
+        each
+        for each in records
+        if each["type"] in ("fpdu", "startup", "error")
+        or (each["type"] == "connection" and (each["dialect"] or each["crc"] is not None))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "begin", "cut"),
+    [
+        pytest.param(kind, *each, marks=marks((kind, *each)), id=", ".join((kind, *each)))
+        for kind in TRAFFIC
+        for each in CAPTURES
+    ],
+)
+def test_nothing_is_claimed(kind: str, begin: str, cut: str) -> None:
+    """On the plain path and on the inlined one."""
+    octets = capture(kind, begin, cut)
+    records = plain(octets)
+    assert claims(kind, records) == []
+    assert [each["type"] for each in records][-1] == "connection"
+    assert claims(kind, inlined(octets)) == []
+
+
+@pytest.mark.parametrize("kind", TRAFFIC)
+def test_flows_are_long_enough(kind: str) -> None:
+    """A direction carries more than what is looked at of it (STREAMING_OCTETS, 256 KiB)."""
+    assert max(map(len, said(kind))) >= VOLUME > 1 << 18
