@@ -106,7 +106,7 @@ def _matching(shown: Counter[_Said], there: Counter[_Said]) -> int:
     bare = Counter({said: count for said, count in (shown - exact).items() if said[1] is None})
     lengths: Counter[_Said] = Counter()
     for said, count in (there - exact).items():
-        lengths[said[0], *[None] * len(_FIELDS)] += count
+        lengths[(said[0], *[None] * len(_FIELDS))] += count
     return exact.total() + (bare & lengths).total()
 
 

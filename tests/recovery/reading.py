@@ -65,7 +65,8 @@ class Outcome:
         lines = [f"{self.required} required, {self.optional_found} of {self.optional} others"]
         lines += [f"not found: {_short(each)}" for each in self.missing]
         lines += [
-            f"false: {({**each, 'payload': str(each.get('payload'))[:40]})}" for each in self.false
+            f"false: { ({**each, 'payload': str(each.get('payload'))[:40]}) }"
+            for each in self.false
         ]
         return "\n".join(lines)
 

@@ -38,10 +38,7 @@ def check(made: Case) -> None:
 
 @pytest.mark.parametrize(
     "seed",
-    [
-        pytest.param(seed, marks=marks(seed), id=f"{seed}: {dimensions_of(seed)}")
-        for seed in SEEDS
-    ],
+    [pytest.param(seed, marks=marks(seed), id=f"{seed}: {dimensions_of(seed)}") for seed in SEEDS],
 )
 def test_anything_at_once(seed: int) -> None:
     """Somewhere in the product of all dimensions."""

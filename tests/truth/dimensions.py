@@ -49,8 +49,9 @@ class Dimensions:
     def __str__(self) -> str:
         """All that is not as in the ordinary case."""
         ordinary = asdict(Dimensions())
-        ordinary["startup_pieces"] = VALUES["startup_pieces"][0]
-        told = [f"{name}={value}" for name, value in asdict(self).items() if value != ordinary[name]]
+        told = [
+            f"{name}={value}" for name, value in asdict(self).items() if value != ordinary[name]
+        ]
         return ", ".join(told) or "ordinary"
 
 

@@ -84,10 +84,9 @@ class Wanted:
         """Whether a statement says this."""
         mine = self.statement
         if self.is_cut:
-            return (
-                statement._replace(payload=b"") == mine._replace(payload=b"")
-                and mine.payload.startswith(statement.payload)
-            )
+            return statement._replace(payload=b"") == mine._replace(
+                payload=b""
+            ) and mine.payload.startswith(statement.payload)
         return statement == mine
 
 

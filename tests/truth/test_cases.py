@@ -57,9 +57,9 @@ def test_with_all_known_it_is_what_was_captured(seed: int) -> None:
     made = case(seed, crc=True, damage="none", snap=0, startup="both", begin="SYN")
     for direction, half in enumerate(made.halves):
         there = impair.capturable(made.segments, half, direction)
-        assert [
-            each.offset for (of, _), each in made.wanted.items() if of == direction
-        ] == [fpdu.seq_offset for fpdu in there]
+        assert [each.offset for (of, _), each in made.wanted.items() if of == direction] == [
+            fpdu.seq_offset for fpdu in there
+        ]
     assert all(each.is_required and not each.is_cut for each in made.wanted.values())
 
 
@@ -110,9 +110,7 @@ def test_cases_of_a_situation_have_ports_of_their_own() -> None:
 def test_headers() -> None:
     """Octets written by hand after RFC 5041 figures 3 and 4, whole and cut."""
     tagged = bytes.fromhex("c140 00000007 0000000000000009") + b"pay"
-    assert header_of(tagged, 17) == Header(
-        True, True, 1, 1, 0, stag=7, to=9, payload_length=3
-    )
+    assert header_of(tagged, 17) == Header(True, True, 1, 1, 0, stag=7, to=9, payload_length=3)
     untagged = bytes.fromhex("4144 0000000b 00000000 00000001 00000002")
     whole = header_of(untagged, 18)
     assert whole[:5] == (False, True, 1, 1, 4)

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What hostile captures cost: work and memory within factors of a clean capture of the same size.
+
+Work is counted, not timed: function calls, and octets read out of islands or run through CRCs.
+``python -m benchmarks.bounds`` prints times. The factors stand in ``docs/recovery.md``, too.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import NamedTuple
+
+import pytest
+
+from tests.recovery.known import marks
+from tests.recovery.work import Read, Work, peak_of, read_inlined, read_plainly, work_of
+from tests.truth.hostile import HOSTILE, Pair, syn_flood
+
+SCALE = 150
+LARGER = 3
+"""How many times more segments the larger of two captures has."""
+
+
+class Factors(NamedTuple):
+    """Times the work of the clean capture."""
+
+    calls: float
+    octets: float
+
+
+# What a hole, or a great many flows, may cost; and what octets made to be searched may.
+ORDINARY = Factors(calls=4, octets=4)
+SEARCHED = Factors(calls=80, octets=24)
+BOUNDS = {
+    "a hole at the start of every flow": ORDINARY,
+    "half-open flows": ORDINARY,
+    "nothing but SYNs": ORDINARY,
+    "one octet a segment": ORDINARY,
+    "one octet a segment, some twice": ORDINARY,
+    "one octet a segment, behind a hole, backwards": ORDINARY,
+    "Markers that point nowhere": SEARCHED,
+    "lengths just beyond the island": SEARCHED,
+    "lengths just beyond what is there, in order": SEARCHED,
+    "every other segment missing": ORDINARY,
+    "headers in unknown traffic": SEARCHED,
+}
+
+INLINED = 2.0
+"""Times the calls of the plain path that the inlined one may make of the same capture."""
+GROWTH = 1.4
+"""Times the work a segment that a larger capture may take."""
+MOST_MEMORY = 16 << 20
+"""Octets of memory, beside what each flow takes."""
+MEMORY_OF_A_FLOW = 8 << 10
+
+
+@functools.cache
+def pair_of(name: str, scale: int) -> Pair:
+    """A hostile capture and its clean counterpart."""
+    return HOSTILE[name](scale)
+
+
+@functools.cache
+def hostile_work(name: str, scale: int, read: Read) -> tuple[Work, int]:
+    """What the hostile capture takes, and how many segments it has."""
+    frames = pair_of(name, scale).hostile
+    return work_of(read, frames), len(frames)
+
+
+def named(what: str) -> list[object]:
+    """Each hostile capture, marked if it is known not to keep within what it should."""
+    return [pytest.param(name, marks=marks((what, name))) for name in HOSTILE]
+
+
+@pytest.mark.parametrize("name", named("work"))
+def test_work_is_within_factors_of_a_clean_capture(name: str) -> None:
+    """Calls a segment and octets a segment, on the plain path."""
+    work, segments = hostile_work(name, SCALE, read_plainly)
+    clean = pair_of(name, SCALE).clean
+    least = work_of(read_plainly, clean)
+    factors = BOUNDS[name]
+    assert work.calls / segments <= factors.calls * least.calls / len(clean)
+    assert work.octets / segments <= factors.octets * max(least.octets / len(clean), 100)
+
+
+@pytest.mark.parametrize("name", named("growth"))
+@pytest.mark.parametrize("read", [read_plainly, read_inlined])
+def test_work_a_segment_does_not_grow(name: str, read: Read) -> None:
+    """Some times as many segments take as many times as much work."""
+    small, segments = hostile_work(name, SCALE, read)
+    large, more_segments = hostile_work(name, LARGER * SCALE, read)
+    assert large.calls / more_segments <= GROWTH * small.calls / segments
+    assert large.octets / more_segments <= GROWTH * max(small.octets / segments, 100)
+
+
+@pytest.mark.parametrize("name", named("inlined"))
+def test_the_inlined_path_is_no_trap(name: str) -> None:
+    """What is not ordinary takes the plain path, and to find that out costs little."""
+    inlined, _ = hostile_work(name, SCALE, read_inlined)
+    plain, _ = hostile_work(name, SCALE, read_plainly)
+    assert inlined.calls <= INLINED * plain.calls
+    assert inlined.octets <= INLINED * plain.octets
+
+
+@pytest.mark.parametrize("name", named("memory"))
+def test_memory_is_within_a_limit(name: str) -> None:
+    """The same for every capture, and something for each flow."""
+    frames = pair_of(name, LARGER * SCALE).hostile
+    flows = len({frame[26:38] for frame in frames})
+    assert peak_of(read_plainly, frames) <= MOST_MEMORY + MEMORY_OF_A_FLOW * flows
+
+
+def test_twenty_thousand_half_open_flows() -> None:
+    """Each takes as much as any other; none costs the others anything."""
+    frames = syn_flood(20_000).hostile
+    work, more = work_of(read_plainly, frames[:500]), work_of(read_plainly, frames[:5_000])
+    assert more.calls <= GROWTH * 10 * work.calls
+    assert peak_of(read_plainly, frames) <= MOST_MEMORY + MEMORY_OF_A_FLOW * 20_000

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The benchmarks that print what is found and what it costs: they count what they say they count.
+
+No time is asserted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from benchmarks import bounds, shares
+from benchmarks.bounds import Cost
+from benchmarks.shares import Share
+from tests.truth import pcapfile
+from tests.truth.hostile import HOSTILE
+from tests.truth.situations import cases_of
+
+
+def test_ours_counts_each_connection_by_itself() -> None:
+    """Connections of one file are told from each other by their ports."""
+    cases = cases_of("FPDUs across segments", range(3), markers="both")
+    octets = pcapfile.pcap(frame for case in cases for frame in case.frames())
+    there = sum(len(case.wanted) for case in cases)
+    assert shares.ours(cases, octets) == (Share(there, there, 0), 0)
+    without = pcapfile.pcap(frame for case in cases[:2] for frame in case.frames())
+    share, missing = shares.ours(cases, without)
+    assert share == Share(there, there - len(cases[2].wanted), 0)
+    assert missing == len(cases[2].wanted)
+
+
+@pytest.mark.parametrize("situation", ["one FPDU a segment", "FPDUs across segments"])
+def test_tshark_finds_all_where_it_is_right(situation: str, tshark: str, tmp_path: Path) -> None:
+    """Without Markers, with both startup frames and nothing missing: the counting is fair."""
+    cases = cases_of(situation, range(3), markers="neither")
+    capture = tmp_path / "capture.pcap"
+    capture.write_bytes(pcapfile.pcap(frame for case in cases for frame in case.frames()))
+    there = sum(len(case.wanted) for case in cases)
+    assert shares.theirs(cases, capture, tshark) == Share(there, there, 0)
+
+
+def test_what_tshark_shows_counts_once_and_by_its_length_if_there_is_no_header() -> None:
+    """Twice the same is false once; a bare length counts for one FPDU of that length."""
+    header = (30, 0, 1, 3, None, None, 0, 1, 0)
+    other = (30, 0, 1, 3, None, None, 0, 2, 0)
+    bare = (30, *[None] * 8)
+    there = Counter([header, other])
+    assert shares._matching(Counter([header, header]), there) == 1
+    assert shares._matching(Counter([header, bare]), there) == 2
+    assert shares._matching(Counter([header, bare, bare]), there) == 2
+    assert shares._matching(Counter([(31, *[None] * 8)]), there) == 0
+
+
+def test_table_of_shares() -> None:
+    """Less than all never reads as all, and what was not measured is a dash."""
+    results = [
+        ("one", "neither", Share(10_000, 10_000, 0), 0, Share(10_000, 9_999, 2)),
+        ("two", "both", Share(3, 2, 1), 1, None),
+    ]
+    assert shares.table(results).splitlines()[2:] == [
+        "| one | no | 10000 | 100 % | 0 | 0 | 99.9 % | 2 |",
+        "| two | yes | 3 | 66.6 % | 1 | 1 | - | - |",
+    ]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_captures_and_clean_ones_are_of_one_size(name: str) -> None:
+    """About as many segments, and none longer than another's."""
+    hostile, clean = HOSTILE[name](200)
+    assert 150 <= len(hostile) <= 260
+    assert abs(len(hostile) - len(clean)) <= 10
+    assert max(map(len, hostile)) <= max(map(len, clean))
+
+
+def test_table_of_bounds(tmp_path: Path) -> None:
+    """Ratios are of the time a segment takes; the command reads the capture."""
+    pair = HOSTILE["a hole at the start of every flow"](100)
+    cost = bounds.cost_of(pair.hostile, 1, tmp_path)
+    assert cost.segments == len(pair.hostile) and cost.cpu > 0 and cost.peak > 1 << 20
+    rows = [("one", Cost(1000, 0.5, 30 << 20), Cost(2000, 0.1, 20 << 20))]
+    assert bounds.table(rows).splitlines()[2] == "| one | 1000 | 500.0 | 50.0 | 10.0 | 30 | 20 |"

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What reading a capture costs, without a clock: calls made, octets looked at, memory held."""
+
+from __future__ import annotations
+
+import gc
+import io
+import sys
+import tracemalloc
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from types import FrameType
+from unittest.mock import patch
+
+from scapy_mpa.capture import open_capture
+from scapy_mpa.cli.reading import Reading
+from scapy_mpa.records.jsonline import JSONTemplates
+from scapy_mpa.stream import candidate, inference
+from scapy_mpa.stream.events import Event
+from scapy_mpa.stream.islands import Island
+from tests.truth import pcapfile
+
+Read = Callable[[bytes], None]
+
+
+def read_plainly(octets: bytes) -> None:
+    """Read a capture on the plain path, and forget what was found."""
+    for _ in Reading(open_capture(io.BytesIO(octets))).batches():
+        pass
+
+
+def read_inlined(octets: bytes) -> None:
+    """Read a capture on the inlined path, and forget what was found."""
+
+    def lines_of(events: list[Event]) -> list[str]:
+        return []
+
+    for _ in Reading(open_capture(io.BytesIO(octets))).lines(JSONTemplates(), lines_of):
+        pass
+
+
+@dataclass(frozen=True)
+class Work:
+    """What it took."""
+
+    calls: int
+    """Calls of functions, those written in C included."""
+    octets: int
+    """Octets read out of islands and run through CRCs."""
+
+
+def work_of(read: Read, frames: Iterable[bytes]) -> Work:
+    """Count the work of reading frames."""
+    octets = pcapfile.pcap(frames)
+    calls = 0
+    examined = 0
+
+    def count(frame: FrameType, event: str, arg: object) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    def counting(function: Callable[..., int]) -> Callable[..., int]:
+        def counted(data: bytes, *rest: int) -> int:
+            nonlocal examined
+            examined += len(data)
+            return function(data, *rest)
+
+        return counted
+
+    read_from = Island.read
+
+    def counting_read(island: Island, start: int, end: int) -> bytes:
+        nonlocal examined
+        examined += end - start
+        return read_from(island, start, end)
+
+    with (
+        patch.object(candidate, "crc32c", counting(candidate.crc32c)),
+        patch.object(inference, "crc32c", counting(inference.crc32c)),
+        patch.object(Island, "read", counting_read),
+    ):
+        sys.setprofile(count)
+        try:
+            read(octets)
+        finally:
+            sys.setprofile(None)
+    return Work(calls, examined)
+
+
+def peak_of(read: Read, frames: Iterable[bytes]) -> int:
+    """The most octets of memory that reading frames takes, the file itself not counted."""
+    octets = pcapfile.pcap(frames)
+    gc.collect()
+    tracemalloc.start()
+    try:
+        read(octets)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Captures made to be expensive, each with a clean one of as many segments of the same sizes.
+
+``hostile(name, scale)`` gives both as lists of frames. What is done there to one thing (a hole, a
+length, a Marker, the size of segments) is all that differs, so what the hostile one costs above the
+clean one is the price of that.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import NamedTuple
+
+from . import messages, mpastream, pcapfile
+from .impair import ACK, PSH, SYN, Segment
+
+MSS = 1448
+
+
+class Pair(NamedTuple):
+    """Frames of a hostile capture and of its clean counterpart."""
+
+    hostile: list[bytes]
+    clean: list[bytes]
+
+
+class _Flow:
+    """A connection that the Initiator alone sends FPDUs on, in segments given one by one."""
+
+    def __init__(self, number: int = 0, *, markers: bool = False, crc: bool = True) -> None:
+        self.hosts = f"10.1.{number >> 8}.{number & 255}", "10.0.0.2"
+        request = mpastream.startup_frame(mpastream.REQUEST_KEY, crc=int(crc))
+        reply = mpastream.startup_frame(mpastream.REPLY_KEY, crc=int(crc), markers=int(markers))
+        self.base = 1 + len(request)
+        self.opening = [Segment(0, 0, 0, SYN, b""), Segment(1, 0, 1, SYN | ACK, b"")]
+        self.startup = [
+            Segment(0, 1, 1, PSH | ACK, request),
+            Segment(1, 1, self.base, PSH | ACK, reply),
+        ]
+
+    def data(self, offset: int, octets: bytes) -> Segment:
+        """Octets of the Full Operation Phase, of which nothing was acknowledged yet."""
+        return Segment(0, self.base + offset, 21, PSH | ACK, octets)
+
+    def frames(self, segments: list[Segment]) -> list[bytes]:
+        """The frames of segments."""
+        return pcapfile.frames(segments, hosts=self.hosts)
+
+
+def _writes(octets: int, *, mulpdu: int = 1442) -> list[bytes]:
+    return messages.write(1, 0, random.Random(1).randbytes(octets), mulpdu)
+
+
+def _cut(octets: bytes, size: int = MSS) -> list[tuple[int, bytes]]:
+    return [(at, octets[at : at + size]) for at in range(0, len(octets), size)]
+
+
+def _whole(flow: _Flow, pieces: list[tuple[int, bytes]]) -> list[bytes]:
+    data = [flow.data(at, octets) for at, octets in pieces]
+    return flow.frames(flow.opening + flow.startup + data)
+
+
+def holes_at_the_start(scale: int) -> Pair:
+    """Flows whose first octets were never captured: all else waits behind a hole."""
+    flows = [_Flow(number) for number in range(scale // 20)]
+    octets, _ = mpastream.build_stream(_writes(20 * MSS))
+    pieces = _cut(octets)[:20]
+    moved = [(at + 8, piece) for at, piece in pieces]
+    hostile, clean = (
+        [[*flow.frames(flow.opening + flow.startup)] for flow in flows] for _ in range(2)
+    )
+    for number, flow in enumerate(flows):
+        hostile[number] += flow.frames([flow.data(at, piece) for at, piece in moved])
+        clean[number] += flow.frames([flow.data(at, piece) for at, piece in pieces])
+    return Pair(*(_interleaved(side) for side in (hostile, clean)))
+
+
+def half_open_flows(scale: int) -> Pair:
+    """Flows of which only the Initiator's side is there: SYN, Request, one FPDU; then nothing."""
+    octets, _ = mpastream.build_stream(messages.send(1, bytes(64)))
+    hostile, clean = [], []
+    for number in range(scale // 5):
+        flow = _Flow(number)
+        data = flow.data(0, octets)
+        both = [*flow.opening, *flow.startup, data]
+        clean.append(flow.frames(both))
+        alone = [flow.opening[0], flow.startup[0], data]
+        hostile.append(flow.frames([*alone, data._replace(seq=data.seq + 5000), data]))
+    return Pair(_interleaved(hostile), _interleaved(clean))
+
+
+def syn_flood(scale: int) -> Pair:
+    """Nothing but SYNs, each of a flow of its own."""
+    flow = _Flow()
+    syn = flow.opening[0]
+    hostile = [
+        pcapfile.frame(syn, hosts=flow.hosts, ports=(1024 + number, 4000))
+        for number in range(scale)
+    ]
+    octets, _ = mpastream.build_stream(_writes(scale * 20, mulpdu=64))
+    return Pair(hostile, _whole(flow, _cut(octets, len(octets) // scale + 1)))
+
+
+def one_octet_segments(scale: int) -> Pair:
+    """Each octet in a segment of its own, in order."""
+    octets, _ = mpastream.build_stream(_writes(scale, mulpdu=1442))
+    clean, _ = mpastream.build_stream(_writes(scale * 64, mulpdu=64))
+    flow = _Flow()
+    return Pair(_whole(flow, _cut(octets[:scale], 1)), _whole(flow, _cut(clean[: scale * 64], 64)))
+
+
+def one_octet_segments_some_twice(scale: int) -> Pair:
+    """The same, behind a small FPDU all of one large one, and now and then four come again."""
+    small, large = messages.send(1, b"small"), _writes(60_000, mulpdu=60_014)
+    octets, _ = mpastream.build_stream([*small, *large])
+    flow = _Flow()
+    pieces = _cut(octets[: scale * 9 // 10], 1)
+    for at in range(40, len(pieces), 10):
+        pieces.insert(at + at // 10, (at - 20, octets[at - 20 : at - 16]))
+    clean = one_octet_segments(scale).clean
+    return Pair(_whole(flow, pieces), clean)
+
+
+def one_octet_segments_behind_a_hole(scale: int) -> Pair:
+    """Each octet in a segment of its own, every block of 400 from its end to its beginning."""
+    octets, _ = mpastream.build_stream(_writes(scale, mulpdu=1442), markers=True)
+    flow = _Flow(markers=True)
+    order = [at for begin in range(4, scale, 400) for at in reversed(range(begin, begin + 400))]
+    pieces = [(at, octets[at : at + 1]) for at in order if at < scale]
+    clean, _ = mpastream.build_stream(_writes(scale * 64, mulpdu=64), markers=True)
+    return Pair(_whole(flow, pieces), _whole(flow, _cut(clean[: scale * 64], 64)))
+
+
+def markers_that_point_nowhere(scale: int) -> Pair:
+    """Behind a hole, each Marker points to a place at which no FPDU begins."""
+    octets, _ = mpastream.build_stream(_writes(scale * MSS), markers=True)
+    forged = bytearray(octets)
+    rng = random.Random(2)
+    for at in range(0, len(forged), 512):
+        forged[at + 2 : at + 4] = (4 * rng.randrange(1, 400)).to_bytes(2, "big")
+    flow = _Flow(markers=True)
+    pieces = _cut(bytes(forged))[1:scale]
+    return Pair(_whole(flow, pieces), _whole(flow, _cut(octets)[1:scale]))
+
+
+def lengths_just_beyond(scale: int) -> Pair:
+    """Behind a hole, each word is a header whose length leads just beyond its segment."""
+    octets, _ = mpastream.build_stream(_writes(scale * MSS))
+    flow = _Flow()
+    return Pair(_whole(flow, _beyond(scale)[1:]), _whole(flow, _cut(octets)[1:scale]))
+
+
+def lengths_just_beyond_in_order(scale: int) -> Pair:
+    """The same from the beginning of the phase on, where the first length is believed at first."""
+    octets, _ = mpastream.build_stream(_writes(scale * MSS))
+    flow = _Flow()
+    return Pair(_whole(flow, _beyond(scale)), _whole(flow, _cut(octets)[:scale]))
+
+
+def _beyond(scale: int) -> list[tuple[int, bytes]]:
+    """Segments in which each ULPDU_Length says two words more than are left of its segment."""
+    words = b"".join((MSS - at + 2).to_bytes(2, "big") + b"\xc1\x40" for at in range(0, MSS, 4))
+    return [(number * MSS, words) for number in range(scale)]
+
+
+def every_other_segment(scale: int) -> Pair:
+    """As many islands as there are segments."""
+    octets, _ = mpastream.build_stream(_writes(2 * scale * MSS))
+    flow = _Flow()
+    pieces = _cut(octets)
+    return Pair(_whole(flow, pieces[1 : 2 * scale : 2]), _whole(flow, pieces[:scale]))
+
+
+def headers_in_unknown_traffic(scale: int) -> Pair:
+    """No startup frames, and each word reads as the header of an FPDU with a bad CRC."""
+    flow = _Flow()
+    words = b"\x00\x40\x41\x43\x00\x40\xc1\x40" * (MSS // 8)
+    hostile = [flow.data(at * MSS, words) for at in range(scale)]
+    noise = random.Random(3).randbytes(MSS)
+    clean = [flow.data(at * MSS, noise) for at in range(scale)]
+    return Pair(flow.frames(hostile), flow.frames(clean))
+
+
+def _interleaved(flows: list[list[bytes]]) -> list[bytes]:
+    """One frame of each flow after the other, as long as there are any."""
+    longest = max(map(len, flows))
+    return [flow[at] for at in range(longest) for flow in flows if at < len(flow)]
+
+
+HOSTILE: dict[str, Callable[[int], Pair]] = {
+    "a hole at the start of every flow": holes_at_the_start,
+    "half-open flows": half_open_flows,
+    "nothing but SYNs": syn_flood,
+    "one octet a segment": one_octet_segments,
+    "one octet a segment, some twice": one_octet_segments_some_twice,
+    "one octet a segment, behind a hole, backwards": one_octet_segments_behind_a_hole,
+    "Markers that point nowhere": markers_that_point_nowhere,
+    "lengths just beyond the island": lengths_just_beyond,
+    "lengths just beyond what is there, in order": lengths_just_beyond_in_order,
+    "every other segment missing": every_other_segment,
+    "headers in unknown traffic": headers_in_unknown_traffic,
+}
+"""Name to what makes the captures; scale is about how many segments there are."""
