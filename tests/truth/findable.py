@@ -32,18 +32,19 @@ Of frames that were cut to a snap length:
 
 7. An FPDU of which not all octets were captured, but its header, must be reported with what was
    captured of its payload, if its start is certain; else it may be. Its end is certain if its start
-   is and its ULPDU_Length was captured.
+   is and its ULPDU_Length was captured. Whether CRCs are off is not known without both startup
+   frames, and the CRC field that could tell was cut off: it may be said to be unknown.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from .dimensions import Dimensions
 from .headers import Header, header_length, header_of
-from .impair import INITIATOR, RESPONDER, Half, Segment
+from .impair import Half, Segment
 from .mpastream import TrueFPDU
 
 ROW = 3
@@ -79,10 +80,14 @@ class Wanted:
     is_required: bool
     is_cut: bool
     """Any part of the payload will do, from its beginning."""
+    may_be_unknown: bool = False
+    """Of its CRC it may be said that it is unknown."""
 
     def is_said_by(self, statement: Statement) -> bool:
         """Whether a statement says this."""
         mine = self.statement
+        if self.may_be_unknown and statement.crc == "unknown":
+            mine = mine._replace(crc="unknown")
         if self.is_cut:
             return statement._replace(payload=b"") == mine._replace(
                 payload=b""
@@ -299,7 +304,9 @@ class _Side:
                 if until >= fpdu.seq_offset + 2:
                     enough = until >= self._header_end(fpdu)
                     required = knows and certain[index] and enough
-                    yield self._wanted(fpdu, until, required=required)
+                    cut = self._wanted(fpdu, until, required=required)
+                    both = self.knows_startup and other.knows_startup
+                    yield replace(cut, may_be_unknown=not both)
 
     def _is_told(self, index: int) -> bool:
         """Whether enough of a damaged FPDU was captured to say what it says it is."""
@@ -424,13 +431,3 @@ def _said_length(fpdu: TrueFPDU) -> int:
 def _lies(fpdu: TrueFPDU) -> bool:
     """Whether its ULPDU_Length field is wrong."""
     return _said_length(fpdu) != fpdu.ulpdu_length
-
-
-__all__ = [
-    "INITIATOR",
-    "RESPONDER",
-    "Captured",
-    "Statement",
-    "Wanted",
-    "findable",
-]
