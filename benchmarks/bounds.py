@@ -5,8 +5,8 @@
 
     python -m benchmarks.bounds --scale 20000
 
-makes both captures of each kind, reads them in turn as ``scapy-mpa dissect --json`` does, and prints
-the ratios of processor time in Markdown, and the peak memory of ``scapy-mpa dissect``.
+makes both captures of each kind, reads them as ``scapy-mpa dissect --json`` does, and prints the
+ratios of processor time in Markdown, and the peak memory of ``scapy-mpa dissect``.
 """
 
 from __future__ import annotations

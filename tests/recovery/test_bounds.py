@@ -83,8 +83,14 @@ def test_work_is_within_factors_of_a_clean_capture(name: str) -> None:
     assert work.octets / segments <= factors.octets * max(least.octets / len(clean), 100)
 
 
-@pytest.mark.parametrize("name", named("growth"))
-@pytest.mark.parametrize("read", [read_plainly, read_inlined])
+@pytest.mark.parametrize(
+    ("name", "read"),
+    [
+        pytest.param(name, read, marks=marks(("growth", name, read.__name__)))
+        for name in HOSTILE
+        for read in (read_plainly, read_inlined)
+    ],
+)
 def test_work_a_segment_does_not_grow(name: str, read: Read) -> None:
     """Some times as many segments take as many times as much work."""
     small, segments = hostile_work(name, SCALE, read)
