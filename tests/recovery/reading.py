@@ -38,8 +38,8 @@ def inlined(octets: bytes) -> list[Record]:
         return [json_line(event) for event in events]
 
     reading = Reading(open_capture(io.BytesIO(octets)))
-    batches = reading.lines(JSONTemplates(), lines_of)
-    return [json.loads(line) for batch in batches for line in batch]
+    text = b"".join(reading.lines(JSONTemplates(), lines_of))
+    return [json.loads(line) for line in text.splitlines()]
 
 
 @dataclass
