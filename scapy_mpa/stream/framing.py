@@ -350,10 +350,14 @@ class Framing(FPDUFinder):
         nearest = max(island.start, limit - FRAMING_WINDOW, island.start)
         for begin, end in ((island.start, island.start + FRAMING_WINDOW), (nearest, limit)):
             for start in self._pointed_at(island, begin, min(end, limit)):
-                if start >= lowest:
+                if start >= lowest and self._allowance >= 0:
                     fpdu = self._try(island, start, limit)
-                    if not isinstance(fpdu, int) and fpdu.sound:
+                    if isinstance(fpdu, int):
+                        continue
+                    if fpdu.sound:
                         return fpdu
+                    # An honest Marker is believed at once; those that lie are many.
+                    self._allowance -= fpdu.layout.length
         return None
 
     # -- between runs --------------------------------------------------------------------------

@@ -51,8 +51,8 @@ LARGEST_ULPDU_LENGTH: Final = 0xFFFF
 _OCTETS_BETWEEN_MARKERS: Final = MARKER_INTERVAL - MARKER_LENGTH
 
 # A stream of ordinary traffic needs a few hundred layouts (one ULPDU_Length at 128 phases);
-# the limit keeps hostile input from filling memory: 8192 layouts are about 8 MiB.
-_CACHED_LAYOUTS: Final = 8192
+# the limit keeps hostile input from filling memory: 1024 of the largest FPDUs are about 12 MiB.
+_CACHED_LAYOUTS: Final = 1024
 
 
 class Layout(NamedTuple):
