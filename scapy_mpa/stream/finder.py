@@ -75,7 +75,14 @@ class FPDUFinder(FPDUReader):
         return (
             fpdu.is_pointed_at
             or self._makes_sense(island, fpdu.start, fpdu.end)
+            or self._lacks_header(island, fpdu)
             or island.fills_segments(fpdu.start, fpdu.end)
+        )
+
+    def _lacks_header(self, island: Island, fpdu: Candidate) -> bool:
+        """Tell whether the snap length has left too little of an FPDU to tell what it is."""
+        return len(fpdu.octets) < fpdu.layout.length and (
+            fpdu.agrees and self._may_begin(island, fpdu.start, fpdu.end)
         )
 
     def _starts(self, island: Island, begin: int, limit: int) -> Iterator[tuple[int, bool]]:
@@ -268,10 +275,13 @@ class FPDUFinder(FPDUReader):
         while count < _LONGEST_CHAIN and at < limit:
             following = self._try(island, at, limit)
             if following == UNREADABLE:
-                return count + island.is_boundary(fpdu.start), False
+                # The snap length has left nothing that could speak for it or against it.
+                return count + 1, False
             if isinstance(following, int):
                 likely = self._looks_like_start(island, at, limit)
                 return count + likely, not likely and at + MARKER_LENGTH + WORD <= limit
+            if not following.sound and self._lacks_header(island, following):
+                return count + 1, False
             if not following.sound:
                 # Those that are damaged may stand between it and the next sound one.
                 bridge, reached, _ = self._bridge(island, at, limit)

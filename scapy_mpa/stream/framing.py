@@ -215,7 +215,12 @@ class Framing(FPDUFinder):
             island.need = run.search_at
             return False
         # Without CRCs, nothing says that an FPDU of which not all octets are there is a liar.
-        claimed = not self.crc and run.anchored and trouble == run.end
+        claimed = (
+            not self.crc
+            and run.anchored
+            and trouble == run.end
+            and self._makes_sense(island, trouble, limit)
+        )
         at_last = final or is_too_much
         found = self._search(island, trouble + WORD, limit, final=at_last, claimed=claimed)
         if found is not None:

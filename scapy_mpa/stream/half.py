@@ -236,13 +236,16 @@ class HalfConnection:
         inserted = islands.insert(position, octets, segment.frame)
         if inserted.repeated:
             self._compare(position, segment.payload, inserted.repeated)
-        if not inserted.fresh:
-            return
         self.octets += inserted.fresh
         self.held += inserted.fresh + CHUNK_OVERHEAD * inserted.chunks
         if cut > 0:
             self._mark_absent(position + len(segment.payload), position + segment.length, inserted)
-        for island in inserted.islands:
+        grown = inserted.islands
+        if inserted.repeated:
+            grown = grown + self._fill_absent(position, segment)
+        if not grown:
+            return
+        for island in grown:
             self._advance(island, inserted.fresh)
         if len(islands.items) > 1 or self.held > self._budget.each:
             self._check_holes()
@@ -250,6 +253,21 @@ class HalfConnection:
             self._acks = None
         if self.held != before:
             self._budget.update(self)
+
+    def _fill_absent(self, position: int, segment: Segment) -> list[Island]:
+        """Take from a copy what the snap length had cut off; return where there was such."""
+        end = position + len(segment.payload)
+        grown = []
+        for island in self._islands.items:
+            if island.absent and island.start < end and position < island.end:
+                chunks = island.count(island.start)
+                filled = island.fill(position, segment.payload, segment.frame)
+                if filled:
+                    self.octets += filled
+                    self.held += CHUNK_OVERHEAD * (island.count(island.start) - chunks)
+                    island.need = island.start
+                    grown.append(island)
+        return grown
 
     def _mark_absent(self, start: int, end: int, inserted: Inserted) -> None:
         """Note what of a segment was cut off, and was not captured before."""

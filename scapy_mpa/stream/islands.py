@@ -243,6 +243,32 @@ class Island:
                 return max(start, gap_start)
         return end
 
+    def fill(self, position: int, octets: bytes, frame: int) -> int:
+        """Put octets where the snap length had cut some off, if those are still held.
+
+        Return how many.
+        """
+        chunks = self._chunks or []
+        absent: list[tuple[int, int]] = []
+        filled = 0
+        for start, end in self.absent or ():
+            first, last = max(start, position), min(end, position + len(octets))
+            index = bisect_left(chunks, (first + 1,)) - 1
+            old = chunks[index] if index >= 0 else None
+            if first >= last or old is None or old.position + len(old.octets) < last:
+                absent.append((start, end))
+                continue
+            pieces = (
+                Chunk(old.position, old.octets[: first - old.position], old.frame),
+                Chunk(first, octets[first - position : last - position], frame),
+                old.behind(last),
+            )
+            chunks[index : index + 1] = [piece for piece in pieces if piece.octets]
+            absent += [each for each in ((start, first), (last, end)) if each[0] < each[1]]
+            filled += last - first
+        self.absent = absent or None
+        return filled
+
     def release(self, start: int, end: int) -> list[Chunk]:
         """Give up the chunks that lie wholly between ``start`` and ``end``; return them."""
         chunks = self._chunks or []

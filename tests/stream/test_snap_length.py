@@ -231,3 +231,79 @@ def test_a_length_beyond_reason() -> None:
             segments[3]._replace(seq=BASE + 65_535 * number, payload=b"\0\x20AC", length=65_535)
         )
     flows.finish()
+
+
+@pytest.mark.parametrize("markers", [False, True])
+@pytest.mark.parametrize("crc", [False, True])
+def test_octets_that_a_copy_brings_are_no_longer_missing(markers: bool, crc: bool) -> None:
+    """What was cut off of one segment was captured in the next, before the FPDU was complete."""
+    octets, truth = stream([600, 600, 600], markers=markers, crc=crc)
+    segments = started(markers=markers, crc=crc)
+    template = segments[3]
+    begin, end = truth[1].start, truth[1].end
+    pieces = [
+        (0, begin, None),
+        (begin, end - 100, 200),
+        (begin + 150, end - 50, None),
+        (end - 50, len(octets), None),
+    ]
+    for at, upto, snap in pieces:
+        piece = octets[at:upto]
+        segments.append(
+            template._replace(
+                seq=BASE + at, payload=piece[:snap], length=len(piece), frame=len(segments) + 1
+            )
+        )
+    events = feed(segments)
+    found = fpdus(events, 0)
+    assert [each.crc for each in found] == ["good" if crc else "off"] * 3
+    assert [each.ulpdu for each in found] == [fpdu.ulpdu for fpdu in truth]
+    first = len(segments) - 2
+    assert found[1].frames == (first, first + 1, first + 2)
+    (ended,) = [each for each in events if isinstance(each, ConnectionEnded)]
+    assert ended.halves[0].octets == 20 + len(octets)
+
+
+@pytest.mark.parametrize("markers", [False, True])
+@pytest.mark.parametrize("left", range(0, 24, 2))
+def test_good_fpdus_right_before_a_place_that_was_cut_off(markers: bool, left: int) -> None:
+    """They stay good, however little is left of the one behind them."""
+    octets, truth = stream([40, 200, *[40] * 40], markers=markers)
+    # The header of the second FPDU was not captured, its end was; three that are whole follow it
+    # in that segment, and further segments follow that one.
+    begin = truth[1].end - 60
+    cuts = [begin, begin + 500]
+    there = [truth[1].start, truth[5].start + left - begin, None]
+    segments = started(markers=markers)
+    template = segments[3]
+    for at, upto, snap in zip([0, *cuts], [*cuts, len(octets)], there, strict=True):
+        piece = octets[at:upto]
+        segments.append(
+            template._replace(
+                seq=BASE + at, payload=piece[:snap], length=len(piece), frame=len(segments) + 1
+            )
+        )
+    good = [each.offset for each in fpdus(feed(segments), 0) if each.crc == "good"]
+    behind = [fpdu.seq_offset for fpdu in truth if fpdu.start >= begin + 500]
+    assert good == [fpdu.seq_offset for fpdu in [truth[0], *truth[2:5]]] + behind
+
+
+@pytest.mark.parametrize("crc", [False, True])
+def test_one_header_in_a_payload_is_no_fpdu(crc: bool) -> None:
+    """Of a segment in the midst of an FPDU, payload that looks like the header of a Write."""
+    fake = b"\x01\x00\xc1\x40" + bytes(40)
+    payload = random.Random(5).randbytes(1000) + fake + random.Random(6).randbytes(1000)
+    made = [messages.send(1, payload, 4000)[0], messages.send(2, b"p" * 300, 4000)[0]]
+    octets, truth = mpastream.build_stream(made, markers=False, crc=crc)
+    at = octets.index(fake)
+    assert at % 4 == 0
+    segments = started(markers=False, crc=crc)
+    template = segments[3]
+    for begin, end in ((at - 40, 1900), (1900, truth[1].start), (truth[1].start, len(octets))):
+        piece = octets[begin:end]
+        segments.append(
+            template._replace(
+                seq=BASE + begin, payload=piece[:120], length=len(piece), frame=len(segments) + 1
+            )
+        )
+    assert [each.offset for each in fpdus(feed(segments), 0)] == [truth[1].seq_offset]
