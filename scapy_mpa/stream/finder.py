@@ -17,6 +17,9 @@ __all__ = ["FPDUFinder", "found_by"]
 
 # How many unverified FPDUs in a row the chain of lengths may cross before it is given up.
 _LONGEST_BRIDGE: Final = 16
+_SEARCHED_AT_A_TIME: Final = 128 * MARKER_INTERVAL
+"""Octets of which the places where an FPDU may start are listed at one time."""
+
 # What a search may spend on CRCs: a multiple of the octets that the stream brought, so that no
 # content makes the cost per octet grow, and something to begin with.
 _CRC_OCTETS_AT_FIRST: Final = 1 << 20
@@ -99,13 +102,19 @@ class FPDUFinder(FPDUReader):
             likely.update(at for at in boundaries if (at - self.origin) % WORD == 0)
         if self.markers:
             likely.update(self._pointed_at(island, begin, limit))
-        possible = set(likely)
-        for word in header_words(island.read(begin, limit)):
-            start = begin + word
-            phase = (start - self.origin) % MARKER_INTERVAL if self.markers else None
-            if phase != 0:
-                possible.add(start - MARKER_LENGTH if phase == MARKER_LENGTH else start)
-        yield from ((at, at in likely) for at in sorted(possible) if begin <= at < limit)
+        # Window by window, so that memory does not grow with what is searched.  None begins behind
+        # a leading Marker, whose FPDU begins before it.
+        edge = begin + _SEARCHED_AT_A_TIME
+        edge += (self.origin + 2 * MARKER_LENGTH - edge) % MARKER_INTERVAL
+        for upto in (*range(edge, limit, _SEARCHED_AT_A_TIME), limit):
+            possible = {at for at in likely if begin <= at < upto}
+            for word in header_words(island.read(begin, upto)):
+                start = begin + word
+                phase = (start - self.origin) % MARKER_INTERVAL if self.markers else None
+                if phase != 0:
+                    possible.add(start - MARKER_LENGTH if phase == MARKER_LENGTH else start)
+            yield from ((at, at in likely) for at in sorted(possible) if begin <= at < upto)
+            begin = upto
 
     def _search(
         self, island: Island, begin: int, limit: int, *, final: bool, claimed: bool = False
