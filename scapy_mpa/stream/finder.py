@@ -240,7 +240,10 @@ class FPDUFinder(FPDUReader):
         head = _head_of(fpdu)
         if head not in repeated:
             following = self._try(island, fpdu.end, limit)
-            if isinstance(following, int) or _head_of(following) != head:
+            if isinstance(following, int):
+                return False
+            self._allowance -= following.layout.length
+            if _head_of(following) != head:
                 return False
             repeated.add(head)
         return True
