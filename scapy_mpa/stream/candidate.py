@@ -26,11 +26,14 @@ from scapy_mpa.wire.fpdu import (
 )
 from scapy_mpa.wire.rdmap import plausible
 
-__all__ = ["HEAD", "UNREADABLE", "WORD", "Candidate", "FPDUReader"]
+__all__ = ["HEAD", "SHORTEST", "UNREADABLE", "WORD", "Candidate", "FPDUReader"]
 
 WORD: Final = 4
 UNREADABLE: Final = -1
 """What is said of an FPDU whose ULPDU_Length was not captured."""
+
+SHORTEST: Final = HEADER_LENGTH + TAGGED_LENGTH + WORD
+"""Octets of an FPDU without Markers that carries no payload at all."""
 
 HEAD: Final = HEADER_LENGTH + UNTAGGED_LENGTH + MARKER_LENGTH
 """Octets in which the longest DDP header of an FPDU lies, and a Marker that may fall in it."""
@@ -163,6 +166,10 @@ class FPDUReader:
         """Tell whether the header at ``start`` makes sense, as far as it is there."""
         said = self._header_at(island, start, limit)
         return said is None or said[0]
+
+    def _header_makes_sense(self, fpdu: Candidate) -> bool:
+        """Tell whether the header of an FPDU makes sense, whatever became of the rest."""
+        return self._plausible(fpdu.octets, fpdu.layout, fpdu.ulpdu_length)
 
     def _is_plausible_at(self, island: Island, start: int, limit: int) -> bool:
         """Tell whether the header at ``start`` makes sense and its FPDU ends before the limit."""

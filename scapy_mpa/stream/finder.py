@@ -10,8 +10,9 @@ from scapy_mpa.stream.candidate import UNREADABLE, WORD, Candidate, FPDUReader
 from scapy_mpa.stream.events import LocatedBy
 from scapy_mpa.stream.islands import Island
 from scapy_mpa.stream.search import header_words
+from scapy_mpa.wire.crc import RESIDUE, crc32c
 from scapy_mpa.wire.ddp import UNTAGGED_LENGTH
-from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_INTERVAL, MARKER_LENGTH
+from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_INTERVAL, MARKER_LENGTH, ulpdu_lengths
 
 __all__ = ["FPDUFinder", "found_by"]
 
@@ -46,11 +47,13 @@ class FPDUFinder(FPDUReader):
         self._allowance += fresh * _CRC_OCTETS_PER_OCTET
 
     def _bridge(
-        self, island: Island, at: int, limit: int
+        self, island: Island, at: int, limit: int, *, certain: bool
     ) -> tuple[list[Candidate], Literal["sound", "end", "short", "long"], int]:
-        """Follow lengths over FPDUs that are not verified.
+        """Follow lengths over FPDUs that are not verified, but whose headers make sense.
 
         Return them, what came behind them, and how far octets are needed to say more.
+
+        :param certain: the first of them begins where a verified one ends, and needs no sense.
         """
         bridge: list[Candidate] = []
         while len(bridge) < _LONGEST_BRIDGE:
@@ -63,9 +66,14 @@ class FPDUFinder(FPDUReader):
                 return bridge, "short", fpdu
             if fpdu.sound:
                 return bridge, "sound", limit
-            if not (self.crc or self._is_something(island, fpdu)):
+            if self.crc:
+                is_one = certain or self._header_makes_sense(fpdu)
+            else:
+                is_one = self._is_something(island, fpdu)
+            if not is_one:
                 return bridge, "long", limit
             bridge.append(fpdu)
+            certain = False
             at = fpdu.end
         return bridge, "long", limit
 
@@ -117,9 +125,18 @@ class FPDUFinder(FPDUReader):
             begin = upto
 
     def _search(
-        self, island: Island, begin: int, limit: int, *, final: bool, claimed: bool = False
+        self,
+        island: Island,
+        begin: int,
+        limit: int,
+        *,
+        final: bool,
+        claimed: bool = False,
+        liar: int | None = None,
     ) -> Candidate | None:
         """Return the first FPDU that begins at or behind ``begin`` beyond doubt.
+
+        :param liar: where, before ``begin``, an FPDU begins for certain that is not what it says.
 
         One behind which the chain of lengths breaks may be part of a payload: it counts only if
         nothing better is there, and, with CRCs, nothing better will come.
@@ -157,6 +174,8 @@ class FPDUFinder(FPDUReader):
                     doubtful = fpdu
                     doubted_until = until
                 continue
+            if self.crc and liar is not None and self._is_one(island, liar, start):
+                return fpdu
             count, breaks = self._chain_from(island, fpdu, limit)
             if self._is_convincing(island, fpdu, count, limit) and not breaks:
                 return fpdu
@@ -296,7 +315,7 @@ class FPDUFinder(FPDUReader):
                 return count + 1, False
             if not following.sound:
                 # Those that are damaged may stand between it and the next sound one.
-                bridge, reached, _ = self._bridge(island, at, limit)
+                bridge, reached, _ = self._bridge(island, at, limit, certain=True)
                 self._allowance -= sum(each.layout.length for each in bridge)
                 goes_on = reached == "sound" or self._looks_like_start(island, at, limit)
                 return count + goes_on, not goes_on and reached != "end"
@@ -304,6 +323,26 @@ class FPDUFinder(FPDUReader):
             count += 1
             at = following.end
         return count, False
+
+    def _is_one(self, island: Island, start: int, end: int) -> bool:
+        """Tell whether one FPDU reaches from ``start`` to ``end``, but for its ULPDU_Length.
+
+        Its CRC is good as it is if the sender lied, else with the length that it had.
+        """
+        phase = (start - self.origin) % MARKER_INTERVAL if self.markers else None
+        lengths = ulpdu_lengths(end - start, phase)
+        if self._allowance < 0 or not lengths:
+            return False
+        self._allowance -= (1 + len(lengths)) * (end - start)
+        octets = island.read(start, end)
+        if crc32c(octets) == RESIDUE:
+            return True
+        header = MARKER_LENGTH if phase == 0 else 0
+        head, rest = octets[:header], octets[header + HEADER_LENGTH :]
+        return any(
+            crc32c(head + ulpdu_length.to_bytes(HEADER_LENGTH, "big") + rest) == RESIDUE
+            for ulpdu_length in lengths
+        )
 
     def _is_convincing(self, island: Island, fpdu: Candidate, count: int, limit: int) -> bool:
         """Tell whether an FPDU that a search has found stands where FPDUs stand."""

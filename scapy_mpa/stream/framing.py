@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from typing import Final, Protocol
 
-from scapy_mpa.stream.candidate import HEAD, UNREADABLE, WORD, Candidate
+from scapy_mpa.stream.candidate import SHORTEST, UNREADABLE, WORD, Candidate
 from scapy_mpa.stream.events import LocatedBy
 from scapy_mpa.stream.finder import FPDUFinder, found_by
 from scapy_mpa.stream.islands import Island, Run
@@ -73,16 +73,25 @@ class Framing(FPDUFinder):
     :param crc: whether CRCs are to be checked.
     :param from_start: whether the phase is known to begin at ``origin``; if not, that is merely
         a place from which Markers can be counted.
+    :param is_guess: whether Markers may as well be elsewhere: then only what is verified counts.
     """
 
-    __slots__ = ("_sink", "from_start")
+    __slots__ = ("_sink", "from_start", "is_guess")
 
     def __init__(
-        self, sink: Sink, origin: int, *, markers: bool, crc: bool, from_start: bool = True
+        self,
+        sink: Sink,
+        origin: int,
+        *,
+        markers: bool,
+        crc: bool,
+        from_start: bool = True,
+        is_guess: bool = False,
     ) -> None:
         super().__init__(origin, markers=markers, crc=crc)
         self._sink = sink
         self.from_start = from_start
+        self.is_guess = is_guess
 
     def advance(self, island: Island, fresh: int, *, final: bool = False) -> None:
         """Find what can be found in an island that has grown.
@@ -169,7 +178,7 @@ class Framing(FPDUFinder):
             if fpdu.sound or (fpdu.is_pointed_at and not self.crc):
                 self._pass_on(island, run, fpdu)
                 continue
-            if fpdu.crc == "bad":
+            if fpdu.crc == "bad" and not self.is_guess:
                 # Its start is certain, whatever it holds.
                 self._pass_on(island, run, fpdu)
                 run.trouble = at
@@ -189,7 +198,7 @@ class Framing(FPDUFinder):
         assert trouble is not None
         bridge: list[Candidate] = []
         if run.anchored:
-            bridge, reached, need = self._bridge(island, run.end, limit)
+            bridge, reached, need = self._bridge(island, run.end, limit, certain=not self.crc)
             need_at = bridge[-1].end if bridge else run.end
             alone = not self.crc and len(bridge) == 1 and island.is_boundary(limit)
             if reached == "sound" or (reached == "end" and (final or alone)):
@@ -198,10 +207,19 @@ class Framing(FPDUFinder):
                     if found is not None and found.start < need_at:
                         self._resume(island, run, found)
                         return True
+                if self.crc:
+                    found = self._swallowed(island, trouble, need_at)
+                    if found is None and bridge:
+                        found = self._search(island, trouble + WORD, need_at, final=False)
+                    if found is not None:
+                        # What is verified tells that others have lied about their length.
+                        self._resume(island, run, found)
+                        return True
+                    if bridge and self._is_one(island, trouble, need_at):
+                        bridge = []
+                        run.end = need_at
                 for fpdu in bridge:
                     self._pass_on(island, run, fpdu)
-                if self.crc:
-                    self._embedded(island, trouble, run.end)
                 run.trouble = None
                 return True
             likely = self._looks_like_start(island, need_at, limit)
@@ -222,7 +240,10 @@ class Framing(FPDUFinder):
             and self._makes_sense(island, trouble, limit)
         )
         at_last = final or is_too_much
-        found = self._search(island, trouble + WORD, limit, final=at_last, claimed=claimed)
+        liar = trouble if run.anchored else None
+        found = self._search(
+            island, trouble + WORD, limit, final=at_last, claimed=claimed, liar=liar
+        )
         if found is not None:
             self._resume(island, run, found)
             return True
@@ -238,37 +259,38 @@ class Framing(FPDUFinder):
             island.need = run.search_at = limit + max(_FIRST_SEARCH, limit - trouble)
         return False
 
-    def _embedded(self, island: Island, start: int, end: int) -> None:
-        """Report the FPDUs that an FPDU with a lying ULPDU_Length swallowed whole.
+    def _swallowed(self, island: Island, start: int, end: int) -> Candidate | None:
+        """Return the first FPDU that one with a lying ULPDU_Length swallowed whole.
 
-        They must lead exactly to ``end``, where a verified FPDU begins: no payload that merely
-        looks like FPDUs does, for the swallowing one ends with a CRC of its own.
+        :param end: where a verified FPDU begins.
+
+        Either those behind it must lead exactly to ``end``: no payload that merely looks like
+        FPDUs does, for the swallowing one ends with a CRC of its own.  Or the swallowing one must
+        be whole without it, but for its length.
         """
         for at, _ in self._starts(island, start + WORD, end):
             if self._allowance < 0 or not self._is_plausible_at(island, at, end):
                 continue
-            chain = []
-            while at < end:
-                fpdu = self._try(island, at, end)
-                if isinstance(fpdu, int) or not fpdu.sound:
-                    break
+            first = fpdu = self._try(island, at, end)
+            while not isinstance(fpdu, int) and fpdu.sound and fpdu.end < end:
                 self._allowance -= fpdu.layout.length
-                chain.append(fpdu)
-                at = fpdu.end
-            else:
-                for fpdu in chain:
-                    self._sink.found(island, fpdu, found_by(fpdu))
-                return
+                fpdu = self._try(island, fpdu.end, end)
+            if isinstance(first, int) or not first.sound:
+                continue
+            if (not isinstance(fpdu, int) and fpdu.sound) or self._is_one(island, start, at):
+                return first
+        return None
 
     def _resume(self, island: Island, run: Run, found: Candidate) -> None:
         """Go on at an FPDU that a search has found."""
         begin = run.end
         if island.absent and island.captured_until(begin, found.start) < found.start:
             self._sink.cut_off(begin, found.start)
-        elif self.crc and run.anchored and begin == run.trouble and begin + HEAD <= found.start:
-            # What begins here claims octets that belong to others.
-            self._pass_on(island, run, self._liar(island, begin, found.start))
-        elif not self.crc and run.anchored and self._makes_sense(island, begin, found.start):
+        elif (
+            self._is_liar(run, found.start)
+            if self.crc
+            else run.anchored and self._makes_sense(island, begin, found.start)
+        ):
             self._pass_on(island, run, self._liar(island, begin, found.start))
         elif begin < found.start and begin > run.start:
             self._sink.wrong(
@@ -284,11 +306,18 @@ class Framing(FPDUFinder):
         run.anchored = True
         run.search_at = 0
 
+    def _is_liar(self, run: Run, end: int) -> bool:
+        """Tell whether the FPDU behind a run claims octets from ``end`` on, which others own."""
+        is_certain = run.anchored and run.end == run.trouble and not self.is_guess
+        return is_certain and run.end + SHORTEST <= end
+
     def _abandon(self, island: Island, run: Run, limit: int) -> None:
         """Say what stays unexplained, now that nothing more will come."""
         if run.trouble is None:
             return
-        bridge = self._bridge(island, run.end, limit)[0] if run.anchored else []
+        bridge = (
+            self._bridge(island, run.end, limit, certain=not self.crc)[0] if run.anchored else []
+        )
         if not self.crc and run.anchored and self._makes_sense(island, run.end, limit):
             fpdu = self._try(island, run.end, limit)
             if not isinstance(fpdu, int):
@@ -297,7 +326,9 @@ class Framing(FPDUFinder):
                 # An FPDU is known to begin amid its octets.
                 self._pass_on(island, run, self._liar(island, run.end, limit))
         if run.end < limit:
-            if run.anchored and run.end == run.trouble and not bridge:
+            if self.crc and limit < island.end and self._is_liar(run, limit):
+                self._pass_on(island, run, self._liar(island, run.end, limit))
+            elif run.anchored and run.end == run.trouble and not bridge:
                 self._sink.unfinished(run.end, limit - run.end)
             elif run.end > run.start:
                 self._sink.wrong(
@@ -386,8 +417,12 @@ class Framing(FPDUFinder):
 
     def _unite(self, island: Island, run: Run, right: Run) -> None:
         """Pass on what lies between two runs, and make them one."""
+        was_empty = run.is_empty
         self._follow(island, run, right.start, final=True)
         self._abandon(island, run, right.start)
+        if was_empty and not run.anchored:
+            # Nothing was found in it, but an FPDU may yet reach into it from the left.
+            run.start = right.start
         run.end = right.end
         run.last = right.last
         run.trouble = right.trouble

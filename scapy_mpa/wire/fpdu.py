@@ -35,6 +35,7 @@ __all__ = [
     "marker_places",
     "pad_length",
     "strip_markers",
+    "ulpdu_lengths",
 ]
 
 HEADER_LENGTH: Final = 2
@@ -119,6 +120,25 @@ def fpdu_layout(ulpdu_length: int, phase: int | None = None) -> Layout:
     pick = ">" + (f"{markers[0] + 2}xH" if count else "") + f"{MARKER_INTERVAL - 2}xH" * (count - 1)
     length = body + MARKER_LENGTH * count
     return Layout(length, header, pad, markers, fpduptrs, Struct(pick))
+
+
+def ulpdu_lengths(length: int, phase: int | None = None) -> list[int]:
+    """Return each ULPDU_Length with which an FPDU has ``length`` octets, four at most.
+
+    :param phase: offset of the FPDU's first octet modulo 512, or None without Markers.
+    :raises LocalProtocolError: ``phase`` is no multiple of 4 below 512.
+    """
+    markers = 0
+    if phase is not None:
+        first = -phase % MARKER_INTERVAL
+        # The last Marker stands before the CRC at the latest.
+        markers = max(0, (length - CRC_LENGTH - MARKER_LENGTH - first) // MARKER_INTERVAL + 1)
+    longest = length - HEADER_LENGTH - CRC_LENGTH - MARKER_LENGTH * markers
+    return [
+        ulpdu_length
+        for ulpdu_length in range(max(0, longest - 3), min(longest, LARGEST_ULPDU_LENGTH) + 1)
+        if fpdu_length(ulpdu_length, phase) == length
+    ]
 
 
 def marker_places(length: int, phase: int) -> tuple[int, ...]:

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""FPDUs that are not verified: which are told, and what is not taken for one (RFC 5044 8)."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import pytest
+
+from scapy_mpa.stream.events import Event
+from tests.stream.feed import fpdus
+from tests.stream.test_connections import REPLY, REQUEST, Talk, started
+from tests.truth import messages, mpastream
+from tests.truth.mpastream import Damage, TrueFPDU, build_stream
+
+HEADER_WORDS = b"\x00\x20\x41\x43\x00\x40\xc1\x40"
+
+
+def marked() -> Talk:
+    """A connection whose Full Operation Phase has begun, with Markers in both directions."""
+    talk = Talk()
+    talk.say(0, mpastream.startup_frame(mpastream.REQUEST_KEY, markers=1, crc=1))
+    talk.say(1, mpastream.startup_frame(mpastream.REPLY_KEY, markers=1, crc=1))
+    return talk
+
+
+def told(events: list[Event]) -> list[tuple[int, int, str]]:
+    """Offset, ULPDU_Length and verdict of what was found, in the order of the stream."""
+    return sorted((each.offset or 0, each.ulpdu_length, each.crc) for each in fpdus(events, 0))
+
+
+def true(truth: Sequence[TrueFPDU]) -> list[tuple[int, int, str]]:
+    """What must be said."""
+    said = []
+    for each in truth:
+        lie = each.damage and each.damage.ulpdu_length
+        length = each.ulpdu_length if lie is None else lie
+        said.append((each.seq_offset, length, "good" if each.crc_ok else "bad"))
+    return said
+
+
+@pytest.mark.parametrize("filler", [bytes(8), HEADER_WORDS, b"\xff" * 8])
+@pytest.mark.parametrize("payload", [64, 480])
+@pytest.mark.parametrize("lie", [0, 18, 32, 48, 64, 136, 700, 1000])
+@pytest.mark.parametrize("markers", [False, True])
+@pytest.mark.parametrize("sender", [False, True])
+@pytest.mark.parametrize("size", [97, 1460])
+def test_payload_behind_a_lying_length_is_no_row_of_fpdus(
+    filler: bytes, payload: int, lie: int, markers: bool, sender: bool, size: int
+) -> None:
+    """What only looks like headers, or not even that, is not reported up to the next good one."""
+    ulpdus = [messages.send(msn, (filler * 60)[:payload])[0] for msn in range(1, 9)]
+    octets, truth = build_stream(
+        ulpdus, markers=markers, damage={2: Damage(ulpdu_length=lie, sender=sender)}
+    )
+    talk = marked() if markers else started()
+    talk.say(0, octets, size=size)
+    talk.close()
+    assert told(talk.fed()) == true(truth)
+
+
+@pytest.mark.parametrize("lie", [3000, 65535])
+def test_a_liar_is_told_when_what_it_swallowed_was_found_before(lie: int) -> None:
+    """Markers lead to the FPDUs behind a hole; when it is filled, the liar stands there."""
+    rng = random.Random(lie)
+    ulpdus = [messages.send(msn, rng.randbytes(400))[0] for msn in range(1, 12)]
+    octets, truth = build_stream(ulpdus, markers=True, damage={3: Damage(ulpdu_length=lie)})
+    talk = marked()
+    talk.say(0, octets[:1300])
+    talk.miss(0, octets[1300:1400])
+    talk.say(0, octets[1400:], size=300)
+    talk.copy(0, talk.next[0] - len(octets) + 1300, octets[1300:1400])
+    talk.close()
+    assert told(talk.fed()) == true(truth)
+
+
+@pytest.mark.parametrize("markers", [False, True])
+def test_a_lying_fpdu_may_be_the_shortest_there_is(markers: bool) -> None:
+    """A Write of no octets takes 20 (RFC 5040 5.1), and may claim 64 KiB."""
+    writes = [messages.write(7, 100, b"")[0], messages.write(7, 200, bytes(90))[0]] * 4
+    octets, truth = build_stream(writes, markers=markers, damage={4: Damage(ulpdu_length=57_596)})
+    assert truth[4].end - truth[4].start == 20
+    talk = marked() if markers else started()
+    talk.say(0, octets, size=77)
+    talk.close()
+    assert told(talk.fed()) == true(truth)
+
+
+def test_a_liar_may_end_where_an_fpdu_ends_and_swallow_another_liar() -> None:
+    """The CRC of the first fits once its length is set right: what follows begins for certain."""
+    rng = random.Random(1)
+    ulpdus = [messages.send(msn, rng.randbytes(40))[0] for msn in range(1, 20)]
+    _, plain = build_stream(ulpdus)
+    swallow = plain[9].end - plain[2].start - 6
+    octets, truth = build_stream(
+        ulpdus,
+        damage={
+            2: Damage(ulpdu_length=swallow, sender=True),
+            6: Damage(ulpdu_length=30_000),
+        },
+    )
+    talk = started()
+    talk.say(0, octets, size=500)
+    talk.close()
+    assert told(talk.fed()) == true(truth)
+
+
+def test_damaged_headers_behind_a_liar_cost_no_other() -> None:
+    """A good FPDU between a liar and others that make no sense is found."""
+    rng = random.Random(2)
+    ulpdus = [messages.send(msn, rng.randbytes(300))[0] for msn in range(1, 12)]
+    octets, truth = build_stream(
+        ulpdus,
+        damage={
+            3: Damage(ulpdu_length=31_206, sender=True),
+            5: Damage(flip=(0, 123)),
+            6: Damage(flip=(1, 45)),
+        },
+    )
+    talk = started()
+    talk.say(0, octets, size=1460)
+    talk.close()
+    # Of several in a row only those with a header that makes sense are more than a guess.
+    assert set(true(truth)) - set(told(talk.fed())) <= {true(truth)[6]}
+    assert not set(told(talk.fed())) - set(true(truth))
+
+
+def test_several_damaged_in_a_row_are_all_told() -> None:
+    """Lengths lead over them to the next good one, and no single FPDU explains the octets."""
+    ulpdus = [messages.send(msn, bytes([msn]) * 300)[0] for msn in range(1, 12)]
+    octets, truth = build_stream(
+        ulpdus, damage={at: Damage(flip=(100, 1 + at)) for at in (3, 4, 5)}
+    )
+    talk = started()
+    talk.say(0, octets, size=1460)
+    talk.close()
+    assert told(talk.fed()) == true(truth)
+
+
+@pytest.mark.parametrize("order", [(1, 2, 0), (2, 1, 0), (0, 2, 1)])
+def test_an_island_without_fpdu_that_joins_others_hides_none(order: tuple[int, int, int]) -> None:
+    """Where an island began is no place where an FPDU begins."""
+    rng = random.Random(3)
+    ulpdus = [messages.send(msn, rng.randbytes(600))[0] for msn in range(1, 40)]
+    octets, truth = build_stream(ulpdus)
+    talk = Talk()
+    talk.say(0, REQUEST)
+    talk.say(1, REPLY)
+    first = talk.next[0]
+    # Three pieces of one FPDU, each captured late, the last of them with what follows.
+    begin = truth[3].start
+    holes = [(begin + 100, begin + 200), (begin + 300, begin + 400), (begin + 500, begin + 520)]
+    at = 0
+    for start, end in holes:
+        talk.say(0, octets[at:start])
+        talk.miss(0, octets[start:end])
+        at = end
+    talk.say(0, octets[at : truth[20].end], size=700)
+    talk.say(1)
+    talk.say(0, octets[truth[20].end : truth[30].end], size=700)
+    for _ in range(80):
+        talk.say(1)
+    talk.say(0, octets[truth[30].end :], size=700)
+    for index in order:
+        start, end = holes[index]
+        talk.copy(0, first + start, octets[start:end])
+    talk.close()
+    assert told(talk.fed()) == true(truth)
