@@ -391,6 +391,7 @@ class Connection:
             markers=inferred.markers,
             crc=inferred.crc,
             from_start=known.origin is not None,
+            is_guess=inferred.is_guess,
         )
         self._look(self.halves[1 - half.direction], final=final)
 

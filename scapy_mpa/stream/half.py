@@ -434,16 +434,25 @@ class HalfConnection:
                 self._scan(island)
 
     def enter_full_operation(
-        self, origin: int, *, markers: bool, crc: bool, from_start: bool = True
+        self,
+        origin: int,
+        *,
+        markers: bool,
+        crc: bool,
+        from_start: bool = True,
+        is_guess: bool = False,
     ) -> None:
         """Take what begins at ``origin`` for FPDUs (RFC 5044 7.1.2).
 
         :param from_start: whether that is the beginning of the Full Operation Phase, and not
             merely a place from which Markers can be counted.
+        :param is_guess: whether Markers may as well be elsewhere.
         """
         self.phase = Phase.FULL
         self.doubtful = None
-        self.framing = Framing(self, origin, markers=markers, crc=crc, from_start=from_start)
+        self.framing = Framing(
+            self, origin, markers=markers, crc=crc, from_start=from_start, is_guess=is_guess
+        )
         if from_start:
             self._front = self._islands.floor = max(origin, self._islands.floor)
         items = self._islands.items

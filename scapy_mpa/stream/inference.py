@@ -57,9 +57,10 @@ _OCTETS_AT_FIRST: Final = 1 << 20
 _OCTETS_PER_OCTET: Final = 16
 _COUNTED_OCTETS: Final = 1 << 18
 _COST_OF_MARKERS: Final = 64
-# What the words behind a ULPDU_Length field say if they are Markers.
+# What the words behind a ULPDU_Length field say if they are Markers: its first, or its second, for
+# one of them may be forged.
 _POINTERS: Final = b"".join(
-    back.to_bytes(_WORD, "big") for back in range(_WORD, MARKER_INTERVAL, _WORD)
+    back.to_bytes(_WORD, "big") for back in range(_WORD, 2 * MARKER_INTERVAL, _WORD)
 )
 
 
@@ -83,6 +84,8 @@ class Inferred(NamedTuple):
     """A position from which Markers, or else FPDUs, lie at multiples of 512, or else of 4."""
     markers: bool
     crc: bool
+    is_guess: bool = False
+    """Whether Markers may as well be elsewhere, for all that FPDUs have shown."""
 
 
 class _Reading(NamedTuple):
@@ -131,7 +134,9 @@ class _Look:
             while reading is not None:
                 row += 1
                 ballot = ballots.setdefault(reading.start % _WORD, Ballot(reading.start))
-                self._vote(ballot, reading)
+                was_counted = self._explained[reading.start - self._begin]
+                if not was_counted:
+                    self._vote(ballot, reading)
                 if (
                     row >= _VERIFIED_ROW
                     or self._known.sure
@@ -140,6 +145,8 @@ class _Look:
                     ballot.is_believed = True
                 if ballot.is_settled(self._known.markers, self._known.origin):
                     return True
+                if was_counted:
+                    break
                 self._explain(reading.start, reading.end)
                 reading = self._following(reading.end)
         return False
@@ -173,11 +180,17 @@ class _Look:
             ballot.count_marked(start, end, [start])
         else:
             ulpdu_length = self._number(start)
-            places = []
-            for back in self._markers_behind(start):
-                other = fpdu_layout(ulpdu_length, -back % MARKER_INTERVAL)
-                if start + other.length == end and self._agrees(start, other):
-                    places.append(start + back)
+            others = {
+                back: fpdu_layout(ulpdu_length, -back % MARKER_INTERVAL)
+                for back in self._markers_behind(start)
+            }
+            agreeing = {
+                start + back: self._agreeing(start, other)
+                for back, other in others.items()
+                if start + other.length == end
+            }
+            most = max(agreeing.values(), default=0)
+            places = [place for place, count in agreeing.items() if count == most]
             ballot.count_marked(start, end, places)
 
     # -- without CRCs --------------------------------------------------------------------------
@@ -226,7 +239,7 @@ class _Look:
 
     def _makes_sense_as(self, reading: _Reading) -> bool:
         start, end, layout, _ = reading
-        if end > self._island.end or not self._agrees(start, layout):
+        if end > self._island.end or self._agreeing(start, layout) < len(layout.markers):
             return False
         self.allowance -= _HEAD
         at = start - self._begin
@@ -301,9 +314,9 @@ class _Look:
             elif phase and phase % _WORD == 0:
                 yield _reading(header, ulpdu_length, phase)
             return
-        for back in self._markers_behind(header):
-            reading = _reading(header, ulpdu_length, -back % MARKER_INTERVAL)
-            if reading.layout.markers:
+        for phase in {-back % MARKER_INTERVAL: None for back in self._markers_behind(header)}:
+            reading = _reading(header, ulpdu_length, phase)
+            if phase and reading.layout.markers:
                 yield reading
         if header - self._begin >= MARKER_LENGTH and self._word(header - _WORD) == 0:
             yield _reading(header - MARKER_LENGTH, ulpdu_length, 0)
@@ -311,10 +324,10 @@ class _Look:
             # It may hold none.
             yield _reading(header, ulpdu_length, None)
 
-    def _agrees(self, start: int, layout: Layout) -> bool:
-        """Tell whether the Markers of an FPDU that is there point to its ULPDU_Length."""
+    def _agreeing(self, start: int, layout: Layout) -> int:
+        """Return how many Markers of an FPDU that is there point to its ULPDU_Length."""
         said = layout.unpack.unpack_from(self._octets, start - self._begin)
-        return all(
+        return sum(
             one & FPDUPTR_MASK == other & FPDUPTR_MASK
             for one, other in zip(said, layout.fpduptrs, strict=True)
         )
@@ -331,7 +344,7 @@ class _Look:
         """Yield how far behind ``header`` words stand that read as Markers pointing there."""
         self.allowance -= _COST_OF_MARKERS
         at = header - self._begin
-        words = self._octets[at + _WORD : at + MARKER_INTERVAL]
+        words = self._octets[at + _WORD : at + 2 * MARKER_INTERVAL]
         words = words[: len(words) & -_WORD]
         # All words at once: those that are as they should be come out as zeros.
         expected = int.from_bytes(_POINTERS[: len(words)], "big")
@@ -358,23 +371,23 @@ def infer(islands: Sequence[Island], known: Known, *, final: bool) -> Inferred |
     :param islands: whose octets are all there.
     :param final: nothing will be added to them.
     """
-    if known.crc is not False:
-        ballot = _believed(islands, known)
-        if ballot is not None:
-            if not final and not ballot.is_settled(known.markers, known.origin):
-                return None
-            return _inferred(
-                ballot.winner(known.markers, known.origin), ballot.reference, known, crc=True
-            )
-        if known.crc:
+    ballot = None if known.crc is False else _ballot(islands, known)
+    if ballot is not None:
+        origin = known.origin
+        if not ballot.is_believed or (ballot.is_contradictory and origin is None):
             return None
-    row = _longest_row(islands, known, final=final)
+        if not final and not ballot.is_settled(known.markers, origin):
+            return None
+        place = ballot.winner(known.markers, origin)
+        inferred = _inferred(place, ballot.reference, known, crc=True)
+        return inferred._replace(is_guess=ballot.is_tied(known.markers, origin))
+    row = None if known.crc else _longest_row(islands, known, final=final)
     return None if row is None else _inferred(row.origin, row.start, known, crc=False)
 
 
 def shows_crcs(islands: Sequence[Island], known: Known) -> bool:
-    """Tell whether FPDUs with good CRCs are there."""
-    return known.crc is not False and _believed(islands, known) is not None
+    """Tell whether an FPDU with a good CRC is there."""
+    return known.crc is not False and _ballot(islands, known) is not None
 
 
 def _allowance_for(islands: Sequence[Island]) -> int:
@@ -382,7 +395,7 @@ def _allowance_for(islands: Sequence[Island]) -> int:
     return _OCTETS_AT_FIRST + _OCTETS_PER_OCTET * min(octets, _COUNTED_OCTETS)
 
 
-def _believed(islands: Sequence[Island], known: Known) -> Ballot | None:
+def _ballot(islands: Sequence[Island], known: Known) -> Ballot | None:
     """Return what verified FPDUs say, if there are any."""
     ballots: dict[int, Ballot] = {}
     allowance = _allowance_for(islands)
@@ -391,8 +404,12 @@ def _believed(islands: Sequence[Island], known: Known) -> Ballot | None:
         if look.count(ballots) or look.allowance < 0:
             break
         allowance = look.allowance
-    believed = [ballot for ballot in ballots.values() if ballot.is_believed]
-    return max(believed, key=lambda each: each.octets, default=None)
+    origin = known.origin
+    for island in islands:
+        if origin is not None and island.start <= origin < island.end - _WORD:
+            for ballot in ballots.values():
+                ballot.lean(origin, island.read(origin, origin + _WORD) == bytes(_WORD))
+    return max(ballots.values(), key=lambda each: (each.is_believed, each.octets), default=None)
 
 
 def _inferred(place: int | None, somewhere: int, known: Known, *, crc: bool) -> Inferred:

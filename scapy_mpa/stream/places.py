@@ -33,6 +33,7 @@ class Ballot:
     __slots__ = (
         "_against",
         "_in_payload",
+        "_marked",
         "_spanning",
         "_unmarked",
         "_votes",
@@ -48,6 +49,7 @@ class Ballot:
         self.is_believed = False
         """Whether these are the FPDUs of the direction, and not part of a payload."""
         self._unmarked = 0
+        self._marked = 0
         self._spanning = 0
         self._against = [0] * _PLACES
         self._votes = [0] * _PLACES
@@ -71,28 +73,38 @@ class Ballot:
     def count_marked(self, start: int, end: int, positions: Sequence[int]) -> None:
         """Count an FPDU that holds Markers, the first of them at one of the positions."""
         self.octets += end - start
+        self._marked += 1
         for position in positions:
             self._votes[self._place(position)] += 1
             if not 0 < position - start < _HEAD:
                 self._in_payload[self._place(position)] += 1
+
+    def lean(self, origin: int, is_marked: bool) -> None:
+        """Take note of what the beginning of the phase looks like, in case of a tie."""
+        self._in_payload[self._place(origin)] += is_marked
 
     def _standing(
         self, markers: bool | None, origin: int | None
     ) -> list[tuple[int, int, int | None]]:
         """Return for each possibility, the best first, how many speak for it."""
         places = range(_PLACES) if origin is None else [self._place(origin)]
-        others = self._unmarked - self._spanning
         standing: list[tuple[int, int, int | None]] = []
+        if not markers:
+            # Where as much speaks for a place, Markers were seen there.
+            standing.append((self._unmarked, 0, None))
         if markers is not False:
+            others = self._unmarked - self._spanning
             standing += [
                 (others - self._against[place] + self._votes[place], self._in_payload[place], place)
                 for place in places
             ]
-        if not markers:
-            # If nothing speaks for Markers there are none.
-            standing.append((self._unmarked, self._unmarked, None))
         standing.sort(key=lambda each: each[:2], reverse=True)
         return standing
+
+    @property
+    def is_contradictory(self) -> bool:
+        """Whether there are Markers, but none that was seen points to its FPDU."""
+        return self._marked > 0 and not any(self._votes)
 
     def is_settled(self, markers: bool | None, origin: int | None) -> bool:
         """Tell whether it is known where Markers are.
@@ -104,6 +116,11 @@ class Ballot:
             return False
         first, *rest = self._standing(markers, origin)
         return not rest or first[0] - rest[0][0] >= _LEAD
+
+    def is_tied(self, markers: bool | None, origin: int | None) -> bool:
+        """Tell whether another possibility is as likely as the winner."""
+        first, *rest = self._standing(markers, origin)
+        return bool(rest) and first[:2] == rest[0][:2]
 
     def winner(self, markers: bool | None, origin: int | None) -> int | None:
         """Return a position at which a Marker is, None if there are none."""

@@ -179,3 +179,72 @@ def test_without_crcs_short_fpdus_with_markers_are_found() -> None:
     # Two before the first Marker are too few to be told from chance.
     assert found == wanted[-len(found) :]
     assert len(found) >= len(wanted) - 8
+
+
+def test_where_markers_are_may_stay_unknown() -> None:
+    """The Reply says that there are Markers; no FPDU that was captured shows where."""
+    octets, truth = build_stream(sends(*[60] * 5), markers=True)
+    talk = Talk()
+    talk.miss(0, startup_frame(REQUEST_KEY, crc=1))
+    talk.say(1, startup_frame(REPLY_KEY, markers=1, crc=1))
+    talk.miss(0, octets[: truth[1].start])
+    # What follows the one that is whole is cut short, and nobody can say how long it is.
+    talk.say(0, octets[truth[1].start : truth[2].start + 30])
+    talk.miss(0, octets[truth[2].start + 30 : truth[3].start])
+    talk.say(0, octets[truth[3].start : truth[4].start])
+    events = talk.fed()
+    assert told(events, 0) == good([truth[1], truth[3]])
+    assert not [each for each in events if isinstance(each, ErrorFound)]
+
+
+@pytest.mark.parametrize("direction", [0, 1])
+def test_the_first_octets_of_the_phase_tell_of_markers(direction: int) -> None:
+    """All other FPDUs are too short to hold any, and the first lies about its length."""
+    octets, truth = build_stream(
+        sends(20, 40, 60, 20),
+        markers=True,
+        damage={0: Damage(ulpdu_length=10_885)},
+    )
+    talk = Talk()
+    frames = startup_frame(REQUEST_KEY, crc=1), startup_frame(REPLY_KEY, crc=1)
+    for each in (0, 1):
+        talk.say(each, frames[each], captured=each == direction)
+    talk.say(direction, octets)
+    events = talk.fed()
+    assert told(events, direction)[1:] == good(truth)[1:]
+    (first, *_) = fpdus(events, direction)
+    assert (first.offset, first.ulpdu_length, first.crc) == (4, 10_885, "bad")
+
+
+def test_one_forged_marker_hides_no_other() -> None:
+    """The second Marker of an FPDU tells where the first one is (RFC 5044 4.3)."""
+    octets, truth = build_stream(
+        sends(*[3000] * 4),
+        markers=True,
+        damage={each: Damage(fpduptr={0: 500}, sender=True) for each in range(4)},
+    )
+    talk = Talk(syn=False)
+    talk.say(0, octets, size=1460)
+    events = talk.fed()
+    assert told(events, 0) == good(truth)
+
+
+def test_no_fpdu_votes_twice() -> None:
+    """A lie of four octets under a good CRC hides one Marker, not the direction's."""
+    sizes = [8, *[52] * 12, *[182] * 30]
+    octets, truth = build_stream(sends(*sizes), markers=True)
+    liar = next(at for at in range(6, 40) if truth[at].markers)
+    octets, truth = build_stream(
+        sends(*sizes),
+        markers=True,
+        damage={liar: Damage(ulpdu_length=truth[liar].ulpdu_length + 4, sender=True)},
+    )
+    talk = Talk(syn=False)
+    for fpdu in truth:
+        talk.say(0, octets[fpdu.start : fpdu.end])
+    events = talk.fed()
+    # The liar is read with its Marker, and its CRC does not fit then.
+    wanted = good(truth)
+    found = told(events, 0)
+    assert found[:liar] + found[liar + 1 :] == wanted[:liar] + wanted[liar + 1 :]
+    assert found[liar][1:] == (1, "bad")
