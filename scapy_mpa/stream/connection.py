@@ -194,13 +194,8 @@ class Connection:
         :param reason: why holes will not be filled.
         :param ending: how the connection ended, if the connection itself does not know.
         """
-        # What one direction shows counts for the other.
-        for half in (*self.halves, self.halves[0]):
-            self._look(half, final=True, crc=True)
-        for half in self.halves:
-            self.decide(half)
-            if half.doubtful is not None and half.doubtful.is_alone:
-                half.confirm()
+        if self.halves[0].is_unknown or self.halves[1].is_unknown:
+            self._conclude()
         first = self._initiator or 0
         for direction in (first, 1 - first):
             self.halves[direction].finish(reason)
@@ -353,6 +348,16 @@ class Connection:
                 each.stream()
 
     # -- without startup frames ----------------------------------------------------------------
+
+    def _conclude(self) -> None:
+        """Find out what can be found out, now that nothing more will come."""
+        # What one direction shows counts for the other.
+        for half in (*self.halves, self.halves[0]):
+            self._look(half, final=True, crc=True)
+        for half in self.halves:
+            self.decide(half)
+            if half.doubtful is not None and half.doubtful.is_alone:
+                half.confirm()
 
     def on_unknown(self, half: HalfConnection) -> None:
         """Find out what a direction carries, if startup frames are missing."""
