@@ -8,40 +8,12 @@ from __future__ import annotations
 
 import pytest
 
-_SEEDS = (
-    7,
-    31,
-    51,
-    55,
-    73,
-    75,
-    80,
-    83,
-    98,
-    121,
-    123,
-    127,
-    145,
-    147,
-    151,
-    172,
-    181,
-    222,
-    245,
-    248,
-    253,
-    270,
-    271,
-)
+_SEEDS = (7, 55, 115, 123, 151, 204, 245, 248)
 NOT_YET_RIGHT: frozenset[object] = frozenset(
     [
         *_SEEDS,
         ("work", "Markers that point nowhere"),
         ("work", "lengths just beyond what is there, in order"),
-        ("memory", "lengths just beyond the island"),
-        ("memory", "lengths just beyond what is there, in order"),
-        ("lying ULPDU_Length", "both", 1),
-        ("snap length", "both", 2),
         ("a capture of iWARP", "SYN", "1460 octets"),
         ("a capture of iWARP", "SYN", "tiny"),
         ("a capture of iWARP", "with holes", "1460 octets"),

@@ -620,7 +620,7 @@ def test_memory_of_connections_in_order() -> None:
     held = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
     # But for the octets kept for comparison, which all share.
-    assert held - (256 << 10) < 2 * count * 1280
+    assert held - (256 << 10) < 2 * count * 1344
 
 
 def test_memory_of_connections_that_never_end_is_bounded() -> None:
