@@ -44,7 +44,7 @@ class Recovery:
         self.frames = 0
         """Frames taken so far."""
         # For each direction the frame that brought octets last: its lower layers are those of
-        # the next packet.
+        # the next packet, which may come to light much later.
         self._last: dict[bytes, Frame] = {}
 
     def take(self, frame: Frame) -> tuple[list[Packet], bool]:
@@ -61,8 +61,6 @@ class Recovery:
             self._last[segment.flow] = frame
         packets = list(self._packets(self._flows.receive(segment), frame))
         is_mpa = bool(segment.length) and self._flows.carries_mpa(segment.flow)
-        if not is_mpa:
-            self._last.pop(segment.flow, None)
         return packets, not (is_mpa or packets)
 
     def finish(self) -> list[Packet]:
@@ -82,7 +80,9 @@ class Recovery:
                 yield self._stack(event, layer(event.octets), frame)
             elif isinstance(event, ConnectionEnded):
                 for flow in event.connection.flows:
-                    self._last.pop(flow, None)
+                    # But for the first frame of a connection that uses the same ports.
+                    if self._last.get(flow) is not frame:
+                        self._last.pop(flow, None)
 
     def _stack(
         self, event: FPDURecovered | StartupSeen, layer: Packet, frame: Frame | None

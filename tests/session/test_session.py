@@ -188,6 +188,34 @@ def test_marked_and_lossy_streams(tmp_path: pathlib.Path) -> None:
         assert sorted(found) == sorted(half.octets[each.start : each.end] for each in half.truth)
 
 
+@pytest.mark.parametrize("begins_late", [False, True])
+def test_what_comes_to_light_late(tmp_path: pathlib.Path, begins_late: bool) -> None:
+    """FPDUs behind holes that stay, or of a connection joined late, have their sender's layers.
+
+    They may be known as such only at the end of the capture, behind acknowledgements without
+    octets, and behind frames of the other direction.
+    """
+    path = tmp_path / "late.pcap"
+    found = 0
+    for seed in range(20):
+        rng = random.Random(seed)
+        pair = halves(rng, markers=(False, False), crc=True, count=8)
+        sendings = [impair.cut_mss(half.octets, 700) for half in pair]
+        if not begins_late:
+            sendings = [impair.miss(each, rng, 0.2) for each in sendings]
+        segments = impair.conversation(pair, (sendings[0], sendings[1]), rng)
+        pcapfile.write(path, segments[8:] if begins_late else segments)
+        ways = rdmpa(path), sniff(offline=str(path), session=MPASession(others=False), quiet=True)
+        for packets in ways:
+            for packet in packets:
+                if FPDU in packet:
+                    found += 1
+                    source = f"{packet[IP].src}:{packet[TCP].sport}"
+                    assert packet[FPDU].provenance.src == source
+        assert [bytes(each) for each in ways[0]] == [bytes(each) for each in ways[1]]
+    assert found > 300
+
+
 def test_what_else_there_is_to_say() -> None:
     """Connections, gaps and errors as records."""
     packets = rdmpa(str(PCAPS / "live_siw_probe_guest_eth0.pcap.gz"))
