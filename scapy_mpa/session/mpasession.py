@@ -6,14 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from scapy.config import conf
-from scapy.layers.inet import IP
-from scapy.layers.inet6 import IPv6
 from scapy.packet import Packet
 from scapy.sessions import DefaultSession
 
-from scapy_mpa.capture.frame import Frame
 from scapy_mpa.session.recovery import Recovery
+from scapy_mpa.session.source import Source, dissect, source_of
 from scapy_mpa.stream.events import Event
 from scapy_mpa.stream.limits import Limits
 
@@ -21,8 +18,6 @@ if TYPE_CHECKING:
     from scapy.supersocket import SuperSocket
 
 __all__ = ["MPASession"]
-
-_RAW_IP = 101
 
 
 class MPASession(DefaultSession):
@@ -60,56 +55,27 @@ class MPASession(DefaultSession):
         self._others = others
         self._on_event = on_event
         self._limits = limits
-        self._captures: dict[SuperSocket, Recovery] = {}
+        self._captures: dict[SuperSocket, tuple[Source, Recovery]] = {}
 
     def recv(self, sock: SuperSocket) -> Iterator[Packet]:
         """Yield what the next frame of ``sock`` brings to light."""
-        recovery = self._captures.get(sock)
-        if recovery is None:
-            recovery = self._captures[sock] = Recovery(dissect, self._on_event, self._limits)
+        capture = self._captures.get(sock)
+        if capture is None:
+            capture = (
+                source_of(sock, self.supersession),
+                Recovery(dissect, self._on_event, self._limits),
+            )
+            self._captures[sock] = capture
+        source, recovery = capture
         try:
-            packet = sock.recv()
+            frame = source.read(recovery.frames + 1)
         except EOFError:
             del self._captures[sock]
             yield from recovery.finish()
             raise
-        if packet is not None and self.supersession:
-            packet = self.supersession.process(packet)
-        if packet is None:
+        if frame is None:
             return
-        packets, is_other = recovery.take(_frame(recovery.frames + 1, packet))
+        packets, is_other = recovery.take(frame)
         yield from packets
         if is_other and self._others:
-            yield packet
-
-
-def _frame(number: int, packet: Packet) -> Frame:
-    """Return the frame that a packet was made of."""
-    octets = packet.original or bytes(packet)
-    return Frame(
-        number,
-        int(packet.time * 1_000_000_000),
-        _link_type(packet),
-        octets,
-        max(packet.wirelen or 0, len(octets)),
-        None,
-    )
-
-
-def _link_type(packet: Packet) -> int:
-    if isinstance(packet, (IP, IPv6)):
-        return _RAW_IP
-    return int(conf.l2types.layer2num.get(type(packet), -1))
-
-
-def dissect(frame: Frame) -> Packet:
-    """Return the packet that Scapy makes of a frame."""
-    layer = conf.l2types.num2layer.get(frame.link_type)
-    if layer is None:
-        layer = conf.raw_layer
-    if frame.link_type == _RAW_IP and frame.octets[:1] >= b"\x60":
-        layer = IPv6
-    packet = layer(frame.octets)
-    packet.time = frame.time_ns / 1_000_000_000
-    packet.wirelen = frame.original_length
-    return packet
+            yield source.packet()

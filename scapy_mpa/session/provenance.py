@@ -3,16 +3,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from scapy_mpa.stream.events import CrcVerdict, FPDURecovered, LocatedBy, StartupSeen
 
 __all__ = ["Provenance"]
 
 
-@dataclass(frozen=True, slots=True)
-class Provenance:
-    """The ``provenance`` of a startup frame or FPDU; the names are those of the records."""
+class Provenance(NamedTuple):
+    """The ``provenance`` of a startup frame or FPDU; the names are those of the records.
+
+    (A named tuple: one is made for each FPDU.)
+    """
 
     connection: int
     """Number of the connection: 0, 1, ... in order of appearance."""
@@ -32,15 +34,22 @@ class Provenance:
     @classmethod
     def of(cls, event: FPDURecovered | StartupSeen) -> Provenance:
         """Return the provenance of what an event recovered."""
-        endpoints = event.connection.endpoints
+        connection, direction = event.connection, event.direction
+        source, target = connection.endpoints
+        if direction:
+            source, target = target, source
+        if isinstance(event, FPDURecovered):
+            return cls(
+                connection.number,
+                source,
+                target,
+                event.seq,
+                event.offset,
+                event.frames,
+                event.located_by,
+                event.crc,
+                event.out_of_order,
+            )
         return cls(
-            connection=event.connection.number,
-            src=endpoints[event.direction],
-            dst=endpoints[1 - event.direction],
-            seq=event.seq,
-            offset=event.offset if isinstance(event, FPDURecovered) else None,
-            frames=event.frames,
-            located_by=event.located_by if isinstance(event, FPDURecovered) else None,
-            crc=event.crc if isinstance(event, FPDURecovered) else None,
-            out_of_order=isinstance(event, FPDURecovered) and event.out_of_order,
+            connection.number, source, target, event.seq, None, event.frames, None, None, False
         )

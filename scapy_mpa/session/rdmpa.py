@@ -13,8 +13,8 @@ from scapy.plist import PacketList
 
 from scapy_mpa.capture.reader import open_capture
 from scapy_mpa.records import record_of
-from scapy_mpa.session.mpasession import dissect
 from scapy_mpa.session.recovery import Recovery
+from scapy_mpa.session.source import dissect
 from scapy_mpa.stream.events import (
     ConnectionEnded,
     ErrorFound,

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from typing import Final
 
 from scapy.layers.inet import IP, TCP
 from scapy.layers.inet6 import IPv6
@@ -11,16 +12,22 @@ from scapy.packet import NoPayload, Packet
 
 from scapy_mpa.capture.decoder import Decoder
 from scapy_mpa.capture.frame import Frame
-from scapy_mpa.layers import FPDU, MPAReply, MPARequest
+from scapy_mpa.layers import MPAReply, MPARequest
+from scapy_mpa.session.form import put, stack
+from scapy_mpa.session.lower import LowerLayers
 from scapy_mpa.session.provenance import Provenance
+from scapy_mpa.session.upper import UpperLayers
 from scapy_mpa.stream.events import ConnectionEnded, Event, FPDURecovered, StartupSeen
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits
+from scapy_mpa.stream.segment import reverse_flow
 from scapy_mpa.wire.startup import StartupKind
 
 __all__ = ["Recovery"]
 
 Dissect = Callable[[Frame], Packet]
+
+_SECOND: Final = 1_000_000_000
 
 
 class Recovery:
@@ -37,7 +44,8 @@ class Recovery:
         on_event: Callable[[Event], None] | None = None,
         limits: Limits | None = None,
     ) -> None:
-        self._dissect = dissect
+        self._lower = LowerLayers(lambda frame: _bare(dissect(frame)), whole=False)
+        self._upper = UpperLayers()
         self._on_event = on_event
         self._flows = Flows(limits=limits)
         self._decoder = Decoder()
@@ -59,52 +67,64 @@ class Recovery:
             return [], True
         if segment.length:
             self._last[segment.flow] = frame
-        packets = list(self._packets(self._flows.receive(segment), frame))
+        events = self._flows.receive(segment)
+        packets = self._packets(events, frame) if events else []
         is_mpa = bool(segment.length) and self._flows.carries_mpa(segment.flow)
         return packets, not (is_mpa or packets)
 
     def finish(self) -> list[Packet]:
         """Return the packets that the end of the capture brings to light."""
-        return list(self._packets(self._flows.finish(), None))
+        return self._packets(self._flows.finish(), None)
 
-    def _packets(self, events: list[Event], frame: Frame | None) -> Iterator[Packet]:
+    def _packets(self, events: list[Event], frame: Frame | None) -> list[Packet]:
+        packets = []
         for event in events:
             if self._on_event is not None:
                 self._on_event(event)
             if isinstance(event, FPDURecovered):
-                fpdu = FPDU(event.octets, phase=event.phase)
-                yield self._stack(event, fpdu, frame)
+                packets.append(self._stacked(event, self._upper.of(event), frame))
             elif isinstance(event, StartupSeen):
                 is_request = event.startup.kind is StartupKind.REQUEST
-                layer = MPARequest if is_request else MPAReply
-                yield self._stack(event, layer(event.octets), frame)
+                startup = (MPARequest if is_request else MPAReply)(event.octets)
+                startup.provenance = Provenance.of(event)
+                packets.append(self._stacked(event, startup, frame))
             elif isinstance(event, ConnectionEnded):
                 for flow in event.connection.flows:
                     # But for the first frame of a connection that uses the same ports.
                     if self._last.get(flow) is not frame:
                         self._last.pop(flow, None)
+        return packets
 
-    def _stack(
+    def _stacked(
         self, event: FPDURecovered | StartupSeen, layer: Packet, frame: Frame | None
     ) -> Packet:
         """Put a recovered layer on the lower layers of the frame that completed it."""
-        layer.provenance = Provenance.of(event)
-        below = self._last.get(event.connection.flows[event.direction], frame)
+        flow = event.connection.flow
+        below = self._last.get(reverse_flow(flow) if event.direction else flow, frame)
         assert below is not None
-        packet = self._dissect(below)
-        tcp = packet.getlayer(TCP)
+        packet, tcp = self._lower.of(below)
         if tcp is None:
             return layer
-        tcp.remove_payload()
-        # Lengths and checksums of the frame are not those of this packet.
-        del tcp.chksum
-        network = tcp.underlayer
-        while network is not None and not isinstance(network, NoPayload):
-            if isinstance(network, IP):
-                del network.len
-                del network.chksum
-            elif isinstance(network, IPv6):
-                del network.plen
-            network = network.underlayer
-        tcp.add_payload(layer)
+        put(packet, "time", below.time_ns / _SECOND)
+        if packet.wirelen is not None:
+            put(packet, "wirelen", below.original_length)
+        stack(tcp, layer)
         return packet
+
+
+def _bare(packet: Packet) -> Packet:
+    """Take away what lies above TCP, and what is true only with it: lengths and checksums."""
+    tcp = packet.getlayer(TCP)
+    if tcp is None:
+        return packet
+    tcp.remove_payload()
+    del tcp.chksum
+    network = tcp.underlayer
+    while network is not None and not isinstance(network, NoPayload):
+        if isinstance(network, IP):
+            del network.len
+            del network.chksum
+        elif isinstance(network, IPv6):
+            del network.plen
+        network = network.underlayer
+    return packet

@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Layers like one that Scapy has dissected, without dissecting again.
+
+A packet keeps its state in slots, some twenty of them.  ``Packet.__init__`` fills them one by one
+through several calls, and dissecting fills some of them again, which takes ten times as long as
+copying them does.  So a layer that is known to be like an earlier one but for its fields is made
+by copying.
+
+This is what the module relies on: that the attributes named here are all of a packet's state, and
+that lists and dictionaries among those that are copied are replaced but never changed in place,
+since Scapy itself has packets share them.  A layer that holds anything else has no form, and is
+left to Scapy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from types import MemberDescriptorType
+from typing import Any, Final
+
+from scapy.fields import FlagValue
+from scapy.packet import NoPayload, Packet
+
+__all__ = ["Form", "are_alike", "bindings_use", "put", "stack"]
+
+put: Final = object.__setattr__
+"""Sets an attribute of a packet that is known not to be a field: Packet looks for one first."""
+
+_SHARED: Final = (
+    "default_fields",
+    "fieldtype",
+    "overload_fields",
+    "overloaded_fields",
+    "packetfields",
+    "raw_packet_cache_fields",
+)
+_CONSTANT: Final = (
+    "comments",
+    "direction",
+    "explicit",
+    "name",
+    "parent",
+    "process_information",
+    "sent_time",
+    "sniffed_on",
+    "stop_dissection_after",
+    "time",
+    "wirelen",
+)
+_OWN: Final = (
+    "fields",
+    "original",
+    "payload",
+    "post_transforms",
+    "raw_packet_cache",
+    "underlayer",
+)
+_CONSTANTS: Final = (type(None), int, float, str, bytes)
+
+
+class Form:
+    """Makes layers that are like a sample.
+
+    :param sample: a layer of a packet; what lies below and above it does not count.
+    :param without: fields of the sample that are always filled in by the caller.
+    :raises ValueError: it holds something of which it is not known whether it may be shared.
+    """
+
+    __slots__ = ("_blank", "_class", "_constants", "_fields", "_flags", "_more", "_shared")
+
+    def __init__(self, sample: Packet, *, without: Collection[str] = ()) -> None:
+        state = _state(sample)
+        known = {*_SHARED, *_CONSTANT, *_OWN}
+        if not known <= state.keys():
+            raise ValueError(f"{known - state.keys()} are not there")
+        self._shared = tuple(state[name] for name in _SHARED)
+        self._constants = tuple(state[name] for name in _CONSTANT)
+        # What only this class has.
+        self._more = [(name, value) for name, value in state.items() if name not in known]
+        self._fields: dict[str, Any] = dict.fromkeys(sample.fields)
+        self._flags: list[tuple[str, FlagValue]] = []
+        for name, value in sample.fields.items():
+            if isinstance(value, FlagValue):
+                self._flags.append((name, value.copy()))
+            elif name not in without:
+                self._fields[name] = value
+        for value in (
+            *self._constants,
+            *self._fields.values(),
+            *(value for _, value in self._more),
+            *sample.post_transforms,
+        ):
+            if not isinstance(value, _CONSTANTS):
+                raise ValueError(f"it is not known whether {value!r} may be shared")
+        self._class = type(sample)
+        # Its instances are laid out alike, but setting their attributes is not slowed down by
+        # Packet.__setattr__; made by ``type``, lest Scapy takes it for one more layer.
+        self._blank = type.__new__(
+            type(self._class),
+            self._class.__name__,
+            (self._class,),
+            {"__slots__": (), "__setattr__": put, "__delattr__": object.__delattr__},
+        )
+
+    def fields(self) -> dict[str, Any]:
+        """Return the fields of the sample, in their order, for a layer to have as its own."""
+        fields = self._fields.copy()
+        for name, flags in self._flags:
+            # They can be changed in place; copied without FlagValue's own __setattr__.
+            fields[name] = own = _new(FlagValue)
+            put(own, "value", flags.value)
+            put(own, "names", flags.names)
+            put(own, "multi", flags.multi)
+        return fields
+
+    def make(
+        self,
+        original: bytes,
+        fields: dict[str, Any],
+        cache: bytes | None,
+        below: Packet | None = None,
+    ) -> Packet:
+        """Return a new layer.
+
+        :param original: the octets from this layer on.
+        :param fields: the layer's own: no other has them.
+        :param cache: the octets of its header, if nothing has changed since they were read.
+        :param below: the layer on which it is put, as ``add_payload`` does it, but for what
+            ``overload_fields`` may say.
+        """
+        layer: Packet = _new(self._blank)
+        (
+            layer.default_fields,
+            layer.fieldtype,
+            layer.overload_fields,
+            layer.overloaded_fields,
+            layer.packetfields,
+            layer.raw_packet_cache_fields,
+        ) = self._shared
+        (
+            layer.comments,
+            layer.direction,
+            layer.explicit,
+            layer.name,
+            layer.parent,
+            layer.process_information,
+            layer.sent_time,
+            layer.sniffed_on,
+            layer.stop_dissection_after,
+            layer.time,
+            layer.wirelen,
+        ) = self._constants
+        layer.fields = fields
+        layer.original = original
+        layer.payload = _NOTHING
+        layer.post_transforms = []
+        layer.raw_packet_cache = cache
+        layer.underlayer = below
+        for name, value in self._more:
+            put(layer, name, value)
+        layer.__class__ = self._class
+        if below is not None:
+            put(below, "payload", layer)
+        return layer
+
+
+_NOTHING: Final = NoPayload()
+_new: Final = object.__new__
+
+
+def stack(lower: Packet, upper: Packet) -> None:
+    """Do what ``lower.add_payload(upper)`` does; nothing must be above ``lower`` yet."""
+    if upper.overload_fields:
+        lower.add_payload(upper)
+    else:
+        put(lower, "payload", upper)
+        put(upper, "underlayer", lower)
+
+
+def are_alike(one: Packet, other: Packet) -> bool:
+    """Tell whether two packets are the same, layer by layer, in all that dissecting sets.
+
+    All but ``time``, which in inner layers is the time of day.
+    """
+    below: tuple[Packet | None, Packet | None] = None, None
+    while not isinstance(one, NoPayload):
+        if type(one) is not type(other) or _described(one) != _described(other):
+            return False
+        if one.underlayer is not below[0] or other.underlayer is not below[1]:
+            return False
+        below = one, other
+        one, other = one.payload, other.payload
+    return isinstance(other, NoPayload)
+
+
+def bindings_use(layer: type[Packet], fields: Collection[str]) -> bool:
+    """Tell whether what comes above a layer may be chosen by one of these fields."""
+    return any(
+        name in values
+        for alias in layer.aliastypes
+        for values, _ in alias.payload_guess
+        for name in fields
+    )
+
+
+def _described(layer: Packet) -> list[Any]:
+    state = _state(layer)
+    for name in ("parent", "payload", "time", "underlayer"):
+        state.pop(name, None)
+    types = [type(value) for value in layer.fields.values()]
+    return [state, list(layer.fields), types]
+
+
+def _state(layer: Packet) -> dict[str, Any]:
+    """Return what is in the slots of a packet, and in its ``__dict__``.
+
+    That is where an attribute goes if a class attribute hides its slot: IPv6's name.
+    """
+    state = dict(vars(layer))
+    for base in type(layer).__mro__:
+        for name, slot in vars(base).items():
+            if isinstance(slot, MemberDescriptorType):
+                try:
+                    state[name] = slot.__get__(layer)
+                except AttributeError:
+                    continue
+    return state

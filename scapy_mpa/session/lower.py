@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Link, network and TCP layers of frame after frame, without dissecting each.
+
+The headers of a TCP segment differ from those of others in a few numbers only.  So of each shape
+of headers one frame is dissected, and the layers of others of that shape are made like its
+layers, with their own numbers.  What people have bound to these layers thus counts from the
+moment when a shape is first seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from socket import AF_INET6, inet_ntoa
+from struct import Struct
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from scapy.config import conf
+from scapy.layers.inet import IP, TCP
+from scapy.layers.inet6 import IPv6
+from scapy.layers.l2 import CookedLinux, CookedLinuxV2, Dot1AD, Dot1Q, Ether, Loopback
+from scapy.packet import Packet
+from scapy.pton_ntop import inet_ntop
+
+from scapy_mpa.capture.frame import Frame
+from scapy_mpa.capture.link import ETHERNET, IPV4, network_packet
+from scapy_mpa.capture.reason import NotFollowedError
+from scapy_mpa.session.form import Form, are_alike, bindings_use, put
+
+__all__ = ["LowerLayers"]
+
+_IPV4: Final = Struct(">HHHHBBH4s4sHHIIHHHH")
+"""Version, header length and TOS; length, ID, flags with offset, TTL, protocol, checksum,
+addresses; ports, sequence and acknowledgement number, data offset with flags, window, checksum,
+urgent pointer."""
+_IPV6: Final = Struct(">IHBB16s16sHHIIHHHH")
+"""Version, traffic class and flow label; length, next header, hop limit, addresses; the rest as
+above."""
+_IPV4_TYPE: Final = b"\x08\x00"
+_IPV4_AT: Final = 14
+_IPV4_START: Final = 0x45
+_IPV4_LENGTH: Final = 20
+_IPV6_LENGTH: Final = 40
+_TCP_LENGTH: Final = 20
+_PROTOCOL: Final = 6
+_FRAGMENT: Final = 0x3FFF
+_FLOW_LABEL: Final = 0xFFFFF
+
+_LINK_LAYERS: Final = frozenset({Ether, Dot1Q, Dot1AD, CookedLinux, CookedLinuxV2, Loopback})
+"""Those in which nothing depends on what follows them."""
+
+_NUMBERS: Final = {
+    IP: frozenset({"len", "id", "chksum", "src", "dst"}),
+    IPv6: frozenset({"fl", "plen", "src", "dst"}),
+}
+"""Fields that are no part of a shape: the layer above must not be chosen by them."""
+
+_MOST_SHAPES: Final = 256
+"""A network has a few for each pair of link addresses; the limit is for one that makes them up."""
+
+_Key: TypeAlias = tuple[Any, ...]
+
+
+class _Headers(NamedTuple):
+    """What there is to say of the headers of one frame."""
+
+    octets: bytes
+    network_at: int
+    tcp_at: int
+    payload_at: int
+    end: int
+    """Where the IP packet ends."""
+    network: dict[str, Any]
+    """Fields that are no part of the shape."""
+    tcp: list[int]
+    """All but the options."""
+    options: list[Any]
+
+
+class _Shape(NamedTuple):
+    """How to make the layers of headers that differ from others in their numbers only."""
+
+    link: tuple[tuple[Form, int, int], ...]
+    """Each with where it begins and ends in the frame."""
+    network: Form
+    tcp: Form
+
+
+class LowerLayers:
+    """Makes packets of frames.
+
+    :param dissect: the plain way to do so, for frames that are not ordinary, and for the first of
+        each shape.
+    :param whole: whether it leaves the packet as it was captured; then the quick way is for
+        segments without payload.  Else it must take away what lies above TCP, and lengths and
+        checksums.
+    """
+
+    def __init__(self, dissect: Callable[[Frame], Packet], *, whole: bool) -> None:
+        self._dissect = dissect
+        self._whole = whole
+        self._shapes: dict[_Key, _Shape | None] = {}
+
+    def of(self, frame: Frame) -> tuple[Packet, Packet | None]:
+        """Return the packet of a frame, and its TCP layer."""
+        read = self._read(frame)
+        if read is None:
+            return self._plain(frame)
+        key, headers = read
+        shape = self._shapes.get(key)
+        if shape is not None:
+            return self._make(shape, headers)
+        packet, tcp = self._plain(frame)
+        if key not in self._shapes:
+            if len(self._shapes) >= _MOST_SHAPES:
+                self._shapes.clear()
+            shape = _shape_of(packet, headers)
+            if shape is not None and not are_alike(packet, self._make(shape, headers)[0]):
+                # Scapy is not what this module takes it for.
+                shape = None
+            self._shapes[key] = shape
+        return packet, tcp
+
+    def _plain(self, frame: Frame) -> tuple[Packet, Packet | None]:
+        packet = self._dissect(frame)
+        return packet, packet.getlayer(TCP)
+
+    def _read(self, frame: Frame) -> tuple[_Key, _Headers] | None:
+        """Return the shape of a frame's headers and what they say; None: they are not ordinary."""
+        _, _, link_type, octets, length, _ = frame
+        if link_type == ETHERNET and octets[12:14] == _IPV4_TYPE:
+            ether_type, at = IPV4, _IPV4_AT
+        else:
+            try:
+                ether_type, at = network_packet(link_type, octets, length)
+            except NotFollowedError:
+                return None
+        tcp_at = at + (_IPV4_LENGTH if ether_type == IPV4 else _IPV6_LENGTH)
+        if len(octets) < tcp_at + _TCP_LENGTH:
+            return None
+        key: _Key
+        network: dict[str, Any]
+        if ether_type == IPV4:
+            first, length, ident, fragment, ttl, protocol, checksum, source, target, *tcp = (
+                _IPV4.unpack_from(octets, at)
+            )
+            if first >> 8 != _IPV4_START or fragment & _FRAGMENT:
+                return None
+            end = at + length
+            key = link_type, octets[:at], first, fragment, ttl, tcp[4]
+            network = {
+                "id": ident,
+                "src": inet_ntoa(source),
+                "dst": inet_ntoa(target),
+                "options": [],
+            }
+            if self._whole:
+                network["len"] = length
+                network["chksum"] = checksum
+        else:
+            first, length, protocol, hop_limit, source, target, *tcp = _IPV6.unpack_from(octets, at)
+            end = tcp_at + length
+            key = link_type, octets[:at], first & ~_FLOW_LABEL, hop_limit, tcp[4]
+            network = {
+                "fl": first & _FLOW_LABEL,
+                "src": inet_ntop(AF_INET6, source),
+                "dst": inet_ntop(AF_INET6, target),
+            }
+            if self._whole:
+                network["plen"] = length
+        payload_at = tcp_at + (tcp[4] >> 12) * 4
+        if (
+            protocol != _PROTOCOL
+            or not tcp_at + _TCP_LENGTH <= payload_at <= end
+            or payload_at > len(octets)
+            or (self._whole and payload_at != end)
+        ):
+            return None
+        options: list[Any] = []
+        if payload_at != tcp_at + _TCP_LENGTH:
+            try:
+                options = _OPTIONS.m2i(None, octets[tcp_at + _TCP_LENGTH : payload_at])
+            except Exception:
+                # What Scapy makes of such a segment is for it to say.
+                return None
+        headers = octets, at, tcp_at, payload_at, end, network, tcp, options
+        return key, _make_headers(_Headers, headers)
+
+    def _make(self, shape: _Shape, headers: _Headers) -> tuple[Packet, Packet]:
+        octets, at, tcp_at, payload_at, end, numbers, tcp_numbers, options = headers
+        whole = self._whole
+        lowest = layer = None
+        for form, start, stop in shape.link:
+            layer = form.make(octets[start:], form.fields(), octets[start:stop], layer)
+            if lowest is None:
+                lowest = layer
+
+        fields = shape.network.fields()
+        fields.update(numbers)
+        cache = octets[at:tcp_at] if whole else None
+        layer = shape.network.make(octets[at:], fields, cache, layer)
+        if lowest is None:
+            lowest = layer
+
+        fields = shape.tcp.fields()
+        (
+            fields["sport"],
+            fields["dport"],
+            fields["seq"],
+            fields["ack"],
+            _,
+            fields["window"],
+            checksum,
+            fields["urgptr"],
+        ) = tcp_numbers
+        cache = octets[tcp_at:payload_at] if whole else None
+        tcp = shape.tcp.make(octets[tcp_at:end], fields, cache, layer)
+        fields["options"] = options
+        if whole:
+            fields["chksum"] = checksum
+            if options:
+                kept = {**tcp.raw_packet_cache_fields, "options": options.copy()}
+                put(tcp, "raw_packet_cache_fields", kept)
+            if end < len(octets) and conf.padding:
+                tcp.add_payload(conf.padding_layer(octets[end:]))
+        return lowest, tcp
+
+
+_OPTIONS: Final = next(field for field in TCP.fields_desc if field.name == "options")
+# What the class itself would do, without the call of its __new__ in Python.
+_make_headers: Final = tuple.__new__
+
+
+def _shape_of(packet: Packet, headers: _Headers) -> _Shape | None:
+    """Return the shape of a packet, None if it is none of which others can be made."""
+    link = []
+    layer = packet
+    while type(layer) in _LINK_LAYERS:
+        link.append(layer)
+        layer = layer.payload
+    network, tcp = layer, layer.payload
+    numbers = _NUMBERS.get(type(network))
+    if numbers is None or type(tcp) is not TCP or bindings_use(type(network), numbers):
+        return None
+    starts = [len(headers.octets) - len(each.original) for each in link]
+    ends = [*starts[1:], headers.network_at]
+    try:
+        return _Shape(
+            tuple((Form(link[n]), starts[n], ends[n]) for n in range(len(link))),
+            Form(network, without=("options",)),
+            Form(tcp, without=("options",)),
+        )
+    except ValueError:
+        return None

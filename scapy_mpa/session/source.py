@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Where ``MPASession`` gets its frames from: whatever ``sniff()`` reads.
+
+Scapy's readers of capture files dissect each frame in full.  Most frames only carry octets of
+MPA, and nobody ever sees a packet of theirs, so of these readers only the records are taken; a
+packet is made when it is asked for.  All other sockets hand out packets.
+"""
+
+from __future__ import annotations
+
+import time
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from scapy.config import conf
+from scapy.layers.inet import IP
+from scapy.layers.inet6 import IPv6
+from scapy.packet import Packet
+from scapy.utils import EDecimal, PcapNgReader, PcapReader
+
+from scapy_mpa.capture.frame import Frame
+from scapy_mpa.session.form import put
+from scapy_mpa.session.lower import LowerLayers
+
+if TYPE_CHECKING:
+    from scapy.supersocket import SuperSocket
+
+__all__ = ["Source", "dissect", "source_of"]
+
+_RAW_IP: Final = 101
+"""LINKTYPE_RAW."""
+
+_SECOND: Final = 1_000_000_000
+
+
+class Source(Protocol):
+    """Reads frame after frame."""
+
+    def read(self, number: int) -> Frame | None:
+        """Return the next frame, None if there is none as yet.
+
+        :param number: which the frame is to have.
+        :raises EOFError: there will be no more.
+        """
+
+    def packet(self) -> Packet:
+        """Return the packet of the last frame."""
+
+
+def source_of(sock: SuperSocket, supersession: Any) -> Source:
+    """Return what reads from a socket.
+
+    :param supersession: a session that is to see each packet first, or None.
+    """
+    if not supersession and not conf.debug_dissector:
+        if type(sock) is PcapReader and PcapReader.PacketMetadata._fields == _PCAP_FIELDS:
+            return _PcapRecords(sock)
+        if type(sock) is PcapNgReader and PcapNgReader.PacketMetadata._fields == _PCAPNG_FIELDS:
+            return _PcapNgRecords(sock)
+    return _Packets(sock, supersession)
+
+
+class _Packets:
+    """Takes what a socket dissects."""
+
+    def __init__(self, sock: SuperSocket, supersession: Any) -> None:
+        self._sock = sock
+        self._supersession = supersession
+        self._packet: Packet | None = None
+
+    def read(self, number: int) -> Frame | None:
+        packet = self._sock.recv()
+        if packet is not None and self._supersession:
+            packet = self._supersession.process(packet)
+        self._packet = packet
+        if packet is None:
+            return None
+        octets = packet.original or bytes(packet)
+        return Frame(
+            number,
+            int(packet.time * _SECOND),
+            _link_type(type(packet)),
+            octets,
+            max(packet.wirelen or 0, len(octets)),
+            None,
+        )
+
+    def packet(self) -> Packet:
+        assert self._packet is not None
+        return self._packet
+
+
+# What follows does by itself what read_packet() of Scapy's readers does around _read_packet().
+
+_PCAP_FIELDS: Final = ("sec", "usec", "wirelen", "caplen")
+_PCAPNG_FIELDS: Final = (
+    "linktype",
+    "tsresol",
+    "tshigh",
+    "tslow",
+    "wirelen",
+    "comments",
+    "ifname",
+    "direction",
+    "process_information",
+)
+
+
+class _PcapRecords:
+    """Takes the records of a pcap file."""
+
+    def __init__(self, reader: PcapReader) -> None:
+        self._read = reader._read_packet
+        self._link_type = _link_type(reader.LLcls)
+        self._unit = 1 if reader.nano else 1000
+        self._power = Decimal(10) ** Decimal(-9 if reader.nano else -6)
+        layer = reader.LLcls
+        self._layers = LowerLayers(lambda frame: _packet_of(layer, frame.octets), whole=True)
+        self._frame: Frame | None = None
+        self._metadata: Any = None
+
+    def read(self, number: int) -> Frame | None:
+        record = self._read()
+        if record is None:
+            raise EOFError
+        octets, self._metadata = record
+        seconds, fraction, wirelen, _ = self._metadata
+        captured = len(octets)
+        length = wirelen if wirelen > captured else captured
+        time_ns = seconds * _SECOND + fraction * self._unit
+        # What the class itself would do, without the call of its __new__ in Python.
+        self._frame = tuple.__new__(Frame, (number, time_ns, self._link_type, octets, length, None))
+        return self._frame
+
+    def packet(self) -> Packet:
+        assert self._frame is not None
+        packet, _ = self._layers.of(self._frame)
+        seconds, fraction, wirelen, _ = self._metadata
+        put(packet, "time", EDecimal(seconds + self._power * fraction))
+        put(packet, "wirelen", wirelen)
+        return packet
+
+
+class _PcapNgRecords:
+    """Takes the packet blocks of a pcapng file."""
+
+    def __init__(self, reader: PcapNgReader) -> None:
+        self._read = reader._read_packet
+        self._layers = LowerLayers(self._dissect, whole=True)
+        self._frame: Frame | None = None
+        self._time: Any = None
+        self._metadata: Any = None
+
+    def read(self, number: int) -> Frame | None:
+        record = self._read()
+        if record is None:
+            raise EOFError
+        octets, self._metadata = record
+        link_type, resolution, high, low, wirelen, *_ = self._metadata
+        # A packet that is given no time has that of its making.
+        self._time = time.time() if high is None else EDecimal((high << 32) + low) / resolution
+        layer = conf.l2types.num2layer.get(link_type, conf.raw_layer)
+        self._frame = Frame(
+            number,
+            int(self._time * _SECOND),
+            _link_type(layer),
+            octets,
+            max(wirelen, len(octets)),
+            None,
+        )
+        return self._frame
+
+    def packet(self) -> Packet:
+        assert self._frame is not None
+        packet, _ = self._layers.of(self._frame)
+        _, _, _, _, wirelen, comments, ifname, direction, process_information = self._metadata
+        packet.time = self._time
+        packet.wirelen = wirelen
+        packet.comments = comments
+        packet.direction = direction
+        packet.process_information = process_information.copy()
+        if ifname is not None:
+            packet.sniffed_on = ifname.decode("utf-8", "backslashreplace")
+        return packet
+
+    def _dissect(self, frame: Frame) -> Packet:
+        layer = conf.l2types.num2layer.get(self._metadata[0], conf.raw_layer)
+        return _packet_of(layer, frame.octets)
+
+
+def dissect(frame: Frame) -> Packet:
+    """Return the packet that Scapy makes of a frame."""
+    layer = conf.l2types.num2layer.get(frame.link_type, conf.raw_layer)
+    if frame.link_type == _RAW_IP and frame.octets[:1] >= b"\x60":
+        layer = IPv6
+    packet = _packet_of(layer, frame.octets)
+    packet.time = frame.time_ns / _SECOND
+    packet.wirelen = frame.original_length
+    return packet
+
+
+def _packet_of(layer: type[Packet], octets: bytes) -> Packet:
+    try:
+        return layer(octets)
+    except Exception:
+        if conf.debug_dissector:
+            raise
+        # As Scapy itself does with what it cannot dissect.
+        return conf.raw_layer(octets)
+
+
+def _link_type(layer: type[Packet]) -> int:
+    """Return the LINKTYPE_ value of frames that begin with a layer, -1 if there is none."""
+    if issubclass(layer, (IP, IPv6)):
+        return _RAW_IP
+    return int(conf.l2types.layer2num.get(layer, -1))

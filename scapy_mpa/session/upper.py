@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""FPDU, DDP and RDMAP layers of one FPDU after the other, without dissecting each.
+
+Nearly all FPDUs of a bulk transfer carry a piece of a Write, a Read Response or a Send, which
+have no header of their own.  Of each shape one is dissected, and the layers of others are made
+like its layers.
+"""
+
+from __future__ import annotations
+
+import time
+from struct import Struct
+from typing import Any, Final, NamedTuple
+
+from scapy.packet import NoPayload, Packet, Raw
+
+from scapy_mpa.layers import FPDU, DDPTagged, DDPUntagged, MPAMarker
+from scapy_mpa.session.form import Form, are_alike, bindings_use, put
+from scapy_mpa.session.provenance import Provenance
+from scapy_mpa.stream.events import FPDURecovered
+from scapy_mpa.wire.ddp import TAGGED_LENGTH, UNTAGGED_LENGTH
+from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_LENGTH, Layout, fpdu_layout, strip_markers
+
+__all__ = ["UpperLayers"]
+
+_TAGGED: Final = Struct(">2xIQ")
+_UNTAGGED: Final = Struct(">2xIIII")
+_MARKER: Final = Struct(">HH")
+
+_NUMBERS: Final = frozenset({"stag", "to", "invalidate_stag", "qn", "msn", "mo"})
+"""Fields of a DDP segment that are no part of a shape."""
+
+_MOST_SHAPES: Final = 256
+"""A ULP uses a few; the limit is for traffic that makes them up."""
+
+
+class _Shape(NamedTuple):
+    """How to make the layers of FPDUs that have the two control octets in common."""
+
+    fpdu: Form
+    segment: Form
+    message: Form
+    payload: Form | None
+
+
+class UpperLayers:
+    """Makes packets of recovered FPDUs."""
+
+    def __init__(self) -> None:
+        self._shapes: dict[tuple[bytes, bool, bool], _Shape | None] = {}
+        # What is bound to the layers below a message: Scapy makes a new list to change it.
+        self._bound: tuple[object, ...] = ()
+        self._marker = Form(MPAMarker(bytes(MARKER_LENGTH), _internal=1))
+
+    def of(self, event: FPDURecovered) -> FPDU:
+        """Return the packet of an FPDU, with its provenance."""
+        note = _as_note(None, Provenance.of(event))
+        _, _, _, _, _, _, ulpdu_length, octets, phase, *_ = event
+        layout = fpdu_layout(ulpdu_length, phase)
+        body = strip_markers(octets, layout.markers) if layout.markers else octets
+        control = body[HEADER_LENGTH : HEADER_LENGTH + 2]
+        header = TAGGED_LENGTH if control >= b"\x80" else UNTAGGED_LENGTH
+        if ulpdu_length < header or len(octets) != layout.length:
+            return _plain(event, note)
+        bound = FPDU.payload_guess, DDPTagged.payload_guess, DDPUntagged.payload_guess
+        if bound != self._bound:
+            self._bound = bound
+            self._shapes.clear()
+        key = control, ulpdu_length > header, phase is None
+        parts = octets, phase, layout, body, ulpdu_length, header, note
+        shape = self._shapes.get(key)
+        if shape is not None:
+            fpdu = self._make(shape, *parts)
+            if fpdu is not None:
+                return fpdu
+        fpdu = _plain(event, note)
+        if key not in self._shapes:
+            if len(self._shapes) >= _MOST_SHAPES:
+                self._shapes.clear()
+            shape = _shape_of(fpdu)
+            made = shape and self._make(shape, *parts)
+            # Unless Scapy is not what this module takes it for.
+            self._shapes[key] = shape if made and are_alike(fpdu, made) else None
+        return fpdu
+
+    def _make(
+        self,
+        shape: _Shape,
+        octets: bytes,
+        phase: int | None,
+        layout: Layout,
+        body: bytes,
+        ulpdu_length: int,
+        header: int,
+        note: Any,
+    ) -> FPDU | None:
+        """Return a packet of a shape, None if something is bound to its message by now."""
+        pad_at = HEADER_LENGTH + ulpdu_length
+        crc_at = pad_at + layout.pad
+        ulpdu = body[HEADER_LENGTH:pad_at]
+        data = ulpdu[header:]
+        fields: dict[str, Any] = {
+            "ulpdu_length": ulpdu_length,
+            "pad": body[pad_at:crc_at],
+            "crc": int.from_bytes(body[crc_at:], "little"),
+        }
+        fpdu = shape.fpdu.make(octets, fields, None)
+        put(fpdu, "time", time.time())
+        if phase is not None:
+            put(fpdu, "_read_with", phase)
+            if layout.markers:
+                fields["markers"] = [
+                    self._make_marker(octets[at : at + MARKER_LENGTH], fpdu)
+                    for at in layout.markers
+                ]
+            fields["phase"] = phase
+        fields["provenance"] = note
+
+        fields = shape.segment.fields()
+        if header == TAGGED_LENGTH:
+            fields["stag"], fields["to"] = _TAGGED.unpack_from(ulpdu)
+        else:
+            (
+                fields["invalidate_stag"],
+                fields["qn"],
+                fields["msn"],
+                fields["mo"],
+            ) = _UNTAGGED.unpack_from(ulpdu)
+        segment = shape.segment.make(ulpdu, fields, ulpdu[:header], fpdu)
+
+        if shape.payload is None:
+            shape.message.make(data, {}, None, segment)
+            return fpdu
+        message = shape.message.make(data, {}, b"", segment)
+        if message.guess_payload_class(data) is not Raw:
+            return None
+        shape.payload.make(data, {"load": data}, data, message)
+        return fpdu
+
+    def _make_marker(self, octets: bytes, fpdu: FPDU) -> Packet:
+        reserved, fpduptr = _MARKER.unpack(octets)
+        marker = self._marker.make(octets, {"reserved": reserved, "fpduptr": fpduptr}, octets)
+        put(marker, "parent", fpdu)
+        return marker
+
+
+_as_note: Final = FPDU().get_field("provenance").fld.any2i
+
+
+def _plain(event: FPDURecovered, note: Any) -> FPDU:
+    fpdu = FPDU(event.octets, phase=event.phase)
+    fpdu.provenance = note
+    return fpdu
+
+
+def _shape_of(fpdu: FPDU) -> _Shape | None:
+    """Return the shape of a packet, None if it is none of which others can be made."""
+    segment = fpdu.payload
+    message = segment.payload
+    payload = message.payload
+    is_ordinary = (
+        type(segment) in (DDPTagged, DDPUntagged)
+        and not bindings_use(FPDU, fpdu.fields)
+        and not bindings_use(type(segment), _NUMBERS)
+        and not isinstance(message, NoPayload)
+        and not message.fields_desc
+        and type(payload) in (Raw, NoPayload)
+        and isinstance(payload.payload, NoPayload)
+    )
+    if not is_ordinary:
+        return None
+    try:
+        return _Shape(
+            Form(fpdu, without=("markers", "provenance")),
+            Form(segment),
+            Form(message),
+            None if isinstance(payload, NoPayload) else Form(payload),
+        )
+    except ValueError:
+        return None

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What ``MPASession`` must yield, with every layer of every packet dissected by Scapy itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from types import MemberDescriptorType
+from typing import Any
+
+from scapy.config import conf
+from scapy.layers.inet import IP, TCP
+from scapy.layers.inet6 import IPv6
+from scapy.packet import NoPayload, Packet
+
+from scapy_mpa.capture.decoder import Decoder
+from scapy_mpa.capture.frame import Frame
+from scapy_mpa.layers import FPDU, MPAMarker, MPAReply, MPARequest
+from scapy_mpa.session import Provenance
+from scapy_mpa.stream.events import Event, FPDURecovered, StartupSeen
+from scapy_mpa.stream.flows import Flows
+from scapy_mpa.wire.startup import StartupKind
+
+
+def layers(packet: Packet) -> Iterator[Packet]:
+    """The layers of a packet, from the lowest."""
+    while not isinstance(packet, NoPayload):
+        yield packet
+        packet = packet.payload
+
+
+def state(packet: Packet) -> list[Any]:
+    """All that Scapy keeps of a packet, layer by layer.
+
+    But for the time of inner layers, which is the time of day, and what every packet of a class
+    shares.
+    """
+    found: list[Any] = []
+    below: Packet | None = None
+    for depth, layer in enumerate(layers(packet)):
+        slots = {
+            name: slot.__get__(layer)
+            for base in type(layer).__mro__
+            for name, slot in vars(base).items()
+            if isinstance(slot, MemberDescriptorType) and is_filled(slot, layer)
+        }
+        assert slots.pop("underlayer") is below
+        below = layer
+        for name in ("payload", "default_fields", "fieldtype", "packetfields", "sniffed_on"):
+            slots.pop(name, None)
+        assert slots.pop("parent") is None
+        if depth:
+            del slots["time"]
+        del slots["fields"]
+        fields = [
+            (name, type(value), shown(layer, name, value)) for name, value in layer.fields.items()
+        ]
+        types = {name: type(value) for name, value in slots.items()}
+        found.append((type(layer), fields, slots, types, vars(layer)))
+    return found
+
+
+def is_filled(slot: MemberDescriptorType, layer: Packet) -> bool:
+    """Whether a slot of a layer holds something; ``hasattr`` would ask for a field, too."""
+    try:
+        slot.__get__(layer)
+    except AttributeError:
+        return False
+    return True
+
+
+def shown(layer: Packet, name: str, value: object) -> object:
+    """A value of a field, such that equal ones are equal: neither notes nor Markers are."""
+    if name in ("provenance", "evidence", "problem"):
+        return getattr(layer, name)
+    if isinstance(value, list) and any(isinstance(each, MPAMarker) for each in value):
+        assert all(each.parent is layer for each in value)
+        return [
+            (each.fields, each.original, each.raw_packet_cache, each.explicit) for each in value
+        ]
+    return value
+
+
+def dissected(frame: Frame) -> Packet:
+    """The packet of a frame."""
+    layer = conf.l2types.num2layer.get(frame.link_type, conf.raw_layer)
+    try:
+        packet = layer(frame.octets)
+    except Exception:
+        # As Scapy's readers do.
+        packet = conf.raw_layer(frame.octets)
+    packet.time = frame.time_ns / 1_000_000_000
+    packet.wirelen = frame.original_length
+    return packet
+
+
+def without_payload(frame: Frame) -> tuple[Packet, Packet | None]:
+    """The layers of a frame up to TCP, lengths and checksums to be computed; and TCP."""
+    packet = dissected(frame)
+    tcp = packet.getlayer(TCP)
+    if tcp is None:
+        return packet, None
+    tcp.remove_payload()
+    del tcp.chksum
+    for layer in layers(packet):
+        if isinstance(layer, IP):
+            del layer.len
+            del layer.chksum
+        elif isinstance(layer, IPv6):
+            del layer.plen
+    return packet, tcp
+
+
+def frame_of(number: int, packet: Packet) -> Frame:
+    """The frame of a packet that Scapy has read from a file."""
+    is_ip = isinstance(packet, (IP, IPv6))
+    return Frame(
+        number,
+        int(packet.time * 1_000_000_000),
+        101 if is_ip else conf.l2types.layer2num.get(type(packet), -1),
+        packet.original,
+        max(packet.wirelen, len(packet.original)),
+        None,
+    )
+
+
+def yielded(packets: Iterable[Packet]) -> Iterator[Packet]:
+    """What the session must yield for packets that Scapy has read from one file."""
+    decoder = Decoder()
+    flows = Flows()
+    last: dict[bytes, Frame] = {}
+
+    def recovered(events: Iterable[Event]) -> Iterator[Packet]:
+        for event in events:
+            if isinstance(event, FPDURecovered):
+                layer = FPDU(event.octets, phase=event.phase)
+            elif isinstance(event, StartupSeen):
+                is_request = event.startup.kind is StartupKind.REQUEST
+                layer = (MPARequest if is_request else MPAReply)(event.octets)
+            else:
+                continue
+            layer.provenance = Provenance.of(event)
+            packet, tcp = without_payload(last[event.connection.flows[event.direction]])
+            assert tcp is not None
+            tcp.add_payload(layer)
+            yield packet
+
+    for number, packet in enumerate(packets, 1):
+        frame = frame_of(number, packet)
+        segment = decoder.segment(frame)
+        if segment is None:
+            yield packet
+            continue
+        if segment.length:
+            last[segment.flow] = frame
+        found = list(recovered(flows.receive(segment)))
+        yield from found
+        if not found and not (segment.length and flows.carries_mpa(segment.flow)):
+            yield packet
+    yield from recovered(flows.finish())

@@ -1,0 +1,464 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Packets made without dissecting are those that Scapy's dissection makes, in every respect."""
+
+from __future__ import annotations
+
+import pathlib
+import pickle
+import struct
+import time
+from collections import namedtuple
+from collections.abc import Iterable, Sequence
+from itertools import zip_longest
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scapy.fields import ByteField
+from scapy.layers.inet import IP, TCP
+from scapy.packet import Packet, Raw, bind_layers, split_layers
+from scapy.sendrecv import sniff
+from scapy.sessions import IPSession
+from scapy.utils import PcapNgReader, PcapReader, rdpcap
+
+from scapy_mpa.capture.frame import Frame
+from scapy_mpa.layers import FPDU, DDPUntagged, RDMAPSend
+from scapy_mpa.session import MPASession, Provenance, lower, rdmpa, upper
+from scapy_mpa.session.lower import LowerLayers
+from scapy_mpa.session.upper import UpperLayers
+from scapy_mpa.stream.events import ConnectionId, FPDURecovered
+from scapy_mpa.wire.fpdu import build_fpdu
+from tests.capture import build
+from tests.session.plain import dissected, layers, state, without_payload, yielded
+
+PCAPS = pathlib.Path(__file__).resolve().parents[2] / "pcaps"
+RPING = PCAPS / "rping_mpa2_crcon.pcap"
+CONNECTION = ConnectionId(0, bytes(12), ("10.0.0.1:1", "10.0.0.2:2"))
+
+
+def assert_alike(found: Iterable[Packet], wanted: Iterable[Packet]) -> None:
+    """They are the same packets, in the same order."""
+    for number, (one, other) in enumerate(zip_longest(found, wanted)):
+        assert one is not None and other is not None, number
+        assert state(one) == state(other), number
+
+
+def from_pcap(path: pathlib.Path) -> list[Packet]:
+    """What must be yielded for a pcap file."""
+    with PcapReader(str(path)) as reader:
+        return list(yielded(reader))
+
+
+def received(sock: Any, session: MPASession) -> list[Packet]:
+    """What a session yields for a socket, without what ``sniff()`` does to it."""
+    packets: list[Packet] = []
+    while True:
+        try:
+            packets.extend(session.recv(sock))
+        except EOFError:
+            return packets
+
+
+def is_recovered(packet: Packet) -> bool:
+    """Whether a packet was recovered from a stream."""
+    return any("provenance" in layer.fields for layer in layers(packet))
+
+
+# -- whole captures ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "path", sorted(PCAPS.glob("*.pcap*")), ids=lambda path: path.name.split(".")[0]
+)
+def test_captures(path: pathlib.Path) -> None:
+    """Every packet of every capture, from ``sniff()`` and from ``rdmpa()``."""
+    wanted = from_pcap(path)
+    assert_alike(sniff(offline=str(path), session=MPASession, quiet=True), wanted)
+    assert_alike(rdmpa(path), filter(is_recovered, wanted))
+
+
+@pytest.mark.parametrize("name", ["rping_mpa2_crcon", "rping_ipv6_mpa2_crcon", "vlan5_mix_crcon"])
+def test_everything_that_is_done_with_packets(name: str) -> None:
+    """Shown, copied, stacked, pickled, built, made a command: always what Scapy's own give."""
+    path = PCAPS / f"{name}.pcap"
+    found = sniff(offline=str(path), session=MPASession, quiet=True)
+    for one, other in zip(found, from_pcap(path), strict=True):
+        assert bytes(one) == bytes(other)
+        assert one.show(dump=True) == other.show(dump=True)
+        assert one.show2(dump=True) == other.show2(dump=True)
+        assert one.summary() == other.summary()
+        assert one.command() == other.command()
+        assert repr(one) == repr(other)
+        assert state(one.copy()) == state(other.copy())
+        assert bytes(one / b"more") == bytes(other / b"more")
+        assert state(pickle.loads(pickle.dumps(one))) == state(pickle.loads(pickle.dumps(other)))
+        if TCP not in one:
+            continue
+        one[TCP].flags.P = other[TCP].flags.P = True
+        one[TCP].options.append(("NOP", None))
+        other[TCP].options.append(("NOP", None))
+        one[TCP].dport = other[TCP].dport = 7
+        assert bytes(one) == bytes(other)
+
+
+def test_packets_share_nothing_that_changes() -> None:
+    """What is done to one packet does not show in others."""
+    wanted = from_pcap(RPING)
+    kept = sniff(offline=str(RPING), session=MPASession, quiet=True)
+    for packet in kept[::2]:
+        for layer in layers(packet):
+            layer.post_transforms.append(bytes)
+            layer.fields["extra"] = 1
+        packet[IP].flags.evil = True
+        packet[TCP].flags.U = True
+        packet[TCP].options.append(("NOP", None))
+        packet[IP].options.append(1)
+    assert_alike(kept[1::2], wanted[1::2])
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+@pytest.mark.parametrize(("magic", "link"), [(0xA1B23C4D, 1), (0xA1B2C3D4, 101), (0xA1B2C3D4, 147)])
+def test_kinds_of_pcap(tmp_path: pathlib.Path, order: str, magic: int, link: int) -> None:
+    """Both byte orders, nanoseconds, raw IP, a link type that Scapy does not know, cut frames."""
+    frames = [bytes(each) for each in rdpcap(str(RPING))]
+    if link == 101:
+        frames = [each[14:] for each in frames]
+    records = [
+        (
+            1_700_000_000 + n,
+            987_654_321 % (10**9 if magic & 0x8000 else 10**6),
+            each[:90],
+            len(each),
+        )
+        for n, each in enumerate(frames)
+    ]
+    path = tmp_path / "made.pcap"
+    path.write_bytes(build.pcap([*records, (1, 1, b"", 0)], order=order, magic=magic, link=link))
+    found = sniff(offline=str(path), session=MPASession, quiet=True)
+    assert_alike(found, from_pcap(path))
+
+
+def test_pcapng(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several interfaces, resolutions and link types; comments, directions, blocks of all kinds."""
+    frames = [bytes(each) for each in rdpcap(str(RPING))]
+    nanoseconds, fractions = build.option(9, b"\x09"), build.option(9, b"\x8a")
+    file = build.section() + build.interface(options=build.option(2, b"eth\xff0") + nanoseconds)
+    file += build.interface(link=101, options=fractions)
+    file += build.interface(link=147)
+    comments = build.option(1, b"one") + build.option(1, b"two")
+    for number, octets in enumerate(frames):
+        ticks = 1_700_000_000_123_456_789 + number
+        if number % 5 == 1:
+            file += build.enhanced(octets[14:], index=1, ticks=ticks // 10**6)
+        elif number % 5 == 2:
+            flags = build.option(2, struct.pack("<I", 2))
+            file += build.enhanced(octets, ticks=ticks, options=comments + flags)
+        elif number % 5 == 3:
+            file += build.packet(octets, ticks=ticks)
+        elif number == 19:
+            file += build.enhanced(octets, index=2, ticks=ticks)
+        elif number == 24:
+            file += build.simple(build.padded(octets), len(octets))
+        else:
+            file += build.enhanced(octets, ticks=ticks, original=len(octets) + 9)
+    path = tmp_path / "made.pcapng"
+    path.write_bytes(file)
+    monkeypatch.setattr(time, "time", lambda: 1.5)
+    with PcapNgReader(str(path)) as reader:
+        assert type(reader) is PcapNgReader
+        found = received(reader, MPASession())
+    with PcapNgReader(str(path)) as reader:
+        wanted = list(yielded(reader))
+    assert len(wanted) > 30
+    assert_alike(found, wanted)
+    assert [each.sniffed_on for each in found] == [each.sniffed_on for each in wanted]
+
+
+# -- the plain way, where it must be taken ---------------------------------------------------------
+
+
+def test_readers_that_are_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Classes derived from Scapy's, and Scapy's own with other metadata, are asked for packets."""
+
+    class Derived(PcapReader):
+        pass
+
+    wanted = from_pcap(RPING)
+    with Derived(str(RPING)) as reader:
+        assert_alike(received(reader, MPASession()), wanted)
+    metadata = namedtuple("metadata", ["sec", "usec", "wirelen", "caplen", "hash"])
+    monkeypatch.setattr(PcapReader, "PacketMetadata", metadata)
+    found = sniff(offline=str(RPING), session=MPASession, quiet=True)
+    assert_alike(found, wanted)
+
+
+def test_supersession() -> None:
+    """A session that sees each packet first sees packets."""
+    found = sniff(offline=str(RPING), session=MPASession(supersession=IPSession), quiet=True)
+    assert_alike(found, from_pcap(RPING))
+
+
+@pytest.mark.parametrize("module", [lower, upper])
+def test_another_scapy(module: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where layers have no form, or not the one that was thought, all is dissected."""
+    wanted = from_pcap(RPING)
+
+    def no_form(*_: object, **__: object) -> None:
+        raise ValueError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "are_alike", lambda *_: False)
+        assert_alike(sniff(offline=str(RPING), session=MPASession, quiet=True), wanted)
+    original = module.Form
+    monkeypatch.setattr(
+        module, "Form", lambda each, without=(): no_form() if each.payload else original(each)
+    )
+    assert_alike(sniff(offline=str(RPING), session=MPASession, quiet=True), wanted)
+
+
+# -- lower layers ----------------------------------------------------------------------------------
+
+_tcp = st.builds(
+    lambda head, numbers, words, flags, tail, options, payload: b"".join(
+        (
+            head,
+            numbers,
+            struct.pack(">H", (5 + len(options) // 4 if words is None else words) << 12 | flags),
+            tail,
+            options,
+            payload,
+        )
+    ),
+    st.binary(min_size=4, max_size=4),
+    st.binary(min_size=8, max_size=8),
+    st.sampled_from([None, None, None, 4, 6, 15]),
+    st.sampled_from([0x10, 0x18, 0x1F2]),
+    st.binary(min_size=6, max_size=6),
+    st.one_of(
+        st.sampled_from([b"", b"\x1d\x03\0\0", b"\x1d\2\x1d\2", b"\2\4\5\xb4", b"\0\0\0\0"]),
+        st.binary(min_size=10, max_size=10).map(lambda stamps: b"\1\1\x08\x0a" + stamps[:8]),
+        st.integers(1, 10).flatmap(lambda n: st.binary(min_size=4 * n, max_size=4 * n)),
+    ),
+    st.sampled_from([b"", b"", b"payload", bytes(1460)]),
+)
+
+
+@st.composite
+def _packets(draw: st.DrawFn) -> tuple[int, bytes]:
+    """EtherType and IP packet."""
+    tcp = draw(_tcp)
+    addresses = draw(st.binary(min_size=32, max_size=32))
+    length = len(tcp) + draw(st.sampled_from([0, 0, 0, 0, 3, -1, -len(tcp)]))
+    life, protocol = draw(st.sampled_from([64, 63])), draw(st.sampled_from([6, 6, 6, 17]))
+    if draw(st.booleans()):
+        first = draw(st.sampled_from([0x4500, 0x4500, 0x4502, 0x4600, 0x5500]))
+        fragment = draw(st.sampled_from([0x4000, 0, 0x8000, 0x2000, 0x4001]))
+        number, checksum = draw(st.integers(0, 0xFFFF)), draw(st.integers(0, 0xFFFF))
+        head = struct.pack(
+            ">HHHHBBH", first, 20 + length, number, fragment, life, protocol, checksum
+        )
+        return 0x0800, head + addresses[:8] + tcp
+    first = draw(st.sampled_from([6 << 28, 6 << 28, 0x6120_0000])) | draw(st.integers(0, 0xFFFFF))
+    return 0x86DD, struct.pack(">IHBB", first, length, protocol, life) + addresses + tcp
+
+
+@st.composite
+def _frames(draw: st.DrawFn) -> Frame:
+    ether_type, octets = draw(_packets())
+    octets += draw(st.sampled_from([b"", b"", bytes(6)]))
+    link, wrap = draw(
+        st.sampled_from(
+            [
+                (1, lambda: build.ethernet(octets, ether_type)),
+                (1, lambda: build.ethernet(octets, ether_type)),
+                (1, lambda: build.ethernet(struct.pack(">HH", 5, ether_type) + octets, 0x8100)),
+                (1, lambda: build.ethernet(octets, 0x0700)),
+                (113, lambda: build.linux_cooked_1(octets, ether_type)),
+                (276, lambda: build.linux_cooked_2(octets, ether_type)),
+                (101, lambda: octets),
+                (0, lambda: (2 if ether_type == 0x0800 else 24).to_bytes(4, "little") + octets),
+                (147, lambda: octets),
+            ]
+        )
+    )
+    whole = wrap()
+    captured = whole[: draw(st.sampled_from([1 << 16, 1 << 16, 70, 50, 30, 12, 0]))]
+    return Frame(1, 0, link, captured, len(whole), None)
+
+
+def settled(packet: Packet) -> Packet:
+    """A packet without what whoever asked for it fills in."""
+    packet.time = packet.wirelen = None
+    return packet
+
+
+@given(st.lists(_frames(), max_size=6))
+def test_lower_layers(frames: Sequence[Frame]) -> None:
+    """Frames that share a shape or do not: up to TCP, and whole."""
+    bare = LowerLayers(lambda frame: settled(without_payload(frame)[0]), whole=False)
+    whole = LowerLayers(lambda frame: settled(dissected(frame)), whole=True)
+    for frame in [*frames, *frames]:
+        packet, tcp = bare.of(frame)
+        assert tcp is packet.getlayer(TCP)
+        assert state(packet) == state(settled(without_payload(frame)[0]))
+        packet, tcp = whole.of(frame)
+        assert tcp is packet.getlayer(TCP)
+        assert state(packet) == state(settled(dissected(frame)))
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        (1, 0x0800, lambda octets: build.ethernet(octets)),
+        (1, 0x86DD, lambda octets: build.ethernet(octets, 0x86DD)),
+        (1, 0x0800, lambda octets: build.ethernet(octets, tags=[0x88A8, 0x8100])),
+        (113, 0x0800, build.linux_cooked_1),
+        (276, 0x0800, build.linux_cooked_2),
+        (101, 0x0800, bytes),
+        (0, 0x0800, lambda octets: b"\2\0\0\0" + octets),
+    ],
+    ids=["ethernet", "ipv6", "tags", "cooked 1", "cooked 2", "raw", "null"],
+)
+def test_a_shape_is_dissected_once(wrap: Any) -> None:
+    """Of frames in order only the first is dissected."""
+    link, ether_type, around = wrap
+    calls = 0
+
+    def counted(frame: Frame) -> Packet:
+        nonlocal calls
+        calls += 1
+        return without_payload(frame)[0]
+
+    made = LowerLayers(counted, whole=False)
+    for number in range(5):
+        tcp = build.tcp(bytes(number), options=b"\1\1\x08\x0a" + bytes([number] * 8))
+        octets = around(build.ipv4(tcp) if ether_type == 0x0800 else build.ipv6(tcp))
+        frame = Frame(number, 0, link, octets, len(octets), None)
+        assert state(settled(made.of(frame)[0])) == state(settled(without_payload(frame)[0]))
+    assert calls == 1
+
+
+def test_layers_chosen_by_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a number of the IP header says what comes above it, each frame is dissected."""
+
+    class OddTCP(TCP):
+        pass
+
+    # Before what is bound already: the first that matches counts.
+    monkeypatch.setattr(IP, "payload_guess", [({"id": 8}, OddTCP), *IP.payload_guess])
+    made = LowerLayers(lambda frame: without_payload(frame)[0], whole=False)
+    for number in (7, 8, 7):
+        octets = bytearray(build.ethernet(build.ipv4(build.tcp())))
+        octets[19] = number
+        frame = Frame(1, 0, 1, bytes(octets), len(octets), None)
+        assert type(made.of(frame)[0][IP].payload) is (OddTCP if number == 8 else TCP)
+
+
+# -- upper layers ----------------------------------------------------------------------------------
+
+
+def event_of(octets: bytes, phase: int | None = None) -> FPDURecovered:
+    """The event of an FPDU."""
+    start = 4 if phase == 0 else 0
+    length = int.from_bytes(octets[start : start + 2], "big")
+    return FPDURecovered(
+        CONNECTION, 1, 1, 0, 7, None, length, octets, phase, 0, "good", "length", False, (1, 2)
+    )
+
+
+def dissected_fpdu(event: FPDURecovered) -> Packet:
+    """The packet that Scapy makes of it."""
+    fpdu = FPDU(event.octets, phase=event.phase)
+    fpdu.provenance = Provenance.of(event)
+    return fpdu
+
+
+@st.composite
+def _fpdus(draw: st.DrawFn) -> FPDURecovered:
+    control = draw(st.sampled_from([0xC1, 0x81, 0x41, 0x01, 0xC0, 0x7D]))
+    rdmap = 0x40 | draw(st.integers(0, 15))
+    numbers = draw(st.binary(min_size=16, max_size=16))[: 12 if control & 0x80 else 16]
+    payload = draw(st.one_of(st.binary(max_size=70), st.sampled_from([b"", bytes(1400)])))
+    ulpdu = bytes([control, rdmap]) + numbers + payload
+    phase = draw(st.one_of(st.none(), st.sampled_from([0, 4, 256, 500, 508])))
+    octets = build_fpdu(ulpdu[: draw(st.sampled_from([1 << 16, 1 << 16, 15, 1, 0]))], phase)
+    damage = draw(st.sampled_from([0, 0, 0, 1, 4, 9]))
+    if damage == 1:
+        octets = octets[:-1] + b"\x55"
+    elif damage:
+        octets = octets[:-damage]
+    return event_of(octets, phase)
+
+
+@given(st.lists(_fpdus(), max_size=6))
+def test_upper_layers(events: Sequence[FPDURecovered]) -> None:
+    """All messages, with Markers or not, sound, damaged or cut short."""
+    made = UpperLayers()
+    for event in [*events, *events]:
+        fpdu, wanted = made.of(event), dissected_fpdu(event)
+        fpdu.time = wanted.time
+        assert state(fpdu) == state(wanted)
+
+
+@pytest.mark.parametrize("phase", [None, 0, 300])
+def test_a_kind_of_fpdu_is_dissected_once(
+    phase: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of Writes, Read Responses and Sends in a row only the first is dissected."""
+    calls = 0
+    plain = upper._plain
+
+    def counted(*arguments: Any) -> FPDU:
+        nonlocal calls
+        calls += 1
+        return plain(*arguments)
+
+    monkeypatch.setattr(upper, "_plain", counted)
+    made = UpperLayers()
+    kinds = [(0xC1, 0x40), (0xC1, 0x42), (0x41, 0x43), (0x41, 0x46)]
+    for number in range(5):
+        for control, rdmap in kinds:
+            ulpdu = bytes([control, rdmap, *[number] * 16]) + bytes(900 + number)
+            made.of(event_of(build_fpdu(ulpdu, phase), phase))
+    assert calls == len(kinds)
+
+
+class Above(Packet):
+    """A protocol above RDMAP."""
+
+    fields_desc = [ByteField("value", 0)]  # noqa: RUF012
+
+
+@pytest.mark.parametrize(
+    ("below", "values"),
+    [(RDMAPSend, {}), (DDPUntagged, {"qn": 3}), (DDPUntagged, {"opcode": 3}), (FPDU, {})],
+)
+def test_what_is_bound_is_there(
+    below: type[Packet], values: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Protocols that people bind are found, also if they do so while FPDUs are recovered."""
+    made = UpperLayers()
+    events = [
+        event_of(build_fpdu(struct.pack(">BBIIII", 0x41, 0x43, 0, qn, 1, 0) + b"data"))
+        for qn in (0, 3, 0, 3)
+    ]
+
+    def check() -> None:
+        for event in events:
+            fpdu, wanted = made.of(event), dissected_fpdu(event)
+            fpdu.time = wanted.time
+            assert state(fpdu) == state(wanted)
+
+    check()
+    with monkeypatch.context() as patch:
+        # Before what is bound already: the first that matches counts.
+        patch.setattr(below, "payload_guess", [(values, Above), *below.payload_guess])
+        assert any(Above in made.of(event) for event in events)
+        check()
+    assert not any(Above in made.of(event) for event in events)
+    check()
+    bind_layers(RDMAPSend, Above)
+    assert all(Above in made.of(event) for event in events)
+    split_layers(RDMAPSend, Above)
+    assert all(Raw in made.of(event) for event in events)
