@@ -14,8 +14,8 @@ left to Scapy.
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from types import MemberDescriptorType
+from collections.abc import Callable, Collection
+from types import FunctionType, MemberDescriptorType, MethodType
 from typing import Any, Final
 
 from scapy.fields import FlagValue
@@ -66,7 +66,7 @@ class Form:
     :raises ValueError: it holds something of which it is not known whether it may be shared.
     """
 
-    __slots__ = ("_blank", "_class", "_constants", "_fields", "_flags", "_more", "_shared")
+    __slots__ = ("_blank", "_class", "_constants", "_fields", "_flags", "_more", "_shared", "make")
 
     def __init__(self, sample: Packet, *, without: Collection[str] = ()) -> None:
         state = _state(sample)
@@ -101,6 +101,12 @@ class Form:
             (self._class,),
             {"__slots__": (), "__setattr__": put, "__delattr__": object.__delattr__},
         )
+        # CPython keeps in a function's code what it has learned of the class whose attributes are
+        # set there, one class at a time. So each form has a copy of the code.
+        code = _make.__code__.replace()
+        make = FunctionType(code, globals(), _make.__name__, _make.__defaults__)
+        self.make: Callable[..., Packet] = MethodType(make, self)
+        """Returns a new layer; see :func:`_make`."""
 
     def fields(self) -> dict[str, Any]:
         """Return the fields of the sample, in their order, for a layer to have as its own."""
@@ -113,55 +119,56 @@ class Form:
             put(own, "multi", flags.multi)
         return fields
 
-    def make(
-        self,
-        original: bytes,
-        fields: dict[str, Any],
-        cache: bytes | None,
-        below: Packet | None = None,
-    ) -> Packet:
-        """Return a new layer.
 
-        :param original: the octets from this layer on.
-        :param fields: the layer's own: no other has them.
-        :param cache: the octets of its header, if nothing has changed since they were read.
-        :param below: the layer on which it is put, as ``add_payload`` does it, but for what
-            ``overload_fields`` may say.
-        """
-        layer: Packet = _new(self._blank)
-        (
-            layer.default_fields,
-            layer.fieldtype,
-            layer.overload_fields,
-            layer.overloaded_fields,
-            layer.packetfields,
-            layer.raw_packet_cache_fields,
-        ) = self._shared
-        (
-            layer.comments,
-            layer.direction,
-            layer.explicit,
-            layer.name,
-            layer.parent,
-            layer.process_information,
-            layer.sent_time,
-            layer.sniffed_on,
-            layer.stop_dissection_after,
-            layer.time,
-            layer.wirelen,
-        ) = self._constants
-        layer.fields = fields
-        layer.original = original
-        layer.payload = _NOTHING
-        layer.post_transforms = []
-        layer.raw_packet_cache = cache
-        layer.underlayer = below
-        for name, value in self._more:
-            put(layer, name, value)
-        layer.__class__ = self._class
-        if below is not None:
-            put(below, "payload", layer)
-        return layer
+def _make(
+    self: Form,
+    original: bytes,
+    fields: dict[str, Any],
+    cache: bytes | None,
+    below: Packet | None = None,
+) -> Packet:
+    """Return a new layer.
+
+    :param original: the octets from this layer on.
+    :param fields: the layer's own: no other has them.
+    :param cache: the octets of its header, if nothing has changed since they were read.
+    :param below: the layer on which it is put, as ``add_payload`` does it, but for what
+        ``overload_fields`` may say.
+    """
+    layer: Packet = _new(self._blank)
+    (
+        layer.default_fields,
+        layer.fieldtype,
+        layer.overload_fields,
+        layer.overloaded_fields,
+        layer.packetfields,
+        layer.raw_packet_cache_fields,
+    ) = self._shared
+    (
+        layer.comments,
+        layer.direction,
+        layer.explicit,
+        layer.name,
+        layer.parent,
+        layer.process_information,
+        layer.sent_time,
+        layer.sniffed_on,
+        layer.stop_dissection_after,
+        layer.time,
+        layer.wirelen,
+    ) = self._constants
+    layer.fields = fields
+    layer.original = original
+    layer.payload = _NOTHING
+    layer.post_transforms = []
+    layer.raw_packet_cache = cache
+    layer.underlayer = below
+    for name, value in self._more:
+        put(layer, name, value)
+    layer.__class__ = self._class
+    if below is not None:
+        put(below, "payload", layer)
+    return layer
 
 
 _NOTHING: Final = NoPayload()
