@@ -34,7 +34,7 @@ from tests.session.plain import dissected, layers, state, without_payload, yield
 
 PCAPS = pathlib.Path(__file__).resolve().parents[2] / "pcaps"
 RPING = PCAPS / "rping_mpa2_crcon.pcap"
-CONNECTION = ConnectionId(0, bytes(12), ("10.0.0.1:1", "10.0.0.2:2"))
+CONNECTION = ConnectionId(0, bytes(12))
 
 
 def assert_alike(found: Iterable[Packet], wanted: Iterable[Packet]) -> None:
