@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import click
 
 from scapy_mpa.cli.options import files_argument, limit_options, record_types
-from scapy_mpa.cli.start import import_crc32c_alone
 from scapy_mpa.cli.status import EXIT_STATUS_HELP
 
 if TYPE_CHECKING:
@@ -81,7 +80,6 @@ def dissect(
     context = click.get_current_context()
     if verbose and as_json:
         raise click.UsageError("--verbose is about lines and --json prints none: choose one.")
-    import_crc32c_alone()
     from scapy_mpa.cli.listing import Listing
 
     listing = Listing(types, payload=payload, as_json=as_json, layers=verbose)

@@ -10,6 +10,7 @@ from typing import Any, Final
 import click
 
 from scapy_mpa.cli.size import size
+from scapy_mpa.cli.start import import_crc32c_alone
 
 __all__ = ["files_argument", "limit_options", "record_types"]
 
@@ -73,6 +74,7 @@ def limit_options(command: Callable[..., None]) -> Callable[..., None]:
         limit_idle: int,
         **others: Any,
     ) -> None:
+        import_crc32c_alone()
         from scapy_mpa.stream.limits import Limits
 
         limits = Limits(limit_half, limit_total, limit_connections, limit_idle)
@@ -88,6 +90,7 @@ def record_types(ctx: click.Context, param: click.Parameter, value: str | None) 
 
     :raises click.BadParameter: there are others than ``RECORD_TYPES``.
     """
+    import_crc32c_alone()
     from scapy_mpa.records import RECORD_TYPES
 
     if value is None:

@@ -16,6 +16,8 @@ _EXTENSION = "crc32c._crc32c"
 def import_crc32c_alone() -> None:
     """Let ``import crc32c`` find the extension module of that package, and nothing else of it.
 
+    To be called before anything of the core is imported.
+
     On import the package looks up its own version among all packages that are installed, which
     takes a quarter of the time in which a command starts.  All functions are in an extension
     module within; where that is not found, the import does what it always did.

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import click
 
 from scapy_mpa.cli.options import files_argument, limit_options
-from scapy_mpa.cli.start import import_crc32c_alone
 from scapy_mpa.cli.status import EXIT_STATUS_HELP
 
 if TYPE_CHECKING:
@@ -65,7 +64,6 @@ def summary(files: tuple[str, ...], as_json: bool, everything: bool, limits: Lim
     FILE is a pcap or pcapng file, plain or gzip-compressed, or - for standard input.
     """
     context = click.get_current_context()
-    import_crc32c_alone()
     from scapy_mpa.cli.overview import Overview
 
     context.exit(Overview(as_json=as_json, everything=everything).run(files, limits))

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import pathlib
 import subprocess
 import sys
 
@@ -13,6 +14,24 @@ import_crc32c_alone()
 import crc32c
 print(crc32c.crc32c(b"123456789"), "importlib.metadata" in sys.modules)
 """
+
+
+def test_commands_take_the_shortcut() -> None:
+    """A command that reads a capture has not looked through the installed packages either."""
+    capture = pathlib.Path(__file__).resolve().parents[2] / "pcaps" / "rping_mpa2_crcon.pcap"
+    program = (
+        "import sys\n"
+        "from scapy_mpa.cli.main import main\n"
+        "try:\n"
+        "    main()\n"
+        "finally:\n"
+        "    print('importlib.metadata' in sys.modules, file=sys.stderr)\n"
+    )
+    for command in ("dissect", "summary"):
+        done = subprocess.run(
+            [sys.executable, "-c", program, command, str(capture)], capture_output=True, check=True
+        )
+        assert done.stderr == b"False\n"
 
 
 def test_crc32c_comes_without_its_package() -> None:
