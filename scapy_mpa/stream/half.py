@@ -352,9 +352,7 @@ class HalfConnection:
                 alone = island.fills_segments(found.position, found.end)
                 self.doubtful = Doubtful(found, frames, alone)
                 self._owner.on_doubtful(self, found)
-        # The last look is near, and costs as much as all before.
-        is_early = self.octets <= STREAMING_OCTETS // 2
-        if self.phase is Phase.STREAMING and is_early and self._is_due(_LEAST):
+        if self.phase is Phase.STREAMING and self._is_due(_LEAST):
             self._owner.on_unknown(self)
         if self.phase is Phase.STREAMING and self.octets > STREAMING_OCTETS:
             self._decide()

@@ -11,8 +11,8 @@ whether there are Markers and where.  All are found by looking for FPDUs in all 
   known is what they say together.  Few FPDUs that hold no Marker do not say that there are none.
 * Without CRCs, several headers in a row must make sense, each where the length before it leads.
   That is little beside a CRC, and a payload may hold such a row, too.  So it is believed where
-  it begins with the phase; else the longest one is, when nothing better will come, and no CRC of
-  either direction says otherwise (``Known.crc``).
+  it begins with the phase, or is longer than any payload; else only when nothing better will
+  come, and no CRC of either direction says otherwise (``Known.crc``).
 
 Ordinary TCP traffic has none of this.  How much of it is looked at is limited for each half
 connection, so finding out costs a bounded amount.
@@ -48,6 +48,8 @@ _VERIFIED_ROW: Final = 2
 _PLAUSIBLE_ROW: Final = 4
 _PLAUSIBLE_OCTETS: Final = 2 * MARKER_INTERVAL
 _AGREEING_MARKERS: Final = 2
+# No payload is longer, with header, pad, CRC and Markers.
+_LONGEST_FPDU: Final = 66_560
 # Octets that a look at all islands may go over to check candidates: something to begin with, which
 # is enough for one payload full of headers, and a multiple of the octets there, up to some number,
 # so that no content makes the cost per octet grow.
@@ -424,18 +426,19 @@ def _longest_row(islands: Sequence[Island], known: Known, *, final: bool) -> _Ro
     origin = known.origin
     allowance = _allowance_for(islands)
     for island in islands:
-        begins = origin is not None and island.start <= origin < island.end
-        if not (begins or final) or allowance < 0:
-            continue
         look = _Look(island, known, allowance)
-        if origin is not None and begins:
+        if origin is not None and island.start <= origin < island.end:
             row = look.row_at(origin)
             if row is not None and row.fpdus >= (1 if final else _PLAUSIBLE_ROW):
                 return row
-        if final:
-            rows += look.rows()
+        rows += look.rows()
         allowance = look.allowance
-    return max(rows, key=_octets_of, default=None)
+        if allowance < 0:
+            break
+    longest = max(rows, key=_octets_of, default=None)
+    # A shorter one may be part of a payload.
+    is_proof = longest is not None and _octets_of(longest) > _LONGEST_FPDU
+    return longest if final or is_proof else None
 
 
 def _is_convincing(row: _Row) -> bool:
