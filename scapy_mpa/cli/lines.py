@@ -78,7 +78,7 @@ class Lines:
         self._width = 0
         # By number and direction, -1 for a connection as a whole.
         self._labels: dict[tuple[int, int], tuple[ConnectionId, Label]] = {}
-        self._patterns: dict[tuple[bytes, CrcVerdict, LocatedBy, bool], str | None] = {}
+        self._patterns: dict[tuple[bytes, CrcVerdict, LocatedBy, bool, int | None], str | None] = {}
 
     def line(self, event: RecordedEvent) -> str:
         """Return the line of ``event``, without the line's end."""
@@ -93,13 +93,19 @@ class Lines:
         return self._coloured(event, line) if self._colour else line
 
     def pattern(
-        self, control: bytes, crc: CrcVerdict, located_by: LocatedBy, *, out_of_order: bool
+        self,
+        control: bytes,
+        crc: CrcVerdict,
+        located_by: LocatedBy,
+        *,
+        out_of_order: bool,
+        length: int | None = None,
     ) -> str | None:
         """Return the pattern for a kind of FPDU, None if each must be seen as a whole.
 
         What fills it is told in :class:`~scapy_mpa.records.kinds.Patterns`.
         """
-        key = control, crc, located_by, out_of_order
+        key = control, crc, located_by, out_of_order, length
         if key not in self._patterns:
             if len(self._patterns) >= _CACHED_PATTERNS:
                 self._patterns.clear()
@@ -165,7 +171,11 @@ def _control(octets: bytes) -> tuple[str, str, int]:
 
 
 def _pattern(
-    control: bytes, crc: CrcVerdict, located_by: LocatedBy, out_of_order: bool
+    control: bytes,
+    crc: CrcVerdict,
+    located_by: LocatedBy,
+    out_of_order: bool,
+    length: int | None,
 ) -> str | None:
     name, last, opcode = _control(control)
     if control >= b"\x80":
@@ -175,7 +185,8 @@ def _pattern(
     else:
         place = "qn %d msn %d mo %d"
     marks = _marks(crc, located_by, ahead=out_of_order)
-    return f"{Lines.head}  {name} {place} %d octets{last}{marks}, seq %d"
+    octets = "%d" if length is None else f"{length}"
+    return f"{Lines.head}  {name} {place} {octets} octets{last}{marks}, seq %d"
 
 
 def _marks(crc: CrcVerdict, located_by: LocatedBy, *, ahead: bool) -> str:

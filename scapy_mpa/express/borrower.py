@@ -7,6 +7,7 @@ from struct import Struct
 from typing import Any, Final
 
 from scapy_mpa.express.page import Page
+from scapy_mpa.express.shapes import Shapes
 from scapy_mpa.records.kinds import FPDUKind, Patterns, Templates
 from scapy_mpa.stream.events import CrcVerdict, FPDURecovered
 from scapy_mpa.stream.islands import Chunk
@@ -23,19 +24,15 @@ from scapy_mpa.wire.fpdu import (
 )
 from scapy_mpa.wire.rdmap import plausible
 
-__all__ = ["TAGGED_BIT", "Borrower"]
+__all__ = ["FPDU_HEADERS", "SHORTEST", "Borrower"]
 
-TAGGED_BIT: Final = 0x8000
-"""The T bit in the two control octets (RFC 5041 4.1)."""
-
-_HEADERS: Final = Struct(">HHIQ")
-"""Of an FPDU without Markers: ULPDU_Length, the two control octets, and STag and TO."""
-_UNTAGGED_AT: Final = 8
-_UNTAGGED_PLACE: Final = Struct(">III")
+FPDU_HEADERS: Final = Struct(">IIQI")
+"""From ULPDU_Length on: with the two control octets as one number; then STag and TO, and what is of
+no account; or what is of no account, QN and MSN as one number, and MO."""
+SHORTEST: Final = 28
+"""Octets of the shortest FPDU in which either DDP header is there for sure."""
 _TAGGED: Final = Struct(">2xIQ")
 _UNTAGGED: Final = Struct(">2xIIII")
-_SHORTEST: Final = 28
-"""Octets of the shortest FPDU in which either DDP header is there for sure."""
 _MASK: Final = 0xFFFFFFFF
 _BEHIND: Final = 0x80000000
 _SECOND: Final = 1_000_000_000
@@ -64,8 +61,7 @@ class Borrower:
         self._templates = None if writer is None or isinstance(writer, Patterns) else writer
         # By whether there are CRCs: a pattern for each pair of control octets.
         self._known: tuple[dict[int, bytes | None], dict[int, bytes | None]] = {}, {}
-        # The same with CRCs, for lines whose head is there already.
-        self._tails: dict[int, bytes] = {}
+        self.shapes = Shapes(self._patterns)
         self._head = b"" if self._patterns is None else self._patterns.head.encode()
         self.early_octets = 0
         """Octets beyond holes that all loans together keep."""
@@ -228,8 +224,7 @@ class Borrower:
         loan.end = end
         loan.seq = end & _MASK
         is_quick = self.is_quick and loan.crc
-        plain = is_quick and not (loan.markers or loan.pieces or loan.early)
-        loan.quick_seq = loan.seq if plain else -1
+        loan.quick_seq = loan.seq if is_quick and not (loan.pieces or loan.early) else -1
 
     # -- FPDUs ---------------------------------------------------------------------------------
 
@@ -251,12 +246,11 @@ class Borrower:
         base = loan.start
         markers, crc = loan.markers, loan.crc
         is_quick = self.is_quick and crc
-        quickly = self._read_marked if markers else self._read_unmarked
         missing = 0
         available = len(data)
         while True:
             if is_quick:
-                at, last = quickly(loan, data, at, last, number, moment)
+                at, last = self._read_easy(loan, data, at, last, number, moment)
             if at == available:
                 break
             phase = (base + at - loan.origin) % MARKER_INTERVAL if markers else None
@@ -293,89 +287,54 @@ class Borrower:
             at = end
         return at, last, missing
 
-    def _read_unmarked(
+    def _read_easy(
         self, loan: Loan, data: bytes, at: int, last: int, number: int, moment: Any
     ) -> tuple[int, int]:
-        """Do what :meth:`_read` does, with CRCs and without Markers, as long as it is easy.
+        """Do what :meth:`_read` does, with CRCs, as long as it is easy.
 
         Return where the first FPDU begins that is not, and where the last one began.
 
         :param at: where in ``data`` to begin.
         :param last: where the FPDU before that began.
         """
-        writes, tails = self.writes, self._tails
+        markers, writes, find = loan.markers, self.writes, self.shapes.find
+        shapes = self.shapes.marked if markers else self.shapes.unmarked
         put, fields = self._page.patterns.append, self._page.fields
-        unpack = _HEADERS.unpack_from
-        seq = loan.start & _MASK
-        fpdus = 0
-        available = len(data)
-        head = self._head % (number, moment, loan.label.octets) if writes else b""
-        while available - at >= _SHORTEST:
-            ulpdu_length, control, stag, to = unpack(data, at)
-            end = at + (ulpdu_length + 5 & ~3) + 4
-            if end > available or ulpdu_length < UNTAGGED_LENGTH or crc32c(data[at:end]) != RESIDUE:
-                break
-            if writes:
-                pattern = tails.get(control)
-                if pattern is None:
-                    break
-                put(pattern)
-                if control & TAGGED_BIT:
-                    fields += (head, stag, to, ulpdu_length - TAGGED_LENGTH, seq + at & _MASK)
-                else:
-                    fields += (
-                        head,
-                        *_UNTAGGED_PLACE.unpack_from(data, at + _UNTAGGED_AT),
-                        ulpdu_length - UNTAGGED_LENGTH,
-                        seq + at & _MASK,
-                    )
-            fpdus += 1
-            last = at
-            at = end
-        loan.fpdus += fpdus
-        return at, last
-
-    def _read_marked(
-        self, loan: Loan, data: bytes, at: int, last: int, number: int, moment: Any
-    ) -> tuple[int, int]:
-        """Do what :meth:`_read_unmarked` does, with Markers; none may lie in the headers."""
-        writes, tails = self.writes, self._tails
-        put, fields = self._page.patterns.append, self._page.fields
-        unpack = _HEADERS.unpack_from
+        unpack = FPDU_HEADERS.unpack_from
         seq = loan.start & _MASK
         phase_of = loan.start - loan.origin
         fpdus = 0
         available = len(data)
+        enough = available - (SHORTEST + MARKER_LENGTH if markers else SHORTEST)
         head = self._head % (number, moment, loan.label.octets) if writes else b""
-        while available - at >= _SHORTEST + MARKER_LENGTH:
-            phase = (phase_of + at) % MARKER_INTERVAL
-            start = at if phase else at + MARKER_LENGTH
-            ulpdu_length, control, stag, to = unpack(data, start)
-            layout = fpdu_layout(ulpdu_length, phase)
-            end = at + layout.length
+        header = at
+        phase = None
+        while at <= enough:
+            if markers:
+                phase = (phase_of + at) % MARKER_INTERVAL
+                header = at if phase else at + MARKER_LENGTH
+                word, first, second, third = unpack(data, header)
+                shape = shapes.get(word * MARKER_INTERVAL + phase)
+            else:
+                header = at
+                word, first, second, third = unpack(data, at)
+                shape = shapes.get(word)
+            if shape is None:
+                shape = find(word, phase)
+            length, tagged, _, tail, pointers = shape
+            end = at + length
             if (
                 end > available
-                or ulpdu_length < UNTAGGED_LENGTH
-                # A Marker within the next 20 octets.
-                or phase > MARKER_INTERVAL - _HEAD
-                or layout.unpack.unpack_from(data, at) != layout.fpduptrs
                 or crc32c(data[at:end]) != RESIDUE
+                or (pointers is not None and pointers.unpack(data, at) != pointers.fpduptrs)
             ):
                 break
             if writes:
-                pattern = tails.get(control)
-                if pattern is None:
-                    break
-                put(pattern)
-                if control & TAGGED_BIT:
-                    fields += (head, stag, to, ulpdu_length - TAGGED_LENGTH, seq + start & _MASK)
+                put(tail)
+                if tagged:
+                    fields += (head, first, second, seq + header & _MASK)
                 else:
-                    fields += (
-                        head,
-                        *_UNTAGGED_PLACE.unpack_from(data, start + _UNTAGGED_AT),
-                        ulpdu_length - UNTAGGED_LENGTH,
-                        seq + start & _MASK,
-                    )
+                    fields += (head, second >> 32, second & _MASK, third, seq + header & _MASK)
             fpdus += 1
             last = at
             at = end
@@ -454,8 +413,6 @@ class Borrower:
             verdict: CrcVerdict = "good" if loan.crc else "off"
             pattern = self._patterns.pattern(control, verdict, "length", out_of_order=False)
             known[key] = None if pattern is None else pattern.encode() + b"\n"
-            if pattern is not None and loan.crc:
-                self._tails[key] = b"%b" + known[key][len(self._head) :]
         found: bytes | None = known[key]
         return found
 

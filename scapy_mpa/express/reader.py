@@ -16,7 +16,7 @@ from scapy_mpa.capture.frame import MAXIMUM_CAPTURED, Frame
 from scapy_mpa.capture.link import ETHERNET
 from scapy_mpa.capture.pcap import PcapHeader, cut_record, lying_length
 from scapy_mpa.capture.reader import Capture
-from scapy_mpa.express.borrower import TAGGED_BIT, Borrower
+from scapy_mpa.express.borrower import FPDU_HEADERS, SHORTEST, Borrower
 from scapy_mpa.express.page import LINES_OF_A_PAGE, Page
 from scapy_mpa.records.kinds import Patterns, Templates
 from scapy_mpa.stream.events import Event
@@ -25,7 +25,7 @@ from scapy_mpa.stream.islands import Chunk
 from scapy_mpa.stream.loan import Loan
 from scapy_mpa.stream.segment import ACK, PSH, Segment
 from scapy_mpa.wire.crc import RESIDUE, crc32c
-from scapy_mpa.wire.ddp import TAGGED_LENGTH, UNTAGGED_LENGTH
+from scapy_mpa.wire.fpdu import MARKER_INTERVAL, MARKER_LENGTH
 
 __all__ = ["ExpressReader"]
 
@@ -46,12 +46,6 @@ _HEADER_LENGTHS: Final = {
     words << 12 | flags: 34 + 4 * words for words in range(5, 16) for flags in (ACK, ACK | PSH)
 }
 """Where the TCP payload begins in the frame, for the flags of an ordinary segment."""
-_FPDU: Final = Struct(">HHIQ")
-"""An FPDU without Markers: ULPDU_Length, the two control octets, and STag and TO."""
-_UNTAGGED: Final = Struct(">8xIII")
-"""QN, MSN and MO, where STag and TO would be."""
-_SHORTEST: Final = 28
-"""Octets of the shortest FPDU in which either DDP header is there for sure."""
 _SECOND: Final = 1_000_000_000
 _MASK: Final = 0xFFFFFFFF
 _BEHIND: Final = 0x80000000
@@ -140,7 +134,7 @@ class ExpressReader:
         """Read record after record of a pcap file.
 
         Here are the frames that nearly all captures are full of: segments that carry nothing, and
-        segments that are one FPDU without Markers, where the direction stands.
+        segments that are one FPDU, where the direction stands.
         """
         capture, page, borrower = self._capture, self._page, self._borrower
         source = capture.source
@@ -152,7 +146,9 @@ class ExpressReader:
         recent_octets = self._flows.recent
         order = recent_octets.order
         unpack_record, unpack_headers = record.unpack_from, _HEADERS.unpack_from
-        unpack_fpdu, unpack_untagged = _FPDU.unpack_from, _UNTAGGED.unpack_from
+        unpack_fpdu = FPDU_HEADERS.unpack_from
+        find = borrower.shapes.find
+        unmarked, marked = borrower.shapes.unmarked, borrower.shapes.marked
         header_lengths = _HEADER_LENGTHS
         in_a_second = _SECOND // unit
         first_second = first_fraction = second = units = 0
@@ -160,7 +156,6 @@ class ExpressReader:
         window = source.window
         available = len(window)
         number = 0
-        pattern: Any = True
         while True:
             start = at + size
             if start > available:
@@ -215,40 +210,51 @@ class ExpressReader:
                             loan.segments += 1
                             loan.stamp = number, seconds, fraction
                             continue
-                        if seq == loan.quick_seq and length >= _SHORTEST:
+                        if seq == loan.quick_seq and length >= SHORTEST:
                             octets = window[start + offset : start + _IPV4_AT + total]
-                            ulpdu_length, control, stag, to = unpack_fpdu(octets)
-                            if writes:
-                                pattern = loan.templates.get(control)
+                            if loan.markers:
+                                phase = (loan.end - loan.origin) % MARKER_INTERVAL
+                                leading = 0 if phase else MARKER_LENGTH
+                                word, first, more, third = unpack_fpdu(octets, leading)
+                                shape = marked.get(word * MARKER_INTERVAL + phase)
+                                if shape is None:
+                                    shape = find(word, phase)
+                            else:
+                                leading = 0
+                                word, first, more, third = unpack_fpdu(octets)
+                                shape = unmarked.get(word) or find(word, None)
+                            whole, tagged, line, _, pointers = shape
                             if (
-                                pattern is not None
-                                and (ulpdu_length + 5 & ~3) + 4 == length
+                                whole == length
                                 and crc32c(octets) == RESIDUE
+                                and (
+                                    pointers is None or pointers.unpack(octets) == pointers.fpduptrs
+                                )
                             ):
                                 if writes:
                                     if seconds != second:
                                         second = seconds
                                         units = (second - first_second) * in_a_second
                                         units -= first_fraction
-                                    patterns.append(pattern)
-                                    if control & TAGGED_BIT:
+                                    patterns.append(line)
+                                    if tagged:
                                         fields += (
                                             number,
                                             (units + fraction) / in_a_second,
                                             loan.label.octets,
-                                            stag,
-                                            to,
-                                            ulpdu_length - TAGGED_LENGTH,
-                                            seq,
+                                            first,
+                                            more,
+                                            seq + leading & _MASK,
                                         )
                                     else:
                                         fields += (
                                             number,
                                             (units + fraction) / in_a_second,
                                             loan.label.octets,
-                                            *unpack_untagged(octets),
-                                            ulpdu_length - UNTAGGED_LENGTH,
-                                            seq,
+                                            more >> 32,
+                                            more & _MASK,
+                                            third,
+                                            seq + leading & _MASK,
                                         )
                                 position = loan.last = loan.end
                                 loan.end = position + length

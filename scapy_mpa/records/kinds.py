@@ -81,9 +81,17 @@ class Patterns(Protocol):
         """Return what stands for a direction."""
 
     def pattern(
-        self, control: bytes, crc: CrcVerdict, located_by: LocatedBy, *, out_of_order: bool
+        self,
+        control: bytes,
+        crc: CrcVerdict,
+        located_by: LocatedBy,
+        *,
+        out_of_order: bool,
+        length: int | None = None,
     ) -> str | None:
         """Return the pattern for a kind of FPDU, None if each must be seen as a whole.
 
         :param control: the DDP and the RDMAP control octet.
+        :param length: octets behind the DDP header, if they are to stand in the pattern and not
+            among what fills it.
         """

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What the first four octets of an FPDU say for all FPDUs that begin with the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, NamedTuple, TypeAlias
+
+from scapy_mpa.records.kinds import Patterns
+from scapy_mpa.wire.ddp import TAGGED_LENGTH, UNTAGGED_LENGTH
+from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_INTERVAL, fpdu_layout
+
+__all__ = ["Pointers", "Shape", "Shapes"]
+
+_TAGGED_BIT: Final = 0x8000
+"""The T bit in the two control octets (RFC 5041 4.1)."""
+_CONTROL: Final = 0xFFFF
+_HEAD: Final = HEADER_LENGTH + UNTAGGED_LENGTH
+_CACHED: Final = 4096
+"""Shapes of each kind; a bulk transfer with Markers has 128 of them."""
+
+
+class Pointers(NamedTuple):
+    """What the Markers of an FPDU say."""
+
+    unpack: Callable[..., tuple[int, ...]]
+    """Gives their FPDUPTRs, from octets and the place at which the FPDU begins there."""
+    fpduptrs: tuple[int, ...]
+    """What these must be."""
+
+
+# A plain tuple, because it is taken apart for every FPDU, and any other would take twice as long.
+Shape: TypeAlias = tuple[int, bool, bytes, bytes, Pointers | None]
+"""What FPDUs have in common with the same ULPDU_Length, control octets and phase:
+
+* octets of the whole FPDU; of one that must be read with care, more than there can be;
+* whether it is Tagged;
+* the pattern of its line, in which the length is there already;
+* the same, with one place in the beginning for what is filled in already;
+* what its Markers say, None without Markers.
+"""
+
+_NOT_EASY: Final[Shape] = 1 << 32, False, b"", b"", None
+"""Of FPDUs whose DDP header may be cut short or holds a Marker, or that have no pattern."""
+
+
+class Shapes:
+    """The shapes of FPDUs that have CRCs.
+
+    :param patterns: gives their lines; None: they are not written.
+    """
+
+    def __init__(self, patterns: Patterns | None) -> None:
+        self._patterns = patterns
+        self._head = b"" if patterns is None else patterns.head.encode()
+        self.unmarked: dict[int, Shape] = {}
+        """By ULPDU_Length and control octets as one number."""
+        self.marked: dict[int, Shape] = {}
+        """By the same, times 512, plus the phase."""
+
+    def find(self, word: int, phase: int | None) -> Shape:
+        """Return a shape, and have it at hand from now on.
+
+        :param word: ULPDU_Length and control octets.
+        :param phase: offset of the FPDU's first octet modulo 512, None without Markers.
+        """
+        shapes, key = self.unmarked, word
+        if phase is not None:
+            shapes, key = self.marked, word * MARKER_INTERVAL + phase
+        shape = shapes.get(key)
+        if shape is None:
+            if len(shapes) >= _CACHED:
+                shapes.clear()
+            shape = shapes[key] = self._make(word >> 16, word & _CONTROL, phase)
+        return shape
+
+    def _make(self, ulpdu_length: int, control: int, phase: int | None) -> Shape:
+        tagged = control >= _TAGGED_BIT
+        # A Marker may lie before the header, but not in it.
+        if ulpdu_length < UNTAGGED_LENGTH or (phase or 0) > MARKER_INTERVAL - _HEAD:
+            return _NOT_EASY
+        line = tail = b""
+        if self._patterns is not None:
+            pattern = self._patterns.pattern(
+                control.to_bytes(2, "big"),
+                "good",
+                "length",
+                out_of_order=False,
+                length=ulpdu_length - (TAGGED_LENGTH if tagged else UNTAGGED_LENGTH),
+            )
+            if pattern is None:
+                return _NOT_EASY
+            line = pattern.encode() + b"\n"
+            tail = b"%b" + line[len(self._head) :]
+        layout = fpdu_layout(ulpdu_length, phase)
+        pointers = None
+        if layout.markers:
+            pointers = Pointers(layout.unpack.unpack_from, layout.fpduptrs)
+        return layout.length, tagged, line, tail, pointers
