@@ -77,6 +77,8 @@ class Borrower:
         if self._patterns is not None:
             loan.label = self._patterns.label(loan.connection, loan.direction)
             loan.templates = self._known[loan.crc]
+        elif self._templates is not None:
+            loan.templates = {}
 
     def end(self, loan: Loan) -> None:
         """Make a loan ready to be given back."""
@@ -119,18 +121,19 @@ class Borrower:
             return 0
         if at:
             loan.last = base + last
-            loan.tail = [] if loan.crc else [Chunk(base + last, data[last:at], brought_by)]
+            loan.tail = () if loan.crc else [Chunk(base + last, data[last:at], brought_by)]
         loan.start = base + at
         if missing or at == available:
             if at or not pieces:
-                rest = [Chunk(base + at, data[at:], brought_by)] if at < available else []
-                loan.pieces = rest
+                loan.pieces = ()
+                if at < available:
+                    loan.pieces = [Chunk(base + at, data[at:], brought_by)]
             else:
                 pieces.append(Chunk(begin, octets, brought_by))
             loan.missing = missing
             self._moved(loan, base + available)
             return len(octets)
-        loan.pieces = []
+        loan.pieces = ()
         loan.missing = 0
         self._moved(loan, base + at)
         return base + at - begin
@@ -157,7 +160,7 @@ class Borrower:
                 is_copy = before == position and known == octets and len(octets) > 1
                 loan.retransmitted += is_copy
                 return is_copy
-        early.insert(index, Chunk(position, octets, number))
+        loan.early = [*early[:index], Chunk(position, octets, number), *early[index:]]
         self.early_octets += len(octets)
         loan.quick_seq = -1
         return True
@@ -169,7 +172,7 @@ class Borrower:
         """
         early = loan.early
         end = loan.end + len(octets)
-        if end > early[0].position:
+        if not early or end > early[0].position:
             return False
         run = [Chunk(loan.end, octets, number)]
         for chunk in early:
@@ -178,7 +181,8 @@ class Borrower:
             run.append(chunk)
             end += len(chunk.octets)
         before = loan.end, loan.start, loan.last, loan.tail, loan.pieces, loan.missing, loan.fpdus
-        loan.pieces = list(loan.pieces)
+        if loan.pieces:
+            loan.pieces = loan.pieces.copy()
         mark = self._page.mark()
         if self.is_quick and loan.crc:
             # Nobody asks which frame brought what, unless an FPDU is left over.
@@ -201,7 +205,9 @@ class Borrower:
         for chunk in run:
             remember(loan.owner, chunk)
         self.early_octets -= end - before[0] - len(octets)
-        del early[: len(run) - 1]
+        loan.early = early[len(run) - 1 :]
+        if not loan.early:
+            loan.early = ()
         self._moved(loan, loan.end)
         return True
 

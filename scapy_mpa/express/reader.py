@@ -49,8 +49,6 @@ _HEADER_LENGTHS: Final = {
 _SECOND: Final = 1_000_000_000
 _MASK: Final = 0xFFFFFFFF
 _BEHIND: Final = 0x80000000
-_FLOWS: Final = 1 << 15
-"""Flows that may be on loan at one time: who has them does not see which of them are idle."""
 _EARLY_OCTETS: Final = 4 << 20
 """Octets beyond holes that all loans together may keep."""
 _TRIM: Final = 1 << 16
@@ -409,8 +407,6 @@ class ExpressReader:
 
     def _borrow(self, flow: bytes) -> None:
         """Borrow the connection of a flow, if all is in order there."""
-        if len(self._loans) > _FLOWS:
-            self._give_all_back()
         loans = self._flows.lend(flow)
         if loans is not None:
             for loan, each in zip(loans, loans[0].connection.flows, strict=True):
@@ -426,6 +422,8 @@ class ExpressReader:
         for each_loan in loans:
             self._borrower.end(each_loan)
         self._flows.reclaim(loans)
+        # They refer to each other, and would stay until the collector comes.
+        del loans[0].peer, loans[1].peer
 
     def _give_all_back(self) -> None:
         for flow in list(self._loans):

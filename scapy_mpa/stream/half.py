@@ -695,8 +695,8 @@ class HalfConnection:
         loan.begin = island.start
         loan.end = loan.lent_end = island.end
         loan.seq = sequence_number(island.end)
-        loan.tail = [] if framing.crc else island.cut_out(run.last, run.end)
-        loan.pieces = island.cut_out(run.end, island.end)
+        loan.tail = () if framing.crc else island.cut_out(run.last, run.end)
+        loan.pieces = island.cut_out(run.end, island.end) or ()
         loan.missing = island.need - island.end if loan.pieces else 0
         loan.origin = framing.origin
         loan.base = framing.origin if framing.from_start else None

@@ -26,7 +26,7 @@ Without Markers it may also take a segment
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from scapy_mpa.stream.events import ConnectionId
 from scapy_mpa.stream.islands import Chunk
@@ -42,6 +42,11 @@ EARLY_SEGMENTS: Final = 256
 
 EARLY_OCTETS: Final = 1 << 20
 """Octets of them."""
+
+Chunks: TypeAlias = list[Chunk] | tuple[()]
+"""Nearly all are empty at any time, and there may be a hundred thousand loans."""
+
+_NOTHING_KNOWN: Final[dict[Any, Any]] = {}
 
 
 class Loan:
@@ -83,8 +88,8 @@ class Loan:
     def __init__(self, connection: ConnectionId, direction: int, ack: int, owner: object) -> None:
         self.connection = connection
         self.direction = direction
-        self.peer: Loan = self
-        """The loan of the other direction."""
+        self.peer: Loan
+        """The loan of the other direction, as long as it lasts."""
         self.ack = ack
         """The last acknowledgement number that this direction has sent."""
         self.owner = owner
@@ -110,13 +115,13 @@ class Loan:
         """Position of the first of ``pieces``; without them of no account."""
         self.last = 0
         """Position of the last one that was."""
-        self.tail: list[Chunk] = []
+        self.tail: Chunks = ()
         """Without CRCs, the octets from ``last`` up to ``start``; else nothing."""
-        self.pieces: list[Chunk] = []
+        self.pieces: Chunks = ()
         """The octets from ``start`` up to ``end``."""
         self.missing = 0
         """How many octets must come before anything can be done with ``pieces``."""
-        self.early: list[Chunk] = []
+        self.early: Chunks = ()
         """Segments beyond a hole, ascending; they do not overlap."""
         self.fpdus = 0
         """FPDUs passed on."""
@@ -132,4 +137,4 @@ class Loan:
         self.begins = -1
         self.fragment = -1
         self.label: Any = None
-        self.templates: dict[Any, Any] = {}
+        self.templates: dict[Any, Any] = _NOTHING_KNOWN
