@@ -22,6 +22,7 @@ ROOMS = (
     "contrib_mpa",
     "all",
     "cli",
+    "craft",
     "session",
     "layers",
     "express",
@@ -80,6 +81,7 @@ ROOMS_WITHOUT_SCAPY = (
 MODULES_STARTED_WITHOUT_SCAPY = (
     *ROOMS_WITHOUT_SCAPY,
     "cli",
+    "craft",
     "__main__",
 )
 """Can be imported without Scapy being imported, directly or through other rooms."""

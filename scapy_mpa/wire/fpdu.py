@@ -24,15 +24,19 @@ from scapy_mpa.wire.errors import LocalProtocolError
 __all__ = [
     "FPDUPTR_MASK",
     "HEADER_LENGTH",
+    "LARGEST_MULPDU",
     "LARGEST_ULPDU_LENGTH",
     "MARKER_INTERVAL",
     "MARKER_LENGTH",
+    "SMALLEST_MULPDU",
     "Layout",
     "build_fpdu",
     "fpdu_layout",
     "fpdu_length",
     "insert_markers",
+    "marker_octets",
     "marker_places",
+    "mulpdu",
     "pad_length",
     "strip_markers",
     "ulpdu_lengths",
@@ -47,7 +51,13 @@ FPDUPTR_MASK: Final = 0xFFFC
 """The low two bits of a received FPDUPTR are taken as zero (RFC 5044 4.2)."""
 
 LARGEST_ULPDU_LENGTH: Final = 0xFFFF
-"""What the field can say.  DDP may pass down 64768 octets at most (RFC 5044 3)."""
+"""What the field can say."""
+
+SMALLEST_MULPDU: Final = 128
+"""Below this MULPDU must not shrink, however small EMSS is (RFC 5044 4.5)."""
+
+LARGEST_MULPDU: Final = 64768
+"""Octets that DDP may pass down at most (RFC 5044 3)."""
 
 _OCTETS_BETWEEN_MARKERS: Final = MARKER_INTERVAL - MARKER_LENGTH
 
@@ -91,6 +101,19 @@ def fpdu_length(ulpdu_length: int, phase: int | None = None) -> int:
     if phase is None:
         return (ulpdu_length + HEADER_LENGTH + 3 & ~3) + CRC_LENGTH
     return fpdu_layout(ulpdu_length, phase).length
+
+
+def mulpdu(emss: int, *, markers: bool) -> int:
+    """Return the octets of the largest ULPDU that fits one TCP segment (RFC 5044 4.5).
+
+    :param emss: Effective Maximum Segment Size: octets of payload that a segment may carry.
+    :param markers: whether the direction has Markers.
+    """
+    overhead = HEADER_LENGTH + CRC_LENGTH + (emss & 3)
+    if markers:
+        # As many as there may be in the worst case.
+        overhead += MARKER_LENGTH * -(-emss // MARKER_INTERVAL)
+    return min(max(emss - overhead, SMALLEST_MULPDU), LARGEST_MULPDU)
 
 
 @lru_cache(maxsize=_CACHED_LAYOUTS)
@@ -166,6 +189,16 @@ def strip_markers(octets: bytes, markers: Sequence[int]) -> bytes:
     return b"".join(pieces)
 
 
+def marker_octets(at: int, header: int) -> bytes:
+    """Return the 4 octets of a conforming Marker (RFC 5044 4.3).
+
+    :param at: where it begins, counted from the FPDU's first octet.
+    :param header: where ULPDU_Length begins: 4 behind a leading Marker, else 0.
+    """
+    # An FPDU near 64 KiB outruns the 16 bits of FPDUPTR.
+    return (max(0, at - header) & 0xFFFF).to_bytes(MARKER_LENGTH, "big")
+
+
 def insert_markers(octets: bytes, places: Sequence[int], markers: Sequence[bytes] = ()) -> bytes:
     """Return the octets of an unmarked FPDU with its Markers in their places.
 
@@ -183,9 +216,7 @@ def insert_markers(octets: bytes, places: Sequence[int], markers: Sequence[bytes
         if index < len(markers):
             pieces.append(markers[index])
         else:
-            # An FPDU near 64 KiB outruns the 16 bits of FPDUPTR.
-            fpduptr = max(0, at - header) & 0xFFFF
-            pieces.append(fpduptr.to_bytes(MARKER_LENGTH, "big"))
+            pieces.append(marker_octets(at, header))
         taken = upto
     pieces.append(octets[taken:])
     return b"".join(pieces)

@@ -16,6 +16,7 @@ flags A and B, 14 bits of IRD, control flags C and D, 14 bits of ORD (RFC 6581 9
 from __future__ import annotations
 
 import enum
+import struct
 from dataclasses import dataclass
 from struct import Struct
 from typing import Final
@@ -31,6 +32,7 @@ __all__ = [
     "StartupFrame",
     "StartupKind",
     "build_enhanced",
+    "build_startup",
     "parse_startup",
 ]
 
@@ -156,6 +158,36 @@ def parse_startup(octets: bytes) -> StartupFrame:
         pd_length=pd_length,
         data=bytes(octets[STARTUP_HEADER_LENGTH : STARTUP_HEADER_LENGTH + pd_length]),
     )
+
+
+def build_startup(startup: StartupFrame, *, key: bytes | None = None) -> bytes:
+    """Return the octets of a startup frame, right or wrong (RFC 5044 7.1.1).
+
+    :param startup: is written as it is, PD_Length too.
+    :param key: override the Key that goes with its kind.
+    :raises LocalProtocolError: a number does not fit its field, or ``key`` has not 16 octets.
+    """
+    if key is None:
+        key = KEYS[startup.kind]
+    if len(key) != KEY_LENGTH:
+        raise LocalProtocolError(f"a Key has {KEY_LENGTH} octets, {len(key)} are given")
+    if not 0 <= startup.reserved <= _RES:
+        raise LocalProtocolError(f"reserved bits {startup.reserved} do not fit their 4 bits")
+    flags = startup.reserved
+    for is_set, bit in (
+        (startup.markers, _M),
+        (startup.crc, _C),
+        (startup.rejected, _R),
+        (startup.s_bit, _S),
+    ):
+        flags |= bit if is_set else 0
+    try:
+        return _HEADER.pack(key, flags, startup.revision, startup.pd_length) + startup.data
+    except struct.error as error:
+        raise LocalProtocolError(
+            f"revision {startup.revision}, PD_Length {startup.pd_length}: one does not fit its "
+            "8 or 16 bits (RFC 5044 7.1.1)"
+        ) from error
 
 
 def build_enhanced(control_flags: str, ird: int, ord: int) -> bytes:

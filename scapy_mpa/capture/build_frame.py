@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Ethernet, IP and TCP headers in front of what one endpoint sends to another.
+
+The counterpart of :mod:`~scapy_mpa.capture.link`, :mod:`~scapy_mpa.capture.ip` and
+:mod:`~scapy_mpa.capture.tcp`. What is the same in all frames of a direction is put together once;
+checksums are computed.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import Final
+
+from scapy_mpa.capture.ip import TCP
+from scapy_mpa.capture.link import IPV4, IPV6
+from scapy_mpa.wire.errors import LocalProtocolError
+
+__all__ = ["LARGEST_DATAGRAM", "FrameBuilder", "checksum"]
+
+LARGEST_DATAGRAM: Final = 0xFFFF
+"""What the length field of an IP header can say: of IPv4 the whole packet (RFC 791 3.1), of IPv6
+what follows its header (RFC 8200 3)."""
+
+_IPV4: Final = Struct(">BBHHHBBH")
+"""Version and header length, DSCP and ECN, total length, identification, flags and fragment offset,
+time to live, protocol, checksum."""
+_IPV4_LENGTH: Final = 20
+_IPV6: Final = Struct(">IHBB")
+"""Version and flow label, payload length, next header, hop limit."""
+_TCP: Final = Struct(">IIBBHHH")
+"""Sequence and acknowledgement number, data offset, flags, window, checksum, urgent pointer."""
+_TCP_LENGTH: Final = 20
+_MOST_OPTIONS: Final = 40
+_CHECKSUM_AT: Final = 16
+"""Where in a TCP header its checksum lies."""
+
+_DO_NOT_FRAGMENT: Final = 0x4000
+_HOPS: Final = 64
+_VLAN: Final = 0x8100
+_MOST_VLAN: Final = 0xFFFF
+
+_uint16: Final = Struct(">H")
+_tag: Final = Struct(">HH")
+
+
+def checksum(octets: bytes, begin: int = 0) -> int:
+    """Return the Internet checksum of ``octets`` (RFC 1071).
+
+    The one's complement sum of 16-bit words is the number that all octets make, modulo 65535.
+
+    :param begin: a sum to add.
+    """
+    number = int.from_bytes(octets, "big")
+    if len(octets) & 1:
+        number <<= 8
+    return -(number + begin) % 0xFFFF
+
+
+class FrameBuilder:
+    """Builds the Ethernet frames that one endpoint of a TCP connection sends to the other.
+
+    :param macs: Ethernet addresses of source and destination, 6 octets each.
+    :param addresses: IPv4 or IPv6 addresses of source and destination, 4 or 16 octets each.
+    :param ports: of source and destination, 0 to 65535.
+    :param vlan: tag control information of an IEEE 802.1Q tag, 0 to 65535, or None for no tag.
+    :raises LocalProtocolError: a value does not fit its field, or the addresses differ in kind.
+    """
+
+    __slots__ = ("_ip", "_ip_sum", "_is_ipv4", "_link", "_ports", "_pseudo_sum", "header_length")
+
+    def __init__(
+        self,
+        macs: tuple[bytes, bytes],
+        addresses: tuple[bytes, bytes],
+        ports: tuple[int, int],
+        vlan: int | None = None,
+    ) -> None:
+        kinds = {len(address) for address in addresses}
+        if len(kinds) != 1 or not kinds <= {4, 16}:
+            raise LocalProtocolError("both addresses must be IPv4, or both IPv6")
+        if any(len(mac) != 6 for mac in macs):
+            raise LocalProtocolError("an Ethernet address has 6 octets")
+        if any(not 0 <= port <= 0xFFFF for port in ports):
+            raise LocalProtocolError(f"ports are 0 to 65535, not {ports[0]} and {ports[1]}")
+        if vlan is not None and not 0 <= vlan <= _MOST_VLAN:
+            raise LocalProtocolError(f"VLAN tag {vlan} does not fit its 16 bits")
+        self._is_ipv4 = kinds == {4}
+        tag = b"" if vlan is None else _tag.pack(_VLAN, vlan)
+        ether_type = IPV4 if self._is_ipv4 else IPV6
+        self._link = macs[1] + macs[0] + tag + _uint16.pack(ether_type)
+        self._ip = b"".join(addresses)
+        self._ports = _uint16.pack(ports[0]) + _uint16.pack(ports[1])
+        self._ip_sum = int.from_bytes(self._ip, "big")
+        self._pseudo_sum = self._ip_sum + TCP
+        ip = _IPV4_LENGTH if self._is_ipv4 else _IPV6.size + len(self._ip)
+        self.header_length = len(self._link) + ip + _TCP_LENGTH
+        """Octets of all headers of a frame without TCP options."""
+
+    def build(
+        self,
+        seq: int,
+        ack: int,
+        flags: int,
+        payload: bytes,
+        *,
+        options: bytes = b"",
+        window: int = 0xFFFF,
+        identification: int = 0,
+    ) -> bytes:
+        """Return the frame that carries a TCP segment (RFC 9293 3.1).
+
+        :param seq: sequence number, 32 bits.
+        :param ack: acknowledgement number, 32 bits.
+        :param flags: 8 bits, see :mod:`~scapy_mpa.stream.segment`.
+        :param options: of the TCP header: 0 to 40 octets, a multiple of 4.
+        :param identification: of the IPv4 header, 16 bits.
+        :raises LocalProtocolError: the segment does not fit a datagram, or options are amiss.
+        """
+        head = _TCP_LENGTH + len(options)
+        if len(options) & 3 or len(options) > _MOST_OPTIONS:
+            raise LocalProtocolError(
+                f"TCP options have 0 to 40 octets, a multiple of 4, not {len(options)}"
+            )
+        length = head + len(payload)
+        whole = length + _IPV4_LENGTH if self._is_ipv4 else length
+        if whole > LARGEST_DATAGRAM:
+            raise LocalProtocolError(f"{len(payload)} octets do not fit one datagram")
+        tcp = self._ports + _TCP.pack(seq, ack, head << 2, flags, window, 0, 0) + options
+        total = checksum(tcp + payload, self._pseudo_sum + length)
+        tcp = tcp[:_CHECKSUM_AT] + _uint16.pack(total) + tcp[_CHECKSUM_AT + 2 :]
+        if self._is_ipv4:
+            fields = 0x45, 0, whole, identification, _DO_NOT_FRAGMENT, _HOPS, TCP
+            ip = _IPV4.pack(*fields, checksum(_IPV4.pack(*fields, 0), self._ip_sum))
+        else:
+            ip = _IPV6.pack(6 << 28, length, TCP, _HOPS)
+        return b"".join((self._link, ip, self._ip, tcp, payload))

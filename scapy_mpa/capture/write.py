@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Frames into a file, in the format that its name asks for."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from itertools import chain
+from pathlib import Path
+from typing import Final
+
+from scapy_mpa import __version__
+from scapy_mpa.capture.frame import Frame
+from scapy_mpa.capture.link import ETHERNET
+from scapy_mpa.capture.write_pcap import PcapWriter
+from scapy_mpa.capture.write_pcapng import PcapngWriter
+from scapy_mpa.wire.errors import LocalProtocolError
+
+__all__ = ["write_frames"]
+
+_APPLICATION: Final = f"scapy_mpa {__version__}"
+
+
+def write_frames(
+    path: str | os.PathLike[str],
+    frames: Iterable[Frame],
+    *,
+    comments: Mapping[int, str] | None = None,
+    comment: str | None = None,
+) -> None:
+    """Write ``frames`` to ``path``: pcapng if its name ends so, else pcap, with microseconds.
+
+    :param comments: by place in ``frames``, from 1: comments of single frames. pcapng only.
+    :param comment: of the whole file. pcapng only.
+    :raises LocalProtocolError: a frame or a comment does not fit the format.
+    :raises OSError: the file cannot be written.
+    """
+    with open(path, "wb") as file:
+        if Path(path).suffix == ".pcapng":
+            writer = PcapngWriter(file, comment=comment, application=_APPLICATION)
+            known = comments or {}
+            for number, frame in enumerate(frames, 1):
+                writer.write(frame, known.get(number))
+            return
+        if comment is not None or comments:
+            raise LocalProtocolError(f"{path}: a pcap file has no comments; name it .pcapng")
+        remaining = iter(frames)
+        first = next(remaining, None)
+        plain = PcapWriter(file, ETHERNET if first is None else first.link_type)
+        for frame in () if first is None else chain((first,), remaining):
+            plain.write(frame)

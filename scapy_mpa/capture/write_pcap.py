@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Classic pcap files out (draft-ietf-opsawg-pcap), in micro- or nanoseconds."""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import BinaryIO, Final
+
+from scapy_mpa.capture.frame import Frame
+from scapy_mpa.wire.errors import LocalProtocolError
+
+__all__ = ["PcapWriter"]
+
+_HEADER: Final = Struct("<IHHiIII")
+"""Magic, version, time zone, accuracy, snap length, link type."""
+_RECORD: Final = Struct("<IIII")
+"""Seconds, fraction, captured octets, original octets."""
+
+_MICROSECONDS: Final = 0xA1B2C3D4
+_NANOSECONDS: Final = 0xA1B23C4D
+_VERSION: Final = (2, 4)
+_SNAP_LENGTH: Final = 262144
+"""What tcpdump writes where no frame was cut."""
+_SECOND: Final = 10**9
+
+
+class PcapWriter:
+    """Writes frames to a pcap file.
+
+    :param file: open for writing; is not closed.
+    :param link_type: LINKTYPE_ value, of all frames.
+    :param nanoseconds: keep times in full; else they are cut to microseconds, which more tools
+        read.
+    """
+
+    __slots__ = ("_file", "_link_type", "_unit")
+
+    def __init__(self, file: BinaryIO, link_type: int, *, nanoseconds: bool = False) -> None:
+        self._file = file
+        self._link_type = link_type
+        self._unit = 1 if nanoseconds else 1000
+        magic = _NANOSECONDS if nanoseconds else _MICROSECONDS
+        file.write(_HEADER.pack(magic, *_VERSION, 0, 0, _SNAP_LENGTH, link_type))
+
+    def write(self, frame: Frame) -> None:
+        """Append a frame; its number and interface have no place in this format.
+
+        :raises LocalProtocolError: it is of another link type, or its time is outside 1970 to 2106.
+        """
+        _, time_ns, link_type, octets, original, _ = frame
+        seconds, fraction = divmod(time_ns, _SECOND)
+        if link_type != self._link_type:
+            raise LocalProtocolError(
+                f"a pcap file has one link type, {self._link_type}, and this frame has "
+                f"{link_type}: write pcapng"
+            )
+        if not 0 <= seconds <= 0xFFFFFFFF:
+            raise LocalProtocolError(f"{seconds} seconds do not fit their 32 bits")
+        record = _RECORD.pack(seconds, fraction // self._unit, len(octets), original)
+        self._file.write(record + octets)

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""pcapng files out (draft-ietf-opsawg-pcapng): one section, interfaces as they come, comments.
+
+Times are nanoseconds.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import BinaryIO, Final
+
+from scapy_mpa.capture.frame import Frame
+from scapy_mpa.wire.errors import LocalProtocolError
+
+__all__ = ["PcapngWriter"]
+
+_SECTION_HEADER: Final = 0x0A0D0D0A
+_INTERFACE_DESCRIPTION: Final = 1
+_ENHANCED_PACKET: Final = 6
+
+_BYTE_ORDER_MAGIC: Final = 0x1A2B3C4D
+_LENGTH_NOT_GIVEN: Final = -1
+
+_COMMENT: Final = 1
+_NAME: Final = 2
+_APPLICATION: Final = 4
+_TIMESTAMP_RESOLUTION: Final = 9
+_NANOSECONDS: Final = b"\x09"
+_END_OF_OPTIONS: Final = bytes(4)
+_LONGEST_OPTION: Final = 0xFFFF
+
+_HEAD: Final = Struct("<II")
+"""Block type, length."""
+_TAIL: Final = Struct("<I")
+"""Length again."""
+_SECTION: Final = Struct("<IHHq")
+"""Byte-order magic, version, length of the section."""
+_INTERFACE: Final = Struct("<HHI")
+"""Link type, reserved, snap length."""
+_PACKET: Final = Struct("<IIIII")
+"""Interface, timestamp (high, low), captured octets, original octets."""
+_OPTION: Final = Struct("<HH")
+"""Code, length."""
+
+
+class PcapngWriter:
+    """Writes frames to a pcapng file.
+
+    :param file: open for writing; is not closed.
+    :param comment: of the whole section (``opt_comment``).
+    :param application: the program that writes (``shb_userappl``).
+    :raises LocalProtocolError: a text is longer than 65535 octets.
+    """
+
+    __slots__ = ("_file", "_interfaces")
+
+    def __init__(
+        self, file: BinaryIO, *, comment: str | None = None, application: str | None = None
+    ) -> None:
+        self._file = file
+        self._interfaces: dict[tuple[int, str | None], int] = {}
+        body = _SECTION.pack(_BYTE_ORDER_MAGIC, 1, 0, _LENGTH_NOT_GIVEN)
+        self._block(_SECTION_HEADER, body, ((_COMMENT, comment), (_APPLICATION, application)))
+
+    def write(self, frame: Frame, comment: str | None = None) -> None:
+        """Append a frame; describe its interface first, if it is the first of it.
+
+        :param comment: of the frame (``opt_comment``).
+        :raises LocalProtocolError: the comment is longer than 65535 octets, or the frame's time is
+            before 1970 or does not fit.
+        """
+        _, time_ns, link_type, octets, original, name = frame
+        interface = self._interfaces.get((link_type, name))
+        if interface is None:
+            interface = self._describe(link_type, name)
+        if not 0 <= time_ns < 1 << 64:
+            raise LocalProtocolError(f"{time_ns} nanoseconds do not fit their 64 bits")
+        body = _PACKET.pack(interface, time_ns >> 32, time_ns & 0xFFFFFFFF, len(octets), original)
+        self._block(_ENHANCED_PACKET, body + _padded(octets), ((_COMMENT, comment),))
+
+    def _describe(self, link_type: int, name: str | None) -> int:
+        """Write an Interface Description Block; return the interface's number."""
+        self._block(
+            _INTERFACE_DESCRIPTION,
+            _INTERFACE.pack(link_type, 0, 0),
+            ((_NAME, name), (_TIMESTAMP_RESOLUTION, _NANOSECONDS)),
+        )
+        return self._interfaces.setdefault((link_type, name), len(self._interfaces))
+
+    def _block(
+        self, kind: int, body: bytes, options: tuple[tuple[int, str | bytes | None], ...]
+    ) -> None:
+        """Write a block; options that are None are left out."""
+        written = b"".join(_option(code, value) for code, value in options if value is not None)
+        if written:
+            body += written + _END_OF_OPTIONS
+        length = _HEAD.size + len(body) + _TAIL.size
+        self._file.write(_HEAD.pack(kind, length) + body + _TAIL.pack(length))
+
+
+def _padded(octets: bytes) -> bytes:
+    """Fill up to a multiple of 4 octets."""
+    return octets + bytes(-len(octets) & 3)
+
+
+def _option(code: int, value: str | bytes) -> bytes:
+    octets = value.encode() if isinstance(value, str) else value
+    if len(octets) > _LONGEST_OPTION:
+        raise LocalProtocolError(f"a text of {len(octets)} octets does not fit a pcapng option")
+    return _OPTION.pack(code, len(octets)) + _padded(octets)

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Scripted iWARP connections: said with verbs, laid out into segments, frames and capture files.
+
+A :class:`~scapy_mpa.craft.conversation.Conversation` has two sides, whose verbs append items to its
+script (:mod:`~scapy_mpa.craft.script`).  A script is laid out (:mod:`~scapy_mpa.craft.layout`) into
+the two TCP streams, and these are cut into segments (:mod:`~scapy_mpa.craft.segmentation`).
+"""
+
+from scapy_mpa.craft.conversation import Conversation
+from scapy_mpa.craft.endpoint import Endpoint
+from scapy_mpa.craft.layout import Placed
+from scapy_mpa.craft.options import INITIATOR, RESPONDER, Options
+from scapy_mpa.craft.script import (
+    CloseItem,
+    FlushItem,
+    FPDUItem,
+    HandshakeItem,
+    Item,
+    Message,
+    OctetsItem,
+    PauseItem,
+    ResetItem,
+    StartupItem,
+)
+from scapy_mpa.craft.segment import Segment
+from scapy_mpa.craft.side import Side
+
+__all__ = [
+    "INITIATOR",
+    "RESPONDER",
+    "CloseItem",
+    "Conversation",
+    "Endpoint",
+    "FPDUItem",
+    "FlushItem",
+    "HandshakeItem",
+    "Item",
+    "Message",
+    "OctetsItem",
+    "Options",
+    "PauseItem",
+    "Placed",
+    "ResetItem",
+    "Segment",
+    "Side",
+    "StartupItem",
+]

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""From an FPDU as it is meant to its octets (RFC 5044 4.1 to 4.4)."""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import Final, NamedTuple
+
+from scapy_mpa.craft.script import FPDUItem
+from scapy_mpa.wire.crc import CRC_LENGTH, crc_field
+from scapy_mpa.wire.errors import LocalProtocolError
+from scapy_mpa.wire.fpdu import (
+    FPDUPTR_MASK,
+    LARGEST_ULPDU_LENGTH,
+    MARKER_LENGTH,
+    fpdu_layout,
+    insert_markers,
+    marker_octets,
+    marker_places,
+    pad_length,
+)
+
+__all__ = ["Assembled", "assemble"]
+
+_LENGTH: Final = Struct(">H")
+_FPDUPTR: Final = Struct(">2xH").unpack
+_IDLE_CRC: Final = bytes(CRC_LENGTH)
+"""The field where CRCs are off: it may contain any value (RFC 5044 4.1)."""
+
+
+class Assembled(NamedTuple):
+    """The octets of an FPDU, and what is in them."""
+
+    octets: bytes
+    header: int
+    """Where ULPDU_Length begins: 4 behind a leading Marker, else 0."""
+    markers: int
+    """How many Markers there are."""
+    ulpdu: bytes
+    """What a receiver takes for the ULPDU, if ``is_regular``."""
+    crc: bool | None
+    """Whether the CRC field is right; None if CRCs are off."""
+    is_regular: bool
+    """Whether it begins and ends, and its Markers lie, where its ULPDU_Length says."""
+    agrees: bool
+    """Whether its Markers point to its ULPDU_Length field."""
+
+
+def assemble(item: FPDUItem, phase: int | None, *, crc: bool) -> Assembled:
+    """Return the octets of an FPDU.
+
+    :param phase: offset of its first octet in the Full Operation Phase modulo 512, or None without
+        Markers.
+    :param crc: whether CRCs are on.
+    :raises LocalProtocolError: it cannot be expressed on the wire.
+    """
+    ulpdu = item.ulpdu
+    length = len(ulpdu)
+    is_plain = (
+        item.crc is None
+        and item.ulpdu_length is None
+        and item.pad is None
+        and item.markers is None
+        and item.marker_places is None
+    )
+    if not is_plain or length > LARGEST_ULPDU_LENGTH or (phase or 0) & 3:
+        return _overridden(item, ulpdu, phase, crc)
+    layout = fpdu_layout(length, phase)
+    body = b"".join((_LENGTH.pack(length), ulpdu, bytes(layout.pad)))
+    if layout.markers:
+        body = insert_markers(body, layout.markers)
+    octets = body + (crc_field(body) if crc else _IDLE_CRC)
+    return Assembled(
+        octets, layout.header, len(layout.markers), ulpdu, True if crc else None, True, True
+    )
+
+
+def _overridden(item: FPDUItem, ulpdu: bytes, phase: int | None, crc: bool) -> Assembled:
+    """Return an FPDU of which any field may be wrong, wherever it lies."""
+    length = len(ulpdu) if item.ulpdu_length is None else item.ulpdu_length
+    if not 0 <= length <= LARGEST_ULPDU_LENGTH:
+        raise LocalProtocolError(f"ULPDU_Length {length} does not fit its 16 bits (RFC 5044 4.1)")
+    pad = bytes(pad_length(len(ulpdu))) if item.pad is None else item.pad
+    body = b"".join((_LENGTH.pack(length), ulpdu, pad))
+    if item.marker_places is not None:
+        places = item.marker_places
+    else:
+        places = () if phase is None else marker_places(len(body) + CRC_LENGTH, phase)
+    header = MARKER_LENGTH if places and places[0] == 0 else 0
+    conforming = [marker_octets(at, header) for at in places]
+    markers = conforming[:]
+    for index, octets in (item.markers or {}).items():
+        if not 0 <= index < len(places) or len(octets) != MARKER_LENGTH:
+            raise LocalProtocolError(
+                f"{len(octets)} octets for Marker {index}: the FPDU has {len(places)} Markers of 4 "
+                "octets, counted from 0 (RFC 5044 4.2)"
+            )
+        markers[index] = octets
+    covered = sum(at - MARKER_LENGTH * index <= len(body) for index, at in enumerate(places))
+    right = crc_field(insert_markers(body, places[:covered], markers))
+    field = right if crc else _IDLE_CRC
+    if item.crc is not None:
+        field = item.crc(right) if callable(item.crc) else item.crc
+    octets = insert_markers(body + field, places, markers)
+    return Assembled(
+        octets,
+        header,
+        len(places),
+        (ulpdu + pad)[:length],
+        field == right if crc else None,
+        _is_regular(octets, length, field, places, phase),
+        all(map(_points_alike, markers, conforming)),
+    )
+
+
+def _points_alike(marker: bytes, conforming: bytes) -> bool:
+    """Tell whether two Markers are the same to a receiver (RFC 5044 4.2)."""
+    return not (_FPDUPTR(marker)[0] ^ _FPDUPTR(conforming)[0]) & FPDUPTR_MASK
+
+
+def _is_regular(
+    octets: bytes, length: int, field: bytes, places: tuple[int, ...], phase: int | None
+) -> bool:
+    """Tell whether a receiver finds all parts of an FPDU where they are."""
+    if (phase or 0) & 3 or len(field) != CRC_LENGTH:
+        return False
+    layout = fpdu_layout(length, phase)
+    return layout.length == len(octets) and layout.markers == places

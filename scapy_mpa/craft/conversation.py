@@ -1,0 +1,412 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A scripted iWARP connection: said with verbs, laid out into segments, frames and files."""
+
+from __future__ import annotations
+
+import enum
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, Literal
+
+from scapy_mpa.capture.build_frame import FrameBuilder
+from scapy_mpa.capture.frame import Frame
+from scapy_mpa.capture.link import ETHERNET
+from scapy_mpa.capture.write import write_frames
+from scapy_mpa.craft.endpoint import Endpoint, mac_octets
+from scapy_mpa.craft.layout import Placed, lay_out
+from scapy_mpa.craft.options import INITIATOR, RESPONDER, SIDES, Options, Packing
+from scapy_mpa.craft.script import (
+    CloseItem,
+    FPDUItem,
+    HandshakeItem,
+    Item,
+    Message,
+    PauseItem,
+    ResetItem,
+    StartupItem,
+)
+from scapy_mpa.craft.segment import Segment
+from scapy_mpa.craft.segmentation import segments_of
+from scapy_mpa.craft.side import Side
+from scapy_mpa.wire.errors import LocalProtocolError
+from scapy_mpa.wire.startup import ENHANCED_LENGTH, LARGEST_PD_LENGTH, StartupKind
+
+__all__ = ["Conversation"]
+
+_SECOND: Final = 10**9
+
+_MACS: Final = ("02:00:00:00:00:01", "02:00:00:00:00:02")
+_ISNS: Final = (1000, 5000)
+_INITIATOR: Final = Endpoint("10.0.0.1", 40000)
+_RESPONDER: Final = Endpoint("10.0.0.2", 4000)
+
+_DEPTH: Final = 16
+"""IRD and ORD that are asked for unless told otherwise."""
+
+_RTR_FLAGS: Final = {"send": "AB", "write": "AC", "read": "AD"}
+"""Control flags of each kind of RTR indication (RFC 6581 9.2)."""
+
+
+class Phase(enum.Enum):
+    """How far a conversation has come."""
+
+    STREAMING = enum.auto()
+    FULL = enum.auto()
+    REJECTED = enum.auto()
+    CLOSED = enum.auto()
+
+
+class Conversation:
+    """A scripted iWARP connection, without I/O.
+
+    >>> conversation = Conversation(markers=True)
+    >>> conversation.initiator.send(b"hello")
+    >>> conversation.write("hello.pcapng")          # doctest: +SKIP
+
+    Whoever speaks first without having called :meth:`startup` has the startup frames sent as the
+    options say.
+
+    :param initiator: who opens the TCP connection and sends the Request.
+    :param responder: the other end.
+    :param revision: Rev of both startup frames.
+    :param markers: M of Initiator and Responder, or of both: whether a side wants Markers in what
+        it *receives* (RFC 5044 7.1.1).
+    :param crc: C of Initiator and Responder, or of both; CRCs are on if either is set.
+    :param mss: Maximum Segment Size, octets; also EMSS.
+    :param mulpdu: octets of the largest ULPDU; None: as RFC 5044 4.5 derives it from EMSS.
+    :param packing: ``aligned``: an FPDU in each segment; ``packed``: as many whole ones in each as
+        fit (RFC 5044 5.1); ``stream``: segments are filled, FPDUs lie as they will.
+    :param vlan: tag control information of an IEEE 802.1Q tag; None: no tag.
+    :param ack_every: after how many data segments the receiver acknowledges them; 0: only with its
+        own data.
+    :param start_time: of the first segment, seconds since the epoch.
+    :param rtt: round-trip time, seconds.
+    :param ddp_version: DV; None: 0 with revision 0 (RFC 5044 C.1), else 1.
+    :param rdmap_version: RV; None: likewise.
+    :param handshake: begin with SYN, SYN/ACK and ACK.
+    :param strict: have verbs refuse what a conforming peer must not do.
+    :raises LocalProtocolError: a value is out of range.
+    """
+
+    __slots__ = (
+        "_builders",
+        "_has_spoken",
+        "_messages",
+        "_phase",
+        "_strict",
+        "_terminated",
+        "initiator",
+        "options",
+        "responder",
+        "script",
+        "sides",
+        "vlan",
+    )
+
+    def __init__(
+        self,
+        initiator: Endpoint = _INITIATOR,
+        responder: Endpoint = _RESPONDER,
+        *,
+        revision: int = 1,
+        markers: bool | tuple[bool, bool] = False,
+        crc: bool | tuple[bool, bool] = True,
+        mss: int = 1460,
+        mulpdu: int | None = None,
+        packing: Packing = "aligned",
+        vlan: int | None = None,
+        ack_every: int = 2,
+        start_time: float = 1_700_000_000,
+        rtt: float = 100e-6,
+        ddp_version: int | None = None,
+        rdmap_version: int | None = None,
+        handshake: bool = True,
+        strict: bool = True,
+    ) -> None:
+        oldest = 1 if revision else 0
+        self.options = Options(
+            revision=revision,
+            markers=_pair(markers),
+            crc=_pair(crc),
+            ddp_version=oldest if ddp_version is None else ddp_version,
+            rdmap_version=oldest if rdmap_version is None else rdmap_version,
+            mss=mss,
+            mulpdu=mulpdu,
+            packing=packing,
+            ack_every=ack_every,
+            start_ns=round(start_time * 1_000_000) * 1_000,
+            rtt_ns=round(rtt * 1_000_000) * 1_000,
+        )
+        self.vlan = vlan
+        self.initiator = Side(self, INITIATOR, initiator)
+        self.responder = Side(self, RESPONDER, responder)
+        self.sides = self.initiator, self.responder
+        self._builders = self._builder(INITIATOR), self._builder(RESPONDER)
+        self.script: list[Item] = [HandshakeItem()] if handshake else []
+        """What happens, in order."""
+        self._strict = strict
+        self._phase = Phase.STREAMING
+        self._has_spoken = False
+        self._terminated = [False, False]
+        self._messages = 0
+
+    def __repr__(self) -> str:
+        fpdus = sum(isinstance(item, FPDUItem) for item in self.script)
+        return (
+            f"<Conversation {self.initiator.endpoint} > {self.responder.endpoint}, "
+            f"{self._messages} messages in {fpdus} FPDUs, {self._phase.name.lower()}>"
+        )
+
+    # -- verbs of both ----------------------------------------------------------------------------
+
+    def startup(
+        self,
+        private_data: bytes = b"",
+        reply_private_data: bytes = b"",
+        *,
+        ird: int | None = None,
+        ord: int | None = None,
+        control_flags: str | None = None,
+        reply_ird: int | None = None,
+        reply_ord: int | None = None,
+        reply_control_flags: str | None = None,
+        rejected: bool = False,
+        rtr: Literal["send", "write", "read"] | None = None,
+    ) -> None:
+        """Exchange Request and Reply (RFC 5044 7.1, RFC 6581 9).
+
+        For a delayed startup, let the sides say :meth:`~scapy_mpa.craft.side.Side.octets` first.
+        Revision 2 brings enhanced data with it.
+
+        :param private_data: of the Request, up to 512 octets, enhanced data included.
+        :param reply_private_data: of the Reply.
+        :param ird: of the Request, 14 bits.
+        :param ord: of the Request, 14 bits.
+        :param control_flags: of the Request, letters out of ``ABCD``; None: as ``rtr`` asks for.
+        :param reply_ird: None: the Request's ``ord``.
+        :param reply_ord: None: the Request's ``ird``.
+        :param reply_control_flags: None: as in the Request.
+        :param rejected: the Responder says no; the connection is in streaming mode again.
+        :param rtr: have the Initiator send this zero-length message first (RFC 6581 9.2).
+        """
+        if self._phase in (Phase.FULL, Phase.CLOSED):
+            self.refuse(
+                "startup frames come before the first FPDU and before the FIN (RFC 5044 7.1.2)"
+            )
+        is_enhanced = self.options.revision == 2 or not (
+            ird is None and ord is None and control_flags is None and rtr is None
+        )
+        request = reply = {}
+        if is_enhanced:
+            if control_flags is None:
+                control_flags = _RTR_FLAGS[rtr] if rtr else ""
+            request = {
+                "control_flags": control_flags,
+                "ird": _DEPTH if ird is None else ird,
+                "ord": _DEPTH if ord is None else ord,
+            }
+            reply = {
+                "control_flags": (
+                    control_flags if reply_control_flags is None else reply_control_flags
+                ),
+                "ird": request["ord"] if reply_ird is None else reply_ird,
+                "ord": request["ird"] if reply_ord is None else reply_ord,
+            }
+        self._append_startup(INITIATOR, StartupKind.REQUEST, private_data, False, request)
+        self._append_startup(RESPONDER, StartupKind.REPLY, reply_private_data, rejected, reply)
+        self._phase = Phase.REJECTED if rejected else Phase.FULL
+        if rtr == "send":
+            self.initiator.send(b"")
+        elif rtr == "write":
+            self.initiator.write(b"")
+        elif rtr == "read":
+            self.initiator.read(b"")
+
+    def pause(self, seconds: float) -> None:
+        """Let time go by; what was sent is acknowledged."""
+        self.append(PauseItem(round(seconds * 1_000_000) * 1_000))
+
+    def close(self, side: int = INITIATOR, *, both: bool = True) -> None:
+        """Close the TCP connection.
+
+        :param side: who sends its FIN first: 0 the Initiator, 1 the Responder.
+        :param both: False: the other side does not.
+        """
+        self.append(CloseItem(side, both))
+        self._phase = Phase.CLOSED
+
+    def reset(self, side: int = INITIATOR) -> None:
+        """Send a RST.
+
+        :param side: who: 0 the Initiator, 1 the Responder.
+        """
+        self.append(ResetItem(side))
+        self._phase = Phase.CLOSED
+
+    # -- what the script comes to -----------------------------------------------------------------
+
+    def with_script(self, script: Iterable[Item]) -> Conversation:
+        """Return the same conversation with another script, say one with an item replaced."""
+        copy = object.__new__(Conversation)
+        for name in self.__slots__:
+            setattr(copy, name, getattr(self, name))
+        copy.script = list(script)
+        copy.initiator, copy.responder = (side.copy(copy) for side in self.sides)
+        copy.sides = copy.initiator, copy.responder
+        copy._terminated = list(self._terminated)
+        return copy
+
+    def layout(self) -> list[Placed]:
+        """Return each item of the script with its octets and its place in the TCP stream.
+
+        :raises LocalProtocolError: an item cannot be expressed on the wire.
+        """
+        return lay_out(self.script, self.options)
+
+    @property
+    def isns(self) -> tuple[int, int]:
+        """The initial sequence numbers of Initiator and Responder."""
+        one, two = (side.endpoint.isn for side in self.sides)
+        return _ISNS[0] if one is None else one, _ISNS[1] if two is None else two
+
+    def segments(self) -> list[Segment]:
+        """Return the TCP segments, as they come where nothing is lost.
+
+        :raises LocalProtocolError: an item cannot be expressed on the wire.
+        """
+        return segments_of(self.layout(), self.isns, self.options)
+
+    def frames(self, segments: Sequence[Segment] | None = None) -> list[Frame]:
+        """Return Ethernet frames as a capture has them, with valid checksums.
+
+        :param segments: in this order; None: :meth:`segments`.
+        :raises LocalProtocolError: an item or a segment cannot be expressed on the wire.
+        """
+        if segments is None:
+            segments = self.segments()
+        builders = self._builders
+        made = []
+        for number, segment in enumerate(segments, 1):
+            octets = builders[segment.side].build(
+                segment.seq,
+                segment.ack,
+                segment.flags,
+                segment.octets,
+                options=segment.options,
+                identification=number & 0xFFFF,
+            )
+            length = len(octets)
+            if segment.captured is not None:
+                octets = octets[: length - len(segment.octets) + segment.captured]
+            made.append(Frame(number, segment.time_ns, ETHERNET, octets, length, None))
+        return made
+
+    def packets(self, segments: Sequence[Segment] | None = None) -> list[Any]:
+        """Return the frames as Scapy packets, with their times.
+
+        :param segments: in this order; None: :meth:`segments`.
+        """
+        from scapy.layers.l2 import Ether
+        from scapy.plist import PacketList
+
+        packets = []
+        for frame in self.frames(segments):
+            packet = Ether(frame.octets)
+            packet.time = frame.time_ns / _SECOND
+            packet.wirelen = frame.original_length
+            packets.append(packet)
+        listed: list[Any] = PacketList(packets, "Conversation")
+        return listed
+
+    def write(
+        self,
+        path: str | os.PathLike[str],
+        segments: Sequence[Segment] | None = None,
+        *,
+        comments: Mapping[int, str] | None = None,
+        comment: str | None = None,
+    ) -> None:
+        """Write a capture file: pcapng if ``path`` ends so, else pcap.
+
+        :param segments: in this order; None: :meth:`segments`.
+        :param comments: of frames, by number from 1. pcapng only.
+        :param comment: of the whole file. pcapng only.
+        :raises OSError: the file cannot be written.
+        """
+        write_frames(path, self.frames(segments), comments=comments, comment=comment)
+
+    # -- for the sides ----------------------------------------------------------------------------
+
+    def append(self, *items: Item) -> None:
+        """Append items to the script."""
+        self.script += items
+
+    def begin(self) -> None:
+        """Have the startup frames sent, unless they were, before a side speaks."""
+        if self._phase is Phase.STREAMING:
+            self.startup()
+
+    @property
+    def next_number(self) -> int:
+        """The number of the next message."""
+        return self._messages
+
+    def say(self, message: Message, items: list[FPDUItem]) -> None:
+        """Append a message, unless its side must not send one."""
+        if self._phase is Phase.REJECTED:
+            self.refuse(
+                "the Responder has rejected: send octets(), or call startup() again "
+                "(RFC 5044 7.1.2 rule 3)"
+            )
+        elif self._phase is Phase.CLOSED:
+            self.refuse("the TCP connection is closed")
+        elif message.side == RESPONDER and not self._has_spoken:
+            self.refuse(
+                "the Responder sends nothing before it has received an FPDU: let the Initiator "
+                "speak first (RFC 5044 7.1.2 rule 4)"
+            )
+        elif self._terminated[message.side]:
+            self.refuse(f"the {SIDES[message.side]} has sent a Terminate (RFC 5040 5.4)")
+        self._has_spoken = True
+        self._messages += 1
+        self.script += items
+
+    def terminated(self, side: int) -> None:
+        """Take note that a side has sent a Terminate."""
+        self._terminated[side] = True
+
+    def refuse(self, text: str) -> None:
+        """Raise an error, unless that is not wanted.
+
+        :raises LocalProtocolError: the conversation is strict.
+        """
+        if self._strict:
+            raise LocalProtocolError(
+                f"{text}; to send it all the same, make the conversation with strict=False"
+            )
+
+    def _append_startup(
+        self,
+        side: int,
+        kind: StartupKind,
+        private_data: bytes,
+        rejected: bool,
+        enhanced: dict[str, Any],
+    ) -> None:
+        length = len(private_data) + (ENHANCED_LENGTH if enhanced else 0)
+        if length > LARGEST_PD_LENGTH and self.options.revision != 0:
+            self.refuse(f"Private Data of {length} octets exceed 512 (RFC 5044 7.1.1)")
+        self.append(StartupItem(side, kind, private_data, rejected, **enhanced))
+
+    def _builder(self, side: int) -> FrameBuilder:
+        source, target = self.sides[side].endpoint, self.sides[1 - side].endpoint
+        return FrameBuilder(
+            (mac_octets(source.mac or _MACS[side]), mac_octets(target.mac or _MACS[1 - side])),
+            (source.octets, target.octets),
+            (source.port, target.port),
+            self.vlan,
+        )
+
+
+def _pair(value: bool | tuple[bool, bool]) -> tuple[bool, bool]:
+    return (value, value) if isinstance(value, bool) else value

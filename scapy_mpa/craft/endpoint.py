@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""One end of the TCP connection that a conversation takes place on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from ipaddress import ip_address
+
+from scapy_mpa.wire.errors import LocalProtocolError
+
+__all__ = ["Endpoint"]
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """One end of a TCP connection.
+
+    :raises LocalProtocolError: a value is no address, or does not fit its field.
+    """
+
+    address: str
+    """IPv4 or IPv6."""
+    port: int
+    """0 to 65535."""
+    mac: str | None = None
+    """Ethernet address such as ``02:00:00:00:00:01``; None: one is made up."""
+    isn: int | None = None
+    """Initial sequence number, that of the SYN, 32 bits; None: one is made up."""
+
+    def __post_init__(self) -> None:
+        try:
+            ip_address(self.address)
+        except ValueError as error:
+            raise LocalProtocolError(f"{self.address!r} is no IPv4 or IPv6 address") from error
+        if not 0 <= self.port <= 0xFFFF:
+            raise LocalProtocolError(f"port {self.port} is not in 0 to 65535")
+        if self.isn is not None and not 0 <= self.isn <= 0xFFFFFFFF:
+            raise LocalProtocolError(f"initial sequence number {self.isn} does not fit 32 bits")
+        if self.mac is not None:
+            mac_octets(self.mac)
+
+    @property
+    def octets(self) -> bytes:
+        """The address as it stands in an IP header: 4 or 16 octets."""
+        return ip_address(self.address).packed
+
+    def __str__(self) -> str:
+        """As records have it: ``10.0.0.1:4000``, ``[fd00::1]:4000``."""
+        address = ip_address(self.address)
+        return f"[{address}]:{self.port}" if address.version == 6 else f"{address}:{self.port}"
+
+
+def mac_octets(text: str) -> bytes:
+    """Return the 6 octets of an Ethernet address.
+
+    :raises LocalProtocolError: it is none.
+    """
+    try:
+        octets = bytes.fromhex(text.replace(":", "").replace("-", ""))
+    except ValueError:
+        octets = b""
+    if len(octets) != 6:
+        raise LocalProtocolError(f"{text!r} is no Ethernet address such as 02:00:00:00:00:01")
+    return octets

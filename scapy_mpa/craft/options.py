@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What holds for a whole conversation: what the two sides declare, and how TCP carries it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias, get_args
+
+from scapy_mpa.wire.ddp import UNTAGGED_LENGTH
+from scapy_mpa.wire.errors import LocalProtocolError
+from scapy_mpa.wire.fpdu import LARGEST_ULPDU_LENGTH, mulpdu
+from scapy_mpa.wire.rdmap import ATOMIC_REQUEST_LENGTH
+
+__all__ = ["INITIATOR", "RESPONDER", "SIDES", "Options", "Packing"]
+
+INITIATOR: Final = 0
+RESPONDER: Final = 1
+SIDES: Final = ("initiator", "responder")
+"""The two sides by name."""
+
+Packing: TypeAlias = Literal["aligned", "packed", "stream"]
+"""How FPDUs lie in TCP segments: one in each; as many whole ones in each as fit (RFC 5044 5.1); or
+as a TCP that knows nothing of FPDUs lets them lie."""
+
+_LARGEST_MSS: Final = 65495
+"""What fits an IPv4 datagram."""
+
+SMALLEST_ULPDU_LIMIT: Final = UNTAGGED_LENGTH + ATOMIC_REQUEST_LENGTH
+"""Octets of the largest ULPDU that cannot be cut up, but for a Terminate."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What holds for a whole conversation; pairs are for Initiator and Responder.
+
+    :raises LocalProtocolError: a value is out of range.
+    """
+
+    revision: int = 1
+    """Rev of the startup frames, 0 to 255."""
+    markers: tuple[bool, bool] = (False, False)
+    """M: whether a side wants Markers in what it *receives* (RFC 5044 7.1.1)."""
+    crc: tuple[bool, bool] = (True, True)
+    """C: whether a side wants CRCs; they are on if either does (RFC 5044 7.1.1)."""
+    ddp_version: int = 1
+    """DV of every DDP segment, 0 to 3."""
+    rdmap_version: int = 1
+    """RV of every DDP segment, 0 to 3."""
+    mss: int = 1460
+    """Maximum Segment Size, in octets of TCP payload: also what is taken as EMSS."""
+    mulpdu: int | None = None
+    """Octets of the largest ULPDU; None: as RFC 5044 4.5 derives it from EMSS."""
+    packing: Packing = "aligned"
+    """How FPDUs lie in TCP segments."""
+    ack_every: int = 2
+    """After how many data segments the receiver acknowledges them; 0: only with its own data."""
+    start_ns: int = 1_700_000_000_000_000_000
+    """When the first segment is captured, in nanoseconds since the epoch."""
+    rtt_ns: int = 100_000
+    """Round-trip time, in nanoseconds: each change of speaker takes half of it."""
+    spacing_ns: int = 1_000
+    """From one segment of a side to its next, in nanoseconds."""
+
+    def __post_init__(self) -> None:
+        for name, value, low, high in (
+            ("revision", self.revision, 0, 0xFF),
+            ("ddp_version", self.ddp_version, 0, 3),
+            ("rdmap_version", self.rdmap_version, 0, 3),
+            ("mss", self.mss, 1, _LARGEST_MSS),
+            ("ack_every", self.ack_every, 0, 1 << 16),
+            ("rtt", self.rtt_ns, 0, 10**12),
+        ):
+            if not low <= value <= high:
+                raise LocalProtocolError(f"{name} {value} is not in {low} to {high}")
+        if self.packing not in get_args(Packing):
+            raise LocalProtocolError(
+                f"packing {self.packing!r} is none of {', '.join(get_args(Packing))}"
+            )
+        limit = self.mulpdu
+        if limit is not None and not SMALLEST_ULPDU_LIMIT <= limit <= LARGEST_ULPDU_LENGTH:
+            raise LocalProtocolError(
+                f"MULPDU {limit} is not in {SMALLEST_ULPDU_LIMIT} (an Atomic Request, which is one "
+                f"segment) to {LARGEST_ULPDU_LENGTH}"
+            )
+
+    def has_markers(self, side: int) -> bool:
+        """Tell whether what a side sends has Markers: whether the other one wants them."""
+        return self.markers[1 - side]
+
+    @property
+    def has_crcs(self) -> bool:
+        """Whether CRCs are on."""
+        return any(self.crc)
+
+    def mulpdu_of(self, side: int) -> int:
+        """Return the octets of the largest ULPDU that a side sends."""
+        return self.mulpdu or mulpdu(self.mss, markers=self.has_markers(side))

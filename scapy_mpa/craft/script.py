@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What a conversation consists of: a list of items, each saying what happens next.
+
+An item says what is meant; :mod:`~scapy_mpa.craft.layout` computes the rest: lengths, pads, Markers
+at the offsets where they fall, CRCs, sequence numbers.  A field that is None is computed, one that
+is set is sent as it is, right or wrong, with everything else still computed.  So an item is edited
+with :func:`dataclasses.replace`, and what then changes on the wire is that field and what follows
+from it.
+
+``side`` is 0 for the Initiator and 1 for the Responder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from scapy_mpa.craft.options import SIDES
+from scapy_mpa.wire.ddp import DDPHeader, build_ddp
+from scapy_mpa.wire.rdmap import ReadRequest, parse_control
+from scapy_mpa.wire.rdmap_names import message_name
+from scapy_mpa.wire.startup import StartupKind
+
+__all__ = [
+    "CloseItem",
+    "FPDUItem",
+    "FlushItem",
+    "HandshakeItem",
+    "Item",
+    "Message",
+    "OctetsItem",
+    "PauseItem",
+    "ResetItem",
+    "StartupItem",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One RDMAP message, as it was meant: what its DDP segments have in common."""
+
+    number: int
+    """0, 1, ... in the order of the conversation."""
+    side: int
+    opcode: int
+    length: int
+    """Octets behind the DDP headers, those of all segments."""
+    stag: int | None = None
+    to: int | None = None
+    """Of a Tagged message, where its first octet goes."""
+    qn: int | None = None
+    msn: int | None = None
+    read: ReadRequest | None = None
+    """Of an RDMA Read Request, what it says."""
+    request_identifier: int | None = None
+    """Of an Atomic Request."""
+    answers: Message | None = None
+    """Of a Response, the Request that it answers; None if it answers none."""
+
+
+@dataclass(frozen=True, slots=True)
+class HandshakeItem:
+    """SYN, SYN/ACK and ACK (RFC 9293 3.5), with the Maximum Segment Size option."""
+
+
+@dataclass(frozen=True, slots=True)
+class StartupItem:
+    """An MPA Request or Reply (RFC 5044 7.1.1), with enhanced data or without (RFC 6581 9)."""
+
+    side: int
+    kind: StartupKind
+    private_data: bytes = b""
+    """Behind any enhanced data."""
+    rejected: bool = False
+    """R."""
+    control_flags: str | None = None
+    """Letters out of ``ABCD``. Enhanced data are there if this, ``ird`` or ``ord`` is not None."""
+    ird: int | None = None
+    ord: int | None = None
+    markers: bool | None = None
+    """M; None: as the conversation's options have it."""
+    crc: bool | None = None
+    """C; None: as the conversation's options have it."""
+    s_bit: bool | None = None
+    """S; None: whether there are enhanced data."""
+    reserved: int = 0
+    """Res, 4 bits."""
+    revision: int | None = None
+    """Rev; None: as the conversation's options have it."""
+    pd_length: int | None = None
+    """PD_Length; None: the octets that follow."""
+    key: bytes | None = None
+    """16 octets; None: as ``kind`` says."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class FPDUItem:
+    """An FPDU (RFC 5044 4.1) with a DDP segment, or with any ULPDU, in it."""
+
+    side: int
+    header: DDPHeader | None
+    """None: ``payload`` is the whole ULPDU."""
+    payload: bytes
+    """What follows the DDP header."""
+    message: Message | None = None
+    """The message that it belongs to."""
+    ulpdu_length: int | None = None
+    """ULPDU_Length; None: the octets of the ULPDU."""
+    pad: bytes | None = None
+    """None: as many zeros as RFC 5044 4.1 asks for."""
+    markers: Mapping[int, bytes] | None = None
+    """The 4 octets of some of its Markers, by index; the others are conforming."""
+    marker_places: tuple[int, ...] | None = None
+    """Where Markers begin, in octets from the FPDU's first; None: where RFC 5044 4.3 has them."""
+    crc: bytes | Callable[[bytes], bytes] | None = None
+    """The CRC field, or what makes it of the 4 octets that would be right; None: right, or zeros if
+    CRCs are off."""
+
+    @property
+    def ulpdu(self) -> bytes:
+        """The ULPDU: DDP header and payload."""
+        return self.payload if self.header is None else build_ddp(self.header) + self.payload
+
+    def __repr__(self) -> str:
+        if self.header is None:
+            what = f"ULPDU of {len(self.payload)} octets"
+        else:
+            header = self.header
+            name = message_name(parse_control(header.rsvdulp).opcode)
+            where = (
+                f"STag {header.stag:#x} TO {header.to:#x}"
+                if header.tagged
+                else f"QN {header.qn} MSN {header.msn} MO {header.mo}"
+            )
+            last = " last" if header.last else ""
+            what = f"{name}, {where}{last}, {len(self.payload)} octets"
+        set_fields = [
+            name
+            for name in ("ulpdu_length", "pad", "markers", "marker_places", "crc")
+            if getattr(self, name) is not None
+        ]
+        overridden = f", overridden: {', '.join(set_fields)}" if set_fields else ""
+        return f"<FPDUItem {SIDES[self.side]}: {what}{overridden}>"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class OctetsItem:
+    """Octets of the TCP stream as they are: streaming mode, or anything at all."""
+
+    side: int
+    octets: bytes
+
+    def __repr__(self) -> str:
+        head = f"{self.octets[:16]!r}{'...' if len(self.octets) > 16 else ''}"
+        return f"<OctetsItem {SIDES[self.side]}: {len(self.octets)} octets, {head}>"
+
+
+@dataclass(frozen=True, slots=True)
+class FlushItem:
+    """What a side has said so far is sent: no TCP segment goes across this place."""
+
+    side: int
+
+
+@dataclass(frozen=True, slots=True)
+class PauseItem:
+    """Nothing happens for a while; what was sent is acknowledged."""
+
+    nanoseconds: int
+
+
+@dataclass(frozen=True, slots=True)
+class CloseItem:
+    """A side sends its FIN, and the other one its own."""
+
+    side: int
+    both: bool = True
+    """False: the other side merely acknowledges, and may go on."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResetItem:
+    """A side sends a RST."""
+
+    side: int
+
+
+Item: TypeAlias = (
+    HandshakeItem
+    | StartupItem
+    | FPDUItem
+    | OctetsItem
+    | FlushItem
+    | PauseItem
+    | CloseItem
+    | ResetItem
+)

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""One TCP segment of a crafted connection: what impairments drop, copy, reorder and cut."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from scapy_mpa.craft.options import SIDES
+from scapy_mpa.stream.segment import ACK, FIN, PSH, RST, SYN
+
+__all__ = ["Segment"]
+
+_LETTERS = ((SYN, "S"), (FIN, "F"), (RST, "R"), (PSH, "P"), (ACK, "A"))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Segment:
+    """One TCP segment; the number of its frame is its place in a list, from 1."""
+
+    time_ns: int
+    """When it is captured, in nanoseconds since the epoch."""
+    side: int
+    """Who sends it: 0 is the Initiator, 1 the Responder."""
+    seq: int
+    """Sequence number, 32 bits."""
+    ack: int
+    """Acknowledgement number, 32 bits."""
+    flags: int
+    """As in :mod:`scapy_mpa.stream.segment`."""
+    octets: bytes = b""
+    """The payload."""
+    options: bytes = b""
+    """Of the TCP header."""
+    captured: int | None = None
+    """How many octets of the payload a snap length left; None: all."""
+
+    def __repr__(self) -> str:
+        letters = "".join(letter for flag, letter in _LETTERS if self.flags & flag)
+        cut = "" if self.captured is None else f", {self.captured} captured"
+        return (
+            f"<Segment {SIDES[self.side]} {letters} seq {self.seq} ack {self.ack}, "
+            f"{len(self.octets)} octets{cut}>"
+        )

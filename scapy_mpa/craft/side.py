@@ -1,0 +1,417 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""One side of a conversation: the verbs of RDMAP (RFC 5040, RFC 7306).
+
+Each verb appends items to the conversation's script.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from scapy_mpa.craft.messages import fpdus_of
+from scapy_mpa.craft.options import SIDES
+from scapy_mpa.craft.script import FlushItem, FPDUItem, Message, OctetsItem
+from scapy_mpa.wire.ddp import build_ddp
+from scapy_mpa.wire.errors import LocalProtocolError
+from scapy_mpa.wire.rdmap import (
+    AtomicRequest,
+    AtomicResponse,
+    ImmediateData,
+    ReadRequest,
+    build_atomic_request,
+    build_atomic_response,
+    build_immediate_data,
+    build_read_request,
+    parse_control,
+)
+from scapy_mpa.wire.rdmap_names import QUEUE_NUMBERS, AtomicOperation, Opcode
+from scapy_mpa.wire.terminate import build_terminate
+
+if TYPE_CHECKING:
+    from scapy_mpa.craft.conversation import Conversation
+    from scapy_mpa.craft.endpoint import Endpoint
+
+__all__ = ["Side"]
+
+_WORD = 0xFFFFFFFF
+_LONG = 0xFFFFFFFFFFFFFFFF
+
+_SENDS = {
+    (False, False): Opcode.SEND,
+    (False, True): Opcode.SEND_WITH_INVALIDATE,
+    (True, False): Opcode.SEND_WITH_SE,
+    (True, True): Opcode.SEND_WITH_SE_AND_INVALIDATE,
+}
+"""By whether it is solicited, and whether it invalidates."""
+
+_LAST_BEFORE_ATOMICS = Opcode.TERMINATE
+
+
+class Side:
+    """One side of a conversation: what it says.
+
+    Made by :class:`~scapy_mpa.craft.conversation.Conversation`.  Unless the conversation was made
+    with ``strict=False``, verbs raise :class:`~scapy_mpa.wire.errors.LocalProtocolError` where a
+    conforming peer must not use them; :meth:`fpdu` and :meth:`octets` send anything at any time.
+    """
+
+    __slots__ = ("_conversation", "_msns", "_outstanding", "endpoint", "index")
+
+    def __init__(self, conversation: Conversation, index: int, endpoint: Endpoint) -> None:
+        self._conversation = conversation
+        self.index = index
+        """0 for the Initiator, 1 for the Responder."""
+        self.endpoint = endpoint
+        self._msns: Counter[int] = Counter()
+        self._outstanding: deque[Message] = deque()
+
+    def __repr__(self) -> str:
+        waiting = len(self._outstanding)
+        asked = f", {waiting} Requests outstanding" if waiting else ""
+        return f"<{SIDES[self.index]} {self.endpoint}{asked}>"
+
+    def copy(self, conversation: Conversation) -> Side:
+        """Return the same side of another conversation."""
+        copy = Side(conversation, self.index, self.endpoint)
+        copy._msns = self._msns.copy()
+        copy._outstanding = self._outstanding.copy()
+        return copy
+
+    @property
+    def peer(self) -> Side:
+        """The other side."""
+        return self._conversation.sides[1 - self.index]
+
+    # -- Send, Write, Immediate Data --------------------------------------------------------------
+
+    def send(
+        self, data: bytes = b"", *, invalidate_stag: int | None = None, solicited: bool = False
+    ) -> Message:
+        """Send a message: one of the four Sends (RFC 5040 3.1, 4.2).
+
+        :param data: up to 2^32 - 1 octets.
+        :param invalidate_stag: the STag that the receiver is to invalidate, 32 bits.
+        :param solicited: with Solicited Event.
+        """
+        opcode = _SENDS[solicited, invalidate_stag is not None]
+        return self._untagged(opcode, data, invalidate_stag=invalidate_stag)
+
+    def write(self, data: bytes = b"", stag: int = 1, to: int = 0) -> Message:
+        """RDMA Write ``data`` into the peer's buffer (RFC 5040 4.3).
+
+        :param data: up to 2^32 - 1 octets.
+        :param stag: Data Sink STag, 32 bits.
+        :param to: Data Sink Tagged Offset, 64 bits.
+        """
+        return self._tagged(Opcode.WRITE, data, stag, to)
+
+    def immediate(self, data: bytes, *, solicited: bool = False) -> Message:
+        """Send Immediate Data (RFC 7306 6).
+
+        :param data: exactly 8 octets.
+        :param solicited: with Solicited Event.
+        """
+        opcode = Opcode.IMMEDIATE_DATA_WITH_SE if solicited else Opcode.IMMEDIATE_DATA
+        return self._untagged(opcode, build_immediate_data(ImmediateData(data)))
+
+    # -- RDMA Read --------------------------------------------------------------------------------
+
+    def read(
+        self,
+        data: bytes = b"",
+        sink_stag: int = 1,
+        sink_to: int = 0,
+        src_stag: int = 2,
+        src_to: int = 0,
+    ) -> Message:
+        """RDMA Read: this side asks, and the peer answers at once (RFC 5040 4.4, 4.5).
+
+        :param data: what the peer answers.
+        :return: the Request; the Response's message ``answers`` it.
+        """
+        request = self.read_request(len(data), sink_stag, sink_to, src_stag, src_to)
+        self.peer.read_response(data, request=request)
+        return request
+
+    def read_request(
+        self,
+        size: int,
+        sink_stag: int = 1,
+        sink_to: int = 0,
+        src_stag: int = 2,
+        src_to: int = 0,
+    ) -> Message:
+        """Send an RDMA Read Request (RFC 5040 4.4).
+
+        :param size: octets asked for, 32 bits.
+        :param sink_stag: where they go, 32 bits.
+        :param sink_to: 64 bits.
+        :param src_stag: where they come from, 32 bits.
+        :param src_to: 64 bits.
+        """
+        read = ReadRequest(sink_stag, sink_to, size, src_stag, src_to)
+        message = self._untagged(Opcode.READ_REQUEST, build_read_request(read), read=read)
+        self._outstanding.append(message)
+        return message
+
+    def read_response(
+        self,
+        data: bytes = b"",
+        sink_stag: int | None = None,
+        sink_to: int | None = None,
+        *,
+        request: Message | None = None,
+    ) -> Message:
+        """Send an RDMA Read Response (RFC 5040 4.5).
+
+        :param data: up to 2^32 - 1 octets.
+        :param sink_stag: STag, None: as the Request has it.
+        :param sink_to: Tagged Offset, None: as the Request has it.
+        :param request: what it answers; None: the peer's oldest outstanding Request, which RFC 5040
+            5.2.2 has come first, if it asks for these octets.
+        """
+        if request is None:
+            oldest = self._oldest_of_peer()
+            if oldest is not None and oldest.read is not None:
+                read = oldest.read
+                asked = sink_stag in (None, read.sink_stag) and sink_to in (None, read.sink_to)
+                request = oldest if asked else None
+        read_of = None if request is None else request.read
+        if read_of is not None:
+            sink_stag = read_of.sink_stag if sink_stag is None else sink_stag
+            sink_to = read_of.sink_to if sink_to is None else sink_to
+        if sink_stag is None or sink_to is None:
+            raise LocalProtocolError(
+                f"the {SIDES[1 - self.index]} has no RDMA Read Request outstanding: give "
+                "sink_stag and sink_to to send a Response that nobody asked for (RFC 5040 5.2.1)"
+            )
+        self._answer(request)
+        return self._tagged(Opcode.READ_RESPONSE, data, sink_stag, sink_to, answers=request)
+
+    # -- Atomics ----------------------------------------------------------------------------------
+
+    def atomic(
+        self,
+        operation: AtomicOperation = AtomicOperation.FETCH_ADD,
+        stag: int = 2,
+        to: int = 0,
+        *,
+        original: int = 0,
+        **operands: int,
+    ) -> Message:
+        """Atomic Operation: this side asks, and the peer answers at once (RFC 7306 5).
+
+        :param original: what the peer had at ``to``, 64 bits.
+        :param operands: see :meth:`atomic_request`.
+        :return: the Request; the Response's message ``answers`` it.
+        """
+        request = self.atomic_request(operation, stag, to, **operands)
+        self.peer.atomic_response(original, request=request)
+        return request
+
+    def atomic_request(
+        self,
+        operation: AtomicOperation = AtomicOperation.FETCH_ADD,
+        stag: int = 2,
+        to: int = 0,
+        *,
+        add_or_swap_data: int = 0,
+        add_or_swap_mask: int = _LONG,
+        compare_data: int = 0,
+        compare_mask: int = 0,
+        request_identifier: int | None = None,
+    ) -> Message:
+        """Send an Atomic Request (RFC 7306 5.2.1).
+
+        :param operation: 4 bits.
+        :param stag: Remote STag, 32 bits.
+        :param to: Remote Tagged Offset, 64 bits.
+        :param request_identifier: 32 bits; None: the MSN.
+        """
+        identifier = request_identifier
+        if identifier is None:
+            identifier = self.next_msn(QUEUE_NUMBERS[Opcode.ATOMIC_REQUEST])
+        header = AtomicRequest(
+            *(0, operation, identifier, stag, to),
+            *(add_or_swap_data, add_or_swap_mask, compare_data, compare_mask),
+        )
+        message = self._untagged(
+            Opcode.ATOMIC_REQUEST, build_atomic_request(header), request_identifier=identifier
+        )
+        self._outstanding.append(message)
+        return message
+
+    def atomic_response(
+        self,
+        original: int = 0,
+        *,
+        request_identifier: int | None = None,
+        request: Message | None = None,
+    ) -> Message:
+        """Send an Atomic Response (RFC 7306 5.2.2).
+
+        :param original: Original Remote Data Value, 64 bits.
+        :param request_identifier: 32 bits; None: as the Request has it.
+        :param request: what it answers; None: the peer's oldest outstanding Request, if it is an
+            Atomic Request with this identifier.
+        """
+        if request is None:
+            oldest = self._oldest_of_peer()
+            if oldest is not None and oldest.request_identifier is not None:
+                fits = request_identifier in (None, oldest.request_identifier)
+                request = oldest if fits else None
+        if request is not None and request_identifier is None:
+            request_identifier = request.request_identifier
+        if request_identifier is None:
+            raise LocalProtocolError(
+                f"the {SIDES[1 - self.index]} has no Atomic Request outstanding: give "
+                "request_identifier to send a Response that nobody asked for (RFC 7306 5.2.2)"
+            )
+        self._answer(request)
+        response = build_atomic_response(AtomicResponse(request_identifier, original))
+        return self._untagged(Opcode.ATOMIC_RESPONSE, response, answers=request)
+
+    # -- Terminate --------------------------------------------------------------------------------
+
+    def terminate(
+        self,
+        layer: int,
+        etype: int,
+        error_code: int,
+        *,
+        in_error: FPDUItem | None = None,
+        **fields: Any,
+    ) -> Message:
+        """Send a Terminate (RFC 5040 4.8); this side's last message.
+
+        :param layer: 4 bits.
+        :param etype: 4 bits.
+        :param error_code: 8 bits.
+        :param in_error: the FPDU that is complained of: its DDP Segment Length and headers are
+            copied.
+        :param fields: more for :func:`~scapy_mpa.wire.terminate.build_terminate`.
+        """
+        if in_error is not None and in_error.header is not None:
+            header = in_error.header
+            fields.setdefault("ddp_segment_length", len(in_error.ulpdu))
+            fields.setdefault("ddp_header", build_ddp(header))
+            if parse_control(header.rsvdulp).opcode == Opcode.READ_REQUEST:
+                fields.setdefault("rdmap_header", in_error.payload)
+        message = self._untagged(
+            Opcode.TERMINATE, build_terminate(layer, etype, error_code, **fields)
+        )
+        self._conversation.terminated(self.index)
+        return message
+
+    # -- anything ---------------------------------------------------------------------------------
+
+    def fpdu(
+        self,
+        ulpdu: bytes,
+        *,
+        ulpdu_length: int | None = None,
+        pad: bytes | None = None,
+        markers: Mapping[int, bytes] | None = None,
+        marker_places: tuple[int, ...] | None = None,
+        crc: bytes | Callable[[bytes], bytes] | None = None,
+    ) -> FPDUItem:
+        """Send an FPDU with any ULPDU in it, any field overridden.
+
+        See :class:`~scapy_mpa.craft.script.FPDUItem`.
+        """
+        self._conversation.begin()
+        item = FPDUItem(
+            self.index,
+            None,
+            ulpdu,
+            ulpdu_length=ulpdu_length,
+            pad=pad,
+            markers=markers,
+            marker_places=marker_places,
+            crc=crc,
+        )
+        self._conversation.append(item)
+        return item
+
+    def octets(self, octets: bytes) -> OctetsItem:
+        """Send octets as they are: streaming mode (RFC 5044 7.1.3), or anything at all."""
+        item = OctetsItem(self.index, octets)
+        self._conversation.append(item)
+        return item
+
+    def flush(self) -> None:
+        """Let no TCP segment go across this place."""
+        self._conversation.append(FlushItem(self.index))
+
+    # -- inside -----------------------------------------------------------------------------------
+
+    def next_msn(self, qn: int) -> int:
+        """Return the MSN of this side's next message on a queue (RFC 5041 4.3)."""
+        return self._msns[qn] + 1 & _WORD
+
+    def set_msn(self, qn: int, msn: int) -> None:
+        """Let this side's next message on a queue have ``msn``, 32 bits."""
+        self._msns[qn] = msn - 1
+
+    def _oldest_of_peer(self) -> Message | None:
+        outstanding = self.peer._outstanding
+        return outstanding[0] if outstanding else None
+
+    def _answer(self, request: Message | None) -> None:
+        if request is None:
+            return
+        try:
+            self.peer._outstanding.remove(request)
+        except ValueError as error:
+            raise LocalProtocolError(f"{request!r} is not outstanding") from error
+
+    def _tagged(
+        self, opcode: int, data: bytes, stag: int, to: int, *, answers: Message | None = None
+    ) -> Message:
+        conversation = self._conversation
+        conversation.begin()
+        if to + len(data) > 1 << 64:
+            conversation.refuse(
+                f"{len(data)} octets from Tagged Offset {to:#x} go beyond 2^64 (RFC 5041 5.2)"
+            )
+        message = Message(
+            conversation.next_number, self.index, opcode, len(data), stag, to, answers=answers
+        )
+        conversation.say(message, fpdus_of(message, data, conversation.options))
+        return message
+
+    def _untagged(
+        self,
+        opcode: int,
+        payload: bytes,
+        *,
+        invalidate_stag: int | None = None,
+        read: ReadRequest | None = None,
+        request_identifier: int | None = None,
+        answers: Message | None = None,
+    ) -> Message:
+        conversation = self._conversation
+        conversation.begin()
+        if opcode > _LAST_BEFORE_ATOMICS and conversation.options.rdmap_version != 1:
+            conversation.refuse(
+                f"RDMAP version {conversation.options.rdmap_version} has no such message "
+                "(RFC 7306 4.1)"
+            )
+        qn = QUEUE_NUMBERS[opcode]
+        message = Message(
+            conversation.next_number,
+            self.index,
+            opcode,
+            len(payload),
+            qn=qn,
+            msn=self.next_msn(qn),
+            read=read,
+            request_identifier=request_identifier,
+            answers=answers,
+        )
+        items = fpdus_of(message, payload, conversation.options, invalidate_stag=invalidate_stag)
+        conversation.say(message, items)
+        self._msns[qn] += 1
+        return message
