@@ -6,6 +6,7 @@ script (:mod:`~scapy_mpa.craft.script`).  A script is laid out (:mod:`~scapy_mpa
 the two TCP streams, and these are cut into segments (:mod:`~scapy_mpa.craft.segmentation`).
 """
 
+from scapy_mpa.craft.captured import Captured
 from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.endpoint import Endpoint
 from scapy_mpa.craft.layout import Placed
@@ -28,6 +29,7 @@ from scapy_mpa.craft.side import Side
 __all__ = [
     "INITIATOR",
     "RESPONDER",
+    "Captured",
     "CloseItem",
     "Conversation",
     "Endpoint",

@@ -12,6 +12,7 @@ from scapy_mpa.capture.build_frame import FrameBuilder
 from scapy_mpa.capture.frame import Frame
 from scapy_mpa.capture.link import ETHERNET
 from scapy_mpa.capture.write import write_frames
+from scapy_mpa.craft.captured import Captured, captured
 from scapy_mpa.craft.endpoint import Endpoint, mac_octets
 from scapy_mpa.craft.layout import Placed, lay_out
 from scapy_mpa.craft.options import INITIATOR, RESPONDER, SIDES, Options, Packing
@@ -28,6 +29,8 @@ from scapy_mpa.craft.script import (
 from scapy_mpa.craft.segment import Segment
 from scapy_mpa.craft.segmentation import segments_of
 from scapy_mpa.craft.side import Side
+from scapy_mpa.craft.truth import Setting, truth_of
+from scapy_mpa.records.record import Record
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.startup import ENHANCED_LENGTH, LARGEST_PD_LENGTH, StartupKind
 
@@ -335,6 +338,46 @@ class Conversation:
         """
         write_frames(path, self.frames(segments), comments=comments, comment=comment)
 
+    def truth(
+        self,
+        segments: Sequence[Segment] | None = None,
+        *,
+        messages: bool = False,
+        payload: bool = False,
+        connection: int = 0,
+        numbers: Sequence[int] | None = None,
+    ) -> list[Record]:
+        """Return the records that a perfect dissector must report (``docs/records.md``).
+
+        What cannot be told of segments that were lost, copied, reordered or cut is left out: see
+        :mod:`scapy_mpa.craft.truth`.
+
+        :param segments: as they were captured, in this order; None: :meth:`segments`.
+        :param messages: with ``message`` records.
+        :param payload: with the key ``payload`` in ``fpdu`` records.
+        :param connection: the number of this connection in the capture.
+        :param numbers: of the frames, where other frames lie between them; None: 1, 2, ...
+        """
+        placed = self.layout()
+        own = segments_of(placed, self.isns, self.options)
+        if segments is None:
+            segments = own
+        setting = Setting(
+            self.options,
+            (str(self.initiator.endpoint), str(self.responder.endpoint)),
+            self.isns,
+            connection,
+            segments,
+            range(1, len(segments) + 1) if numbers is None else numbers,
+            payload,
+        )
+        is_impaired = list(map(_but_for_time, segments)) != list(map(_but_for_time, own))
+        return truth_of(placed, setting, is_impaired=is_impaired, messages=messages)
+
+    def captured(self, segments: Sequence[Segment]) -> list[Captured]:
+        """Return what ``segments`` have of each item: whether it is whole, and in which frames."""
+        return captured(self.layout(), segments, self.isns)
+
     # -- for the sides ----------------------------------------------------------------------------
 
     def append(self, *items: Item) -> None:
@@ -406,6 +449,14 @@ class Conversation:
             (source.port, target.port),
             self.vlan,
         )
+
+
+def _but_for_time(segment: Segment) -> tuple[object, ...]:
+    """Return what of a segment is not a matter of when it is captured."""
+    return (
+        *(segment.side, segment.seq, segment.ack, segment.flags),
+        *(segment.octets, segment.options, segment.captured),
+    )
 
 
 def _pair(value: bool | tuple[bool, bool]) -> tuple[bool, bool]:

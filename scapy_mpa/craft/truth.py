@@ -1,0 +1,391 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The records that a perfect dissector must report of a conversation.
+
+They are made of what the script means and where the layout puts it, never of what a dissector says.
+Names and order of keys are those of :mod:`scapy_mpa.records`.
+
+A key is left out where the script alone does not say what it must be:
+
+* where segments were lost, copied, reordered or cut, what depends on when a dissector finds
+  something (``frame``, ``time``, ``located_by``, ``out_of_order``), and ``offset`` if a startup
+  frame was not captured.  There are ``startup`` and ``fpdu`` records only then, of those of which
+  every octet is there as it was sent;
+* behind something that hides where FPDUs begin (a ULPDU_Length that lies, a bad CRC, octets of any
+  kind in the Full Operation Phase), the same keys of that direction, and of the ``connection`` all
+  that is counted;
+* ``text`` of an ``error``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from operator import itemgetter
+from typing import Final, NamedTuple
+
+from scapy_mpa.craft.assemble import Assembled
+from scapy_mpa.craft.captured import Captured, captured
+from scapy_mpa.craft.layout import Placed
+from scapy_mpa.craft.options import INITIATOR, RESPONDER, Options
+from scapy_mpa.craft.script import CloseItem, FPDUItem, OctetsItem, ResetItem, StartupItem
+from scapy_mpa.craft.segment import Segment
+from scapy_mpa.craft.truth_messages import message_records
+from scapy_mpa.records.ddp import INVALIDATING
+from scapy_mpa.records.record import Record
+from scapy_mpa.wire.ddp import TAGGED_LENGTH, UNTAGGED_LENGTH, parse_ddp
+from scapy_mpa.wire.dialect import dialect_of
+from scapy_mpa.wire.errors import ErrorCode
+from scapy_mpa.wire.rdmap import parse_control, plausible
+from scapy_mpa.wire.rdmap_names import message_name
+from scapy_mpa.wire.startup import StartupFrame, StartupKind
+
+__all__ = ["Setting", "truth_of"]
+
+_SECOND: Final = 10**9
+_WORD: Final = 0xFFFFFFFF
+_VERDICTS: Final = {True: "good", False: "bad", None: "off"}
+
+
+class Setting(NamedTuple):
+    """What the records of a conversation have in common."""
+
+    options: Options
+    endpoints: tuple[str, str]
+    """Of Initiator and Responder."""
+    isns: tuple[int, int]
+    connection: int
+    """Its number in the capture."""
+    segments: Sequence[Segment]
+    """As they were captured."""
+    numbers: Sequence[int]
+    """The numbers of their frames."""
+    payload: bool
+    """Whether ``fpdu`` records have the key ``payload``."""
+
+    def head(self, kind: str, side: int, place: int | None) -> Record:
+        """Return the keys that all records have.
+
+        :param place: of the segment with which it is found, from 1; None: that is not known.
+        """
+        record: Record = {
+            "type": kind,
+            "connection": self.connection,
+            "src": self.endpoints[side],
+            "dst": self.endpoints[1 - side],
+        }
+        if place is not None:
+            record["frame"] = self.numbers[place - 1]
+            record["time"] = self.segments[place - 1].time_ns / _SECOND
+        return record
+
+    def seq(self, placed: Placed, at: int = 0) -> int:
+        """Return the sequence number of an octet of an item."""
+        return self.isns[side_of(placed)] + 1 + placed.start + at & _WORD
+
+
+class Found(NamedTuple):
+    """An item of which everything was captured, in order."""
+
+    placed: Placed
+    frames: tuple[int, ...]
+    place: int
+    """Of the segment with which it is found: never before both startup frames are there."""
+    is_sure: bool
+    """Whether nothing hides where it begins."""
+    located_by: str
+
+
+def side_of(placed: Placed) -> int:
+    """Return who sends an item that has octets."""
+    item = placed.item
+    assert isinstance(item, StartupItem | FPDUItem | OctetsItem)
+    return item.side
+
+
+def truth_of(
+    placed: list[Placed], setting: Setting, *, is_impaired: bool, messages: bool
+) -> list[Record]:
+    """Return the records of a conversation, in the order of a perfect dissector.
+
+    :param is_impaired: whether the segments are other than the conversation's own.
+    :param messages: with ``message`` records, unless something is hidden or impaired.
+    """
+    pieces = captured(placed, setting.segments, setting.isns)
+    if is_impaired:
+        return list(_impaired(pieces, setting))
+    found = _found(pieces, setting.options)
+    is_sure = all(each.is_sure for each in found)
+    told: dict[int, Record] = {}
+    untold: list[Record] = []
+    if messages and is_sure:
+        told, untold = message_records(found, setting)
+    records: list[tuple[int, Record]] = []
+    for each in found:
+        own = _records(each, setting)
+        if each.placed.number in told:
+            own.append(told[each.placed.number])
+        records += [(each.place, record) for record in own]
+    records.sort(key=itemgetter(0))
+    errors = sum(record["type"] == "error" for _, record in records)
+    return [
+        *(record for _, record in records),
+        _connection(found, placed, setting, errors if is_sure else None),
+        *untold,
+    ]
+
+
+# -- when and how --------------------------------------------------------------------------------
+
+
+def _found(pieces: Iterable[Captured], options: Options) -> list[Found]:
+    """Return when and how each item is found, if nothing was impaired."""
+    found = []
+    is_sure = [True, True]
+    behind: list[str] = ["start", "start"]
+    full_at = 0
+    for each in pieces:
+        placed = each.placed
+        side = side_of(placed)
+        place = max(max(each.frames), full_at)
+        detail = placed.detail
+        if isinstance(detail, StartupFrame):
+            is_sure[side] &= _is_whole(placed)
+            found.append(Found(placed, each.frames, place, is_sure[side], ""))
+            behind[side] = "start"
+            if detail.kind is StartupKind.REPLY:
+                full_at = place
+        elif isinstance(detail, Assembled):
+            is_sure[side] &= detail.is_regular
+            if not options.has_crcs:
+                # Only a header that makes sense speaks for it.
+                is_sure[side] &= plausible(detail.ulpdu, len(detail.ulpdu))
+            found.append(Found(placed, each.frames, place, is_sure[side], behind[side]))
+            is_sure[side] &= detail.crc is not False
+            behind[side] = "length"
+        elif placed.offset is not None:
+            is_sure[side] = False
+    return found
+
+
+def _is_whole(placed: Placed) -> bool:
+    """Tell whether a startup frame can be taken for one, and ends where it says."""
+    item, startup = placed.item, placed.detail
+    assert isinstance(item, StartupItem) and isinstance(startup, StartupFrame)
+    return item.key is None and startup.pd_length == len(startup.data)
+
+
+# -- records ---------------------------------------------------------------------------------------
+
+
+def _records(found: Found, setting: Setting) -> list[Record]:
+    """Return what there is to say of an item: itself, and what is wrong with it."""
+    placed, frames, place, is_sure, located_by = found
+    side = side_of(placed)
+    detail = placed.detail
+    if isinstance(detail, StartupFrame):
+        if not _is_whole(placed):
+            return []
+        records = [{**setting.head("startup", side, place), **_startup(detail)}]
+        records += [
+            {**_error(setting, placed, ErrorCode.INVALID_STARTUP_FRAME, place, 0), "text": problem}
+            for problem in detail.problems()
+        ]
+        return records
+    assert isinstance(detail, Assembled)
+    if not detail.is_regular:
+        return []
+    known = place if is_sure else None
+    fpdu = setting.head("fpdu", side, known)
+    fpdu.update(_fpdu(placed, detail, frames, setting, located_by if is_sure else None))
+    if detail.crc is False:
+        return [fpdu, _error(setting, placed, ErrorCode.CRC_MISMATCH, known, detail.header)]
+    if not detail.agrees:
+        return [fpdu, _error(setting, placed, ErrorCode.MARKER_MISMATCH, known, detail.header)]
+    return [fpdu]
+
+
+def _impaired(pieces: Iterable[Captured], setting: Setting) -> Iterable[Record]:
+    """Yield what there is to say of items that are whole, whenever they are found."""
+    startups = [each for each in pieces if isinstance(each.placed.item, StartupItem)]
+    has_startups = all(each.fate == "whole" for each in startups) and bool(startups)
+    for each in pieces:
+        placed = each.placed
+        detail = placed.detail
+        if each.fate != "whole":
+            continue
+        side = side_of(placed)
+        if isinstance(detail, StartupFrame) and _is_whole(placed):
+            yield {**setting.head("startup", side, None), **_startup(detail)}
+        elif isinstance(detail, Assembled) and detail.is_regular:
+            fpdu = _fpdu(placed, detail, each.frames, setting, None)
+            if not has_startups:
+                del fpdu["offset"]
+            yield {**setting.head("fpdu", side, None), **fpdu}
+
+
+def _startup(startup: StartupFrame) -> Record:
+    dialect = dialect_of(startup.revision)
+    return {
+        "kind": startup.kind.value,
+        "revision": startup.revision,
+        "markers": startup.markers,
+        "crc": startup.crc,
+        "rejected": startup.rejected,
+        "enhanced": startup.enhanced,
+        "pd_length": startup.pd_length,
+        "private_data": startup.private_data.hex(),
+        "ird": startup.ird,
+        "ord": startup.ord,
+        "control_flags": startup.control_flags,
+        "dialect": None if dialect is None else dialect.value,
+    }
+
+
+def _fpdu(
+    placed: Placed,
+    fpdu: Assembled,
+    frames: tuple[int, ...],
+    setting: Setting,
+    located_by: str | None,
+) -> Record:
+    """Return the keys of an ``fpdu`` record.
+
+    :param located_by: None: how it is found is not known.
+    """
+    assert placed.offset is not None
+    record: Record = {
+        "seq": setting.seq(placed, fpdu.header),
+        "offset": placed.offset + fpdu.header,
+        "ulpdu_length": len(fpdu.ulpdu),
+        "markers": fpdu.markers,
+        "crc": _VERDICTS[fpdu.crc],
+    }
+    if located_by is not None:
+        record["located_by"] = located_by
+        record["out_of_order"] = False
+    record["frames"] = [setting.numbers[frame - 1] for frame in frames]
+    fields, payload = _ddp(placed, fpdu.ulpdu)
+    record.update(fields)
+    if setting.payload:
+        record["payload"] = payload.hex()
+    return record
+
+
+def _ddp(placed: Placed, ulpdu: bytes) -> tuple[Record, bytes]:
+    """Return what an ``fpdu`` record says of a DDP segment, and its payload."""
+    item = placed.item
+    assert isinstance(item, FPDUItem)
+    header = item.header
+    needed = TAGGED_LENGTH if ulpdu[:1] >= b"\x80" else UNTAGGED_LENGTH
+    there = len(ulpdu)
+    if header is None or item.ulpdu_length is not None:
+        header = parse_ddp(ulpdu.ljust(UNTAGGED_LENGTH, b"\0"))
+    opcode = parse_control(header.rsvdulp).opcode
+    fields: Record = {
+        "tagged": header.tagged,
+        "last": header.last,
+        "ddp_version": header.ddp_version,
+        "rdmap_version": parse_control(header.rsvdulp).rdmap_version,
+        "opcode": opcode,
+        "message": message_name(opcode),
+        "stag": header.stag,
+        "to": header.to,
+        "qn": header.qn,
+        "msn": header.msn,
+        "mo": header.mo,
+        "invalidate_stag": header.rsvdulp_word if opcode in INVALIDATING else None,
+        "payload_length": max(0, there - needed) if there else 0,
+    }
+    ends = _TAGGED_ENDS if header.tagged else _UNTAGGED_ENDS
+    for name, end in ends.items():
+        if end > there:
+            fields[name] = None
+    return fields, ulpdu[needed:]
+
+
+_BOTH_ENDS: Final = {
+    "tagged": 1,
+    "last": 1,
+    "ddp_version": 1,
+    "rdmap_version": 2,
+    "opcode": 2,
+    "message": 2,
+}
+_TAGGED_ENDS: Final = {**_BOTH_ENDS, "stag": 6, "to": 14}
+_UNTAGGED_ENDS: Final = {**_BOTH_ENDS, "invalidate_stag": 6, "qn": 10, "msn": 14, "mo": 18}
+"""How many octets of a ULPDU a field needs to be there: it may be too short for a DDP header."""
+
+
+def _error(setting: Setting, placed: Placed, code: ErrorCode, place: int | None, at: int) -> Record:
+    head = setting.head("error", side_of(placed), place)
+    return {**head, "code": int(code), "seq": setting.seq(placed, at)}
+
+
+# -- the connection --------------------------------------------------------------------------------
+
+
+def _connection(
+    found: list[Found], placed: list[Placed], setting: Setting, errors: int | None
+) -> Record:
+    """Return the last record.
+
+    :param errors: None: something hides what is there to be counted.
+    """
+    startups = [
+        each.placed.detail
+        for each in found
+        if isinstance(each.placed.detail, StartupFrame) and _is_whole(each.placed)
+    ]
+    last = startups[-1] if startups else None
+    dialect = None if last is None else dialect_of(last.revision)
+    options = setting.options
+    record = setting.head("connection", INITIATOR, len(setting.segments))
+    record["initiator"] = setting.endpoints[INITIATOR] if startups else None
+    record["responder"] = setting.endpoints[RESPONDER] if startups else None
+    record["dialect"] = None if dialect is None else dialect.value
+    record["revision"] = None if last is None else last.revision
+    nothing = {"src": 0, "dst": 0}
+    if errors is not None:
+        is_full = any(isinstance(each.placed.detail, Assembled) for each in found) or (
+            last is not None and last.kind is StartupKind.REPLY and not last.rejected
+        )
+        fpdus = [each for each in found if isinstance(each.placed.detail, Assembled)]
+        bad = [
+            each
+            for each in fpdus
+            if isinstance(each.placed.detail, Assembled) and each.placed.detail.crc is False
+        ]
+        record["markers"] = {
+            "src": options.has_markers(INITIATOR) if is_full else None,
+            "dst": options.has_markers(RESPONDER) if is_full else None,
+        }
+        record["fpdus"] = _counted(fpdus)
+    record["octets"] = {
+        name: sum(len(each.octets) for each in placed if each.octets and side_of(each) == side)
+        for side, name in enumerate(nothing)
+    }
+    if errors is not None:
+        record["crc_bad"] = _counted(bad)
+        record["gaps"] = dict(nothing)
+        record["out_of_order"] = dict(nothing)
+        record["retransmitted"] = dict(nothing)
+        record["crc"] = options.has_crcs if startups else None
+        record["errors"] = errors
+    record["ended"] = _ending(placed)
+    if errors is not None:
+        record["farthest_ahead"] = dict(nothing)
+    return record
+
+
+def _counted(found: list[Found]) -> Record:
+    sides = [side_of(each.placed) for each in found]
+    return {"src": sides.count(INITIATOR), "dst": sides.count(RESPONDER)}
+
+
+def _ending(placed: list[Placed]) -> str:
+    items = [each.item for each in placed]
+    if any(isinstance(item, ResetItem) for item in items):
+        return "reset"
+    closes = [item for item in items if isinstance(item, CloseItem)]
+    if any(close.both for close in closes) or len({close.side for close in closes}) == 2:
+        return "closed"
+    return "half closed" if closes else "capture ended"

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The ``message`` records of a conversation of which nothing is missing.
+
+Each message is there as it was said, and each Response answers the Request that the script has it
+answer.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from scapy_mpa.craft.script import FPDUItem, Message
+from scapy_mpa.records.record import Record
+from scapy_mpa.wire.rdmap import ATOMIC_RESPONSE_LENGTH
+from scapy_mpa.wire.rdmap_names import Opcode, QueueNumber, message_name
+
+if TYPE_CHECKING:
+    from scapy_mpa.craft.truth import Found, Setting
+
+__all__ = ["message_records"]
+
+_RESPONSES: Final = (Opcode.READ_RESPONSE, Opcode.ATOMIC_RESPONSE)
+_REQUESTS: Final = (Opcode.READ_REQUEST, Opcode.ATOMIC_REQUEST)
+
+
+def message_records(found: list[Found], setting: Setting) -> tuple[dict[int, Record], list[Record]]:
+    """Return the record of each message by its last FPDU, and those of what is missing at the end.
+
+    Only messages of verbs have records.
+    """
+    counts: dict[int, int] = {}
+    told: dict[int, Record] = {}
+    outstanding: dict[int, Record] = {}
+    for each in found:
+        item = each.placed.item
+        if not isinstance(item, FPDUItem) or item.message is None:
+            continue
+        message = item.message
+        counts[message.number] = counts.get(message.number, 0) + 1
+        if item.header is not None and item.header.last:
+            head = setting.head("message", message.side, each.place)
+            told[each.placed.number] = {**head, **_said(message, counts[message.number])}
+            if message.opcode in _REQUESTS:
+                head = setting.head("message", 1 - message.side, each.place)
+                outstanding[message.number] = {**head, **_unanswered(message)}
+            elif message.answers is not None:
+                del outstanding[message.answers.number]
+    sides = sorted(outstanding.items(), key=lambda pair: pair[1]["src"] == setting.endpoints[0])
+    return told, [record for _, record in sides]
+
+
+def _said(message: Message, fpdus: int) -> Record:
+    """Return what is told of a message."""
+    answers = message.answers
+    asked = answers if message.opcode in _RESPONSES else message
+    read = None if answers is None else answers.read
+    return {
+        **_beginning(message.opcode, message.length, fpdus, complete=True),
+        "qn": message.qn,
+        "msn": message.msn,
+        "stag": message.stag,
+        "to": message.to,
+        "size": message.length,
+        "missing": [],
+        **_counts(),
+        "answers": None if answers is None else answers.msn,
+        "requested": answers is not None if message.opcode in _RESPONSES else None,
+        "as_requested": None if read is None else read.rdma_read_size == message.length,
+        **_request(asked),
+    }
+
+
+def _unanswered(request: Message) -> Record:
+    """Return what is told of a Response that never came."""
+    read = request.read
+    size = ATOMIC_RESPONSE_LENGTH if read is None else read.rdma_read_size
+    opcode = Opcode.ATOMIC_RESPONSE if read is None else Opcode.READ_RESPONSE
+    return {
+        **_beginning(opcode, 0, 0, complete=False),
+        "qn": QueueNumber.ATOMIC_RESPONSE if read is None else None,
+        "msn": None,
+        "stag": None if read is None else read.sink_stag,
+        "to": None if read is None else read.sink_to,
+        "size": size,
+        "missing": [[0 if read is None else read.sink_to, size]],
+        **_counts(),
+        "answers": request.msn,
+        "requested": True,
+        "as_requested": None,
+        **_request(request),
+    }
+
+
+def _beginning(opcode: int, length: int, fpdus: int, *, complete: bool) -> Record:
+    return {
+        "opcode": opcode,
+        "message": message_name(opcode),
+        "length": length,
+        "fpdus": fpdus,
+        "complete": complete,
+    }
+
+
+def _counts() -> Record:
+    return {"cut_off": 0, "duplicates": 0, "overlaps": 0, "conflicts": 0, "messages": 1}
+
+
+def _request(request: Message | None) -> Record:
+    read = None if request is None else request.read
+    return {
+        "sink_stag": None if read is None else read.sink_stag,
+        "sink_to": None if read is None else read.sink_to,
+        "rdma_read_size": None if read is None else read.rdma_read_size,
+        "src_stag": None if read is None else read.src_stag,
+        "src_to": None if read is None else read.src_to,
+        "request_identifier": None if request is None else request.request_identifier,
+    }
