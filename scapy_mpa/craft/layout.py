@@ -8,18 +8,16 @@ Phase begins.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
-from scapy_mpa.craft.assemble import Assembled, assemble
+from scapy_mpa.craft.assemble import Assembled, assemble, plain_octets
 from scapy_mpa.craft.options import Options
 from scapy_mpa.craft.script import FPDUItem, Item, OctetsItem, StartupItem
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.fpdu import MARKER_INTERVAL
 from scapy_mpa.wire.startup import StartupFrame, build_enhanced, build_startup
 
-__all__ = ["Placed", "lay_out"]
-
-Detail: TypeAlias = Assembled | StartupFrame | None
+__all__ = ["Placed", "assembled", "lay_out", "startup_frame"]
 
 
 class Placed(NamedTuple):
@@ -34,8 +32,6 @@ class Placed(NamedTuple):
     """What it puts into the TCP stream."""
     offset: int | None = None
     """Of its first octet in the Full Operation Phase; None before."""
-    detail: Detail = None
-    """More about an FPDU or a startup frame."""
 
     @property
     def end(self) -> int:
@@ -48,40 +44,53 @@ def lay_out(script: Iterable[Item], options: Options) -> list[Placed]:
 
     :raises LocalProtocolError: an item cannot be expressed on the wire; the message says which.
     """
-    placed = []
+    placed: list[Placed] = []
+    add, make = placed.append, tuple.__new__
     sent = [0, 0]
     origins: list[int | None] = [None, None]
+    crc = options.has_crcs
     for number, item in enumerate(script):
+        offset = None
+        octets = b""
         try:
             if isinstance(item, FPDUItem):
                 side = item.side
-                start = sent[side]
-                origin = origins[side]
-                offset = start if origin is None else start - origin
-                phase = offset % MARKER_INTERVAL if options.markers[1 - side] else None
-                fpdu = assemble(item, phase, crc=options.has_crcs)
-                sent[side] = start + len(fpdu.octets)
-                placed.append(Placed(number, item, start, fpdu.octets, offset, fpdu))
+                # Where no startup frame was, the phase begins with the octets.
+                offset = sent[side] - (origins[side] or 0)
+                octets = _fpdu(item, offset, options, crc)
             elif isinstance(item, StartupItem):
                 side = item.side
-                start = sent[side]
-                startup = startup_frame(item, options)
-                octets = build_startup(startup, key=item.key)
-                sent[side] = origins[side] = start + len(octets)
-                placed.append(Placed(number, item, start, octets, None, startup))
+                octets = build_startup(startup_frame(item, options), key=item.key)
+                origins[side] = sent[side] + len(octets)
             elif isinstance(item, OctetsItem):
                 side = item.side
-                start = sent[side]
+                octets = item.octets
                 origin = origins[side]
-                sent[side] = start + len(item.octets)
-                offset_or_none = None if origin is None else start - origin
-                placed.append(Placed(number, item, start, item.octets, offset_or_none))
+                offset = None if origin is None else sent[side] - origin
             else:
-                side = getattr(item, "side", 0)
-                placed.append(Placed(number, item, sent[side], b""))
+                side = 0
         except LocalProtocolError as error:
             raise LocalProtocolError(f"item {number} of the script, {item!r}: {error}") from error
+        # What the class itself would do, without the call of its __new__ in Python.
+        add(make(Placed, (number, item, sent[side], octets, offset)))
+        sent[side] += len(octets)
     return placed
+
+
+def _fpdu(item: FPDUItem, offset: int, options: Options, crc: bool) -> bytes:
+    """Return the octets of an FPDU."""
+    phase = offset % MARKER_INTERVAL if options.markers[1 - item.side] else None
+    if item.overrides is None and not (phase or 0) & 3:
+        return plain_octets(item, phase, crc=crc)
+    return assemble(item, phase, crc=crc).octets
+
+
+def assembled(placed: Placed, options: Options) -> Assembled:
+    """Return an FPDU with what is in it."""
+    item, offset = placed.item, placed.offset
+    assert isinstance(item, FPDUItem) and offset is not None
+    phase = offset % MARKER_INTERVAL if options.markers[1 - item.side] else None
+    return assemble(item, phase, crc=options.has_crcs)
 
 
 def startup_frame(item: StartupItem, options: Options) -> StartupFrame:

@@ -4,8 +4,8 @@
 An item says what is meant; :mod:`~scapy_mpa.craft.layout` computes the rest: lengths, pads, Markers
 at the offsets where they fall, CRCs, sequence numbers.  A field that is None is computed, one that
 is set is sent as it is, right or wrong, with everything else still computed.  So an item is edited
-with :func:`dataclasses.replace`, and what then changes on the wire is that field and what follows
-from it.
+with :func:`dataclasses.replace` (an FPDU also with :meth:`FPDUItem.override`), and what then
+changes on the wire is that field and what follows from it.
 
 ``side`` is 0 for the Initiator and 1 for the Responder.
 """
@@ -13,8 +13,8 @@ from it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TypeAlias
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
 from scapy_mpa.craft.options import SIDES
 from scapy_mpa.wire.ddp import DDPHeader, build_ddp
@@ -30,6 +30,7 @@ __all__ = [
     "Item",
     "Message",
     "OctetsItem",
+    "Overrides",
     "PauseItem",
     "ResetItem",
     "StartupItem",
@@ -94,6 +95,24 @@ class StartupItem:
     """16 octets; None: as ``kind`` says."""
 
 
+@dataclass(frozen=True, slots=True)
+class Overrides:
+    """What of an FPDU is sent otherwise than computed; None: as it is computed."""
+
+    ulpdu_length: int | None = None
+    """ULPDU_Length, 16 bits; computed: the octets of the ULPDU."""
+    pad: bytes | None = None
+    """Computed: as many zeros as RFC 5044 4.1 asks for."""
+    markers: Mapping[int, bytes] | None = None
+    """The 4 octets of some of its Markers, by index; the others are conforming."""
+    marker_places: tuple[int, ...] | None = None
+    """Where Markers begin, in octets from the FPDU's first; computed: where RFC 5044 4.3 has
+    them."""
+    crc: bytes | Callable[[bytes], bytes] | None = None
+    """The CRC field, or what makes it of the 4 octets that are right; computed: these, or zeros if
+    CRCs are off."""
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class FPDUItem:
     """An FPDU (RFC 5044 4.1) with a DDP segment, or with any ULPDU, in it."""
@@ -105,42 +124,31 @@ class FPDUItem:
     """What follows the DDP header."""
     message: Message | None = None
     """The message that it belongs to."""
-    ulpdu_length: int | None = None
-    """ULPDU_Length; None: the octets of the ULPDU."""
-    pad: bytes | None = None
-    """None: as many zeros as RFC 5044 4.1 asks for."""
-    markers: Mapping[int, bytes] | None = None
-    """The 4 octets of some of its Markers, by index; the others are conforming."""
-    marker_places: tuple[int, ...] | None = None
-    """Where Markers begin, in octets from the FPDU's first; None: where RFC 5044 4.3 has them."""
-    crc: bytes | Callable[[bytes], bytes] | None = None
-    """The CRC field, or what makes it of the 4 octets that would be right; None: right, or zeros if
-    CRCs are off."""
+    overrides: Overrides | None = None
 
     @property
     def ulpdu(self) -> bytes:
         """The ULPDU: DDP header and payload."""
         return self.payload if self.header is None else build_ddp(self.header) + self.payload
 
+    def override(self, **changes: Any) -> FPDUItem:
+        """Return this FPDU with more fields overridden, by name (:class:`Overrides`)."""
+        return replace(self, overrides=replace(self.overrides or Overrides(), **changes))
+
     def __repr__(self) -> str:
-        if self.header is None:
+        header = self.header
+        if header is None:
             what = f"ULPDU of {len(self.payload)} octets"
         else:
-            header = self.header
             name = message_name(parse_control(header.rsvdulp).opcode)
             where = (
-                f"STag {header.stag:#x} TO {header.to:#x}"
+                f"STag {header.stag or 0:#x} TO {header.to or 0:#x}"
                 if header.tagged
                 else f"QN {header.qn} MSN {header.msn} MO {header.mo}"
             )
             last = " last" if header.last else ""
             what = f"{name}, {where}{last}, {len(self.payload)} octets"
-        set_fields = [
-            name
-            for name in ("ulpdu_length", "pad", "markers", "marker_places", "crc")
-            if getattr(self, name) is not None
-        ]
-        overridden = f", overridden: {', '.join(set_fields)}" if set_fields else ""
+        overridden = "" if self.overrides is None else f", {self.overrides!r}"
         return f"<FPDUItem {SIDES[self.side]}: {what}{overridden}>"
 
 

@@ -7,12 +7,11 @@ Each verb appends items to the conversation's script.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from scapy_mpa.craft.messages import fpdus_of
 from scapy_mpa.craft.options import SIDES
-from scapy_mpa.craft.script import FlushItem, FPDUItem, Message, OctetsItem
+from scapy_mpa.craft.script import FlushItem, FPDUItem, Message, OctetsItem, Overrides
 from scapy_mpa.wire.ddp import build_ddp
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.rdmap import (
@@ -307,30 +306,14 @@ class Side:
 
     # -- anything ---------------------------------------------------------------------------------
 
-    def fpdu(
-        self,
-        ulpdu: bytes,
-        *,
-        ulpdu_length: int | None = None,
-        pad: bytes | None = None,
-        markers: Mapping[int, bytes] | None = None,
-        marker_places: tuple[int, ...] | None = None,
-        crc: bytes | Callable[[bytes], bytes] | None = None,
-    ) -> FPDUItem:
+    def fpdu(self, ulpdu: bytes, **overrides: Any) -> FPDUItem:
         """Send an FPDU with any ULPDU in it, any field overridden.
 
-        See :class:`~scapy_mpa.craft.script.FPDUItem`.
+        :param overrides: fields of :class:`~scapy_mpa.craft.script.Overrides`.
         """
         self._conversation.begin()
         item = FPDUItem(
-            self.index,
-            None,
-            ulpdu,
-            ulpdu_length=ulpdu_length,
-            pad=pad,
-            markers=markers,
-            marker_places=marker_places,
-            crc=crc,
+            self.index, None, ulpdu, overrides=Overrides(**overrides) if overrides else None
         )
         self._conversation.append(item)
         return item

@@ -7,9 +7,9 @@ Names and order of keys are those of :mod:`scapy_mpa.records`.
 A key is left out where the script alone does not say what it must be:
 
 * where segments were lost, copied, reordered or cut, what depends on when a dissector finds
-  something (``frame``, ``time``, ``located_by``, ``out_of_order``), and ``offset`` if a startup
-  frame was not captured.  There are ``startup`` and ``fpdu`` records only then, of those of which
-  every octet is there as it was sent;
+  something (``frame``, ``time``, ``located_by``, ``out_of_order``), and ``offset`` of an FPDU that
+  was captured before both startup frames were.  There are ``startup`` and ``fpdu`` records only
+  then, of those of which every octet is there as it was sent;
 * behind something that hides where FPDUs begin (a ULPDU_Length that lies, a bad CRC, octets of any
   kind in the Full Operation Phase), the same keys of that direction, and of the ``connection`` all
   that is counted;
@@ -20,11 +20,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from operator import itemgetter
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from scapy_mpa.craft.assemble import Assembled
 from scapy_mpa.craft.captured import Captured, captured
-from scapy_mpa.craft.layout import Placed
+from scapy_mpa.craft.layout import Placed, assembled, startup_frame
 from scapy_mpa.craft.options import INITIATOR, RESPONDER, Options
 from scapy_mpa.craft.script import CloseItem, FPDUItem, OctetsItem, ResetItem, StartupItem
 from scapy_mpa.craft.segment import Segment
@@ -82,10 +82,15 @@ class Setting(NamedTuple):
         return self.isns[side_of(placed)] + 1 + placed.start + at & _WORD
 
 
+Detail: TypeAlias = Assembled | StartupFrame | None
+
+
 class Found(NamedTuple):
     """An item of which everything was captured, in order."""
 
     placed: Placed
+    detail: Detail
+    """What is in an FPDU or a startup frame."""
     frames: tuple[int, ...]
     place: int
     """Of the segment with which it is found: never before both startup frames are there."""
@@ -99,6 +104,15 @@ def side_of(placed: Placed) -> int:
     item = placed.item
     assert isinstance(item, StartupItem | FPDUItem | OctetsItem)
     return item.side
+
+
+def _detail(placed: Placed, options: Options) -> Detail:
+    """Return what is in an item that has octets."""
+    if isinstance(placed.item, FPDUItem):
+        return assembled(placed, options)
+    if isinstance(placed.item, StartupItem):
+        return startup_frame(placed.item, options)
+    return None
 
 
 def truth_of(
@@ -146,10 +160,10 @@ def _found(pieces: Iterable[Captured], options: Options) -> list[Found]:
         placed = each.placed
         side = side_of(placed)
         place = max(max(each.frames), full_at)
-        detail = placed.detail
+        detail = _detail(placed, options)
         if isinstance(detail, StartupFrame):
-            is_sure[side] &= _is_whole(placed)
-            found.append(Found(placed, each.frames, place, is_sure[side], ""))
+            is_sure[side] &= _is_whole(placed, detail)
+            found.append(Found(placed, detail, each.frames, place, is_sure[side], ""))
             behind[side] = "start"
             if detail.kind is StartupKind.REPLY:
                 full_at = place
@@ -158,7 +172,7 @@ def _found(pieces: Iterable[Captured], options: Options) -> list[Found]:
             if not options.has_crcs:
                 # Only a header that makes sense speaks for it.
                 is_sure[side] &= plausible(detail.ulpdu, len(detail.ulpdu))
-            found.append(Found(placed, each.frames, place, is_sure[side], behind[side]))
+            found.append(Found(placed, detail, each.frames, place, is_sure[side], behind[side]))
             is_sure[side] &= detail.crc is not False
             behind[side] = "length"
         elif placed.offset is not None:
@@ -166,10 +180,10 @@ def _found(pieces: Iterable[Captured], options: Options) -> list[Found]:
     return found
 
 
-def _is_whole(placed: Placed) -> bool:
+def _is_whole(placed: Placed, startup: StartupFrame) -> bool:
     """Tell whether a startup frame can be taken for one, and ends where it says."""
-    item, startup = placed.item, placed.detail
-    assert isinstance(item, StartupItem) and isinstance(startup, StartupFrame)
+    item = placed.item
+    assert isinstance(item, StartupItem)
     return item.key is None and startup.pd_length == len(startup.data)
 
 
@@ -178,11 +192,10 @@ def _is_whole(placed: Placed) -> bool:
 
 def _records(found: Found, setting: Setting) -> list[Record]:
     """Return what there is to say of an item: itself, and what is wrong with it."""
-    placed, frames, place, is_sure, located_by = found
+    placed, detail, frames, place, is_sure, located_by = found
     side = side_of(placed)
-    detail = placed.detail
     if isinstance(detail, StartupFrame):
-        if not _is_whole(placed):
+        if not _is_whole(placed, detail):
             return []
         records = [{**setting.head("startup", side, place), **_startup(detail)}]
         records += [
@@ -206,18 +219,19 @@ def _records(found: Found, setting: Setting) -> list[Record]:
 def _impaired(pieces: Iterable[Captured], setting: Setting) -> Iterable[Record]:
     """Yield what there is to say of items that are whole, whenever they are found."""
     startups = [each for each in pieces if isinstance(each.placed.item, StartupItem)]
-    has_startups = all(each.fate == "whole" for each in startups) and bool(startups)
+    is_known = bool(startups) and all(each.fate == "whole" for each in startups)
+    known_at = max((max(each.frames) for each in startups if each.frames), default=0)
     for each in pieces:
         placed = each.placed
-        detail = placed.detail
         if each.fate != "whole":
             continue
         side = side_of(placed)
-        if isinstance(detail, StartupFrame) and _is_whole(placed):
+        detail = _detail(placed, setting.options)
+        if isinstance(detail, StartupFrame) and _is_whole(placed, detail):
             yield {**setting.head("startup", side, None), **_startup(detail)}
         elif isinstance(detail, Assembled) and detail.is_regular:
             fpdu = _fpdu(placed, detail, each.frames, setting, None)
-            if not has_startups:
+            if not is_known or max(each.frames) < known_at:
                 del fpdu["offset"]
             yield {**setting.head("fpdu", side, None), **fpdu}
 
@@ -277,7 +291,7 @@ def _ddp(placed: Placed, ulpdu: bytes) -> tuple[Record, bytes]:
     header = item.header
     needed = TAGGED_LENGTH if ulpdu[:1] >= b"\x80" else UNTAGGED_LENGTH
     there = len(ulpdu)
-    if header is None or item.ulpdu_length is not None:
+    if header is None or item.overrides is not None:
         header = parse_ddp(ulpdu.ljust(UNTAGGED_LENGTH, b"\0"))
     opcode = parse_control(header.rsvdulp).opcode
     fields: Record = {
@@ -331,9 +345,9 @@ def _connection(
     :param errors: None: something hides what is there to be counted.
     """
     startups = [
-        each.placed.detail
+        each.detail
         for each in found
-        if isinstance(each.placed.detail, StartupFrame) and _is_whole(each.placed)
+        if isinstance(each.detail, StartupFrame) and _is_whole(each.placed, each.detail)
     ]
     last = startups[-1] if startups else None
     dialect = None if last is None else dialect_of(last.revision)
@@ -344,16 +358,14 @@ def _connection(
     record["dialect"] = None if dialect is None else dialect.value
     record["revision"] = None if last is None else last.revision
     nothing = {"src": 0, "dst": 0}
+    fpdus = [each for each in found if isinstance(each.detail, Assembled)]
+    bad = [
+        each for each in found if isinstance(each.detail, Assembled) and each.detail.crc is False
+    ]
     if errors is not None:
-        is_full = any(isinstance(each.placed.detail, Assembled) for each in found) or (
+        is_full = fpdus or (
             last is not None and last.kind is StartupKind.REPLY and not last.rejected
         )
-        fpdus = [each for each in found if isinstance(each.placed.detail, Assembled)]
-        bad = [
-            each
-            for each in fpdus
-            if isinstance(each.placed.detail, Assembled) and each.placed.detail.crc is False
-        ]
         record["markers"] = {
             "src": options.has_markers(INITIATOR) if is_full else None,
             "dst": options.has_markers(RESPONDER) if is_full else None,
