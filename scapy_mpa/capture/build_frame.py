@@ -90,7 +90,7 @@ class FrameBuilder:
         self._link = macs[1] + macs[0] + tag + _uint16.pack(ether_type)
         self._ip = b"".join(addresses)
         self._ports = _uint16.pack(ports[0]) + _uint16.pack(ports[1])
-        self._ip_sum = int.from_bytes(self._ip, "big")
+        self._ip_sum = int.from_bytes(self._ip, "big") % 0xFFFF
         self._pseudo_sum = self._ip_sum + TCP
         ip = _IPV4_LENGTH if self._is_ipv4 else _IPV6.size + len(self._ip)
         self.header_length = len(self._link) + ip + _TCP_LENGTH

@@ -20,13 +20,12 @@ from scapy_mpa.wire.fpdu import (
     pad_length,
 )
 
-__all__ = ["Assembled", "assemble", "plain_octets"]
+__all__ = ["IDLE_CRC", "Assembled", "assemble"]
 
 _LENGTH: Final = Struct(">H")
 _FPDUPTR: Final = Struct(">2xH").unpack
-_IDLE_CRC: Final = bytes(CRC_LENGTH)
+IDLE_CRC: Final = bytes(CRC_LENGTH)
 """The field where CRCs are off: it may contain any value (RFC 5044 4.1)."""
-_PADS: Final = tuple(bytes(length) for length in range(4))
 
 
 class Assembled(NamedTuple):
@@ -47,21 +46,6 @@ class Assembled(NamedTuple):
     """Whether its Markers point to its ULPDU_Length field."""
 
 
-def plain_octets(item: FPDUItem, phase: int | None, *, crc: bool) -> bytes:
-    """Return the octets of an FPDU of which nothing is overridden, as quickly as can be.
-
-    :param phase: a multiple of 4; see :func:`assemble`.
-    :raises LocalProtocolError: a number does not fit its field.
-    """
-    ulpdu = item.ulpdu
-    length = len(ulpdu)
-    layout = fpdu_layout(length, phase)
-    body = b"".join((_LENGTH.pack(length), ulpdu, _PADS[layout.pad]))
-    if layout.markers:
-        body = insert_markers(body, layout.markers)
-    return body + (crc_field(body) if crc else _IDLE_CRC)
-
-
 def assemble(item: FPDUItem, phase: int | None, *, crc: bool) -> Assembled:
     """Return the octets of an FPDU of which any field may be wrong, wherever it lies.
 
@@ -75,7 +59,7 @@ def assemble(item: FPDUItem, phase: int | None, *, crc: bool) -> Assembled:
     length = len(ulpdu) if overrides.ulpdu_length is None else overrides.ulpdu_length
     if not 0 <= length <= LARGEST_ULPDU_LENGTH:
         raise LocalProtocolError(f"ULPDU_Length {length} does not fit its 16 bits (RFC 5044 4.1)")
-    pad = _PADS[pad_length(len(ulpdu))] if overrides.pad is None else overrides.pad
+    pad = bytes(pad_length(len(ulpdu))) if overrides.pad is None else overrides.pad
     body = b"".join((_LENGTH.pack(length), ulpdu, pad))
     if overrides.marker_places is not None:
         places = overrides.marker_places
@@ -94,7 +78,7 @@ def assemble(item: FPDUItem, phase: int | None, *, crc: bool) -> Assembled:
     # Off its 4-octet grid, a stream may have a Marker in the midst of a CRC field.
     covered = sum(at - MARKER_LENGTH * index <= len(body) for index, at in enumerate(places))
     right = crc_field(insert_markers(body, places[:covered], markers))
-    field = right if crc else _IDLE_CRC
+    field = right if crc else IDLE_CRC
     if overrides.crc is not None:
         field = overrides.crc(right) if callable(overrides.crc) else overrides.crc
     octets = insert_markers(body + field, places, markers)

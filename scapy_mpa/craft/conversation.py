@@ -99,6 +99,7 @@ class Conversation:
         "_strict",
         "_terminated",
         "initiator",
+        "mulpdus",
         "options",
         "responder",
         "script",
@@ -140,6 +141,8 @@ class Conversation:
             start_ns=round(start_time * 1_000_000) * 1_000,
             rtt_ns=round(rtt * 1_000_000) * 1_000,
         )
+        self.mulpdus = self.options.mulpdu_of(INITIATOR), self.options.mulpdu_of(RESPONDER)
+        """MULPDU of Initiator and Responder, in octets."""
         self.vlan = vlan
         self.initiator = Side(self, INITIATOR, initiator)
         self.responder = Side(self, RESPONDER, responder)

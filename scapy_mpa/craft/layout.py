@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from scapy_mpa.craft.assemble import Assembled, assemble, plain_octets
-from scapy_mpa.craft.options import Options
+from scapy_mpa.craft.assemble import IDLE_CRC, Assembled, assemble
+from scapy_mpa.craft.options import INITIATOR, RESPONDER, Options
 from scapy_mpa.craft.script import FPDUItem, Item, OctetsItem, StartupItem
 from scapy_mpa.wire.errors import LocalProtocolError
-from scapy_mpa.wire.fpdu import MARKER_INTERVAL
+from scapy_mpa.wire.fpdu import MARKER_INTERVAL, build_fpdu
 from scapy_mpa.wire.startup import StartupFrame, build_enhanced, build_startup
 
 __all__ = ["Placed", "assembled", "lay_out", "startup_frame"]
@@ -48,16 +48,22 @@ def lay_out(script: Iterable[Item], options: Options) -> list[Placed]:
     add, make = placed.append, tuple.__new__
     sent = [0, 0]
     origins: list[int | None] = [None, None]
-    crc = options.has_crcs
+    marked = options.has_markers(INITIATOR), options.has_markers(RESPONDER)
+    idle = None if options.has_crcs else IDLE_CRC
     for number, item in enumerate(script):
         offset = None
         octets = b""
+        side = 0
         try:
             if isinstance(item, FPDUItem):
                 side = item.side
                 # Where no startup frame was, the phase begins with the octets.
                 offset = sent[side] - (origins[side] or 0)
-                octets = _fpdu(item, offset, options, crc)
+                phase = offset % MARKER_INTERVAL if marked[side] else None
+                if item.overrides is None and not (phase or 0) & 3:
+                    octets = build_fpdu(item.ulpdu, phase, crc=idle)
+                else:
+                    octets = assemble(item, phase, crc=idle is None).octets
             elif isinstance(item, StartupItem):
                 side = item.side
                 octets = build_startup(startup_frame(item, options), key=item.key)
@@ -67,29 +73,20 @@ def lay_out(script: Iterable[Item], options: Options) -> list[Placed]:
                 octets = item.octets
                 origin = origins[side]
                 offset = None if origin is None else sent[side] - origin
-            else:
-                side = 0
         except LocalProtocolError as error:
             raise LocalProtocolError(f"item {number} of the script, {item!r}: {error}") from error
+        start = sent[side]
         # What the class itself would do, without the call of its __new__ in Python.
-        add(make(Placed, (number, item, sent[side], octets, offset)))
-        sent[side] += len(octets)
+        add(make(Placed, (number, item, start, octets, offset)))
+        sent[side] = start + len(octets)
     return placed
-
-
-def _fpdu(item: FPDUItem, offset: int, options: Options, crc: bool) -> bytes:
-    """Return the octets of an FPDU."""
-    phase = offset % MARKER_INTERVAL if options.markers[1 - item.side] else None
-    if item.overrides is None and not (phase or 0) & 3:
-        return plain_octets(item, phase, crc=crc)
-    return assemble(item, phase, crc=crc).octets
 
 
 def assembled(placed: Placed, options: Options) -> Assembled:
     """Return an FPDU with what is in it."""
     item, offset = placed.item, placed.offset
     assert isinstance(item, FPDUItem) and offset is not None
-    phase = offset % MARKER_INTERVAL if options.markers[1 - item.side] else None
+    phase = offset % MARKER_INTERVAL if options.has_markers(item.side) else None
     return assemble(item, phase, crc=options.has_crcs)
 
 

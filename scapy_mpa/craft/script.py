@@ -4,8 +4,8 @@
 An item says what is meant; :mod:`~scapy_mpa.craft.layout` computes the rest: lengths, pads, Markers
 at the offsets where they fall, CRCs, sequence numbers.  A field that is None is computed, one that
 is set is sent as it is, right or wrong, with everything else still computed.  So an item is edited
-with :func:`dataclasses.replace` (an FPDU also with :meth:`FPDUItem.override`), and what then
-changes on the wire is that field and what follows from it.
+with :func:`dataclasses.replace`, an FPDU also with :meth:`FPDUItem.with_header` and
+:meth:`FPDUItem.override`, and what then changes on the wire is that field and what follows from it.
 
 ``side`` is 0 for the Initiator and 1 for the Responder.
 """
@@ -14,10 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from scapy_mpa.craft.options import SIDES
-from scapy_mpa.wire.ddp import DDPHeader, build_ddp
+from scapy_mpa.wire.ddp import DDPHeader, build_ddp, parse_ddp
+from scapy_mpa.wire.errors import RemoteProtocolError
 from scapy_mpa.wire.rdmap import ReadRequest, parse_control
 from scapy_mpa.wire.rdmap_names import message_name
 from scapy_mpa.wire.startup import StartupKind
@@ -37,9 +38,9 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
-    """One RDMAP message, as it was meant: what its DDP segments have in common."""
+class Message(NamedTuple):
+    """One RDMAP message, as it was meant: what its DDP segments have in common.  (A named tuple:
+    quickly made.)"""
 
     number: int
     """0, 1, ... in the order of the conversation."""
@@ -115,30 +116,43 @@ class Overrides:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class FPDUItem:
-    """An FPDU (RFC 5044 4.1) with a DDP segment, or with any ULPDU, in it."""
+    """An FPDU (RFC 5044 4.1) with a DDP segment, or anything else, in it."""
 
     side: int
-    header: DDPHeader | None
-    """None: ``payload`` is the whole ULPDU."""
-    payload: bytes
-    """What follows the DDP header."""
+    ulpdu: bytes
     message: Message | None = None
-    """The message that it belongs to."""
+    """The message that its DDP segment belongs to."""
     overrides: Overrides | None = None
 
     @property
-    def ulpdu(self) -> bytes:
-        """The ULPDU: DDP header and payload."""
-        return self.payload if self.header is None else build_ddp(self.header) + self.payload
+    def header(self) -> DDPHeader:
+        """The DDP header.
 
-    def override(self, **changes: Any) -> FPDUItem:
-        """Return this FPDU with more fields overridden, by name (:class:`Overrides`)."""
-        return replace(self, overrides=replace(self.overrides or Overrides(), **changes))
+        :raises RemoteProtocolError: the ULPDU is too short for one.
+        """
+        return parse_ddp(self.ulpdu)
+
+    @property
+    def payload(self) -> bytes:
+        """What follows the DDP header."""
+        return self.ulpdu[self.header.length :]
+
+    def with_header(self, **fields: Any) -> FPDUItem:
+        """Return this FPDU with other fields of its :class:`~scapy_mpa.wire.ddp.DDPHeader`.
+
+        :raises LocalProtocolError: a number does not fit its field.
+        """
+        return replace(self, ulpdu=build_ddp(self.header._replace(**fields)) + self.payload)
+
+    def override(self, **fields: Any) -> FPDUItem:
+        """Return this FPDU with fields of its :class:`Overrides` set."""
+        return replace(self, overrides=replace(self.overrides or Overrides(), **fields))
 
     def __repr__(self) -> str:
-        header = self.header
-        if header is None:
-            what = f"ULPDU of {len(self.payload)} octets"
+        try:
+            header = self.header
+        except RemoteProtocolError:
+            what = f"ULPDU of {len(self.ulpdu)} octets"
         else:
             name = message_name(parse_control(header.rsvdulp).opcode)
             where = (

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from scapy_mpa.craft.messages import fpdus_of
 from scapy_mpa.craft.options import SIDES
 from scapy_mpa.craft.script import FlushItem, FPDUItem, Message, OctetsItem, Overrides
-from scapy_mpa.wire.ddp import build_ddp
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.rdmap import (
     AtomicRequest,
@@ -292,10 +291,10 @@ class Side:
             copied.
         :param fields: more for :func:`~scapy_mpa.wire.terminate.build_terminate`.
         """
-        if in_error is not None and in_error.header is not None:
-            header = in_error.header
-            fields.setdefault("ddp_segment_length", len(in_error.ulpdu))
-            fields.setdefault("ddp_header", build_ddp(header))
+        if in_error is not None:
+            header, ulpdu = in_error.header, in_error.ulpdu
+            fields.setdefault("ddp_segment_length", len(ulpdu))
+            fields.setdefault("ddp_header", ulpdu[: header.length])
             if parse_control(header.rsvdulp).opcode == Opcode.READ_REQUEST:
                 fields.setdefault("rdmap_header", in_error.payload)
         message = self._untagged(
@@ -312,9 +311,7 @@ class Side:
         :param overrides: fields of :class:`~scapy_mpa.craft.script.Overrides`.
         """
         self._conversation.begin()
-        item = FPDUItem(
-            self.index, None, ulpdu, overrides=Overrides(**overrides) if overrides else None
-        )
+        item = FPDUItem(self.index, ulpdu, overrides=Overrides(**overrides) if overrides else None)
         self._conversation.append(item)
         return item
 
@@ -362,7 +359,8 @@ class Side:
         message = Message(
             conversation.next_number, self.index, opcode, len(data), stag, to, answers=answers
         )
-        conversation.say(message, fpdus_of(message, data, conversation.options))
+        options, mulpdu = conversation.options, conversation.mulpdus[self.index]
+        conversation.say(message, fpdus_of(message, data, options, mulpdu=mulpdu))
         return message
 
     def _untagged(
@@ -394,7 +392,13 @@ class Side:
             request_identifier=request_identifier,
             answers=answers,
         )
-        items = fpdus_of(message, payload, conversation.options, invalidate_stag=invalidate_stag)
+        items = fpdus_of(
+            message,
+            payload,
+            conversation.options,
+            mulpdu=conversation.mulpdus[self.index],
+            invalidate_stag=invalidate_stag,
+        )
         conversation.say(message, items)
         self._msns[qn] += 1
         return message

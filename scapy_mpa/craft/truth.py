@@ -277,22 +277,18 @@ def _fpdu(
         record["located_by"] = located_by
         record["out_of_order"] = False
     record["frames"] = [setting.numbers[frame - 1] for frame in frames]
-    fields, payload = _ddp(placed, fpdu.ulpdu)
+    fields, payload = _ddp(fpdu.ulpdu)
     record.update(fields)
     if setting.payload:
         record["payload"] = payload.hex()
     return record
 
 
-def _ddp(placed: Placed, ulpdu: bytes) -> tuple[Record, bytes]:
+def _ddp(ulpdu: bytes) -> tuple[Record, bytes]:
     """Return what an ``fpdu`` record says of a DDP segment, and its payload."""
-    item = placed.item
-    assert isinstance(item, FPDUItem)
-    header = item.header
     needed = TAGGED_LENGTH if ulpdu[:1] >= b"\x80" else UNTAGGED_LENGTH
     there = len(ulpdu)
-    if header is None or item.overrides is not None:
-        header = parse_ddp(ulpdu.ljust(UNTAGGED_LENGTH, b"\0"))
+    header = parse_ddp(ulpdu if there >= needed else ulpdu.ljust(UNTAGGED_LENGTH, b"\0"))
     opcode = parse_control(header.rsvdulp).opcode
     fields: Record = {
         "tagged": header.tagged,

@@ -37,7 +37,7 @@ def message_records(found: list[Found], setting: Setting) -> tuple[dict[int, Rec
             continue
         message = item.message
         counts[message.number] = counts.get(message.number, 0) + 1
-        if item.header is not None and item.header.last:
+        if item.header.last:
             head = setting.head("message", message.side, each.place)
             told[each.placed.number] = {**head, **_said(message, counts[message.number])}
             if message.opcode in _REQUESTS:

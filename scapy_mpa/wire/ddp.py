@@ -23,12 +23,17 @@ from typing import Final, NamedTuple
 
 from scapy_mpa.wire.errors import LocalProtocolError, RemoteProtocolError
 
-__all__ = ["TAGGED_LENGTH", "UNTAGGED_LENGTH", "DDPHeader", "build_ddp", "parse_ddp"]
+__all__ = ["TAGGED_LENGTH", "UNTAGGED_LENGTH", "DDPHeader", "build_ddp", "cut_up", "parse_ddp"]
 
 TAGGED_LENGTH: Final = 14
 """Octets of a tagged header (RFC 5041 4.2)."""
 UNTAGGED_LENGTH: Final = 18
 """Octets of an untagged header (RFC 5041 4.3)."""
+
+_TO: Final = struct.Struct(">Q")
+_MO: Final = struct.Struct(">I")
+_TO_MASK: Final = 0xFFFFFFFFFFFFFFFF
+_MO_MASK: Final = 0xFFFFFFFF
 
 _TAGGED: Final = struct.Struct(">BBIQ")
 _UNTAGGED: Final = struct.Struct(">BBIIII")
@@ -129,3 +134,36 @@ def build_ddp(header: DDPHeader) -> bytes:
         return _UNTAGGED.pack(control, rsvdulp, word or 0, qn or 0, msn or 0, mo or 0)
     except struct.error as error:
         raise LocalProtocolError(f"a number does not fit its field: {header}") from error
+
+
+def cut_up(header: DDPHeader, payload: bytes, mulpdu: int) -> list[bytes]:
+    """Return the ULPDUs in which a DDP message is sent (RFC 5041 5.2).
+
+    A message without octets is one segment, too.  Offsets that go beyond the end of their field
+    wrap.
+
+    :param header: of the first segment; L is computed.
+    :param payload: all octets of the message.
+    :param mulpdu: octets of the largest ULPDU, more than a header has.
+    :raises LocalProtocolError: a number does not fit its field, or nothing fits a ULPDU.
+    """
+    head = build_ddp(header if header.last else header._replace(last=True))
+    size = len(head)
+    room = mulpdu - size
+    if room <= 0:
+        raise LocalProtocolError(f"no DDP segment has room in {mulpdu} octets")
+    length = len(payload)
+    if length <= room:
+        return [head + payload]
+    # TO and MO are what a header ends with.
+    if header.tagged:
+        pack, mask, first, end = _TO.pack, _TO_MASK, header.to or 0, size - _TO.size
+    else:
+        pack, mask, first, end = _MO.pack, _MO_MASK, header.mo or 0, size - _MO.size
+    before = build_ddp(header._replace(last=False))[:end]
+    last = (length - 1) // room * room
+    ulpdus = [
+        before + pack(first + at & mask) + payload[at : at + room] for at in range(0, last, room)
+    ]
+    ulpdus.append(head[:end] + pack(first + last & mask) + payload[last:])
+    return ulpdus

@@ -59,6 +59,9 @@ SMALLEST_MULPDU: Final = 128
 LARGEST_MULPDU: Final = 64768
 """Octets that DDP may pass down at most (RFC 5044 3)."""
 
+_field: Final = Struct(">H").pack
+_PADS: Final = tuple(map(bytes, range(4)))
+
 _OCTETS_BETWEEN_MARKERS: Final = MARKER_INTERVAL - MARKER_LENGTH
 
 # A stream of ordinary traffic needs a few hundred layouts (one ULPDU_Length at 128 phases);
@@ -222,15 +225,18 @@ def insert_markers(octets: bytes, places: Sequence[int], markers: Sequence[bytes
     return b"".join(pieces)
 
 
-def build_fpdu(ulpdu: bytes, phase: int | None = None) -> bytes:
+def build_fpdu(ulpdu: bytes, phase: int | None = None, *, crc: bytes | None = None) -> bytes:
     """Return a conforming FPDU around ``ulpdu``: length, pad, Markers and CRC computed.
 
     :param ulpdu: up to 65535 octets.
     :param phase: offset of the FPDU's first octet modulo 512, or None without Markers.
+    :param crc: the 4 octets of a CRC field that is not in use; None: compute it.
     :raises LocalProtocolError: the ULPDU is too long or the phase is none.
     """
-    layout = fpdu_layout(len(ulpdu), phase)
-    body = len(ulpdu).to_bytes(HEADER_LENGTH, "big") + ulpdu + bytes(layout.pad)
-    # The CRC covers a Marker that lies between pad and CRC (RFC 5044 4.4).
-    marked = insert_markers(body, layout.markers)
-    return marked + crc_field(marked)
+    length = len(ulpdu)
+    _, _, pad, markers, _, _ = fpdu_layout(length, phase)
+    body = _field(length) + ulpdu + _PADS[pad] if pad else _field(length) + ulpdu
+    if markers:
+        # The CRC covers a Marker that lies between pad and CRC (RFC 5044 4.4).
+        body = insert_markers(body, markers)
+    return body + (crc_field(body) if crc is None else crc)
