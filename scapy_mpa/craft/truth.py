@@ -12,7 +12,8 @@ A key is left out where the script alone does not say what it must be:
   then, of those of which every octet is there as it was sent;
 * behind something that hides where FPDUs begin (a ULPDU_Length that lies, a bad CRC, octets of any
   kind in the Full Operation Phase), the same keys of that direction, and of the ``connection`` all
-  that is counted;
+  that is counted.  There are no ``message`` records then, nor if an FPDU carries something else
+  than the segment that a verb put into it;
 * ``text`` of an ``error``.
 """
 
@@ -128,6 +129,7 @@ def truth_of(
         return list(_impaired(pieces, setting))
     found = _found(pieces, setting.options)
     is_sure = all(each.is_sure for each in found)
+    is_sure &= not any(_is_bad(each) for each in found)
     told: dict[int, Record] = {}
     untold: list[Record] = []
     if messages and is_sure:
@@ -136,7 +138,7 @@ def truth_of(
     for each in found:
         own = _records(each, setting)
         if each.placed.number in told:
-            own.append(told[each.placed.number])
+            own.insert(1, told[each.placed.number])
         records += [(each.place, record) for record in own]
     records.sort(key=itemgetter(0))
     errors = sum(record["type"] == "error" for _, record in records)
@@ -185,6 +187,11 @@ def _is_whole(placed: Placed, startup: StartupFrame) -> bool:
     item = placed.item
     assert isinstance(item, StartupItem)
     return item.key is None and startup.pd_length == len(startup.data)
+
+
+def _is_bad(found: Found) -> bool:
+    """Tell whether an FPDU's CRC is wrong: what is behind it must be looked for."""
+    return isinstance(found.detail, Assembled) and found.detail.crc is False
 
 
 # -- records ---------------------------------------------------------------------------------------
@@ -355,9 +362,7 @@ def _connection(
     record["revision"] = None if last is None else last.revision
     nothing = {"src": 0, "dst": 0}
     fpdus = [each for each in found if isinstance(each.detail, Assembled)]
-    bad = [
-        each for each in found if isinstance(each.detail, Assembled) and each.detail.crc is False
-    ]
+    bad = [each for each in fpdus if _is_bad(each)]
     if errors is not None:
         is_full = fpdus or (
             last is not None and last.kind is StartupKind.REPLY and not last.rejected

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from scapy_mpa.craft.script import FPDUItem, Message
 from scapy_mpa.records.record import Record
-from scapy_mpa.wire.rdmap import ATOMIC_RESPONSE_LENGTH
+from scapy_mpa.wire.rdmap import ATOMIC_RESPONSE_LENGTH, parse_control
 from scapy_mpa.wire.rdmap_names import Opcode, QueueNumber, message_name
 
 if TYPE_CHECKING:
@@ -26,17 +26,21 @@ _REQUESTS: Final = (Opcode.READ_REQUEST, Opcode.ATOMIC_REQUEST)
 def message_records(found: list[Found], setting: Setting) -> tuple[dict[int, Record], list[Record]]:
     """Return the record of each message by its last FPDU, and those of what is missing at the end.
 
-    Only messages of verbs have records.
+    There are none if any FPDU carries something else than the segment that a verb put into it.
     """
     counts: dict[int, int] = {}
+    octets: dict[int, int] = {}
     told: dict[int, Record] = {}
     outstanding: dict[int, Record] = {}
     for each in found:
         item = each.placed.item
-        if not isinstance(item, FPDUItem) or item.message is None:
+        if not isinstance(item, FPDUItem):
             continue
         message = item.message
+        if message is None or not _is_as_said(item, message, octets.get(message.number, 0)):
+            return {}, []
         counts[message.number] = counts.get(message.number, 0) + 1
+        octets[message.number] = octets.get(message.number, 0) + len(item.payload)
         if item.header.last:
             head = setting.head("message", message.side, each.place)
             told[each.placed.number] = {**head, **_said(message, counts[message.number])}
@@ -47,6 +51,23 @@ def message_records(found: list[Found], setting: Setting) -> tuple[dict[int, Rec
                 del outstanding[message.answers.number]
     sides = sorted(outstanding.items(), key=lambda pair: pair[1]["src"] == setting.endpoints[0])
     return told, [record for _, record in sides]
+
+
+def _is_as_said(item: FPDUItem, message: Message, before: int) -> bool:
+    """Tell whether an FPDU carries a segment of its message.
+
+    :param before: octets of the message in the segments before it.
+    """
+    if item.overrides is not None and item.overrides.ulpdu_length is not None:
+        return False
+    header = item.header
+    is_last = before + len(item.payload) == message.length
+    if parse_control(header.rsvdulp).opcode != message.opcode or header.last != is_last:
+        return False
+    if message.stag is None or message.to is None:
+        wanted = False, message.qn, message.msn, before
+        return (header.tagged, header.qn, header.msn, header.mo) == wanted
+    return (header.tagged, header.stag, header.to) == (True, message.stag, message.to + before)
 
 
 def _said(message: Message, fpdus: int) -> Record:

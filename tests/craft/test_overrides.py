@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""One thing is wrong on purpose, and everything else stays as it was (RFC 5044 4, 7.1.1)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scapy_mpa.craft import Conversation, FPDUItem, Item, OctetsItem, StartupItem
+from scapy_mpa.craft.assemble import assemble
+from scapy_mpa.wire.crc import crc_is_good
+from scapy_mpa.wire.errors import LocalProtocolError
+from scapy_mpa.wire.fpdu import build_fpdu
+from tests.craft.reading import Record, inlined, plain
+from tests.truth import mpastream
+
+PHASES = st.one_of(st.none(), st.integers(0, 127).map(lambda word: 4 * word))
+
+
+def hello(**options: Any) -> Conversation:
+    """A conversation of three Sends, the second of which is to be tampered with."""
+    conversation = Conversation(**options)
+    conversation.initiator.send(b"before")
+    conversation.initiator.send(b"1234567")
+    conversation.initiator.send(b"behind")
+    return conversation
+
+
+def tampered(conversation: Conversation, number: int, item: Item) -> Conversation:
+    """The conversation with one item replaced."""
+    script = list(conversation.script)
+    script[number] = item
+    return conversation.with_script(script)
+
+
+def octets_of(conversation: Conversation, number: int) -> bytes:
+    """What an item of the script puts into the stream."""
+    return conversation.layout()[number].octets
+
+
+def agree(conversation: Conversation) -> list[Record]:
+    """Hold both ways of reading against the truth, and return it."""
+    truth = conversation.truth(messages=True, payload=True)
+    types = {each["type"] for each in truth}
+    for way in (plain, inlined):
+        records = [each for each in way(conversation.frames()) if each["type"] in types]
+        wanted = truth if way is plain else conversation.truth()
+        for found, want in zip(records, wanted, strict=True):
+            assert {key: found[key] for key in want} == want
+            assert [key for key in found if key in want] == list(want)
+            assert found.keys() - want.keys() <= {"text"}
+    return truth
+
+
+SECOND = 4
+"""The number of the Send to be tampered with: behind handshake, Request, Reply and one Send."""
+
+
+@given(st.binary(max_size=3000), PHASES, st.booleans())
+def test_nothing_overridden(ulpdu: bytes, phase: int | None, crc: bool) -> None:
+    """The way for all FPDUs and the quick one give the same octets."""
+    fpdu = assemble(FPDUItem(0, ulpdu), phase, crc=crc)
+    assert fpdu.octets == build_fpdu(ulpdu, phase, crc=None if crc else bytes(4))
+    assert fpdu.is_regular and fpdu.agrees
+    assert fpdu.ulpdu == ulpdu
+    assert fpdu.crc is (True if crc else None)
+
+
+@given(st.lists(st.binary(min_size=18, max_size=1500), max_size=12), st.booleans())
+def test_stream_is_that_of_the_oracle(ulpdus: list[bytes], markers: bool) -> None:
+    """What the Initiator sends is, octet by octet, what an independent generator builds."""
+    conversation = Conversation(markers=(False, markers), mss=8948)
+    conversation.startup()
+    for ulpdu in ulpdus:
+        conversation.initiator.fpdu(ulpdu)
+    stream = b"".join(each.octets for each in conversation.layout()[3:])
+    assert stream == mpastream.build_stream(ulpdus, markers=markers)[0]
+
+
+@pytest.mark.parametrize("markers", [False, True])
+def test_crc(markers: bool) -> None:
+    """A wrong CRC field changes no other octet, and is found."""
+    valid = hello(markers=markers)
+    item = valid.script[SECOND]
+    assert isinstance(item, FPDUItem)
+    wrong = tampered(valid, SECOND, item.override(crc=b"oops"))
+    assert octets_of(wrong, SECOND) == octets_of(valid, SECOND)[:-4] + b"oops"
+    for number in (3, 5):
+        assert octets_of(wrong, number) == octets_of(valid, number)
+    swapped = tampered(valid, SECOND, item.override(crc=lambda right: right[::-1]))
+    assert octets_of(swapped, SECOND) == (
+        octets_of(valid, SECOND)[:-4] + octets_of(valid, SECOND)[:-5:-1]
+    )
+    told = [(each["type"], each.get("crc"), each.get("code")) for each in agree(wrong)[2:]]
+    assert told == [
+        ("fpdu", "good", None),
+        ("fpdu", "bad", None),
+        ("error", None, 2),
+        ("fpdu", "good", None),
+        ("connection", None, None),
+    ]
+
+
+def test_pad() -> None:
+    """A pad that is not zero is covered by the CRC: nothing is wrong but the pad."""
+    valid = hello()
+    item = valid.script[SECOND]
+    assert isinstance(item, FPDUItem)
+    other = tampered(valid, SECOND, item.override(pad=b"\xee"))
+    assert octets_of(valid, SECOND)[-5:-4] == b"\0"
+    assert octets_of(other, SECOND)[:-5] == octets_of(valid, SECOND)[:-5]
+    assert octets_of(other, SECOND)[-5:-4] == b"\xee"
+    assert {each["crc"] for each in agree(other) if each["type"] == "fpdu"} == {"good"}
+
+
+def test_length_that_takes_the_pad() -> None:
+    """A ULPDU_Length may lie and lead to the same end: the pad is payload then."""
+    valid = hello()
+    item = valid.script[SECOND]
+    assert isinstance(item, FPDUItem)
+    truth = agree(tampered(valid, SECOND, item.override(ulpdu_length=len(item.ulpdu) + 1)))
+    lie = next(each for each in truth if each.get("payload") == b"1234567\0".hex())
+    assert (lie["ulpdu_length"], lie["payload_length"], lie["crc"]) == (26, 8, "good")
+
+
+def test_length_that_hides() -> None:
+    """Of what follows a ULPDU_Length that lies, only what no dissector can see otherwise is told.
+
+    The FPDU itself is not.
+    """
+    valid = hello()
+    item = valid.script[SECOND]
+    assert isinstance(item, FPDUItem)
+    wrong = tampered(valid, SECOND, item.override(ulpdu_length=9))
+    assert octets_of(wrong, SECOND)[:2] == b"\x00\x09"
+    assert octets_of(wrong, SECOND)[2:-4] == octets_of(valid, SECOND)[2:-4]
+    before, behind = [each for each in wrong.truth() if each["type"] == "fpdu"]
+    assert "located_by" in before
+    assert not {"located_by", "frame", "time", "out_of_order"} & behind.keys()
+    found = [each["seq"] for each in plain(wrong.frames()) if each["type"] == "fpdu"]
+    assert {before["seq"], behind["seq"]} <= set(found)
+
+
+def test_marker() -> None:
+    """A Marker that points elsewhere is in a CRC that is right: the error is 3."""
+    conversation = Conversation(markers=True)
+    conversation.initiator.send(bytes(600))
+    (item,) = [item for item in conversation.script if isinstance(item, FPDUItem)]
+    wrong = tampered(conversation, 3, item.override(markers={1: bytes.fromhex("00000010")}))
+    valid, octets = octets_of(conversation, 3), octets_of(wrong, 3)
+    assert valid[512:516] == bytes.fromhex("000001fc")
+    assert octets == valid[:512] + bytes.fromhex("00000010") + valid[516:-4] + octets[-4:]
+    told = [(each["type"], each.get("crc"), each.get("code")) for each in agree(wrong)[2:-1]]
+    assert told == [("fpdu", "good", None), ("message", None, None), ("error", None, 3)]
+
+
+def test_markers_that_mean_the_same() -> None:
+    """Reserved and low bits of a Marker mean nothing to a receiver (RFC 5044 4.2)."""
+    conversation = Conversation(markers=True)
+    conversation.initiator.send(bytes(600))
+    (item,) = [item for item in conversation.script if isinstance(item, FPDUItem)]
+    odd = tampered(conversation, 3, item.override(markers={1: bytes.fromhex("ffff01ff")}))
+    assert [each["type"] for each in agree(odd)][2:4] == ["fpdu", "message"]
+
+
+def test_marker_missing() -> None:
+    """An FPDU without the Marker that belongs in it is four octets shorter, with its CRC right."""
+    conversation = Conversation(markers=True)
+    conversation.initiator.send(bytes(600))
+    conversation.initiator.send(b"behind")
+    (item, _) = [item for item in conversation.script if isinstance(item, FPDUItem)]
+    wrong = tampered(conversation, 3, item.override(marker_places=(0,)))
+    valid, octets = octets_of(conversation, 3), octets_of(wrong, 3)
+    assert octets == valid[:512] + valid[516:-4] + octets[-4:]
+    assert crc_is_good(octets)
+    assert [each.get("seq") for each in wrong.truth() if each["type"] == "fpdu"] == [
+        1021 + len(octets)
+    ]
+
+
+def test_stream_off_its_grid() -> None:
+    """Markers stay at their offsets, and CRCs right, where a stream is no multiple of 4 octets."""
+    conversation = Conversation(markers=True)
+    conversation.startup()
+    conversation.initiator.octets(b"x")
+    conversation.initiator.fpdu(bytes(1500))
+    stream = b"".join(each.octets for each in conversation.layout()[3:])
+    for place in (512, 1024):
+        assert stream[place : place + 4] == (place - 1).to_bytes(4, "big")
+
+
+def test_a_marker_that_is_not_there() -> None:
+    """Overriding a Marker that an FPDU has not is refused, with the item's number."""
+    conversation = hello()
+    item = conversation.script[SECOND]
+    assert isinstance(item, FPDUItem)
+    with pytest.raises(LocalProtocolError, match=r"item 4 of the script.*0 Markers"):
+        tampered(conversation, SECOND, item.override(markers={0: bytes(4)})).segments()
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "places"),
+    [
+        ("revision", 7, {17: 7}),
+        ("reserved", 5, {16: 0x45}),
+        ("markers", True, {16: 0xC0}),
+        ("crc", False, {16: 0x00}),
+        ("rejected", True, {16: 0x60}),
+        ("s_bit", True, {16: 0x50}),
+        ("key", b"MPA ID Req Frame"[::-1], dict(enumerate(b"MPA ID Req Frame"[::-1]))),
+        ("pd_length", 0x1234, {18: 0x12, 19: 0x34}),
+    ],
+)
+def test_startup_frame(field: str, value: object, places: dict[int, int]) -> None:
+    """Each field of a startup frame changes its own octets, and no others (figure 8)."""
+    valid = hello()
+    item = valid.script[1]
+    assert isinstance(item, StartupItem)
+    wrong = tampered(valid, 1, replace(item, **{field: value}))
+    octets = bytearray(octets_of(valid, 1))
+    for place, octet in places.items():
+        octets[place] = octet
+    assert octets_of(wrong, 1) == octets
+    assert [each.octets for each in wrong.layout()[2:]] == [
+        each.octets for each in valid.layout()[2:]
+    ]
+
+
+def test_ddp_header() -> None:
+    """Fields of a DDP header are edited by name; length and CRC are computed anew."""
+    valid = hello()
+    item = valid.script[SECOND]
+    assert isinstance(item, FPDUItem)
+    wrong = tampered(valid, SECOND, item.with_header(qn=7, msn=99))
+    assert octets_of(wrong, SECOND) == build_fpdu(
+        item.ulpdu[:6] + bytes.fromhex("00000007 00000063") + item.ulpdu[14:]
+    )
+    second = [each for each in agree(wrong) if each["type"] == "fpdu"][1]
+    assert (second["qn"], second["msn"]) == (7, 99)
+
+
+def test_octets_between_fpdus() -> None:
+    """Octets may stand anywhere; what follows them is where it then is."""
+    valid = hello()
+    script = [*valid.script[:SECOND], OctetsItem(0, b"junk"), *valid.script[SECOND:]]
+    layout = valid.with_script(script).layout()
+    assert layout[SECOND + 1].start == valid.layout()[SECOND].start + 4
+    assert layout[SECOND + 1].octets == valid.layout()[SECOND].octets
+
+
+def test_copies_are_apart() -> None:
+    """A conversation with another script goes on by itself."""
+    one = hello()
+    other = one.with_script(one.script)
+    message = other.initiator.send(b"more")
+    assert message.msn == 4
+    assert (len(one.script), len(other.script)) == (6, 7)
+    assert one.initiator.send(b"more").msn == 4
