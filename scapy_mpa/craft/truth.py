@@ -158,6 +158,7 @@ def _found(pieces: Iterable[Captured], options: Options) -> list[Found]:
     is_sure = [True, True]
     behind: list[str] = ["start", "start"]
     full_at = 0
+    is_rejected = False
     for each in pieces:
         placed = each.placed
         side = side_of(placed)
@@ -167,6 +168,7 @@ def _found(pieces: Iterable[Captured], options: Options) -> list[Found]:
             is_sure[side] &= _is_whole(placed, detail)
             found.append(Found(placed, detail, each.frames, place, is_sure[side], ""))
             behind[side] = "start"
+            is_rejected = detail.rejected and detail.kind is StartupKind.REPLY
             if detail.kind is StartupKind.REPLY:
                 full_at = place
         elif isinstance(detail, Assembled):
@@ -177,7 +179,7 @@ def _found(pieces: Iterable[Captured], options: Options) -> list[Found]:
             found.append(Found(placed, detail, each.frames, place, is_sure[side], behind[side]))
             is_sure[side] &= detail.crc is not False
             behind[side] = "length"
-        elif placed.offset is not None:
+        elif placed.offset is not None and not is_rejected:
             is_sure[side] = False
     return found
 

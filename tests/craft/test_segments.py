@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""How TCP carries a conversation: segments, acknowledgements, beginning and end (RFC 9293)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scapy_mpa.craft import Conversation, Endpoint, FPDUItem, Segment
+from scapy_mpa.stream.segment import ACK, FIN, PSH, RST, SYN
+from scapy_mpa.wire.fpdu import fpdu_length, mulpdu
+from tests.craft.strategies import conversations
+
+
+def data(segments: list[Segment], side: int = 0) -> list[int]:
+    """The sizes of a side's segments with payload, startup frames left out."""
+    sizes = [len(each.octets) for each in segments if each.octets and each.side == side]
+    return sizes[1:]
+
+
+def bulk(size: int = 10_000, **options: Any) -> Conversation:
+    """A conversation of one RDMA Write."""
+    conversation = Conversation(**options)
+    conversation.initiator.write(bytes(size))
+    return conversation
+
+
+def test_shortest() -> None:
+    """Handshake, Request, Reply, a Send and its acknowledgement."""
+    conversation = Conversation(Endpoint("10.0.0.1", 1, isn=10), Endpoint("10.0.0.2", 2, isn=100))
+    conversation.initiator.send(b"")
+    conversation.close()
+    found = [(e.side, e.seq, e.ack, e.flags, len(e.octets)) for e in conversation.segments()]
+    assert found == [
+        (0, 10, 0, SYN, 0),
+        (1, 100, 11, SYN | ACK, 0),
+        (0, 11, 101, ACK, 0),
+        (0, 11, 101, PSH | ACK, 20),
+        (1, 101, 31, PSH | ACK, 20),
+        (0, 31, 121, PSH | ACK, 24),
+        (0, 55, 121, FIN | ACK, 0),
+        (1, 121, 56, FIN | ACK, 0),
+        (0, 56, 122, ACK, 0),
+    ]
+
+
+def test_handshake_says_mss() -> None:
+    """SYN and SYN/ACK carry the Maximum Segment Size (RFC 9293 3.2)."""
+    syn, syn_ack, ack, *_ = Conversation(mss=1234).segments()
+    assert syn.options == syn_ack.options == bytes.fromhex("020404d2")
+    assert ack.options == b""
+
+
+@pytest.mark.parametrize("ending", ["half", "reset"])
+def test_other_ends(ending: str) -> None:
+    """One FIN that is acknowledged, or a RST."""
+    conversation = Conversation()
+    if ending == "half":
+        conversation.close(1, both=False)
+        assert [(e.side, e.flags) for e in conversation.segments()[-2:]] == [
+            (1, FIN | ACK),
+            (0, ACK),
+        ]
+    else:
+        conversation.reset(1)
+        assert [(e.side, e.flags) for e in conversation.segments()[-1:]] == [(1, RST | ACK)]
+
+
+@pytest.mark.parametrize("every", [0, 1, 2, 3])
+def test_acknowledgements(every: int) -> None:
+    """So many data segments are acknowledged at once, and the last one in time; 0 is none."""
+    conversation = bulk(1440 * 8 + 1, ack_every=every)
+    pure = [e for e in conversation.segments()[5:] if e.side == 1]
+    assert len(pure) == (0 if not every else -(-9 // every))
+    assert all(not each.octets for each in pure)
+    if pure:
+        last = conversation.layout()[-1]
+        assert pure[-1].ack == conversation.isns[0] + 1 + last.end
+
+
+def test_aligned() -> None:
+    """An FPDU in each segment."""
+    conversation = bulk()
+    fpdus = [each for each in conversation.layout() if isinstance(each.item, FPDUItem)]
+    assert data(conversation.segments()) == [len(each.octets) for each in fpdus]
+
+
+def test_packed() -> None:
+    """As many whole FPDUs in each segment as fit, in as few segments (RFC 5044 5.1)."""
+    conversation = Conversation(packing="packed")
+    for size in (100, 200, 1000, 300, 50):
+        conversation.initiator.send(bytes(size))
+    lengths = [fpdu_length(18 + size) for size in (100, 200, 1000, 300, 50)]
+    assert data(conversation.segments()) == [sum(lengths[:3]), sum(lengths[3:])]
+
+
+def test_stream() -> None:
+    """Segments are filled, but for the last one of a turn."""
+    sizes = data(bulk(packing="stream").segments())
+    assert set(sizes[:-1]) == {1460}
+    assert sum(sizes) == sum(data(bulk().segments()))
+
+
+def test_flush() -> None:
+    """No segment goes across a flush."""
+    conversation = Conversation(packing="stream")
+    conversation.initiator.send(b"one")
+    conversation.initiator.flush()
+    conversation.initiator.send(b"two")
+    assert data(conversation.segments()) == [fpdu_length(21), fpdu_length(21)]
+
+
+def test_fpdu_larger_than_a_segment() -> None:
+    """What does not fit a segment is cut, as any TCP does it."""
+    conversation = Conversation(mulpdu=2000, mss=1000)
+    conversation.initiator.send(bytes(1982))
+    assert data(conversation.segments()) == [1000, 1000, fpdu_length(2000) - 2000]
+
+
+def test_push() -> None:
+    """The last segment of a turn has PSH, the others have not."""
+    flags = [each.flags for each in bulk(3000, ack_every=0).segments()[5:]]
+    assert flags == [ACK, ACK, ACK | PSH]
+
+
+def test_times() -> None:
+    """Time begins where it is told to, half a round trip goes by with each change of speaker."""
+    conversation = Conversation(start_time=7, rtt=0.5)
+    conversation.startup()
+    conversation.pause(10)
+    conversation.initiator.send()
+    times = [each.time_ns / 10**9 for each in conversation.segments()]
+    assert times[:3] == [7, 7.25, 7.5]
+    assert times[4] == pytest.approx(7.75, abs=1e-4)
+    assert times[6] - times[5] == pytest.approx(10, abs=1e-4)
+
+
+@given(conversations())
+def test_both_streams_are_whole(conversation: Conversation) -> None:
+    """Segments carry both streams octet by octet, in at most MSS octets each, later and later.
+
+    No side acknowledges what was not sent.
+    """
+    placed = conversation.layout()
+    streams = [b"", b""]
+    for each in placed:
+        if each.octets:
+            streams[each.item.side] += each.octets  # type: ignore[union-attr]
+    segments = conversation.segments()
+    carried = [b"", b""]
+    seen = [0, 0]
+    times = [each.time_ns for each in segments]
+    assert times == sorted(times)
+    for each in segments:
+        isn, peers = conversation.isns[each.side], conversation.isns[1 - each.side]
+        assert len(each.octets) <= conversation.options.mss
+        if each.octets:
+            assert (each.seq - isn - 1) % (1 << 32) == len(carried[each.side])
+            carried[each.side] += each.octets
+        if each.flags & ACK:
+            acked = (each.ack - peers - 1) % (1 << 32)
+            fin = seen[1 - each.side]
+            assert acked <= len(carried[1 - each.side]) + fin
+        seen[each.side] += bool(each.flags & FIN)
+    assert carried == streams
+
+
+@pytest.mark.parametrize(
+    ("emss", "markers", "wanted"),
+    [
+        (1460, False, 1454),
+        (1460, True, 1442),
+        (1461, False, 1454),
+        (512, True, 502),
+        (513, True, 498),
+        (100, False, 128),
+        (65535, False, 64768),
+    ],
+)
+def test_mulpdu(emss: int, markers: bool, wanted: int) -> None:
+    """MULPDU follows from EMSS, in 128 to 64768 octets (RFC 5044 3, 4.5)."""
+    assert mulpdu(emss, markers=markers) == wanted
+
+
+@given(st.integers(140, 65000), st.integers(0, 127))
+def test_mulpdu_fits(emss: int, word: int) -> None:
+    """An FPDU around the largest ULPDU fits a segment, wherever it begins (RFC 5044 4.5)."""
+    assert fpdu_length(mulpdu(emss, markers=False)) <= emss
+    assert fpdu_length(mulpdu(emss, markers=True), 4 * word) <= emss

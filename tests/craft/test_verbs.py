@@ -1,0 +1,300 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What the verbs of the two sides say (RFC 5040, RFC 5041, RFC 7306, RFC 6581)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from scapy_mpa.craft import Conversation, Endpoint, FPDUItem, HandshakeItem, StartupItem
+from scapy_mpa.wire.errors import LocalProtocolError
+from scapy_mpa.wire.rdmap_names import AtomicOperation
+from tests.craft.reading import Record, plain
+from tests.truth import messages
+
+
+def fpdus(conversation: Conversation) -> list[FPDUItem]:
+    """The FPDUs of the script."""
+    return [item for item in conversation.script if isinstance(item, FPDUItem)]
+
+
+def ulpdus(conversation: Conversation) -> list[bytes]:
+    """What is in them."""
+    return [item.ulpdu for item in fpdus(conversation)]
+
+
+def told(conversation: Conversation, kind: str) -> list[Record]:
+    """The true records of a type."""
+    return [each for each in conversation.truth(messages=True) if each["type"] == kind]
+
+
+def test_ulpdus_are_those_of_the_oracle() -> None:
+    """Each verb says, octet by octet, what an independent generator says."""
+    conversation = Conversation()
+    left, right = conversation.initiator, conversation.responder
+    left.send(b"hello")
+    left.send(bytes(range(256)) * 8, invalidate_stag=9)
+    left.write(b"w" * 5000, stag=7, to=0x1234_5678_9ABC)
+    left.read_request(33, 1, 2, 3, 4)
+    assert ulpdus(conversation) == [
+        *messages.send(1, b"hello", mulpdu=1454),
+        *messages.send(
+            2,
+            bytes(range(256)) * 8,
+            opcode=messages.SEND_INVALIDATE,
+            invalidate_stag=9,
+            mulpdu=1454,
+        ),
+        *messages.write(7, 0x1234_5678_9ABC, b"w" * 5000, 1454),
+        *messages.read_request(1, 1, 2, 33, 3, 4),
+    ]
+    conversation.script.clear()
+    right.read_response(b"x" * 33)
+    assert ulpdus(conversation) == messages.read_response(1, 2, b"x" * 33)
+
+
+def test_published_fpdu() -> None:
+    """The first Send with Markers is the FPDU of RFC 5044 figure 5, octet by octet."""
+    conversation = Conversation(markers=True)
+    conversation.initiator.send(bytes(24))
+    assert conversation.layout()[-1].octets == bytes.fromhex(
+        "00000000 002a 4143 00000000 00000000 00000001 00000000" + "00" * 24 + "52239983"
+    )
+
+
+def test_published_fpdu_across_a_marker() -> None:
+    """A Send that begins at offset 0x1ec is the FPDU of RFC 5044 figure 6, octet by octet."""
+    conversation = Conversation(markers=True)
+    conversation.initiator.send(bytes(0x1EC - 4 - 6 - 18))
+    assert conversation.layout()[-1].end - conversation.layout()[-1].start == 0x1EC
+    conversation.initiator.set_msn(0, 2)
+    conversation.initiator.send(bytes(24))
+    assert conversation.layout()[-1].octets == bytes.fromhex(
+        "002a 4143 00000000 00000000 00000002 00000000 00000014" + "00" * 24 + "84925898"
+    )
+
+
+def test_four_sends() -> None:
+    """Solicited and invalidating, in all combinations (RFC 5040 figure 4)."""
+    conversation = Conversation()
+    for solicited in (False, True):
+        for stag in (None, 5):
+            conversation.initiator.send(invalidate_stag=stag, solicited=solicited)
+    opcodes = [each["opcode"] for each in told(conversation, "message")]
+    assert opcodes == [3, 4, 5, 6]
+    assert [each["msn"] for each in told(conversation, "message")] == [1, 2, 3, 4]
+    assert [each["invalidate_stag"] for each in told(conversation, "fpdu")] == [None, 5, None, 5]
+
+
+def test_msns_are_counted_by_queue_and_side() -> None:
+    """MSN begins at 1 on each queue of each side (RFC 5041 4.3), and wraps."""
+    conversation = Conversation()
+    left, right = conversation.initiator, conversation.responder
+    left.send()
+    left.read(b"a")
+    left.immediate(b"12345678")
+    right.send()
+    left.atomic()
+    left.set_msn(0, 0xFFFFFFFF)
+    left.send()
+    left.send()
+    found = [(each.side, each.header.qn, each.header.msn) for each in fpdus(conversation)]
+    assert found == [
+        (0, 0, 1),
+        (0, 1, 1),
+        (1, None, None),
+        (0, 0, 2),
+        (1, 0, 1),
+        (0, 1, 2),
+        (1, 3, 1),
+        (0, 0, 0xFFFFFFFF),
+        (0, 0, 0),
+    ]
+
+
+def test_responses_are_paired() -> None:
+    """A Response answers the oldest Request, or the one it is told, or none."""
+    conversation = Conversation()
+    left, right = conversation.initiator, conversation.responder
+    first = left.read_request(3, sink_stag=1)
+    second = left.read_request(3, sink_stag=2)
+    assert right.read_response(b"abc").answers is first
+    assert right.read_response(b"abc", 9, 9).answers is None
+    assert right.read_response(b"abc", request=second).answers is second
+    swap = left.atomic_request(AtomicOperation.CMP_SWAP, request_identifier=77)
+    assert right.atomic_response(5).answers is swap
+    told_of = [each for each in told(conversation, "message") if each["opcode"] in (2, 11)]
+    assert [each["requested"] for each in told_of] == [True, False, True, True]
+    assert [each["answers"] for each in told_of] == [1, None, 2, 3]
+    assert told_of[-1]["request_identifier"] == 77
+
+
+def test_terminate_copies_headers() -> None:
+    """A Terminate carries length and headers of what it complains of (RFC 5040 4.8)."""
+    conversation = Conversation()
+    conversation.initiator.read_request(100)
+    conversation.responder.terminate(0, 1, 0, in_error=fpdus(conversation)[-1])
+    assert ulpdus(conversation)[-1:] == messages.terminate(0, 1, 0, ulpdus(conversation)[0])
+
+
+@pytest.mark.parametrize(
+    ("rtr", "flags", "opcode"), [("send", "AB", 3), ("write", "AC", 0), ("read", "AD", 1)]
+)
+def test_rtr(rtr: Any, flags: str, opcode: int) -> None:
+    """The RTR indication follows the Reply (RFC 6581 9.2)."""
+    conversation = Conversation(revision=2)
+    conversation.startup(b"hi", ird=3, ord=4, rtr=rtr)
+    request, reply = told(conversation, "startup")
+    assert (request["control_flags"], request["ird"], request["ord"]) == (flags, 3, 4)
+    assert (reply["control_flags"], reply["ird"], reply["ord"]) == (flags, 4, 3)
+    assert (request["pd_length"], request["private_data"]) == (6, b"hi".hex())
+    assert told(conversation, "fpdu")[0]["opcode"] == opcode
+    conversation.responder.send()
+
+
+def test_rejected_and_tried_again() -> None:
+    """A connection that was rejected is in streaming mode; a second Request may follow."""
+    conversation = Conversation()
+    conversation.startup(rejected=True)
+    with pytest.raises(LocalProtocolError, match=r"rejected.*7\.1\.2 rule 3"):
+        conversation.initiator.send()
+    conversation.initiator.octets(b"plain talk")
+    conversation.startup()
+    conversation.initiator.send(b"now")
+    conversation.close()
+    found = plain(conversation.frames())
+    assert found == conversation.truth(messages=True, payload=True)
+    assert [each["rejected"] for each in found if each["type"] == "startup"] == [
+        False,
+        True,
+        False,
+        False,
+    ]
+
+
+def test_rejected_for_good() -> None:
+    """Nothing but startup frames is told of a connection that was rejected."""
+    conversation = Conversation()
+    conversation.startup(rejected=True)
+    conversation.close()
+    assert plain(conversation.frames()) == conversation.truth()
+
+
+def test_without_startup_frames() -> None:
+    """A script may have no startup frames, and no handshake."""
+    conversation = Conversation(handshake=False)
+    conversation.startup()
+    conversation.initiator.send(b"a")
+    bare = conversation.with_script(fpdus(conversation))
+    assert [each.seq for each in bare.segments()] == [1001, 5001]
+
+
+def _responder_first(conversation: Conversation) -> object:
+    return conversation.responder.send()
+
+
+def _after_close(conversation: Conversation) -> object:
+    conversation.close()
+    return conversation.initiator.send()
+
+
+def _after_terminate(conversation: Conversation) -> object:
+    conversation.initiator.terminate(2, 0, 2)
+    return conversation.initiator.send()
+
+
+def _startup_twice(conversation: Conversation) -> object:
+    conversation.startup()
+    return conversation.startup()
+
+
+def _to_wraps(conversation: Conversation) -> object:
+    return conversation.initiator.write(bytes(9), to=(1 << 64) - 8)
+
+
+def _private_data(conversation: Conversation) -> object:
+    return conversation.startup(bytes(513))
+
+
+@pytest.mark.parametrize(
+    ("act", "clause"),
+    [
+        (_responder_first, r"RFC 5044 7\.1\.2 rule 4"),
+        (_after_close, "closed"),
+        (_after_terminate, "Terminate"),
+        (_startup_twice, r"RFC 5044 7\.1\.2"),
+        (_to_wraps, "RFC 5041"),
+        (_private_data, r"RFC 5044 7\.1\.1"),
+    ],
+)
+def test_rules(act: Callable[[Conversation], object], clause: str) -> None:
+    """What a conforming peer must not do is refused by its clause, unless it is wanted."""
+    with pytest.raises(LocalProtocolError, match=clause) as caught:
+        act(Conversation())
+    assert "strict=False" in str(caught.value)
+    loose = Conversation(strict=False)
+    act(loose)
+    loose.segments()
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda: Conversation(mss=0),
+        lambda: Conversation(mulpdu=60),
+        lambda: Conversation(packing="loose"),  # type: ignore[arg-type]
+        lambda: Conversation(revision=256),
+        lambda: Conversation(vlan=1 << 16),
+        lambda: Conversation(Endpoint("fd00::1", 1)),
+        lambda: Endpoint("nowhere", 1),
+        lambda: Endpoint("10.0.0.1", 65536),
+        lambda: Endpoint("10.0.0.1", 1, mac="02:00"),
+        lambda: Endpoint("10.0.0.1", 1, isn=-1),
+        lambda: Conversation().initiator.immediate(b"1234567"),
+        lambda: Conversation().initiator.write(b"", stag=1 << 32),
+        lambda: Conversation().initiator.read_request(1 << 32),
+        lambda: Conversation().initiator.atomic_request(16),  # type: ignore[arg-type]
+        lambda: Conversation().initiator.read_response(b"unasked"),
+        lambda: Conversation().initiator.atomic_response(1),
+        lambda: Conversation(revision=0, strict=True).initiator.atomic(),
+    ],
+)
+def test_values_out_of_range(act: Callable[[], object]) -> None:
+    """Whatever cannot be expressed is an error of our own."""
+    with pytest.raises(LocalProtocolError):
+        act()
+
+
+def test_reprs() -> None:
+    """What a prompt shows says what it is."""
+    conversation = Conversation()
+    conversation.initiator.send(b"hello")
+    conversation.initiator.write(b"x", 7, 16)
+    conversation.initiator.read_request(5)
+    item = conversation.initiator.fpdu(b"?", pad=b"!")
+    octets = conversation.initiator.octets(b"0123456789abcdefg")
+    assert repr(conversation) == (
+        "<Conversation 10.0.0.1:40000 > 10.0.0.2:4000, 3 messages in 4 FPDUs, full>"
+    )
+    assert repr(conversation.initiator) == "<initiator 10.0.0.1:40000, 1 Requests outstanding>"
+    assert repr(fpdus(conversation)[0]) == (
+        "<FPDUItem initiator: Send, QN 0 MSN 1 MO 0 last, 5 octets>"
+    )
+    assert repr(fpdus(conversation)[1]) == (
+        "<FPDUItem initiator: RDMA Write, STag 0x7 TO 0x10 last, 1 octets>"
+    )
+    assert "ULPDU of 1 octets, Overrides(" in repr(item)
+    assert repr(octets) == "<OctetsItem initiator: 17 octets, b'0123456789abcdef'...>"
+    assert repr(conversation.segments()[3]) == (
+        "<Segment initiator PA seq 1001 ack 5001, 20 octets>"
+    )
+
+
+def test_script_is_a_list_of_items() -> None:
+    """What verbs append can be looked at, and edited."""
+    conversation = Conversation()
+    conversation.initiator.send()
+    kinds = [type(item) for item in conversation.script]
+    assert kinds == [HandshakeItem, StartupItem, StartupItem, FPDUItem]
