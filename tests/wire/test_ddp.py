@@ -10,6 +10,7 @@ from scapy_mpa.wire.ddp import (
     UNTAGGED_LENGTH,
     DDPHeader,
     build_ddp,
+    cut_up,
     parse_ddp,
 )
 from scapy_mpa.wire.errors import LocalProtocolError, MPAError, RemoteProtocolError
@@ -146,3 +147,24 @@ def test_a_header_or_our_own_error(octets: bytes) -> None:
         assert len(octets) < needed
     else:
         assert header.length == needed <= len(octets)
+
+
+@given(st.binary(max_size=600), st.integers(19, 300), U32, st.integers(0, 2**64 - 600))
+def test_message_is_cut_up(payload: bytes, mulpdu: int, number: int, to: int) -> None:
+    """Segments are those of an independent generator (RFC 5041 5.2)."""
+    tagged = DDPHeader(True, True, 0, 1, 0x40, number, to)
+    assert cut_up(tagged, payload, mulpdu) == messages.write(number, to, payload, mulpdu)
+    untagged = DDPHeader(False, False, 0, 1, 0x43, None, None, None, 0, number, 0)
+    assert cut_up(untagged, payload, mulpdu) == messages.send(number, payload, mulpdu)
+
+
+def test_offset_wraps() -> None:
+    """A Tagged Offset beyond 2^64 begins at 0 again."""
+    header = DDPHeader(True, True, 0, 1, 0x40, 1, 2**64 - 2)
+    assert [parse_ddp(each).to for each in cut_up(header, b"1234", 16)] == [2**64 - 2, 0]
+
+
+def test_no_room_for_a_segment() -> None:
+    """MULPDU must have room for more than a header."""
+    with pytest.raises(LocalProtocolError, match="14 octets"):
+        cut_up(DDPHeader(True, True, 0, 1, 0x40, 1, 0), b"1", 14)

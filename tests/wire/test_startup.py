@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from scapy_mpa.wire.startup import (
     StartupFrame,
     StartupKind,
     build_enhanced,
+    build_startup,
     parse_startup,
 )
 from tests.truth.mpastream import REPLY_KEY, REQUEST_KEY, enhanced_data, startup_frame
@@ -258,3 +260,32 @@ def test_cut_short() -> None:
         found = parse_startup(whole[:there])
         assert found.length == len(whole)
         assert (found.pd_length, found.data) == (6, b"abcdef"[: there - 20])
+
+
+@given(FRAMES)
+def test_built_frame_is_the_one_read(octets: bytes) -> None:
+    """What was read from an independent generator's frame is written as the same octets."""
+    startup = parse_startup(octets)
+    assert build_startup(startup) == octets[: len(build_startup(startup))]
+    assert build_startup(startup)[20:] == startup.data
+
+
+def test_any_key() -> None:
+    """A Key may be overridden; everything else stays."""
+    startup = frame(private_data=b"hello")
+    assert build_startup(startup, key=bytes(16)) == bytes(16) + build_startup(startup)[16:]
+
+
+@pytest.mark.parametrize(
+    "fields", [{"revision": 256}, {"pd_length": 1 << 16}, {"pd_length": -1}, {"reserved": 16}]
+)
+def test_startup_numbers_that_do_not_fit(fields: dict[str, int]) -> None:
+    """A number that does not fit its field cannot be written."""
+    with pytest.raises(LocalProtocolError):
+        build_startup(replace(frame(), **fields))
+
+
+def test_key_of_another_length() -> None:
+    """A Key has 16 octets."""
+    with pytest.raises(LocalProtocolError, match="16 octets"):
+        build_startup(frame(), key=b"short")

@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Frames built and written: as the standards have it, and as our own reader and tshark read it."""
+
+from __future__ import annotations
+
+import io
+import struct
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scapy_mpa.capture import Decoder, Frame, open_capture
+from scapy_mpa.capture.build_frame import FrameBuilder, checksum
+from scapy_mpa.capture.write import write_frames
+from scapy_mpa.capture.write_pcap import PcapWriter
+from scapy_mpa.capture.write_pcapng import PcapngWriter
+from scapy_mpa.wire.errors import LocalProtocolError
+from tests.capture.build import FLOW4, FLOW6, SOURCE4, SOURCE6, TARGET4, TARGET6
+
+MACS = bytes(range(6)), bytes(range(6, 12))
+PORTS = 40000, 4000
+BUILDERS = {
+    (addresses, vlan): FrameBuilder(MACS, addresses, PORTS, vlan)
+    for addresses in ((SOURCE4, TARGET4), (SOURCE6, TARGET6))
+    for vlan in (None, 7)
+}
+FRAMES = st.lists(
+    st.tuples(
+        st.integers(0, (1 << 32) * 10**9 - 1),
+        st.sampled_from((1, 101)),
+        st.binary(max_size=80),
+        st.integers(0, 9),
+        st.sampled_from((None, "eth0", "lo")),
+    ),
+    max_size=8,
+)
+"""Time, link type, octets, octets cut off, interface."""
+
+
+def words(octets: bytes) -> int:
+    """The one's complement sum of 16-bit words, one by one (RFC 1071 1)."""
+    total = 0
+    for (word,) in struct.iter_unpack(">H", octets + b"\0" * (len(octets) % 2)):
+        total += word
+        total = (total & 0xFFFF) + (total >> 16)
+    return total
+
+
+@given(st.binary(max_size=100))
+def test_checksum(octets: bytes) -> None:
+    """The checksum is the complement of the sum, but for the two ways to write zero."""
+    assert (checksum(octets) + words(octets)) % 0xFFFF == 0
+    assert 0 <= checksum(octets) < 0xFFFF
+
+
+@pytest.mark.parametrize("kind", BUILDERS)
+@given(
+    numbers=st.tuples(st.integers(0, 2**32 - 1), st.integers(0, 2**32 - 1), st.integers(0, 255)),
+    payload=st.binary(max_size=100),
+    options=st.sampled_from((b"", b"\x01\x01\x01\x00", bytes(40))),
+)
+def test_frame_is_read_back(
+    kind: tuple[tuple[bytes, bytes], int | None],
+    numbers: tuple[int, int, int],
+    payload: bytes,
+    options: bytes,
+) -> None:
+    """What is built is what the decoder reads, and its checksums add up."""
+    builder = BUILDERS[kind]
+    octets = builder.build(*numbers, payload, options=options, identification=0xBEEF)
+    assert len(octets) == builder.header_length + len(options) + len(payload)
+    segment = Decoder().segment(Frame(1, 2, 1, octets, len(octets), None))
+    assert segment is not None
+    flow = FLOW4 if kind[0][0] == SOURCE4 else FLOW6
+    assert segment[:5] == (flow, *numbers, payload)
+    tcp = octets[builder.header_length - 20 :]
+    pseudo = b"".join(kind[0]) + struct.pack(">HH", 6, len(tcp))
+    assert words(pseudo + tcp) == 0xFFFF
+    if kind[0][0] == SOURCE4:
+        assert words(octets[builder.header_length - 40 : builder.header_length - 20]) == 0xFFFF
+
+
+def test_frame_by_hand() -> None:
+    """Every octet of a frame lies where RFC 791 and RFC 9293 have it."""
+    octets = BUILDERS[(SOURCE4, TARGET4), 7].build(1, 2, 0x18, b"hi", identification=3)
+    assert octets[:18] == bytes.fromhex("060708090a0b 000102030405 8100 0007 0800")
+    assert octets[18:28] == bytes.fromhex("45 00 002a 0003 4000 40 06")
+    assert octets[30:38] == SOURCE4 + TARGET4
+    assert octets[38:54] == bytes.fromhex("9c40 0fa0 00000001 00000002 50 18 ffff")
+    assert octets[56:] == b"\0\0hi"
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "size"),
+    [
+        ((SOURCE4, TARGET4), b"", 65496),
+        ((SOURCE6, TARGET6), b"", 65516),
+        ((SOURCE4, TARGET4), b"123", 0),
+        ((SOURCE4, TARGET4), bytes(44), 0),
+    ],
+)
+def test_segment_that_does_not_fit(kind: tuple[bytes, bytes], options: bytes, size: int) -> None:
+    """Nothing is cut to fit a header's field."""
+    builder = BUILDERS[kind, None]
+    builder.build(0, 0, 0, bytes(max(0, size - 1)))
+    with pytest.raises(LocalProtocolError):
+        builder.build(0, 0, 0, bytes(size), options=options)
+
+
+@pytest.mark.parametrize(
+    ("macs", "addresses", "ports", "vlan"),
+    [
+        ((b"", b""), (SOURCE4, TARGET4), PORTS, None),
+        (MACS, (SOURCE4, TARGET6), PORTS, None),
+        (MACS, (b"", b""), PORTS, None),
+        (MACS, (SOURCE4, TARGET4), (65536, 1), None),
+        (MACS, (SOURCE4, TARGET4), PORTS, -1),
+    ],
+)
+def test_endpoints_that_do_not_fit(
+    macs: tuple[bytes, bytes],
+    addresses: tuple[bytes, bytes],
+    ports: tuple[int, int],
+    vlan: int | None,
+) -> None:
+    """Addresses, ports and tags must fit their fields."""
+    with pytest.raises(LocalProtocolError):
+        FrameBuilder(macs, addresses, ports, vlan)
+
+
+def read(octets: bytes) -> list[Frame]:
+    """The frames of a file."""
+    with open_capture(io.BytesIO(octets)) as capture:
+        return list(capture)
+
+
+@given(FRAMES, st.text(max_size=20))
+def test_pcapng_is_read_back(
+    made: list[tuple[int, int, bytes, int, str | None]], comment: str
+) -> None:
+    """Times, link types, interfaces and lengths are read as they were written."""
+    frames = [
+        Frame(number, time, link, octets, len(octets) + cut, name)
+        for number, (time, link, octets, cut, name) in enumerate(made, 1)
+    ]
+    file = io.BytesIO()
+    writer = PcapngWriter(file, comment=comment, application="test")
+    for frame in frames:
+        writer.write(frame, comment)
+    assert read(file.getvalue()) == frames
+
+
+@pytest.mark.parametrize("nanoseconds", [False, True])
+@given(made=FRAMES)
+def test_pcap_is_read_back(
+    nanoseconds: bool, made: list[tuple[int, int, bytes, int, str | None]]
+) -> None:
+    """Frames of one link type are read as they were written, but for what is not written."""
+    file = io.BytesIO()
+    writer = PcapWriter(file, 1, nanoseconds=nanoseconds)
+    wanted = []
+    for number, (time, _, octets, cut, _) in enumerate(made, 1):
+        frame = Frame(number, time, 1, octets, len(octets) + cut, None)
+        writer.write(frame)
+        wanted.append(frame if nanoseconds else frame._replace(time_ns=time // 1000 * 1000))
+    assert read(file.getvalue()) == wanted
+
+
+def test_what_pcap_has_no_place_for() -> None:
+    """Another link type, a time after 2106 and comments need pcapng."""
+    writer = PcapWriter(io.BytesIO(), 1)
+    with pytest.raises(LocalProtocolError, match="pcapng"):
+        writer.write(Frame(1, 0, 101, b"", 0, None))
+    with pytest.raises(LocalProtocolError, match="32 bits"):
+        writer.write(Frame(1, (1 << 32) * 10**9, 1, b"", 0, None))
+
+
+def test_what_pcapng_has_no_place_for() -> None:
+    """A comment longer than an option, a time before 1970."""
+    writer = PcapngWriter(io.BytesIO())
+    with pytest.raises(LocalProtocolError, match="70000"):
+        writer.write(Frame(1, 0, 1, b"", 0, None), "x" * 70000)
+    with pytest.raises(LocalProtocolError, match="64 bits"):
+        writer.write(Frame(1, -1, 1, b"", 0, None))
+
+
+def test_format_by_name(tmp_path: Path) -> None:
+    """The name of a file says its format; pcap takes no comments; no frames make a file, too."""
+    frame = Frame(1, 5000, 1, b"octets", 6, None)
+    for name, magic in (("a.pcapng", "0a0d0d0a"), ("a.pcap", "d4c3b2a1"), ("a", "d4c3b2a1")):
+        for frames in ([], [frame]):
+            write_frames(tmp_path / name, frames)
+            octets = (tmp_path / name).read_bytes()
+            assert octets[:4].hex() == magic
+            assert read(octets) == frames
+    with pytest.raises(LocalProtocolError, match="pcapng"):
+        write_frames(tmp_path / "a.pcap", [frame], comments={1: "no place"})
+
+
+def test_tshark_reads_comments_and_checksums(tmp_path: Path, tshark: str) -> None:
+    """Wireshark shows the comments, and finds checksums and times right."""
+    path = tmp_path / "a.pcapng"
+    frames = [
+        Frame(number, 10**18 + number, 1, octets, len(octets), None)
+        for number, octets in enumerate(
+            (builder.build(1, 2, 24, b"payload") for builder in BUILDERS.values()), 1
+        )
+    ]
+    write_frames(path, frames, comments={2: "the second"}, comment="of all")
+    fields = ("tcp.checksum.status", "frame.comment", "frame.time_epoch")
+    shown = subprocess.run(
+        [
+            *(tshark, "-r", str(path), "-T", "fields"),
+            *(word for field in fields for word in ("-e", field)),
+            *("-o", "tcp.check_checksum:TRUE"),
+        ],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    lines = [line.split("\t") for line in shown.splitlines()]
+    assert [line[0] for line in lines] == ["1"] * 4
+    assert [line[1] for line in lines] == ["", "the second", "", ""]
+    assert lines[0][2] == "1000000000.000000001"

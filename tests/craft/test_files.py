@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Crafted conversations as others read them: Scapy and Wireshark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from scapy.layers.inet import IP, TCP
+from scapy.utils import rdpcap
+
+from scapy_mpa.craft import Conversation, Endpoint
+from tests.craft.strategies import conversations
+from tests.differential.test_tshark import differences
+
+
+def talk(**options: Any) -> Conversation:
+    """A conversation in which every kind of message occurs."""
+    conversation = Conversation(**options)
+    left, right = conversation.initiator, conversation.responder
+    left.send(b"hello", solicited=True)
+    right.send(bytes(4000), invalidate_stag=3)
+    left.write(bytes(range(256)) * 10, 7, 1 << 40)
+    right.read(b"read" * 1000, 1, 2, 3, 4)
+    left.atomic()
+    left.immediate(b"12345678")
+    right.terminate(2, 0, 2)
+    conversation.close()
+    return conversation
+
+
+@pytest.mark.parametrize("suffix", ["pcap", "pcapng"])
+@pytest.mark.parametrize("version", [4, 6])
+def test_scapy_reads_it(tmp_path: Path, suffix: str, version: int) -> None:
+    """Scapy finds the same frames, which it would build with the same checksums."""
+    hosts = ("10.0.0.1", "10.0.0.2") if version == 4 else ("fd00::1", "fd00::2")
+    conversation = talk(
+        initiator=Endpoint(hosts[0], 1), responder=Endpoint(hosts[1], 2, mac="02-00-00-00-00-99")
+    )
+    path = tmp_path / f"talk.{suffix}"
+    conversation.write(path)
+    read = rdpcap(str(path))
+    frames = conversation.frames()
+    assert [bytes(packet) for packet in read] == [frame.octets for frame in frames]
+    packets = conversation.packets()
+    assert [bytes(packet) for packet in packets] == [frame.octets for frame in frames]
+    assert [packet.time for packet in packets] == [float(packet.time) for packet in read]
+    for packet in packets:
+        packet[TCP].chksum = None
+        if version == 4:
+            packet[IP].chksum = packet[IP].len = None
+    assert [bytes(packet) for packet in packets] == [frame.octets for frame in frames]
+
+
+@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(conversations(markers=False, mss=1460, packing="aligned"))
+def test_tshark_agrees(tmp_path: Path, tshark: str, conversation: Conversation) -> None:
+    """Without Markers, Wireshark finds every FPDU, and says of it what we say."""
+    path = tmp_path / "talk.pcap"
+    conversation.write(path)
+    found, agreed = differences(path, tshark)
+    assert not found, "\n".join(found[:10])
+    types = [record["type"] for record in conversation.truth()]
+    assert agreed == types.count("fpdu") + types.count("startup")
+
+
+def test_snap_length(tmp_path: Path) -> None:
+    """What a snap length left of a segment is what is written of its frame."""
+    conversation = talk()
+    segments = conversation.segments()
+    cut = [
+        type(each)(**{**_fields(each), "captured": min(len(each.octets), 10)}) for each in segments
+    ]
+    for whole, part in zip(conversation.frames(), conversation.frames(cut), strict=True):
+        assert whole.octets.startswith(part.octets)
+        assert part.original_length == len(whole.octets)
+        assert len(part.octets) <= 54 + 10 + 4
+
+
+def _fields(segment: Any) -> dict[str, Any]:
+    return {name: getattr(segment, name) for name in segment.__slots__}
