@@ -13,13 +13,12 @@ with :func:`dataclasses.replace`, an FPDU also with :meth:`FPDUItem.with_header`
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple, TypeAlias
 
 from scapy_mpa.craft.options import SIDES
 from scapy_mpa.wire.ddp import DDPHeader, build_ddp, parse_ddp
-from scapy_mpa.wire.errors import RemoteProtocolError
-from scapy_mpa.wire.rdmap import ReadRequest, parse_control
+from scapy_mpa.wire.rdmap import ReadRequest, parse_control, plausible
 from scapy_mpa.wire.rdmap_names import message_name
 from scapy_mpa.wire.startup import StartupKind
 
@@ -66,7 +65,17 @@ class HandshakeItem:
     """SYN, SYN/ACK and ACK (RFC 9293 3.5), with the Maximum Segment Size option."""
 
 
-@dataclass(frozen=True, slots=True)
+def _brief(item: Any) -> str:
+    """Return a dataclass as text, fields that are as they are by default left out."""
+    told = (
+        f"{each.name}={getattr(item, each.name)!r}"
+        for each in fields(item)
+        if getattr(item, each.name) != each.default
+    )
+    return f"{type(item).__name__}({', '.join(told)})"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class StartupItem:
     """An MPA Request or Reply (RFC 5044 7.1.1), with enhanced data or without (RFC 6581 9)."""
 
@@ -95,8 +104,11 @@ class StartupItem:
     key: bytes | None = None
     """16 octets; None: as ``kind`` says."""
 
+    def __repr__(self) -> str:
+        return _brief(self)
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Overrides:
     """What of an FPDU is sent otherwise than computed; None: as it is computed."""
 
@@ -112,6 +124,9 @@ class Overrides:
     crc: bytes | Callable[[bytes], bytes] | None = None
     """The CRC field, or what makes it of the 4 octets that are right; computed: these, or zeros if
     CRCs are off."""
+
+    def __repr__(self) -> str:
+        return _brief(self)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -137,23 +152,21 @@ class FPDUItem:
         """What follows the DDP header."""
         return self.ulpdu[self.header.length :]
 
-    def with_header(self, **fields: Any) -> FPDUItem:
+    def with_header(self, **numbers: Any) -> FPDUItem:
         """Return this FPDU with other fields of its :class:`~scapy_mpa.wire.ddp.DDPHeader`.
 
         :raises LocalProtocolError: a number does not fit its field.
         """
-        return replace(self, ulpdu=build_ddp(self.header._replace(**fields)) + self.payload)
+        return replace(self, ulpdu=build_ddp(self.header._replace(**numbers)) + self.payload)
 
-    def override(self, **fields: Any) -> FPDUItem:
+    def override(self, **changes: Any) -> FPDUItem:
         """Return this FPDU with fields of its :class:`Overrides` set."""
-        return replace(self, overrides=replace(self.overrides or Overrides(), **fields))
+        return replace(self, overrides=replace(self.overrides or Overrides(), **changes))
 
     def __repr__(self) -> str:
-        try:
+        what = f"ULPDU of {len(self.ulpdu)} octets"
+        if self.message is not None or plausible(self.ulpdu, len(self.ulpdu)):
             header = self.header
-        except RemoteProtocolError:
-            what = f"ULPDU of {len(self.ulpdu)} octets"
-        else:
             name = message_name(parse_control(header.rsvdulp).opcode)
             where = (
                 f"STag {header.stag or 0:#x} TO {header.to or 0:#x}"

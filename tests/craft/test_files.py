@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -70,14 +71,8 @@ def test_snap_length(tmp_path: Path) -> None:
     """What a snap length left of a segment is what is written of its frame."""
     conversation = talk()
     segments = conversation.segments()
-    cut = [
-        type(each)(**{**_fields(each), "captured": min(len(each.octets), 10)}) for each in segments
-    ]
+    cut = [replace(each, captured=min(len(each.octets), 10)) for each in segments]
     for whole, part in zip(conversation.frames(), conversation.frames(cut), strict=True):
         assert whole.octets.startswith(part.octets)
         assert part.original_length == len(whole.octets)
         assert len(part.octets) <= 54 + 10 + 4
-
-
-def _fields(segment: Any) -> dict[str, Any]:
-    return {name: getattr(segment, name) for name in segment.__slots__}
