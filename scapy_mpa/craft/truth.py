@@ -8,8 +8,8 @@ A key is left out where the script alone does not say what it must be:
 
 * where segments were lost, copied, reordered or cut, what depends on when a dissector finds
   something (``frame``, ``time``, ``located_by``, ``out_of_order``), and ``offset`` of an FPDU that
-  was captured before both startup frames were.  There are ``startup`` and ``fpdu`` records only
-  then, of those of which every octet is there as it was sent;
+  was captured before everything up to the last startup frame was.  There are ``startup`` and
+  ``fpdu`` records only then, of those of which every octet is there as it was sent;
 * behind something that hides where FPDUs begin (a ULPDU_Length that lies, a bad CRC, octets of any
   kind in the Full Operation Phase), the same keys of that direction, and of the ``connection`` all
   that is counted.  There are no ``message`` records then, nor if an FPDU carries something else
@@ -225,11 +225,15 @@ def _records(found: Found, setting: Setting) -> list[Record]:
     return [fpdu]
 
 
-def _impaired(pieces: Iterable[Captured], setting: Setting) -> Iterable[Record]:
+def _impaired(pieces: list[Captured], setting: Setting) -> Iterable[Record]:
     """Yield what there is to say of items that are whole, whenever they are found."""
-    startups = [each for each in pieces if isinstance(each.placed.item, StartupItem)]
-    is_known = bool(startups) and all(each.fate == "whole" for each in startups)
-    known_at = max((max(each.frames) for each in startups if each.frames), default=0)
+    # A startup frame behind a hole may be part of something else.
+    upto = max(
+        (n for n, e in enumerate(pieces) if isinstance(e.placed.item, StartupItem)), default=-1
+    )
+    beginning = pieces[: upto + 1]
+    is_known = bool(beginning) and all(each.fate == "whole" for each in beginning)
+    known_at = max((max(each.frames) for each in beginning if each.frames), default=0)
     for each in pieces:
         placed = each.placed
         if each.fate != "whole":
