@@ -62,13 +62,18 @@ def speak(draw: st.DrawFn, side: Side) -> None:
         side.send()
 
 
+BEGINNINGS = ("SYN", "nothing", "octets", "rejection")
+
 VERBS = ("send", "write", "read", "several reads", "immediate", "atomic")
 
 
 @st.composite
-def conversations(draw: st.DrawFn, **fixed: Any) -> Conversation:
+def conversations(
+    draw: st.DrawFn, *, beginnings: tuple[str, ...] = BEGINNINGS, **fixed: Any
+) -> Conversation:
     """A conversation in which everything is right.
 
+    :param beginnings: what may be there before the startup frames.
     :param fixed: options that are not to be drawn.
     """
     version = draw(st.sampled_from((4, 6)))
@@ -83,8 +88,13 @@ def conversations(draw: st.DrawFn, **fixed: Any) -> Conversation:
         "vlan": draw(st.sampled_from((None, 7))),
         "ack_every": draw(st.sampled_from((0, 1, 2, 5))),
     }
+    begins = draw(st.sampled_from(beginnings))
+    # Behind octets of which the SYN was not captured, a Key alone proves nothing.
+    options["handshake"] = begins != "nothing"
     conversation = Conversation(initiator, responder, **{**options, **fixed})
-    if draw(st.booleans()):
+    if begins == "rejection":
+        conversation.startup(draw(payloads(100)), rejected=True)
+    if begins == "octets":
         conversation.initiator.octets(draw(STREAMING))
         conversation.responder.octets(draw(STREAMING))
     rtr = None
