@@ -315,3 +315,14 @@ def test_sessions_find_all_fpdus(made: tuple[Path, Made]) -> None:
     path, promise = made
     assert seconds_with_tcpsession(path)[1] == promise.fpdus
     assert seconds_with_mpasession(path)[1] == promise.fpdus
+
+
+def test_crafting_and_scapy_make_the_same_octets() -> None:
+    """Both sides of the crafting benchmark make the same FPDUs, and the same frames."""
+    from benchmarks.craft import craft_fpdus, craft_frames, payload_of, scapy_fpdus, scapy_frames
+
+    payload = payload_of(3)
+    fpdus = craft_fpdus(payload)
+    assert fpdus == scapy_fpdus(payload)
+    assert [len(fpdu) for fpdu in fpdus] == [1460, 1460, 1460]
+    assert craft_frames(payload) == scapy_frames(payload)
