@@ -171,11 +171,6 @@ class FPDUReader:
         """Tell whether the header of an FPDU makes sense, whatever became of the rest."""
         return self._plausible(fpdu.octets, fpdu.layout, fpdu.ulpdu_length)
 
-    def _is_plausible_at(self, island: Island, start: int, limit: int) -> bool:
-        """Tell whether the header at ``start`` makes sense and its FPDU ends before the limit."""
-        said = self._header_at(island, start, limit)
-        return said is not None and said[0] and start + said[1].length <= limit
-
     def _header_at(self, island: Island, start: int, limit: int) -> tuple[bool, Layout] | None:
         """Read the header at ``start``: whether it makes sense, and what it says.
 
@@ -197,9 +192,7 @@ class FPDUReader:
         """Tell whether the first word of an FPDU at ``position`` is there and makes sense."""
         phase = (position - self.origin) % MARKER_INTERVAL if self.markers else None
         word = position + MARKER_LENGTH if phase == 0 else position
-        return word + WORD <= limit and any(
-            True for _ in header_words(island.read(word, word + WORD))
-        )
+        return word + WORD <= limit and bool(header_words(island.read(word, word + WORD)))
 
     def _next_marker(self, position: int) -> int:
         return position + (self.origin - position) % MARKER_INTERVAL

@@ -3,28 +3,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
 from typing import Final, Literal
 
-from scapy_mpa.stream.candidate import UNREADABLE, WORD, Candidate, FPDUReader
+from scapy_mpa.stream.candidate import HEAD, UNREADABLE, WORD, Candidate, FPDUReader
 from scapy_mpa.stream.events import LocatedBy
-from scapy_mpa.stream.islands import Island
+from scapy_mpa.stream.islands import Island, Run
 from scapy_mpa.stream.search import header_words
-from scapy_mpa.wire.crc import RESIDUE, crc32c
+from scapy_mpa.wire.crc import CRC_LENGTH, RESIDUE, crc32c
 from scapy_mpa.wire.ddp import UNTAGGED_LENGTH
-from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_INTERVAL, MARKER_LENGTH, ulpdu_lengths
+from scapy_mpa.wire.fpdu import (
+    HEADER_LENGTH,
+    MARKER_INTERVAL,
+    MARKER_LENGTH,
+    fpdu_length,
+    ulpdu_lengths,
+)
+from scapy_mpa.wire.rdmap import plausible
 
-__all__ = ["FPDUFinder", "found_by"]
+__all__ = ["COST_OF_PLACE", "FPDUFinder", "found_by"]
 
 # How many unverified FPDUs in a row the chain of lengths may cross before it is given up.
 _LONGEST_BRIDGE: Final = 16
 _SEARCHED_AT_A_TIME: Final = 128 * MARKER_INTERVAL
 """Octets of which the places where an FPDU may start are listed at one time."""
 
-# What a search may spend on CRCs: a multiple of the octets that the stream brought, so that no
-# content makes the cost per octet grow, and something to begin with.
-_CRC_OCTETS_AT_FIRST: Final = 1 << 20
-_CRC_OCTETS_PER_OCTET: Final = 16
+# What searches may spend: a multiple of the octets that the stream brought, so that no content makes
+# the cost per octet grow, and something to begin with.  A place costs something to look at, and the
+# octets of its FPDU if that is tried.
+_OCTETS_AT_FIRST: Final = 1 << 20
+_OCTETS_PER_OCTET: Final = 16
+COST_OF_PLACE: Final = 8
+# What those places may overdraw it by for which more speaks than octets that make sense.
+_OVERDRAFT: Final = 1 << 20
+# The share of what is left that a place may cost for which nothing speaks but that a segment begins
+# there, or that a Marker points to it.
+_SMALL_SHARE: Final = 64
+# Octets of an FPDU beside its ULPDU, at least.
+_LEAST_OVERHEAD: Final = HEADER_LENGTH + CRC_LENGTH
+# Behind this offset modulo 512 a Marker falls in the DDP header of an FPDU.
+_LAST_WHOLE_HEADER: Final = MARKER_INTERVAL - HEADER_LENGTH - UNTAGGED_LENGTH
 # Headers that make sense, back to back, that nobody takes for chance.
 _CONVINCING_CHAIN: Final = 3
 # The same, against the word of an FPDU that claims their octets as part of its payload.
@@ -40,11 +59,11 @@ class FPDUFinder(FPDUReader):
 
     def __init__(self, origin: int, *, markers: bool, crc: bool) -> None:
         super().__init__(origin, markers=markers, crc=crc)
-        self._allowance = _CRC_OCTETS_AT_FIRST
+        self._allowance = _OCTETS_AT_FIRST
 
     def allow(self, fresh: int) -> None:
         """Let searches spend what so many octets of stream are worth."""
-        self._allowance += fresh * _CRC_OCTETS_PER_OCTET
+        self._allowance += fresh * _OCTETS_PER_OCTET
 
     def _bridge(
         self, island: Island, at: int, limit: int, *, certain: bool
@@ -96,33 +115,72 @@ class FPDUFinder(FPDUReader):
             fpdu.agrees and self._may_begin(island, fpdu.start, fpdu.end)
         )
 
-    def _starts(self, island: Island, begin: int, limit: int) -> Iterator[tuple[int, bool]]:
-        """Yield, ascending, where between ``begin`` and ``limit`` an FPDU may start.
+    def _starts(self, island: Island, begin: int, limit: int, tried: int = 0) -> Iterator[int]:
+        """Yield, ascending, where between ``begin`` and ``limit`` an FPDU may lie.
 
-        With each place comes whether more than two octets that make sense speak for it.
+        What it costs to look at one is deducted, and what costs too much is passed over.
+
+        :param tried: what ends here or before is none.
         """
         begin += (self.origin - begin) % WORD
         if limit - begin < WORD:
             return
-        likely: set[int] = set()
-        if self.crc:
-            boundaries = island.telling_boundaries(begin, limit)
-            likely.update(at for at in boundaries if (at - self.origin) % WORD == 0)
-        if self.markers:
-            likely.update(self._pointed_at(island, begin, limit))
+        pointed = sorted({*self._pointed_at(island, begin, limit)}) if self.markers else []
         # Window by window, so that memory does not grow with what is searched.  None begins behind
         # a leading Marker, whose FPDU begins before it.
         edge = begin + _SEARCHED_AT_A_TIME
         edge += (self.origin + 2 * MARKER_LENGTH - edge) % MARKER_INTERVAL
         for upto in (*range(edge, limit, _SEARCHED_AT_A_TIME), limit):
-            possible = {at for at in likely if begin <= at < upto}
-            for word in header_words(island.read(begin, upto)):
-                start = begin + word
+            octets = island.read(begin, min(limit, upto + HEAD))
+            likely = {*pointed[bisect_left(pointed, begin) : bisect_left(pointed, upto)]}
+            if self.crc:
+                boundaries = island.telling_boundaries(begin, upto)
+                likely.update(
+                    at for at in boundaries if at >= begin and (at - self.origin) % WORD == 0
+                )
+            words = header_words(octets[: upto - begin]) if self._allowance >= 0 else []
+            self._allowance -= COST_OF_PLACE * len(words)
+            for start in sorted({*self._starts_of(words, begin), *likely}):
                 phase = (start - self.origin) % MARKER_INTERVAL if self.markers else None
-                if phase != 0:
-                    possible.add(start - MARKER_LENGTH if phase == MARKER_LENGTH else start)
-            yield from ((at, at in likely) for at in sorted(possible) if begin <= at < upto)
+                header = start - begin + (MARKER_LENGTH if phase == 0 else 0)
+                head = octets[header : header + HEAD]
+                if len(head) < HEADER_LENGTH:
+                    continue
+                ulpdu_length = head[0] << 8 | head[1]
+                if start + ulpdu_length + _LEAST_OVERHEAD > limit:
+                    continue
+                if island.absent or (phase or MARKER_LENGTH) > _LAST_WHOLE_HEADER:
+                    said = self._header_at(island, start, limit)
+                    makes_sense = said is not None and said[0]
+                else:
+                    makes_sense = plausible(head[HEADER_LENGTH:], ulpdu_length)
+                if not makes_sense and start not in likely:
+                    continue
+                length = fpdu_length(ulpdu_length, phase)
+                if tried < start + length <= limit and self._is_worth_it(
+                    length, makes_sense=makes_sense, is_likely=start in likely
+                ):
+                    self._allowance -= length
+                    yield start
             begin = upto
+
+    def _starts_of(self, words: list[int], begin: int) -> Iterable[int]:
+        """Return where the FPDUs start whose ULPDU_Lengths stand so far behind ``begin``."""
+        if not self.markers:
+            return [begin + word for word in words]
+        phases = [(begin + word - self.origin) % MARKER_INTERVAL for word in words]
+        return [
+            begin + word - (MARKER_LENGTH if phase == MARKER_LENGTH else 0)
+            for word, phase in zip(words, phases, strict=True)
+            if phase and (word or phase != MARKER_LENGTH)
+        ]
+
+    def _is_worth_it(self, length: int, *, makes_sense: bool, is_likely: bool) -> bool:
+        """Tell whether an FPDU is to be tried, by its length and by what speaks for it."""
+        if makes_sense:
+            return self._allowance >= (-_OVERDRAFT if is_likely else 0)
+        # Without CRCs, an FPDU that makes no sense is no evidence.
+        return self.crc and is_likely and _SMALL_SHARE * length <= self._allowance
 
     def _search(
         self,
@@ -133,6 +191,7 @@ class FPDUFinder(FPDUReader):
         final: bool,
         claimed: bool = False,
         liar: int | None = None,
+        run: Run | None = None,
     ) -> Candidate | None:
         """Return the first FPDU that begins at or behind ``begin`` beyond doubt.
 
@@ -142,22 +201,17 @@ class FPDUFinder(FPDUReader):
         nothing better is there, and, with CRCs, nothing better will come.
 
         :param claimed: an FPDU whose header makes sense says that all these octets are its own.
+        :param run: behind which this is a search among others: nothing is tried twice.
         """
         doubtful = None
         doubted_until = limit
         repeated: set[bytes] = set()
-        for start, is_likely in self._starts(island, begin, limit):
+        tried = run.searched if run is not None else 0
+        for start in self._starts(island, begin, limit, tried):
             if start >= doubted_until:
                 return doubtful
-            if not is_likely and (
-                self._allowance < 0 or not self._is_plausible_at(island, start, limit)
-            ):
-                continue
             fpdu = self._try(island, start, limit)
-            if isinstance(fpdu, int):
-                continue
-            self._allowance -= fpdu.layout.length
-            if not fpdu.sound:
+            if isinstance(fpdu, int) or not fpdu.sound:
                 continue
             if fpdu.crc != "good":
                 if fpdu.is_pointed_at:
@@ -181,6 +235,8 @@ class FPDUFinder(FPDUReader):
                 return fpdu
             if doubtful is None:
                 doubtful = fpdu
+        if run is not None and self.crc and not island.absent and self._allowance >= 0:
+            run.searched = limit if doubtful is None else doubtful.end - 1
         return doubtful if final or doubted_until < limit else None
 
     # -- without a CRC that tells --------------------------------------------------------------
@@ -276,9 +332,7 @@ class FPDUFinder(FPDUReader):
         """
         if island.fills_segments(fpdu.start, fpdu.end):
             return fpdu
-        for start, _ in self._starts(island, fpdu.start + WORD, fpdu.end):
-            if self._allowance < 0 or not self._is_plausible_at(island, start, fpdu.end):
-                continue
+        for start in self._starts(island, fpdu.start + WORD, fpdu.end):
             row: list[Candidate] = []
             at = start
             while at < fpdu.end:

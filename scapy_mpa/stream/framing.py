@@ -27,12 +27,11 @@ from typing import Final, Protocol
 
 from scapy_mpa.stream.candidate import SHORTEST, UNREADABLE, WORD, Candidate
 from scapy_mpa.stream.events import LocatedBy
-from scapy_mpa.stream.finder import FPDUFinder, found_by
+from scapy_mpa.stream.finder import COST_OF_PLACE, FPDUFinder, found_by
 from scapy_mpa.stream.islands import Island, Run
+from scapy_mpa.stream.leads import Leads
 from scapy_mpa.wire.errors import ErrorCode
-from scapy_mpa.wire.fpdu import (
-    MARKER_INTERVAL,
-)
+from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_INTERVAL, MARKER_LENGTH, fpdu_length
 
 __all__ = ["FRAMING_WINDOW", "Framing", "Sink"]
 
@@ -242,7 +241,7 @@ class Framing(FPDUFinder):
         at_last = final or is_too_much
         liar = trouble if run.anchored else None
         found = self._search(
-            island, trouble + WORD, limit, final=at_last, claimed=claimed, liar=liar
+            island, trouble + WORD, limit, final=at_last, claimed=claimed, liar=liar, run=run
         )
         if found is not None:
             self._resume(island, run, found)
@@ -268,9 +267,7 @@ class Framing(FPDUFinder):
         FPDUs does, for the swallowing one ends with a CRC of its own.  Or the swallowing one must
         be whole without it, but for its length.
         """
-        for at, _ in self._starts(island, start + WORD, end):
-            if self._allowance < 0 or not self._is_plausible_at(island, at, end):
-                continue
+        for at in self._starts(island, start + WORD, end):
             first = fpdu = self._try(island, at, end)
             while not isinstance(fpdu, int) and fpdu.sound and fpdu.end < end:
                 self._allowance -= fpdu.layout.length
@@ -373,28 +370,49 @@ class Framing(FPDUFinder):
         return run
 
     def _by_marker(self, island: Island, limit: int) -> Candidate | None:
-        """Return the first verified FPDU that a Marker before ``limit`` leads to."""
+        """Return a verified FPDU that a Marker before ``limit`` leads to.
+
+        Each Marker is read once, and each place tried once, when its FPDU is whole.
+        """
         if not self.markers:
             return None
-        length = island.end - island.start
-        if island.open_left and length - island.tried < min(MARKER_INTERVAL, island.tried):
-            # Growing by less at a time, it would be gone over too often.
-            return None
-        island.tried = length
         lowest = max(island.start, self.origin) if self.from_start else island.start
-        # Beyond the window all has been decided: no FPDU is longer, whatever a Marker says.
-        nearest = max(island.start, limit - FRAMING_WINDOW, island.start)
-        for begin, end in ((island.start, island.start + FRAMING_WINDOW), (nearest, limit)):
-            for start in self._pointed_at(island, begin, min(end, limit)):
-                if start >= lowest and self._allowance >= 0:
-                    fpdu = self._try(island, start, limit)
-                    if isinstance(fpdu, int):
-                        continue
-                    if fpdu.sound:
-                        return fpdu
-                    # An honest Marker is believed at once; those that lie are many.
-                    self._allowance -= fpdu.layout.length
+        leads = island.leads
+        if leads is None:
+            leads = island.leads = Leads(lowest)
+        before = min(leads.begin + MARKER_LENGTH - 1, limit)
+        for begin, end in ((lowest, before), (leads.end, limit)):
+            for start in self._pointed_at(island, begin, end):
+                leads.add(start)
+        leads.begin = lowest
+        leads.end = max(leads.end, limit - MARKER_LENGTH + 1)
+        for start in leads.due(lowest, limit):
+            end = self._end_of(island, start, limit)
+            if end > limit:
+                leads.wait(start, end)
+            elif self._may_be_tried(island, start, end, limit):
+                fpdu = self._try(island, start, limit)
+                if not isinstance(fpdu, int) and fpdu.sound:
+                    return fpdu
         return None
+
+    def _end_of(self, island: Island, start: int, limit: int) -> int:
+        """Return how far octets are needed to tell how long an FPDU is, or where it ends."""
+        phase = (start - self.origin) % MARKER_INTERVAL if self.markers else None
+        header = start + MARKER_LENGTH if phase == 0 else start
+        if header + HEADER_LENGTH > limit:
+            return header + HEADER_LENGTH
+        ulpdu_length = int.from_bytes(island.read(header, header + HEADER_LENGTH), "big")
+        return start + fpdu_length(ulpdu_length, phase)
+
+    def _may_be_tried(self, island: Island, start: int, end: int, limit: int) -> bool:
+        """Tell whether an FPDU to which a Marker points is worth what it costs to try it."""
+        said = self._header_at(island, start, limit)
+        makes_sense = said is not None and said[0]
+        self._allowance -= COST_OF_PLACE
+        is_worth_it = self._is_worth_it(end - start, makes_sense=makes_sense, is_likely=True)
+        self._allowance -= (end - start) * is_worth_it
+        return is_worth_it
 
     # -- between runs --------------------------------------------------------------------------
 
@@ -432,6 +450,7 @@ class Framing(FPDUFinder):
     def _settle(self, island: Island) -> None:
         """Search before the first run, now that the hole before it will not be filled."""
         island.settled = True
+        island.leads = None
         first = island.runs[0]
         if island.start < first.start:
             found = self._search(island, island.start, first.start, final=True)

@@ -12,6 +12,7 @@ from bisect import bisect_left, bisect_right, insort
 from typing import Final, NamedTuple
 
 from scapy_mpa.stream.events import LocatedBy
+from scapy_mpa.stream.leads import Leads
 
 __all__ = ["CHUNK_OVERHEAD", "SEAM", "Chunk", "Inserted", "Island", "Islands", "Run"]
 
@@ -41,7 +42,16 @@ class Chunk(NamedTuple):
 class Run:
     """A stretch of FPDUs, back to back, that were passed on."""
 
-    __slots__ = ("anchored", "end", "last", "next_by", "search_at", "start", "trouble")
+    __slots__ = (
+        "anchored",
+        "end",
+        "last",
+        "next_by",
+        "search_at",
+        "searched",
+        "start",
+        "trouble",
+    )
 
     def __init__(self, position: int, located_by: LocatedBy) -> None:
         self.start = position
@@ -55,6 +65,8 @@ class Run:
         """Where the FPDU began behind which the chain of lengths broke, if it did."""
         self.search_at = 0
         """How far octets must reach before another search is worth its cost."""
+        self.searched = 0
+        """What ends here or before was tried by a search, and is no FPDU."""
         self.anchored = True
         """Whether an FPDU begins at ``end``, if those before it told the truth."""
 
@@ -76,6 +88,7 @@ class Island:
         "end",
         "is_torn",
         "joined",
+        "leads",
         "need",
         "open_left",
         "runs",
@@ -83,7 +96,6 @@ class Island:
         "scanned",
         "settled",
         "start",
-        "tried",
     )
 
     def __init__(self, position: int) -> None:
@@ -105,8 +117,8 @@ class Island:
         """Up to here it was scanned for startup frames."""
         self.scanned: list[tuple[int, int]] | None = None
         """Stretches behind ``scan`` that were, too, ascending."""
-        self.tried = 0
-        """Octets that the island had when its Markers were tried last."""
+        self.leads: Leads | None = None
+        """Where its Markers say that FPDUs begin, as long as none was found."""
         self.is_torn = False
         """Whether octets in its midst were released unframed, so that no length leads across."""
         self.settled = False
@@ -145,7 +157,10 @@ class Island:
         self.end = right.end
         self.joined = True
         self.need = self.start
-        self.tried = max(self.tried, right.tried)
+        mine, other = self.leads, right.leads
+        if other and (mine is None or other.end - other.begin > mine.end - mine.begin):
+            # The Markers of the shorter side are read again.
+            self.leads = other
 
     def read(self, start: int, end: int) -> bytes:
         """Return the octets from ``start`` up to ``end``; none of them may be released."""
@@ -266,6 +281,11 @@ class Island:
             chunks[index : index + 1] = [piece for piece in pieces if piece.octets]
             absent += [each for each in ((start, first), (last, end)) if each[0] < each[1]]
             filled += last - first
+        if filled:
+            # What was tried without them may be an FPDU.
+            self.leads = None
+            for run in self.runs:
+                run.searched = 0
         self.absent = absent or None
         return filled
 

@@ -10,7 +10,7 @@ forty make sense.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from itertools import compress
 from typing import Final
 
 from scapy_mpa.wire.rdmap_names import Opcode, is_tagged
@@ -19,6 +19,8 @@ __all__ = ["header_words"]
 
 _WORD: Final = 4
 _NOT_ZERO: Final = re.compile(rb"[^\0]")
+_OFTEN: Final = 8
+"""If one word in so many may be one, looking at each is quicker than looking for the next."""
 
 
 def _tables() -> tuple[bytes, bytes]:
@@ -43,8 +45,8 @@ def _tables() -> tuple[bytes, bytes]:
 _DDP, _RDMAP = _tables()
 
 
-def header_words(octets: bytes) -> Iterator[int]:
-    """Yield, ascending, each multiple of 4 at which an FPDU's first word may stand.
+def header_words(octets: bytes) -> list[int]:
+    """Return, ascending, each multiple of 4 at which an FPDU's first word may stand.
 
     The work is done by a handful of calls over the whole of ``octets``, none per word.
     """
@@ -52,5 +54,7 @@ def header_words(octets: bytes) -> Iterator[int]:
     second = octets[3::_WORD].translate(_RDMAP)
     count = len(second)
     both = int.from_bytes(first[:count], "big") & int.from_bytes(second, "big")
-    for match in _NOT_ZERO.finditer(both.to_bytes(count, "big")):
-        yield _WORD * match.start()
+    marks = both.to_bytes(count, "big")
+    if _OFTEN * (count - marks.count(0)) > count:
+        return list(compress(range(0, _WORD * count, _WORD), marks))
+    return [_WORD * match.start() for match in _NOT_ZERO.finditer(marks)]

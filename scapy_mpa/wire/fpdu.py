@@ -101,9 +101,11 @@ def fpdu_length(ulpdu_length: int, phase: int | None = None) -> int:
     :param phase: offset of the FPDU's first octet modulo 512, or None without Markers.
     :raises LocalProtocolError: ``phase`` is no multiple of 4 below 512.
     """
+    body = (ulpdu_length + HEADER_LENGTH + 3 & ~3) + CRC_LENGTH
     if phase is None:
-        return (ulpdu_length + HEADER_LENGTH + 3 & ~3) + CRC_LENGTH
-    return fpdu_layout(ulpdu_length, phase).length
+        return body
+    _check_phase(phase)
+    return body + MARKER_LENGTH * _count_markers(body, phase)
 
 
 def mulpdu(emss: int, *, markers: bool) -> int:
@@ -133,16 +135,12 @@ def fpdu_layout(ulpdu_length: int, phase: int | None = None) -> Layout:
     body = HEADER_LENGTH + ulpdu_length + pad + CRC_LENGTH
     if phase is None:
         return Layout(body, 0, pad, (), (), Struct(">"))
-    if not 0 <= phase < MARKER_INTERVAL or phase & 3:
-        raise LocalProtocolError(
-            f"an FPDU cannot begin at offset {phase} modulo 512: "
-            "with Markers it begins at a multiple of 4 (RFC 5044 4.3)"
-        )
+    _check_phase(phase)
     header = MARKER_LENGTH if phase == 0 else 0
     markers = marker_places(body, phase)
     count = len(markers)
     # An FPDU near 64 KiB outruns the 16 bits of FPDUPTR; what the field can hold is the rest.
-    fpduptrs = tuple(max(0, at - header) & 0xFFFF for at in markers)
+    fpduptrs = tuple([max(0, at - header) & 0xFFFF for at in markers])
     pick = ">" + (f"{markers[0] + 2}xH" if count else "") + f"{MARKER_INTERVAL - 2}xH" * (count - 1)
     length = body + MARKER_LENGTH * count
     return Layout(length, header, pad, markers, fpduptrs, Struct(pick))
@@ -174,9 +172,23 @@ def marker_places(length: int, phase: int) -> tuple[int, ...]:
     :param phase: offset of its first octet modulo 512.
     """
     first = -phase % MARKER_INTERVAL
+    count = _count_markers(length, phase)
+    return tuple(range(first, first + MARKER_INTERVAL * count, MARKER_INTERVAL))
+
+
+def _count_markers(length: int, phase: int) -> int:
+    """Return how many Markers fall in an FPDU that has ``length`` octets without them."""
     # A Marker that finds the whole FPDU before it belongs to the next one (RFC 5044 4.3).
-    count = max(0, -(-(length - first) // _OCTETS_BETWEEN_MARKERS))
-    return tuple(first + MARKER_INTERVAL * index for index in range(count))
+    behind = length - -phase % MARKER_INTERVAL
+    return max(0, -(-behind // _OCTETS_BETWEEN_MARKERS))
+
+
+def _check_phase(phase: int) -> None:
+    if not 0 <= phase < MARKER_INTERVAL or phase & 3:
+        raise LocalProtocolError(
+            f"an FPDU cannot begin at offset {phase} modulo 512: "
+            "with Markers it begins at a multiple of 4 (RFC 5044 4.3)"
+        )
 
 
 def strip_markers(octets: bytes, markers: Sequence[int]) -> bytes:
