@@ -270,6 +270,9 @@ class Connection:
             # The Request was not captured.
             self._initiator = 1 - direction
             what = Step.REJECT if startup.rejected else Step.LATE_ACCEPT
+        elif what is Step.REPLY_WITHOUT_REQUEST and found.position != half.span[0]:
+            # Streaming mode octets: nobody has asked for it.
+            return
         if what is not Step.BOTH_INITIATE and what is not Step.REPLY_WITHOUT_REQUEST:
             other = self._declared[1 - direction]
             mine = declared(startup)
@@ -313,6 +316,13 @@ class Connection:
         other = self.halves[1 - half.direction]
         if found.startup.kind is StartupKind.REPLY and other.awaits_reply():
             half.confirm()
+
+    def on_refuted(self, half: HalfConnection) -> None:
+        """Forget a startup frame that was part of a payload."""
+        self._state = StartupState.IDLE
+        self._initiator = None
+        self._declared = None, None
+        half.refute()
 
     def _enter_full_operation(self) -> None:
         """Start both half connections; each side's M binds the other (RFC 5044 7.1.1)."""
@@ -411,12 +421,12 @@ class Connection:
             crc = other.framing.crc
         elif frames and (len(frames) == 2 or frames[0].crc):
             crc = any(frame.crc for frame in frames)
-        is_held = half.phase is Phase.HELD
+        is_held = half.phase is Phase.HELD and half.is_mpa
         return Known(
             crc,
             None if peers is None else peers.markers,
             self._origins[direction] if is_held else None,
-            sure=is_held or other.phase is not Phase.STREAMING,
+            sure=is_held or other.is_mpa,
         )
 
     # -- what the halves report ----------------------------------------------------------------

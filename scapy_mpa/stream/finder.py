@@ -29,9 +29,9 @@ _LONGEST_BRIDGE: Final = 16
 _SEARCHED_AT_A_TIME: Final = 128 * MARKER_INTERVAL
 """Octets of which the places where an FPDU may start are listed at one time."""
 
-# What searches may spend: a multiple of the octets that the stream brought, so that no content makes
-# the cost per octet grow, and something to begin with.  A place costs something to look at, and the
-# octets of its FPDU if that is tried.
+# What searches may spend: a multiple of the octets that the stream brought, so that no content
+# makes the cost per octet grow, and something to begin with.  A place costs something to look at,
+# and the octets of its FPDU if that is tried.
 _OCTETS_AT_FIRST: Final = 1 << 20
 _OCTETS_PER_OCTET: Final = 16
 COST_OF_PLACE: Final = 8

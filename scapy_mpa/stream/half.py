@@ -18,7 +18,14 @@ from scapy_mpa.stream.budget import Budget
 from scapy_mpa.stream.candidate import Candidate
 from scapy_mpa.stream.events import GapReason, HalfSummary, LocatedBy
 from scapy_mpa.stream.framing import Framing
-from scapy_mpa.stream.inference import Inferred, Known, fpdu_begins, infer, shows_crcs
+from scapy_mpa.stream.inference import (
+    Inferred,
+    Known,
+    fpdu_begins,
+    infer,
+    may_be_fpdu,
+    shows_crcs,
+)
 from scapy_mpa.stream.islands import CHUNK_OVERHEAD, SEAM, Inserted, Island, Islands
 from scapy_mpa.stream.loan import LENT_PIECES, Loan
 from scapy_mpa.stream.overlap import RecentOctets, differing_stretch
@@ -72,7 +79,7 @@ class Phase(enum.Enum):
 
 
 class Doubtful(NamedTuple):
-    """What seems to be a startup frame, in the midst of octets of which others are missing."""
+    """What seems to be a startup frame, in the midst of octets that may be anything."""
 
     found: FoundStartup
     frames: tuple[int, ...]
@@ -95,6 +102,9 @@ class Owner(Protocol):
 
     def on_doubtful(self, half: HalfConnection, found: FoundStartup) -> None:
         """Take what may be a startup frame."""
+
+    def on_refuted(self, half: HalfConnection) -> None:
+        """Learn that a startup frame was none, by what follows it."""
 
     def on_unknown(self, half: HalfConnection) -> None:
         """Look at octets that are not framed because startup frames were not captured."""
@@ -284,6 +294,8 @@ class HalfConnection:
             self.framing.advance(island, fresh)
         elif self.phase is Phase.STREAMING:
             self._scan(island)
+        elif self.doubtful is not None and self._is_refuted(island, self.doubtful.found):
+            self._owner.on_refuted(self)
         elif self._is_due(ASSUMING_OCTETS):
             self._owner.on_unknown(self)
 
@@ -344,8 +356,11 @@ class HalfConnection:
                 break
             island.scan = min(found.end, island.end)
             frames = island.frames(found.position, found.position + len(found.octets))
-            if self._may_begin_at(island, found.position):
+            if self._is_refuted(island, found):
+                island.scan = found.position + 1
+            elif self._may_begin_at(island, found.position):
                 self._owner.on_startup(self, found, frames)
+                self._doubt(island, found, frames)
             else:
                 # The rest of it may hold the true one.
                 island.scan = found.position + 1
@@ -370,6 +385,29 @@ class HalfConnection:
             return position == island.start and not self.lies_beyond(island)
         return island.start == self._begin
 
+    def _doubt(self, island: Island, found: FoundStartup, frames: tuple[int, ...]) -> None:
+        """Hold what follows a delayed startup frame, but wait for what it is."""
+        if self.phase is Phase.HELD and self._is_delayed(island, found):
+            self.doubtful = Doubtful(found, frames, is_alone=False)
+
+    def _is_delayed(self, island: Island, found: FoundStartup) -> bool:
+        """Tell whether octets in streaming mode stand before a startup frame."""
+        begin = island.start if self._begin is None else self._begin
+        return found.position != begin
+
+    def _is_refuted(self, island: Island, found: FoundStartup) -> bool:
+        """Tell whether what directly follows a delayed startup frame shows that it is none.
+
+        Nothing but FPDUs does (RFC 5044 7.1.2 rules 3, 4), unless the connection is rejected.  A
+        capture of iWARP that is sent as a file holds startup frames, too, and then the next record.
+        """
+        return (
+            self._is_delayed(island, found)
+            and not found.startup.rejected
+            and island.start <= found.end
+            and not may_be_fpdu(island, found.end)
+        )
+
     def continues_doubtful(self) -> bool:
         """Tell whether FPDUs follow the doubtful startup frame."""
         if self.doubtful is None:
@@ -387,9 +425,11 @@ class HalfConnection:
 
     def confirm(self) -> None:
         """Take the doubtful startup frame for one."""
-        if self.doubtful is not None and self.phase is Phase.STREAMING:
-            found, frames, _ = self.doubtful
-            self.doubtful = None
+        if self.doubtful is None:
+            return
+        found, frames, _ = self.doubtful
+        self.doubtful = None
+        if self.phase is Phase.STREAMING:
             self._owner.on_startup(self, found, frames)
 
     def _stop_looking(self, grown: Island | None = None) -> None:
@@ -431,6 +471,19 @@ class HalfConnection:
             self.phase = Phase.STREAMING
             self._look_at = None
             for island in list(self._islands.items):
+                self._scan(island)
+
+    def refute(self) -> None:
+        """Go back to streaming mode: what seemed to be a startup frame was part of a payload."""
+        assert self.doubtful is not None
+        position = self.doubtful.found.position
+        self.doubtful = None
+        self.phase = Phase.STREAMING
+        self._look_at = 0
+        for island in list(self._islands.items):
+            if island.start <= position < island.end:
+                island.scan = position + 1
+            if self.phase is Phase.STREAMING:
                 self._scan(island)
 
     def enter_full_operation(
@@ -737,6 +790,11 @@ class HalfConnection:
             self.framing.allow(inserted.fresh)
             self._high = max(self._high, early.position + inserted.fresh)
         self._budget.update(self)
+
+    @property
+    def is_mpa(self) -> bool:
+        """Whether it is known to carry MPA."""
+        return self.phase is not Phase.STREAMING and self.doubtful is None
 
     @property
     def is_unknown(self) -> bool:

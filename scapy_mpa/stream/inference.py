@@ -38,7 +38,7 @@ from scapy_mpa.wire.fpdu import (
 )
 from scapy_mpa.wire.rdmap import plausible
 
-__all__ = ["Inferred", "Known", "fpdu_begins", "infer", "shows_crcs"]
+__all__ = ["Inferred", "Known", "fpdu_begins", "infer", "may_be_fpdu", "shows_crcs"]
 
 _WORD: Final = 4
 _HEAD: Final = HEADER_LENGTH + 18 + MARKER_LENGTH
@@ -285,12 +285,7 @@ class _Look:
     def _makes_sense(self, header: int) -> bool:
         """Tell whether the DDP header makes sense, with or without a Marker in its midst."""
         at = header - self._begin
-        head = self._octets[at : at + _HEAD]
-        ulpdu_length = int.from_bytes(head[:HEADER_LENGTH], "big")
-        return plausible(head[HEADER_LENGTH:], ulpdu_length) or any(
-            plausible(head[HEADER_LENGTH:marker] + head[marker + MARKER_LENGTH :], ulpdu_length)
-            for marker in range(_WORD, _HEAD - MARKER_LENGTH, _WORD)
-        )
+        return _head_makes_sense(self._octets[at : at + _HEAD])
 
     def _readings(self, header: int) -> Iterator[_Reading]:
         """Yield what FPDUs the octets at ``header`` may be.
@@ -359,6 +354,15 @@ class _Look:
 def _reading(start: int, ulpdu_length: int, phase: int | None) -> _Reading:
     layout = fpdu_layout(ulpdu_length, phase)
     return _Reading(start, start + layout.length, layout, phase)
+
+
+def _head_makes_sense(head: bytes) -> bool:
+    """Tell whether octets begin an FPDU, with or without a Marker in its DDP header."""
+    ulpdu_length = int.from_bytes(head[:HEADER_LENGTH], "big")
+    return plausible(head[HEADER_LENGTH:], ulpdu_length) or any(
+        plausible(head[HEADER_LENGTH:marker] + head[marker + MARKER_LENGTH :], ulpdu_length)
+        for marker in range(_WORD, _HEAD - MARKER_LENGTH, _WORD)
+    )
 
 
 def _octets_of(row: _Row) -> int:
@@ -456,3 +460,18 @@ def fpdu_begins(island: Island, position: int) -> bool:
         return False
     known = Known(None, None, position, sure=True)
     return _Look(island, known, _OCTETS_AT_FIRST, position).begins()
+
+
+def may_be_fpdu(island: Island, position: int) -> bool:
+    """Tell whether an FPDU may begin at a position, as far as its header was captured."""
+    end = position + MARKER_LENGTH + _HEAD
+    if not island.start <= position < end <= island.end:
+        return True
+    if island.absent and island.captured_until(position, end) < end:
+        return True
+    octets = island.read(position, end)
+    marker, behind = octets[:MARKER_LENGTH], octets[MARKER_LENGTH:]
+    # A Marker may directly precede it (RFC 5044 4.3).
+    return _head_makes_sense(octets[:_HEAD]) or (
+        int.from_bytes(marker, "big") & FPDUPTR_MASK == 0 and _head_makes_sense(behind)
+    )

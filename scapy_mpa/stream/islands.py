@@ -157,10 +157,10 @@ class Island:
         self.end = right.end
         self.joined = True
         self.need = self.start
-        mine, other = self.leads, right.leads
-        if other and (mine is None or other.end - other.begin > mine.end - mine.begin):
+        leads = right.leads
+        if leads and (self.leads is None or leads.length > self.leads.length):
             # The Markers of the shorter side are read again.
-            self.leads = other
+            self.leads = leads
 
     def read(self, start: int, end: int) -> bytes:
         """Return the octets from ``start`` up to ``end``; none of them may be released."""

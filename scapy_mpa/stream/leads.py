@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Places to which the Markers of an island point, so that none of them is tried twice.
 
-Behind a hole Markers alone say where FPDUs begin (RFC 5044 4.3).  An honest one is believed at once;
-those that point anywhere are many, and an island grows segment by segment.  So each Marker is read
-once, and a place is looked at again only when octets are there that it lacked.
+Behind a hole Markers alone say where FPDUs begin (RFC 5044 4.3).  An honest one is believed at
+once; those that point anywhere are many, and an island grows segment by segment.  So each Marker
+is read once, and a place is looked at again only when octets are there that it lacked.
 """
 
 from __future__ import annotations
@@ -30,6 +30,11 @@ class Leads:
         """Places before the octets that are there, negative, so that the last comes first."""
         self._waiting: list[tuple[int, int]] = []
         """How far octets must reach for a place to be tried, and the place."""
+
+    @property
+    def length(self) -> int:
+        """Octets of the stretch."""
+        return self.end - self.begin
 
     def add(self, start: int) -> None:
         """Take note of a place to which a Marker points."""

@@ -129,3 +129,72 @@ def test_a_request_that_nobody_answers(alone: bool) -> None:
     assert len(seen(events)) == alone
     (end,) = [each for each in events if isinstance(each, ConnectionEnded)]
     assert (end.initiator is not None) == alone
+
+
+def records_of(frames: list[bytes]) -> bytes:
+    """Octets as a capture file holds them: in front of each a record header that is none of MPA."""
+    return b"".join(b"\x80\x21\x5a\x6b" * 4 + b"\x45\x00" * 27 + each for each in frames)
+
+
+@pytest.mark.parametrize("size", [1, 7, 40, 1460])
+def test_startup_frames_and_fpdus_in_a_file(size: int) -> None:
+    """What directly follows a Request is no FPDU: it is streaming mode octets (7.1.2 rule 3)."""
+    _, truth = stream()
+    octets = [build_stream([each.ulpdu])[0] for each in truth]
+    talk = Talk()
+    talk.say(0, b"RETR iwarp.pcap\r\n")
+    talk.say(1, records_of([request(), reply(), *octets]), size=size)
+    talk.close()
+    events = talk.fed()
+    assert fpdus(events) == []
+    assert ended(events).initiator is None
+    assert errors(events) == []
+
+
+@pytest.mark.parametrize("size", [1, 7, 40, 1460])
+def test_delayed_startup_behind_such_a_file(size: int) -> None:
+    """The true Request is found all the same."""
+    octets, _ = stream()
+    talk = Talk()
+    talk.say(0, records_of([request(), reply(), octets[:200], b""]), size=size)
+    at = talk.say(0, request()), talk.say(1, reply())
+    talk.say(0, octets, size=size)
+    talk.say(1, octets, size=size)
+    talk.close()
+    events = talk.fed()
+    assert [each.seq for each in seen(events)][-2:] == [*at]
+    assert found(events, 0) == found(events, 1) == ULPDUS
+    assert {each.located_by for each in fpdus(events)} == {"start", "length"}
+
+
+@pytest.mark.parametrize("size", [1, 100, 1460])
+@pytest.mark.parametrize("markers", [0, 1])
+def test_delayed_startup_of_which_the_reply_is_missing(size: int, markers: int) -> None:
+    """FPDUs directly follow, so that the Request was one."""
+    octets, truth = stream(markers=bool(markers))
+    talk = Talk()
+    talk.say(0, b"login\r\n")
+    talk.say(1, b"welcome\r\n")
+    talk.say(0, request(markers=markers))
+    talk.say(1, reply(markers=markers), captured=False)
+    talk.say(0, octets, size=size)
+    talk.say(1, octets, size=size)
+    talk.close()
+    events = talk.fed()
+    assert len(seen(events)) == 1
+    assert found(events, 0) == found(events, 1) == [each.ulpdu for each in truth]
+    assert {each.offset is None for each in fpdus(events, 0)} == {False}
+
+
+def test_streaming_mode_octets_behind_a_delayed_rejection() -> None:
+    """A connection that was rejected goes back to streaming mode (7.1.2 rule 3)."""
+    talk = Talk()
+    for direction in (0, 1):
+        talk.say(direction, PROSE)
+    talk.say(0, request())
+    talk.say(1, reply(rejected=1) + PROSE)
+    talk.say(0, PROSE)
+    talk.close()
+    events = talk.fed()
+    assert len(seen(events)) == 2
+    assert ended(events).rejected
