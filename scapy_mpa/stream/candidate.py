@@ -35,6 +35,9 @@ UNREADABLE: Final = -1
 SHORTEST: Final = HEADER_LENGTH + TAGGED_LENGTH + WORD
 """Octets of an FPDU without Markers that carries no payload at all."""
 
+_RESERVED: Final = bytes(2)
+"""The first half of a Marker (RFC 5044 4.2)."""
+
 HEAD: Final = HEADER_LENGTH + UNTAGGED_LENGTH + MARKER_LENGTH
 """Octets in which the longest DDP header of an FPDU lies, and a Marker that may fall in it."""
 
@@ -104,6 +107,10 @@ class FPDUReader:
             good = crc32c(octets) == RESIDUE
             crc: CrcVerdict = "good" if good else "bad"
             return Candidate(start, end, ulpdu_length, layout, octets, crc, agrees, pointed, good)
+        if pointed:
+            # Where no CRC tells, the half of a Marker that must be zero is part of what it says.
+            first = layout.markers[0]
+            pointed = octets[first : first + 2] == _RESERVED
         sound = agrees and self._plausible(octets, layout, ulpdu_length)
         return Candidate(start, end, ulpdu_length, layout, octets, "off", agrees, pointed, sound)
 

@@ -398,6 +398,22 @@ class FPDUFinder(FPDUReader):
             for ulpdu_length in lengths
         )
 
+    def _must_lie(self, island: Island, start: int, end: int) -> bool:
+        """Tell whether one FPDU reaches from ``start`` to ``end``, of another length than it says.
+
+        Wherever Markers may be: its CRC is good as it is, and no number of them makes up for the
+        difference.
+        """
+        octets = island.read(start, end)
+        # Zero may as well be the beginning of a Marker.
+        ulpdu_length = int.from_bytes(octets[:HEADER_LENGTH], "big")
+        if self.markers or not ulpdu_length or self._allowance < 0:
+            return False
+        self._allowance -= len(octets)
+        unmarked = fpdu_length(ulpdu_length)
+        most = MARKER_LENGTH * (unmarked // (MARKER_INTERVAL - MARKER_LENGTH) + 1)
+        return not 0 <= len(octets) - unmarked <= most and crc32c(octets) == RESIDUE
+
     def _is_convincing(self, island: Island, fpdu: Candidate, count: int, limit: int) -> bool:
         """Tell whether an FPDU that a search has found stands where FPDUs stand."""
         return count > 1 or fpdu.end == limit or island.fills_segments(fpdu.start, fpdu.end)

@@ -284,7 +284,7 @@ class Framing(FPDUFinder):
         if island.absent and island.captured_until(begin, found.start) < found.start:
             self._sink.cut_off(begin, found.start)
         elif (
-            self._is_liar(run, found.start)
+            self._is_liar(island, run, found.start)
             if self.crc
             else run.anchored and self._makes_sense(island, begin, found.start)
         ):
@@ -303,10 +303,11 @@ class Framing(FPDUFinder):
         run.anchored = True
         run.search_at = 0
 
-    def _is_liar(self, run: Run, end: int) -> bool:
+    def _is_liar(self, island: Island, run: Run, end: int) -> bool:
         """Tell whether the FPDU behind a run claims octets from ``end`` on, which others own."""
-        is_certain = run.anchored and run.end == run.trouble and not self.is_guess
-        return is_certain and run.end + SHORTEST <= end
+        start = run.end
+        is_certain = run.anchored and start == run.trouble and start + SHORTEST <= end
+        return is_certain and (not self.is_guess or self._must_lie(island, start, end))
 
     def _abandon(self, island: Island, run: Run, limit: int) -> None:
         """Say what stays unexplained, now that nothing more will come."""
@@ -323,7 +324,7 @@ class Framing(FPDUFinder):
                 # An FPDU is known to begin amid its octets.
                 self._pass_on(island, run, self._liar(island, run.end, limit))
         if run.end < limit:
-            if self.crc and limit < island.end and self._is_liar(run, limit):
+            if self.crc and limit < island.end and self._is_liar(island, run, limit):
                 self._pass_on(island, run, self._liar(island, run.end, limit))
             elif run.anchored and run.end == run.trouble and not bridge:
                 self._sink.unfinished(run.end, limit - run.end)
@@ -392,7 +393,9 @@ class Framing(FPDUFinder):
                 leads.wait(start, end)
             elif self._may_be_tried(island, start, end, limit):
                 fpdu = self._try(island, start, limit)
-                if not isinstance(fpdu, int) and fpdu.sound:
+                if isinstance(fpdu, int) or not fpdu.sound:
+                    continue
+                if self.crc or fpdu.is_pointed_at:
                     return fpdu
         return None
 

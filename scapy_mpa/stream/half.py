@@ -22,6 +22,7 @@ from scapy_mpa.stream.inference import (
     Inferred,
     Known,
     fpdu_begins,
+    fpdus_before,
     infer,
     may_be_fpdu,
     shows_crcs,
@@ -409,11 +410,14 @@ class HalfConnection:
         )
 
     def continues_doubtful(self) -> bool:
-        """Tell whether FPDUs follow the doubtful startup frame."""
+        """Tell whether FPDUs follow the doubtful startup frame, and none stand before it."""
         if self.doubtful is None:
             return False
-        end = self.doubtful.found.end
-        return any(fpdu_begins(island, end) for island in self._islands.items)
+        found = self.doubtful.found
+        return any(
+            fpdu_begins(island, found.end) and not fpdus_before(island, found.position)
+            for island in self._islands.items
+        )
 
     def awaits_reply(self) -> bool:
         """Tell whether the doubtful startup frame is a Request, and the last that was sent."""

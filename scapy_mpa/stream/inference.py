@@ -38,7 +38,7 @@ from scapy_mpa.wire.fpdu import (
 )
 from scapy_mpa.wire.rdmap import plausible
 
-__all__ = ["Inferred", "Known", "fpdu_begins", "infer", "may_be_fpdu", "shows_crcs"]
+__all__ = ["Inferred", "Known", "fpdu_begins", "fpdus_before", "infer", "may_be_fpdu", "shows_crcs"]
 
 _WORD: Final = 4
 _HEAD: Final = HEADER_LENGTH + 18 + MARKER_LENGTH
@@ -106,6 +106,9 @@ class _Row(NamedTuple):
     """Position from which Markers are counted, None without."""
     fpdus: int
     markers: int
+    borne_out: int
+    """Where what comes behind it bears it out: its last one may be misread if the next makes no
+    sense."""
 
 
 class _Look:
@@ -229,13 +232,14 @@ class _Look:
         count = markers = 0
         reading: _Reading | None = first
         origin = None if first.phase is None else first.start - first.phase
-        at = first.start
+        last = at = first.start
         while reading is not None and self._makes_sense_as(reading):
             count += 1
             markers += len(reading.layout.markers)
-            at = reading.end
+            last, at = at, reading.end
             reading = self._read(at, None if origin is None else (at - origin) % MARKER_INTERVAL)
-        return _Row(first.start, at, origin, count, markers)
+        borne_out = at if may_be_fpdu(self._island, at) else last
+        return _Row(first.start, at, origin, count, markers, borne_out)
 
     def _makes_sense_as(self, reading: _Reading) -> bool:
         start, end, layout, _ = reading
@@ -439,7 +443,7 @@ def _longest_row(islands: Sequence[Island], known: Known, *, final: bool) -> _Ro
         allowance = look.allowance
         if allowance < 0:
             break
-    longest = max(rows, key=_octets_of, default=None)
+    longest = max(rows, key=lambda row: row.borne_out - row.start, default=None)
     # A shorter one may be part of a payload.
     is_proof = longest is not None and _octets_of(longest) > _LONGEST_FPDU
     return longest if final or is_proof else None
@@ -460,6 +464,19 @@ def fpdu_begins(island: Island, position: int) -> bool:
         return False
     known = Known(None, None, position, sure=True)
     return _Look(island, known, _OCTETS_AT_FIRST, position).begins()
+
+
+def fpdus_before(island: Island, position: int) -> bool:
+    """Tell whether FPDUs follow each other before a position, if all octets there are held."""
+    chunks = island.chunks(island.start, island.end)
+    if not chunks or chunks[0].position != island.start:
+        return False
+    look = _Look(island, Known(None, None, None, sure=False), _OCTETS_AT_FIRST)
+    ballots: dict[int, Ballot] = {}
+    look.count(ballots)
+    return any(each.is_believed and each.reference < position for each in ballots.values()) or any(
+        row.start < position for row in look.rows()
+    )
 
 
 def may_be_fpdu(island: Island, position: int) -> bool:
