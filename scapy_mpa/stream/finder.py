@@ -276,7 +276,10 @@ class FPDUFinder(FPDUReader):
         if self.markers:
             pointed = next(self._pointed_at(island, at, limit), None)
             if pointed is not None and pointed <= at:
-                return limit if pointed == at or pointed in row else None
+                if pointed == at or pointed in row:
+                    return limit
+                # Only the last one may have lied, if it claims the place to which it points.
+                return row[-1] if pointed > row[-1] and len(heads) > needed else None
             # Nothing but a Marker tells FPDUs from a payload that repeats itself.
             if not final and pointed is None:
                 return None

@@ -370,7 +370,7 @@ def _head_makes_sense(head: bytes) -> bool:
 
 
 def _octets_of(row: _Row) -> int:
-    return row.end - row.start
+    return row.borne_out - row.start
 
 
 def infer(islands: Sequence[Island], known: Known, *, final: bool) -> Inferred | None:
@@ -443,7 +443,7 @@ def _longest_row(islands: Sequence[Island], known: Known, *, final: bool) -> _Ro
         allowance = look.allowance
         if allowance < 0:
             break
-    longest = max(rows, key=lambda row: row.borne_out - row.start, default=None)
+    longest = max(rows, key=_octets_of, default=None)
     # A shorter one may be part of a payload.
     is_proof = longest is not None and _octets_of(longest) > _LONGEST_FPDU
     return longest if final or is_proof else None

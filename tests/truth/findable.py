@@ -14,7 +14,8 @@ With CRCs:
    certain. A damaged one that starts there must be reported as what it says it is. If it lies about
    its length, that holds if all that it claims was captured, or if it was captured whole and a good
    one follows in the same stretch, which gives the lie away. Of several in a row the second and
-   further ones must be reported if their headers are intact and a good one follows them.
+   further ones must be reported if their headers are intact and a good one follows them. All this
+   holds if it is known where Markers are, or that there are none (``_knows_places``).
 3. Any other damaged FPDU may be reported as what it says it is.
 
 Without CRCs, an FPDU that is whole must be found if its start is certain or anchored:
@@ -250,6 +251,22 @@ class _Side:
             return True
         return any(self._telling_markers(row) >= TELLING_MARKERS for row in rows)
 
+    def _knows_places(self, other: _Side) -> bool:
+        """Whether nothing but the way it is read here fits an FPDU that no CRC verifies.
+
+        Where there are no Markers, and no startup frame says so, that is told by good FPDUs: each
+        leaves no place for one where it lies, and right before it.
+        """
+        if other.knows_startup or self.has_markers:
+            return True
+        places = {
+            place % MARKER_INTERVAL
+            for fpdu, sound in zip(self.half.truth, self.sound, strict=True)
+            if sound
+            for place in range(fpdu.start - 4, fpdu.end, 4)
+        }
+        return len(places) == MARKER_INTERVAL // 4
+
     # -- which starts are certain --------------------------------------------------------------
 
     def _certain(self, other: _Side) -> list[bool]:
@@ -297,7 +314,12 @@ class _Side:
                 required = knows and (self.dimensions.crc or certain[index])
                 yield self._wanted(fpdu, fpdu.end, required=required)
             elif fpdu.damage is not None and self._is_told(index):
-                required = knows and self.dimensions.crc and self._tells_damage(index, certain)
+                required = (
+                    knows
+                    and self.dimensions.crc
+                    and self._tells_damage(index, certain)
+                    and self._knows_places(other)
+                )
                 yield self._wanted_liar(fpdu, lies=self.lies[index], required=required)
             elif self.dimensions.snap and self.carried[index]:
                 until = self.captured.captured_until(fpdu.start, fpdu.end)
