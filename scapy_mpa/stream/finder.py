@@ -33,7 +33,7 @@ _SEARCHED_AT_A_TIME: Final = 128 * MARKER_INTERVAL
 # makes the cost per octet grow, and something to begin with.  A place costs something to look at,
 # and the octets of its FPDU if that is tried.
 _OCTETS_AT_FIRST: Final = 1 << 20
-_OCTETS_PER_OCTET: Final = 16
+_OCTETS_PER_OCTET: Final = 8
 COST_OF_PLACE: Final = 8
 # What those places may overdraw it by for which more speaks than octets that make sense.
 _OVERDRAFT: Final = 1 << 20
@@ -141,6 +141,9 @@ class FPDUFinder(FPDUReader):
             words = header_words(octets[: upto - begin]) if self._allowance >= 0 else []
             self._allowance -= COST_OF_PLACE * len(words)
             for start in sorted({*self._starts_of(words, begin), *likely}):
+                is_likely = start in likely
+                if not is_likely and self._allowance < 0:
+                    continue
                 phase = (start - self.origin) % MARKER_INTERVAL if self.markers else None
                 header = start - begin + (MARKER_LENGTH if phase == 0 else 0)
                 head = octets[header : header + HEAD]
@@ -154,11 +157,11 @@ class FPDUFinder(FPDUReader):
                     makes_sense = said is not None and said[0]
                 else:
                     makes_sense = plausible(head[HEADER_LENGTH:], ulpdu_length)
-                if not makes_sense and start not in likely:
+                if not makes_sense and not is_likely:
                     continue
                 length = fpdu_length(ulpdu_length, phase)
                 if tried < start + length <= limit and self._is_worth_it(
-                    length, makes_sense=makes_sense, is_likely=start in likely
+                    length, makes_sense=makes_sense, is_likely=is_likely
                 ):
                     self._allowance -= length
                     yield start

@@ -130,7 +130,8 @@ class _Look:
     def count(self, ballots: dict[int, Ballot]) -> bool:
         """Let verified FPDUs vote, by alignment; tell whether no more votes are needed."""
         for header in self._starts():
-            if not self._makes_sense(header):
+            at = header - self._begin
+            if not _head_makes_sense(self._octets[at : at + _HEAD]):
                 continue
             reading = next(self._verified(header), None)
             row = 0
@@ -201,7 +202,8 @@ class _Look:
     def rows(self) -> Iterator[_Row]:
         """Yield rows of FPDUs that no chance makes and that tell where Markers are."""
         for header in self._starts():
-            if not self._makes_sense(header):
+            at = header - self._begin
+            if not _head_makes_sense(self._octets[at : at + _HEAD]):
                 continue
             for first in self._readings(header):
                 if first.phase is not None or not self._known.markers:
@@ -285,11 +287,6 @@ class _Look:
         """Take note of octets in which no further FPDU begins."""
         begin = self._begin
         self._explained[start - begin : end - begin] = b"\1" * (end - start)
-
-    def _makes_sense(self, header: int) -> bool:
-        """Tell whether the DDP header makes sense, with or without a Marker in its midst."""
-        at = header - self._begin
-        return _head_makes_sense(self._octets[at : at + _HEAD])
 
     def _readings(self, header: int) -> Iterator[_Reading]:
         """Yield what FPDUs the octets at ``header`` may be.

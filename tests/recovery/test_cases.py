@@ -26,6 +26,21 @@ IN_SITUATIONS = [
     for seed in SEEDS_OF_A_SITUATION
 ]
 
+ONCE_WRONG: list[tuple[str, int, dict[str, object]]] = [
+    # The longest FPDU, behind a hole and amid a segment.
+    ("capture loss", 8, {"markers": "neither"}),
+    # A Marker, but for its reserved half, in a copy that differs.
+    (ANYTHING, 15, {"markers": "neither"}),
+    # A row of headers whose last one lies.
+    (ANYTHING, 555, {}),
+    (ANYTHING, 2157, {}),
+    # A Key at the end of a payload, behind which FPDUs follow.
+    (ANYTHING, 706, {}),
+    (ANYTHING, 816, {}),
+    # One that claims the place to which a Marker points.
+    (ANYTHING, 5591, {"crc": False}),
+]
+
 
 def check(made: Case) -> None:
     """Read a case's capture on both paths, and hold what was found against the truth."""
@@ -55,3 +70,9 @@ def test_anything_at_once(seed: int) -> None:
 def test_situation(situation: str, markers: str, seed: int) -> None:
     """One thing at a time."""
     check(case_of(situation, seed, markers=markers))
+
+
+@pytest.mark.parametrize(("situation", "seed", "fixed"), ONCE_WRONG)
+def test_once_wrong(situation: str, seed: int, fixed: dict[str, object]) -> None:
+    """What further seeds have shown."""
+    check(case_of(situation, seed, **fixed))
