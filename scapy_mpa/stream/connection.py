@@ -25,6 +25,7 @@ from scapy_mpa.stream.half import HalfConnection, Phase
 from scapy_mpa.stream.inference import Known
 from scapy_mpa.stream.islands import Island
 from scapy_mpa.stream.loan import Loan
+from scapy_mpa.stream.moments import Moments
 from scapy_mpa.stream.overlap import RecentOctets
 from scapy_mpa.stream.past import Span
 from scapy_mpa.stream.scan import FoundStartup
@@ -52,6 +53,7 @@ class Connection:
     :param emit: called with each event.
     :param recent: where octets are kept for comparison.
     :param budget: what all half connections together may hold.
+    :param moments: where times of frames are kept.
     """
 
     __slots__ = (
@@ -62,6 +64,7 @@ class Connection:
         "_hasty",
         "_initiator",
         "_lend_at",
+        "_moments",
         "_origins",
         "_state",
         "_time_ns",
@@ -79,9 +82,11 @@ class Connection:
         emit: Callable[[Event], None],
         recent: RecentOctets,
         budget: Budget,
+        moments: Moments,
     ) -> None:
         self.identity = identity
         self._emit = emit
+        self._moments = moments
         self.halves = (
             HalfConnection(0, self, recent, budget),
             HalfConnection(1, self, recent, budget),
@@ -127,6 +132,8 @@ class Connection:
         if flags & RST:
             self.was_reset = True
         half.receive(segment)
+        if half.awaited is not None:
+            self._moments.note(segment.frame, segment.time_ns)
         if self._state is StartupState.REJECTED and half.phase is Phase.HELD:
             self._reconsider(direction)
 
@@ -135,6 +142,8 @@ class Connection:
         if self.was_reset or not any(half.phase is Phase.FULL for half in self.halves):
             return None
         if self.segments < self._lend_at:
+            return None
+        if self.halves[0].awaited is not None or self.halves[1].awaited is not None:
             return None
         one, other = self.identity.flows
         if one == other:
@@ -246,10 +255,11 @@ class Connection:
         frames = [frame for frame in self._declared if frame is not None]
         if len(frames) == 2 or any(frame.crc for frame in frames):
             return any(frame.crc for frame in frames)
-        for half in self.halves:
-            if half.framing is not None:
-                return half.framing.crc
-        return False if frames else None
+        framings = [half.framing for half in self.halves if half.framing is not None]
+        for framing in framings:
+            if framing.crc_is_known:
+                return framing.crc
+        return False if frames and not framings else None
 
     # -- startup -----------------------------------------------------------------------------
 
@@ -407,6 +417,7 @@ class Connection:
             crc=inferred.crc,
             from_start=known.origin is not None,
             is_guess=inferred.is_guess,
+            crc_is_known=inferred.crc_is_known,
         )
         self._look(self.halves[1 - half.direction], final=final)
 
@@ -417,7 +428,7 @@ class Connection:
         frames = [frame for frame in self._declared if frame is not None]
         other = self.halves[1 - direction]
         crc: bool | None = None
-        if other.framing is not None:
+        if other.framing is not None and other.framing.crc_is_known:
             crc = other.framing.crc
         elif frames and (len(frames) == 2 or frames[0].crc):
             crc = any(frame.crc for frame in frames)
@@ -437,12 +448,17 @@ class Connection:
         assert framing is not None
         header = fpdu.start + fpdu.layout.header
         offset = header - framing.origin if framing.from_start else None
+        frames = island.frames(fpdu.start, fpdu.end)
+        frame, time_ns = self._frame, self._time_ns
+        if half.awaited is not None and (then := self._moments.time_of(max(frames))) is not None:
+            # It was held back.
+            frame, time_ns = max(frames), then
         self._emit(
             FPDURecovered(
                 self.identity,
                 half.direction,
-                self._frame,
-                self._time_ns,
+                frame,
+                time_ns,
                 sequence_number(header),
                 offset,
                 fpdu.ulpdu_length,
@@ -451,8 +467,8 @@ class Connection:
                 len(fpdu.layout.markers),
                 fpdu.crc,
                 by,
-                half.lies_beyond(island),
-                island.frames(fpdu.start, fpdu.end),
+                half.is_ahead(island, fpdu.start),
+                frames,
             )
         )
 

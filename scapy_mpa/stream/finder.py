@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from typing import Final, Literal
 
@@ -26,8 +25,9 @@ __all__ = ["COST_OF_PLACE", "FPDUFinder", "found_by"]
 
 # How many unverified FPDUs in a row the chain of lengths may cross before it is given up.
 _LONGEST_BRIDGE: Final = 16
+_SEARCHED_FIRST: Final = 4 * MARKER_INTERVAL
 _SEARCHED_AT_A_TIME: Final = 128 * MARKER_INTERVAL
-"""Octets of which the places where an FPDU may start are listed at one time."""
+"""Octets of which the places where an FPDU may start are listed at one time, at most."""
 
 # What searches may spend: a multiple of the octets that the stream brought, so that no content
 # makes the cost per octet grow, and something to begin with.  A place costs something to look at,
@@ -125,23 +125,35 @@ class FPDUFinder(FPDUReader):
         begin += (self.origin - begin) % WORD
         if limit - begin < WORD:
             return
-        pointed = sorted({*self._pointed_at(island, begin, limit)}) if self.markers else []
-        # Window by window, so that memory does not grow with what is searched.  None begins behind
-        # a leading Marker, whose FPDU begins before it.
-        edge = begin + _SEARCHED_AT_A_TIME
+        likely: set[int] = set()
+        pointed_until = begin
+        # Window by window, so that memory does not grow with what is searched, and little ones
+        # first, for what is found is mostly near.  None begins behind a leading Marker, whose FPDU
+        # begins before it.
+        size = _SEARCHED_FIRST
+        edge = begin + size
         edge += (self.origin + 2 * MARKER_LENGTH - edge) % MARKER_INTERVAL
-        for upto in (*range(edge, limit, _SEARCHED_AT_A_TIME), limit):
-            octets = island.read(begin, min(limit, upto + HEAD))
-            likely = {*pointed[bisect_left(pointed, begin) : bisect_left(pointed, upto)]}
+        while begin < limit:
+            upto = min(edge, limit)
+            size = min(2 * size, _SEARCHED_AT_A_TIME)
+            edge += size
             if self.crc:
                 boundaries = island.telling_boundaries(begin, upto)
                 likely.update(
                     at for at in boundaries if at >= begin and (at - self.origin) % WORD == 0
                 )
+            if self.markers:
+                # No Marker points back any further.
+                until = min(limit, upto + _SEARCHED_AT_A_TIME + MARKER_INTERVAL)
+                likely.update(self._pointed_at(island, pointed_until, until))
+                pointed_until = until - MARKER_LENGTH + 1
+            octets = island.read(begin, min(limit, upto + HEAD))
             words = header_words(octets[: upto - begin]) if self._allowance >= 0 else []
             self._allowance -= COST_OF_PLACE * len(words)
-            for start in sorted({*self._starts_of(words, begin), *likely}):
-                is_likely = start in likely
+            here = {at for at in likely if begin <= at < upto}
+            likely = {at for at in likely if at >= upto}
+            for start in sorted({*self._starts_of(words, begin), *here}):
+                is_likely = start in here
                 if not is_likely and self._allowance < 0:
                     continue
                 phase = (start - self.origin) % MARKER_INTERVAL if self.markers else None

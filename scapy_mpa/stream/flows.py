@@ -13,6 +13,7 @@ from scapy_mpa.stream.events import ConnectionId, Ending, Event
 from scapy_mpa.stream.half import Phase
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.loan import Loan
+from scapy_mpa.stream.moments import Moments
 from scapy_mpa.stream.overlap import RecentOctets
 from scapy_mpa.stream.past import PastConnections
 from scapy_mpa.stream.segment import SYN, Segment, reverse_flow
@@ -53,6 +54,7 @@ class Flows:
         "_emit",
         "_events",
         "_lingering",
+        "_moments",
         "_number",
         "_past",
         "_recent",
@@ -72,6 +74,7 @@ class Flows:
         # Made once: each connection has it.
         self._emit = self._events.append
         self._recent = RecentOctets()
+        self._moments = Moments()
         self._budget = Budget(self.limits)
         self._number = first_number
         self._sweep_at = min(_FIRST_SWEEP, 2 * self.limits.connections)
@@ -158,7 +161,11 @@ class Flows:
             self._sweep(segment.time_ns)
         flow = segment.flow
         connection = Connection(
-            ConnectionId(self._number, flow), self._emit, self._recent, self._budget
+            ConnectionId(self._number, flow),
+            self._emit,
+            self._recent,
+            self._budget,
+            self._moments,
         )
         self._number += 1
         # A connection from an endpoint to itself has one flow for both directions.

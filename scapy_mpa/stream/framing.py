@@ -31,7 +31,13 @@ from scapy_mpa.stream.finder import COST_OF_PLACE, FPDUFinder, found_by
 from scapy_mpa.stream.islands import Island, Run
 from scapy_mpa.stream.leads import Leads
 from scapy_mpa.wire.errors import ErrorCode
-from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_INTERVAL, MARKER_LENGTH, fpdu_length
+from scapy_mpa.wire.fpdu import (
+    HEADER_LENGTH,
+    MARKER_INTERVAL,
+    MARKER_LENGTH,
+    Layout,
+    fpdu_length,
+)
 
 __all__ = ["FRAMING_WINDOW", "Framing", "Sink"]
 
@@ -44,8 +50,15 @@ _FIRST_SEARCH: Final = 2_048
 _LONGEST_WAIT: Final = 8 * FRAMING_WINDOW
 
 
+# A place that no island reaches.
+_NOWHERE: Final = 1 << 62
+
+
 class Sink(Protocol):
     """Who is told what framing finds."""
+
+    settled_below: int
+    """Octets below this position that the snap length cut off are no longer waited for."""
 
     def found(self, island: Island, fpdu: Candidate, located_by: LocatedBy) -> None:
         """Take an FPDU."""
@@ -73,9 +86,10 @@ class Framing(FPDUFinder):
     :param from_start: whether the phase is known to begin at ``origin``; if not, that is merely
         a place from which Markers can be counted.
     :param is_guess: whether Markers may as well be elsewhere: then only what is verified counts.
+    :param crc_is_known: whether it is known that CRCs are on, or off.
     """
 
-    __slots__ = ("_sink", "from_start", "is_guess")
+    __slots__ = ("_sink", "crc_is_known", "from_start", "is_guess")
 
     def __init__(
         self,
@@ -86,11 +100,13 @@ class Framing(FPDUFinder):
         crc: bool,
         from_start: bool = True,
         is_guess: bool = False,
+        crc_is_known: bool = True,
     ) -> None:
         super().__init__(origin, markers=markers, crc=crc)
         self._sink = sink
         self.from_start = from_start
         self.is_guess = is_guess
+        self.crc_is_known = crc_is_known
 
     def advance(self, island: Island, fresh: int, *, final: bool = False) -> None:
         """Find what can be found in an island that has grown.
@@ -128,6 +144,8 @@ class Framing(FPDUFinder):
 
     def _pass_on(self, island: Island, run: Run, fpdu: Candidate) -> None:
         """Report an FPDU and count it to the run behind which it stands."""
+        if fpdu.crc == "bad" and not self.crc_is_known:
+            fpdu = fpdu._replace(crc="unknown")
         self._sink.found(island, fpdu, run.next_by)
         run.next_by = "length"
         run.last = fpdu.start
@@ -153,6 +171,7 @@ class Framing(FPDUFinder):
         :param limit: where the next run begins, or the island ends.
         :param final: nothing more will come between here and there.
         """
+        run.awaits = False
         while True:
             if run.trouble is None:
                 self._chain(island, run, limit, final=final)
@@ -168,6 +187,9 @@ class Framing(FPDUFinder):
                 run.end = island.need = limit
                 break
             fpdu = self._try(island, at, limit)
+            if island.absent and self._awaits_copy(island, at, fpdu):
+                self._await(island, run)
+                break
             if isinstance(fpdu, int):
                 island.need = fpdu
                 if final or fpdu == UNREADABLE:
@@ -189,12 +211,51 @@ class Framing(FPDUFinder):
         done = run.end if self.crc else run.last
         self._sink.release(island, run.start, done if run.trouble is None else run.trouble)
 
+    # -- what the snap length cut off ----------------------------------------------------------
+
+    def _judge_cut(
+        self, island: Island, start: int, ulpdu_length: int, layout: Layout, seen: bytes
+    ) -> Candidate:
+        """Judge an FPDU of which the snap length cut something off.
+
+        Where Markers may as well be elsewhere, nothing says how many lie in what was cut off.
+        """
+        fpdu = super()._judge_cut(island, start, ulpdu_length, layout, seen)
+        if self.is_guess and not fpdu.is_pointed_at:
+            return fpdu._replace(sound=False)
+        return fpdu
+
+    @staticmethod
+    def _is_cut(island: Island, start: int, end: int) -> bool:
+        """Tell whether octets between two places were cut off."""
+        return bool(island.absent) and island.captured_until(start, end) < end
+
+    def _awaits(self, island: Island, start: int, end: int) -> bool:
+        """Tell whether a copy may yet bring octets that were cut off between two places."""
+        start = max(start, self._sink.settled_below)
+        return start < end and self._is_cut(island, start, end)
+
+    def _awaits_copy(self, island: Island, start: int, fpdu: Candidate | int) -> bool:
+        """Tell whether a copy may yet bring what is missing of the FPDU at ``start``."""
+        if fpdu == UNREADABLE:
+            return self._awaits(island, start, start + MARKER_LENGTH + HEADER_LENGTH)
+        return not isinstance(fpdu, int) and self._awaits(island, start, fpdu.end)
+
+    @staticmethod
+    def _await(island: Island, run: Run) -> None:
+        """Leave a run as it is until there is more to be known (:meth:`Island.look_again`)."""
+        run.awaits = True
+        island.need = _NOWHERE
+
     # -- behind an FPDU that is not verified ---------------------------------------------------
 
     def _recover(self, island: Island, run: Run, limit: int, *, final: bool) -> bool:
         """Find the way back to where FPDUs begin; tell whether that succeeded."""
         trouble = run.trouble
         assert trouble is not None
+        if self._awaits(island, trouble, min(limit, trouble + FRAMING_WINDOW)):
+            self._await(island, run)
+            return False
         bridge: list[Candidate] = []
         if run.anchored:
             bridge, reached, need = self._bridge(island, run.end, limit, certain=not self.crc)
@@ -281,7 +342,7 @@ class Framing(FPDUFinder):
     def _resume(self, island: Island, run: Run, found: Candidate) -> None:
         """Go on at an FPDU that a search has found."""
         begin = run.end
-        if island.absent and island.captured_until(begin, found.start) < found.start:
+        if self._is_cut(island, begin, found.start):
             self._sink.cut_off(begin, found.start)
         elif (
             self._is_liar(island, run, found.start)
@@ -324,7 +385,9 @@ class Framing(FPDUFinder):
                 # An FPDU is known to begin amid its octets.
                 self._pass_on(island, run, self._liar(island, run.end, limit))
         if run.end < limit:
-            if self.crc and limit < island.end and self._is_liar(island, run, limit):
+            if limit < island.end and self._is_cut(island, run.end, limit):
+                self._sink.cut_off(run.end, limit)
+            elif self.crc and limit < island.end and self._is_liar(island, run, limit):
                 self._pass_on(island, run, self._liar(island, run.end, limit))
             elif run.anchored and run.end == run.trouble and not bridge:
                 self._sink.unfinished(run.end, limit - run.end)
@@ -431,15 +494,23 @@ class Framing(FPDUFinder):
             runs = (self._first_run(island), *runs)
         elif island.open_left and (found := self._by_marker(island, runs[0].start)) is not None:
             runs = (Run(found.start, "marker"), *runs)
-        first, *others = runs
-        island.runs = (first,)
-        for run in others:
-            self._unite(island, first, run)
+        self._unite_all(island, runs)
 
-    def _unite(self, island: Island, run: Run, right: Run) -> None:
-        """Pass on what lies between two runs, and make them one."""
+    def _unite_all(self, island: Island, runs: tuple[Run, ...]) -> None:
+        """Pass on what lies between the runs of an island, and make them one."""
+        first, *others = runs
+        for index, run in enumerate(others):
+            island.runs = (first, *others[index:])
+            if not self._unite(island, first, run):
+                return
+        island.runs = (first,)
+
+    def _unite(self, island: Island, run: Run, right: Run) -> bool:
+        """Pass on what lies between two runs, and make them one; tell whether that was done."""
         was_empty = run.is_empty
         self._follow(island, run, right.start, final=True)
+        if run.awaits:
+            return False
         self._abandon(island, run, right.start)
         if was_empty and not run.anchored:
             # Nothing was found in it, but an FPDU may yet reach into it from the left.
@@ -449,15 +520,17 @@ class Framing(FPDUFinder):
         run.trouble = right.trouble
         run.next_by = right.next_by
         run.anchored = right.anchored
+        return True
 
     def _settle(self, island: Island) -> None:
         """Search before the first run, now that the hole before it will not be filled."""
+        first = island.runs[0]
+        if self._awaits(island, island.start, first.start):
+            return
         island.settled = True
         island.leads = None
-        first = island.runs[0]
         if island.start < first.start:
             found = self._search(island, island.start, first.start, final=True)
             if found is not None:
                 run = Run(found.start, found_by(found))
-                island.runs = (run,)
-                self._unite(island, run, first)
+                self._unite_all(island, (run, *island.runs))

@@ -40,6 +40,7 @@ from scapy_mpa.wire.startup import KEY_LENGTH, StartupKind
 __all__ = [
     "ASSUMING_OCTETS",
     "CLOSED_HOLES",
+    "COPY_SEGMENTS",
     "HELD_ISLANDS",
     "LATE_SEGMENTS",
     "STREAMING_OCTETS",
@@ -61,6 +62,13 @@ HELD_ISLANDS: Final = 1024
 LATE_SEGMENTS: Final = 64
 """Segments of the connection to wait for after the peer's acknowledgement has passed a hole: a
 capture may hold a segment behind the acknowledgement of it."""
+
+COPY_SEGMENTS: Final = 512
+"""Segments of the connection for which, once the peer has acknowledged them, octets that the snap
+length cut off are waited for, and for up to twice as many: a copy with other boundaries may bring
+them.  Nobody sends again what he knows to be acknowledged, so such a copy was under way then, and
+this is more than is under way on most paths.  Until the peer acknowledges anything, it is taken to
+have what was sent."""
 
 CLOSED_HOLES: Final = 64
 """Holes of one half connection that a late copy may still fill although the peer has what lay in
@@ -150,6 +158,7 @@ class HalfConnection:
         "_look_at",
         "_owner",
         "_recent_octets",
+        "awaited",
         "crc_bad",
         "direction",
         "doubtful",
@@ -162,6 +171,7 @@ class HalfConnection:
         "out_of_order",
         "phase",
         "retransmitted",
+        "settled_below",
     )
 
     def __init__(self, direction: int, owner: Owner, recent: RecentOctets, budget: Budget) -> None:
@@ -189,6 +199,11 @@ class HalfConnection:
         had been received then."""
         self._closable = 0
         """Holes below this position were acknowledged long enough ago to be closed."""
+        self.awaited: tuple[int, int] | None = None
+        """While there are octets that were cut off and may yet come: how many segments of the
+        connection had been received, and up to which position all was acknowledged then."""
+        self.settled_below = 0
+        """Those below this position are no longer waited for."""
         self._key_checked = False
         self._look_at: int | None = 0
         """How many held octets the next look at them needs; None to look no more."""
@@ -236,6 +251,8 @@ class HalfConnection:
             end = position + segment.length
             if end > high:
                 self._high = end
+        if self.awaited is not None:
+            self._settle_cuts(self.awaited)
 
     def _take(self, position: int, segment: Segment) -> None:
         islands = self._islands
@@ -251,6 +268,7 @@ class HalfConnection:
         self.held += inserted.fresh + CHUNK_OVERHEAD * inserted.chunks
         if cut > 0:
             self._mark_absent(position + len(segment.payload), position + segment.length, inserted)
+            self._await_copies()
         grown = inserted.islands
         if inserted.repeated:
             grown = grown + self._fill_absent(position, segment)
@@ -276,7 +294,7 @@ class HalfConnection:
                 if filled:
                     self.octets += filled
                     self.held += CHUNK_OVERHEAD * (island.count(island.start) - chunks)
-                    island.need = island.start
+                    island.look_again()
                     grown.append(island)
         return grown
 
@@ -285,8 +303,41 @@ class HalfConnection:
         for known_start, known_end in (*inserted.repeated, (end, end)):
             if start < min(known_start, end):
                 self._islands.mark_absent(start, min(known_start, end))
+                # Acknowledged long ago or not: more copies may be under way.
+                self.settled_below = min(self.settled_below, start)
+                if self.awaited is not None:
+                    self.awaited = self.awaited[0], min(self.awaited[1], start)
                 self.octets -= min(known_start, end) - start
             start = max(start, known_end)
+
+    # -- octets that the snap length cut off ---------------------------------------------------
+
+    def _await_copies(self) -> None:
+        """Begin to wait for copies of octets that were cut off, if there are such in FPDUs."""
+        items = self._islands.items
+        if self.framing is None or not any(island.absent for island in reversed(items)):
+            self.awaited = None
+        elif self.awaited is None:
+            upto = self._high if self._ack is None else self._ack
+            self.awaited = self._owner.segments, upto or 0
+
+    def _settle_cuts(self, awaited: tuple[int, int]) -> None:
+        """Give up the octets that were cut off and acknowledged long enough ago."""
+        segments, upto = awaited
+        if segments + COPY_SEGMENTS <= self._owner.segments:
+            self._settle(upto)
+            self.awaited = None
+            self._budget.count(self)
+        self._await_copies()
+
+    def _settle(self, below: int) -> None:
+        """Go on without the octets that were cut off below a position."""
+        before = self.settled_below
+        self.settled_below = max(before, below)
+        for island in list(self._islands.items):
+            if island.absent and island.start < below and island.end > before:
+                island.look_again()
+                self._advance(island, 0)
 
     def _advance(self, island: Island, fresh: int) -> None:
         if island.open_left and not self.lies_beyond(island):
@@ -320,6 +371,8 @@ class HalfConnection:
         position = unwrap(ack, self._high)
         if abs(position - self._high) < _WINDOW and (self._ack is None or position > self._ack):
             self._ack = position
+        if self.awaited is not None:
+            self._settle_cuts(self.awaited)
 
     # -- copies ------------------------------------------------------------------------------
 
@@ -498,17 +551,25 @@ class HalfConnection:
         crc: bool,
         from_start: bool = True,
         is_guess: bool = False,
+        crc_is_known: bool = True,
     ) -> None:
         """Take what begins at ``origin`` for FPDUs (RFC 5044 7.1.2).
 
         :param from_start: whether that is the beginning of the Full Operation Phase, and not
             merely a place from which Markers can be counted.
         :param is_guess: whether Markers may as well be elsewhere.
+        :param crc_is_known: whether it is known that CRCs are on, or off.
         """
         self.phase = Phase.FULL
         self.doubtful = None
         self.framing = Framing(
-            self, origin, markers=markers, crc=crc, from_start=from_start, is_guess=is_guess
+            self,
+            origin,
+            markers=markers,
+            crc=crc,
+            from_start=from_start,
+            is_guess=is_guess,
+            crc_is_known=crc_is_known,
         )
         if from_start:
             self._front = self._islands.floor = max(origin, self._islands.floor)
@@ -522,6 +583,7 @@ class HalfConnection:
                 self.release(island, island.start, island.end)
                 if island is not items[-1]:
                     items.remove(island)
+        self._await_copies()
         self._budget.count(self)
 
     def infer(self, known: Known, *, final: bool) -> Inferred | None:
@@ -558,9 +620,10 @@ class HalfConnection:
         self.fpdus += 1
         if fpdu.crc == "bad":
             self.crc_bad += 1
-        if self.lies_beyond(island):
+        if self.is_ahead(island, fpdu.start):
             self.out_of_order += 1
-            self.farthest_ahead = max(self.farthest_ahead, fpdu.start - self._delivery_point())
+            distance = fpdu.start - self._delivery_point(island)
+            self.farthest_ahead = max(self.farthest_ahead, distance)
         self._owner.on_fpdu(self, island, fpdu, located_by)
 
     def wrong(self, code: ErrorCode, position: int, text: str) -> None:
@@ -599,8 +662,18 @@ class HalfConnection:
         """Tell whether a hole that may yet be filled lies before an island."""
         return self._front is not None and island.start > self._front
 
-    def _delivery_point(self) -> int:
-        """Return the position of the first octet that was neither captured nor given up."""
+    def is_ahead(self, island: Island, position: int) -> bool:
+        """Tell whether octets before a position are missing that may yet be captured."""
+        runs = island.runs
+        return self.lies_beyond(island) or (len(runs) > 1 and position >= runs[1].start)
+
+    def _delivery_point(self, island: Island) -> int:
+        """Return the position of the first octet that was neither captured nor given up.
+
+        :param island: in which an FPDU was found that lies behind it.
+        """
+        if not self.lies_beyond(island):
+            return island.runs[0].end
         assert self._front is not None
         index = bisect_right(self._islands.items, self._front, key=_start_of)
         return self._islands.items[index - 1].end if index else self._front
@@ -656,6 +729,10 @@ class HalfConnection:
         """Hold fewer octets: those that wait longest are given up."""
         items = self._islands.items
         before = self.held
+        if self.awaited is not None:
+            self._settle(self._high or 0)
+            if self.held < before:
+                return
         self._decide()
         if self.phase is Phase.STREAMING:
             self._stop_looking()
@@ -694,7 +771,7 @@ class HalfConnection:
             islands.floor = following.start
             if self._front is None or following.start > self._front:
                 self._close_hole(following)
-            if following.runs:
+            if following.runs and following.settled:
                 # What lies before its first FPDU belonged to one that will never be whole.
                 self.release(following, following.start, following.runs[0].start)
                 following.runs[0].start = following.start
@@ -706,6 +783,8 @@ class HalfConnection:
 
         :param is_over: nothing more will come, so that none are.
         """
+        self.settled_below = max(self.settled_below, island.end)
+        island.look_again()
         if is_over:
             if self.phase is Phase.STREAMING:
                 self._scan(island, final=True)

@@ -48,6 +48,8 @@ _VERIFIED_ROW: Final = 2
 _PLAUSIBLE_ROW: Final = 4
 _PLAUSIBLE_OCTETS: Final = 2 * MARKER_INTERVAL
 _AGREEING_MARKERS: Final = 2
+# FPDUs of a row that must be whole, and have no good CRC, if CRCs are to be off.
+_WHOLE_FPDUS: Final = 2
 # No payload is longer, with header, pad, CRC and Markers.
 _LONGEST_FPDU: Final = 66_560
 # Octets that a look at all islands may go over to check candidates: something to begin with, which
@@ -86,6 +88,8 @@ class Inferred(NamedTuple):
     crc: bool
     is_guess: bool = False
     """Whether Markers may as well be elsewhere, for all that FPDUs have shown."""
+    crc_is_known: bool = True
+    """Whether it was shown that CRCs are on or off; if not, they may be on."""
 
 
 class _Reading(NamedTuple):
@@ -105,6 +109,8 @@ class _Row(NamedTuple):
     origin: int | None
     """Position from which Markers are counted, None without."""
     fpdus: int
+    whole: int
+    """Those of them of which the snap length cut off nothing: their CRC would have told."""
     markers: int
     borne_out: int
     """Where what comes behind it bears it out: its last one may be misread if the next makes no
@@ -231,17 +237,23 @@ class _Look:
 
     def _row(self, first: _Reading) -> _Row:
         """Return the row that begins with an FPDU, of none if it makes no sense."""
-        count = markers = 0
+        count = whole = markers = 0
         reading: _Reading | None = first
         origin = None if first.phase is None else first.start - first.phase
         last = at = first.start
+        is_whole = True
         while reading is not None and self._makes_sense_as(reading):
             count += 1
             markers += len(reading.layout.markers)
             last, at = at, reading.end
+            is_whole = self._island.captured_until(last, at) == at
+            whole += is_whole
             reading = self._read(at, None if origin is None else (at - origin) % MARKER_INTERVAL)
+        if not is_whole and self._known.markers is None:
+            # Nothing stands behind it that says how many Markers lie in what was cut off.
+            return _Row(first.start, last, origin, count - 1, whole, markers, last)
         borne_out = at if may_be_fpdu(self._island, at) else last
-        return _Row(first.start, at, origin, count, markers, borne_out)
+        return _Row(first.start, at, origin, count, whole, markers, borne_out)
 
     def _makes_sense_as(self, reading: _Reading) -> bool:
         start, end, layout, _ = reading
@@ -387,7 +399,12 @@ def infer(islands: Sequence[Island], known: Known, *, final: bool) -> Inferred |
         inferred = _inferred(place, ballot.reference, known, crc=True)
         return inferred._replace(is_guess=ballot.is_tied(known.markers, origin))
     row = None if known.crc else _longest_row(islands, known, final=final)
-    return None if row is None else _inferred(row.origin, row.start, known, crc=False)
+    if row is None:
+        return None
+    if known.crc is None and row.whole < min(row.fpdus, _WHOLE_FPDUS):
+        # The CRCs that could tell were cut off.
+        return _inferred(row.origin, row.start, known, crc=True)._replace(crc_is_known=False)
+    return _inferred(row.origin, row.start, known, crc=False)
 
 
 def shows_crcs(islands: Sequence[Island], known: Known) -> bool:

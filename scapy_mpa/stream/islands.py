@@ -44,6 +44,7 @@ class Run:
 
     __slots__ = (
         "anchored",
+        "awaits",
         "end",
         "last",
         "next_by",
@@ -69,6 +70,8 @@ class Run:
         """What ends here or before was tried by a search, and is no FPDU."""
         self.anchored = True
         """Whether an FPDU begins at ``end``, if those before it told the truth."""
+        self.awaits = False
+        """Whether it cannot go on while a copy may bring what the snap length cut off."""
 
     @property
     def is_empty(self) -> bool:
@@ -108,7 +111,7 @@ class Island:
         self.open_left = True
         """Whether the hole before this island may yet be filled."""
         self.runs: tuple[Run, ...] = ()
-        """What was passed on: one run, or two when a hole has just been filled."""
+        """What was passed on: one run, or more if nothing is known yet of what lies between."""
         self.joined = False
         """Whether a hole was filled since framing last looked at what lies between runs."""
         self.need = position
@@ -161,6 +164,11 @@ class Island:
         if leads and (self.leads is None or leads.length > self.leads.length):
             # The Markers of the shorter side are read again.
             self.leads = leads
+
+    def look_again(self) -> None:
+        """Have framing look at it again, though it has not grown."""
+        self.need = self.start
+        self.joined = self.joined or len(self.runs) > 1
 
     def read(self, start: int, end: int) -> bytes:
         """Return the octets from ``start`` up to ``end``; none of them may be released."""
@@ -264,9 +272,12 @@ class Island:
         Return how many.
         """
         chunks = self._chunks or []
+        known = self.absent or []
         absent: list[tuple[int, int]] = []
         filled = 0
-        for start, end in self.absent or ():
+        lower = max(0, bisect_left(known, (position, 0)) - 1)
+        upper = bisect_left(known, (position + len(octets), 0), lower)
+        for start, end in known[lower:upper]:
             first, last = max(start, position), min(end, position + len(octets))
             index = bisect_left(chunks, (first + 1,)) - 1
             old = chunks[index] if index >= 0 else None
@@ -286,7 +297,7 @@ class Island:
             self.leads = None
             for run in self.runs:
                 run.searched = 0
-        self.absent = absent or None
+        known[lower:upper] = absent
         return filled
 
     def release(self, start: int, end: int) -> list[Chunk]:

@@ -32,6 +32,7 @@ class Ballot:
 
     __slots__ = (
         "_against",
+        "_behind",
         "_in_payload",
         "_marked",
         "_spanning",
@@ -52,6 +53,7 @@ class Ballot:
         self._marked = 0
         self._spanning = 0
         self._against = [0] * _PLACES
+        self._behind = [0] * _PLACES
         self._votes = [0] * _PLACES
         self._in_payload = [0] * _PLACES
 
@@ -62,6 +64,9 @@ class Ballot:
         """Count an FPDU that holds no Marker."""
         self.octets += end - start
         self._unmarked += 1
+        # A Marker right behind it is no less likely than elsewhere.  But if it is not there, what
+        # follows cannot be read, and leaves the FPDU without a witness.
+        self._behind[self._place(end)] += 1
         # A Marker right before it would be part of it.
         first = start - MARKER_LENGTH
         if end - first >= MARKER_INTERVAL:
@@ -98,8 +103,13 @@ class Ballot:
                 (others - self._against[place] + self._votes[place], self._in_payload[place], place)
                 for place in places
             ]
-        standing.sort(key=lambda each: each[:2], reverse=True)
+        standing.sort(key=self._rank, reverse=True)
         return standing
+
+    def _rank(self, possibility: tuple[int, int, int | None]) -> tuple[int, int, int]:
+        """Return what to sort by: of equals, first those with which most FPDUs can be read."""
+        count, in_payload, place = possibility
+        return count, in_payload, 0 if place is None else -self._behind[place]
 
     @property
     def is_contradictory(self) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-_SEEDS = (7, 55, 123, 151, 204, 245, 248)
+_SEEDS: tuple[int, ...] = ()
 NOT_YET_RIGHT: frozenset[object] = frozenset(
     [
         *_SEEDS,

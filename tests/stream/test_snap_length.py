@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from scapy_mpa.stream.events import ConnectionEnded, ErrorFound, Event, GapFound
 from scapy_mpa.stream.flows import Flows
+from scapy_mpa.stream.half import COPY_SEGMENTS
+from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.segment import Segment
 from tests.stream.feed import as_segment, feed, fpdus
 from tests.stream.test_connections import Talk
@@ -307,3 +309,229 @@ def test_one_header_in_a_payload_is_no_fpdu(crc: bool) -> None:
             )
         )
     assert [each.offset for each in fpdus(feed(segments), 0)] == [truth[1].seq_offset]
+
+
+def cut_segments(
+    octets: bytes, pieces: list[tuple[int, int, int | None]], *, markers: bool = False
+) -> list[Segment]:
+    """A connection, then segments from where to where in a direction, each with its snap length."""
+    segments = started(markers=markers)
+    template = segments[3]
+    for begin, end, snap in pieces:
+        number = len(segments) + 1
+        segments.append(
+            template._replace(
+                seq=(BASE + begin) % 2**32,
+                payload=octets[begin:end][:snap],
+                length=end - begin,
+                frame=number,
+                time_ns=number * 1_000_000,
+            )
+        )
+    return segments
+
+
+def acknowledging(segments: list[Segment], upto: int, count: int) -> list[Segment]:
+    """These segments and so many of the peer that have no payload."""
+    answer = segments[2]._replace(
+        flow=segments[4].flow, seq=segments[4].seq + 20, ack=BASE + upto, payload=b"", length=0
+    )
+    first = len(segments) + 1
+    return [
+        *segments,
+        *(
+            answer._replace(frame=number, time_ns=number * 1_000_000)
+            for number in range(first, first + count)
+        ),
+    ]
+
+
+@pytest.mark.parametrize("markers", [False, True])
+def test_a_copy_that_comes_after_what_follows(markers: bool) -> None:
+    """An FPDU that was cut off is good if a copy brings the rest, and keeps its place in the order.
+
+    Its record names the frame that completed it; those of the FPDUs behind it name theirs.
+    """
+    octets, truth = stream([600] * 6, markers=markers)
+    second = truth[1]
+    pieces: list[tuple[int, int, int | None]] = [
+        (fpdu.start, fpdu.end, 100 if fpdu is second else None) for fpdu in truth
+    ]
+    pieces += [(second.start + 50, second.end, None)]
+    segments = cut_segments(octets, pieces, markers=markers)
+    found = fpdus(feed(segments), 0)
+    assert [(each.offset, each.crc) for each in found] == [
+        (fpdu.seq_offset, "good") for fpdu in truth
+    ]
+    first = len(segments) - 6
+    last = len(segments)
+    frames = [first, last, first + 2, first + 3, first + 4, first + 5]
+    assert [(each.frame, each.time_ns) for each in found] == [
+        (frame, frame * 1_000_000) for frame in frames
+    ]
+    assert not any(each.out_of_order for each in found)
+
+
+@pytest.mark.parametrize("cut_off", range(0, 24, 2))
+@pytest.mark.parametrize("markers", [False, True])
+def test_a_copy_brings_a_ulpdu_length(cut_off: int, markers: bool) -> None:
+    """Where even the header was cut off, the copy says how the stream goes on."""
+    octets, truth = stream([300, 40, 500, 700, 60], markers=markers)
+    third = truth[2]
+    pieces: list[tuple[int, int, int | None]] = [
+        (0, truth[1].end, None),
+        (third.start, third.end, cut_off),
+        (third.end, len(octets), None),
+        (third.start - 30, third.end, None),
+    ]
+    events = feed(cut_segments(octets, pieces, markers=markers))
+    assert [(each.offset, each.crc) for each in fpdus(events, 0)] == [
+        (fpdu.seq_offset, "good") for fpdu in truth
+    ]
+    assert wrong(events) == []
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 2**32),
+    markers=st.booleans(),
+    size=st.integers(20, 900),
+    snap=st.integers(0, 400),
+    hole=st.booleans(),
+)
+def test_whatever_copies_bring_counts(
+    seed: int, markers: bool, size: int, snap: int, hole: bool
+) -> None:
+    """Any segments, cut, then all of it again in other ones: each FPDU is good, once, in order.
+
+    hole: the first segment comes last of all.
+    """
+    rng = random.Random(seed)
+    octets, truth = stream([rng.randrange(900) for _ in range(10)], markers=markers)
+    places = range(0, len(octets), size)
+    pieces: list[tuple[int, int, int | None]] = [
+        (at, min(at + size, len(octets)), snap) for at in places
+    ]
+    again = 1 + rng.randrange(1, 700)
+    whole = [(at, min(at + again, len(octets)), None) for at in range(0, len(octets), again)]
+    rng.shuffle(whole)
+    pieces += whole
+    if hole:
+        pieces.append((*pieces.pop(0)[:2], None))
+    events = feed(cut_segments(octets, pieces, markers=markers))
+    found = fpdus(events, 0)
+    assert sorted(each.offset or 0 for each in found) == [fpdu.seq_offset for fpdu in truth]
+    assert {each.crc for each in found} == {"good"}
+    assert wrong(events) == []
+
+
+def test_copies_are_not_waited_for_for_ever() -> None:
+    """Some time after the peer has acknowledged it, what was captured of an FPDU is reported."""
+    octets, truth = stream([600] * 3, markers=False)
+    pieces: list[tuple[int, int, int | None]] = [(fpdu.start, fpdu.end, 100) for fpdu in truth]
+    segments = cut_segments(octets, pieces)
+    for acknowledged, expected in ((truth[0].end, 1), (len(octets), 3)):
+        flows = Flows()
+        events: list[Event] = []
+        for each in acknowledging(segments, acknowledged, COPY_SEGMENTS):
+            events += flows.receive(each)
+        assert fpdus(events, 0) == []
+        for each in acknowledging(segments, acknowledged, 4 * COPY_SEGMENTS)[-3 * COPY_SEGMENTS :]:
+            events += flows.receive(each)
+        found = fpdus(events, 0)
+        assert [each.crc for each in found] == ["unknown"] * expected
+        # As if they had not been held back.
+        assert [each.frame for each in found] == [
+            each.frame for each in segments if each.length > 100
+        ][:expected]
+        flows.finish()
+
+
+def test_without_acknowledgements_copies_are_waited_for_as_long() -> None:
+    """Of a direction alone: the receiver is taken to have what was sent."""
+    octets, truth = stream([100] * (4 * COPY_SEGMENTS), markers=False)
+    segments = [
+        each._replace(flags=each.flags & ~0x10)
+        for each in cut_segments(octets, [(each.start, each.end, 50) for each in truth])
+    ]
+    flows = Flows()
+    told = 0
+    for number, each in enumerate(segments, 1):
+        told += len(fpdus(flows.receive(each), 0))
+        assert number - 5 - told <= 2 * COPY_SEGMENTS + 1
+    assert told >= 2 * COPY_SEGMENTS - 5
+    assert told + len(fpdus(flows.finish(), 0)) == len(truth)
+
+
+def test_what_is_held_back_is_limited() -> None:
+    """Who may hold little waits less: all FPDUs are reported, and no octets are lost for it."""
+    octets, truth = stream([1000] * 60, markers=False)
+    flows = Flows(limits=Limits(octets_per_half=1 << 14))
+    events: list[Event] = []
+    for each in cut_segments(octets, [(each.start, each.end, 100) for each in truth]):
+        events += flows.receive(each)
+    assert len(fpdus(events, 0)) > 40
+    events += flows.finish()
+    assert [each.offset for each in fpdus(events, 0)] == [fpdu.seq_offset for fpdu in truth]
+    assert wrong(events) == []
+
+
+def test_what_follows_and_was_found_is_ahead() -> None:
+    """Behind a filled hole in which octets were cut off, Markers have led to further FPDUs."""
+    octets, truth = stream([700] * 6, markers=True)
+    hole = truth[1].start, truth[3].start
+    pieces: list[tuple[int, int, int | None]] = [
+        (0, hole[0], None),
+        (hole[1], truth[4].end, None),
+        (*hole, 300),
+        (truth[4].end, len(octets), None),
+        (*hole, None),
+    ]
+    found = fpdus(feed(cut_segments(octets, pieces, markers=True)), 0)
+    assert all(each.crc == "good" for each in found)
+    order = [0, 3, 4, 5, 1, 2]
+    assert [each.offset for each in found] == [truth[index].seq_offset for index in order]
+    assert [each.out_of_order for each in found] == [index >= 3 for index in order]
+
+
+def test_octets_that_were_cut_off_are_no_lie() -> None:
+    """A ULPDU_Length that nobody captured is not said to be 0, though FPDUs are known behind it."""
+    octets, truth = stream([700, 700, 700, 700], markers=True)
+    second = truth[1]
+    pieces: list[tuple[int, int, int | None]] = [
+        (0, second.start, None),
+        (truth[2].start, len(octets), None),
+        (second.start, truth[2].start, 0),
+    ]
+    events = feed(cut_segments(octets, pieces, markers=True))
+    assert sorted(each.offset or 0 for each in fpdus(events, 0)) == [
+        fpdu.seq_offset for fpdu in truth if fpdu is not second
+    ]
+    assert {each.crc for each in fpdus(events, 0)} == {"good"}
+    (gap,) = wrong(events)
+    assert isinstance(gap, GapFound)
+    assert (gap.seq, gap.length, gap.reason) == (
+        (BASE + second.start) % 2**32,
+        second.end - second.start,
+        "snap length",
+    )
+
+
+@pytest.mark.parametrize("whole", [0, 14])
+@pytest.mark.parametrize("crc", [False, True])
+def test_whether_crcs_are_on_is_not_concluded_from_what_was_cut_off(crc: bool, whole: int) -> None:
+    """Without startup frames: FPDUs that are whole tell; if there are none, it stays unknown."""
+    octets, truth = stream([600] * 8 + [20] * whole, markers=False, crc=crc)
+    segments = cut_segments(octets, [(each.start, each.end, 200) for each in truth])[6:]
+    events = feed(segments)
+    verdicts = {each.crc for each in fpdus(events, 0) if each.ulpdu_length > 200}
+    (ended,) = [each for each in events if isinstance(each, ConnectionEnded)]
+    if whole and crc:
+        assert verdicts == {"unknown"}
+        assert ended.crc is True
+    elif whole:
+        assert verdicts == {"off"}
+        assert ended.crc is False
+    else:
+        assert verdicts == {"unknown"}
+        assert ended.crc is None

@@ -33,19 +33,30 @@ Of frames that were cut to a snap length:
 
 7. An FPDU of which not all octets were captured, but its header, must be reported with what was
    captured of its payload, if its start is certain; else it may be. Its end is certain if its start
-   is and its ULPDU_Length was captured. Whether CRCs are off is not known without both startup
-   frames, and the CRC field that could tell was cut off: it may be said to be unknown.
+   is and its ULPDU_Length was captured. Both need it to be known where Markers are: nothing else
+   says how many of them lie in what was cut off (``_knows_markers``). Whether CRCs are off is not
+   known without both startup frames, and the CRC field that could tell was cut off: it may be said
+   to be unknown.
+8. What one copy was cut off and another one brings counts as captured. But who reads a stream in
+   bounded memory cannot wait for it for ever. Nobody sends again what he knows to be acknowledged,
+   so a copy that comes after the acknowledgement was under way when that passed the capture point:
+   what comes in between is no more than the path holds. If it comes more than ``COPY_SEGMENTS``
+   segments of the connection later, and as much later than the copy that was cut off, then what it
+   brings may be used or not. Where no acknowledgement was captured yet, the receiver is taken to
+   have what was sent.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import NamedTuple
 
 from .dimensions import Dimensions
 from .headers import Header, header_length, header_of
-from .impair import Half, Segment
+from .impair import ACK, RST, Half, Segment
 from .mpastream import TrueFPDU
 
 ROW = 3
@@ -58,6 +69,9 @@ TELLING_MARKERS = 2
 are: what seems to be one may be an MSN."""
 
 MARKER_INTERVAL = 512
+
+COPY_SEGMENTS = 512
+"""Captured segments of a connection for which a copy with other boundaries must be waited for."""
 
 
 class Statement(NamedTuple):
@@ -83,12 +97,23 @@ class Wanted:
     """Any part of the payload will do, from its beginning."""
     may_be_unknown: bool = False
     """Of its CRC it may be said that it is unknown."""
+    in_time: Statement | None = None
+    """What was captured of it in time, if copies came later that brought more."""
 
     def is_said_by(self, statement: Statement) -> bool:
         """Whether a statement says this."""
         mine = self.statement
         if self.may_be_unknown and statement.crc == "unknown":
             mine = mine._replace(crc="unknown")
+        early = self.in_time
+        if early is not None and statement.crc == early.crc:
+            payload = statement.payload
+            return (
+                statement._replace(header=early.header, payload=b"") == early._replace(payload=b"")
+                and statement.header in (early.header, mine.header)
+                and mine.payload.startswith(payload)
+                and payload.startswith(early.payload)
+            )
         if self.is_cut:
             return statement._replace(payload=b"") == mine._replace(
                 payload=b""
@@ -104,21 +129,42 @@ class Captured:
         size = self.before + len(half.octets)
         self._carried = bytearray(size)
         self._captured = bytearray(size)
+        self._in_time = bytearray(size)
+        self._cut: list[tuple[int, int, int]] = []
+        """From where to where which segment was cut off."""
+        self._received: list[tuple[int, int]] = []
+        """Ascending, up to where the receiver is known to have all, and from which segment on."""
         stream = half.startup + half.octets
         self._octets = bytearray(size)
-        for segment, left in segments:
+        acknowledged = False
+        for number, (segment, left) in enumerate(segments):
             if segment.direction != direction:
+                if segment.flags & ACK and not segment.flags & RST:
+                    acknowledged = True
+                    self._receive(self._offset(segment.ack, half), number)
                 continue
-            # Streams made here are far below 2 GiB: the signed distance is the offset.
-            at = (segment.seq - half.base + 2**31) % 2**32 - 2**31 + self.before
+            at = self._offset(segment.seq, half)
             end = at + len(segment.payload)
             if at < 0 or end > size:
                 continue
+            self._put(at, segment.payload[:left], number)
             self._carried[at:end] = b"\1" * (end - at)
-            self._put(at, segment.payload[:left])
+            if left < len(segment.payload):
+                self._cut.append((at + left, end, number))
+            if not acknowledged:
+                self._receive(end, number)
         self._stream = stream
 
-    def _put(self, at: int, octets: bytes) -> None:
+    def _offset(self, number: int, half: Half) -> int:
+        """Where in the stream a sequence number lies."""
+        # Streams made here are far below 2 GiB: the signed distance is the offset.
+        return (number - half.base + 2**31) % 2**32 - 2**31 + self.before
+
+    def _receive(self, upto: int, number: int) -> None:
+        if not self._received or upto > self._received[-1][0]:
+            self._received.append((upto, number))
+
+    def _put(self, at: int, octets: bytes, number: int) -> None:
         """Place octets where there are none yet."""
         end = at + len(octets)
         begin = self._captured.find(0, at, end)
@@ -127,7 +173,17 @@ class Captured:
             stop = end if stop < 0 else stop
             self._octets[begin:stop] = octets[begin - at : stop - at]
             self._captured[begin:stop] = b"\1" * (stop - begin)
+            for place in range(begin, stop):
+                self._in_time[place] = not self._is_late(place, number)
             begin = self._captured.find(0, stop, end)
+
+    def _is_late(self, place: int, number: int) -> bool:
+        """Whether the receiver had an octet that was cut off long before a copy brings it."""
+        index = bisect_right(self._received, place, key=itemgetter(0))
+        if not self._carried[place] or index == len(self._received):
+            return False
+        cut = next(which for start, end, which in self._cut if start <= place < end)
+        return number - max(cut, self._received[index][1]) > COPY_SEGMENTS
 
     @property
     def has_startup(self) -> bool:
@@ -135,18 +191,21 @@ class Captured:
         return self.is_whole(-self.before, 0)
 
     def is_whole(self, start: int, end: int) -> bool:
-        """Whether each octet was captured, and is that of the stream."""
+        """Whether each octet was captured in time, and is that of the stream."""
         return self.captured_until(start, end) == end
 
     def is_carried(self, start: int, end: int) -> bool:
         """Whether captured segments held each octet, though the snap length cut some off."""
         return self._carried.find(0, start + self.before, end + self.before) < 0
 
-    def captured_until(self, start: int, end: int) -> int:
-        """Up to where octets of the stream were captured without a hole."""
+    def captured_until(self, start: int, end: int, *, at_last: bool = False) -> int:
+        """Up to where octets of the stream were captured without a hole.
+
+        at_last: those count, too, that a copy brought too late to be waited for.
+        """
         start += self.before
         end += self.before
-        hole = self._captured.find(0, start, end)
+        hole = (self._captured if at_last else self._in_time).find(0, start, end)
         if hole >= 0:
             end = hole
         captured, stream = self._octets[start:end], self._stream[start:end]
@@ -231,6 +290,20 @@ class _Side:
         truth = self.half.truth
         octets = truth[row[-1]].end - truth[row[0]].start
         return len(row) >= ROW_OF_UNKNOWN and octets >= OCTETS_OF_UNKNOWN
+
+    def _knows_markers(self, other: _Side) -> bool:
+        """Whether it is known of each FPDU how many Markers it holds, though it was cut.
+
+        Either startup frames say it, or FPDUs that are good: two Markers that do, or one that would
+        hold a Marker, if there were any.
+        """
+        if other.knows_startup and (self.knows_startup or not self.has_markers):
+            return True
+        truth = self.half.truth
+        if self.has_markers:
+            return any(self._telling_markers(row) >= TELLING_MARKERS for row in self.rows())
+        spans = (truth[index].end - truth[index].start for row in self.rows() for index in row)
+        return max(spans, default=0) >= MARKER_INTERVAL
 
     def _knows_enough(self, other: _Side) -> bool:
         """Whether it is known that there are FPDUs, and where Markers are."""
@@ -323,9 +396,14 @@ class _Side:
                 yield self._wanted_liar(fpdu, lies=self.lies[index], required=required)
             elif self.dimensions.snap and self.carried[index]:
                 until = self.captured.captured_until(fpdu.start, fpdu.end)
-                if until >= fpdu.seq_offset + 2:
+                at_last = self.captured.captured_until(fpdu.start, fpdu.end, at_last=True)
+                if until < at_last:
+                    late = self._wanted(fpdu, at_last, required=False)
+                    early = self._wanted(fpdu, max(until, fpdu.seq_offset + 2), required=False)
+                    yield replace(late, in_time=early.statement)
+                elif until >= fpdu.seq_offset + 2:
                     enough = until >= self._header_end(fpdu)
-                    required = knows and certain[index] and enough
+                    required = knows and certain[index] and enough and self._knows_markers(other)
                     cut = self._wanted(fpdu, until, required=required)
                     both = self.knows_startup and other.knows_startup
                     yield replace(cut, may_be_unknown=not both)
