@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.recovery.known import marks
 from tests.recovery.work import Read, Work, peak_of, read_inlined, read_plainly, work_of
 from tests.truth.hostile import HOSTILE, Pair, syn_flood
 
@@ -68,12 +67,7 @@ def hostile_work(name: str, scale: int, read: Read) -> tuple[Work, int]:
     return work_of(read, frames), len(frames)
 
 
-def named(what: str) -> list[object]:
-    """Each hostile capture, marked if it is known not to keep within what it should."""
-    return [pytest.param(name, marks=marks((what, name))) for name in HOSTILE]
-
-
-@pytest.mark.parametrize("name", named("work"))
+@pytest.mark.parametrize("name", HOSTILE)
 def test_work_is_within_factors_of_a_clean_capture(name: str) -> None:
     """Calls a segment and octets a segment, on the plain path."""
     work, segments = hostile_work(name, SCALE, read_plainly)
@@ -84,14 +78,8 @@ def test_work_is_within_factors_of_a_clean_capture(name: str) -> None:
     assert work.octets / segments <= factors.octets * max(least.octets / len(clean), 100)
 
 
-@pytest.mark.parametrize(
-    ("name", "read"),
-    [
-        pytest.param(name, read, marks=marks(("growth", name, read.__name__)))
-        for name in HOSTILE
-        for read in (read_plainly, read_inlined)
-    ],
-)
+@pytest.mark.parametrize("read", [read_plainly, read_inlined])
+@pytest.mark.parametrize("name", HOSTILE)
 def test_work_a_segment_does_not_grow(name: str, read: Read) -> None:
     """Some times as many segments take as many times as much work."""
     small, segments = hostile_work(name, SCALE, read)
@@ -100,7 +88,7 @@ def test_work_a_segment_does_not_grow(name: str, read: Read) -> None:
     assert large.octets / more_segments <= GROWTH * max(small.octets / segments, 100)
 
 
-@pytest.mark.parametrize("name", named("inlined"))
+@pytest.mark.parametrize("name", HOSTILE)
 def test_the_inlined_path_is_no_trap(name: str) -> None:
     """What is not ordinary takes the plain path, and to find that out costs little."""
     inlined, _ = hostile_work(name, SCALE, read_inlined)
@@ -109,7 +97,7 @@ def test_the_inlined_path_is_no_trap(name: str) -> None:
     assert inlined.octets <= INLINED * plain.octets
 
 
-@pytest.mark.parametrize("name", named("memory"))
+@pytest.mark.parametrize("name", HOSTILE)
 def test_memory_is_within_a_limit(name: str) -> None:
     """The same for every capture, and something for each flow."""
     frames = pair_of(name, LARGER * SCALE).hostile

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import pytest
 
-from tests.recovery.known import marks
 from tests.recovery.reading import inlined, judge, plain
 from tests.truth.cases import Case, case, dimensions_of
 from tests.truth.situations import ANYTHING, SITUATIONS, case_of
@@ -53,7 +52,7 @@ def check(made: Case) -> None:
 
 @pytest.mark.parametrize(
     "seed",
-    [pytest.param(seed, marks=marks(seed), id=f"{seed}: {dimensions_of(seed)}") for seed in SEEDS],
+    [pytest.param(seed, id=f"{seed}: {dimensions_of(seed)}") for seed in SEEDS],
 )
 def test_anything_at_once(seed: int) -> None:
     """Somewhere in the product of all dimensions."""
@@ -62,10 +61,7 @@ def test_anything_at_once(seed: int) -> None:
 
 @pytest.mark.parametrize(
     ("situation", "markers", "seed"),
-    [
-        pytest.param(*each, marks=marks(each), id="{}, Markers {}, {}".format(*each))
-        for each in IN_SITUATIONS
-    ],
+    [pytest.param(*each, id="{}, Markers {}, {}".format(*each)) for each in IN_SITUATIONS],
 )
 def test_situation(situation: str, markers: str, seed: int) -> None:
     """One thing at a time."""

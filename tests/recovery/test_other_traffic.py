@@ -12,7 +12,6 @@ import random
 
 import pytest
 
-from tests.recovery.known import marks
 from tests.recovery.reading import Record, inlined, plain
 from tests.truth import impair, pcapfile
 from tests.truth.othertraffic import TRAFFIC, VOLUME, Said
@@ -73,7 +72,7 @@ def claims(kind: str, records: list[Record]) -> list[Record]:
 @pytest.mark.parametrize(
     ("kind", "begin", "cut"),
     [
-        pytest.param(kind, *each, marks=marks((kind, *each)), id=", ".join((kind, *each)))
+        pytest.param(kind, *each, id=", ".join((kind, *each)))
         for kind in TRAFFIC
         for each in CAPTURES
     ],
