@@ -10,6 +10,7 @@ import click
 
 from scapy_mpa import __version__
 from scapy_mpa.cli.dissect import dissect
+from scapy_mpa.cli.fuzz import fuzz
 from scapy_mpa.cli.output import settle_output
 from scapy_mpa.cli.status import INTERRUPTED, PROGRAM
 from scapy_mpa.cli.summary import summary
@@ -44,6 +45,7 @@ def cli() -> None:
 
 
 cli.add_command(dissect)
+cli.add_command(fuzz)
 cli.add_command(summary)
 
 

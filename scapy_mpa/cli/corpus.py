@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The work of ``scapy-mpa fuzz``: the catalogue in print, and as files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Final
+
+from scapy_mpa.cli.output import OutputError, write_lines
+from scapy_mpa.cli.status import CLEAN, FAILED, complain
+from scapy_mpa.cli.table import Column, table
+from scapy_mpa.craft.mutations import Mutation, find, mutations
+from scapy_mpa.craft.mutations.corpus import describe, write_case
+from scapy_mpa.wire.errors import LocalProtocolError
+
+__all__ = ["MANIFEST", "Corpus"]
+
+MANIFEST: Final = "manifest.jsonl"
+"""The file that says of all captures what is wrong in them."""
+
+_COLUMNS: Final = (Column("Name"), Column("Receiver"), Column("What is wrong"))
+
+
+class Corpus:
+    """Mutations, to be shown or to be made.
+
+    :param only: a pattern that their names match.
+    :param name: the name of the only one; None: those that match.
+    """
+
+    def __init__(self, only: str, name: str | None) -> None:
+        self._only = only
+        self._name = name
+
+    def show(self, *, as_json: bool) -> int:
+        """Print the catalogue; return the exit status."""
+        chosen = self._chosen()
+        if chosen is None:
+            return FAILED
+        lines: Iterable[str]
+        if as_json:
+            lines = (json.dumps(describe(mutation)) for mutation in chosen)
+        else:
+            rows = [(each.name, each.expectation.short, each.breaks) for each in chosen]
+            lines = table(_COLUMNS, rows)
+        return _print(lines)
+
+    def write(self, directory: str, seeds: Sequence[int]) -> int:
+        """Write the captures; return the exit status."""
+        chosen = self._chosen()
+        if chosen is None:
+            return FAILED
+        target = Path(directory)
+        entries = []
+        try:
+            target.mkdir(parents=True, exist_ok=True)
+            for mutation in chosen:
+                entries += [write_case(mutation.case(seed), target) for seed in seeds]
+            if self._name is None:
+                text = "".join(f"{json.dumps(entry)}\n" for entry in entries)
+                (target / MANIFEST).write_text(text, encoding="utf-8")
+        except OSError as error:
+            complain(f"{error.filename}: cannot be written ({error.strerror})")
+            return FAILED
+        if self._name is not None:
+            return _print(str(target / str(entry["file"])) for entry in entries)
+        return _print([f"{len(entries)} captures and {MANIFEST} in {target}"])
+
+    def _chosen(self) -> list[Mutation] | None:
+        """Return the mutations, None if there are none, having said so."""
+        if self._name is not None:
+            try:
+                return [find(self._name)]
+            except LocalProtocolError as error:
+                complain(f"{error}; --list shows which there are")
+                return None
+        chosen = mutations(self._only)
+        if not chosen:
+            complain(f"no mutation has a name like {self._only!r}; --list shows which there are")
+            return None
+        return chosen
+
+
+def _print(lines: Iterable[str]) -> int:
+    try:
+        write_lines(lines)
+    except OutputError as error:
+        complain(str(error))
+        return FAILED
+    return CLEAN

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""``scapy-mpa fuzz``: captures in which one rule is broken, each by its name."""
+
+from __future__ import annotations
+
+import click
+
+from scapy_mpa.cli.start import import_crc32c_alone
+
+__all__ = ["fuzz"]
+
+_EXIT_STATUS = """\
+\b
+Exit status:
+  0  done
+  2  a file cannot be read or written, or the command line is wrong
+"""
+
+_EXAMPLES = """\
+\b
+Examples:
+  scapy-mpa fuzz --list
+      the catalogue: every rule that can be broken, and what a receiver must do
+  scapy-mpa fuzz -o corpus
+      a capture of each, and corpus/manifest.jsonl
+  scapy-mpa fuzz -o corpus --only 'rfc5041/*' -n 20
+      20 captures of each that breaks a rule of DDP
+  scapy-mpa fuzz -o . --case rfc5044/4.3/fpduptr-not-pointing --seed 7
+      one of them once more, octet for octet
+"""
+
+
+@click.command(
+    short_help="Make captures in which one rule is broken.",
+    epilog=f"{_EXIT_STATUS}\n{_EXAMPLES}",
+)
+@click.option(
+    "-o",
+    "--output",
+    "directory",
+    metavar="DIR",
+    type=click.Path(file_okay=False),
+    help="Where the captures go; made if it is not there.",
+)
+@click.option("--list", "lists", is_flag=True, help="List the catalogue, and make nothing.")
+@click.option("--json", "as_json", is_flag=True, help="With --list: one JSON object a line.")
+@click.option(
+    "--only",
+    metavar="GLOB",
+    default="*",
+    help="Only mutations whose name matches, such as 'rfc5044/7.1*' or '*crc*'.",
+)
+@click.option("--case", "name", metavar="NAME", help="Only the mutation of this name; no manifest.")
+@click.option(
+    "--seed",
+    metavar="N",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="What lengths, content and places are made of; the same seed makes the same octets.",
+)
+@click.option(
+    "-n",
+    "count",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="How many captures of each mutation, with one seed after the other.",
+)
+def fuzz(
+    directory: str | None,
+    lists: bool,
+    as_json: bool,
+    only: str,
+    name: str | None,
+    seed: int,
+    count: int,
+) -> None:
+    """Make captures in which one rule of a standard is broken, and all others are kept.
+
+    Each is a pcapng file of its own.  The frame that holds what is broken has a comment that says
+    which clause it breaks and what a conforming receiver must do; manifest.jsonl says so of all.
+    """
+    context = click.get_current_context()
+    if not lists and directory is None:
+        raise click.UsageError("say where the captures go (-o DIR), or ask for --list.")
+    if as_json and not lists:
+        raise click.UsageError("--json goes with --list; a corpus has manifest.jsonl.")
+    import_crc32c_alone()
+    from scapy_mpa.cli.corpus import Corpus
+
+    corpus = Corpus(only, name)
+    if lists:
+        context.exit(corpus.show(as_json=as_json))
+    assert directory is not None
+    context.exit(corpus.write(directory, range(seed, seed + count)))

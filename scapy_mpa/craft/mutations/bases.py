@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The valid conversations that mutations start from.
+
+Lengths, content, STags and offsets come from the seed; what happens, and in which order, does not.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any, Final
+
+from scapy_mpa.craft.conversation import Conversation
+from scapy_mpa.craft.side import Side
+from scapy_mpa.wire.crc import CRC_LENGTH
+from scapy_mpa.wire.ddp import UNTAGGED_LENGTH
+from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_INTERVAL, MARKER_LENGTH
+from scapy_mpa.wire.rdmap_names import AtomicOperation
+
+__all__ = [
+    "IRD",
+    "enhanced",
+    "extended",
+    "marked",
+    "peer_to_peer",
+    "plain",
+    "reading",
+    "terminated",
+    "without_crcs",
+]
+
+IRD: Final = 2
+"""IRD and ORD of :func:`reading`."""
+
+_UP_TO_NEXT_MARKER: Final = (
+    MARKER_INTERVAL - MARKER_LENGTH - HEADER_LENGTH - UNTAGGED_LENGTH - CRC_LENGTH
+)
+"""Octets of a Send that is the first FPDU of a direction and ends where the second Marker is."""
+_LARGEST_STAG: Final = 0xFFFFFFFF
+_LARGEST_TO: Final = 1 << 48
+
+
+def plain(rng: Random) -> Conversation:
+    """Return one by RFC 5044, RFC 5041 and RFC 5040: CRCs, no Markers, all messages."""
+    return _spoken(Conversation(), rng)
+
+
+def marked(rng: Random) -> Conversation:
+    """Return the same with Markers in both directions.
+
+    In each the second FPDU has a leading Marker, and more of them.
+    """
+    return _spoken(Conversation(markers=True), rng, first=_UP_TO_NEXT_MARKER)
+
+
+def without_crcs(rng: Random) -> Conversation:
+    """Return the same without Markers and CRCs."""
+    return _spoken(Conversation(crc=False), rng)
+
+
+def enhanced(rng: Random) -> Conversation:
+    """Return the same with enhanced startup frames (RFC 6581)."""
+    return _spoken(Conversation(revision=2), rng, ird=rng.randrange(8, 65), ord=rng.randrange(8))
+
+
+def peer_to_peer(rng: Random) -> Conversation:
+    """Return the same of peers, with a zero-length Send as RTR indication (RFC 6581 9.2)."""
+    return _spoken(Conversation(revision=2), rng, rtr="send")
+
+
+def reading(rng: Random) -> Conversation:
+    """Return one of RDMA Reads: as many outstanding as IRD allows, then one more (RFC 6581 9.1)."""
+    conversation = Conversation(revision=2)
+    conversation.startup(_data(rng, 32), ird=IRD, ord=IRD)
+    initiator = conversation.initiator
+    initiator.send(_data(rng))
+    asked = [
+        initiator.read_request(rng.randrange(1, 900), _stag(rng), _to(rng), _stag(rng), _to(rng))
+        for _ in range(IRD)
+    ]
+    for each in asked:
+        assert each.read is not None
+        conversation.responder.read_response(rng.randbytes(each.read.rdma_read_size))
+    initiator.read(_data(rng), _stag(rng), _to(rng), _stag(rng), _to(rng))
+    conversation.close()
+    return conversation
+
+
+def extended(rng: Random) -> Conversation:
+    """Return one with the messages of RFC 7306."""
+    conversation = Conversation()
+    _start(conversation, rng)
+    initiator, responder = conversation.sides
+    initiator.send(_data(rng))
+    for operation in AtomicOperation:
+        initiator.atomic(
+            operation,
+            _stag(rng),
+            _to(rng) & ~7,
+            original=rng.getrandbits(64),
+            add_or_swap_data=rng.getrandbits(64),
+            compare_data=rng.getrandbits(64),
+        )
+    initiator.immediate(rng.randbytes(8))
+    responder.immediate(rng.randbytes(8), solicited=True)
+    conversation.close()
+    return conversation
+
+
+def terminated(rng: Random) -> Conversation:
+    """Return one that the Responder ends with a Terminate (RFC 5040 4.8): of an RDMA Read Request
+    it has found a bounds violation."""
+    conversation = Conversation()
+    _start(conversation, rng)
+    conversation.initiator.send(_data(rng))
+    conversation.initiator.read_request(
+        rng.randrange(1, 900), _stag(rng), _to(rng), _stag(rng), _to(rng)
+    )
+    asked: Any = conversation.script[-1]
+    conversation.responder.terminate(0, 1, 1, in_error=asked)
+    conversation.close(1)
+    return conversation
+
+
+def _start(conversation: Conversation, rng: Random, **startup: Any) -> None:
+    conversation.startup(_data(rng, 64), _data(rng, 64), **startup)
+
+
+def _spoken(
+    conversation: Conversation, rng: Random, first: int | None = None, **startup: Any
+) -> Conversation:
+    """Let both sides say all kinds of messages, short ones and such as need several segments.
+
+    :param first: octets of the first Send of each; None: any number.
+    """
+    _start(conversation, rng, **startup)
+    initiator, responder = conversation.sides
+    for side in (initiator, responder):
+        side.send(_data(rng) if first is None else rng.randbytes(first))
+        _speak(side, rng)
+    initiator.read(rng.randbytes(rng.randrange(2000, 4000)), _stag(rng), _to(rng), _stag(rng))
+    for side in (initiator, responder):
+        side.send(_data(rng), solicited=True)
+        side.send(_data(rng))
+    conversation.close()
+    return conversation
+
+
+def _speak(side: Side, rng: Random) -> None:
+    side.write(rng.randbytes(rng.randrange(3000, 6000)), _stag(rng), _to(rng))
+    side.write(_data(rng), _stag(rng), _to(rng))
+    side.send(_data(rng), invalidate_stag=_stag(rng))
+    side.send(rng.randbytes(rng.randrange(3000, 6000)))
+
+
+def _data(rng: Random, most: int = 400) -> bytes:
+    return rng.randbytes(rng.randrange(8, most))
+
+
+def _stag(rng: Random) -> int:
+    return rng.randint(1, _LARGEST_STAG)
+
+
+def _to(rng: Random) -> int:
+    return rng.randrange(_LARGEST_TO)

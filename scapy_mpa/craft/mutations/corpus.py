@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Cases as files: a pcapng file each, which says itself what is wrong in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from scapy_mpa.craft.mutations.mutation import Case, Mutation
+
+__all__ = ["describe", "file_name", "write_case"]
+
+
+def file_name(case: Case) -> str:
+    """Return the name of a case's file."""
+    return f"{case.mutation.name.replace('/', '_')}-{case.seed}.pcapng"
+
+
+def describe(mutation: Mutation) -> dict[str, object]:
+    """Return what there is to say of a mutation, for machines."""
+    return {
+        "name": mutation.name,
+        "clause": mutation.clause,
+        "breaks": mutation.breaks,
+        "expectation": mutation.expectation.as_dict(),
+        "evident": mutation.is_evident,
+        "base": mutation.base.__name__,
+    }
+
+
+def write_case(case: Case, directory: Path) -> dict[str, object]:
+    """Write the file of a case; return its entry in a manifest.
+
+    The frames that hold what is broken have a comment: name and seed, clause, what is wrong, what a
+    conforming receiver must do.
+
+    :raises OSError: it cannot be written.
+    """
+    mutation = case.mutation
+    segments = case.conversation.segments()
+    frames = case.frames(segments)
+    comment = "\n".join(
+        (
+            f"{mutation.name} seed {case.seed}",
+            f"{mutation.clause}: {mutation.breaks}",
+            f"receiver: {mutation.expectation}",
+        )
+    )
+    name = file_name(case)
+    case.conversation.write(
+        directory / name, segments, comments=dict.fromkeys(frames, comment), comment=comment
+    )
+    return {"file": name, "seed": case.seed, "frames": frames, **describe(mutation)}

@@ -1,0 +1,407 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""DDP segments with something wrong in them (RFC 5041)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from random import Random
+from typing import Final
+
+from scapy_mpa.craft.conversation import Conversation
+from scapy_mpa.craft.mutations.bases import plain
+from scapy_mpa.craft.mutations.edit import (
+    change_fpdu,
+    fpdu_at,
+    fpdus,
+    header,
+    other_than,
+    replaced,
+)
+from scapy_mpa.craft.mutations.expectation import ACCEPT, accept, surface, terminate
+from scapy_mpa.craft.mutations.mutation import Change, Mutation
+from scapy_mpa.craft.script import FPDUItem
+from scapy_mpa.wire.ddp import DDPHeader
+from scapy_mpa.wire.rdmap_names import Opcode, QueueNumber
+
+__all__ = ["DDP"]
+
+_INVALID_STAG: Final = (1, 1, 0)
+_OUT_OF_BOUNDS: Final = (1, 1, 1)
+_TO_WRAP: Final = (1, 1, 3)
+_TAGGED_VERSION: Final = (1, 1, 4)
+_INVALID_QN: Final = (1, 2, 1)
+_NO_BUFFER: Final = (1, 2, 2)
+_MSN_RANGE: Final = (1, 2, 3)
+_INVALID_MO: Final = (1, 2, 4)
+_TOO_LONG: Final = (1, 2, 5)
+_UNTAGGED_VERSION: Final = (1, 2, 6)
+
+_WORD: Final = 0xFFFFFFFF
+_TO_LIMIT: Final = 1 << 64
+_SENDS: Final = (
+    Opcode.SEND,
+    Opcode.SEND_WITH_INVALIDATE,
+    Opcode.SEND_WITH_SE,
+    Opcode.SEND_WITH_SE_AND_INVALIDATE,
+)
+
+
+def _is_tagged(item: FPDUItem) -> bool:
+    return item.header.tagged
+
+
+def _is_untagged(item: FPDUItem) -> bool:
+    return not item.header.tagged
+
+
+def _is_alone(item: FPDUItem) -> bool:
+    """Tell whether an FPDU is a whole message, with octets in it."""
+    return item.header.last and item.header.mo == 0 and bool(item.payload)
+
+
+def _is_in_several(item: FPDUItem) -> bool:
+    """Tell whether a message has more segments than this one, the last."""
+    return item.header.last and bool(item.header.mo)
+
+
+def _is_not_last(item: FPDUItem) -> bool:
+    return not item.header.last
+
+
+def _is_first_of_several(item: FPDUItem) -> bool:
+    return not item.header.last and item.header.mo == 0
+
+
+def _is_within(item: FPDUItem) -> bool:
+    """Tell whether an FPDU is neither the first nor the last segment of an Untagged message."""
+    return not item.header.last and bool(item.header.mo)
+
+
+def _versions() -> list[Mutation]:
+    found = []
+    for version in (0, 2, 3):
+        for what, where, code in (
+            ("tagged", _is_tagged, _TAGGED_VERSION),
+            ("untagged", _is_untagged, _UNTAGGED_VERSION),
+        ):
+            found.append(
+                Mutation(
+                    f"rfc5041/4.1/dv-{version}-{what}",
+                    f"DV of {'an' if what[0] == 'u' else 'a'} {what.capitalize()} segment is "
+                    f"{version}, that of all others is 1.",
+                    terminate(code),
+                    plain,
+                    change_fpdu(header(ddp_version=version), where=where),
+                )
+            )
+    return found
+
+
+# -- MSN -------------------------------------------------------------------------------------------
+
+
+def _on_queue(msn: Callable[[int, Random], int], *, which: Callable[[int, int], bool]) -> Change:
+    """Return what gives all segments of one Send of a side another MSN.
+
+    :param which: given the MSN and the highest MSN of its queue and side, tells whether it may be
+        this one.
+    """
+
+    def apply(conversation: Conversation, rng: Random) -> Conversation:
+        side = rng.randrange(2)
+        places = fpdus(conversation, _SENDS, side=side)
+        known = [fpdu_at(conversation, at).header.msn or 0 for at in places]
+        chosen = rng.choice(sorted({each for each in known if which(each, max(known))}))
+        wrong = msn(chosen, rng)
+        script = list(conversation.script)
+        for at, number in zip(places, known, strict=True):
+            if number == chosen:
+                script[at] = fpdu_at(conversation, at).with_header(msn=wrong)
+        return conversation.with_script(script)
+
+    return apply
+
+
+def _is_highest(msn: int, highest: int) -> bool:
+    return msn == highest
+
+
+def _is_second_or_later(msn: int, highest: int) -> bool:
+    return msn > 1
+
+
+def _from_zero(conversation: Conversation, rng: Random) -> Conversation:
+    """Have a side count its Sends from 0."""
+    side = rng.randrange(2)
+    script = list(conversation.script)
+    for at in fpdus(conversation, _SENDS, side=side):
+        item = fpdu_at(conversation, at)
+        script[at] = item.with_header(msn=(item.header.msn or 0) - 1)
+    return conversation.with_script(script)
+
+
+# -- MO and TO -------------------------------------------------------------------------------------
+
+
+def _gap(before: DDPHeader, rng: Random) -> int:
+    return (before.mo or 0) + rng.randrange(1, 1000)
+
+
+def _overlap(before: DDPHeader, rng: Random) -> int:
+    return (before.mo or 0) - rng.randrange(1, 1000)
+
+
+def _beyond_message(item: FPDUItem, rng: Random) -> FPDUItem:
+    """Have a segment end behind octet 2 to the power of 32."""
+    length = len(item.payload)
+    return item.with_header(mo=_WORD - rng.randrange(length))
+
+
+def _wrapping(item: FPDUItem, rng: Random) -> FPDUItem:
+    """Have TO and the length of the payload add up to more than 64 bits."""
+    return item.with_header(to=_TO_LIMIT - rng.randrange(1, len(item.payload)))
+
+
+def _without_octets(item: FPDUItem, rng: Random) -> FPDUItem:
+    wild = item.with_header(stag=rng.randint(0, _WORD), to=_TO_LIMIT - 1 - rng.randrange(16))
+    return replace(wild, ulpdu=wild.ulpdu[: wild.header.length])
+
+
+def _cut_header(item: FPDUItem, rng: Random) -> FPDUItem:
+    return replace(item, ulpdu=item.ulpdu[: rng.randrange(1, item.header.length)])
+
+
+def _no_header(item: FPDUItem, rng: Random) -> FPDUItem:
+    return replace(item, ulpdu=b"")
+
+
+def _split_with_l(item: FPDUItem, rng: Random) -> list[FPDUItem]:
+    """Send a message as two segments, both with L."""
+    at = rng.randrange(1, len(item.payload))
+    head = item.header
+    size = head.length
+    first = replace(item, ulpdu=item.ulpdu[: size + at])
+    rest = replace(item, ulpdu=item.ulpdu[:size] + item.payload[at:]).with_header(mo=at)
+    return [first, rest]
+
+
+def _swapped(conversation: Conversation, rng: Random) -> Conversation:
+    """Send two segments of a message in the wrong order."""
+    at = rng.choice(fpdus(conversation, _SENDS, _is_not_last))
+    one, other = fpdu_at(conversation, at), fpdu_at(conversation, at + 1)
+    return replaced(conversation, at, other, one, end=at + 2)
+
+
+DDP: Final = (
+    *_versions(),
+    Mutation(
+        "rfc5041/4.1/reserved-set",
+        "A reserved bit of the DDP Control Field is set.",
+        ACCEPT,
+        plain,
+        change_fpdu(header(reserved=lambda _, rng: rng.randrange(1, 16))),
+    ),
+    Mutation(
+        "rfc5041/4.1/l-missing",
+        "L is not set in the last segment of an Untagged message.",
+        accept("the message is never Delivered; nothing else tells that it was the last segment"),
+        plain,
+        change_fpdu(header(last=False), _SENDS, _is_in_several),
+    ),
+    Mutation(
+        "rfc5041/4.1/l-missing-in-single-segment",
+        "L is not set in a message that is one segment.",
+        accept("the message is never Delivered; nothing else tells that it was the last segment"),
+        plain,
+        change_fpdu(header(last=False), _SENDS, _is_alone),
+    ),
+    Mutation(
+        "rfc5041/4.1/l-too-early",
+        "L is set in an Untagged segment that is not the last of its message.",
+        terminate(_MSN_RANGE, _INVALID_MO, note="what follows belongs to a message Delivered"),
+        plain,
+        change_fpdu(header(last=True), _SENDS, _is_not_last),
+    ),
+    Mutation(
+        "rfc5041/4.1/l-twice",
+        "Two segments of an Untagged message have L set.",
+        terminate(_MSN_RANGE, _INVALID_MO, note="the second belongs to a message Delivered"),
+        plain,
+        change_fpdu(_split_with_l, _SENDS, lambda item: _is_alone(item) and len(item.payload) > 1),
+    ),
+    Mutation(
+        "rfc5041/4.1/l-too-early-tagged",
+        "L is set in a Tagged segment that is not the last of its message.",
+        accept("the rest is a message of its own"),
+        plain,
+        change_fpdu(header(last=True), (Opcode.WRITE,), _is_not_last),
+    ),
+    Mutation(
+        "rfc5041/4.2/stag-differs-within-message",
+        "A segment of an RDMA Write has another STag than the others.",
+        terminate(_INVALID_STAG, note="unless that STag is valid, too"),
+        plain,
+        change_fpdu(
+            header(stag=lambda before, rng: other_than(before.stag or 0, _WORD, rng)),
+            (Opcode.WRITE,),
+            _is_not_last,
+        ),
+        is_evident=False,
+    ),
+    Mutation(
+        "rfc5041/7.1/stag-invalid",
+        "A Tagged message has an STag that nobody has advertised.",
+        terminate(_INVALID_STAG),
+        plain,
+        change_fpdu(
+            header(stag=lambda before, rng: other_than(before.stag or 0, _WORD, rng)),
+            (Opcode.WRITE,),
+            lambda item: item.header.last and len(item.payload) < 1000,
+        ),
+        is_evident=False,
+    ),
+    Mutation(
+        "rfc5041/7.1/to-out-of-bounds",
+        "A Tagged message has a TO beyond its buffer.",
+        terminate(_OUT_OF_BOUNDS),
+        plain,
+        change_fpdu(
+            header(to=lambda before, rng: (before.to or 0) ^ 1 << rng.randrange(56, 63)),
+            (Opcode.WRITE,),
+        ),
+        is_evident=False,
+    ),
+    Mutation(
+        "rfc5041/7.1/to-wrap",
+        "TO and the octets of a Tagged segment add up to more than 64 bits.",
+        terminate(_TO_WRAP, _OUT_OF_BOUNDS),
+        plain,
+        change_fpdu(_wrapping, where=lambda item: _is_tagged(item) and len(item.payload) > 1),
+    ),
+    Mutation(
+        "rfc5041/5.2/stag-of-no-octets",
+        "A Tagged message without octets has an STag and a TO that mean nothing.",
+        ACCEPT,
+        plain,
+        change_fpdu(
+            _without_octets,
+            (Opcode.WRITE,),
+            lambda item: item.header.last and len(item.payload) < 1000,
+        ),
+    ),
+    Mutation(
+        "rfc5041/4.3/qn-unknown",
+        "QN is that of no queue.",
+        terminate(_INVALID_QN),
+        plain,
+        change_fpdu(
+            header(qn=lambda before, rng: other_than(0, _WORD, rng, QueueNumber)),
+            where=_is_untagged,
+        ),
+    ),
+    Mutation(
+        "rfc5041/4.3/msn-skipped",
+        "An MSN is left out.",
+        terminate(_MSN_RANGE, _NO_BUFFER, note="if there is no buffer for that MSN already"),
+        plain,
+        _on_queue(lambda msn, _: msn + 1, which=_is_highest),
+    ),
+    Mutation(
+        "rfc5041/4.3/msn-far-ahead",
+        "An MSN is beyond that of any buffer.",
+        terminate(_MSN_RANGE, _NO_BUFFER),
+        plain,
+        _on_queue(lambda msn, rng: msn + (1 << rng.randrange(20, 31)), which=_is_highest),
+    ),
+    Mutation(
+        "rfc5041/4.3/msn-repeated",
+        "Two messages have the same MSN.",
+        terminate(_MSN_RANGE),
+        plain,
+        _on_queue(lambda msn, _: msn - 1, which=_is_second_or_later),
+    ),
+    Mutation(
+        "rfc5041/4.3/msn-from-zero",
+        "The MSNs of a queue begin with 0.",
+        terminate(_MSN_RANGE),
+        plain,
+        _from_zero,
+    ),
+    Mutation(
+        "rfc5041/4.3/msn-differs-within-message",
+        "A segment has another MSN than the others of its message.",
+        terminate(_MSN_RANGE, _INVALID_MO, _NO_BUFFER),
+        plain,
+        change_fpdu(
+            header(msn=lambda before, rng: (before.msn or 0) + (1 << rng.randrange(20, 31))),
+            _SENDS,
+            _is_within,
+        ),
+    ),
+    Mutation(
+        "rfc5041/5.2/mo-gap",
+        "MO leaves out octets of the message.",
+        accept("the Data Sink need not notice; it may report Invalid MO"),
+        plain,
+        change_fpdu(header(mo=_gap), _SENDS, lambda item: bool(item.header.mo)),
+    ),
+    Mutation(
+        "rfc5041/5.2/mo-overlap",
+        "MO repeats octets of the message.",
+        accept("the Data Sink need not notice; it may report Invalid MO"),
+        plain,
+        change_fpdu(header(mo=_overlap), _SENDS, lambda item: bool(item.header.mo)),
+    ),
+    Mutation(
+        "rfc5041/4.3/mo-not-zero",
+        "MO of the first segment of a message is not zero.",
+        accept("the Data Sink need not notice; it may report Invalid MO"),
+        plain,
+        change_fpdu(
+            header(mo=lambda _, rng: rng.randrange(1, 1000)),
+            _SENDS,
+            lambda item: item.header.mo == 0,
+        ),
+    ),
+    Mutation(
+        "rfc5041/7.1/mo-out-of-bounds",
+        "MO is beyond any buffer.",
+        terminate(_INVALID_MO, _TOO_LONG),
+        plain,
+        change_fpdu(
+            header(mo=lambda _, rng: rng.randrange(1 << 31, _WORD - 65536)),
+            _SENDS,
+        ),
+        is_evident=False,
+    ),
+    Mutation(
+        "rfc5041/5.2/message-too-long",
+        "A message has octets behind 2 to the power of 32.",
+        terminate(_TOO_LONG, _INVALID_MO),
+        plain,
+        change_fpdu(_beyond_message, _SENDS, lambda item: bool(item.payload)),
+    ),
+    Mutation(
+        "rfc5041/5.3/segments-swapped",
+        "Two segments of a message come in the wrong order.",
+        accept("the order is only what a sender should keep"),
+        plain,
+        _swapped,
+    ),
+    Mutation(
+        "rfc5041/4.4/header-cut",
+        "A ULPDU is too short for its DDP header.",
+        surface("no code is defined for it"),
+        plain,
+        change_fpdu(_cut_header),
+    ),
+    Mutation(
+        "rfc5041/4.4/no-header",
+        "A ULPDU has no octets.",
+        surface("no code is defined for it"),
+        plain,
+        change_fpdu(_no_header),
+    ),
+)
+"""RFC 5041."""

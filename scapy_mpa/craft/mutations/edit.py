@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""How mutations are written: which item of a script is taken, and what becomes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
+from random import Random
+from typing import Any, TypeAlias, TypeVar
+
+from scapy_mpa.craft.conversation import Conversation
+from scapy_mpa.craft.mutations.mutation import Change
+from scapy_mpa.craft.script import FPDUItem, Item, StartupItem
+from scapy_mpa.wire.rdmap import parse_control
+from scapy_mpa.wire.startup import StartupKind
+
+__all__ = [
+    "Edit",
+    "change_fpdu",
+    "change_startup",
+    "fpdus",
+    "header",
+    "moved",
+    "opcode_of",
+    "replaced",
+    "startup_at",
+    "steps_of",
+]
+
+Edit: TypeAlias = Callable[[FPDUItem, Random], Item | Sequence[Item]]
+"""Makes of an FPDU what stands in its place."""
+
+T = TypeVar("T")
+
+
+def opcode_of(item: FPDUItem) -> int:
+    """Return the RDMAP opcode of an FPDU."""
+    return parse_control(item.header.rsvdulp).opcode
+
+
+def fpdus(
+    conversation: Conversation,
+    opcodes: Collection[int] | None = None,
+    where: Callable[[FPDUItem], bool] | None = None,
+    side: int | None = None,
+) -> list[int]:
+    """Return the places of FPDUs in a script.
+
+    :param opcodes: only of these messages.
+    :param where: only those of which this is true.
+    :param side: only of this side.
+    """
+    return [
+        number
+        for number, item in enumerate(conversation.script)
+        if isinstance(item, FPDUItem)
+        and (side is None or item.side == side)
+        and (opcodes is None or opcode_of(item) in opcodes)
+        and (where is None or where(item))
+    ]
+
+
+def fpdu_at(conversation: Conversation, at: int) -> FPDUItem:
+    """Return the FPDU at a place in a script."""
+    item = conversation.script[at]
+    assert isinstance(item, FPDUItem)
+    return item
+
+
+def startup_at(conversation: Conversation, kind: StartupKind) -> int:
+    """Return the place of a startup frame in a script."""
+    return next(
+        number
+        for number, item in enumerate(conversation.script)
+        if isinstance(item, StartupItem) and item.kind is kind
+    )
+
+
+def replaced(
+    conversation: Conversation, at: int, *items: Item, end: int | None = None
+) -> Conversation:
+    """Return a conversation with other items from place ``at`` up to ``end``; None: at ``at``."""
+    script = conversation.script
+    return conversation.with_script(
+        [*script[:at], *items, *script[at + 1 if end is None else end :]]
+    )
+
+
+def moved(conversation: Conversation, at: int, to: int) -> Conversation:
+    """Return a conversation in which the item at a place stands before the one at another."""
+    script = list(conversation.script)
+    item = script.pop(at)
+    script.insert(to - (at < to), item)
+    return conversation.with_script(script)
+
+
+def change_fpdu(
+    edit: Edit,
+    opcodes: Collection[int] | None = None,
+    where: Callable[[FPDUItem], bool] | None = None,
+) -> Change:
+    """Return what puts something else in the place of one FPDU, chosen at random.
+
+    :param opcodes: of these messages only.
+    :param where: of those only of which this is true.
+    """
+
+    def apply(conversation: Conversation, rng: Random) -> Conversation:
+        at = rng.choice(fpdus(conversation, opcodes, where))
+        made = edit(fpdu_at(conversation, at), rng)
+        return replaced(conversation, at, *(made if isinstance(made, Sequence) else (made,)))
+
+    return apply
+
+
+def header(**fields: Any) -> Edit:
+    """Return what sets fields of the DDP header; callables are given the header and a generator."""
+
+    def edit(item: FPDUItem, rng: Random) -> FPDUItem:
+        before = item.header
+        return item.with_header(
+            **{
+                name: value(before, rng) if callable(value) else value
+                for name, value in fields.items()
+            }
+        )
+
+    return edit
+
+
+def change_startup(kind: StartupKind, **fields: Any) -> Change:
+    """Return what sets fields of a startup frame; callables are given the item and a generator."""
+
+    def apply(conversation: Conversation, rng: Random) -> Conversation:
+        at = startup_at(conversation, kind)
+        item = conversation.script[at]
+        assert isinstance(item, StartupItem)
+        values = {
+            name: value(item, rng) if callable(value) else value for name, value in fields.items()
+        }
+        return replaced(conversation, at, replace(item, **values))
+
+    return apply
+
+
+def steps_of(*changes: Change) -> Change:
+    """Return what makes several changes, one after the other."""
+
+    def apply(conversation: Conversation, rng: Random) -> Conversation:
+        for change in changes:
+            conversation = change(conversation, rng)
+        return conversation
+
+    return apply
+
+
+def other_than(value: int, most: int, rng: Random, taken: Iterable[int] = ()) -> int:
+    """Return a random number from 0 to ``most`` that is not ``value``, nor any of ``taken``."""
+    wrong = {value, *taken}
+    while (chosen := rng.randint(0, most)) in wrong:
+        pass
+    return chosen

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Enhanced connection establishment with something wrong in it (RFC 6581)."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Final
+
+from scapy_mpa.craft.conversation import Conversation
+from scapy_mpa.craft.mutations.bases import IRD, enhanced, peer_to_peer, reading
+from scapy_mpa.craft.mutations.edit import change_startup, fpdus, moved
+from scapy_mpa.craft.mutations.expectation import ACCEPT, accept, improper, terminate
+from scapy_mpa.craft.mutations.mutation import Mutation
+from scapy_mpa.craft.options import INITIATOR, RESPONDER
+from scapy_mpa.craft.script import StartupItem
+from scapy_mpa.wire.rdmap_names import Opcode
+from scapy_mpa.wire.startup import StartupKind
+
+__all__ = ["ENHANCED"]
+
+_REQUEST, _REPLY = StartupKind.REQUEST, StartupKind.REPLY
+_NAMES: Final = {_REQUEST: "Request", _REPLY: "Reply"}
+
+_INSUFFICIENT_IRD: Final = (2, 0, 6)
+_NO_MATCHING_RTR: Final = (2, 0, 7)
+_NO_BUFFER: Final = (1, 2, 2)
+_MSN_RANGE: Final = (1, 2, 3)
+
+
+def _beyond_ird(conversation: Conversation, rng: Random) -> Conversation:
+    """Have the last RDMA Read Request come before the first Response."""
+    requests = fpdus(conversation, (Opcode.READ_REQUEST,), side=INITIATOR)
+    responses = fpdus(conversation, (Opcode.READ_RESPONSE,), side=RESPONDER)
+    assert len(requests) == IRD + 1
+    return moved(conversation, requests[-1], responses[0])
+
+
+def _more(item: StartupItem, rng: Random, name: str) -> int:
+    value: int = getattr(item, name)
+    return rng.randrange(value + 1, 0x3FFF)
+
+
+def _fewer(item: StartupItem, rng: Random, name: str) -> int:
+    value: int = getattr(item, name)
+    return rng.randrange(value)
+
+
+def _of_each_frame() -> list[Mutation]:
+    found = []
+    for kind, name in _NAMES.items():
+        prefix = f"rfc6581/6/{name.lower()}"
+        found += [
+            Mutation(
+                f"{prefix}-s-set-without-data",
+                f"S of the {name} is set, and the Private Data are too short for enhanced data.",
+                improper(),
+                enhanced,
+                change_startup(
+                    kind,
+                    s_bit=True,
+                    ird=None,
+                    ord=None,
+                    control_flags=None,
+                    private_data=lambda _, rng: rng.randbytes(rng.randrange(4)),
+                ),
+            ),
+            Mutation(
+                f"{prefix}-s-cleared",
+                f"S of the {name} is not set, and enhanced data are there.",
+                accept("they are Private Data of the ULP"),
+                enhanced,
+                change_startup(kind, s_bit=False),
+            ),
+            Mutation(
+                f"{prefix}-rev-1",
+                f"The {name} has S set and enhanced data, and revision 1.",
+                accept("S is a reserved bit of revision 1 (RFC 5044 7.1.1)"),
+                enhanced,
+                change_startup(kind, revision=1),
+            ),
+            Mutation(
+                f"rfc6581/9.2/{name.lower()}-flags-without-a",
+                f"Control flag A of the {name} is not set, and others are.",
+                ACCEPT,
+                enhanced,
+                change_startup(
+                    kind, control_flags=lambda _, rng: rng.choice(("B", "C", "D", "BCD"))
+                ),
+            ),
+        ]
+    return found
+
+
+ENHANCED: Final = (
+    *_of_each_frame(),
+    Mutation(
+        "rfc6581/9.1/reply-ord-exceeds-ird",
+        "ORD of the Reply exceeds IRD of the Request.",
+        terminate(
+            _INSUFFICIENT_IRD, code=6, note="unless the Initiator has the resources all the same"
+        ),
+        enhanced,
+        change_startup(_REPLY, ord=lambda item, rng: _more(item, rng, "ord")),
+    ),
+    Mutation(
+        "rfc6581/9.1/reply-ird-below-ord",
+        "IRD of the Reply is less than ORD of the Request.",
+        accept("the Initiator lowers its ORD"),
+        reading,
+        change_startup(_REPLY, ird=lambda item, rng: _fewer(item, rng, "ird")),
+    ),
+    Mutation(
+        "rfc6581/9.1/ird-exceeded",
+        "More RDMA Read Requests are outstanding than IRD of the Reply allows.",
+        terminate(_NO_BUFFER, _MSN_RANGE),
+        reading,
+        _beyond_ird,
+    ),
+    Mutation(
+        "rfc6581/9.2/reply-no-matching-rtr",
+        "The Reply offers no RTR indication that the Request has asked for.",
+        terminate(_NO_MATCHING_RTR, code=7),
+        peer_to_peer,
+        change_startup(_REPLY, control_flags="AD"),
+    ),
+    Mutation(
+        "rfc6581/9.2/reply-a-cleared",
+        "Control flag A is set in the Request and not in the Reply.",
+        accept("the connection is of client and server"),
+        peer_to_peer,
+        change_startup(_REPLY, control_flags=""),
+    ),
+)
+"""RFC 6581."""

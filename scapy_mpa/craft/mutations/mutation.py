@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""One rule broken on purpose, in a conversation in which everything else is right."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+from typing import Final, TypeAlias
+
+from scapy_mpa.craft.conversation import Conversation
+from scapy_mpa.craft.mutations.expectation import Expectation
+from scapy_mpa.craft.script import Item
+from scapy_mpa.craft.segment import Segment
+from scapy_mpa.stream.segment import FIN, RST
+from scapy_mpa.wire.errors import LocalProtocolError
+
+__all__ = ["Base", "Case", "Change", "Mutation"]
+
+Base: TypeAlias = Callable[[Random], Conversation]
+"""Makes a valid conversation."""
+
+Change: TypeAlias = Callable[[Conversation, Random], Conversation]
+"""Makes of a conversation one in which a rule is broken, by another script."""
+
+_NAME: Final = re.compile(r"[a-z0-9-]+(/[a-z0-9.-]+){2,}")
+_RFC: Final = re.compile(r"rfc(\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Mutation:
+    """A way to break one rule, and only that: lengths, Markers and CRCs fit unless they are it.
+
+    :raises LocalProtocolError: the name is none.
+    """
+
+    name: str
+    """``document/clause/what``, such as ``rfc5044/4.3/fpduptr-not-pointing``."""
+    breaks: str
+    """What is wrong, in a sentence."""
+    expectation: Expectation
+    base: Base
+    """The valid conversation that it starts from."""
+    apply: Change
+    is_evident: bool = True
+    """Whether the octets on the wire show it.  What is wrong with an STag or with a bound is known
+    to the receiver alone."""
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name):
+            raise LocalProtocolError(
+                f"{self.name!r} is no name of a mutation: document/clause/what, of lower-case "
+                "letters, digits, dots and hyphens"
+            )
+
+    @property
+    def document(self) -> str:
+        """The standard as it is cited, such as ``RFC 5044``."""
+        document = self.name.partition("/")[0]
+        return _RFC.sub(r"RFC \1", document)
+
+    @property
+    def clause(self) -> str:
+        """The clause that it breaks, such as ``RFC 5044 4.3``."""
+        return f"{self.document} {self.name.split('/')[1]}"
+
+    def case(self, seed: int) -> Case:
+        """Return the mutated conversation that a seed makes, the same one each time."""
+        # Bound to the name, so that two mutations with the same base have different octets.
+        rng = Random(f"{self.name} {seed}")
+        valid = self.base(rng)
+        return Case(self, seed, valid, self.apply(valid, rng))
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What a mutation makes of a seed."""
+
+    mutation: Mutation
+    seed: int
+    valid: Conversation
+    """The conversation before."""
+    conversation: Conversation
+    """The conversation with the rule broken."""
+
+    @property
+    def touched(self) -> range:
+        """The items of the mutated script that are not those of the valid one, or are not at their
+        place: from the first to the last."""
+        old, new = self.valid.script, self.conversation.script
+        most = min(len(old), len(new))
+        first = next((at for at in range(most) if not _same(old[at], new[at])), most)
+        behind = next(
+            (at for at in range(most - first) if not _same(old[-1 - at], new[-1 - at])),
+            most - first,
+        )
+        return range(first, len(new) - behind)
+
+    def frames(self, segments: list[Segment]) -> list[int]:
+        """Return the numbers, from 1, of the frames that hold what is broken.
+
+        That is the first item that was touched.  Where something is left out it is the frame with
+        what comes instead of it, or the last one.
+        """
+        first = self.touched.start
+        for each in self.conversation.captured(segments):
+            if each.placed.number >= first and each.frames:
+                return list(each.frames)
+        ends = [number for number, segment in enumerate(segments, 1) if segment.flags & (FIN | RST)]
+        return ends[:1] or [len(segments)]
+
+
+def _same(one: Item, other: Item) -> bool:
+    return one is other or one == other

@@ -1,0 +1,300 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Startup frames with something wrong in them, and startups that go wrong (RFC 5044 7.1)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+from typing import Final
+
+from scapy_mpa.craft.conversation import Conversation
+from scapy_mpa.craft.layout import startup_frame
+from scapy_mpa.craft.mutations.bases import marked, plain, without_crcs
+from scapy_mpa.craft.mutations.edit import change_startup, fpdus, moved, replaced, startup_at
+from scapy_mpa.craft.mutations.expectation import ACCEPT, REJECT, accept, error, improper
+from scapy_mpa.craft.mutations.mutation import Mutation
+from scapy_mpa.craft.options import RESPONDER
+from scapy_mpa.craft.script import CloseItem, OctetsItem, StartupItem
+from scapy_mpa.wire.startup import KEYS, LARGEST_PD_LENGTH, StartupKind, build_startup
+
+__all__ = ["STARTUP"]
+
+_REQUEST, _REPLY = StartupKind.REQUEST, StartupKind.REPLY
+_NAMES: Final = {_REQUEST: "Request", _REPLY: "Reply"}
+
+
+def _altered_key(item: StartupItem, rng: Random) -> bytes:
+    key = bytearray(KEYS[item.kind])
+    # Not one of the octets in which Request and Reply differ: that is another mistake.
+    at = rng.choice([at for at in range(len(key)) if at != _DIFFERS_AT])
+    key[at] ^= 1 << rng.randrange(8)
+    return bytes(key)
+
+
+_DIFFERS_AT: Final = next(
+    at for at, (one, other) in enumerate(zip(*KEYS.values(), strict=True)) if one != other
+)
+
+
+def _too_much(item: StartupItem, rng: Random) -> bytes:
+    missing = LARGEST_PD_LENGTH + 1 - len(item.private_data)
+    return item.private_data + rng.randbytes(rng.randrange(missing, missing + 1000))
+
+
+def _longer(item: StartupItem, rng: Random) -> int:
+    return len(item.private_data) + rng.randrange(1, 100)
+
+
+def _shorter(item: StartupItem, rng: Random) -> int:
+    return rng.randrange(len(item.private_data))
+
+
+def _of_each_frame() -> list[Mutation]:
+    """Return what can be wrong in the Request and in the Reply alike."""
+    found = []
+    for kind, name in _NAMES.items():
+        prefix = f"rfc5044/7.1.1/{name.lower()}"
+        found += [
+            Mutation(
+                f"{prefix}-key-altered",
+                f"A bit of the {name}'s Key is wrong.",
+                improper(),
+                plain,
+                change_startup(kind, key=_altered_key),
+            ),
+            Mutation(
+                f"{prefix}-key-lower-case",
+                f"The {name}'s Key is in lower case.",
+                improper(),
+                plain,
+                change_startup(kind, key=KEYS[kind].lower()),
+                # Whoever looks on may take it for streaming mode.
+                is_evident=False,
+            ),
+            Mutation(
+                f"{prefix}-reserved-set",
+                f"A reserved bit of the {name} is set.",
+                ACCEPT,
+                plain,
+                change_startup(kind, reserved=lambda _, rng: rng.randrange(1, 16)),
+            ),
+            Mutation(
+                f"{prefix}-s-set",
+                f"S of the {name} is set, which RFC 5044 reserves, in revision 1.",
+                ACCEPT,
+                plain,
+                change_startup(kind, s_bit=True),
+            ),
+            Mutation(
+                f"{prefix}-rev-unknown",
+                f"The {name} has a revision that no document defines.",
+                improper("a receiver that cannot interoperate with the revision"),
+                plain,
+                change_startup(kind, revision=lambda _, rng: rng.randrange(3, 256)),
+            ),
+            Mutation(
+                f"{prefix}-pd-length-over-512",
+                f"The {name} has more than 512 octets of Private Data, and says so.",
+                improper(),
+                plain,
+                change_startup(kind, private_data=_too_much),
+            ),
+            Mutation(
+                f"{prefix}-m-set-but-no-markers",
+                f"M of the {name} is set, and its sender is sent no Markers.",
+                error(1, 2, 3, note="the first four octets are taken for a Marker"),
+                plain,
+                change_startup(kind, markers=True),
+            ),
+            Mutation(
+                f"{prefix}-m-cleared-but-markers",
+                f"M of the {name} is not set, and its sender is sent Markers.",
+                error(1, 2, note="the first Marker is taken for a ULPDU_Length"),
+                marked,
+                change_startup(kind, markers=False),
+            ),
+            Mutation(
+                f"{prefix}-c-cleared",
+                f"C of the {name} is not set, that of the other frame is: CRCs are on.",
+                ACCEPT,
+                plain,
+                change_startup(kind, crc=False),
+            ),
+            Mutation(
+                f"{prefix}-c-set-but-no-crcs",
+                f"C of the {name} is set, and the FPDUs have no CRCs.",
+                error(2),
+                without_crcs,
+                change_startup(kind, crc=True),
+            ),
+        ]
+    return found
+
+
+def _of_private_data() -> list[Mutation]:
+    """Return lies about PD_Length (RFC 5044 7.1.2 rule 9)."""
+    swallowed = "what follows is taken for Private Data"
+    left_over = "what is left of the Private Data is taken for an FPDU, if not for a fault here"
+    return [
+        Mutation(
+            "rfc5044/7.1.2/rule-9-request-pd-length-longer",
+            "PD_Length of the Request says more octets than there are.",
+            improper("while it waits for the rest, or when that never comes (rule 10)"),
+            plain,
+            change_startup(_REQUEST, pd_length=_longer),
+        ),
+        Mutation(
+            "rfc5044/7.1.2/rule-9-reply-pd-length-longer",
+            "PD_Length of the Reply says more octets than there are.",
+            error(1, 2, note=swallowed),
+            plain,
+            change_startup(_REPLY, pd_length=_longer),
+        ),
+        Mutation(
+            "rfc5044/7.1.2/rule-9-request-pd-length-shorter",
+            "PD_Length of the Request says fewer octets than there are.",
+            error(1, 2, 4, note=left_over),
+            plain,
+            change_startup(_REQUEST, pd_length=_shorter),
+        ),
+        Mutation(
+            "rfc5044/7.1.2/rule-9-reply-pd-length-shorter",
+            "PD_Length of the Reply says fewer octets than there are.",
+            error(1, 2, 4, note=left_over),
+            plain,
+            change_startup(_REPLY, pd_length=_shorter),
+        ),
+        Mutation(
+            "rfc5044/7.1.2/rule-9-request-pd-length-65535",
+            "PD_Length of the Request is 65535, and hardly any octets are there.",
+            improper(),
+            plain,
+            change_startup(_REQUEST, pd_length=0xFFFF),
+        ),
+        Mutation(
+            "rfc5044/7.1.2/rule-9-reply-pd-length-65535",
+            "PD_Length of the Reply is 65535, and hardly any octets are there.",
+            improper(),
+            plain,
+            change_startup(_REPLY, pd_length=0xFFFF),
+        ),
+    ]
+
+
+# -- rules of RFC 5044 7.1.2 -------------------------------------------------------------------
+
+
+def _without_request(conversation: Conversation, rng: Random) -> Conversation:
+    return replaced(conversation, startup_at(conversation, _REQUEST))
+
+
+def _reply_first(conversation: Conversation, rng: Random) -> Conversation:
+    return moved(conversation, startup_at(conversation, _REPLY), startup_at(conversation, _REQUEST))
+
+
+def _fpdu_before_reply(conversation: Conversation, rng: Random) -> Conversation:
+    return moved(conversation, fpdus(conversation)[0], startup_at(conversation, _REPLY))
+
+
+def _responder_first(conversation: Conversation, rng: Random) -> Conversation:
+    return moved(conversation, fpdus(conversation, side=RESPONDER)[0], fpdus(conversation)[0])
+
+
+def _both_initiate(conversation: Conversation, rng: Random) -> Conversation:
+    change = change_startup(_REPLY, key=KEYS[_REQUEST])
+    return change(conversation, rng)
+
+
+def _both_respond(conversation: Conversation, rng: Random) -> Conversation:
+    change = change_startup(_REQUEST, key=KEYS[_REPLY])
+    return change(conversation, rng)
+
+
+def _rejected(conversation: Conversation, rng: Random) -> Conversation:
+    """Have the Reply reject, and nothing follow."""
+    at = startup_at(conversation, _REPLY)
+    reply = conversation.script[at]
+    assert isinstance(reply, StartupItem)
+    rejecting = replace(reply, rejected=True)
+    return replaced(conversation, at, rejecting, CloseItem(0), end=len(conversation.script))
+
+
+def _incomplete(conversation: Conversation, rng: Random) -> Conversation:
+    """End the connection in the midst of the Request."""
+    at = startup_at(conversation, _REQUEST)
+    request = conversation.script[at]
+    assert isinstance(request, StartupItem)
+    octets = build_startup(startup_frame(request, conversation.options))
+    part = OctetsItem(request.side, octets[: rng.randrange(20, len(octets))])
+    return replaced(conversation, at, part, CloseItem(0), end=len(conversation.script))
+
+
+STARTUP: Final = (
+    *_of_each_frame(),
+    Mutation(
+        "rfc5044/7.1.1/request-r-set",
+        "R of the Request is set.",
+        ACCEPT,
+        plain,
+        change_startup(_REQUEST, rejected=True),
+    ),
+    Mutation(
+        "rfc5044/7.1.2/rule-2-no-request",
+        "A Reply comes without a Request.",
+        improper("the Initiator gets a Reply that it has not asked for"),
+        plain,
+        _without_request,
+    ),
+    Mutation(
+        "rfc5044/7.1.2/rule-2-reply-first",
+        "The Reply comes before the Request.",
+        improper(),
+        plain,
+        _reply_first,
+    ),
+    Mutation(
+        "rfc5044/7.1.2/rule-3-fpdu-before-reply",
+        "The Initiator sends an FPDU before it has received the Reply.",
+        accept("nothing shows the Responder when the FPDU was sent"),
+        plain,
+        _fpdu_before_reply,
+    ),
+    Mutation(
+        "rfc5044/7.1.2/rule-3-rejected",
+        "The Responder rejects; nothing is wrong with that.",
+        REJECT,
+        plain,
+        _rejected,
+    ),
+    Mutation(
+        "rfc5044/7.1.2/rule-4-responder-speaks-first",
+        "The Responder sends an FPDU before it has received one.",
+        accept("an Initiator that is in Full Operation already cannot tell"),
+        plain,
+        _responder_first,
+    ),
+    Mutation(
+        "rfc5044/7.1.2/rule-8-both-initiate",
+        "A Request comes where a Reply must stand: both sides are Initiators.",
+        improper(),
+        plain,
+        _both_initiate,
+    ),
+    Mutation(
+        "rfc5044/7.1.2/rule-8-both-respond",
+        "A Reply comes where a Request must stand: both sides are Responders.",
+        improper(),
+        plain,
+        _both_respond,
+    ),
+    *_of_private_data(),
+    Mutation(
+        "rfc5044/7.1.2/rule-10-request-incomplete",
+        "The connection ends in the midst of the Request.",
+        improper("or code 1, connection lost"),
+        plain,
+        _incomplete,
+    ),
+)
+"""RFC 5044 7.1.  Rule 6 is about what consumers do with Private Data; rules 1, 5 and 7 are broken
+by what 7.1.1 and 4.3 name."""
