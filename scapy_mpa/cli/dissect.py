@@ -22,6 +22,8 @@ Examples:
       a line for each startup frame, FPDU, gap, overlap, error and connection
   scapy-mpa dissect --type gap,overlap,error trace.pcapng.gz
       only what is wrong or missing
+  scapy-mpa dissect --check --type error trace.pcapng
+      all that a receiver must not accept, of MPA, DDP and RDMAP
   scapy-mpa dissect --connection 3 -V trace.pcap
       the full layers of everything on connection 3
   tcpdump -i eth0 -U -w - tcp | scapy-mpa dissect --type message -
@@ -60,6 +62,13 @@ Examples:
     is_flag=True,
     help="With the ULP payload of each FPDU: a hex dump, or the key payload with --json.",
 )
+@click.option(
+    "--check",
+    "checks",
+    is_flag=True,
+    help="Hold segments and messages against the rules of DDP and RDMAP, too (RFC 5041, RFC 5040, "
+    "RFC 7306, RFC 6581), and report as errors what a receiver must not accept.  Takes longer.",
+)
 @limit_options
 def dissect(
     files: tuple[str, ...],
@@ -68,6 +77,7 @@ def dissect(
     types: frozenset[str],
     connections: tuple[int, ...],
     payload: bool,
+    checks: bool,
     limits: Limits,
 ) -> None:
     """List what is in captures: every FPDU, whatever happened to its TCP segments.
@@ -82,5 +92,5 @@ def dissect(
         raise click.UsageError("--verbose is about lines and --json prints none: choose one.")
     from scapy_mpa.cli.listing import Listing
 
-    listing = Listing(types, payload=payload, as_json=as_json, layers=verbose)
+    listing = Listing(types, payload=payload, as_json=as_json, layers=verbose, checks=checks)
     context.exit(listing.run(files, frozenset(connections), limits))

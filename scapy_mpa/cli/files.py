@@ -25,6 +25,7 @@ def read_files(
     *,
     headings: bool,
     connections: frozenset[int] = frozenset(),
+    checks: bool = False,
 ) -> int:
     """Show each capture, and say on standard error what is wrong; return the exit status.
 
@@ -33,6 +34,7 @@ def read_files(
     :param show: prints what a capture holds; it must read it to its end.
     :param headings: print the name of each file before what it holds, if there are several.
     :param connections: numbers of the connections that matter, none for all.
+    :param checks: report what DDP and RDMAP must not accept, too.
     """
     status = CLEAN
     number = 0
@@ -51,6 +53,7 @@ def read_files(
                 first_number=number,
                 connections=connections,
                 live=name == STANDARD_INPUT,
+                checks=checks,
             )
             try:
                 if headings and len(names) > 1:

@@ -322,7 +322,8 @@ def _overlap(event: OverlapDiffers) -> str:
 
 
 def _error(event: ErrorFound) -> str:
-    return f"error {event.code:d}: {event.text}, seq {event.seq}"
+    code = "" if event.code is None else f" {event.code:d}"
+    return f"error{code}: {event.text}, seq {event.seq}"
 
 
 def _connection(event: ConnectionEnded) -> str:

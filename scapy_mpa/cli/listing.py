@@ -30,6 +30,7 @@ class Listing:
     :param payload: with the payload of FPDUs.
     :param as_json: JSON, not lines to be read.
     :param layers: with the layers below each line.
+    :param checks: with the errors of DDP and RDMAP.
     """
 
     def __init__(
@@ -39,6 +40,7 @@ class Listing:
         payload: bool = False,
         as_json: bool = False,
         layers: bool = False,
+        checks: bool = False,
     ) -> None:
         self._types = types
         self._messages = Messages() if "message" in types else None
@@ -47,6 +49,7 @@ class Listing:
         self._payload = payload
         self._as_json = as_json
         self._layers = layers
+        self._checks = checks
 
     def run(self, files: Sequence[str], connections: frozenset[int], limits: Limits) -> int:
         """Print the records of ``files``; return the exit status.
@@ -54,7 +57,14 @@ class Listing:
         :param connections: numbers of the connections to be printed, none for all.
         """
         headings = not self._as_json
-        return read_files(files, self._show, limits, headings=headings, connections=connections)
+        return read_files(
+            files,
+            self._show,
+            limits,
+            headings=headings,
+            connections=connections,
+            checks=self._checks,
+        )
 
     def _show(self, reading: Reading) -> None:
         line_of: Callable[[RecordedEvent], str]

@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import Final
 
 from scapy_mpa.capture import Capture, Decoder
 from scapy_mpa.cli.output import text_of
 from scapy_mpa.express.reader import ExpressReader
 from scapy_mpa.records.kinds import Patterns, Templates
+from scapy_mpa.stream.checks import Checks
 from scapy_mpa.stream.events import ConnectionEnded, Event, GapFound
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits
@@ -37,6 +39,7 @@ class Reading:
     :param first_number: the number of its first connection.
     :param connections: numbers of the connections that matter, none for all.
     :param live: give events as soon as they are there, not in large batches.
+    :param checks: report what DDP and RDMAP must not accept, too.
     """
 
     def __init__(
@@ -47,6 +50,7 @@ class Reading:
         first_number: int = 0,
         connections: frozenset[int] = frozenset(),
         live: bool = False,
+        checks: bool = False,
     ) -> None:
         self.capture = capture
         self.first_time_ns = 0
@@ -57,6 +61,7 @@ class Reading:
         """The number that the next connection would have; final when all was read."""
         self._connections = connections
         self._largest = 1 if live else _EVENTS
+        self._checks = Checks() if checks else None
         self._decoder = Decoder()
         self._flows = Flows(first_number, limits=limits)
         # Because of a limit.
@@ -94,7 +99,7 @@ class Reading:
             to be written.
         :param lines_of: makes lines of a batch of events.
         """
-        if self._connections or self._largest == 1:
+        if self._connections or self._largest == 1 or self._checks is not None:
             for batch in self.batches():
                 yield text_of(lines_of(batch))
             return
@@ -115,6 +120,8 @@ class Reading:
     def _noted(self, events: list[Event]) -> list[Event]:
         """Return the events that matter, having taken note of what they say."""
         connections = self._connections
+        if self._checks is not None:
+            events = list(chain.from_iterable(map(self._checks.take, events)))
         for event in events:
             if isinstance(event, GapFound):
                 self._gaps += event.reason == "limit"

@@ -140,7 +140,8 @@ def _overlap(event: OverlapDiffers) -> Record:
 
 
 def _error(event: ErrorFound) -> Record:
-    return {"code": int(event.code), "seq": event.seq, "text": event.text}
+    code = None if event.code is None else int(event.code)
+    return {"code": code, "seq": event.seq, "text": event.text}
 
 
 def _connection(event: ConnectionEnded) -> Record:

@@ -200,13 +200,14 @@ class OverlapDiffers:
 
 @dataclass(frozen=True, slots=True)
 class ErrorFound:
-    """Something that a receiver must report (RFC 5044 section 8)."""
+    """Something that a receiver must report: MPA (RFC 5044 section 8), or DDP and RDMAP."""
 
     connection: ConnectionId
     direction: int
     frame: int
     time_ns: int
-    code: ErrorCode
+    code: ErrorCode | None
+    """MPA's, None if it is an error of DDP or RDMAP."""
     seq: int
     text: str
 

@@ -13,7 +13,7 @@ The catalogue is open: :func:`register` adds to it.
 from scapy_mpa.craft.mutations.catalogue import find, mutations, register
 from scapy_mpa.craft.mutations.ddp import DDP
 from scapy_mpa.craft.mutations.enhanced import ENHANCED
-from scapy_mpa.craft.mutations.expectation import Action, Expectation, TerminateCode
+from scapy_mpa.craft.mutations.expectation import Action, Expectation
 from scapy_mpa.craft.mutations.extensions import EXTENSIONS
 from scapy_mpa.craft.mutations.fpdu import FPDU
 from scapy_mpa.craft.mutations.markers import MARKERS
@@ -27,7 +27,6 @@ __all__ = [
     "Case",
     "Expectation",
     "Mutation",
-    "TerminateCode",
     "find",
     "mutations",
     "register",

@@ -59,7 +59,7 @@ def without_crcs(rng: Random) -> Conversation:
 
 def enhanced(rng: Random) -> Conversation:
     """Return the same with enhanced startup frames (RFC 6581)."""
-    return _spoken(Conversation(revision=2), rng, ird=rng.randrange(8, 65), ord=rng.randrange(8))
+    return _spoken(Conversation(revision=2), rng, ird=rng.randrange(8, 65), ord=rng.randrange(2, 8))
 
 
 def peer_to_peer(rng: Random) -> Conversation:

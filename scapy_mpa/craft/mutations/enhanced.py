@@ -42,7 +42,7 @@ def _more(item: StartupItem, rng: Random, name: str) -> int:
 
 def _fewer(item: StartupItem, rng: Random, name: str) -> int:
     value: int = getattr(item, name)
-    return rng.randrange(value)
+    return rng.randrange(1, value)
 
 
 def _of_each_frame() -> list[Mutation]:
@@ -106,7 +106,7 @@ ENHANCED: Final = (
         "rfc6581/9.1/reply-ird-below-ord",
         "IRD of the Reply is less than ORD of the Request.",
         accept("the Initiator lowers its ORD"),
-        reading,
+        enhanced,
         change_startup(_REPLY, ird=lambda item, rng: _fewer(item, rng, "ird")),
     ),
     Mutation(

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
-from typing import TypeAlias
 
 from scapy_mpa.wire.errors import ErrorCode
+from scapy_mpa.wire.rules import TerminateCode
 from scapy_mpa.wire.terminate import terminate_text
 
 __all__ = [
@@ -17,15 +17,11 @@ __all__ = [
     "REJECT",
     "Action",
     "Expectation",
-    "TerminateCode",
     "error",
     "improper",
     "surface",
     "terminate",
 ]
-
-TerminateCode: TypeAlias = tuple[int, int, int]
-"""Layer, EType and Error Code of a Terminate (RFC 5040 4.8)."""
 
 
 class Action(str, enum.Enum):

@@ -68,8 +68,8 @@ def _of_each_frame() -> list[Mutation]:
                 improper(),
                 plain,
                 change_startup(kind, key=KEYS[kind].lower()),
-                # Whoever looks on may take it for streaming mode.
-                is_evident=False,
+                # Whoever looks on may take what the Responder says for streaming mode.
+                is_evident=kind is _REQUEST,
             ),
             Mutation(
                 f"{prefix}-reserved-set",

@@ -1,0 +1,366 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What receivers above MPA must not accept: events in, errors out.
+
+Of RFC 5041 7.1, RFC 5040 7.2, RFC 7306 8.2 and RFC 6581 9.  A segment is held against the rules for
+itself as soon as it is recovered, as a Data Sink does before Placement, and against those of its
+order when it is its turn in the stream.  Where octets of the stream are missing nothing is said of
+the order until it is known again, and nothing at all of what must be counted from the beginning.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from heapq import heappop, heappush
+from typing import Final, NamedTuple
+
+from scapy_mpa.stream.events import (
+    ConnectionEnded,
+    ConnectionId,
+    ErrorFound,
+    Event,
+    FPDURecovered,
+    GapFound,
+    StartupSeen,
+)
+from scapy_mpa.stream.order import QueueOrder
+from scapy_mpa.stream.sequence import first_position, unwrap
+from scapy_mpa.wire.ddp import DDPHeader, parse_ddp
+from scapy_mpa.wire.errors import ErrorCode, RemoteProtocolError
+from scapy_mpa.wire.fpdu import fpdu_layout
+from scapy_mpa.wire.rdmap import (
+    ATOMIC_REQUEST_LENGTH,
+    ATOMIC_RESPONSE_LENGTH,
+    parse_atomic_request,
+    parse_atomic_response,
+    parse_control,
+)
+from scapy_mpa.wire.rdmap_names import Opcode
+from scapy_mpa.wire.rules import TerminateCode, Violation, violation
+from scapy_mpa.wire.startup import StartupFrame, StartupKind
+
+__all__ = ["DOUBTFUL", "OUTSTANDING", "WAITING", "Checks"]
+
+WAITING: Final = 4096
+"""Segments of one direction that may wait for earlier ones, more than overtake others on the way;
+beyond it, nothing is said of their order."""
+
+OUTSTANDING: Final = 4096
+"""Atomic Requests of one direction that may be unanswered; beyond it, Responses go unchecked."""
+
+DOUBTFUL: Final = 64
+"""Errors of one connection that may wait for its end."""
+
+_NOT_NEGOTIATED: Final = 0x3FFF
+"""An IRD or ORD that says nothing (RFC 6581 9.1)."""
+
+_NO_BUFFER: Final = (1, 2, 2)
+_INSUFFICIENT_IRD: Final = (2, 0, 6)
+_NO_MATCHING_RTR: Final = (2, 0, 7)
+_RTR_FLAGS: Final = frozenset("BCD")
+
+
+class _Turn(NamedTuple):
+    """A segment that waits for its turn."""
+
+    start: int
+    """Position of its FPDU."""
+    serial: int
+    """So that nothing behind it is ever compared."""
+    end: int
+    header: DDPHeader | None
+    """None if nothing can be told of it."""
+    length: int
+    """Octets behind the header."""
+    fpdu: FPDURecovered
+
+
+class Checks:
+    """Takes the events of the stream core, gives the errors above MPA that they show."""
+
+    __slots__ = ("_connections",)
+
+    def __init__(self) -> None:
+        self._connections: dict[ConnectionId, _Connection] = {}
+
+    def take(self, event: Event) -> list[Event]:
+        """Take an event; return it with the errors that it shows.
+
+        They come behind it, but the event of a connection's end is the last, and counts them.
+        FPDUs with a bad CRC show nothing.
+        """
+        connections = self._connections
+        connection = connections.get(event.connection)
+        if connection is None:
+            connection = connections[event.connection] = _Connection()
+        if isinstance(event, FPDURecovered):
+            connection.take_fpdu(event)
+        elif isinstance(event, StartupSeen):
+            connection.take_startup(event)
+        elif isinstance(event, GapFound):
+            connection.take_gap(event)
+        elif isinstance(event, ConnectionEnded):
+            del connections[event.connection]
+            connection.finish()
+            errors = event.errors + connection.errors
+            return [*connection.found, replace(event, errors=errors)]
+        if not connection.found:
+            return [event]
+        found: list[Event] = [event, *connection.found]
+        connection.found = []
+        return found
+
+
+class _Half:
+    """What counts of one direction."""
+
+    __slots__ = (
+        "count",
+        "expected",
+        "identifiers",
+        "is_whole",
+        "order",
+        "reads",
+        "terminated",
+        "waiting",
+    )
+
+    def __init__(self) -> None:
+        self.order = QueueOrder()
+        self.expected: int | None = None
+        """Position behind the last segment whose turn it was."""
+        self.waiting: list[_Turn] = []
+        self.count = 0
+        self.is_whole = True
+        """Whether all from the beginning on was seen."""
+        self.terminated = False
+        self.reads = 0
+        """RDMA Read Requests sent, less those that the peer has answered."""
+        self.identifiers: Counter[int] = Counter()
+        """Of Atomic Requests that were sent and are not answered."""
+
+
+class _Connection:
+    """What counts of a connection."""
+
+    __slots__ = ("_doubtful", "errors", "found", "halves", "irds", "request")
+
+    def __init__(self) -> None:
+        self.errors = 0
+        """How many were found in all."""
+        self.found: list[ErrorFound] = []
+        """Those that were not passed on yet."""
+        self._doubtful: list[ErrorFound] = []
+        """What is wrong unless the capture lacks something, which is known in the end."""
+        self.halves = _Half(), _Half()
+        self.irds: list[int | None] = [None, None]
+        """By direction, how many RDMA Read Requests it may have outstanding."""
+        self.request: StartupFrame | None = None
+
+    def _report(self, event: StartupSeen | FPDURecovered, what: Violation) -> None:
+        self.errors += 1
+        self.found.append(_error(event, what))
+
+    def _suspect(self, event: FPDURecovered, what: Violation) -> None:
+        if len(self._doubtful) < DOUBTFUL:
+            self._doubtful.append(_error(event, what))
+
+    # -- startup -----------------------------------------------------------------------------------
+
+    def take_startup(self, event: StartupSeen) -> None:
+        """Hold a Reply against its Request (RFC 6581 9)."""
+        startup = event.startup
+        if startup.kind is StartupKind.REQUEST:
+            self.request = startup
+            self.irds = [None, None]
+            return
+        request, self.request = self.request, None
+        if request is None or startup.rejected or not (request.enhanced and startup.enhanced):
+            return
+        self.irds[1 - event.direction] = _depth(startup.ird)
+        self.irds[event.direction] = _depth(request.ird)
+        ird, ord = _depth(request.ird), _depth(startup.ord)
+        if ird is not None and ord is not None and ord > ird:
+            self._report(
+                event,
+                Violation(
+                    f"ORD {ord} of the Reply exceeds IRD {ird} of the Request",
+                    "RFC 6581 9.1",
+                    _INSUFFICIENT_IRD,
+                ),
+            )
+        asked, offered = set(request.control_flags or ""), set(startup.control_flags or "")
+        if "A" in asked & offered and not asked & offered & _RTR_FLAGS:
+            self._report(
+                event,
+                Violation(
+                    "the Reply offers no RTR indication that the Request asks for",
+                    "RFC 6581 9.2",
+                    _NO_MATCHING_RTR,
+                ),
+            )
+
+    # -- segments ----------------------------------------------------------------------------------
+
+    def take_gap(self, gap: GapFound) -> None:
+        """Take note of octets that will stay missing."""
+        half = self.halves[gap.direction]
+        half.is_whole = False
+        if half.expected is not None and gap.reason != "snap length":
+            self._deliver(gap.direction, unwrap(gap.seq, half.expected) + gap.length)
+
+    def take_fpdu(self, fpdu: FPDURecovered) -> None:
+        """Look at a segment, and let it wait for its turn."""
+        half = self.halves[fpdu.direction]
+        layout = fpdu_layout(fpdu.ulpdu_length, fpdu.phase)
+        if half.expected is None:
+            # What came before it is known only if its offset is.
+            position = first_position(fpdu.seq)
+            half.expected = position - (layout.header if fpdu.offset is None else fpdu.offset)
+            if fpdu.offset is None:
+                half.is_whole = False
+                half.order.forget()
+        else:
+            position = unwrap(fpdu.seq, half.expected)
+        start = position - layout.header
+        header = None
+        length = 0
+        if fpdu.crc != "bad":
+            ulpdu = fpdu.ulpdu
+            found = violation(ulpdu, fpdu.ulpdu_length)
+            if found is not None:
+                self._report(fpdu, found)
+            header = _header_of(ulpdu)
+            if header is not None:
+                length = fpdu.ulpdu_length - header.length
+                self._note_response(fpdu, header, ulpdu)
+        half.count += 1
+        turn = _Turn(start, half.count, start + layout.length, header, length, fpdu)
+        if start == half.expected and not half.waiting:
+            self._look_at(half, turn)
+            return
+        heappush(half.waiting, turn)
+        if not fpdu.out_of_order:
+            self._deliver(fpdu.direction, start)
+        elif len(half.waiting) > WAITING:
+            self._deliver(fpdu.direction, half.waiting[0].start)
+
+    def finish(self) -> None:
+        """Look at what still waits, and report what has turned out to be wrong."""
+        for direction, half in enumerate(self.halves):
+            if half.waiting:
+                self._deliver(direction, max(turn.start for turn in half.waiting))
+        if all(half.is_whole for half in self.halves):
+            self.errors += len(self._doubtful)
+            self.found += self._doubtful
+
+    def _deliver(self, direction: int, upto: int) -> None:
+        """Look at all that lies up to ``upto``, and at what follows without a hole."""
+        half = self.halves[direction]
+        waiting = half.waiting
+        while waiting and (waiting[0].start <= upto or waiting[0].start == half.expected):
+            self._look_at(half, heappop(waiting))
+
+    def _look_at(self, half: _Half, turn: _Turn) -> None:
+        """Hold a segment against those before it."""
+        assert half.expected is not None
+        if turn.start < half.expected:
+            return
+        if turn.start > half.expected or turn.header is None:
+            half.is_whole = False
+            half.order.forget()
+        half.expected = turn.end
+        header, fpdu = turn.header, turn.fpdu
+        if header is None:
+            return
+        opcode = parse_control(header.rsvdulp).opcode
+        if half.terminated:
+            self._report(fpdu, Violation("a message follows a Terminate", "RFC 5040 5.4"))
+            half.terminated = False
+        if header.tagged:
+            return
+        found = half.order.take(header, turn.length)
+        if found is not None:
+            self._report(fpdu, found)
+        if opcode == Opcode.TERMINATE:
+            half.terminated = True
+        elif opcode == Opcode.READ_REQUEST:
+            half.reads += 1
+            self._check_depth(half, fpdu)
+
+    # -- Requests and Responses --------------------------------------------------------------------
+
+    def _note_response(self, fpdu: FPDURecovered, header: DDPHeader, ulpdu: bytes) -> None:
+        """Take note of Requests and Responses that have to do with each other.
+
+        As they are recovered, not in turn: a Response answers its Request even if the capture has
+        missed something before it.
+        """
+        opcode = parse_control(header.rsvdulp).opcode
+        if opcode == Opcode.READ_RESPONSE and header.last and header.tagged:
+            self.halves[1 - fpdu.direction].reads -= 1
+            return
+        if header.tagged or not header.last:
+            return
+        body = ulpdu[header.length :]
+        if opcode == Opcode.ATOMIC_REQUEST and len(body) == ATOMIC_REQUEST_LENGTH:
+            half = self.halves[fpdu.direction]
+            if len(half.identifiers) >= OUTSTANDING:
+                half.is_whole = False
+                half.identifiers.clear()
+            half.identifiers[parse_atomic_request(body).request_identifier] += 1
+        elif opcode == Opcode.ATOMIC_RESPONSE and len(body) == ATOMIC_RESPONSE_LENGTH:
+            self._answer(fpdu, parse_atomic_response(body).original_request_identifier)
+
+    def _answer(self, fpdu: FPDURecovered, identifier: int) -> None:
+        asking = self.halves[1 - fpdu.direction]
+        if asking.identifiers[identifier] > 1:
+            asking.identifiers[identifier] -= 1
+        elif asking.identifiers.pop(identifier, 0) == 0:
+            self._suspect(
+                fpdu,
+                Violation(f"no Atomic Request has the identifier {identifier}", "RFC 7306 5.2.2"),
+            )
+
+    def _check_depth(self, half: _Half, fpdu: FPDURecovered) -> None:
+        """Tell whether more RDMA Read Requests are outstanding than the peer allows."""
+        limit = self.irds[fpdu.direction]
+        if limit is not None and half.reads > limit:
+            self._suspect(
+                fpdu,
+                Violation(
+                    f"{half.reads} RDMA Read Requests are outstanding, the peer's IRD is {limit}",
+                    "RFC 6581 9.1",
+                    _NO_BUFFER,
+                ),
+            )
+
+
+_MPA_CODES: Final[dict[TerminateCode | None, ErrorCode]] = {
+    _INSUFFICIENT_IRD: ErrorCode.INSUFFICIENT_IRD,
+    _NO_MATCHING_RTR: ErrorCode.NO_MATCHING_RTR,
+}
+
+
+def _error(event: StartupSeen | FPDURecovered, what: Violation) -> ErrorFound:
+    return ErrorFound(
+        event.connection,
+        event.direction,
+        event.frame,
+        event.time_ns,
+        _MPA_CODES.get(what.terminate),
+        event.seq,
+        str(what),
+    )
+
+
+def _depth(number: int | None) -> int | None:
+    """Return an IRD or ORD, None if it says nothing."""
+    return None if number == _NOT_NEGOTIATED else number
+
+
+def _header_of(ulpdu: bytes) -> DDPHeader | None:
+    try:
+        return parse_ddp(ulpdu)
+    except RemoteProtocolError:
+        return None

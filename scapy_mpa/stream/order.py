@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The order of DDP segments on the Untagged queues of one direction (RFC 5041 4.3, 5.2)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from scapy_mpa.stream.msn import FIRST_MSN
+from scapy_mpa.wire.ddp import DDPHeader
+from scapy_mpa.wire.rdmap_names import QueueNumber
+from scapy_mpa.wire.rules import MSN_RANGE, Violation
+
+__all__ = ["QueueOrder"]
+
+_WORD: Final = 0xFFFFFFFF
+_HALF: Final = 0x80000000
+
+
+class _Queue:
+    """The message that is due on a queue, as far as it is there.
+
+    :param msn: its MSN; None: that of whatever comes next.
+    """
+
+    __slots__ = ("end", "msn", "octets", "segments")
+
+    def __init__(self, msn: int | None) -> None:
+        self.begin(msn)
+
+    def begin(self, msn: int | None) -> None:
+        """Turn to a message of which nothing is there."""
+        self.msn = msn
+        self.segments = 0
+        self.octets = 0
+        self.end: int | None = None
+        """Octets of the message, once its Last segment is there."""
+
+
+class QueueOrder:
+    """Tells whether the segments of one direction, in the order of its stream, have MSNs that are
+    due.
+
+    That octets of a message are missing or come twice is no fault to a Data Sink (RFC 5041 5.2).
+    """
+
+    __slots__ = ("_queues",)
+
+    def __init__(self) -> None:
+        self._queues = {int(number): _Queue(FIRST_MSN) for number in QueueNumber}
+
+    def forget(self) -> None:
+        """Take note that octets of the stream are missing: any MSN may come next."""
+        for queue in self._queues.values():
+            queue.begin(None)
+
+    def take(self, header: DDPHeader, length: int) -> Violation | None:
+        """Take an Untagged segment; return what is wrong with its MSN, None if nothing is.
+
+        :param length: octets behind its header.
+        """
+        qn, msn, mo = header.qn, header.msn, header.mo
+        queue = None if qn is None else self._queues.get(qn)
+        if queue is None or msn is None or mo is None:
+            return None
+        found = None
+        if queue.msn is None:
+            queue.msn = msn
+        elif msn != queue.msn:
+            ahead = msn - queue.msn & _WORD
+            # A message whose Last segment never came is of no account any more.
+            if ahead != 1 or not queue.segments:
+                found = Violation(
+                    f"MSN {msn} on queue {qn}, where {queue.msn} is due", "RFC 5041 4.3", MSN_RANGE
+                )
+            if ahead >= _HALF:
+                return found
+            queue.begin(msn)
+        queue.segments += 1
+        queue.octets += length
+        if header.last:
+            queue.end = mo + length
+        if queue.end is not None and queue.octets >= queue.end:
+            queue.begin(msn + 1 & _WORD)
+        return found

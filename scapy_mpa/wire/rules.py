@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What a Data Sink must not accept of a DDP segment (RFC 5041 7.1, RFC 5040 7.2, RFC 7306 8.2).
+
+Only what the segment itself shows: which STags, buffers and bounds there are is known to the
+receiver alone.  What a sender must set and a receiver must not check, such as reserved bits, is no
+matter here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, NamedTuple, TypeAlias
+
+from scapy_mpa.wire.ddp import TAGGED_LENGTH, UNTAGGED_LENGTH, DDPHeader, parse_ddp
+from scapy_mpa.wire.errors import RemoteProtocolError
+from scapy_mpa.wire.rdmap import (
+    READ_REQUEST_LENGTH,
+    TERMINATE_CONTROL_LENGTH,
+    parse_atomic_request,
+    parse_atomic_response,
+    parse_control,
+    parse_immediate_data,
+    parse_read_request,
+)
+from scapy_mpa.wire.rdmap_names import (
+    ATOMIC_OPERATIONS,
+    QUEUE_NUMBERS,
+    TAGGED_OPCODES,
+    Opcode,
+    QueueNumber,
+    message_name,
+)
+from scapy_mpa.wire.terminate import parse_terminate, terminate_text
+
+__all__ = ["MSN_RANGE", "TerminateCode", "Violation", "violation"]
+
+_TO_WRAP: Final = (1, 1, 3)
+_TAGGED_VERSION: Final = (1, 1, 4)
+_INVALID_QN: Final = (1, 2, 1)
+MSN_RANGE: Final = (1, 2, 3)
+_TOO_LONG: Final = (1, 2, 5)
+_UNTAGGED_VERSION: Final = (1, 2, 6)
+_SOURCE_WRAP: Final = (0, 1, 4)
+_RDMAP_VERSION: Final = (0, 2, 5)
+_UNEXPECTED_OPCODE: Final = (0, 2, 6)
+_CATASTROPHIC: Final = (0, 2, 7)
+
+_TO_LIMIT: Final = 1 << 64
+_LARGEST_MESSAGE: Final = (1 << 32) - 1
+_ALIGNMENT: Final = 8
+_VERSIONS: Final = (0, 1)
+_QUEUES: Final = frozenset(QueueNumber)
+_OF_RFC7306: Final = range(Opcode.IMMEDIATE_DATA, Opcode.ATOMIC_RESPONSE + 1)
+
+
+TerminateCode: TypeAlias = tuple[int, int, int]
+"""Layer, EType and Error Code of a Terminate (RFC 5040 4.8)."""
+
+
+class Violation(NamedTuple):
+    """What is wrong with a segment or a message."""
+
+    text: str
+    clause: str
+    """Such as ``RFC 5041 4.3``."""
+    terminate: TerminateCode | None = None
+    """Layer, EType and Error Code of the Terminate that is due; None if none is defined."""
+
+    def __str__(self) -> str:
+        if self.terminate is None:
+            return f"{self.text} ({self.clause})"
+        layer, etype, code = self.terminate
+        name = terminate_text(layer, etype, code)
+        return f"{self.text} ({self.clause}): {layer}/{etype}/0x{code:02x}, {name}"
+
+
+def violation(ulpdu: bytes, ulpdu_length: int) -> Violation | None:
+    """Return what a Data Sink finds first that it must not accept; None if there is nothing.
+
+    Whatever the octets are, nothing is raised.
+
+    :param ulpdu: the ULPDU, as far as it was captured.
+    :param ulpdu_length: octets of the whole ULPDU.
+    """
+    try:
+        header = parse_ddp(ulpdu)
+    except RemoteProtocolError as error:
+        needed = TAGGED_LENGTH if ulpdu[:1] >= b"\x80" else UNTAGGED_LENGTH
+        if len(ulpdu) < ulpdu_length and ulpdu_length >= needed:
+            # The snap length cut it.
+            return None
+        return Violation(str(error), "RFC 5041 4.4")
+    length = ulpdu_length - header.length
+    found = _of_ddp(header, length) or _of_control(header)
+    if found is None and len(ulpdu) == ulpdu_length and header.last and not header.mo:
+        found = _of_message(parse_control(header.rsvdulp).opcode, ulpdu[header.length :])
+    return found
+
+
+def _of_ddp(header: DDPHeader, length: int) -> Violation | None:
+    """Look at what DDP has to check."""
+    version = header.ddp_version
+    # The RDMA Consortium's version of both is 0 (RFC 5040 4.1).
+    if version not in _VERSIONS or (
+        version == 0 and parse_control(header.rsvdulp).rdmap_version == 1
+    ):
+        return Violation(
+            f"DV {version} is not valid",
+            "RFC 5041 4.1",
+            _TAGGED_VERSION if header.tagged else _UNTAGGED_VERSION,
+        )
+    if header.tagged:
+        assert header.to is not None
+        if length and header.to + length > _TO_LIMIT:
+            return Violation(
+                f"TO {header.to:#x} and {length} octets exceed 64 bits", "RFC 5041 7.1", _TO_WRAP
+            )
+        return None
+    assert header.mo is not None
+    if header.qn not in _QUEUES:
+        return Violation(f"QN {header.qn} is that of no queue", "RFC 5041 4.3", _INVALID_QN)
+    if header.mo + length > _LARGEST_MESSAGE:
+        return Violation(
+            f"MO {header.mo} and {length} octets exceed a message's 2^32 - 1",
+            "RFC 5041 5.2",
+            _TOO_LONG,
+        )
+    return None
+
+
+def _of_control(header: DDPHeader) -> Violation | None:
+    """Look at the RDMAP Control Field, and what it has to do with DDP's fields."""
+    version, _, opcode = parse_control(header.rsvdulp)
+    is_of_rfc7306 = opcode in _OF_RFC7306
+    clause = "RFC 7306 4.1" if is_of_rfc7306 else "RFC 5040 4.1"
+    name = message_name(opcode)
+    if version not in _VERSIONS or (version == 0 and is_of_rfc7306):
+        return Violation(f"RV {version} is not valid for {name}", clause, _RDMAP_VERSION)
+    kind = "Tagged" if header.tagged else "Untagged"
+    if opcode not in TAGGED_OPCODES and opcode not in QUEUE_NUMBERS:
+        return Violation(f"opcode {opcode} is reserved", clause, _UNEXPECTED_OPCODE)
+    if header.tagged != (opcode in TAGGED_OPCODES):
+        return Violation(f"{name} is {kind}", clause, _UNEXPECTED_OPCODE)
+    if not header.tagged and header.qn != QUEUE_NUMBERS[opcode]:
+        return Violation(f"{name} is on queue {header.qn}", clause, _UNEXPECTED_OPCODE)
+    return None
+
+
+# -- messages that are one segment ---------------------------------------------------------------
+
+
+def _of_message(opcode: int, body: bytes) -> Violation | None:
+    """Look at the RDMAP header of a message that has one."""
+    check = _CHECKS.get(opcode)
+    return None if check is None else check(body)
+
+
+def _read_request(body: bytes) -> Violation | None:
+    try:
+        request = parse_read_request(body)
+    except RemoteProtocolError as error:
+        # Octets behind the header are ULP Payload, which there must not be.
+        clause = "RFC 5040 4.2" if len(body) > READ_REQUEST_LENGTH else "RFC 5040 4.4"
+        return Violation(str(error), clause)
+    if request.src_to + request.rdma_read_size > _TO_LIMIT:
+        return Violation(
+            f"SrcTO {request.src_to:#x} and {request.rdma_read_size} octets exceed 64 bits",
+            "RFC 5040 7.2",
+            _SOURCE_WRAP,
+        )
+    return None
+
+
+def _terminate(body: bytes) -> Violation | None:
+    if len(body) < TERMINATE_CONTROL_LENGTH:
+        return Violation(
+            f"a Terminate Header has 4 octets at least, {len(body)} are there", "RFC 5040 4.8"
+        )
+    header = parse_terminate(body)
+    if header.problem is not None:
+        return Violation(header.problem, "RFC 5040 4.8")
+    if header.trailing and not header.mirrored:
+        return Violation(
+            f"{len(header.trailing)} octets follow the Terminate Header", "RFC 5040 4.8"
+        )
+    return None
+
+
+def _immediate_data(body: bytes) -> Violation | None:
+    try:
+        parse_immediate_data(body)
+    except RemoteProtocolError as error:
+        return Violation(str(error), "RFC 7306 6.3")
+    return None
+
+
+def _atomic_request(body: bytes) -> Violation | None:
+    try:
+        request = parse_atomic_request(body)
+    except RemoteProtocolError as error:
+        return Violation(str(error), "RFC 7306 5.2.1")
+    if request.atomic_operation_code not in ATOMIC_OPERATIONS:
+        return Violation(
+            f"Atomic Operation Code {request.atomic_operation_code} is not defined",
+            "RFC 7306 5.2.1",
+        )
+    if request.remote_to % _ALIGNMENT:
+        return Violation(
+            f"Remote Tagged Offset {request.remote_to:#x} is not 64-bit aligned",
+            "RFC 7306 8.2",
+            _CATASTROPHIC,
+        )
+    return None
+
+
+def _atomic_response(body: bytes) -> Violation | None:
+    try:
+        parse_atomic_response(body)
+    except RemoteProtocolError as error:
+        return Violation(str(error), "RFC 7306 5.2.2")
+    return None
+
+
+_CHECKS: Final[dict[int, Callable[[bytes], Violation | None]]] = {
+    Opcode.READ_REQUEST: _read_request,
+    Opcode.TERMINATE: _terminate,
+    Opcode.IMMEDIATE_DATA: _immediate_data,
+    Opcode.IMMEDIATE_DATA_WITH_SE: _immediate_data,
+    Opcode.ATOMIC_REQUEST: _atomic_request,
+    Opcode.ATOMIC_RESPONSE: _atomic_response,
+}
