@@ -5,15 +5,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
 
 from scapy_mpa.cli.output import OutputError, write_lines
 from scapy_mpa.cli.status import CLEAN, FAILED, complain
 from scapy_mpa.cli.table import Column, table
+from scapy_mpa.craft import recorded
 from scapy_mpa.craft.mutations import Mutation, find, mutations
 from scapy_mpa.craft.mutations.corpus import describe, write_case
-from scapy_mpa.wire.errors import LocalProtocolError
+from scapy_mpa.craft.mutations.random_fuzz import fuzzing_of
+from scapy_mpa.wire.errors import CaptureError, LocalProtocolError
 
 __all__ = ["MANIFEST", "Corpus"]
 
@@ -28,9 +31,11 @@ class Corpus:
 
     :param only: a pattern that their names match.
     :param name: the name of the only one; None: those that match.
+    :param capture: fuzz what was said in this capture; None: nothing that was captured.
     """
 
-    def __init__(self, only: str, name: str | None) -> None:
+    def __init__(self, only: str, name: str | None, capture: str | None) -> None:
+        self._capture = capture
         self._only = only
         self._name = name
 
@@ -70,15 +75,22 @@ class Corpus:
 
     def _chosen(self) -> list[Mutation] | None:
         """Return the mutations, None if there are none, having said so."""
-        if self._name is not None:
-            try:
-                return [find(self._name)]
-            except LocalProtocolError as error:
-                complain(f"{error}; --list shows which there are")
-                return None
-        chosen = mutations(self._only)
+        try:
+            if self._capture is not None:
+                known = fuzzing_of(recorded(self._capture))
+                chosen = [
+                    each for each in known if fnmatchcase(each.name, self._name or self._only)
+                ]
+            elif self._name is not None:
+                chosen = [find(self._name)]
+            else:
+                chosen = mutations(self._only)
+        except (CaptureError, LocalProtocolError) as error:
+            complain(str(error))
+            return None
         if not chosen:
-            complain(f"no mutation has a name like {self._only!r}; --list shows which there are")
+            wanted = self._name or self._only
+            complain(f"no mutation has a name like {wanted!r}; --list shows which there are")
             return None
         return chosen
 

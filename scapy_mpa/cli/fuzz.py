@@ -25,6 +25,8 @@ Examples:
       a capture of each, and corpus/manifest.jsonl
   scapy-mpa fuzz -o corpus --only 'rfc5041/*' -n 20
       20 captures of each that breaks a rule of DDP
+  scapy-mpa fuzz -o corpus --from trace.pcap -n 100
+      random fuzzing of what a captured connection has said
   scapy-mpa fuzz -o . --case rfc5044/4.3/fpduptr-not-pointing --seed 7
       one of them once more, octet for octet
 """
@@ -44,6 +46,14 @@ Examples:
 )
 @click.option("--list", "lists", is_flag=True, help="List the catalogue, and make nothing.")
 @click.option("--json", "as_json", is_flag=True, help="With --list: one JSON object a line.")
+@click.option(
+    "--from",
+    "capture",
+    metavar="CAPTURE",
+    type=click.Path(),
+    help="Random fuzzing of the first connection of a capture that has both startup frames: its "
+    "first 1000 FPDUs.",
+)
 @click.option(
     "--only",
     metavar="GLOB",
@@ -72,6 +82,7 @@ def fuzz(
     directory: str | None,
     lists: bool,
     as_json: bool,
+    capture: str | None,
     only: str,
     name: str | None,
     seed: int,
@@ -90,7 +101,7 @@ def fuzz(
     import_crc32c_alone()
     from scapy_mpa.cli.corpus import Corpus
 
-    corpus = Corpus(only, name)
+    corpus = Corpus(only, name, capture)
     if lists:
         context.exit(corpus.show(as_json=as_json))
     assert directory is not None

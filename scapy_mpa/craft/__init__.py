@@ -11,6 +11,7 @@ from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.endpoint import Endpoint
 from scapy_mpa.craft.layout import Placed
 from scapy_mpa.craft.options import INITIATOR, RESPONDER, Options
+from scapy_mpa.craft.recorded import recorded
 from scapy_mpa.craft.script import (
     CloseItem,
     FlushItem,
@@ -48,4 +49,5 @@ __all__ = [
     "Segment",
     "Side",
     "StartupItem",
+    "recorded",
 ]

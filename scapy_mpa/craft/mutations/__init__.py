@@ -18,6 +18,7 @@ from scapy_mpa.craft.mutations.extensions import EXTENSIONS
 from scapy_mpa.craft.mutations.fpdu import FPDU
 from scapy_mpa.craft.mutations.markers import MARKERS
 from scapy_mpa.craft.mutations.mutation import Case, Mutation
+from scapy_mpa.craft.mutations.random_fuzz import RANDOM
 from scapy_mpa.craft.mutations.rdmap import RDMAP
 from scapy_mpa.craft.mutations.startup import STARTUP
 from scapy_mpa.craft.mutations.terminate import TERMINATE
@@ -32,4 +33,4 @@ __all__ = [
     "register",
 ]
 
-register(*STARTUP, *ENHANCED, *MARKERS, *FPDU, *DDP, *RDMAP, *TERMINATE, *EXTENSIONS)
+register(*STARTUP, *ENHANCED, *MARKERS, *FPDU, *DDP, *RDMAP, *TERMINATE, *EXTENSIONS, *RANDOM)

@@ -37,4 +37,6 @@ def find(name: str) -> Mutation:
     try:
         return _KNOWN[name]
     except KeyError as error:
-        raise LocalProtocolError(f"there is no mutation {name!r}") from error
+        raise LocalProtocolError(
+            f"there is no mutation {name!r}; `scapy-mpa fuzz --list` shows which there are"
+        ) from error

@@ -19,7 +19,7 @@ def describe(mutation: Mutation) -> dict[str, object]:
     """Return what there is to say of a mutation, for machines."""
     return {
         "name": mutation.name,
-        "clause": mutation.clause,
+        "clause": mutation.clause or None,
         "breaks": mutation.breaks,
         "expectation": mutation.expectation.as_dict(),
         "evident": mutation.is_evident,
@@ -38,10 +38,11 @@ def write_case(case: Case, directory: Path) -> dict[str, object]:
     mutation = case.mutation
     segments = case.conversation.segments()
     frames = case.frames(segments)
+    clause = f"{mutation.clause}: " if mutation.clause else ""
     comment = "\n".join(
         (
             f"{mutation.name} seed {case.seed}",
-            f"{mutation.clause}: {mutation.breaks}",
+            f"{clause}{mutation.breaks}",
             f"receiver: {mutation.expectation}",
         )
     )

@@ -158,7 +158,7 @@ def _misplaced(fpdu: _Marked, rng: Random) -> FPDUItem:
 
 def _extra(fpdu: _Marked, rng: Random) -> FPDUItem:
     """Put a Marker into the FPDU where none must be."""
-    index = rng.randrange(len(fpdu.places) + 1)
+    index = rng.randrange(1 if fpdu.parts.header else 0, len(fpdu.places) + 1)
     low = fpdu.places[index - 1] + MARKER_LENGTH if index else 4
     high = fpdu.places[index] if index < len(fpdu.places) else len(fpdu.parts.octets) - CRC_LENGTH
     at = rng.randrange(low, high, 4) if low < high else low

@@ -10,7 +10,7 @@ from random import Random
 from typing import Final, TypeAlias
 
 from scapy_mpa.craft.conversation import Conversation
-from scapy_mpa.craft.mutations.expectation import Expectation
+from scapy_mpa.craft.mutations.expectation import Action, Expectation
 from scapy_mpa.craft.script import Item
 from scapy_mpa.craft.segment import Segment
 from scapy_mpa.stream.segment import FIN, RST
@@ -62,7 +62,9 @@ class Mutation:
 
     @property
     def clause(self) -> str:
-        """The clause that it breaks, such as ``RFC 5044 4.3``."""
+        """The clause that it breaks, such as ``RFC 5044 4.3``; empty if it is random fuzzing."""
+        if self.expectation.action is Action.ANYTHING:
+            return ""
         return f"{self.document} {self.name.split('/')[1]}"
 
     def case(self, seed: int) -> Case:

@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Random fuzzing: fields through Scapy's ``fuzz()``, or octets, always in a valid conversation.
+
+What comes of it breaks any number of rules, or none.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from random import Random
+from typing import Any, Final
+
+from scapy_mpa.craft.conversation import Conversation
+from scapy_mpa.craft.layout import Placed
+from scapy_mpa.craft.mutations import bases
+from scapy_mpa.craft.mutations.edit import fpdu_at, fpdus, replaced
+from scapy_mpa.craft.mutations.expectation import ANYTHING
+from scapy_mpa.craft.mutations.mutation import Change, Mutation
+from scapy_mpa.craft.script import FPDUItem, Item, OctetsItem, StartupItem
+from scapy_mpa.wire.startup import KEY_LENGTH, STARTUP_HEADER_LENGTH, StartupKind
+
+__all__ = ["RANDOM", "fuzzing_of"]
+
+_BASES: Final = (
+    bases.plain,
+    bases.marked,
+    bases.without_crcs,
+    bases.enhanced,
+    bases.peer_to_peer,
+    bases.extended,
+    bases.terminated,
+)
+_MOST_FIELDS: Final = 3
+_MOST_OCTETS: Final = 8
+
+
+def any_of_them(rng: Random) -> Conversation:
+    """Return any of the valid conversations."""
+    return rng.choice(_BASES)(rng)
+
+
+# -- fields ----------------------------------------------------------------------------------------
+
+
+def _fuzz_fields(packet: Any, rng: Random) -> Any:
+    """Give a few fields of a packet other values, as Scapy chooses them."""
+    from scapy.packet import Raw, fuzz
+
+    fields = []
+    layer = packet
+    while layer:
+        if not isinstance(layer, Raw):
+            # What is computed has no default that fuzz() would make random.
+            fuzzed = fuzz(type(layer)()).default_fields
+            fields += [
+                (layer, field.name, value)
+                for field in layer.fields_desc
+                if hasattr(value := fuzzed.get(field.name), "_fix")
+            ]
+        layer = layer.payload
+    chosen = rng.sample(fields, min(len(fields), rng.randint(1, _MOST_FIELDS)))
+    # Scapy draws from the generator that all share.
+    state = random.getstate()
+    random.seed(rng.getrandbits(64))
+    try:
+        for layer, name, value in chosen:
+            layer.setfieldval(name, value._fix())
+    finally:
+        random.setstate(state)
+    return packet
+
+
+def _fields_of_ulpdu(conversation: Conversation, rng: Random) -> Conversation:
+    """Change fields of the DDP and RDMAP headers of an FPDU."""
+    from scapy_mpa.layers import DDPTagged, DDPUntagged
+
+    at = rng.choice(fpdus(conversation))
+    item = fpdu_at(conversation, at)
+    layer = DDPTagged if item.header.tagged else DDPUntagged
+    ulpdu = bytes(_fuzz_fields(layer(item.ulpdu), rng))
+    return replaced(conversation, at, replace(item, ulpdu=ulpdu))
+
+
+def _fields_of_startup(conversation: Conversation, rng: Random) -> Conversation:
+    """Change fields of a startup frame."""
+    from scapy_mpa.layers import MPA
+
+    placed = rng.choice(_placed(conversation, StartupItem))
+    packet = _fuzz_fields(MPA(placed.octets), rng)
+    return replaced(conversation, placed.number, _startup_of(placed.item, bytes(packet)))
+
+
+def _fields_of_fpdu(conversation: Conversation, rng: Random) -> Conversation:
+    """Change fields of an FPDU itself; the CRC fits unless it is changed, too."""
+    at = rng.choice(fpdus(conversation))
+    item = fpdu_at(conversation, at)
+    chosen: dict[str, Any] = {
+        "ulpdu_length": rng.randrange(1 << 16),
+        "pad": rng.randbytes(rng.randrange(4)),
+        "crc": rng.randbytes(4),
+    }
+    names = rng.sample(sorted(chosen), rng.randint(1, len(chosen)))
+    return replaced(conversation, at, item.override(**{name: chosen[name] for name in names}))
+
+
+# -- octets ----------------------------------------------------------------------------------------
+
+
+def _other_octets(octets: bytes, rng: Random) -> bytes:
+    """Return octets with a few of them changed, left out or put in."""
+    changed = bytearray(octets)
+    for _ in range(rng.randint(1, _MOST_OCTETS)):
+        at = rng.randrange(len(changed) + 1)
+        how = rng.randrange(5)
+        if how == 0:
+            changed[at:at] = rng.randbytes(rng.randint(1, 4))
+        elif how == 1:
+            del changed[at : at + rng.randint(1, 4)]
+        elif at < len(changed):
+            changed[at] ^= 1 << rng.randrange(8) if how == 2 else rng.randrange(1, 256)
+    return bytes(changed)
+
+
+def _octets_of_ulpdu(conversation: Conversation, rng: Random) -> Conversation:
+    """Change octets of a ULPDU; the FPDU fits it."""
+    at = rng.choice(fpdus(conversation))
+    item = fpdu_at(conversation, at)
+    return replaced(conversation, at, replace(item, ulpdu=_other_octets(item.ulpdu, rng)))
+
+
+def _octets_of_stream(conversation: Conversation, rng: Random) -> Conversation:
+    """Change octets of the TCP stream, in an FPDU or a startup frame, and nothing fits them."""
+    placed = rng.choice(_placed(conversation, (FPDUItem, StartupItem)))
+    octets = _other_octets(placed.octets, rng)
+    item: Item
+    if isinstance(placed.item, StartupItem):
+        item = _startup_of(placed.item, octets.ljust(STARTUP_HEADER_LENGTH, b"\0"))
+    else:
+        assert isinstance(placed.item, FPDUItem)
+        item = OctetsItem(placed.item.side, octets)
+    return replaced(conversation, placed.number, item)
+
+
+def _octets_of_several(conversation: Conversation, rng: Random) -> Conversation:
+    """Do so in several places."""
+    for _ in range(rng.randint(2, _MOST_OCTETS)):
+        conversation = _octets_of_stream(conversation, rng)
+    return conversation
+
+
+def _surely(change: Change) -> Change:
+    """Return what does so until something has changed: chance may find what is there already."""
+
+    def apply(conversation: Conversation, rng: Random) -> Conversation:
+        before = [placed.octets for placed in conversation.layout()]
+        while True:
+            changed = change(conversation, rng)
+            if [placed.octets for placed in changed.layout()] != before:
+                return changed
+
+    return apply
+
+
+def _placed(conversation: Conversation, kinds: Any) -> list[Placed]:
+    return [placed for placed in conversation.layout() if isinstance(placed.item, kinds)]
+
+
+def _startup_of(before: Item, octets: bytes) -> StartupItem:
+    """Return a startup frame that has exactly these octets, at least 20.
+
+    The Full Operation Phase of its side begins behind it, as it did behind the one before.
+    """
+    assert isinstance(before, StartupItem)
+    flags, revision = octets[KEY_LENGTH], octets[KEY_LENGTH + 1]
+    return StartupItem(
+        before.side,
+        StartupKind.REPLY if before.side else StartupKind.REQUEST,
+        octets[STARTUP_HEADER_LENGTH:],
+        bool(flags & 0x20),
+        markers=bool(flags & 0x80),
+        crc=bool(flags & 0x40),
+        s_bit=bool(flags & 0x10),
+        reserved=flags & 0x0F,
+        revision=revision,
+        pd_length=int.from_bytes(octets[KEY_LENGTH + 2 : STARTUP_HEADER_LENGTH], "big"),
+        key=octets[:KEY_LENGTH],
+    )
+
+
+RANDOM: Final = tuple(
+    Mutation(f"fuzz/{name}", breaks, ANYTHING, any_of_them, _surely(change), is_evident=False)
+    for name, breaks, change in (
+        ("fields/startup", "Fields of a startup frame are random.", _fields_of_startup),
+        ("fields/fpdu", "ULPDU_Length, pad or CRC of an FPDU are random.", _fields_of_fpdu),
+        ("fields/ulpdu", "Fields of DDP and RDMAP headers are random.", _fields_of_ulpdu),
+        ("octets/ulpdu", "Octets of a ULPDU are random; the FPDU fits it.", _octets_of_ulpdu),
+        ("octets/stream", "Octets of the stream are random.", _octets_of_stream),
+        ("octets/several", "Octets in several places are random.", _octets_of_several),
+    )
+)
+"""Random fuzzing; it serves on any conversation."""
+
+
+def fuzzing_of(conversation: Conversation) -> list[Mutation]:
+    """Return random fuzzing of one conversation, with FPDUs in it, and startup frames."""
+
+    def recorded(_: Random) -> Conversation:
+        return conversation
+
+    return [replace(mutation, base=recorded) for mutation in RANDOM]

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What a receiver must not accept is reported, with its code or clause, and nothing else is."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from typing import Any
+
+import pytest
+
+from scapy_mpa.craft.conversation import Conversation
+from scapy_mpa.craft.mutations import Action, Mutation, mutations
+from tests.cli.command import parsed, run
+
+NAMED = [mutation for mutation in mutations() if mutation.expectation.action is not Action.ANYTHING]
+RANDOM = [mutation for mutation in mutations() if mutation.expectation.action is Action.ANYTHING]
+SEEDS = range(3)
+
+NOT_FLAGGED = {
+    "rfc5044/7.1.2/rule-9-reply-pd-length-65535": "what follows the Reply is waited for, and found "
+    "to be FPDUs in the end",
+}
+"""What a receiver must not accept and is not reported, and why."""
+
+
+def errors(conversation: Conversation, path: pathlib.Path) -> list[dict[str, Any]]:
+    """The errors that the command line reports of a conversation."""
+    conversation.write(path)
+    result = run("dissect", "--check", "--json", path)
+    records = parsed(result.stdout)
+    found = [record for record in records if record["type"] == "error"]
+    assert sum(record["errors"] for record in records if record["type"] == "connection") == len(
+        found
+    )
+    assert result.exit_code == bool(found)
+    return found
+
+
+def is_named(mutation: Mutation, error: dict[str, Any]) -> bool:
+    """Whether an error has the code, the Terminate or the clause that is expected."""
+    expectation = mutation.expectation
+    if error["code"] is not None:
+        return error["code"] in expectation.codes
+    terminates = [f"{layer}/{etype}/0x{code:02x}" for layer, etype, code in expectation.terminates]
+    return f"({mutation.clause})" in error["text"] or any(
+        each in error["text"] for each in terminates
+    )
+
+
+def marked(mutation: Mutation) -> Any:
+    """A mutation as a parameter; one that is not flagged is expected to fail."""
+    why = NOT_FLAGGED.get(mutation.name)
+    marks = [] if why is None else [pytest.mark.xfail(reason=why, strict=True)]
+    return pytest.param(mutation, id=mutation.name, marks=marks)
+
+
+@pytest.mark.parametrize("mutation", [*map(marked, NAMED)])
+def test_flagged_as_it_must_be(mutation: Mutation, tmp_path: pathlib.Path) -> None:
+    """An error is reported if a receiver must notice, and the octets on the wire show it.
+
+    The valid conversation has none, nor has one with what a receiver must accept.
+    """
+    for seed in SEEDS:
+        case = mutation.case(seed)
+        assert not errors(case.valid, tmp_path / "valid.pcapng")
+        found = errors(case.conversation, tmp_path / "mutated.pcapng")
+        if mutation.expectation.is_error and mutation.is_evident:
+            assert any(is_named(mutation, error) for error in found), found
+        else:
+            assert not found
+
+
+def test_what_is_not_flagged_is_known() -> None:
+    """The list of what is not flagged names mutations that there are."""
+    assert set(NOT_FLAGGED) <= {mutation.name for mutation in NAMED}
+
+
+@pytest.mark.parametrize("mutation", RANDOM, ids=lambda mutation: mutation.name)
+def test_random_fuzzing_is_survived(mutation: Mutation, tmp_path: pathlib.Path) -> None:
+    """Whatever the octets are, they are read to the end; something differs from the valid ones."""
+    path = tmp_path / "case.pcapng"
+    for seed in range(25):
+        case = mutation.case(seed)
+        frames = [frame.octets for frame in case.conversation.frames()]
+        assert frames != [frame.octets for frame in case.valid.frames()]
+        case.conversation.write(path)
+        result = run("dissect", "--check", "--json", path)
+        assert result.exit_code in (0, 1)
+        assert json.loads(result.stdout.splitlines()[-1])["type"] == "connection"

@@ -1,0 +1,273 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A mutation changes what it says, and nothing else."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+
+import pytest
+
+from scapy_mpa.craft.layout import Placed
+from scapy_mpa.craft.mutations import Action, Case, Mutation, find, mutations
+from scapy_mpa.craft.script import FPDUItem, StartupItem
+from tests.craft.mutations import anatomy
+
+SEEDS = range(4)
+
+CHANGED: dict[str, set[str]] = {
+    # Startup frames
+    "rfc5044/7.1.1/*-key-*": {"key"},
+    "rfc5044/7.1.1/*-reserved-set": {"reserved"},
+    "rfc5044/7.1.1/*-s-set": {"s"},
+    "rfc5044/7.1.1/*-rev-unknown": {"rev"},
+    "rfc5044/7.1.1/*-pd-length-over-512": {"pd_length", "private_data"},
+    "rfc5044/7.1.1/*-m-*": {"m"},
+    "rfc5044/7.1.1/*-c-*": {"c"},
+    "rfc5044/7.1.1/request-r-set": {"r"},
+    "rfc5044/7.1.2/rule-9-*": {"pd_length"},
+    "rfc5044/7.1.2/rule-8-*": {"key"},
+    "rfc6581/6/*-s-cleared": {"s"},
+    "rfc6581/9.2/*": {"control_flags"},
+    "rfc6581/9.1/reply-ord-*": {"ord"},
+    "rfc6581/9.1/reply-ird-*": {"ird"},
+    # FPDUs
+    "rfc5044/4.2/*": {"markers"},
+    "rfc5044/4.3/fpduptr-*": {"markers"},
+    "rfc5044/7.1.2/rule-7-first-marker-not-zero": {"markers"},
+    "rfc5044/4.3/marker-not-in-crc": {"crc"},
+    "rfc5044/4.1/ulpdu-length-*": {"ulpdu_length"},
+    "rfc5044/4.1/pad-*": {"rest"},
+    "rfc5044/4.4/crc-[!m]*": {"crc"},
+    # DDP
+    "rfc5041/4.1/dv-*": {"dv"},
+    "rfc5041/4.1/reserved-set": {"reserved"},
+    "rfc5041/4.1/l-missing*": {"l"},
+    "rfc5041/4.1/l-too-early*": {"l"},
+    "rfc5041/4.2/stag-*": {"stag"},
+    "rfc5041/7.1/stag-*": {"stag"},
+    "rfc5041/7.1/to-*": {"to"},
+    "rfc5041/5.2/stag-of-no-octets": {"stag", "to", "rest", "ulpdu_length"},
+    "rfc5041/4.3/qn-*": {"qn"},
+    "rfc5041/4.3/msn-*": {"msn"},
+    "rfc5041/*/mo-*": {"mo"},
+    "rfc5041/5.2/message-too-long": {"mo"},
+    # RDMAP
+    "rfc5040/4.1/rv-*": {"rv"},
+    "rfc5040/4.1/reserved-set": {"rsv"},
+    "rfc*/4.1/opcode-*": {"opcode"},
+    "rfc*/4.1/*-on-queue-*": {"qn", "msn"},
+    "rfc5040/4.1/invalidate-stag-not-zero": {"word"},
+    "rfc5040/7.2/invalidate-stag-invalid": {"word"},
+    "rfc5040/4.4/read-request-mo-not-zero": {"mo"},
+    "rfc5040/4.4/read-request-l-missing": {"l"},
+    "rfc5040/7.2/read-request-source-stag-invalid": {"src_stag"},
+    "rfc5040/7.2/read-request-source-*": {"src_to"},
+    "rfc5040/4.4/read-request-sink-wraps": {"sink_to"},
+    "rfc5040/5.2.1/read-request-of-nothing": {"size", "src_stag", "src_to"},
+    "rfc5040/5.2.2/response-shorter": {"rest", "ulpdu_length"},
+    # Terminates
+    "rfc5040/4.8/terminate-layer-*": {"layer"},
+    "rfc5040/4.8/terminate-etype-*": {"etype"},
+    "rfc5040/4.8/terminate-code-*": {"code"},
+    "rfc5040/4.8/terminate-reserved-set": {"terminate_reserved"},
+    "rfc5040/4.8/terminate-copies-cut": {"rest", "ulpdu_length"},
+    "rfc5040/4.8/terminate-d-without-header": {"rest", "ulpdu_length", "mdr"},
+    "rfc5040/4.8/terminate-r-without-header": {"rest", "ulpdu_length"},
+    "rfc5040/4.8/terminate-m-cleared": {"mdr"},
+    "rfc5040/4.8/terminate-trailing": {"rest", "ulpdu_length"},
+    "rfc5040/4.8/terminate-l-missing": {"l"},
+    # RFC 7306
+    "rfc7306/4.1/rv-0": {"rv"},
+    "rfc7306/6.3/*": {"rest", "ulpdu_length"},
+    "rfc7306/5.2.1/atomic-operation-undefined": {"operation"},
+    "rfc7306/5.2.1/atomic-request-reserved-set": {"operation"},
+    "rfc7306/8.2/*": {"remote_to"},
+    "rfc7306/5.2.2/atomic-response-unrequested": {"identifier"},
+}
+"""By name, the fields that differ in each item that is not as it was.  The first that fits holds;
+others are looked at below, one by one."""
+
+MARKER_PLACES = (
+    "rfc5044/4.3/marker-missing",
+    "rfc5044/4.3/marker-misplaced",
+    "rfc5044/4.3/marker-too-many",
+    "rfc5044/7.1.2/rule-7-first-marker-missing",
+)
+CRC_MISSING = "rfc5044/4.4/crc-missing"
+LENGTHS = (
+    "rfc6581/6/*-s-set-without-data",
+    "rfc6581/6/*-rev-1",
+    "rfc5041/4.4/*",
+    "rfc5041/4.1/l-twice",
+    "rfc5040/4.2/read-request-with-payload",
+    "rfc5040/4.4/read-request-cut",
+    "rfc5040/4.8/terminate-control-cut",
+    "rfc7306/5.2.1/atomic-request-longer",
+    "rfc7306/5.2.1/atomic-request-shorter",
+    "rfc7306/5.2.2/atomic-response-longer",
+    "rfc7306/5.2.2/atomic-response-shorter",
+)
+"""What changes how the octets are to be read, so that fields cannot be compared."""
+
+SEVERAL: dict[str, int | None] = {
+    "rfc5044/8/*": None,
+    "rfc5044/7.1.2/rule-2-no-request": 0,
+    "rfc5044/7.1.2/rule-2-reply-first": 2,
+    "rfc5044/7.1.2/rule-3-fpdu-before-reply": 2,
+    "rfc5044/7.1.2/rule-3-rejected": None,
+    "rfc5044/7.1.2/rule-4-*": None,
+    "rfc5044/7.1.2/rule-10-*": None,
+    "rfc6581/9.1/ird-exceeded": None,
+    "rfc5041/4.1/l-twice": 2,
+    "rfc5041/4.3/msn-[!d]*": None,
+    "rfc5041/5.3/segments-swapped": 2,
+    "rfc5040/5.2.2/responses-swapped": 2,
+    "rfc5040/5.2.2/response-unrequested": 1,
+    "rfc5040/5.4/*": 1,
+}
+"""Where it is not just one item that differs: how many there are in a row, None if that depends."""
+
+NAMED = [mutation for mutation in mutations() if mutation.expectation.action is not Action.ANYTHING]
+"""All but random fuzzing, which may change anything."""
+
+
+def cases(mutation: Mutation) -> list[Case]:
+    """Some cases of a mutation."""
+    return [mutation.case(seed) for seed in SEEDS]
+
+
+def fitting(name: str, patterns: dict[str, object] | tuple[str, ...]) -> str | None:
+    """The first pattern that a name matches."""
+    return next((pattern for pattern in patterns if fnmatchcase(name, pattern)), None)
+
+
+def pairs(case: Case) -> list[tuple[Placed, Placed]]:
+    """The items that differ, before and after, where none has been added or left out."""
+    before, after = case.valid.layout(), case.conversation.layout()
+    return [
+        (one, other) for one, other in zip(before, after, strict=True) if one.item is not other.item
+    ]
+
+
+def offset_of(placed: Placed, case: Case) -> int | None:
+    """The offset of an FPDU, if its direction has Markers."""
+    assert isinstance(placed.item, FPDUItem)
+    return placed.offset if case.valid.options.has_markers(placed.item.side) else None
+
+
+@pytest.mark.parametrize("mutation", NAMED, ids=lambda mutation: mutation.name)
+def test_other_items_stay(mutation: Mutation) -> None:
+    """Items that were not touched are the same, and their octets but for Markers and CRC.
+
+    One item is touched, unless it cannot be done so.
+    """
+    for case in cases(mutation):
+        assert case.valid.options is case.conversation.options
+        assert case.valid.script != case.conversation.script
+        pattern = fitting(mutation.name, SEVERAL)
+        wanted = 1 if pattern is None else SEVERAL[pattern]
+        assert wanted in (None, len(case.touched))
+        before, after = case.valid.layout(), case.conversation.layout()
+        shifted = len(after) - len(before)
+        for placed in after:
+            if placed.number in case.touched:
+                continue
+            behind = placed.number >= case.touched.stop
+            other = before[placed.number - (shifted if behind else 0)]
+            assert placed.item == other.item
+            if placed.octets == other.octets:
+                continue
+            # It has moved, and Markers with it.
+            assert behind
+            offsets = offset_of(placed, case), offset_of(other, case)
+            assert offsets[0] is not None and offsets[0] != offsets[1]
+            moved, there = (
+                anatomy.without_markers(each.octets, offset)[0]
+                for each, offset in zip((placed, other), offsets, strict=True)
+            )
+            assert moved[:-4] == there[:-4]
+            assert anatomy.fpdu(placed.octets, offsets[0])["crc"]
+
+
+@pytest.mark.parametrize(
+    "mutation",
+    [each for each in NAMED if fitting(each.name, CHANGED)],
+    ids=lambda mutation: mutation.name,
+)
+def test_only_those_fields_change(mutation: Mutation) -> None:
+    """Of the items that were touched only the fields change that the name says, CRC and all."""
+    pattern = fitting(mutation.name, CHANGED)
+    assert pattern is not None
+    for case in cases(mutation):
+        found = pairs(case)
+        assert found
+        for one, other in found:
+            if isinstance(one.item, StartupItem):
+                fields = anatomy.startup(one.octets), anatomy.startup(other.octets)
+            else:
+                fields = (
+                    anatomy.fpdu(one.octets, offset_of(one, case)),
+                    anatomy.fpdu(other.octets, offset_of(other, case)),
+                )
+            assert anatomy.differences(*fields) <= CHANGED[pattern]
+            # A pad grows and shrinks with what is before it; of all else nothing is left out.
+            assert anatomy.differences(*fields)
+
+
+@pytest.mark.parametrize("name", MARKER_PLACES)
+def test_markers_elsewhere(name: str) -> None:
+    """An FPDU with its Markers elsewhere has the same octets without them, and a CRC that fits."""
+    (mutation,) = mutations(name)
+    for case in cases(mutation):
+        ((one, other),) = pairs(case)
+        assert isinstance(other.item, FPDUItem) and other.item.overrides is not None
+        places = other.item.overrides.marker_places
+        assert places is not None
+        bare = b"".join(
+            other.octets[start:end]
+            for start, end in zip(
+                (0, *(place + 4 for place in places)), (*places, len(other.octets)), strict=True
+            )
+        )
+        there, markers = anatomy.without_markers(one.octets, one.offset)
+        assert bare[:-4] == there[:-4]
+        assert anatomy.fpdu(other.octets, None)["crc"]
+        assert abs(len(places) - len(markers)) == (0 if "misplaced" in name else 1)
+
+
+@pytest.mark.parametrize(
+    "mutation",
+    [each for each in NAMED if fitting(each.name, LENGTHS)],
+    ids=lambda mutation: mutation.name,
+)
+def test_what_is_longer_or_shorter(mutation: Mutation) -> None:
+    """Where the length is what is wrong, ULPDU_Length, pad and CRC or PD_Length still fit."""
+    for case in cases(mutation):
+        after = case.conversation.layout()
+        for number in case.touched:
+            octets = after[number].octets
+            if isinstance(after[number].item, StartupItem):
+                assert int.from_bytes(octets[18:20], "big") == len(octets) - 20
+                continue
+            fields = anatomy.fpdu(octets)
+            assert fields["crc"]
+            length = fields["ulpdu_length"]
+            assert len(octets) == (length + 5 & ~3) + 4
+            assert not any(octets[2 + length : -4])
+
+
+def test_crc_missing() -> None:
+    """Where the CRC field is missing, everything before it is there."""
+    for case in cases(find(CRC_MISSING)):
+        ((one, other),) = pairs(case)
+        assert other.octets == one.octets[:-4]
+
+
+def test_all_are_looked_at() -> None:
+    """Each mutation is subject to a test that knows what it does, or only moves items."""
+    for mutation in NAMED:
+        known = (CHANGED, MARKER_PLACES, LENGTHS, SEVERAL, (CRC_MISSING,))
+        assert any(fitting(mutation.name, each) for each in known), mutation.name
+    for patterns in (CHANGED, LENGTHS, SEVERAL):
+        for pattern in patterns:
+            assert mutations(pattern), pattern
