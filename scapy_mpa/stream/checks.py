@@ -326,10 +326,12 @@ class _Connection:
         """Tell whether more RDMA Read Requests are outstanding than the peer allows."""
         limit = self.irds[fpdu.direction]
         if limit is not None and half.reads > limit:
+            # Once will do.
+            self.irds[fpdu.direction] = None
             self._suspect(
                 fpdu,
                 Violation(
-                    f"{half.reads} RDMA Read Requests are outstanding, the peer's IRD is {limit}",
+                    f"RDMA Read Requests outstanding: {half.reads}, IRD of the peer: {limit}",
                     "RFC 6581 9.1",
                     _NO_BUFFER,
                 ),

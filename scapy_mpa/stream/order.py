@@ -13,7 +13,6 @@ from scapy_mpa.wire.rules import MSN_RANGE, Violation
 __all__ = ["QueueOrder"]
 
 _WORD: Final = 0xFFFFFFFF
-_HALF: Final = 0x80000000
 
 
 class _Queue:
@@ -22,9 +21,11 @@ class _Queue:
     :param msn: its MSN; None: that of whatever comes next.
     """
 
-    __slots__ = ("end", "msn", "octets", "segments")
+    __slots__ = ("end", "msn", "octets", "segments", "wrong")
 
     def __init__(self, msn: int | None) -> None:
+        self.wrong: int | None = None
+        """The MSN that was reported last, as long as no other follows."""
         self.begin(msn)
 
     def begin(self, msn: int | None) -> None:
@@ -52,6 +53,7 @@ class QueueOrder:
         """Take note that octets of the stream are missing: any MSN may come next."""
         for queue in self._queues.values():
             queue.begin(None)
+            queue.wrong = None
 
     def take(self, header: DDPHeader, length: int) -> Violation | None:
         """Take an Untagged segment; return what is wrong with its MSN, None if nothing is.
@@ -62,18 +64,21 @@ class QueueOrder:
         queue = None if qn is None else self._queues.get(qn)
         if queue is None or msn is None or mo is None:
             return None
-        found = None
+        if msn == queue.wrong:
+            return None
+        queue.wrong = None
         if queue.msn is None:
             queue.msn = msn
         elif msn != queue.msn:
-            ahead = msn - queue.msn & _WORD
             # A message whose Last segment never came is of no account any more.
-            if ahead != 1 or not queue.segments:
-                found = Violation(
-                    f"MSN {msn} on queue {qn}, where {queue.msn} is due", "RFC 5041 4.3", MSN_RANGE
+            if not queue.segments or msn != queue.msn + 1 & _WORD:
+                due = queue.msn
+                # Which one of the two was meant shows what follows.
+                queue.begin(None)
+                queue.wrong = msn
+                return Violation(
+                    f"MSN {msn} on queue {qn}, where {due} is due", "RFC 5041 4.3", MSN_RANGE
                 )
-            if ahead >= _HALF:
-                return found
             queue.begin(msn)
         queue.segments += 1
         queue.octets += length
@@ -81,4 +86,4 @@ class QueueOrder:
             queue.end = mo + length
         if queue.end is not None and queue.octets >= queue.end:
             queue.begin(msn + 1 & _WORD)
-        return found
+        return None

@@ -86,7 +86,7 @@ def violation(ulpdu: bytes, ulpdu_length: int) -> Violation | None:
         header = parse_ddp(ulpdu)
     except RemoteProtocolError as error:
         needed = TAGGED_LENGTH if ulpdu[:1] >= b"\x80" else UNTAGGED_LENGTH
-        if len(ulpdu) < ulpdu_length and ulpdu_length >= needed:
+        if len(ulpdu) < ulpdu_length and (not ulpdu or ulpdu_length >= needed):
             # The snap length cut it.
             return None
         return Violation(str(error), "RFC 5041 4.4")

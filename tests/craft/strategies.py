@@ -57,7 +57,7 @@ def speak(draw: st.DrawFn, side: Side) -> None:
         if verb == "immediate":
             side.immediate(draw(st.binary(min_size=8, max_size=8)), solicited=draw(st.booleans()))
         else:
-            side.atomic(draw(st.sampled_from(AtomicOperation)), draw(WORDS), draw(OFFSETS))
+            side.atomic(draw(st.sampled_from(AtomicOperation)), draw(WORDS), draw(OFFSETS) & ~7)
     else:
         side.send()
 

@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Rules of the order of segments, whatever happened to them on the way (RFC 5041 4.3, 5.4)."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scapy_mpa.capture import Decoder, open_capture
+from scapy_mpa.craft import Conversation, FPDUItem, Segment
+from scapy_mpa.stream import checks
+from scapy_mpa.stream.checks import Checks
+from scapy_mpa.stream.events import ConnectionEnded, ErrorFound, Event
+from scapy_mpa.stream.flows import Flows
+from tests.craft.strategies import conversations
+
+PCAPS = set((Path(__file__).resolve().parents[2] / "pcaps").glob("*.pcap*"))
+PROBE = next(path for path in PCAPS if "probe" in path.name)
+"""Breaks one rule a connection: see the list of them in ``pcaps/README.md``."""
+
+PROBE_TERMINATES = {
+    70: "1/2/0x03",
+    71: "1/2/0x03",
+    73: "1/2/0x06",
+    74: "1/2/0x06",
+    75: "1/1/0x04",
+    96: "1/2/0x03",
+}
+"""By connection, what siw has terminated it with, where that is as the standards have it."""
+
+PROBE_OTHERS = {
+    *(38, 62),  # RTR, TO wrap
+    *(66, 67, 68, 69),  # queues
+    *(77, 78, 79, 80, 81, 82, 83, 87, 88),  # versions, opcodes, T
+    *(95, 99, 100, 101),  # RDMA Read
+    *(105, 106, 119),  # Terminate on another queue, ULPDU_Length 0, behind a Terminate
+}
+"""Connections in which the client, or in 38 the server, breaks another rule that octets show."""
+
+
+def events_of(conversation: Conversation, segments: list[Segment] | None = None) -> list[Event]:
+    """What the stream core says of a conversation."""
+    flows, decoder = Flows(), Decoder()
+    events: list[Event] = []
+    for frame in conversation.frames(segments):
+        segment = decoder.segment(frame)
+        assert segment is not None
+        events += flows.receive(segment)
+    return events + flows.finish()
+
+
+def errors_of(events: list[Event]) -> list[ErrorFound]:
+    """The errors that the checks add."""
+    held = Checks()
+    found: list[ErrorFound] = []
+    for event in events:
+        out = held.take(event)
+        if isinstance(event, ConnectionEnded):
+            assert isinstance(out[-1], ConnectionEnded)
+            out = out[:-1]
+        else:
+            assert out[0] is event
+            out = out[1:]
+        assert all(isinstance(each, ErrorFound) for each in out)
+        found += out  # type: ignore[arg-type]
+    return found
+
+
+def sends(count: int, **options: object) -> Conversation:
+    """Sends of both sides, short and long in turn."""
+    conversation = Conversation(**options)  # type: ignore[arg-type]
+    for number in range(count):
+        conversation.initiator.send(bytes(3000 if number % 3 == 0 else 40))
+        conversation.responder.send(bytes(50))
+    conversation.close()
+    return conversation
+
+
+def with_msn(conversation: Conversation, chosen: int, msn: int) -> Conversation:
+    """The same with another MSN in the Initiator's message number ``chosen``."""
+    return conversation.with_script(
+        item.with_header(msn=msn)
+        if isinstance(item, FPDUItem) and not item.side and item.header.msn == chosen
+        else item
+        for item in conversation.script
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(conversations())
+def test_valid_conversations_are_accepted(conversation: Conversation) -> None:
+    """Of a conversation in which everything is right nothing is said."""
+    assert not errors_of(events_of(conversation))
+
+
+@settings(max_examples=60, deadline=None)
+@given(conversations(), st.integers(0, 1 << 32), st.booleans(), st.booleans())
+def test_nor_when_impaired(
+    conversation: Conversation, seed: int, loses: bool, reorders: bool
+) -> None:
+    """Nor if segments are missing, come in another order, or come twice."""
+    rng = random.Random(seed)
+    segments = [each for each in conversation.segments() if not (loses and rng.random() < 0.1)]
+    segments += rng.sample(segments, min(3, len(segments)))
+    if reorders:
+        for at in range(0, len(segments) - 4, 5):
+            if rng.random() < 0.5:
+                part = segments[at : at + 4]
+                rng.shuffle(part)
+                segments[at : at + 4] = part
+    assert not errors_of(events_of(conversation, segments))
+
+
+def captured_errors(path: Path) -> list[ErrorFound]:
+    """The errors that the checks add to what is found in a capture."""
+    flows, decoder = Flows(), Decoder()
+    events: list[Event] = []
+    with open_capture(path) as capture:
+        for frame in capture:
+            segment = decoder.segment(frame)
+            if segment is not None:
+                events += flows.receive(segment)
+    return errors_of(events + flows.finish())
+
+
+@pytest.mark.parametrize("path", sorted(PCAPS - {PROBE}), ids=lambda path: path.name)
+def test_real_captures_are_accepted(path: Path) -> None:
+    """Of what real stacks have sent each other nothing is said that was not said before."""
+    assert not captured_errors(path)
+
+
+def test_a_real_receiver_agrees() -> None:
+    """A client that breaks a rule a connection is found out where its peer, siw, has found it out.
+
+    Not where siw knows its buffers, and also where siw does not mind.
+    """
+    found = {error.connection.number: error.text for error in captured_errors(PROBE)}
+    for number, terminate in PROBE_TERMINATES.items():
+        assert terminate in found.pop(number)
+    assert found.keys() == PROBE_OTHERS
+
+
+@pytest.mark.parametrize("markers", [False, True])
+@pytest.mark.parametrize("msn", [0, 2, 4, 6, 9, 0x80000010, 0xFFFFFFFF])
+def test_msn_not_due(msn: int, markers: bool) -> None:
+    """A message with an MSN that is not due is reported where it begins."""
+    conversation = with_msn(sends(8, markers=markers), 5, msn)
+    (first,) = errors_of(events_of(conversation))
+    assert first.code is None
+    assert "5 is due (RFC 5041 4.3): 1/2/0x03" in first.text
+    sent = [each for each in conversation.layout() if isinstance(each.item, FPDUItem)]
+    (before,) = [at for at, each in enumerate(sent) if each.item.side and each.item.header.msn == 4]
+    # Behind a leading Marker, if there is one.
+    assert first.seq - conversation.isns[0] - 1 - sent[before + 1].start in (0, 4)
+
+
+def test_msn_wraps() -> None:
+    """0 follows 0xFFFFFFFF; where the beginning is missing any MSN may come first."""
+    conversation = Conversation()
+    conversation.initiator.send(b"first")
+    conversation.initiator.set_msn(0, 0xFFFFFFFE)
+    for _ in range(6):
+        conversation.initiator.send(b"more")
+    assert len(errors_of(events_of(conversation))) == 1
+    segments = [each for each in conversation.segments() if b"first" not in each.octets]
+    assert not errors_of(events_of(conversation, segments[5:]))
+
+
+@given(st.permutations(range(6)))
+def test_the_order_of_capture_is_no_matter(order: list[int]) -> None:
+    """Segments that overtake others on the way are looked at when it is their turn."""
+    for wrong in (False, True):
+        conversation = sends(6, ack_every=0, markers=True)
+        if wrong:
+            conversation = with_msn(conversation, 4, 9)
+        segments = conversation.segments()
+        data = [at for at, each in enumerate(segments) if each.octets and not each.side][2:8]
+        mixed = list(segments)
+        for place, taken in zip(data, order, strict=True):
+            mixed[place] = segments[data[taken]]
+        found = errors_of(events_of(conversation, mixed))
+        assert len(found) == wrong
+
+
+def test_a_hole_makes_everything_unknown() -> None:
+    """Behind a hole any MSN may come; from there on the order is known again."""
+    conversation = with_msn(sends(12), 10, 77)
+    segments = conversation.segments()
+    data = [at for at, each in enumerate(segments) if each.octets and not each.side]
+    lost = [each for at, each in enumerate(segments) if at not in data[5:9]]
+    texts = [error.text for error in errors_of(events_of(conversation, lost))]
+    assert any("MSN 77 on queue 0, where 10 is due" in text for text in texts)
+    assert not any("where 3" in text or "where 4" in text for text in texts)
+
+
+def test_what_waits_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many segments lie beyond a hole, no more than a limit of them wait."""
+    monkeypatch.setattr(checks, "WAITING", 8)
+    conversation = sends(60, markers=True)
+    segments = conversation.segments()
+    data = [at for at, each in enumerate(segments) if each.octets and not each.side]
+    late = [each for at, each in enumerate(segments) if at != data[2]] + [segments[data[2]]]
+    held = Checks()
+    for event in events_of(conversation, late):
+        held.take(event)
+        for connection in held._connections.values():
+            assert all(len(half.waiting) <= 8 for half in connection.halves)
+
+
+def test_read_requests_beyond_ird() -> None:
+    """More RDMA Read Requests than IRD allows are reported at the end, if all was captured."""
+    conversation = Conversation(revision=2)
+    conversation.startup(ird=1, ord=2)
+    conversation.initiator.send(b"hello")
+    for size in (1, 2, 3):
+        conversation.initiator.read_request(size)
+    for size in (1, 2, 3):
+        conversation.responder.read_response(bytes(size))
+    conversation.close()
+    (found,) = errors_of(events_of(conversation))
+    assert "Requests outstanding: 3, IRD of the peer: 2 (RFC 6581 9.1): 1/2/0x02" in found.text
+    segments = conversation.segments()
+    hello = next(at for at, each in enumerate(segments) if b"hello" in each.octets)
+    del segments[hello]
+    assert not errors_of(events_of(conversation, segments))
+
+
+def test_atomic_response_without_request() -> None:
+    """An Atomic Response with an identifier of no Request is reported, if all was captured."""
+    conversation = Conversation()
+    conversation.initiator.send(b"hello")
+    request = conversation.initiator.atomic_request(request_identifier=5)
+    conversation.responder.atomic_response(request_identifier=6)
+    conversation.responder.atomic_response(request=request)
+    conversation.close()
+    (found,) = errors_of(events_of(conversation))
+    assert "no Atomic Request has the identifier 6 (RFC 7306 5.2.2)" in found.text
+
+
+def test_errors_are_counted() -> None:
+    """The event of a connection's end counts the errors that were added."""
+    conversation = with_msn(sends(8), 5, 100)
+    held = Checks()
+    out = [each for event in events_of(conversation) for each in held.take(event)]
+    last = out[-1]
+    assert isinstance(last, ConnectionEnded)
+    assert last.errors == sum(isinstance(each, ErrorFound) for each in out) > 0
+    assert not held._connections

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What a DDP segment by itself shows to be wrong (RFC 5041 7.1, RFC 5040 7.2, RFC 7306 8.2)."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scapy_mpa.wire.rules import violation
+
+
+def tagged(control: int, rdmap: int, to: int = 0, payload: bytes = b"") -> bytes:
+    """A Tagged segment."""
+    return struct.pack(">BBIQ", control, rdmap, 1, to) + payload
+
+
+def untagged(
+    rdmap: int, qn: int = 0, mo: int = 0, payload: bytes = b"", control: int = 0x41, word: int = 0
+) -> bytes:
+    """An Untagged segment."""
+    return struct.pack(">BBIIII", control, rdmap, word, qn, 1, mo) + payload
+
+
+READ_REQUEST = struct.pack(">IQIIQ", 1, 0, 100, 2, 0)
+ATOMIC_REQUEST = struct.pack(">IIIQQQQQ", 0, 1, 2, 8, 0, 0, 0, 0)
+
+RIGHT = {
+    "write": tagged(0xC1, 0x40),
+    "write up to the last octet": tagged(0xC1, 0x40, (1 << 64) - 4, b"abcd"),
+    "write of nothing, anywhere": tagged(0xC1, 0x40, (1 << 64) - 1),
+    "rdma consortium": tagged(0xC0, 0x00),
+    "rdmap version 0": tagged(0xC1, 0x00),
+    "reserved bits": tagged(0xFD, 0x70),
+    "read response": tagged(0x81, 0x42),
+    "send": untagged(0x43),
+    "send with a word that means nothing": untagged(0x43, word=7),
+    "send up to the last octet": untagged(0x43, mo=0xFFFFFFFB, payload=b"abcd"),
+    "read request": untagged(0x41, 1, payload=READ_REQUEST),
+    "part of a read request": untagged(0x41, 1, payload=READ_REQUEST[:9], control=0x01),
+    "terminate": untagged(0x47, 2, payload=bytes.fromhex("02000000")),
+    "immediate data": untagged(0x48, payload=bytes(8)),
+    "atomic request": untagged(0x4A, 1, payload=ATOMIC_REQUEST),
+    "atomic response": untagged(0x4B, 3, payload=bytes(12)),
+}
+
+WRONG = {
+    "no header": (b"", "RFC 5041 4.4", None),
+    "half a header": (untagged(0x43)[:17], "RFC 5041 4.4", None),
+    "tagged version": (tagged(0xC2, 0x40), "RFC 5041 4.1", (1, 1, 4)),
+    "untagged version": (untagged(0x43, control=0x43), "RFC 5041 4.1", (1, 2, 6)),
+    "ddp version 0 alone": (tagged(0xC0, 0x40), "RFC 5041 4.1", (1, 1, 4)),
+    "to wraps": (tagged(0xC1, 0x40, (1 << 64) - 3, b"abcd"), "RFC 5041 7.1", (1, 1, 3)),
+    "queue 4": (untagged(0x43, 4), "RFC 5041 4.3", (1, 2, 1)),
+    "too long": (untagged(0x43, mo=0xFFFFFFFC, payload=b"abcd"), "RFC 5041 5.2", (1, 2, 5)),
+    "rdmap version": (untagged(0x83), "RFC 5040 4.1", (0, 2, 5)),
+    "rdmap version of immediate data": (untagged(0x08), "RFC 7306 4.1", (0, 2, 5)),
+    "opcode 12": (untagged(0x4C), "RFC 5040 4.1", (0, 2, 6)),
+    "tagged send": (tagged(0xC1, 0x43), "RFC 5040 4.1", (0, 2, 6)),
+    "untagged write": (untagged(0x40), "RFC 5040 4.1", (0, 2, 6)),
+    "send on queue 1": (untagged(0x43, 1), "RFC 5040 4.1", (0, 2, 6)),
+    "read request and payload": (
+        untagged(0x41, 1, payload=READ_REQUEST + b"x"),
+        "RFC 5040 4.2",
+        None,
+    ),
+    "short read request": (untagged(0x41, 1, payload=bytes(27)), "RFC 5040 4.4", None),
+    "source wraps": (
+        untagged(0x41, 1, payload=struct.pack(">IQIIQ", 1, 0, 4, 2, (1 << 64) - 3)),
+        "RFC 5040 7.2",
+        (0, 1, 4),
+    ),
+    "short terminate": (untagged(0x47, 2, payload=bytes(3)), "RFC 5040 4.8", None),
+    "terminate and payload": (
+        untagged(0x47, 2, payload=bytes.fromhex("0200000000")),
+        "RFC 5040 4.8",
+        None,
+    ),
+    "immediate data of 9": (untagged(0x49, payload=bytes(9)), "RFC 7306 6.3", None),
+    "atomic request not aligned": (
+        untagged(0x4A, 1, payload=struct.pack(">IIIQQQQQ", 0, 1, 2, 12, 0, 0, 0, 0)),
+        "RFC 7306 8.2",
+        (0, 2, 7),
+    ),
+    "atomic operation 1": (
+        untagged(0x4A, 1, payload=b"\0\0\0\1" + ATOMIC_REQUEST[4:]),
+        "RFC 7306 5.2.1",
+        None,
+    ),
+    "short atomic response": (untagged(0x4B, 3, payload=bytes(11)), "RFC 7306 5.2.2", None),
+}
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_nothing_is_wrong(name: str) -> None:
+    """What a receiver must accept, or must not check, is accepted."""
+    assert violation(RIGHT[name], len(RIGHT[name])) is None
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_something_is_wrong(name: str) -> None:
+    """What a receiver must not accept is named with its clause and its Terminate."""
+    ulpdu, clause, terminate = WRONG[name]
+    found = violation(ulpdu, len(ulpdu))
+    assert found is not None
+    assert (found.clause, found.terminate) == (clause, terminate)
+    assert f"({clause})" in str(found)
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_nothing_is_said_of_what_was_cut(name: str) -> None:
+    """What the snap length cut off is not wrong, wherever it did."""
+    ulpdu = RIGHT[name]
+    for there in range(len(ulpdu)):
+        assert violation(ulpdu[:there], len(ulpdu)) is None
+
+
+@given(st.binary(max_size=120), st.integers(0, 70000))
+def test_nothing_is_raised(ulpdu: bytes, more: int) -> None:
+    """Whatever the octets are, there is an answer."""
+    found = violation(ulpdu, len(ulpdu) + more)
+    assert found is None or str(found)
