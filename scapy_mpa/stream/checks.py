@@ -39,17 +39,20 @@ from scapy_mpa.wire.rdmap_names import Opcode
 from scapy_mpa.wire.rules import TerminateCode, Violation, violation
 from scapy_mpa.wire.startup import StartupFrame, StartupKind
 
-__all__ = ["DOUBTFUL", "OUTSTANDING", "WAITING", "Checks"]
+__all__ = ["DOUBTFUL", "OUTSTANDING", "WAITING", "WAITING_IN_TOTAL", "Checks"]
 
-WAITING: Final = 4096
+WAITING: Final = 1024
 """Segments of one direction that may wait for earlier ones, more than overtake others on the way;
 beyond it, nothing is said of their order."""
+
+WAITING_IN_TOTAL: Final = 65_536
+"""Segments of all directions together that may: some 40 MiB."""
 
 OUTSTANDING: Final = 4096
 """Atomic Requests of one direction that may be unanswered; beyond it, Responses go unchecked."""
 
 DOUBTFUL: Final = 64
-"""Errors of one connection that may wait for its end."""
+"""Errors of one connection and kind that may wait for its end."""
 
 _NOT_NEGOTIATED: Final = 0x3FFF
 """An IRD or ORD that says nothing (RFC 6581 9.1)."""
@@ -78,10 +81,12 @@ class _Turn(NamedTuple):
 class Checks:
     """Takes the events of the stream core, gives the errors above MPA that they show."""
 
-    __slots__ = ("_connections",)
+    __slots__ = ("_connections", "_waiting")
 
     def __init__(self) -> None:
         self._connections: dict[ConnectionId, _Connection] = {}
+        self._waiting = 0
+        """Segments of all directions that wait."""
 
     def take(self, event: Event) -> list[Event]:
         """Take an event; return it with the errors that it shows.
@@ -93,8 +98,11 @@ class Checks:
         connection = connections.get(event.connection)
         if connection is None:
             connection = connections[event.connection] = _Connection()
+        before = connection.waiting
         if isinstance(event, FPDURecovered):
             connection.take_fpdu(event)
+            if self._waiting + connection.waiting - before > WAITING_IN_TOTAL:
+                connection.flush()
         elif isinstance(event, StartupSeen):
             connection.take_startup(event)
         elif isinstance(event, GapFound):
@@ -102,8 +110,10 @@ class Checks:
         elif isinstance(event, ConnectionEnded):
             del connections[event.connection]
             connection.finish()
+            self._waiting -= before
             errors = event.errors + connection.errors
             return [*connection.found, replace(event, errors=errors)]
+        self._waiting += connection.waiting - before
         if not connection.found:
             return [event]
         found: list[Event] = [event, *connection.found]
@@ -122,6 +132,7 @@ class _Half:
         "order",
         "reads",
         "terminated",
+        "unasked",
         "waiting",
     )
 
@@ -138,6 +149,8 @@ class _Half:
         """RDMA Read Requests sent, less those that the peer has answered."""
         self.identifiers: Counter[int] = Counter()
         """Of Atomic Requests that were sent and are not answered."""
+        self.unasked: dict[int, ErrorFound] = {}
+        """By identifier, Atomic Responses of the peer to Requests that were not seen so far."""
 
 
 class _Connection:
@@ -239,18 +252,29 @@ class _Connection:
         if start == half.expected and not half.waiting:
             self._look_at(half, turn)
             return
-        heappush(half.waiting, turn)
+        heappush(half.waiting, turn._replace(fpdu=fpdu._replace(octets=b"", frames=())))
         if not fpdu.out_of_order:
             self._deliver(fpdu.direction, start)
         elif len(half.waiting) > WAITING:
             self._deliver(fpdu.direction, half.waiting[0].start)
 
-    def finish(self) -> None:
-        """Look at what still waits, and report what has turned out to be wrong."""
+    @property
+    def waiting(self) -> int:
+        """How many segments wait for their turn."""
+        return len(self.halves[0].waiting) + len(self.halves[1].waiting)
+
+    def flush(self) -> None:
+        """Look at what waits."""
         for direction, half in enumerate(self.halves):
             if half.waiting:
                 self._deliver(direction, max(turn.start for turn in half.waiting))
+
+    def finish(self) -> None:
+        """Look at what still waits, and report what has turned out to be wrong."""
+        self.flush()
         if all(half.is_whole for half in self.halves):
+            for half in self.halves:
+                self._doubtful += half.unasked.values()
             self.errors += len(self._doubtful)
             self.found += self._doubtful
 
@@ -304,20 +328,24 @@ class _Connection:
             return
         body = ulpdu[header.length :]
         if opcode == Opcode.ATOMIC_REQUEST and len(body) == ATOMIC_REQUEST_LENGTH:
+            identifier = parse_atomic_request(body).request_identifier
             half = self.halves[fpdu.direction]
-            if len(half.identifiers) >= OUTSTANDING:
-                half.is_whole = False
-                half.identifiers.clear()
-            half.identifiers[parse_atomic_request(body).request_identifier] += 1
+            # A capture may have the two in the wrong order.
+            if half.unasked.pop(identifier, None) is None:
+                if len(half.identifiers) >= OUTSTANDING:
+                    half.is_whole = False
+                    half.identifiers.clear()
+                half.identifiers[identifier] += 1
         elif opcode == Opcode.ATOMIC_RESPONSE and len(body) == ATOMIC_RESPONSE_LENGTH:
             self._answer(fpdu, parse_atomic_response(body).original_request_identifier)
 
     def _answer(self, fpdu: FPDURecovered, identifier: int) -> None:
-        asking = self.halves[1 - fpdu.direction]
-        if asking.identifiers[identifier] > 1:
-            asking.identifiers[identifier] -= 1
-        elif asking.identifiers.pop(identifier, 0) == 0:
-            self._suspect(
+        half = self.halves[1 - fpdu.direction]
+        known = half.identifiers.pop(identifier, 0)
+        if known > 1:
+            half.identifiers[identifier] = known - 1
+        elif not known and len(half.unasked) < DOUBTFUL:
+            half.unasked[identifier] = _error(
                 fpdu,
                 Violation(f"no Atomic Request has the identifier {identifier}", "RFC 7306 5.2.2"),
             )

@@ -197,9 +197,10 @@ def test_a_hole_makes_everything_unknown() -> None:
     assert not any("where 3" in text or "where 4" in text for text in texts)
 
 
-def test_what_waits_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many segments lie beyond a hole, no more than a limit of them wait."""
-    monkeypatch.setattr(checks, "WAITING", 8)
+@pytest.mark.parametrize("limit", ["WAITING", "WAITING_IN_TOTAL"])
+def test_what_waits_is_limited(limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many segments lie beyond a hole, only so many wait, and without their octets."""
+    monkeypatch.setattr(checks, limit, 8)
     conversation = sends(60, markers=True)
     segments = conversation.segments()
     data = [at for at, each in enumerate(segments) if each.octets and not each.side]
@@ -208,7 +209,9 @@ def test_what_waits_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     for event in events_of(conversation, late):
         held.take(event)
         for connection in held._connections.values():
-            assert all(len(half.waiting) <= 8 for half in connection.halves)
+            assert held._waiting == connection.waiting <= 8
+            assert not any(turn.fpdu.octets for half in connection.halves for turn in half.waiting)
+    assert held._waiting == 0
 
 
 def test_read_requests_beyond_ird() -> None:
