@@ -241,9 +241,11 @@ class _Connection:
         if fpdu.crc != "bad":
             ulpdu = fpdu.ulpdu
             found = violation(ulpdu, fpdu.ulpdu_length)
-            if found is not None:
+            if found is None:
+                header = _header_of(ulpdu)
+            else:
+                # What else would be wrong because of it is not another fault.
                 self._report(fpdu, found)
-            header = _header_of(ulpdu)
             if header is not None:
                 length = fpdu.ulpdu_length - header.length
                 self._note_response(fpdu, header, ulpdu)
