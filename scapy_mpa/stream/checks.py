@@ -174,10 +174,6 @@ class _Connection:
         self.errors += 1
         self.found.append(_error(event, what))
 
-    def _suspect(self, event: FPDURecovered, what: Violation) -> None:
-        if len(self._doubtful) < DOUBTFUL:
-            self._doubtful.append(_error(event, what))
-
     # -- startup -----------------------------------------------------------------------------------
 
     def take_startup(self, event: StartupSeen) -> None:
@@ -358,14 +354,12 @@ class _Connection:
         if limit is not None and half.reads > limit:
             # Once will do.
             self.irds[fpdu.direction] = None
-            self._suspect(
-                fpdu,
-                Violation(
-                    f"RDMA Read Requests outstanding: {half.reads}, IRD of the peer: {limit}",
-                    "RFC 6581 9.1",
-                    _NO_BUFFER,
-                ),
+            what = Violation(
+                f"RDMA Read Requests outstanding: {half.reads}, IRD of the peer: {limit}",
+                "RFC 6581 9.1",
+                _NO_BUFFER,
             )
+            self._doubtful.append(_error(fpdu, what))
 
 
 _MPA_CODES: Final[dict[TerminateCode | None, ErrorCode]] = {

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from random import Random
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.mutations.mutation import Change
@@ -18,19 +18,18 @@ __all__ = [
     "Edit",
     "change_fpdu",
     "change_startup",
+    "fpdu_at",
     "fpdus",
     "header",
     "moved",
     "opcode_of",
+    "other_than",
     "replaced",
     "startup_at",
-    "steps_of",
 ]
 
 Edit: TypeAlias = Callable[[FPDUItem, Random], Item | Sequence[Item]]
 """Makes of an FPDU what stands in its place."""
-
-T = TypeVar("T")
 
 
 def opcode_of(item: FPDUItem) -> int:
@@ -139,17 +138,6 @@ def change_startup(kind: StartupKind, **fields: Any) -> Change:
             name: value(item, rng) if callable(value) else value for name, value in fields.items()
         }
         return replaced(conversation, at, replace(item, **values))
-
-    return apply
-
-
-def steps_of(*changes: Change) -> Change:
-    """Return what makes several changes, one after the other."""
-
-    def apply(conversation: Conversation, rng: Random) -> Conversation:
-        for change in changes:
-            conversation = change(conversation, rng)
-        return conversation
 
     return apply
 

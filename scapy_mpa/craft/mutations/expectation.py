@@ -13,7 +13,6 @@ from scapy_mpa.wire.terminate import terminate_text
 __all__ = [
     "ACCEPT",
     "ANYTHING",
-    "CLOSE",
     "REJECT",
     "Action",
     "Expectation",
@@ -93,7 +92,6 @@ def _triplet(code: TerminateCode) -> str:
 
 ACCEPT = Expectation(Action.ACCEPT)
 REJECT = Expectation(Action.REJECT)
-CLOSE = Expectation(Action.CLOSE)
 ANYTHING = Expectation(Action.ANYTHING)
 
 

@@ -172,9 +172,15 @@ def _not_in_crc(fpdu: _Marked, rng: Random) -> FPDUItem:
 
 
 def _mutation(
-    name: str, breaks: str, expectation: Expectation, edit: _Edit, **which: object
+    name: str,
+    breaks: str,
+    expectation: Expectation,
+    edit: _Edit,
+    fewest: int = 1,
+    leading: bool | None = None,
 ) -> Mutation:
-    return Mutation(f"rfc5044/{name}", breaks, expectation, marked, _change(edit, **which))  # type: ignore[arg-type]
+    change = _change(edit, fewest, leading)
+    return Mutation(f"rfc5044/{name}", breaks, expectation, marked, change)
 
 
 MARKERS: Final = (
