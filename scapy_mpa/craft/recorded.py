@@ -27,7 +27,7 @@ RECORDED_FPDUS: Final = 1000
 def recorded(
     path: str | os.PathLike[str], connection: int | None = None, *, fpdus: int = RECORDED_FPDUS
 ) -> Conversation:
-    """Return what was said on a captured connection, from its startup frames on.
+    """Return what was said on a captured connection, from its last startup frames on.
 
     The FPDUs are those that are sound, in the order of their stream, and between the sides in that
     of the capture.  TCP segments, Markers and CRCs are made anew.
