@@ -3,12 +3,28 @@
 
 A :class:`~scapy_mpa.craft.conversation.Conversation` has two sides, whose verbs append items to its
 script (:mod:`~scapy_mpa.craft.script`).  A script is laid out (:mod:`~scapy_mpa.craft.layout`) into
-the two TCP streams, and these are cut into segments (:mod:`~scapy_mpa.craft.segmentation`).
+the two TCP streams, and these are cut into segments (:mod:`~scapy_mpa.craft.segmentation`), to
+which anything may happen (:mod:`~scapy_mpa.craft.impairments`).  :class:`Interleaved` merges
+several conversations into one capture.
 """
 
 from scapy_mpa.craft.captured import Captured
 from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.endpoint import Endpoint
+from scapy_mpa.craft.impairments import (
+    CaptureLoss,
+    Duplication,
+    Impairment,
+    LateStart,
+    Loss,
+    Overlap,
+    Reordering,
+    Resegmentation,
+    SnapLength,
+    StartupCut,
+    impair,
+)
+from scapy_mpa.craft.interleaved import Interleaved
 from scapy_mpa.craft.layout import Placed
 from scapy_mpa.craft.options import INITIATOR, RESPONDER, Options
 from scapy_mpa.craft.recorded import recorded
@@ -31,23 +47,35 @@ from scapy_mpa.craft.side import Side
 __all__ = [
     "INITIATOR",
     "RESPONDER",
+    "CaptureLoss",
     "Captured",
     "CloseItem",
     "Conversation",
+    "Duplication",
     "Endpoint",
     "FPDUItem",
     "FlushItem",
     "HandshakeItem",
+    "Impairment",
+    "Interleaved",
     "Item",
+    "LateStart",
+    "Loss",
     "Message",
     "OctetsItem",
     "Options",
+    "Overlap",
     "Overrides",
     "PauseItem",
     "Placed",
+    "Reordering",
+    "Resegmentation",
     "ResetItem",
     "Segment",
     "Side",
+    "SnapLength",
+    "StartupCut",
     "StartupItem",
+    "impair",
     "recorded",
 ]

@@ -6,6 +6,7 @@ from __future__ import annotations
 import enum
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final, Literal
 
 from scapy_mpa.capture.build_frame import FrameBuilder
@@ -138,8 +139,8 @@ class Conversation:
             mulpdu=mulpdu,
             packing=packing,
             ack_every=ack_every,
-            start_ns=round(start_time * 1_000_000) * 1_000,
-            rtt_ns=round(rtt * 1_000_000) * 1_000,
+            start_ns=_nanoseconds(start_time),
+            rtt_ns=_nanoseconds(rtt),
         )
         self.mulpdus = self.options.mulpdu_of(INITIATOR), self.options.mulpdu_of(RESPONDER)
         """MULPDU of Initiator and Responder, in octets."""
@@ -230,7 +231,7 @@ class Conversation:
 
     def pause(self, seconds: float) -> None:
         """Let time go by; what was sent is acknowledged."""
-        self.append(PauseItem(round(seconds * 1_000_000) * 1_000))
+        self.append(PauseItem(_nanoseconds(seconds)))
 
     def close(self, side: int = INITIATOR, *, both: bool = True) -> None:
         """Close the TCP connection.
@@ -261,6 +262,48 @@ class Conversation:
         copy.sides = copy.initiator, copy.responder
         copy._terminated = list(self._terminated)
         return copy
+
+    def moved(
+        self,
+        initiator: Endpoint | None = None,
+        responder: Endpoint | None = None,
+        *,
+        start_time: float | None = None,
+    ) -> Conversation:
+        """Return the same conversation between other endpoints, or at another time.
+
+        :param initiator: None: as it is.
+        :param responder: None: as it is.
+        :param start_time: of the first segment, seconds since the epoch; None: as it is.
+        :raises LocalProtocolError: one address is IPv4 and the other one IPv6.
+        """
+        copy = self.with_script(self.script)
+        copy.initiator.endpoint = initiator or copy.initiator.endpoint
+        copy.responder.endpoint = responder or copy.responder.endpoint
+        copy._builders = copy._builder(INITIATOR), copy._builder(RESPONDER)
+        if start_time is not None:
+            copy.options = replace(self.options, start_ns=_nanoseconds(start_time))
+        return copy
+
+    def wrapping(self) -> Conversation:
+        """Return the same conversation with sequence numbers that wrap (RFC 9293 3.4).
+
+        In each direction sequence number 0 comes in the middle of what is sent.
+        """
+        sent = [0, 0]
+        for placed in self.layout():
+            if placed.octets:
+                sent[getattr(placed.item, "side", INITIATOR)] = placed.end
+        initiator, responder = (
+            replace(side.endpoint, isn=-1 - sent[side.index] // 2 & 0xFFFFFFFF)
+            for side in self.sides
+        )
+        return self.moved(initiator, responder)
+
+    @property
+    def header_length(self) -> int:
+        """Octets of the headers of each frame, TCP options not counted."""
+        return self._builders[INITIATOR].header_length
 
     def layout(self) -> list[Placed]:
         """Return each item of the script with its octets and its place in the TCP stream.
@@ -460,6 +503,11 @@ def _but_for_time(segment: Segment) -> tuple[object, ...]:
         *(segment.side, segment.seq, segment.ack, segment.flags),
         *(segment.octets, segment.options, segment.captured),
     )
+
+
+def _nanoseconds(seconds: float) -> int:
+    """Return seconds as whole microseconds, which any capture file holds, in nanoseconds."""
+    return round(seconds * 1_000_000) * 1_000
 
 
 def _pair(value: bool | tuple[bool, bool]) -> tuple[bool, bool]:

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What impairments have in common: how they are chained, and how segments change places."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from operator import attrgetter
+from types import MappingProxyType
+from typing import Final, NamedTuple, TypeAlias
+
+from scapy_mpa.craft.segment import Segment
+from scapy_mpa.stream.segment import FIN, RST
+from scapy_mpa.wire.errors import LocalProtocolError
+
+__all__ = [
+    "SPACING_NS",
+    "WORD",
+    "Entry",
+    "Impairment",
+    "acknowledge_less",
+    "check_rate",
+    "ends_of_turns",
+    "impair",
+    "settled",
+]
+
+Impairment: TypeAlias = Callable[[list[Segment], random.Random], list[Segment]]
+"""Takes segments in the order in which they are captured, and chance; changes neither list nor
+segments."""
+
+WORD: Final = 0xFFFFFFFF
+SPACING_NS: Final = 1_000
+"""From the last segment of a capture to one that is put behind it, in nanoseconds."""
+
+
+def impair(
+    segments: Iterable[Segment], *impairments: Impairment, seed: int | str = 0
+) -> list[Segment]:
+    """Return what is captured of ``segments`` after one impairment after the other.
+
+    :param seed: of all that is left to chance: the same one gives the same octets.
+    """
+    rng = random.Random(seed)
+    impaired = list(segments)
+    for impairment in impairments:
+        impaired = impairment(impaired, rng)
+    return impaired
+
+
+def check_rate(rate: float) -> None:
+    """Refuse a share of segments that is none.
+
+    :raises LocalProtocolError: it is not in 0 to 1.
+    """
+    if not 0 <= rate <= 1:
+        raise LocalProtocolError(f"a rate is a share from 0 to 1, not {rate}")
+
+
+class Entry(NamedTuple):
+    """A segment on its way to another place in the list."""
+
+    place: float
+    """An index of the list as it was; a fraction is between two of them."""
+    segment: Segment
+    is_moved: bool
+    """Whether its time is to become that of its place."""
+
+
+_place: Final = attrgetter("place")
+
+
+def settled(
+    entries: Iterable[Entry], pauses: Mapping[float, int] = MappingProxyType({})
+) -> list[Segment]:
+    """Return segments in their places, at times that do not go backwards.
+
+    What was moved is captured halfway between its neighbours.
+
+    :param pauses: by place, by how many nanoseconds everything from there on comes later.
+    """
+    ordered = sorted(entries, key=_place)
+    waits = sorted(pauses.items(), reverse=True)
+    upcoming: list[int | None] = []
+    following: int | None = None
+    for entry in reversed(ordered):
+        upcoming.append(following)
+        if not entry.is_moved:
+            following = entry.segment.time_ns
+    out: list[Segment] = []
+    # Before any pause: so the neighbours of what was moved are, too.
+    before: int | None = None
+    delay = 0
+    for entry, after in zip(ordered, reversed(upcoming), strict=True):
+        while waits and waits[-1][0] <= entry.place:
+            delay += waits.pop()[1]
+        time_ns = entry.segment.time_ns
+        if entry.is_moved:
+            if before is None:
+                time_ns = time_ns if after is None else min(time_ns, after)
+            else:
+                time_ns = before + SPACING_NS if after is None else (before + after) // 2
+        before = time_ns
+        out.append(replace(entry.segment, time_ns=time_ns + delay))
+    return out
+
+
+def ends_of_turns(segments: Sequence[Segment]) -> list[int]:
+    """Return, for each segment, the index of the one that ends the turn of its sender.
+
+    That is the next one with which the other side says something (octets or FIN), since it may be
+    an answer, or with which either side resets the connection.
+    """
+    ends = [len(segments), len(segments)]
+    found = [0] * len(segments)
+    for index in range(len(segments) - 1, -1, -1):
+        segment = segments[index]
+        found[index] = ends[segment.side]
+        if segment.flags & RST:
+            ends = [index, index]
+        elif segment.octets or segment.flags & FIN:
+            ends[1 - segment.side] = index
+    return found
+
+
+def acknowledge_less(segments: list[Segment], between: range, side: int, seq: int) -> None:
+    """Have a side not acknowledge what has not come.
+
+    :param segments: changed in place.
+    :param between: indices of the segments that it sends meanwhile.
+    :param side: who does not receive.
+    :param seq: of the first octet that has not come.
+    """
+    for index in between:
+        segment = segments[index]
+        if segment.side == side and 0 < (segment.ack - seq & WORD) < 1 << 31:
+            segments[index] = replace(segment, ack=seq)

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What a capture does to segments that the receiver gets: it misses, cuts and begins too late."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from scapy_mpa.craft.impairments.base import WORD, check_rate
+from scapy_mpa.craft.script import StartupItem
+from scapy_mpa.craft.segment import Segment
+from scapy_mpa.stream.segment import SYN
+from scapy_mpa.wire.errors import LocalProtocolError
+
+if TYPE_CHECKING:
+    from scapy_mpa.craft.conversation import Conversation
+
+__all__ = ["CaptureLoss", "LateStart", "SnapLength", "StartupCut"]
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureLoss:
+    """Segments of any kind are not captured, though the receiver gets them.
+
+    :raises LocalProtocolError: a value is out of range.
+    """
+
+    rate: float
+    """The share of segments that is missed, 0 to 1."""
+
+    def __post_init__(self) -> None:
+        check_rate(self.rate)
+
+    def __call__(self, segments: list[Segment], rng: random.Random) -> list[Segment]:
+        return [segment for segment in segments if rng.random() >= self.rate]
+
+
+@dataclass(frozen=True, slots=True)
+class SnapLength:
+    """Of each frame only the beginning is captured; of headers, always everything.
+
+    :raises LocalProtocolError: a value is out of range.
+    """
+
+    octets: int
+    """Of a frame that are captured, the link header included."""
+    headers: int = 54
+    """Octets of the headers before TCP options: 54 of Ethernet, IPv4 and TCP; see
+    :attr:`Conversation.header_length <scapy_mpa.craft.conversation.Conversation.header_length>`."""
+
+    def __post_init__(self) -> None:
+        if self.octets < self.headers:
+            raise LocalProtocolError(
+                f"a snap length of {self.octets} octets is below the {self.headers} of the headers"
+            )
+
+    def __call__(self, segments: list[Segment], rng: random.Random) -> list[Segment]:
+        return [self._cut(segment) for segment in segments]
+
+    def _cut(self, segment: Segment) -> Segment:
+        there = len(segment.octets) if segment.captured is None else segment.captured
+        left = max(0, self.octets - self.headers - len(segment.options))
+        return replace(segment, captured=left) if left < there else segment
+
+
+@dataclass(frozen=True, slots=True)
+class LateStart:
+    """The capture starts in the middle.
+
+    :raises LocalProtocolError: a value is out of range.
+    """
+
+    segments: int
+    """How many are missed, from 0."""
+
+    def __post_init__(self) -> None:
+        if self.segments < 0:
+            raise LocalProtocolError(f"{self.segments} segments cannot be missed")
+
+    def __call__(self, segments: list[Segment], rng: random.Random) -> list[Segment]:
+        return segments[self.segments :]
+
+
+@dataclass(frozen=True, slots=True)
+class StartupCut:
+    """The capture starts behind the startup frames, and behind every copy of them."""
+
+    conversation: Conversation
+
+    def __call__(self, segments: list[Segment], rng: random.Random) -> list[Segment]:
+        ends = [0, 0]
+        for placed in self.conversation.layout():
+            if isinstance(placed.item, StartupItem):
+                ends[placed.item.side] = placed.end
+        return segments[self._last(segments, ends) + 1 :]
+
+    def _last(self, segments: Sequence[Segment], ends: Sequence[int]) -> int:
+        """Return where the last segment is that begins before the Full Operation Phase."""
+        isns = self.conversation.isns
+        last = -1
+        for index, segment in enumerate(segments):
+            if segment.octets or segment.flags & SYN:
+                begin = isns[segment.side] + 1 + ends[segment.side] & WORD
+                if (segment.seq - begin & WORD) >> 31:
+                    last = index
+        return last

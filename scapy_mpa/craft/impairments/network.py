@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What a network does to segments: it loses, delays and copies them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from scapy_mpa.craft.impairments.base import (
+    Entry,
+    acknowledge_less,
+    check_rate,
+    ends_of_turns,
+    settled,
+)
+from scapy_mpa.craft.segment import Segment
+from scapy_mpa.wire.errors import LocalProtocolError
+
+__all__ = ["Duplication", "Loss", "Reordering"]
+
+_DUPLICATES: Final = 3
+"""How many segments must arrive behind a hole before the sender fills it at once (RFC 5681 3.2)."""
+
+_SECOND: Final = 10**9
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Segments with octets are lost and sent again.
+
+    Where at least three more segments of the sender follow before the receiver says anything, the
+    lost one is sent again behind some of these (RFC 5681 3.2), else after a timeout, which delays
+    all that comes later.  Meanwhile the receiver acknowledges no more than it has.
+
+    :raises LocalProtocolError: a value is out of range.
+    """
+
+    rate: float
+    """The share of segments that is lost, 0 to 1."""
+    captured: bool = False
+    """Lost behind the point of capture, so that both copies are captured; else before it."""
+    distance: int = 8
+    """Behind how many more segments of the sender a lost one is sent again at most, from 3."""
+    timeout: float = 0.2
+    """Seconds until a segment is sent again that nothing else tells of."""
+
+    def __post_init__(self) -> None:
+        check_rate(self.rate)
+        _check_distance(self.distance, _DUPLICATES)
+        if not 0 <= self.timeout <= 1000:
+            raise LocalProtocolError(f"a timeout is 0 to 1000 seconds, not {self.timeout}")
+
+    def __call__(self, segments: list[Segment], rng: random.Random) -> list[Segment]:
+        ends = ends_of_turns(segments)
+        changed = segments[:]
+        lost: dict[int, float] = {}
+        pauses: dict[float, int] = {}
+        for index, segment in enumerate(segments):
+            if not segment.octets or rng.random() >= self.rate:
+                continue
+            later = _later(segments, index, ends[index], self.distance)
+            if len(later) >= _DUPLICATES:
+                place = later[rng.randint(_DUPLICATES, len(later)) - 1] + 0.5
+            else:
+                place = ends[index] - 0.5
+                pauses[place] = round(self.timeout * _SECOND)
+            lost[index] = place
+            meanwhile = range(index + 1, round(place + 0.5))
+            acknowledge_less(changed, meanwhile, 1 - segment.side, segment.seq)
+        entries = []
+        for index, segment in enumerate(changed):
+            if index not in lost or self.captured:
+                entries.append(Entry(index, segment, False))
+            if index in lost:
+                entries.append(Entry(lost[index], segment, True))
+        return settled(entries, pauses)
+
+
+@dataclass(frozen=True, slots=True)
+class Reordering:
+    """Segments are overtaken by later ones.
+
+    :raises LocalProtocolError: a value is out of range.
+    """
+
+    rate: float
+    """The share of segments that is overtaken, 0 to 1."""
+    distance: int = 4
+    """By how many others at most, from 1."""
+    by_capture: bool = False
+    """Only the capture has them in another order, whoever sent them and whatever they are, as one
+    from several queues does; else the network overtakes segments with octets by others of the same
+    sender, and the receiver acknowledges no more than it has."""
+
+    def __post_init__(self) -> None:
+        check_rate(self.rate)
+        _check_distance(self.distance, 1)
+
+    def __call__(self, segments: list[Segment], rng: random.Random) -> list[Segment]:
+        ends = ends_of_turns(segments)
+        changed = segments[:]
+        places: dict[int, float] = {}
+        for index, segment in enumerate(segments):
+            if not (segment.octets or self.by_capture) or rng.random() >= self.rate:
+                continue
+            if self.by_capture:
+                places[index] = index + rng.randint(1, self.distance) + 0.5
+                continue
+            later = _later(segments, index, ends[index], self.distance)
+            if later:
+                place = places[index] = rng.choice(later) + 0.5
+                meanwhile = range(index + 1, round(place + 0.5))
+                acknowledge_less(changed, meanwhile, 1 - segment.side, segment.seq)
+        return settled(
+            Entry(places.get(index, index), segment, index in places)
+            for index, segment in enumerate(changed)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Duplication:
+    """Segments of any kind come twice.
+
+    :raises LocalProtocolError: a value is out of range.
+    """
+
+    rate: float
+    """The share of segments of which there is a copy, 0 to 1."""
+    distance: int = 4
+    """Behind how many others the copy comes at most, from 0."""
+
+    def __post_init__(self) -> None:
+        check_rate(self.rate)
+        _check_distance(self.distance, 0)
+
+    def __call__(self, segments: list[Segment], rng: random.Random) -> list[Segment]:
+        entries = []
+        for index, segment in enumerate(segments):
+            entries.append(Entry(index, segment, False))
+            if rng.random() < self.rate:
+                place = index + rng.randint(0, self.distance) + 0.5
+                entries.append(Entry(place, segment, True))
+        return settled(entries)
+
+
+def _later(segments: Sequence[Segment], index: int, end: int, most: int) -> list[int]:
+    """Return where the next segments with octets of the same sender are, up to the end of its turn.
+
+    :param most: how many of them at most.
+    """
+    side = segments[index].side
+    found: list[int] = []
+    for at in range(index + 1, end):
+        if len(found) == most:
+            break
+        if segments[at].side == side and segments[at].octets:
+            found.append(at)
+    return found
+
+
+def _check_distance(distance: int, least: int) -> None:
+    if distance < least:
+        raise LocalProtocolError(f"a distance of {distance} segments is below {least}")

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Segments that bring octets once more, in other pieces than before."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, replace
+from typing import Final
+
+from scapy_mpa.craft.impairments.base import WORD, check_rate
+from scapy_mpa.craft.segment import Segment
+from scapy_mpa.wire.errors import LocalProtocolError
+
+__all__ = ["Overlap"]
+
+_COMPLEMENT: Final = bytes(range(256))[::-1]
+"""Gives every octet another value."""
+
+_MOST_OCTETS: Final = 65495 - 40
+"""That surely fit an IPv4 datagram, with TCP options before them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """Segments begin with octets that the one before them ended with (RFC 5044 A.3).
+
+    :raises LocalProtocolError: a value is out of range.
+    """
+
+    rate: float
+    """The share of segments that do, of those that follow another one with octets, 0 to 1."""
+    differing: bool = False
+    """Each octet differs from what was sent first."""
+    reach: int = 1460
+    """How many octets come again at most, from 1."""
+
+    def __post_init__(self) -> None:
+        check_rate(self.rate)
+        if self.reach < 1:
+            raise LocalProtocolError(f"an overlap of {self.reach} octets is none")
+
+    def __call__(self, segments: list[Segment], rng: random.Random) -> list[Segment]:
+        out = []
+        last: list[Segment | None] = [None, None]
+        for segment in segments:
+            before = last[segment.side]
+            if segment.octets:
+                last[segment.side] = segment
+                if before is not None and _follows(segment, before) and rng.random() < self.rate:
+                    room = _MOST_OCTETS - len(segment.octets)
+                    segment = self._extended(segment, before.octets[-self.reach :], room, rng)
+            out.append(segment)
+        return out
+
+    def _extended(self, segment: Segment, before: bytes, room: int, rng: random.Random) -> Segment:
+        """Return a segment with some of what came before it.
+
+        :param room: octets that it has room for.
+        """
+        if room < 1:
+            return segment
+        back = rng.randint(1, min(room, len(before)))
+        again = before[-back:]
+        if self.differing:
+            again = again.translate(_COMPLEMENT)
+        return replace(segment, seq=segment.seq - back & WORD, octets=again + segment.octets)
+
+
+def _follows(segment: Segment, before: Segment) -> bool:
+    """Tell whether a segment begins where another one ends, and neither was cut."""
+    end = before.seq + len(before.octets) & WORD
+    return segment.captured is before.captured is None and segment.seq == end

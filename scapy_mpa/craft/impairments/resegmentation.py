@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Streams cut into other segments than those that the conversation has."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+from scapy_mpa.craft.impairments.base import SPACING_NS, WORD
+from scapy_mpa.craft.segment import Segment
+from scapy_mpa.stream.segment import FIN, PSH, RST, SYN
+from scapy_mpa.wire.errors import LocalProtocolError
+
+__all__ = ["Resegmentation"]
+
+_TINY: Final = 8
+_SUPER: Final = 65160
+"""Octets of a segment merged by offload (GSO, GRO): 45 of 1448, which is what fits 64 KiB."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resegmentation:
+    """What a side says before the other one speaks is cut into other segments.
+
+    A segment is captured when the one was that brought the first of its octets.
+
+    :raises LocalProtocolError: there are no such segments.
+    """
+
+    size: int | Literal["tiny", "super"]
+    """Octets of each segment; ``tiny``: 1 to 8, by chance; ``super``: as many as fit, as where
+    segments are merged by offload."""
+
+    def __post_init__(self) -> None:
+        if self.size not in ("tiny", "super") and not (
+            isinstance(self.size, int) and 1 <= self.size <= _SUPER
+        ):
+            raise LocalProtocolError(
+                f"segments are tiny, super, or of 1 to {_SUPER} octets, not {self.size!r}"
+            )
+
+    def __call__(self, segments: list[Segment], rng: random.Random) -> list[Segment]:
+        out: list[list[Segment]] = [[segment] for segment in segments]
+        for run in _runs(segments):
+            octets = b"".join(segments[index].octets for index in run)
+            at = 0
+            begin = 0
+            made: dict[int, list[Segment]] = {index: [] for index in run}
+            for index in run:
+                # All that begins where this segment was.
+                upto = begin + len(segments[index].octets)
+                while at < upto:
+                    piece = octets[at : at + self._next_size(rng)]
+                    seq = segments[index].seq + at - begin & WORD
+                    segment = replace(segments[index], seq=seq, octets=piece)
+                    made[index].append(segment)
+                    at += len(piece)
+                begin = upto
+            for index in run:
+                out[index] = _spread(made[index], segments, index)
+            _push(out, segments, run)
+        return [segment for pieces in out for segment in pieces]
+
+    def _next_size(self, rng: random.Random) -> int:
+        if isinstance(self.size, int):
+            return self.size
+        return rng.randint(1, _TINY) if self.size == "tiny" else _SUPER
+
+
+def _runs(segments: list[Segment]) -> Iterator[list[int]]:
+    """Yield where segments are whose octets follow each other, before the other side speaks."""
+    run: list[int] = []
+    end: tuple[int, int] | None = None
+    for index, segment in enumerate(segments):
+        is_plain = not segment.flags & (SYN | FIN | RST) and segment.captured is None
+        if is_plain and not segment.octets:
+            continue
+        if run and not (is_plain and (segment.side, segment.seq) == end):
+            yield run
+            run = []
+        if is_plain:
+            run.append(index)
+            end = segment.side, segment.seq + len(segment.octets) & WORD
+    if run:
+        yield run
+
+
+def _spread(pieces: list[Segment], segments: list[Segment], index: int) -> list[Segment]:
+    """Return the pieces that stand in the place of a segment, captured one after the other."""
+    if len(pieces) < 2:
+        return pieces
+    begin = segments[index].time_ns
+    if index + 1 < len(segments):
+        step = (segments[index + 1].time_ns - begin) // len(pieces)
+    else:
+        step = SPACING_NS
+    step = min(step, SPACING_NS)
+    return [replace(each, time_ns=begin + at * step) for at, each in enumerate(pieces)]
+
+
+def _push(out: list[list[Segment]], segments: list[Segment], run: list[int]) -> None:
+    """Have the last segment of what was said push it (RFC 9293 3.9.1.2), and no other one."""
+    last = max(index for index in run if out[index])
+    pushes = segments[run[-1]].flags & PSH
+    for index in run:
+        for at, segment in enumerate(out[index]):
+            is_last = index == last and at == len(out[index]) - 1
+            flags = segment.flags & ~PSH | (pushes if is_last else 0)
+            if flags != segment.flags:
+                out[index][at] = replace(segment, flags=flags)

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Many connections in one capture."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from heapq import merge
+from operator import itemgetter
+
+from scapy_mpa.capture.frame import Frame
+from scapy_mpa.capture.write import write_frames
+from scapy_mpa.craft.conversation import Conversation
+from scapy_mpa.craft.segment import Segment
+from scapy_mpa.records.record import Record
+from scapy_mpa.wire.errors import LocalProtocolError
+
+__all__ = ["Interleaved"]
+
+
+class Interleaved:
+    """The segments of several conversations, merged by their times.
+
+    >>> from scapy_mpa.craft import Endpoint
+    >>> one = Conversation(Endpoint("10.0.0.1", 40000))
+    >>> two = Conversation(Endpoint("10.0.0.1", 40001))
+    >>> message = one.initiator.send(b"one")
+    >>> message = two.initiator.send(b"two")
+    >>> both = Interleaved([(one, one.segments()), (two, two.segments())])
+    >>> [record["connection"] for record in both.truth() if record["type"] == "fpdu"]
+    [0, 1]
+
+    Connections are numbered from 0 as they appear; those of which there are no segments do not.
+
+    :param parts: each conversation and its segments, whose times do not go backwards.
+    :raises LocalProtocolError: two conversations have the same endpoints.
+    """
+
+    __slots__ = ("_numbers", "_order", "_parts")
+
+    def __init__(self, parts: Iterable[tuple[Conversation, Sequence[Segment]]]) -> None:
+        given = [(conversation, segments) for conversation, segments in parts if segments]
+        given.sort(key=lambda part: part[1][0].time_ns)
+        self._parts = given
+        """By number of the connection."""
+        flows = {
+            frozenset(str(side.endpoint) for side in conversation.sides)
+            for conversation, _ in given
+        }
+        if len(flows) != len(given):
+            raise LocalProtocolError(
+                "two conversations have the same endpoints: give one of them another port"
+            )
+        times = [
+            [(segment.time_ns, connection) for segment in segments]
+            for connection, (_, segments) in enumerate(given)
+        ]
+        self._order = [connection for _, connection in merge(*times)]
+        """The connection of each frame."""
+        self._numbers: list[list[int]] = [[] for _ in given]
+        """The numbers of the frames of each connection."""
+        for number, connection in enumerate(self._order, 1):
+            self._numbers[connection].append(number)
+
+    def __len__(self) -> int:
+        """How many frames there are."""
+        return len(self._order)
+
+    def frames(self) -> Iterator[Frame]:
+        """Yield the frames, numbered from 1.
+
+        :raises LocalProtocolError: a segment cannot be expressed on the wire.
+        """
+        waiting = [iter(conversation.frames(segments)) for conversation, segments in self._parts]
+        for number, connection in enumerate(self._order, 1):
+            yield next(waiting[connection])._replace(number=number)
+
+    def write(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        comments: Mapping[int, str] | None = None,
+        comment: str | None = None,
+    ) -> None:
+        """Write a capture file: pcapng if ``path`` ends so, else pcap.
+
+        :param comments: of frames, by number from 1. pcapng only.
+        :param comment: of the whole file. pcapng only.
+        :raises OSError: the file cannot be written.
+        """
+        write_frames(path, self.frames(), comments=comments, comment=comment)
+
+    def truth(self, *, messages: bool = False, payload: bool = False) -> list[Record]:
+        """Return the records that a perfect dissector must report, in the order of their frames.
+
+        The ends of the connections, and what is known only then, come last.  Where a record does
+        not tell its frame (see :mod:`scapy_mpa.craft.truth`), it comes as early as it may be found.
+
+        :param messages: with ``message`` records.
+        :param payload: with the key ``payload`` in ``fpdu`` records.
+        """
+        streams: list[list[tuple[int, Record]]] = []
+        ends: list[Record] = []
+        for connection, (conversation, segments) in enumerate(self._parts):
+            records = conversation.truth(
+                segments,
+                messages=messages,
+                payload=payload,
+                connection=connection,
+                numbers=self._numbers[connection],
+            )
+            end = _end(records)
+            streams.append(list(_placed(records[:end])))
+            ends += records[end:]
+        found = [record for _, record in merge(*streams, key=itemgetter(0))]
+        return found + ends
+
+
+def _end(records: Sequence[Record]) -> int:
+    """Return where the record of the connection is, or where it would be."""
+    for index, record in enumerate(records):
+        if record["type"] == "connection":
+            return index
+    return len(records)
+
+
+def _placed(records: Iterable[Record]) -> Iterator[tuple[int, Record]]:
+    """Yield each record behind the number of the frame with which it is found at the earliest."""
+    upto = 0
+    for record in records:
+        frame, frames = record.get("frame"), record.get("frames")
+        if isinstance(frame, int):
+            upto = max(upto, frame)
+        elif isinstance(frames, list):
+            upto = max(upto, *frames)
+        yield upto, record

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What must be found of a conversation's captured segments, by rules that know none of its code.
+
+The streams are made once more from the ULPDUs that the script has (``tests/truth/mpastream.py``),
+and ``tests/truth/findable.py`` says what of them must be found and what may be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from scapy_mpa.craft import Conversation, FPDUItem, OctetsItem, Segment, StartupItem
+from scapy_mpa.stream.segment import SYN
+from tests.craft.reading import Record
+from tests.truth import impair
+from tests.truth.dimensions import Dimensions
+from tests.truth.findable import Captured, Statement, Wanted, findable
+from tests.truth.headers import Header
+from tests.truth.mpastream import build_stream
+
+
+@dataclass
+class Oracle:
+    """What there is to be found of segments."""
+
+    endpoints: tuple[str, str]
+    wanted: dict[tuple[int, int], Wanted]
+    """By side and sequence number."""
+    whole: set[tuple[int, int]]
+    """Those of them of which every octet was captured, and is that of the stream."""
+
+    def judge(self, records: Iterable[Record], *, with_payload: bool) -> None:
+        """Hold what a dissector says against it."""
+        found = set()
+        for record in records:
+            if record["type"] != "fpdu":
+                continue
+            key = self.endpoints.index(record["src"]), record["seq"]
+            assert key not in found, f"twice: {record}"
+            assert key in self.wanted, f"false: {record}"
+            wanted = self.wanted[key]
+            said = self._said(record, wanted, with_payload=with_payload)
+            assert wanted.is_said_by(said), f"{said} instead of {wanted.statement}"
+            assert record["offset"] in (None, wanted.offset)
+            found.add(key)
+        missing = {key for key, wanted in self.wanted.items() if wanted.is_required} - found
+        assert not missing
+
+    def judge_truth(self, records: Iterable[Record]) -> None:
+        """Hold what a conversation says against it: exactly those that are whole, payload too."""
+        told = [record for record in records if record["type"] == "fpdu"]
+        assert len(told) == len(self.whole)
+        for record in told:
+            key = self.endpoints.index(record["src"]), record["seq"]
+            assert key in self.whole
+            wanted = self.wanted[key]
+            assert self._said(record, wanted, with_payload=True) == wanted.statement
+            assert record.get("offset") in (None, wanted.offset)
+
+    @staticmethod
+    def _said(record: Record, wanted: Wanted, *, with_payload: bool) -> Statement:
+        payload = bytes.fromhex(record["payload"]) if with_payload else wanted.statement.payload
+        header = Header(**{name: record[name] for name in Header._fields})
+        numbers = record["seq"], record["ulpdu_length"], record["markers"], record["crc"]
+        return Statement(*numbers, header, payload)
+
+
+def oracle_of(conversation: Conversation, segments: Sequence[Segment]) -> Oracle:
+    """What there is to be found of a conversation in which everything is right."""
+    one, other = (_half(conversation, side) for side in (0, 1))
+    options = conversation.options
+    marked = tuple(options.has_markers(side) for side in (0, 1))
+    named = {(False, False): "neither", (True, True): "both"}
+    dimensions = Dimensions(
+        markers=named.get(marked) or ("Initiator" if marked[0] else "Responder"),
+        crc=options.has_crcs,
+        snap=any(each.captured is not None for each in segments),
+    )
+    captured = [
+        (
+            impair.Segment(
+                each.side,
+                each.seq + bool(each.flags & SYN),
+                each.ack,
+                each.flags,
+                each.octets,
+            ),
+            len(each.octets) if each.captured is None else each.captured,
+        )
+        for each in segments
+    ]
+    wanted = findable((one, other), captured, dimensions)
+    whole = set()
+    for side, half in enumerate((one, other)):
+        there = Captured(captured, half, side)
+        whole |= {
+            (side, (half.base + fpdu.seq_offset) % 2**32)
+            for fpdu in half.truth
+            if there.is_whole(fpdu.start, fpdu.end)
+        }
+    endpoints = str(conversation.initiator.endpoint), str(conversation.responder.endpoint)
+    return Oracle(endpoints, wanted, whole)
+
+
+def _half(conversation: Conversation, side: int) -> impair.Half:
+    """One direction: what came before the Full Operation Phase is taken over as it is."""
+    before = b""
+    ulpdus = []
+    for placed in conversation.layout():
+        item = placed.item
+        if isinstance(item, FPDUItem) and item.side == side:
+            ulpdus.append(item.ulpdu)
+        elif isinstance(item, StartupItem | OctetsItem) and item.side == side:
+            assert not ulpdus
+            before += placed.octets
+    options = conversation.options
+    octets, truth = build_stream(ulpdus, markers=options.has_markers(side), crc=options.has_crcs)
+    return impair.Half(before, octets, truth, conversation.isns[side])

@@ -1,0 +1,425 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Impairments: what each does to segments, and that the truth and the dissector keep up with it."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scapy_mpa.craft import (
+    CaptureLoss,
+    Conversation,
+    Duplication,
+    Endpoint,
+    Impairment,
+    Interleaved,
+    LateStart,
+    Loss,
+    Overlap,
+    Reordering,
+    Resegmentation,
+    Segment,
+    SnapLength,
+    StartupCut,
+    impair,
+)
+from scapy_mpa.stream.segment import ACK, PSH, SYN
+from scapy_mpa.wire.errors import LocalProtocolError
+from tests.craft.oracle import oracle_of
+from tests.craft.reading import inlined, plain
+from tests.craft.strategies import conversations
+
+RATES = st.sampled_from((0.05, 0.3, 1.0))
+WORD = 0xFFFFFFFF
+
+
+def behind_startup(conversation: Conversation, impairment: Impairment) -> Impairment:
+    """An impairment that leaves the segments with the startup frames, and those before, alone."""
+
+    def impaired(segments: list[Segment], rng: random.Random) -> list[Segment]:
+        rest = StartupCut(conversation)(segments, rng)
+        return segments[: len(segments) - len(rest)] + impairment(rest, rng)
+
+    return impaired
+
+
+@st.composite
+def mixes(draw: st.DrawFn, conversation: Conversation) -> list[Impairment]:
+    """Some impairments in the order of the world."""
+    mix: list[Impairment] = []
+
+    def maybe(*choices: st.SearchStrategy[Any]) -> None:
+        if draw(st.integers(0, 3)) == 0:
+            mix.append(draw(st.one_of(*choices)))
+
+    def maybe_behind(*choices: st.SearchStrategy[Any]) -> None:
+        # What disorder does to startup frames is in test_known_faults.py.
+        maybe(*(each.map(partial(behind_startup, conversation)) for each in choices))
+
+    big = sum(len(each.octets) for each in conversation.segments()) > 20_000
+    sizes = [st.integers(200 if big else 1, 3000), st.just("super")]
+    maybe(st.builds(Resegmentation, st.one_of(*sizes, *([] if big else [st.just("tiny")]))))
+    maybe_behind(st.builds(Loss, RATES, captured=st.booleans()))
+    maybe_behind(st.builds(Reordering, RATES, by_capture=st.booleans()))
+    maybe(st.builds(Duplication, RATES))
+    maybe(st.builds(Overlap, RATES, reach=st.sampled_from((1, 40, 3000))))
+    is_overlapping = bool(mix) and isinstance(mix[-1], Overlap)
+    if draw(st.booleans()):
+        maybe_behind(st.builds(CaptureLoss, st.sampled_from((0.02, 0.2))))
+        maybe(st.just(StartupCut(conversation)), st.builds(LateStart, st.integers(0, 12)))
+    else:
+        # Differing octets come second as long as nothing is missed.
+        maybe(st.builds(Overlap, RATES, differing=st.just(True)))
+        is_overlapping |= bool(mix) and isinstance(mix[-1], Overlap)
+    headers = conversation.header_length
+    if not is_overlapping:
+        # What copies bring of octets that were cut off is not waited for.  20: a startup header.
+        lengths = st.integers(headers + 20, headers + 1000)
+        maybe(st.builds(SnapLength, lengths, st.just(headers)))
+    return mix
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data(), conversations())
+def test_any_mix(data: st.DataObject, conversation: Conversation) -> None:
+    """The truth is exactly what is whole; all that must be found is found, and nothing else."""
+    mix = data.draw(mixes(conversation))
+    segments = impair(conversation.segments(), *mix, seed=data.draw(st.integers(0, 99)))
+    assert all(one.time_ns <= other.time_ns for one, other in pairwise(segments))
+    oracle = oracle_of(conversation, segments)
+    oracle.judge_truth(conversation.truth(segments, payload=True))
+    frames = conversation.frames(segments)
+    oracle.judge(plain(frames), with_payload=True)
+    oracle.judge(inlined(frames), with_payload=False)
+
+
+def bulk(**options: Any) -> Conversation:
+    """One long turn of the Initiator, of 20 segments."""
+    conversation = Conversation(**{"packing": "stream", "ack_every": 4, **options})
+    conversation.initiator.write(bytes(range(250)) * 100)
+    return conversation
+
+
+def payloads_of(segments: list[Segment]) -> list[tuple[int, int]]:
+    """Sender and sequence number of each segment with octets."""
+    return [(each.side, each.seq) for each in segments if each.octets]
+
+
+ALL = (
+    Loss(0.3),
+    Loss(0.3, captured=True),
+    Reordering(0.3),
+    Reordering(0.3, by_capture=True),
+    Duplication(0.3),
+    Overlap(0.5),
+    Overlap(0.5, differing=True),
+    Resegmentation("tiny"),
+    CaptureLoss(0.3),
+)
+
+
+@pytest.mark.parametrize("impairment", ALL, ids=repr)
+def test_seeds(impairment: Impairment) -> None:
+    """The same seed gives the same segments, another one gives others; the input stays as it is."""
+    segments = bulk().segments()
+    before = segments[:]
+    one, again, other = (impair(segments, impairment, seed=seed) for seed in (1, 1, 2))
+    assert one == again != other
+    assert segments == before
+
+
+@pytest.mark.parametrize(
+    "impairment",
+    [
+        Loss(0),
+        Reordering(0),
+        Duplication(0),
+        Overlap(0),
+        CaptureLoss(0),
+        LateStart(0),
+        SnapLength(5000),
+        Resegmentation(1460),
+    ],
+    ids=repr,
+)
+def test_nothing_happens(impairment: Impairment) -> None:
+    """At a rate of 0 nothing happens, and streams that are cut as they were stay as they are."""
+    segments = bulk().segments()
+    assert impair(segments, impairment) == segments
+
+
+@pytest.mark.parametrize("captured", [False, True])
+def test_lost_and_sent_again(captured: bool) -> None:
+    """What is lost comes again, later; both copies are captured if it was lost behind the capture.
+    Until then the receiver acknowledges no more than it has, and says nothing."""
+    segments = bulk().segments()
+    impaired = impair(segments, Loss(0.2, captured=captured), seed=3)
+    once, now = payloads_of(segments), payloads_of(impaired)
+    assert set(once) == set(now)
+    assert len(once) == len(set(once))
+    again = {key for key in now if now.count(key) == 2}
+    assert bool(again) == captured
+    assert list(dict.fromkeys(now)) == once if captured else now != once
+    have = {0: 1001, 1: 5001}
+    missing: set[tuple[int, int]] = set()
+    arrived: set[tuple[int, int]] = set()
+    for at, each in enumerate(impaired):
+        key = each.side, each.seq
+        is_lost = captured and key in again and key not in missing
+        missing |= {key} if is_lost else set()
+        if each.octets and not is_lost:
+            arrived.add(key)
+        ends = {segment.seq: segment.seq + len(segment.octets) for segment in segments}
+        for side in (0, 1):
+            while (side, have[side]) in arrived:
+                have[side] = ends[have[side]]
+        if each.flags & ACK and at > 2:
+            assert each.ack <= have[1 - each.side]
+
+
+def test_timeout() -> None:
+    """What nothing else tells of is sent again after a timeout, before the answer to it."""
+    conversation = Conversation(ack_every=0)
+    conversation.initiator.send(b"question")
+    conversation.responder.send(b"answer")
+    segments = conversation.segments()
+    asked = next(at for at, each in enumerate(segments) if each.seq == 1021)
+
+    def lose_one(segments: list[Segment], rng: random.Random) -> list[Segment]:
+        head, rest = segments[:asked], segments[asked:]
+        return head + Loss(1.0, timeout=0.5)(rest, rng)
+
+    impaired = impair(segments, lose_one)
+    assert payloads_of(impaired) == payloads_of(segments)
+    waits = [one.time_ns - other.time_ns for one, other in zip(impaired, segments, strict=True)]
+    assert waits[:asked] == [0] * asked
+    assert 500_000_000 <= waits[asked] < 500_100_000
+    # The answer is lost as well.
+    assert 999_900_000 <= waits[asked + 1] < 1_000_100_000
+
+
+def test_reordering_stays_within_what_a_side_says() -> None:
+    """The network lets no segment be overtaken by the answer to it, a capture does."""
+    conversation = bulk()
+    conversation.responder.write(bytes(20_000))
+    segments = conversation.segments()
+    once = payloads_of(segments)
+
+    def turns(segments: list[Segment]) -> list[int]:
+        return [side for side, _ in payloads_of(segments)]
+
+    impaired = impair(segments, Reordering(0.5))
+    assert sorted(payloads_of(impaired)) == sorted(once) != payloads_of(impaired)
+    assert turns(impaired) == turns(segments)
+    assert turns(impair(segments, Reordering(0.5, by_capture=True), seed=2)) != turns(segments)
+
+
+def test_duplication() -> None:
+    """Copies are equal, and not far from the first."""
+    segments = bulk().segments()
+    impaired = impair(segments, Duplication(1.0, distance=0))
+    assert [replace(each, time_ns=0) for each in impaired] == [
+        replace(each, time_ns=0) for each in segments for _ in range(2)
+    ]
+
+
+@pytest.mark.parametrize("differing", [False, True])
+def test_overlap(differing: bool) -> None:
+    """A segment begins with octets of the one before it, each of them the same or each another."""
+    segments = bulk().segments()
+    impaired = impair(segments, Overlap(1.0, differing=differing, reach=100))
+    longer = 0
+    for one, other in zip(segments, impaired, strict=True):
+        back = one.seq - other.seq & WORD
+        assert other.octets[back:] == one.octets
+        if back:
+            longer += 1
+            assert back <= 100
+            first = next(each for each in segments if each.seq + len(each.octets) == one.seq)
+            pairs = zip(first.octets[-back:], other.octets[:back], strict=True)
+            assert {mine == yours for mine, yours in pairs} == {not differing}
+    # The Request does not follow anything, nor does the Reply.
+    assert longer == len(payloads_of(segments)) - 2
+
+
+@pytest.mark.parametrize(("size", "least", "most"), [("tiny", 1, 8), (100, 100, 100)])
+def test_resegmentation(size: Any, least: int, most: int) -> None:
+    """The stream is the same, in segments of that size; the last one of a turn pushes."""
+    segments = bulk().segments()
+    impaired = impair(segments, Resegmentation(size))
+    for side in (0, 1):
+        assert stream(impaired, side) == stream(segments, side)
+    turn = [each for each in impaired if each.side == 0 and each.octets and each.seq >= 1021]
+    assert {len(each.octets) for each in turn[:-1]} <= set(range(least, most + 1))
+    assert [bool(each.flags & PSH) for each in turn] == [False] * (len(turn) - 1) + [True]
+
+
+def test_super_segments() -> None:
+    """Segments are merged as far as they fit a datagram, across acknowledgements."""
+    conversation = Conversation()
+    conversation.initiator.write(bytes(200_000))
+    impaired = impair(conversation.segments(), Resegmentation("super"))
+    sizes = [len(each.octets) for each in impaired if each.side == 0 and each.octets]
+    assert sizes[:4] == [20, 65160, 65160, 65160]
+    assert len(sizes) == 5
+    assert len(conversation.frames(impaired)) == len(impaired)
+
+
+def stream(segments: list[Segment], side: int) -> bytes:
+    """What a side sends, of segments in order."""
+    return b"".join(each.octets for each in segments if each.side == side)
+
+
+def test_snap_length() -> None:
+    """Frames are cut to the snap length; their headers say what they were."""
+    conversation = Conversation(vlan=3)
+    conversation.initiator.send(bytes(500))
+    headers = conversation.header_length
+    assert headers == 58
+    frames = conversation.frames(impair(conversation.segments(), SnapLength(100, headers)))
+    assert max(len(frame.octets) for frame in frames) == 100
+    assert max(frame.original_length for frame in frames) == 58 + 524
+
+
+def test_late_start() -> None:
+    """The first segments, or all up to the last with octets of a startup frame, are missed."""
+    conversation = Conversation()
+    conversation.initiator.octets(b"hello")
+    conversation.startup(b"x" * 300)
+    conversation.initiator.send(b"one")
+    segments = conversation.segments()
+    assert impair(segments, LateStart(4)) == segments[4:]
+    cut = impair(segments, Resegmentation(50), Duplication(1.0), StartupCut(conversation))
+    assert stream(cut, 1) == b""
+    assert cut[0].seq >= 1001 + 5 + 320
+    assert conversation.captured(cut)[-1].fate == "whole"
+    wrapping = conversation.wrapping()
+    assert len(impair(wrapping.segments(), StartupCut(wrapping))) == len(
+        impair(segments, StartupCut(conversation))
+    )
+
+
+def test_wrapping() -> None:
+    """Sequence number 0 comes in the midst of what either side sends."""
+    conversation = bulk()
+    conversation.responder.write(bytes(5000))
+    wrapping = conversation.wrapping()
+    for side in (0, 1):
+        mine = [each.seq for each in wrapping.segments() if each.side == side and each.octets]
+        assert mine[0] > mine[-1]
+    assert stream(wrapping.segments(), 0) == stream(conversation.segments(), 0)
+    assert conversation.isns == (1000, 5000)
+
+
+def test_moved() -> None:
+    """The same conversation elsewhere: only addresses, sequence numbers and times are others."""
+    conversation = bulk()
+    moved = conversation.moved(Endpoint("fd00::1", 1, isn=7), Endpoint("fd00::2", 2), start_time=5)
+    (one, *_), (other, *_) = conversation.frames(), moved.frames()
+    assert (one.octets[12:14], other.octets[12:14]) == (b"\x08\x00", b"\x86\xdd")
+    assert (moved.segments()[0].seq, other.time_ns) == (7, 5_000_000_000)
+    assert {each["src"] for each in moved.truth()} == {"[fd00::1]:1", "[fd00::2]:2"}
+    assert conversation.isns == (1000, 5000)
+    with pytest.raises(LocalProtocolError, match="both addresses"):
+        conversation.moved(Endpoint("fd00::1", 1))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Loss(1.5),
+        lambda: Loss(0.1, distance=2),
+        lambda: Loss(0.1, timeout=-1),
+        lambda: Reordering(-0.1),
+        lambda: Reordering(0.1, distance=0),
+        lambda: Duplication(2),
+        lambda: Duplication(0.1, distance=-1),
+        lambda: Overlap(float("nan")),
+        lambda: Overlap(0.1, reach=0),
+        lambda: Resegmentation(0),
+        lambda: Resegmentation("huge"),  # type: ignore[arg-type]
+        lambda: CaptureLoss(-1),
+        lambda: SnapLength(53),
+        lambda: LateStart(-1),
+    ],
+)
+def test_values_out_of_range(make: Any) -> None:
+    """What cannot be is refused when it is said."""
+    with pytest.raises(LocalProtocolError):
+        make()
+
+
+def test_frames_of_syn_are_kept() -> None:
+    """Only what carries octets is lost or overtaken by the network."""
+    impaired = impair(bulk().segments(), Loss(1.0), Reordering(1.0))
+    assert [bool(each.flags & SYN) for each in impaired[:3]] == [True, True, False]
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(conversations(), min_size=2, max_size=4), st.data())
+def test_interleaved(given_: list[Conversation], data: st.DataObject) -> None:
+    """Of several connections in one capture every record is the truth, numbers included."""
+    parts = []
+    for number, conversation in enumerate(given_):
+        initiator = replace(conversation.initiator.endpoint, port=1024 + number)
+        start = 1_700_000_000 + data.draw(st.integers(0, 300)) * 1e-6
+        moved = conversation.moved(initiator, start_time=start)
+        parts.append((moved, moved.segments()))
+    merged = Interleaved(parts)
+    frames = list(merged.frames())
+    assert [frame.number for frame in frames] == list(range(1, len(merged) + 1))
+    assert all(one.time_ns <= other.time_ns for one, other in pairwise(frames))
+    truth = merged.truth(messages=True, payload=True)
+    found = plain(frames)
+    assert by_connection(found) == by_connection(truth)
+    told = [each for each in truth if each["type"] not in ("connection", "message")]
+    assert [each for each in found if each["type"] not in ("connection", "message")] == told
+    assert by_connection(inlined(frames)) == by_connection(merged.truth())
+
+
+def by_connection(records: list[Any]) -> dict[int, list[Any]]:
+    """Records of each connection, in their order."""
+    found: dict[int, list[Any]] = {}
+    for record in records:
+        found.setdefault(record["connection"], []).append(record)
+    return found
+
+
+def test_interleaved_and_impaired() -> None:
+    """The numbers of frames and connections are those of the whole capture."""
+    one = bulk()
+    two = bulk().moved(Endpoint("10.0.0.9", 40001), start_time=1_700_000_000.0001)
+    parts = [(each, impair(each.segments(), Duplication(0.5))) for each in (two, one)]
+    merged = Interleaved([*parts, (bulk().moved(Endpoint("10.0.0.7", 7)), [])])
+    found = {
+        (each["connection"], each["seq"]): each["frames"]
+        for each in plain(merged.frames())
+        if each["type"] == "fpdu"
+    }
+    told = [each for each in merged.truth() if each["type"] == "fpdu"]
+    assert {(each["connection"], each["seq"]): each["frames"] for each in told} == found
+    assert [max(each["frames"]) for each in told] == sorted(max(each["frames"]) for each in told)
+    assert {each["src"] for each in told if each["connection"] == 0} == {"10.0.0.1:40000"}
+
+
+def test_the_same_endpoints_twice() -> None:
+    """Connections that could not be told apart are refused."""
+    with pytest.raises(LocalProtocolError, match="same endpoints"):
+        Interleaved([(bulk(), bulk().segments())] * 2)
+
+
+def test_interleaved_file(tmp_path: Any) -> None:
+    """A file has all frames, in the format of its name."""
+    one, two = bulk(), bulk(initiator=Endpoint("10.0.0.1", 40001))
+    merged = Interleaved([(one, one.segments()), (two, two.segments())])
+    merged.write(tmp_path / "x.pcapng", comments={1: "first"}, comment="both")
+    octets = (tmp_path / "x.pcapng").read_bytes()
+    assert b"first" in octets
+    assert b"both" in octets
