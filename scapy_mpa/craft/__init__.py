@@ -5,7 +5,8 @@ A :class:`~scapy_mpa.craft.conversation.Conversation` has two sides, whose verbs
 script (:mod:`~scapy_mpa.craft.script`).  A script is laid out (:mod:`~scapy_mpa.craft.layout`) into
 the two TCP streams, and these are cut into segments (:mod:`~scapy_mpa.craft.segmentation`), to
 which anything may happen (:mod:`~scapy_mpa.craft.impairments`).  :class:`Interleaved` merges
-several conversations into one capture.
+several conversations into one capture.  :func:`conversation_of` has conversations by name
+(:mod:`~scapy_mpa.craft.presets`).
 """
 
 from scapy_mpa.craft.captured import Captured
@@ -27,6 +28,7 @@ from scapy_mpa.craft.impairments import (
 from scapy_mpa.craft.interleaved import Interleaved
 from scapy_mpa.craft.layout import Placed
 from scapy_mpa.craft.options import INITIATOR, RESPONDER, Options
+from scapy_mpa.craft.presets import conversation_of
 from scapy_mpa.craft.recorded import recorded
 from scapy_mpa.craft.script import (
     CloseItem,
@@ -76,6 +78,7 @@ __all__ = [
     "SnapLength",
     "StartupCut",
     "StartupItem",
+    "conversation_of",
     "impair",
     "recorded",
 ]

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Conversations by name, each of which shows one thing.
+
+>>> conversation = conversation_of("read", seed=1)
+>>> PRESETS["read"].summary
+'RDMA Reads either way, several at a time, one never answered'
+"""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from random import Random
+from typing import Any, Final
+
+from scapy_mpa.craft.conversation import Conversation
+from scapy_mpa.craft.presets import endings, messages, startups, streams
+from scapy_mpa.craft.presets.preset import Preset
+from scapy_mpa.wire.errors import LocalProtocolError
+
+__all__ = ["PRESETS", "Preset", "conversation_of"]
+
+PRESETS: Final = {
+    each.name: each
+    for module in (messages, startups, streams, endings)
+    for each in vars(module).values()
+    if isinstance(each, Preset)
+}
+"""By name, as they are listed."""
+
+
+def conversation_of(name: str, seed: int | str = 0, **options: Any) -> Conversation:
+    """Return the conversation of a preset.
+
+    :param seed: of its payload: the same one gives the same octets.
+    :param options: of :class:`~scapy_mpa.craft.conversation.Conversation`, where they are to be
+        other ones than the preset's.
+    :raises LocalProtocolError: there is no such preset, or an option is out of range.
+    """
+    if name not in PRESETS:
+        near = get_close_matches(name, PRESETS, 3)
+        hint = f"; there is {' and '.join(near)}" if near else ""
+        raise LocalProtocolError(f"there is no preset {name!r}{hint}")
+    return PRESETS[name](Random(seed), **options)

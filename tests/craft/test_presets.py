@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Presets: each is dissected to its truth, shows what its name says, and tshark agrees."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scapy_mpa.craft import Conversation, conversation_of
+from scapy_mpa.craft.presets import PRESETS
+from scapy_mpa.wire.errors import LocalProtocolError
+from tests.craft.reading import inlined, plain
+from tests.differential.test_tshark import differences
+
+NAMES = list(PRESETS)
+FEATURES = (
+    "send write read markers markers-one-way crc-off mpa-rev0 mpa-rev2-enhanced rtr-write rtr-read "
+    "rtr-send reject delayed-startup terminate immediate atomics large-message packed "
+    "stream-segmentation ipv6 vlan private-data jumbo close half-close reset"
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_truth(name: str) -> None:
+    """The dissector reports the truth and nothing else, on both ways of reading."""
+    conversation = conversation_of(name, seed=1)
+    frames = conversation.frames()
+    assert plain(frames) == conversation.truth(messages=True, payload=True)
+    assert inlined(frames) == conversation.truth()
+
+
+def test_features() -> None:
+    """There is a preset for each feature, with a line that says what it shows."""
+    assert set(FEATURES.split()) <= set(NAMES)
+    for preset in PRESETS.values():
+        assert preset.summary
+        assert len(f"{preset.name:20} {preset.summary}") < 100
+        assert preset.build.__doc__
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_seeds(name: str) -> None:
+    """The same seed gives the same octets; another one gives other payload, and as many frames."""
+    one, again, other = (conversation_of(name, seed=seed).frames() for seed in (1, 1, 2))
+    assert one == again
+    assert [len(each.octets) for each in one] == [len(each.octets) for each in other]
+    if name not in ("reject",):
+        assert one != other
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_options_win(name: str) -> None:
+    """Options of the caller's win over those of the preset."""
+    conversation = conversation_of(name, mss=700, markers=(False, True), packing="packed")
+    options = conversation.options
+    assert (options.mss, options.markers, options.packing) == (700, (False, True), "packed")
+    assert max(len(each.octets) for each in conversation.segments()) <= 700
+
+
+def kinds(conversation: Conversation) -> set[Any]:
+    """What there is of messages."""
+    return {each.get("message") for each in conversation.truth() if each["type"] == "fpdu"}
+
+
+def test_what_they_show() -> None:
+    """What a preset shows is in it."""
+    for name, messages in {
+        "send": {"Send", "Send with SE", "Send with Invalidate", "Send with SE and Invalidate"},
+        "immediate": {"Immediate Data", "Immediate Data with SE"},
+        "atomics": {"Atomic Request", "Atomic Response"},
+        "terminate": {"Terminate"},
+        "read": {"RDMA Read Request", "RDMA Read Response"},
+        "reject": set(),
+    }.items():
+        assert kinds(conversation_of(name)) >= messages
+    ends = {name: conversation_of(name).truth()[-1]["ended"] for name in NAMES}
+    assert ends["reset"] == "reset"
+    assert ends["half-close"] == "half closed"
+    assert ends["open-end"] == "capture ended"
+    assert set(ends.values()) == {"reset", "half closed", "capture ended", "closed"}
+
+
+def test_unknown_name() -> None:
+    """A name that there is not is answered with those that are near."""
+    with pytest.raises(LocalProtocolError, match="no preset 'sned'; there is send"):
+        conversation_of("sned")
+    with pytest.raises(LocalProtocolError, match=r"no preset 'xyzzy'$"):
+        conversation_of("xyzzy")
+
+
+UNMARKED = [name for name in NAMES if not any(conversation_of(name).options.markers)]
+"""Those of which Wireshark finds everything."""
+
+
+@pytest.mark.parametrize("name", UNMARKED)
+def test_tshark_agrees(tmp_path: Path, tshark: str, name: str) -> None:
+    """Wireshark finds the same startup frames and FPDUs, with the same fields."""
+    conversation = conversation_of(name)
+    path = tmp_path / "preset.pcapng"
+    conversation.write(path)
+    found, agreed = differences(path, tshark)
+    assert not found, "\n".join(found[:10])
+    told = [each["type"] in ("startup", "fpdu") for each in conversation.truth()]
+    assert agreed == sum(told)
