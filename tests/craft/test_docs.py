@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What docs/crafting.md shows is what happens."""
+"""What docs/crafting.md and docs/scenarios.md show is what happens."""
 
 from __future__ import annotations
 
@@ -9,16 +9,24 @@ from pathlib import Path
 
 import pytest
 
-DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "crafting.md"
-EXAMPLES = re.findall(r"```python\n(.*?)```", DOCUMENT.read_text(encoding="utf-8"), re.DOTALL)
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+EXAMPLES = [
+    (name, number, example)
+    for name in ("crafting.md", "scenarios.md")
+    for number, example in enumerate(
+        re.findall(r"```python\n(.*?)```", (DOCS / name).read_text(encoding="utf-8"), re.DOTALL)
+    )
+]
 
 
-@pytest.mark.parametrize("number", range(len(EXAMPLES)))
-def test_examples(number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("name", "number", "example"), EXAMPLES)
+def test_examples(
+    name: str, number: int, example: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Each example, typed at a prompt of its own, answers what is shown."""
     monkeypatch.chdir(tmp_path)
-    name = f"{DOCUMENT.name}, example {number}"
-    test = doctest.DocTestParser().get_doctest(EXAMPLES[number], {}, name, str(DOCUMENT), 0)
+    title = f"{name}, example {number}"
+    test = doctest.DocTestParser().get_doctest(example, {}, title, str(DOCS / name), 0)
     told: list[str] = []
     doctest.DocTestRunner().run(test, out=told.append)
     assert not told, "".join(told)
@@ -26,4 +34,4 @@ def test_examples(number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_there_are_examples() -> None:
     """The test above has something to run."""
-    assert len(EXAMPLES) >= 5
+    assert len(EXAMPLES) >= 6

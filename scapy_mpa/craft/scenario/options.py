@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Lines that say how a conversation is carried on: options of Conversation by their names."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Final
+
+from scapy_mpa.craft.conversation import Conversation
+from scapy_mpa.craft.endpoint import Endpoint
+from scapy_mpa.craft.options import SIDES
+from scapy_mpa.craft.scenario.error import ScenarioError
+from scapy_mpa.craft.scenario.values import (
+    UINT8,
+    UINT16,
+    UINT32,
+    Chance,
+    Read,
+    choice,
+    endpoint,
+    number,
+    seconds,
+    text,
+)
+from scapy_mpa.craft.scenario.words import Word
+
+__all__ = ["OPTIONS", "OptionLines"]
+
+_SWITCH: Final = choice({"on": True, "off": False})
+_WHO: Final = choice(
+    {
+        "neither": (False, False),
+        "initiator": (True, False),
+        "responder": (False, True),
+        "both": (True, True),
+    }
+)
+
+_LATEST: Final = (1 << 32) - 1
+"""Seconds since the epoch that a pcap file can tell."""
+
+OPTIONS: Final[dict[str, tuple[Read, ...]]] = {
+    "endpoints": (endpoint, endpoint),
+    "macs": (text, text),
+    "isns": (UINT32, UINT32),
+    "revision": (UINT8,),
+    "markers": (_WHO,),
+    "crc": (_WHO,),
+    "mss": (UINT16,),
+    "mulpdu": (UINT16,),
+    "packing": (choice({name: name for name in ("aligned", "packed", "stream")}),),
+    "vlan": (UINT16,),
+    "ack-every": (UINT16,),
+    "start-time": (seconds(0, _LATEST),),
+    "rtt": (seconds(0, 1000),),
+    "ddp-version": (number(0, 3),),
+    "rdmap-version": (number(0, 3),),
+    "handshake": (_SWITCH,),
+    "strict": (_SWITCH,),
+    "seed": (number(0, 1 << 64),),
+}
+"""What is wanted behind each, in order; pairs are for Initiator and Responder."""
+
+_OF_ENDPOINTS: Final = {"macs": "mac", "isns": "isn"}
+
+
+class OptionLines:
+    """The options of a scenario, as far as they were read."""
+
+    __slots__ = ("_ends", "_given", "_seen", "seed")
+
+    def __init__(self) -> None:
+        self.seed: int | None = None
+        self._given: dict[str, Any] = {}
+        self._seen: set[str] = set()
+        blank = Conversation()
+        self._ends: list[Endpoint] = [side.endpoint for side in blank.sides]
+
+    def take(self, words: list[Word]) -> None:
+        """Take a line that begins with the name of an option.
+
+        :raises LocalProtocolError: its values are not what is wanted, or do not go together with
+            those before.
+        """
+        (name, *rest), reads = [words[0].text, *words[1:]], OPTIONS[words[0].text]
+        if name in self._seen:
+            raise ScenarioError(f"{name} was said before")
+        self._seen.add(name)
+        if len(rest) != len(reads):
+            wanted = f"both {' and '.join(SIDES)} want one" if len(reads) == 2 else "one is wanted"
+            raise ScenarioError(f"{len(rest)} values behind {name}; {wanted}")
+        nothing = Chance(0)
+        values = [read(word, nothing) for read, word in zip(reads, rest, strict=True)]
+        if name == "seed":
+            (self.seed,) = values
+        elif name == "endpoints":
+            self._ends = [
+                replace(own, address=said.address, port=said.port)
+                for own, said in zip(self._ends, values, strict=True)
+            ]
+        elif name in _OF_ENDPOINTS:
+            self._ends = [
+                replace(own, **{_OF_ENDPOINTS[name]: value})
+                for own, value in zip(self._ends, values, strict=True)
+            ]
+        else:
+            (self._given[name.replace("-", "_")],) = values
+        # What is wrong is told where it was said.
+        self.conversation()
+
+    def conversation(self) -> Conversation:
+        """Return a conversation with these options."""
+        return Conversation(*self._ends, **self._given)

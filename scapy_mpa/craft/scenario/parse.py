@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""From the text of a scenario to a conversation."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from scapy_mpa.craft.conversation import Conversation
+from scapy_mpa.craft.layout import lay_out
+from scapy_mpa.craft.options import INITIATOR, SIDES
+from scapy_mpa.craft.scenario.error import ScenarioError, one_of
+from scapy_mpa.craft.scenario.options import OPTIONS, OptionLines
+from scapy_mpa.craft.scenario.steps import SIDE_STEPS, STEPS
+from scapy_mpa.craft.scenario.values import Chance, number
+from scapy_mpa.craft.scenario.words import Word, words_of
+from scapy_mpa.wire.errors import LocalProtocolError
+
+__all__ = ["MOST_STEPS", "parse_scenario"]
+
+MOST_STEPS: Final = 1 << 18
+"""Steps of a scenario, each repetition counted: they take some seconds."""
+
+_REPEAT: Final = "repeat"
+_LOOSE_HINT: Final = "; to send it all the same"
+"""What conversations tell those who write Python."""
+
+
+def parse_scenario(
+    text: str, name: str = "scenario", *, seed: int | str | None = None
+) -> Conversation:
+    """Return the conversation that a text tells (``docs/scenarios.md``).
+
+    :param name: of the text, for what is told of errors: a file's.
+    :param seed: of data of which only the size is given; None: as the text has it, else 0.
+    :raises ScenarioError: the text cannot be understood, or tells what cannot be: says in which
+        line, counted from 1, and what is wanted there.
+    """
+    options = OptionLines()
+    steps: _Steps | None = None
+    for line_number, line in enumerate(text.splitlines(), 1):
+        try:
+            words = words_of(line)
+            if not words:
+                continue
+            if words[0].octets is None and words[0].text in OPTIONS:
+                if steps is not None:
+                    raise ScenarioError(
+                        f"{words[0].text} is an option: options come before the first step"
+                    )
+                options.take(words)
+                continue
+            if steps is None:
+                own = options.seed or 0
+                steps = _Steps(options.conversation(), Chance(own if seed is None else seed))
+            steps.take(words)
+        except LocalProtocolError as error:
+            told = str(error).partition(_LOOSE_HINT)
+            hint = f"{told[1]}, say `strict off` before the first step" if told[1] else ""
+            raise ScenarioError(f"{name}:{line_number}: {told[0]}{hint}") from error
+    if steps is None:
+        raise ScenarioError(f"{name}: no step; say what happens, such as `initiator send 1000`")
+    return steps.conversation
+
+
+class _Steps:
+    """The steps of a scenario, as far as they were read."""
+
+    __slots__ = ("_chance", "_left", "conversation")
+
+    def __init__(self, conversation: Conversation, chance: Chance) -> None:
+        self.conversation = conversation
+        self._chance = chance
+        self._left = MOST_STEPS
+
+    def take(self, words: list[Word]) -> None:
+        """Take a line that is no option.
+
+        :raises LocalProtocolError: it cannot be understood, or says what cannot be.
+        """
+        times = 1
+        first, *rest = words
+        if first.octets is None and first.text == _REPEAT:
+            if len(rest) < 2:
+                raise ScenarioError("repeat wants a number and a step: repeat 10 initiator send 64")
+            times = number(0, MOST_STEPS)(rest[0], self._chance)
+            words = rest[1:]
+        self._left -= times
+        if self._left < 0:
+            raise ScenarioError(f"more than {MOST_STEPS} steps in one scenario")
+        for _ in range(times):
+            self._step(words)
+
+    def _step(self, words: list[Word]) -> None:
+        conversation = self.conversation
+        before = len(conversation.script)
+        first, *rest = words
+        side = INITIATOR
+        known = STEPS
+        what = first.text
+        if first.octets is None and what in SIDES:
+            side = SIDES.index(what)
+            known = SIDE_STEPS
+            if not rest:
+                raise ScenarioError(f"{what} does what? {', '.join(known)}")
+            first, *rest = rest
+            what = f"{what} {first.text}"
+        if first.octets is not None or first.text not in known:
+            names = [*known] if known is SIDE_STEPS else [*SIDES, *known, _REPEAT, *OPTIONS]
+            kind = "step" if known is SIDE_STEPS else "option or step"
+            raise ScenarioError(f"no {kind} {first}; {one_of(first.text, names)}")
+        known[first.text].take(what, rest, self._chance, conversation, side)
+        try:
+            # What cannot be expressed on the wire is told where it was said.
+            lay_out(conversation.script[before:], conversation.options)
+        except LocalProtocolError as error:
+            # The line says which item it is.
+            raise ScenarioError(str(error.__cause__ or error)) from error

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Lines that say what happens: the verbs of a conversation and of its sides, by their names.
+
+A verb's parameters come in order, then its keywords with a value each and its switches without one,
+in any order.  Keywords and switches are the parameters of the method that it calls, with hyphens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from scapy_mpa.craft.conversation import Conversation
+from scapy_mpa.craft.scenario.error import ScenarioError, one_of
+from scapy_mpa.craft.scenario.values import (
+    UINT4,
+    UINT8,
+    UINT14,
+    UINT16,
+    UINT32,
+    UINT64,
+    Chance,
+    Read,
+    choice,
+    data,
+    seconds,
+    text,
+)
+from scapy_mpa.craft.scenario.words import Word
+from scapy_mpa.craft.side import Side
+from scapy_mpa.wire.rdmap_names import AtomicOperation
+
+__all__ = ["SIDE_STEPS", "STEPS", "Step"]
+
+_LONGEST_PAUSE: Final = 1_000_000
+
+
+@dataclass(frozen=True)
+class Step:
+    """What may be said with a verb."""
+
+    call: Callable[..., object]
+    """Takes the conversation and the index of the side, then what was read."""
+    parameters: dict[str, Read] = field(default_factory=dict)
+    keywords: dict[str, Read] = field(default_factory=dict)
+    switches: Sequence[str] = ()
+
+    def take(
+        self,
+        verb: str,
+        words: Sequence[Word],
+        chance: Chance,
+        conversation: Conversation,
+        side: int,
+    ) -> None:
+        """Do what a line says.
+
+        :param words: behind the verb.
+        :raises LocalProtocolError: the words are not what is wanted, or a conforming peer must not
+            do that.
+        """
+        rest = list(words)
+        values = []
+        for name, read in self.parameters.items():
+            if not rest:
+                raise ScenarioError(f"{verb} wants {name}: {self.usage(verb)}")
+            values.append(read(rest.pop(0), chance))
+        named: dict[str, Any] = {}
+        while rest:
+            word = rest.pop(0)
+            known = word.octets is None and (
+                word.text in self.keywords or word.text in self.switches
+            )
+            if not known:
+                raise ScenarioError(
+                    f"{verb} does not know {word}; "
+                    + (one_of(word.text, self._names) if self._names else "nothing comes behind it")
+                )
+            key = word.text.replace("-", "_")
+            if key in named:
+                raise ScenarioError(f"{word.text} twice")
+            if word.text in self.switches:
+                named[key] = True
+            elif rest:
+                named[key] = _read(word.text, self.keywords[word.text], rest.pop(0), chance)
+            else:
+                raise ScenarioError(f"{word.text} wants a value: {self.usage(verb)}")
+        self.call(conversation, side, *values, **named)
+
+    def usage(self, verb: str) -> str:
+        """Return what may be said, in one line."""
+        parts = [name.upper() for name in self.parameters]
+        parts += [f"[{name} {name.upper()}]" for name in self.keywords]
+        parts += [f"[{name}]" for name in self.switches]
+        return " ".join([verb, *parts])
+
+    @property
+    def _names(self) -> list[str]:
+        return [*self.keywords, *self.switches]
+
+
+def _read(name: str, read: Read, word: Word, chance: Chance) -> Any:
+    try:
+        return read(word, chance)
+    except ScenarioError as error:
+        raise ScenarioError(f"{name}: {error}") from error
+
+
+def _by_side(method: Callable[..., object]) -> Callable[..., object]:
+    """Return what calls a method of a side."""
+
+    def call(conversation: Conversation, side: int, *values: Any, **named: Any) -> None:
+        method(conversation.sides[side], *values, **named)
+
+    return call
+
+
+def _by_both(method: Callable[..., object]) -> Callable[..., object]:
+    """Return what calls a method of the conversation, whoever says it."""
+
+    def call(conversation: Conversation, side: int, *values: Any, **named: Any) -> None:
+        method(conversation, *values, **named)
+
+    return call
+
+
+def _close(conversation: Conversation, side: int, *, half: bool = False) -> None:
+    conversation.close(side, both=not half)
+
+
+_OPERATION: Final = choice(
+    {"fetch-add": AtomicOperation.FETCH_ADD, "cmp-swap": AtomicOperation.CMP_SWAP}
+)
+_READ: Final = {"sink-stag": UINT32, "sink-to": UINT64, "src-stag": UINT32, "src-to": UINT64}
+_SINK: Final = {"sink-stag": UINT32, "sink-to": UINT64}
+_OPERANDS: Final = {
+    "stag": UINT32,
+    "to": UINT64,
+    "add-or-swap-data": UINT64,
+    "add-or-swap-mask": UINT64,
+    "compare-data": UINT64,
+    "compare-mask": UINT64,
+    "request-identifier": UINT32,
+}
+
+SIDE_STEPS: Final = {
+    "send": Step(_by_side(Side.send), {"data": data}, {"invalidate-stag": UINT32}, ("solicited",)),
+    "write": Step(_by_side(Side.write), {"data": data}, {"stag": UINT32, "to": UINT64}),
+    "read": Step(_by_side(Side.read), {"data": data}, _READ),
+    "read-request": Step(_by_side(Side.read_request), {"size": UINT32}, _READ),
+    "read-response": Step(_by_side(Side.read_response), {"data": data}, _SINK),
+    "immediate": Step(_by_side(Side.immediate), {"data": data}, {}, ("solicited",)),
+    "atomic": Step(
+        _by_side(Side.atomic), {"operation": _OPERATION}, {**_OPERANDS, "original": UINT64}
+    ),
+    "atomic-request": Step(_by_side(Side.atomic_request), {"operation": _OPERATION}, _OPERANDS),
+    "atomic-response": Step(
+        _by_side(Side.atomic_response), {}, {"original": UINT64, "request-identifier": UINT32}
+    ),
+    "terminate": Step(
+        _by_side(Side.terminate), {"layer": UINT4, "etype": UINT4, "error-code": UINT8}
+    ),
+    "fpdu": Step(
+        _by_side(Side.fpdu), {"ulpdu": data}, {"ulpdu-length": UINT16, "pad": data, "crc": data}
+    ),
+    "octets": Step(_by_side(Side.octets), {"data": data}),
+    "flush": Step(_by_side(Side.flush)),
+    "close": Step(_close, switches=("half",)),
+    "reset": Step(Conversation.reset),
+}
+"""What follows ``initiator`` or ``responder``."""
+
+STEPS: Final = {
+    "startup": Step(
+        _by_both(Conversation.startup),
+        {},
+        {
+            "private-data": data,
+            "reply-private-data": data,
+            "ird": UINT14,
+            "ord": UINT14,
+            "control-flags": text,
+            "reply-ird": UINT14,
+            "reply-ord": UINT14,
+            "reply-control-flags": text,
+            "rtr": choice({name: name for name in ("send", "write", "read")}),
+        },
+        ("rejected",),
+    ),
+    "pause": Step(_by_both(Conversation.pause), {"seconds": seconds(0, _LONGEST_PAUSE)}),
+    "close": Step(_close),
+    "reset": Step(Conversation.reset),
+}
+"""What begins a line by itself."""

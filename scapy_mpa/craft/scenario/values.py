@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""From a word to the value that is wanted in its place."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from math import isfinite
+from random import Random
+from typing import Any, Final, TypeAlias
+
+from scapy_mpa.craft.endpoint import Endpoint
+from scapy_mpa.craft.scenario.error import ScenarioError
+from scapy_mpa.craft.scenario.words import Word
+
+__all__ = [
+    "LARGEST_SCENARIO",
+    "UINT4",
+    "UINT8",
+    "UINT14",
+    "UINT16",
+    "UINT32",
+    "UINT64",
+    "Chance",
+    "Read",
+    "choice",
+    "data",
+    "endpoint",
+    "number",
+    "seconds",
+    "text",
+]
+
+LARGEST_SCENARIO: Final = 1 << 28
+"""Octets of payload: a conversation is held in memory as a whole, some three times over."""
+
+_NUMBER: Final = re.compile(r"0x[0-9A-Fa-f]{1,16}|[0-9][0-9_]{0,24}")
+_HEX: Final = re.compile(r"hex:((?:[0-9A-Fa-f]{2})*)")
+_ENDPOINT: Final = re.compile(r"(?:\[([^\]]+)\]|([^:]+)):([0-9]{1,5})")
+
+
+class Chance:
+    """Where octets come from of which only the number is given, and how many there have been.
+
+    :param seed: the same one gives the same octets.
+    """
+
+    __slots__ = ("_left", "_rng")
+
+    def __init__(self, seed: int | str) -> None:
+        self._rng = Random(seed)
+        self._left = LARGEST_SCENARIO
+
+    def octets(self, size: int) -> bytes:
+        """Return so many octets.
+
+        :raises ScenarioError: there are too many.
+        """
+        self.take(size)
+        return self._rng.randbytes(size)
+
+    def take(self, size: int) -> None:
+        """Count octets of payload.
+
+        :raises ScenarioError: there are too many.
+        """
+        self._left -= size
+        if self._left < 0:
+            raise ScenarioError(f"more than {LARGEST_SCENARIO} octets of data in one scenario")
+
+
+Read: TypeAlias = Callable[[Word, Chance], Any]
+"""Returns the value of a word, or raises ScenarioError."""
+
+
+def number(low: int, high: int) -> Read:
+    """Read a number: decimal, or hexadecimal behind ``0x``."""
+
+    def read(word: Word, chance: Chance) -> int:
+        if word.octets is None and _NUMBER.fullmatch(word.text):
+            value = int(word.text, 0) if word.text[:2] == "0x" else int(word.text.replace("_", ""))
+            if low <= value <= high:
+                return value
+        raise ScenarioError(f"a number from {low} to {high} is wanted, not {word}")
+
+    return read
+
+
+UINT4: Final = number(0, 0xF)
+UINT8: Final = number(0, 0xFF)
+UINT14: Final = number(0, 0x3FFF)
+UINT16: Final = number(0, 0xFFFF)
+UINT32: Final = number(0, 0xFFFFFFFF)
+UINT64: Final = number(0, 0xFFFFFFFFFFFFFFFF)
+
+
+def data(word: Word, chance: Chance) -> bytes:
+    """Read data: how many octets, a string, or octets in hexadecimal."""
+    if word.octets is not None:
+        chance.take(len(word.octets))
+        return word.octets
+    if word.text[:4] == "hex:":
+        found = _HEX.fullmatch(word.text)
+        if found is None:
+            raise ScenarioError(f"hex: is followed by pairs of hexadecimal digits, not {word}")
+        chance.take(len(found[1]) // 2)
+        return bytes.fromhex(found[1])
+    if _NUMBER.fullmatch(word.text):
+        return chance.octets(number(0, LARGEST_SCENARIO)(word, chance))
+    raise ScenarioError(
+        f'data are wanted, not {word}: a size such as 1000, a string in quotes such as "hello", or '
+        "hex:00112233"
+    )
+
+
+def seconds(low: float, high: float) -> Read:
+    """Read a time in seconds."""
+
+    def read(word: Word, chance: Chance) -> float:
+        try:
+            value = float(word.text) if word.octets is None else float("nan")
+        except ValueError:
+            value = float("nan")
+        if isfinite(value) and low <= value <= high:
+            return value
+        raise ScenarioError(f"seconds from {low:.0f} to {high:.0f} are wanted, not {word}")
+
+    return read
+
+
+def choice(values: dict[str, Any]) -> Read:
+    """Read one of some words."""
+
+    def read(word: Word, chance: Chance) -> Any:
+        if word.octets is None and word.text in values:
+            return values[word.text]
+        raise ScenarioError(f"one of {', '.join(values)} is wanted, not {word}")
+
+    return read
+
+
+def text(word: Word, chance: Chance) -> str:
+    """Read a word as it is."""
+    if word.octets is not None:
+        raise ScenarioError(f"a word without quotes is wanted, not {word}")
+    return word.text
+
+
+def endpoint(word: Word, chance: Chance) -> Endpoint:
+    """Read address and port."""
+    found = _ENDPOINT.fullmatch(word.text) if word.octets is None else None
+    if found is None:
+        raise ScenarioError(
+            f"address and port are wanted, such as 10.0.0.1:4000 or [fd00::1]:4000, not {word}"
+        )
+    return Endpoint(found[1] or found[2], int(found[3]))

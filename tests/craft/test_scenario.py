@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Scenarios: what a text says is what happens, and what is wrong in it is told with its line."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scapy_mpa.craft import Conversation, Endpoint
+from scapy_mpa.craft.scenario import ScenarioError, parse_scenario
+from scapy_mpa.craft.scenario.options import OPTIONS
+from scapy_mpa.craft.scenario.parse import MOST_STEPS
+from scapy_mpa.craft.scenario.steps import SIDE_STEPS, STEPS
+from scapy_mpa.craft.scenario.words import words_of
+from scapy_mpa.wire.errors import LocalProtocolError
+from scapy_mpa.wire.rdmap_names import AtomicOperation
+from tests.craft.reading import plain
+
+EVERYTHING = r"""
+# Every option and every step.
+endpoints [fd00::1]:1000 [fd00::2]:2000
+macs 02:00:00:00:00:11 02:00:00:00:00:22
+isns 0xFFFFFFF0 7
+revision 2
+markers both
+crc responder
+mss 1_440
+mulpdu 1200
+packing packed
+vlan 0x64
+ack-every 3
+start-time 1000000000.5
+rtt 0.001
+ddp-version 1
+rdmap-version 1
+handshake on
+strict off
+seed 5
+
+initiator octets "HELLO\r\n"        # in streaming mode
+responder octets hex:4f4b0d0a
+startup private-data "a # b" reply-private-data hex: ird 3 ord 4 control-flags AD reply-ird 1 \
+reply-ord 2 reply-control-flags AD
+initiator send "hello" solicited invalidate-stag 0x10
+responder write hex:00ff stag 9 to 0x1000
+initiator read 100 sink-stag 1 sink-to 2 src-stag 3 src-to 4
+responder read-request 10 sink-stag 5 sink-to 6 src-stag 7 src-to 8
+initiator read-response "0123456789"
+initiator immediate "12345678" solicited
+initiator atomic fetch-add stag 1 to 8 add-or-swap-data 1 original 41
+responder atomic-request cmp-swap compare-data 42 compare-mask 0xFF add-or-swap-mask 15 \
+request-identifier 77
+initiator atomic-response original 42
+initiator flush
+repeat 2 initiator send ""
+responder fpdu hex:0000 ulpdu-length 3 pad hex:ffff crc hex:00000000
+pause 0.25
+responder terminate 2 0 2
+responder close half
+initiator reset
+""".replace("\\\n", "")
+
+
+def everything() -> Conversation:
+    """The same, said in Python."""
+    conversation = Conversation(
+        Endpoint("fd00::1", 1000, "02:00:00:00:00:11", 0xFFFFFFF0),
+        Endpoint("fd00::2", 2000, "02:00:00:00:00:22", 7),
+        revision=2,
+        markers=True,
+        crc=(False, True),
+        mss=1440,
+        mulpdu=1200,
+        packing="packed",
+        vlan=100,
+        ack_every=3,
+        start_time=1_000_000_000.5,
+        rtt=0.001,
+        strict=False,
+    )
+    left, right = conversation.sides
+    left.octets(b"HELLO\r\n")
+    right.octets(b"OK\r\n")
+    conversation.startup(b"a # b", ird=3, ord=4, control_flags="AD", reply_ird=1, reply_ord=2)
+    left.send(b"hello", solicited=True, invalidate_stag=0x10)
+    right.write(b"\0\xff", 9, 0x1000)
+    left.read(bytes(100), 1, 2, 3, 4)
+    right.read_request(10, 5, 6, 7, 8)
+    left.read_response(b"0123456789")
+    left.immediate(b"12345678", solicited=True)
+    left.atomic(AtomicOperation.FETCH_ADD, 1, 8, add_or_swap_data=1, original=41)
+    right.atomic_request(
+        AtomicOperation.CMP_SWAP,
+        compare_data=42,
+        compare_mask=0xFF,
+        add_or_swap_mask=15,
+        request_identifier=77,
+    )
+    left.atomic_response(42)
+    left.flush()
+    left.send()
+    left.send()
+    right.fpdu(b"\0\0", ulpdu_length=3, pad=b"\xff\xff", crc=bytes(4))
+    conversation.pause(0.25)
+    right.terminate(2, 0, 2)
+    conversation.close(1, both=False)
+    conversation.reset(0)
+    return conversation
+
+
+def test_everything() -> None:
+    """Each option and each step has the effect of the argument or verb that it is named for."""
+    one, other = parse_scenario(EVERYTHING), everything()
+    assert one.options == other.options
+    assert [side.endpoint for side in one.sides] == [side.endpoint for side in other.sides]
+    assert len(one.script) == len(other.script)
+    for mine, wanted in zip(one.script, other.script, strict=True):
+        if getattr(wanted, "ulpdu", b"").endswith(bytes(100)):
+            # The octets of which only the number was said.
+            assert mine.payload != wanted.payload  # type: ignore[union-attr]
+            assert mine.header == wanted.header  # type: ignore[union-attr]
+        else:
+            assert mine == wanted
+    assert [len(frame.octets) for frame in one.frames()] == [
+        len(frame.octets) for frame in other.frames()
+    ]
+    said = {word.text for line in EVERYTHING.splitlines() for word in words_of(line)}
+    assert said >= {*OPTIONS, *SIDE_STEPS, *STEPS} - {"close"}
+    for step in (*SIDE_STEPS.values(), *STEPS.values()):
+        assert said >= {*step.keywords, *step.switches} - {"rejected", "rtr"}
+
+
+def test_seed() -> None:
+    """Data of which only the size is given are the same for the same seed, the caller's first."""
+    text = "seed 1\ninitiator send 100\ninitiator send 100"
+    own, same, other = (parse_scenario(text, seed=seed) for seed in (None, 1, 2))
+    assert own.script == same.script != other.script
+    first, second = own.script[-2:]
+    assert first.payload != second.payload  # type: ignore[union-attr]
+    assert (
+        parse_scenario("initiator send 9").script
+        == parse_scenario("initiator send 9", seed=0).script
+    )
+
+
+def test_truth() -> None:
+    """The dissector finds what a scenario says."""
+    conversation = parse_scenario(
+        "revision 2\nstartup rejected\nstartup rtr read\n"
+        "repeat 20 responder send 3000\ninitiator write 5000\nclose"
+    )
+    truth = conversation.truth(messages=True, payload=True)
+    assert [each["rejected"] for each in truth[:4]] == [False, True, False, False]
+    assert plain(conversation.frames()) == truth
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (r'a "b c"#d', ["a", b"b c"]),
+        (r'"\"\\\n\r\t\0\x80 ä"', [b'"\\\n\r\t\0\x80 \xc3\xa4']),
+        ("  # nothing", []),
+        ("a#b", ["a"]),
+        ("\ta\t\tb ", ["a", "b"]),
+        ('""', [b""]),
+    ],
+)
+def test_words(line: str, words: list[str | bytes]) -> None:
+    """Words, strings and comments."""
+    assert [word.text if word.octets is None else word.octets for word in words_of(line)] == words
+
+
+WRONG = {
+    "": "f: no step; say what happens, such as `initiator send 1000`",
+    "revision 1": "f: no step; ",
+    "# x\n\nbogus 1": "f:3: no option or step 'bogus'; known are initiator, responder, startup, ",
+    "initiator": "f:1: initiator does what? send, write, ",
+    "initiator sned 1": "f:1: no step 'sned'; did you mean send?",
+    "initiator send": "f:1: initiator send wants data: initiator send DATA [invalidate-stag ",
+    "initiator send abc": "f:1: data are wanted, not 'abc': a size such as 1000, a string in ",
+    "initiator send hex:0": "f:1: hex: is followed by pairs of hexadecimal digits, not 'hex:0'",
+    "initiator send 9 solicitd": "f:1: initiator send does not know 'solicitd'; did you mean ",
+    "initiator send 9 invalidate-stag": "f:1: invalidate-stag wants a value: initiator send DATA",
+    "initiator send 9 invalidate-stag 4294967296": "f:1: invalidate-stag: a number from 0 to 4294",
+    "initiator send 9 solicited solicited": "f:1: solicited twice",
+    "initiator send 300000000": "f:1: a number from 0 to 268435456 is wanted",
+    "repeat 9 initiator send 100000000": "f:1: more than 268435456 octets of data in one scenario",
+    'initiator send "abc': 'f:1: a string ends with "',
+    'initiator send "abc"x': 'f:1: a string ends with "',
+    'initiator send x"abc"': "f:1: a string is set off from other words by a blank",
+    r'initiator send "\q"': r"f:1: no escape \q in a string; there are \n ",
+    "initiator immediate 7": "f:1: Immediate Data has exactly 8 octets, 7 are given",
+    "initiator fpdu 70000": "f:1: ULPDU_Length 70000 is not in 0 to 65535",
+    "initiator atomic nope": "f:1: one of fetch-add, cmp-swap is wanted, not 'nope'",
+    "initiator read-response 5": "f:1: the responder has no RDMA Read Request outstanding",
+    "initiator close quarter": "f:1: initiator close does not know 'quarter'; known are half",
+    "flush": "f:1: no option or step 'flush'; ",
+    '"close"': 'f:1: no option or step "close"; did you mean close?',
+    "close now": "f:1: close does not know 'now'; nothing comes behind it",
+    "close\ninitiator send 1": "f:2: the TCP connection is closed; to send it all the same, say "
+    "`strict off` before the first step",
+    "responder send 1": "f:1: the Responder sends nothing before it has received an FPDU",
+    "startup ird 16384": "f:1: ird: a number from 0 to 16383 is wanted, not '16384'",
+    "startup control-flags X": "f:1: control flags 'X', IRD 16, ORD 16: letters out of ABCD",
+    'startup control-flags "A"': 'f:1: control-flags: a word without quotes is wanted, not "A"',
+    "startup rtr maybe": "f:1: rtr: one of send, write, read is wanted, not 'maybe'",
+    "pause -1": "f:1: seconds from 0 to 1000000 are wanted, not '-1'",
+    "pause nan": "f:1: seconds from 0 to 1000000 are wanted, not 'nan'",
+    'pause "1"': 'f:1: seconds from 0 to 1000000 are wanted, not "1"',
+    "repeat 3": "f:1: repeat wants a number and a step: ",
+    "repeat x close": "f:1: a number from 0 to 262144 is wanted, not 'x'",
+    "repeat 262144 pause 0\nclose": "f:2: more than 262144 steps in one scenario",
+    "revision": "f:1: 0 values behind revision; one is wanted",
+    "isns 1": "f:1: 1 values behind isns; both initiator and responder want one",
+    "revision 256": "f:1: a number from 0 to 255 is wanted, not '256'",
+    "revision 1\nrevision 1": "f:2: revision was said before",
+    "mss 0": "f:1: mss 0 is not in 1 to 65495",
+    "mulpdu 3": "f:1: MULPDU 3 is not in ",
+    "close\nmss 1460": "f:2: mss is an option: options come before the first step",
+    "markers maybe": "f:1: one of neither, initiator, responder, both is wanted, not 'maybe'",
+    "macs a b": "f:1: 'a' is no Ethernet address",
+    "endpoints 10.0.0.1 10.0.0.2:1": "f:1: address and port are wanted, such as 10.0.0.1:4000 or ",
+    "endpoints 10.0.0:1 10.0.0.2:1": "f:1: '10.0.0' is no IPv4 or IPv6 address",
+    "endpoints 10.0.0.1:65536 10.0.0.2:1": "f:1: port 65536 is not in 0 to 65535",
+    "endpoints 10.0.0.1:1 [fd00::1]:2": "f:1: both addresses must be IPv4, or both IPv6",
+}
+
+
+@pytest.mark.parametrize(("text", "told"), WRONG.items(), ids=[repr(text) for text in WRONG])
+def test_what_is_wrong(text: str, told: str) -> None:
+    """An error says where it is and what is wanted there, in one line."""
+    with pytest.raises(ScenarioError) as caught:
+        parse_scenario(text, "f")
+    assert str(caught.value).startswith(told)
+    assert "\n" not in str(caught.value)
+
+
+def test_most_steps() -> None:
+    """As many steps as are allowed are taken, in a few seconds."""
+    conversation = parse_scenario(f"repeat {MOST_STEPS - 1} initiator flush\nclose")
+    assert len(conversation.script) == MOST_STEPS + 1
+
+
+WORDS = st.one_of(
+    st.sampled_from(
+        [
+            *("initiator", "responder", "repeat", "hex:00", '"x"', "half", "fetch-add", "strict"),
+            *("on", "off", "both", "stream", "10.0.0.1:1", "[fd00::1]:2", "AD", "read", "0.5"),
+            *OPTIONS,
+            *STEPS,
+            *SIDE_STEPS,
+            *(each for step in SIDE_STEPS.values() for each in step.keywords),
+            *STEPS["startup"].keywords,
+        ]
+    ),
+    st.integers(-1, 70).map(str),
+    st.sampled_from(["70000", "4294967295", "0xFFFFFFFFFFFFFFFF"]),
+    st.text(max_size=5),
+)
+LINES = st.one_of(
+    st.lists(WORDS, max_size=8),
+    st.tuples(
+        st.sampled_from(["initiator", "responder"]), st.sampled_from(list(SIDE_STEPS)), WORDS, WORDS
+    ),
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(LINES.map(" ".join), max_size=8), st.booleans())
+def test_whatever_the_text(lines: list[str], loose: bool) -> None:
+    """There is a conversation that can be written, or an error of ours with the line."""
+    text = "\n".join([*["strict off"][:loose], *lines])
+    try:
+        conversation = parse_scenario(text, "f")
+    except ScenarioError as error:
+        assert str(error).startswith("f:")
+        return
+    try:
+        conversation.frames()
+    except LocalProtocolError:
+        pytest.fail(f"cannot be written: {text!r}")
