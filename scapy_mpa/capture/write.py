@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Mapping
 from itertools import chain
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from scapy_mpa import __version__
 from scapy_mpa.capture.frame import Frame
@@ -16,7 +16,7 @@ from scapy_mpa.capture.write_pcap import PcapWriter
 from scapy_mpa.capture.write_pcapng import PcapngWriter
 from scapy_mpa.wire.errors import LocalProtocolError
 
-__all__ = ["write_frames"]
+__all__ = ["write_frames", "write_pcap", "write_pcapng"]
 
 _APPLICATION: Final = f"scapy_mpa {__version__}"
 
@@ -35,17 +35,44 @@ def write_frames(
     :raises LocalProtocolError: a frame or a comment does not fit the format.
     :raises OSError: the file cannot be written.
     """
+    is_pcapng = Path(path).suffix == ".pcapng"
+    if not is_pcapng and (comments or comment is not None):
+        raise LocalProtocolError(f"{path}: a pcap file has no comments; name it .pcapng")
     with open(path, "wb") as file:
-        if Path(path).suffix == ".pcapng":
-            writer = PcapngWriter(file, comment=comment, application=_APPLICATION)
-            known = comments or {}
-            for number, frame in enumerate(frames, 1):
-                writer.write(frame, known.get(number))
-            return
-        if comment is not None or comments:
-            raise LocalProtocolError(f"{path}: a pcap file has no comments; name it .pcapng")
-        remaining = iter(frames)
-        first = next(remaining, None)
-        plain = PcapWriter(file, ETHERNET if first is None else first.link_type)
-        for frame in () if first is None else chain((first,), remaining):
-            plain.write(frame)
+        if is_pcapng:
+            write_pcapng(file, frames, comments=comments, comment=comment)
+        else:
+            write_pcap(file, frames)
+
+
+def write_pcap(file: BinaryIO, frames: Iterable[Frame]) -> None:
+    """Write ``frames`` as a pcap file, with microseconds.
+
+    :param file: open for writing; is not closed.
+    :raises LocalProtocolError: a frame does not fit the format.
+    :raises OSError: the file cannot be written.
+    """
+    remaining = iter(frames)
+    first = next(remaining, None)
+    writer = PcapWriter(file, ETHERNET if first is None else first.link_type)
+    for frame in () if first is None else chain((first,), remaining):
+        writer.write(frame)
+
+
+def write_pcapng(
+    file: BinaryIO,
+    frames: Iterable[Frame],
+    *,
+    comments: Mapping[int, str] | None = None,
+    comment: str | None = None,
+) -> None:
+    """Write ``frames`` as a pcapng file; for parameters see :func:`write_frames`.
+
+    :param file: open for writing; is not closed.
+    :raises LocalProtocolError: a frame or a comment does not fit the format.
+    :raises OSError: the file cannot be written.
+    """
+    writer = PcapngWriter(file, comment=comment, application=_APPLICATION)
+    known = comments or {}
+    for number, frame in enumerate(frames, 1):
+        writer.write(frame, known.get(number))

@@ -13,7 +13,7 @@ from scapy_mpa.cli.status import CLEAN, FAILED, FINDINGS, complain
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.wire.errors import CaptureError
 
-__all__ = ["STANDARD_INPUT", "read_files"]
+__all__ = ["STANDARD_INPUT", "read_files", "shown"]
 
 STANDARD_INPUT: Final = "-"
 
@@ -46,7 +46,7 @@ def read_files(
             status = FAILED
             continue
         with capture:
-            shown = _shown(capture.name)
+            name_shown = shown(capture.name)
             reading = Reading(
                 capture,
                 limits=limits,
@@ -57,13 +57,13 @@ def read_files(
             )
             try:
                 if headings and len(names) > 1:
-                    write_lines([f"==> {shown} <=="])
+                    write_lines([f"==> {name_shown} <=="])
                 show(reading)
             except OutputError as error:
-                complain(f"{shown}: {error}, so reading stopped after frame {capture.frames}")
+                complain(f"{name_shown}: {error}, so reading stopped after frame {capture.frames}")
                 return FAILED
         number = reading.next_number
-        status = max(status, _conclude(reading, shown))
+        status = max(status, _conclude(reading, name_shown))
     strangers = sorted(wanted for wanted in connections if wanted >= number)
     if strangers and status != FAILED:
         there = f"they are 0 to {number - 1}" if number else "there are none"
@@ -89,6 +89,6 @@ def _conclude(reading: Reading, shown: str) -> int:
     return status
 
 
-def _shown(name: str) -> str:
+def shown(name: str) -> str:
     """Return a file name such that it cannot break a line or garble a terminal."""
     return name if name.isprintable() else ascii(name)

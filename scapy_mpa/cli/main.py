@@ -9,6 +9,7 @@ from typing import Any, Final
 import click
 
 from scapy_mpa import __version__
+from scapy_mpa.cli.craft import craft
 from scapy_mpa.cli.dissect import dissect
 from scapy_mpa.cli.fuzz import fuzz
 from scapy_mpa.cli.output import settle_output
@@ -41,9 +42,10 @@ class _Group(click.Group):
 )
 @click.version_option(__version__, "--version", prog_name=PROGRAM)
 def cli() -> None:
-    """Find every MPA FPDU (iWARP: RDMA over TCP) in pcap and pcapng captures."""
+    """Find every MPA FPDU (iWARP: RDMA over TCP) in pcap and pcapng captures, and craft them."""
 
 
+cli.add_command(craft)
 cli.add_command(dissect)
 cli.add_command(fuzz)
 cli.add_command(summary)

@@ -5,21 +5,28 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import io
 import os
 import sys
 from collections.abc import Iterable
+from typing import Any, BinaryIO, Final
 
 import click
 
 __all__ = [
     "OutputError",
     "is_terminal",
+    "output_file",
     "settle_output",
     "text_of",
     "wants_colour",
     "write_lines",
     "write_text",
 ]
+
+
+_PIECE: Final = 1 << 20
+"""Octets that are written at a time."""
 
 
 class OutputError(Exception):
@@ -60,6 +67,25 @@ def write_text(text: bytes) -> None:
             raise OutputError("standard output was closed") from error
         reason = error.strerror or error
         raise OutputError(f"standard output cannot be written ({reason})") from error
+
+
+def output_file() -> BinaryIO:
+    """Return standard output as a file for octets, which are written in large pieces.
+
+    What it does raises :class:`OutputError` if standard output is closed, or cannot be written.
+    """
+    return io.BufferedWriter(_StandardOutput(), _PIECE)
+
+
+class _StandardOutput(io.RawIOBase):
+    """Standard output without a buffer."""
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, octets: Any) -> int:
+        write_text(bytes(octets))
+        return len(octets)
 
 
 def settle_output() -> None:

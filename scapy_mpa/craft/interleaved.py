@@ -67,13 +67,15 @@ class Interleaved:
         return len(self._order)
 
     def frames(self) -> Iterator[Frame]:
-        """Yield the frames, numbered from 1.
+        """Return the frames, numbered from 1.
 
         :raises LocalProtocolError: a segment cannot be expressed on the wire.
         """
         waiting = [iter(conversation.frames(segments)) for conversation, segments in self._parts]
-        for number, connection in enumerate(self._order, 1):
-            yield next(waiting[connection])._replace(number=number)
+        return (
+            next(waiting[connection])._replace(number=number)
+            for number, connection in enumerate(self._order, 1)
+        )
 
     def write(
         self,

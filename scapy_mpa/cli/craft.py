@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""``scapy-mpa craft``: a capture of connections of which it is known what is in them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import click
+
+from scapy_mpa.cli.impairing import Impairing, impairment_options
+from scapy_mpa.cli.output import is_terminal, write_lines
+from scapy_mpa.cli.start import import_crc32c_alone
+from scapy_mpa.cli.status import CLEAN
+
+__all__ = ["craft"]
+
+_EXAMPLES: Final = """\
+\b
+Exit status:
+  0  the capture was written
+  2  it was not: the scenario, the command line or a file is wrong
+\b
+Examples:
+  scapy-mpa craft --list
+      the presets, a line each
+  scapy-mpa craft read -o read.pcapng
+      RDMA Reads between SYN and FIN
+  scapy-mpa craft storage -o lossy.pcap --loss 2% --reorder --seed 7
+      2 % of the segments lost and sent again, 5 % overtaken; again the same with the same seed
+  scapy-mpa craft markers -o middle.pcapng --segment tiny --cut-startup --truth middle.jsonl
+      segments of 1 to 8 octets, without the startup frames; what is to be found in them
+  scapy-mpa craft send -o - --connections 100 | scapy-mpa summary -
+      a hundred connections at one time
+  scapy-mpa craft my-scenario.mpa -o mine.pcapng
+      your own scenario, such as:
+\b
+        revision 2
+        markers both
+        startup private-data "hello" rtr read
+        initiator write 10000 stag 7
+        responder send "thank you" solicited
+        close
+\b
+      docs/scenarios.md tells all that can be said.
+"""
+
+_MOST_CONNECTIONS: Final = 0xFFFF - 1023
+"""Each has a port of the Initiator's that is not a well-known one."""
+
+
+def _show_list(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    if not value or ctx.resilient_parsing:
+        return
+    import_crc32c_alone()
+    from scapy_mpa.craft.presets import PRESETS
+
+    width = max(map(len, PRESETS))
+    write_lines(f"{each.name:{width}}  {each.summary}" for each in PRESETS.values())
+    ctx.exit(CLEAN)
+
+
+@click.command(short_help="Make a capture of which it is known what is in it.", epilog=_EXAMPLES)
+@click.argument("scenario", type=click.Path(allow_dash=True))
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    required=True,
+    type=click.Path(allow_dash=True),
+    help="The capture: pcapng if it is named so, else pcap; - for standard output, as pcapng.",
+)
+@click.option(
+    "--list",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_list,
+    help="List the presets.",
+)
+@click.option(
+    "--truth",
+    metavar="FILE",
+    type=click.Path(allow_dash=True),
+    help="Write the records that a perfect dissector reports, one JSON object a line, as "
+    "`dissect --json` does; see docs/records.md.  Of what was impaired only startup frames and "
+    "FPDUs of which every octet is there are told, without what depends on when they are found.",
+)
+@click.option("--messages", is_flag=True, help="With message records in the truth.")
+@click.option("--payload", is_flag=True, help="With the payload of FPDUs in the truth.")
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Of all that is left to chance: the same number gives the same octets.  Without it, "
+    "0, or what the scenario says.",
+)
+@click.option(
+    "--connections",
+    type=click.IntRange(1, _MOST_CONNECTIONS),
+    metavar="N",
+    default=1,
+    help="So many connections at one time, each from another port with other data.",
+)
+@impairment_options
+def craft(
+    scenario: str,
+    output: str,
+    truth: str | None,
+    messages: bool,
+    payload: bool,
+    seed: int | None,
+    connections: int,
+    impairing: Impairing,
+) -> None:
+    """Make a capture of iWARP connections of which it is known what is in them.
+
+    SCENARIO is the name of a preset (see --list), or a file that tells what is said, a line a step;
+    - is standard input.  Options tell what happens to the segments.  It happens in the order of the
+    world, however the options are ordered: the stream is cut up, the network loses, delays and
+    copies, the capture misses and cuts.
+    """
+    context = click.get_current_context()
+    if output == "-" and truth == "-":
+        raise click.UsageError("Capture and truth cannot both go to standard output.")
+    if output == "-" and is_terminal():
+        raise click.UsageError("A capture is nothing for a terminal: redirect standard output.")
+    if truth is None and (messages or payload):
+        raise click.UsageError("--messages and --payload are about the truth: say --truth FILE.")
+    import_crc32c_alone()
+    from scapy_mpa.cli.crafting import Crafting
+
+    crafting = Crafting(scenario, seed, connections, impairing)
+    context.exit(crafting.run(output, truth, messages=messages, payload=payload))

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The work of ``scapy-mpa craft``: from a scenario and options to files."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import Final
+
+import click
+
+from scapy_mpa.capture.write import write_frames, write_pcapng
+from scapy_mpa.cli.files import STANDARD_INPUT, shown
+from scapy_mpa.cli.impairing import Impairing
+from scapy_mpa.cli.output import OutputError, output_file, write_lines
+from scapy_mpa.cli.progress import watched
+from scapy_mpa.cli.status import CLEAN, FAILED, PROGRAM, complain
+from scapy_mpa.craft.conversation import Conversation
+from scapy_mpa.craft.impairments import impair
+from scapy_mpa.craft.interleaved import Interleaved
+from scapy_mpa.craft.presets import PRESETS, conversation_of
+from scapy_mpa.craft.scenario import parse_scenario
+from scapy_mpa.wire.errors import LocalProtocolError
+
+__all__ = ["Crafting"]
+
+_STANDARD_OUTPUT: Final = "-"
+_SECOND: Final = 10**9
+_FIRST_PORT: Final = 1024
+"""The first that is not a well-known one."""
+_PORTS: Final = 0x10000 - _FIRST_PORT
+_LARGEST_TEXT: Final = 1 << 24
+"""Octets of a scenario's text: more is no scenario."""
+
+_encode: Final = json.JSONEncoder(separators=(",", ":")).encode
+
+
+class Crafting:
+    """A capture that is to be made.
+
+    :param scenario: name of a preset, of a file, or ``-``.
+    :param seed: None: 0, or what the scenario says.
+    :param connections: how many.
+    :param impairing: what happens to their segments.
+    """
+
+    def __init__(
+        self, scenario: str, seed: int | None, connections: int, impairing: Impairing
+    ) -> None:
+        self._scenario = scenario
+        self._seed = seed
+        self._connections = connections
+        self._impairing = impairing
+
+    def run(self, output: str, truth: str | None, *, messages: bool, payload: bool) -> int:
+        """Write the capture, and what is in it; return the exit status.
+
+        :param truth: None: nowhere.
+        :param messages: with ``message`` records.
+        :param payload: with the payload of FPDUs.
+        """
+        try:
+            capture = self._capture()
+            self._write(capture, output)
+            if truth is not None:
+                _tell(capture, truth, messages=messages, payload=payload)
+        except (LocalProtocolError, OutputError) as error:
+            complain(str(error))
+            return FAILED
+        return CLEAN
+
+    def _capture(self) -> Interleaved:
+        """Return all conversations with what is captured of them."""
+        text = None if self._scenario in PRESETS else _text_of(self._scenario)
+        parts = []
+        for number in watched(range(self._connections), self._connections, "crafting"):
+            conversation = self._conversation(text, number)
+            impairments = self._impairing.impairments(conversation)
+            segments = impair(conversation.segments(), *impairments, seed=self._seed_of(number))
+            parts.append((conversation, segments))
+        return Interleaved(parts)
+
+    def _conversation(self, text: str | None, number: int) -> Conversation:
+        """Return one of the conversations.
+
+        :param text: of a scenario; None: it is a preset.
+        """
+        seed = self._seed_of(number)
+        if text is None:
+            conversation = conversation_of(self._scenario, seed)
+        else:
+            is_file = self._scenario != STANDARD_INPUT
+            name = shown(self._scenario) if is_file else "standard input"
+            own = self._seed is None and number == 0
+            conversation = parse_scenario(text, name, seed=None if own else seed)
+        if number:
+            conversation = _another(conversation, number, Random(seed))
+        return conversation.wrapping() if self._impairing.wrap else conversation
+
+    def _seed_of(self, number: int) -> int | str:
+        """Return the seed for one of the conversations."""
+        seed = self._seed or 0
+        return f"{seed}/{number}" if number else seed
+
+    def _write(self, capture: Interleaved, output: str) -> None:
+        frames = watched(capture.frames(), len(capture), "writing")
+        if output == _STANDARD_OUTPUT:
+            with output_file() as file:
+                write_pcapng(file, frames, comment=self._comment())
+            return
+        try:
+            comment = self._comment() if Path(output).suffix == ".pcapng" else None
+            write_frames(output, frames, comment=comment)
+        except OSError as error:
+            raise _unwritten(output, error) from error
+
+    def _comment(self) -> str:
+        """Return what tells how to make the capture again."""
+        said = [PROGRAM, "craft", shown(self._scenario)]
+        if self._seed is not None:
+            said.append(f"--seed {self._seed}")
+        if self._connections > 1:
+            said.append(f"--connections {self._connections}")
+        return " ".join([*said, str(self._impairing)]).rstrip()
+
+
+def _text_of(name: str) -> str:
+    """Return the text of a scenario.
+
+    :raises LocalProtocolError: there is none.
+    """
+    try:
+        with click.open_file(name, "rb") as file:
+            octets: bytes = file.read(_LARGEST_TEXT + 1)
+    except FileNotFoundError as error:
+        raise LocalProtocolError(f"{_unknown(name)}, and no such file") from error
+    except OSError as error:
+        raise LocalProtocolError(f"{shown(name)}: cannot be read ({error.strerror})") from error
+    if len(octets) > _LARGEST_TEXT:
+        raise LocalProtocolError(
+            f"{shown(name)}: more than {_LARGEST_TEXT} octets; that is no scenario"
+        )
+    try:
+        return octets.decode()
+    except UnicodeDecodeError as error:
+        raise LocalProtocolError(
+            f"{shown(name)}: octet {error.start} is no text in UTF-8; that is no scenario"
+        ) from error
+
+
+def _unknown(name: str) -> str:
+    """Return what presets say to a name that none of them has."""
+    try:
+        conversation_of(name)
+    except LocalProtocolError as error:
+        return str(error)
+    raise AssertionError(name)
+
+
+def _another(conversation: Conversation, number: int, rng: Random) -> Conversation:
+    """Return a conversation with other ports, sequence numbers and beginning."""
+    ends = []
+    for side in conversation.sides:
+        isn = rng.getrandbits(32) if side.endpoint.isn is None else side.endpoint.isn
+        ends.append(replace(side.endpoint, isn=isn))
+    initiator, responder = ends
+    port = _FIRST_PORT + (initiator.port - _FIRST_PORT + number) % _PORTS
+    begin = conversation.options.start_ns
+    end = max((segment.time_ns for segment in conversation.segments()), default=begin)
+    start = rng.randint(begin, end) / _SECOND
+    return conversation.moved(replace(initiator, port=port), responder, start_time=start)
+
+
+def _tell(capture: Interleaved, truth: str, *, messages: bool, payload: bool) -> None:
+    """Write the records of what is in a capture."""
+    lines = map(_encode, capture.truth(messages=messages, payload=payload))
+    if truth == _STANDARD_OUTPUT:
+        write_lines(lines)
+        return
+    try:
+        with open(truth, "w", encoding="ascii", newline="\n") as file:
+            file.writelines(f"{line}\n" for line in lines)
+    except OSError as error:
+        raise _unwritten(truth, error) from error
+
+
+def _unwritten(name: str, error: OSError) -> OutputError:
+    return OutputError(f"{shown(name)}: cannot be written ({error.strerror or error})")

@@ -1,0 +1,323 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""``scapy-mpa craft``, as a user runs it."""
+
+from __future__ import annotations
+
+import io
+import re
+import struct
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import scapy_mpa.cli.craft
+import scapy_mpa.cli.progress
+from scapy_mpa.cli.craft import craft
+from scapy_mpa.cli.progress import watched
+from scapy_mpa.craft.presets import PRESETS
+from scapy_mpa.craft.scenario import parse_scenario
+from tests.cli.command import COMMAND, Record, environment, parsed, process, records, run
+
+DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "scenarios.md"
+
+
+def found_by(capture: Path, *options: object) -> list[Record]:
+    """Startup frames and FPDUs that ``dissect`` finds."""
+    return [each for each in records(capture, *options) if each["type"] in ("startup", "fpdu")]
+
+
+def key(record: Record) -> tuple[Any, ...]:
+    """What tells startup frames and FPDUs apart."""
+    names = ("type", "src", "seq", "kind", "ulpdu_length", "crc", "markers", "payload_length")
+    return tuple(record.get(name) for name in names)
+
+
+def test_list() -> None:
+    """Every preset has a line that begins with its name."""
+    result = run("craft", "--list")
+    assert result.exit_code == 0
+    assert [line.split()[0] for line in result.stdout.splitlines()] == list(PRESETS)
+    assert max(map(len, result.stdout.splitlines())) < 100
+
+
+@pytest.mark.parametrize("suffix", ["pcap", "pcapng"])
+@pytest.mark.parametrize("name", ["read", "markers", "reject-then-accept", "sequence-wrap"])
+def test_truth(tmp_path: Path, name: str, suffix: str) -> None:
+    """The truth is what ``dissect --json`` prints of the capture, record by record."""
+    capture, truth = tmp_path / f"x.{suffix}", tmp_path / "x.jsonl"
+    result = run("craft", name, "-o", capture, "--truth", truth)
+    assert (result.exit_code, result.output) == (0, "")
+    assert records(capture) == parsed(truth.read_text())
+    every = ("startup", "fpdu", "message", "gap", "overlap", "error", "connection")
+    run("craft", name, "-o", capture, "--truth", truth, "--messages", "--payload")
+    found = records(capture, "--payload", "--type", ",".join(every))
+    same = parsed(truth.read_text())
+    assert sorted(map(repr, found)) == sorted(map(repr, same))
+
+
+def test_format_goes_by_the_name(tmp_path: Path) -> None:
+    """pcapng if the file is named so, else pcap; pcapng to standard output."""
+    magic = {}
+    for name in ("a.pcap", "a.pcapng", "a"):
+        run("craft", "send", "-o", tmp_path / name)
+        magic[name] = (tmp_path / name).read_bytes()[:4]
+    done = process("craft", "send", "-o", "-")
+    pcap, pcapng = struct.pack("<I", 0xA1B2C3D4), struct.pack("<I", 0x0A0D0D0A)
+    assert magic == {"a.pcap": pcap, "a.pcapng": pcapng, "a": pcap}
+    assert done.stdout == (tmp_path / "a.pcapng").read_bytes()
+    assert done.stderr == b""
+
+
+def test_it_says_how_it_was_made(tmp_path: Path) -> None:
+    """A pcapng file tells, whatever its own name is, how to make it again."""
+    path = tmp_path / "x.pcapng"
+    run("craft", "send", "-o", path, "--seed", 3, "--loss", "2%", "--cut-startup", "--skip", 0)
+    octets = path.read_bytes()
+    assert b"scapy-mpa craft send --seed 3 --loss 0.02 --cut-startup\0" in octets
+    other = tmp_path / "y.pcapng"
+    run("craft", "send", "-o", other, "--cut-startup", "--loss", "0.02", "--seed", 3)
+    assert other.read_bytes() == octets
+
+
+def test_seed(tmp_path: Path) -> None:
+    """The same seed gives the same octets, another one gives others; 0 is what it is without."""
+
+    def made(*options: object) -> bytes:
+        path = tmp_path / "x.pcap"
+        run("craft", "storage", "-o", path, "--reorder", "--connections", 3, *options)
+        return path.read_bytes()
+
+    assert made() == made("--seed", 0) == made("--seed=0") != made("--seed", 1) == made("--seed=1")
+
+
+FINDABLE = [
+    ["--segment", "tiny"],
+    ["--segment", "super"],
+    ["--segment", "77"],
+    ["--wrap"],
+    ["--loss", "20%"],
+    ["--loss-behind", "20%"],
+    ["--reorder", "20%"],
+    ["--duplicate", ".2"],
+    ["--overlap", "0.2"],
+    ["--overlap-differing", "20%"],
+    ["--capture-loss", "5%"],
+    ["--cut-startup"],
+    ["--skip", "7"],
+    ["--wrap", "--segment", "900", "--loss", "--reorder", "--duplicate", "--overlap"],
+    ["--loss", "--capture-loss", "--connections", "4", "--seed", "9"],
+]
+
+
+@pytest.mark.parametrize("name", ["storage", "stream-segmentation"])
+@pytest.mark.parametrize("options", FINDABLE, ids=" ".join)
+def test_impairments(tmp_path: Path, name: str, options: list[str]) -> None:
+    """What is told to be whole is found in the capture, and nothing else; something happened."""
+    capture, truth = tmp_path / "x.pcapng", tmp_path / "x.jsonl"
+    result = run("craft", name, "-o", capture, "--truth", truth, *options)
+    assert (result.exit_code, result.output) == (0, "")
+    told = [each for each in parsed(truth.read_text()) if each["type"] in ("startup", "fpdu")]
+    assert sorted(map(key, found_by(capture)), key=repr) == sorted(map(key, told), key=repr)
+    run("craft", name, "-o", tmp_path / "plain.pcapng")
+    assert capture.read_bytes() != (tmp_path / "plain.pcapng").read_bytes()
+
+
+def test_snap(tmp_path: Path) -> None:
+    """Frames are cut, and what is left of FPDUs is found."""
+    path = tmp_path / "x.pcap"
+    run("craft", "vlan", "-o", path, "--snap", 128)
+    assert run("summary", path).exit_code == 0
+    assert {each["crc"] for each in found_by(path) if each["type"] == "fpdu"} == {"good", "unknown"}
+
+
+def test_connections(tmp_path: Path) -> None:
+    """Connections run at one time, from other ports, with other data and sequence numbers."""
+    capture, truth = tmp_path / "x.pcapng", tmp_path / "x.jsonl"
+    run("craft", "read", "-o", capture, "--truth", truth, "--connections", 5, "--payload")
+    found = parsed(truth.read_text())
+    assert records(capture, "--payload") == found
+    ends = [each for each in found if each["type"] == "connection"]
+    assert [each["connection"] for each in ends] == list(range(5))
+    ports = {each["initiator"].rpartition(":")[2] for each in ends}
+    assert ports == {str(port) for port in range(40000, 40005)}
+    firsts = {each["payload"] for each in found if each.get("opcode") == 2 and each["to"] == 0x1000}
+    assert len(firsts) == 5
+    order = [each["connection"] for each in found if each["type"] == "fpdu"]
+    assert order != sorted(order)
+
+
+def test_pipe() -> None:
+    """One command's output is the other one's input."""
+    made = process("craft", "-", "-o", "-", input=b"repeat 3 initiator send 10\nclose\n")
+    listed = process("dissect", "--type", "fpdu", "-", input=made.stdout)
+    assert (made.returncode, listed.returncode) == (0, 0)
+    assert listed.stdout.count(b"Send qn 0") == 3
+
+
+def test_reader_that_goes_away() -> None:
+    """Nobody takes the capture: one line says so, and no traceback."""
+    with subprocess.Popen(
+        [*COMMAND, "craft", "large-message", "-o", "-", "--connections", "3"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(),
+    ) as writer:
+        assert writer.stdout is not None
+        assert writer.stderr is not None
+        writer.stdout.read(10)
+        writer.stdout.close()
+        assert writer.stderr.read() == b"scapy-mpa: standard output was closed\n"
+    assert writer.returncode == 2
+
+
+def test_truth_to_standard_output(tmp_path: Path) -> None:
+    """- is standard output for the truth, too, but not for both."""
+    result = run("craft", "send", "-o", tmp_path / "x.pcap", "--truth", "-")
+    assert parsed(result.stdout) == records(tmp_path / "x.pcap")
+    both = run("craft", "send", "-o", "-", "--truth", "-")
+    assert both.exit_code == 2
+    assert "both" in both.stderr
+
+
+def test_no_capture_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Octets that garble a terminal are not printed on one."""
+    monkeypatch.setattr(scapy_mpa.cli.craft, "is_terminal", lambda: True)
+    result = run("craft", "send", "-o", "-")
+    assert result.exit_code == 2
+    assert "redirect" in result.stderr
+
+
+WRONG = [
+    (["sned"], "there is no preset 'sned'; there is send, and no such file"),
+    (["no/such/file.mpa"], "there is no preset 'no/such/file.mpa', and no such file"),
+    (["."], ".: cannot be read (Is a directory)"),
+    (["text"], "text:2: no step 'sned'; did you mean send?"),
+    (["binary"], "binary: octet 0 is no text in UTF-8; that is no scenario"),
+    (["send", "--snap", "10"], "a snap length of 10 octets is below the 54 of the headers"),
+    (["send", "--segment", "0"], "segments are tiny, super, or of 1 to 65160 octets, not 0"),
+    (["send", "-o", "missing/x.pcap"], "missing/x.pcap: cannot be written (No such file"),
+    (["send", "--truth", "missing/x"], "missing/x: cannot be written (No such file"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "told"), WRONG, ids=[" ".join(each) for each, _ in WRONG])
+def test_what_is_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], told: str
+) -> None:
+    """One line says what, and the exit status is 2."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "text").write_text("# a scenario\ninitiator sned 1\n")
+    (tmp_path / "binary").write_bytes(b"\xff\0")
+    output = [] if "-o" in arguments else ["-o", "x.pcap"]
+    result = run("craft", *arguments, *output)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr.startswith(f"scapy-mpa: {told}")
+    assert result.stderr.count("\n") == 1
+
+
+USAGE = [
+    ([], "Missing argument 'SCENARIO'"),
+    (["send"], "Missing option '-o'"),
+    (["--reorder", "send", "-o", "x"], "'send' is no share such as 1% or 0.01; without one, "),
+    (["send", "-o", "x", "--loss", "101%"], "'101%' is no share"),
+    (["send", "-o", "x", "--loss=2"], "'2' is no share"),
+    (["send", "-o", "x", "--segment", "huge"], "'huge' is none of tiny, super and a number"),
+    (["send", "-o", "x", "--connections", "0"], "0 is not in the range"),
+    (["send", "-o", "x", "--connections", "64513"], "64513 is not in the range"),
+    (["send", "-o", "x", "--payload"], "say --truth FILE"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "told"), USAGE, ids=[" ".join(each) for each, _ in USAGE])
+def test_bad_usage(arguments: list[str], told: str) -> None:
+    """A wrong command line: status 2, and a word about what is right."""
+    result = run("craft", *arguments)
+    assert result.exit_code == 2
+    assert told in " ".join(result.stderr.split())
+
+
+def test_connections_without_octets(tmp_path: Path) -> None:
+    """Where nothing is sent there is a capture of no frames, and no truth to tell."""
+    scenario = tmp_path / "nothing.mpa"
+    scenario.write_text("handshake off\npause 1\n")
+    truth = tmp_path / "x.jsonl"
+    result = run(
+        *("craft", scenario, "-o", tmp_path / "x.pcap", "--truth", truth, "--connections", 2)
+    )
+    assert (result.exit_code, result.output) == (0, "")
+    assert truth.read_text() == ""
+    assert (tmp_path / "x.pcap").stat().st_size == 24
+
+
+def test_a_seed_of_the_scenario(tmp_path: Path) -> None:
+    """The seed on the command line wins over that of the scenario."""
+    scenario = tmp_path / "x.mpa"
+    scenario.write_text("seed 1\ninitiator send 100\n")
+
+    def made(*options: object) -> bytes:
+        run("craft", scenario, "-o", tmp_path / "x.pcap", *options)
+        return (tmp_path / "x.pcap").read_bytes()
+
+    assert made() == made("--seed", 1) != made("--seed", 2)
+
+
+def test_help_shows_a_scenario_that_works() -> None:
+    """The scenario in the help is one, and so are the commands."""
+    text = run("craft", "--help").output
+    lines = re.findall(r"^ {10}(\S.*)\n", text.partition("such as:")[2], re.MULTILINE)
+    assert len(lines) >= 5
+    assert len(parse_scenario("\n".join(lines)).script) > 5
+    for command in re.findall(r"^ +scapy-mpa (craft (?!my-).*?)(?: \|.*)?$", text, re.MULTILINE):
+        assert craft.make_context("craft", command.split()[1:], resilient_parsing=True)
+
+
+class Terminal(io.StringIO):
+    """Standard error that somebody watches."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only what has taken some seconds shows how far it is, and only on a terminal."""
+    clock = iter(range(1000))
+    monkeypatch.setattr(scapy_mpa.cli.progress, "monotonic", lambda: next(clock))
+    for terminal, shown in ((Terminal(), True), (io.StringIO(), False)):
+        monkeypatch.setattr(sys, "stderr", terminal)
+        assert list(watched(range(50), 50, "crafting")) == list(range(50))
+        assert ("crafting" in terminal.getvalue()) == shown
+    quick = Terminal()
+    monkeypatch.setattr(sys, "stderr", quick)
+    assert list(watched(range(2), 2, "crafting")) == [0, 1]
+    assert quick.getvalue() == ""
+
+
+SCENARIOS = re.findall(r"```scenario\n(.*?)```", DOCUMENT.read_text(encoding="utf-8"), re.DOTALL)
+
+
+@pytest.mark.parametrize("number", range(len(SCENARIOS)))
+def test_documented_scenarios(tmp_path: Path, number: int) -> None:
+    """Each scenario of the documentation is one, and what it says is found in its capture."""
+    scenario, capture, truth = (tmp_path / name for name in ("x.mpa", "x.pcapng", "x.jsonl"))
+    scenario.write_text(SCENARIOS[number], encoding="utf-8")
+    result = run("craft", scenario, "-o", capture, "--truth", truth)
+    assert (result.exit_code, result.output) == (0, "")
+    told = [each for each in parsed(truth.read_text()) if each["type"] in ("startup", "fpdu")]
+    assert list(map(key, found_by(capture))) == list(map(key, told))
+
+
+def test_documented_options_and_steps() -> None:
+    """The documentation has scenarios, and tells of every option, step, keyword and switch."""
+    from scapy_mpa.craft.scenario.options import OPTIONS
+    from scapy_mpa.craft.scenario.steps import SIDE_STEPS, STEPS
+
+    assert len(SCENARIOS) >= 4
+    text = DOCUMENT.read_text(encoding="utf-8")
+    steps = [*SIDE_STEPS.items(), *STEPS.items()]
+    words = {*OPTIONS, *(name for name, _ in steps), "repeat"}
+    words |= {word for _, step in steps for word in (*step.keywords, *step.switches)}
+    assert [word for word in sorted(words) if not re.search(rf"[`\[ ]{word}[`\] ]", text)] == []
