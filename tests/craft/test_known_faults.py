@@ -112,3 +112,26 @@ def test_markers_of_what_was_cut() -> None:
     segments = impair(conversation.segments()[FPDU:], SnapLength(54 + 34))
     for record in found(conversation, segments):
         assert record["seq"] != 1025 or record["markers"] == 1
+
+
+@pytest.mark.xfail(strict=True, raises=IndexError, reason="octets are read that were released")
+def test_second_request_captured_first() -> None:
+    """Where a rejected Request is captured behind the one that followed it, nothing fails."""
+    conversation = Conversation()
+    conversation.startup(rejected=True)
+    conversation.startup()
+    first, reject, second, accept = (each for each in conversation.segments() if each.octets)
+    assert "startup" in kinds(found(conversation, [second, reject, accept, first]))
+
+
+@pytest.mark.xfail(strict=True, reason="the Reply is taken for that to the first Request")
+def test_rejection_not_captured() -> None:
+    """If only the rejection was not captured, the second Request is none the less no FPDU."""
+    conversation = Conversation()
+    conversation.startup(rejected=True)
+    conversation.startup()
+    conversation.initiator.send(b"x")
+    segments = conversation.segments()
+    del segments[REPLY]
+    records = found(conversation, segments)
+    assert kinds(records) == ["startup", "startup", "startup", "fpdu"]
