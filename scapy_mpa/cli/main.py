@@ -4,17 +4,14 @@
 from __future__ import annotations
 
 import gc
+from importlib import import_module
 from typing import Any, Final
 
 import click
 
 from scapy_mpa import __version__
-from scapy_mpa.cli.craft import craft
-from scapy_mpa.cli.dissect import dissect
-from scapy_mpa.cli.fuzz import fuzz
 from scapy_mpa.cli.output import settle_output
 from scapy_mpa.cli.status import INTERRUPTED, PROGRAM
-from scapy_mpa.cli.summary import summary
 
 __all__ = ["cli", "main"]
 
@@ -24,8 +21,25 @@ _COLLECT_AFTER: Final = 10_000
 follows many connections, looking in vain takes a tenth of all time."""
 
 
+_COMMANDS: Final = ("craft", "dissect", "fuzz", "summary")
+"""Each is a function in the module of its name."""
+
+
 class _Group(click.Group):
-    """A group that an interrupt ends without a word."""
+    """A group that an interrupt ends without a word.
+
+    Of its commands only the one that is called is imported, since a command is to start soon.
+    """
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        command = getattr(import_module(f"scapy_mpa.cli.{cmd_name}"), cmd_name)
+        assert isinstance(command, click.Command)
+        return command
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -43,12 +57,6 @@ class _Group(click.Group):
 @click.version_option(__version__, "--version", prog_name=PROGRAM)
 def cli() -> None:
     """Find every MPA FPDU (iWARP: RDMA over TCP) in pcap and pcapng captures, and craft them."""
-
-
-cli.add_command(craft)
-cli.add_command(dissect)
-cli.add_command(fuzz)
-cli.add_command(summary)
 
 
 def main() -> None:

@@ -102,7 +102,6 @@ def test_syn_captured_late(conversation: Conversation) -> None:
     assert kinds(found(conversation, segments)) == ["startup", "startup", "fpdu"]
 
 
-@pytest.mark.xfail(strict=True, reason="an FPDU that was cut is taken for one without Markers")
 def test_markers_of_what_was_cut() -> None:
     """Where it is not known whether there are Markers, an FPDU that was cut is not said to have
     none."""
