@@ -116,6 +116,10 @@ class Flows:
         connection = self._connections.get(flow)
         return connection is not None and connection.half(flow).phase is not Phase.STREAMING
 
+    def connection(self, flow: bytes) -> Connection | None:
+        """Return the connection of a flow as it stands now, None if there is none."""
+        return self._connections.get(flow)
+
     def lend(self, flow: bytes) -> tuple[Loan, Loan] | None:
         """Lend both directions of the connection of ``flow``, if all is in order.
 

@@ -885,6 +885,12 @@ class HalfConnection:
         return self.framing is None and self._look_at is not None
 
     @property
+    def awaits(self) -> int | None:
+        """Position of the first octet that is waited for although later ones were captured; None
+        if there is none such."""
+        return None if self._open_hole() is None else self._delivery_point()
+
+    @property
     def acknowledged(self) -> int | None:
         """Position up to which the peer has acknowledged octets."""
         return self._ack

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Frames of a capture in, frames of the cleaned capture out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from scapy_mpa.capture import Decoder, Frame
+from scapy_mpa.clean.order import Order
+from scapy_mpa.clean.report import Report
+from scapy_mpa.clean.rewrite import Rewriter
+from scapy_mpa.clean.slot import Queue, Slot, Written
+from scapy_mpa.stream.connection import Connection
+from scapy_mpa.stream.events import ConnectionEnded, Event, FPDURecovered, StartupSeen
+from scapy_mpa.stream.flows import Flows
+from scapy_mpa.stream.half import Phase
+from scapy_mpa.stream.limits import Limits
+from scapy_mpa.stream.segment import SYN, Segment, reverse_flow
+
+__all__ = ["Cleaner"]
+
+_PAST_FLOWS: Final = 1 << 16
+"""Flows of connections that were rewritten and are over, of which late frames are left out: as many
+as the stream core remembers connections."""
+
+
+class Cleaner:
+    """Rewrites a capture.
+
+    >>> cleaner = Cleaner()
+    >>> for frame in capture:                           # doctest: +SKIP
+    ...     for written in cleaner.receive(frame):
+    ...         writer.write(*written)
+    >>> for written in cleaner.finish():                # doctest: +SKIP
+    ...     writer.write(*written)
+
+    :param limits: what may be held in memory.  Frames whose fate is not decided may take as many
+        octets in total again.
+    """
+
+    __slots__ = ("_decoder", "_flows", "_limit", "_orders", "_out", "_past", "_queue", "report")
+
+    def __init__(self, *, limits: Limits | None = None) -> None:
+        self.report = Report()
+        self._decoder = Decoder()
+        self._flows = Flows(limits=limits)
+        self._limit = self._flows.limits.octets_in_total
+        self._queue = Queue()
+        self._orders: dict[int, Order] = {}
+        self._past: dict[bytes, None] = {}
+        self._out: list[Written] = []
+
+    def receive(self, frame: Frame) -> list[Written]:
+        """Take a frame; return what is decided.
+
+        Frames are numbered as in a capture: each has the number of the one before, and one more.
+        """
+        segment = self._decoder.segment(frame)
+        if segment is None:
+            self._queue.append(Slot(frame.number, frame.time_ns, frame))
+        else:
+            self._take(frame, segment)
+        return self._drained()
+
+    def finish(self) -> list[Written]:
+        """Return what is left, now that the capture has ended."""
+        for events in self._flows.ends():
+            self._tell(events)
+        return self._drained(is_over=True)
+
+    def _take(self, frame: Frame, segment: Segment) -> None:
+        flows, flow = self._flows, segment.flow
+        known = flows.connection(flow)
+        late_copies = flows.late_copies
+        is_fpdus = known is not None and known.half(flow).phase is Phase.FULL
+        events = flows.receive(segment)
+        connection = flows.connection(flow)
+        if connection is None or flows.late_copies > late_copies:
+            self._append_stray(frame, connection, flow)
+            self._tell(events)
+            return
+        slot = Slot(
+            frame.number,
+            frame.time_ns,
+            None if is_fpdus and connection is known and segment.length else frame,
+            direction=connection.half(flow).direction,
+            length=segment.length,
+            ack=segment.ack,
+            flags=segment.flags,
+        )
+        slot.order = order = self._order(connection)
+        order.rewriter.sample(slot.direction, frame, flow, len(segment.payload))
+        # The SYN itself has a number.
+        order.place(slot, segment.seq + 1 if segment.flags & SYN else segment.seq)
+        self._queue.append(slot)
+        self._tell(events)
+        order.settle(connection)
+
+    def _append_stray(self, frame: Frame, connection: Connection | None, flow: bytes) -> None:
+        """Take a frame that belongs to no connection, or to one that is over."""
+        is_rewritten = flow in self._past or (
+            connection is not None and self._order(connection).rewriter.is_mpa
+        )
+        kept = None if is_rewritten else frame
+        self.report.replaced += is_rewritten
+        self._queue.append(Slot(frame.number, frame.time_ns, kept))
+
+    def _order(self, connection: Connection) -> Order:
+        identity = connection.identity
+        order = self._orders.get(identity.number)
+        if order is None:
+            rewriter = Rewriter(identity, self.report, self._out)
+            order = self._orders[identity.number] = Order(rewriter, self._queue)
+        return order
+
+    def _tell(self, events: Iterable[Event]) -> None:
+        """Pass events on to the connections that they belong to."""
+        for event in events:
+            if isinstance(event, FPDURecovered):
+                self.report.bad_crcs += event.crc == "bad"
+                self._orders[event.connection.number].fpdu(event)
+            elif isinstance(event, StartupSeen):
+                self._orders[event.connection.number].startup(event)
+            elif isinstance(event, ConnectionEnded):
+                order = self._orders.pop(event.connection.number)
+                order.end()
+                if order.rewriter.is_mpa:
+                    self._remember(event.connection.flow)
+
+    def _remember(self, flow: bytes) -> None:
+        past = self._past
+        past[flow] = past[reverse_flow(flow)] = None
+        while len(past) > _PAST_FLOWS:
+            del past[next(iter(past))]
+
+    def _drained(self, *, is_over: bool = False) -> list[Written]:
+        """Write the slots that can be; return what was written."""
+        queue = self._queue
+        slots = queue.slots
+        while slots:
+            slot = slots[0]
+            order = slot.order
+            if order is not None and slot.number >= order.blocked_from and not is_over:
+                if queue.held <= self._limit:
+                    break
+                order.force(slot.number)
+            if order is not None:
+                order.rewriter.write(slot)
+            elif slot.frame is not None:
+                self._out.append(Written(slot.frame))
+                self.report.copied += 1
+            queue.popleft()
+            for item in slot.items:
+                item.rewriter.write_item(item, slot)
+        written = self._out[:]
+        self._out.clear()
+        return written

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""FPDUs without their Markers (RFC 5044 4.3), the verdict on their CRCs unchanged."""
+
+from __future__ import annotations
+
+from scapy_mpa.stream.events import FPDURecovered
+from scapy_mpa.wire.crc import CRC_LENGTH, crc_field
+from scapy_mpa.wire.fpdu import fpdu_layout, strip_markers
+
+__all__ = ["unmarked_octets"]
+
+
+def unmarked_octets(event: FPDURecovered) -> bytes:
+    """Return the octets of an FPDU as they would be in a direction without Markers.
+
+    The CRC field is wrong by the same bits as it was: a good one is good, a bad one is bad.  Where
+    CRCs are off it stays as it is.
+    """
+    octets = event.octets
+    if not event.markers:
+        return octets
+    layout = fpdu_layout(event.ulpdu_length, event.phase)
+    without = strip_markers(octets, layout.markers)
+    if event.crc == "off" or len(octets) < layout.length:
+        return without
+    body = without[:-CRC_LENGTH]
+    if event.crc == "good":
+        return body + crc_field(body)
+    wrong_by = _number(crc_field(octets[:-CRC_LENGTH])) ^ _number(octets[-CRC_LENGTH:])
+    field = _number(crc_field(body)) ^ wrong_by
+    return body + field.to_bytes(CRC_LENGTH, "big")
+
+
+def _number(field: bytes) -> int:
+    return int.from_bytes(field, "big")

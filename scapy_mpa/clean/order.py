@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The order in which what was recovered of a connection is written.
+
+FPDUs are recovered in any order: one beyond a hole before those in it.  They are written in the
+order of their stream, so one beyond a hole waits until the hole is filled, or the stream core waits
+for it no longer.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from heapq import heappop, heappush
+from itertools import count
+from typing import Final
+
+from scapy_mpa.clean.fpdu import unmarked_octets
+from scapy_mpa.clean.rewrite import Rewriter
+from scapy_mpa.clean.slot import Item, Kind, Queue, Slot
+from scapy_mpa.stream.connection import Connection
+from scapy_mpa.stream.events import FPDURecovered, StartupSeen
+from scapy_mpa.stream.half import HalfConnection, Phase
+from scapy_mpa.stream.segment import FIN
+from scapy_mpa.stream.sequence import first_position, sequence_number, unwrap
+from scapy_mpa.wire.fpdu import fpdu_layout, fpdu_length
+from scapy_mpa.wire.startup import StartupKind
+
+__all__ = ["NEVER", "Order"]
+
+NEVER: Final = sys.maxsize
+"""The number of no frame."""
+
+
+class _Half:
+    """One direction."""
+
+    __slots__ = ("covered", "expected", "last", "near", "pending", "unexplained")
+
+    def __init__(self) -> None:
+        self.near: int | None = None
+        """The highest position seen, around which sequence numbers are placed."""
+        self.expected = 0
+        """Position up to which everything is in its slot."""
+        self.covered = 0
+        """Position of what follows the last startup frame."""
+        self.last = 0
+        """The number of the slot in which the last item is."""
+        self.pending: list[tuple[int, int, int, Item]] = []
+        """What is not in a slot yet: a heap of position, serial number, the number of the frame
+        that completed it, and the item."""
+        self.unexplained: deque[tuple[int, int]] = deque()
+        """Frames with octets of which it is not known what they are, or what lies before them,
+        and where the octets end."""
+
+    def position(self, seq: int) -> int:
+        if self.near is None:
+            self.near = first_position(seq)
+        return unwrap(seq, self.near)
+
+
+class Order:
+    """One connection.
+
+    :param rewriter: writes what is in order.
+    :param queue: where that is put.
+    """
+
+    __slots__ = (
+        "_has_fpdus",
+        "_queue",
+        "_reply_at",
+        "_serial",
+        "blocked_from",
+        "halves",
+        "rewriter",
+    )
+
+    def __init__(self, rewriter: Rewriter, queue: Queue) -> None:
+        self.rewriter = rewriter
+        self._queue = queue
+        self._serial = count()
+        self.halves = _Half(), _Half()
+        self.blocked_from = NEVER
+        """The number of the first frame whose slot must not be written yet."""
+        self._reply_at = NEVER
+        self._has_fpdus = False
+
+    # -- in ----------------------------------------------------------------------------------
+
+    def place(self, slot: Slot, seq: int) -> None:
+        """Take the slot of a frame of this connection."""
+        half = self.halves[slot.direction]
+        slot.position = half.position(seq)
+        end = slot.position + slot.length
+        if half.near is not None and end > half.near:
+            half.near = end
+        if slot.length:
+            half.unexplained.append((slot.number, end))
+        if slot.flags & FIN:
+            item = Item(Kind.FIN, self.rewriter, slot.direction, end, end + 1, b"", 1)
+            self._wait(half, item, slot.number)
+
+    def startup(self, event: StartupSeen) -> None:
+        """Take a startup frame."""
+        half = self.halves[event.direction]
+        start = half.position(event.seq)
+        octets = event.octets
+        item = Item(
+            Kind.STARTUP,
+            self.rewriter,
+            event.direction,
+            start,
+            start + len(octets),
+            octets,
+            len(octets),
+            startup=event.startup,
+        )
+        half.covered = max(half.covered, item.end)
+        completed = max(event.frames, default=event.frame)
+        if event.startup.kind is StartupKind.REPLY:
+            self._reply_at = completed
+        self.rewriter.expect_startup(item)
+        self._wait(half, item, completed)
+
+    def fpdu(self, event: FPDURecovered) -> None:
+        """Take an FPDU."""
+        direction = event.direction
+        half = self.halves[direction]
+        rewriter = self.rewriter
+        completed = max(event.frames)
+        if rewriter.has_copied(direction, completed):
+            rewriter.report.left += 1
+            return
+        layout = fpdu_layout(event.ulpdu_length, event.phase)
+        start = half.position(event.seq) - layout.header
+        octets = unmarked_octets(event)
+        length = fpdu_length(event.ulpdu_length)
+        self._has_fpdus = True
+        rewriter.expect_fpdus(direction, start, half.covered, event)
+        item = Item(
+            Kind.FPDU,
+            rewriter,
+            direction,
+            start,
+            start + layout.length,
+            octets,
+            length,
+            event.phase,
+        )
+        self._wait(half, item, completed)
+
+    def _wait(self, half: _Half, item: Item, completed: int) -> None:
+        heappush(half.pending, (item.start, next(self._serial), completed, item))
+        self._queue.count(item)
+
+    # -- out ---------------------------------------------------------------------------------
+
+    def settle(self, connection: Connection) -> None:
+        """Put into slots what can be, and find out which slots may be written."""
+        blocked_from = NEVER
+        for half, core in zip(self.halves, connection.halves, strict=True):
+            awaited = self._awaited(half, core)
+            if half.pending:
+                self._flush(half, awaited, is_complete=core.is_complete)
+            unexplained = half.unexplained
+            if unexplained:
+                explained = self._explained(half, core, awaited)
+                while unexplained and unexplained[0][1] <= explained:
+                    unexplained.popleft()
+                if unexplained:
+                    blocked_from = min(blocked_from, unexplained[0][0])
+        if self._reply_at < blocked_from and not self.rewriter.has_request and not self._has_fpdus:
+            blocked_from = self._reply_at
+        self.blocked_from = blocked_from
+
+    def end(self) -> None:
+        """Put everything into slots: the connection is over."""
+        for half in self.halves:
+            self._flush(half, NEVER, is_complete=True)
+            half.unexplained.clear()
+        self.blocked_from = NEVER
+
+    def force(self, number: int) -> None:
+        """Have the slot of a frame written, whatever is not known yet."""
+        for half in self.halves:
+            while half.unexplained and half.unexplained[0][0] <= number:
+                half.unexplained.popleft()
+            ready = [each for each in half.pending if each[2] <= number]
+            if ready:
+                upto = max(each[0] for each in ready)
+                self._flush(half, upto + 1, is_complete=False)
+        if self._reply_at <= number:
+            self._reply_at = NEVER
+        self.blocked_from = min(
+            (half.unexplained[0][0] for half in self.halves if half.unexplained), default=NEVER
+        )
+
+    @staticmethod
+    def _awaited(half: _Half, core: HalfConnection) -> int:
+        """Return the position of the first octet that FPDUs behind it wait for."""
+        if core.phase is not Phase.FULL:
+            return NEVER
+        awaits = core.awaits
+        return NEVER if awaits is None else half.position(sequence_number(awaits))
+
+    @staticmethod
+    def _explained(half: _Half, core: HalfConnection, awaited: int) -> int:
+        """Return the position up to which it is known what octets are."""
+        if core.phase is Phase.FULL or (core.phase is Phase.STREAMING and not core.is_unknown):
+            return awaited
+        return half.covered
+
+    def _flush(self, half: _Half, upto: int, *, is_complete: bool) -> None:
+        """Put into slots what lies before a position, in the order of the stream."""
+        pending = half.pending
+        while pending and pending[0][0] < upto:
+            start, _, completed, item = pending[0]
+            if item.kind is Kind.FIN and start > half.expected and not is_complete:
+                return
+            heappop(pending)
+            if item.kind is Kind.FPDU and start < half.expected:
+                self.rewriter.report.late += 1
+            half.last = self._queue.place(item, max(completed, half.last))
+            half.expected = max(half.expected, item.end)

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What was changed in a capture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+__all__ = ["Report"]
+
+
+@dataclass(slots=True)
+class Report:
+    """Counts of what a :class:`~scapy_mpa.clean.cleaner.Cleaner` did."""
+
+    connections: int = 0
+    """Connections rewritten."""
+    fpdus: int = 0
+    """FPDUs written."""
+    markers: int = 0
+    """Markers removed."""
+    bad_crcs: int = 0
+    """FPDUs whose CRC was bad, and is."""
+    cut: int = 0
+    """FPDUs of which a snap length has cut off some octets."""
+    holes: int = 0
+    """Holes between whole FPDUs."""
+    missing: int = 0
+    """Octets in these holes: those that were not captured, and those of FPDUs that are not
+    whole."""
+    late: int = 0
+    """FPDUs that came when what follows them had been written."""
+    cleared: int = 0
+    """Startup frames whose M was cleared."""
+    startup_frames: int = 0
+    """Startup frames supplied."""
+    handshakes: int = 0
+    """TCP handshakes supplied."""
+    copied: int = 0
+    """Frames copied unchanged."""
+    replaced: int = 0
+    """Frames that are not in the cleaned capture, since others stand for them."""
+    left: int = 0
+    """FPDUs in frames that had been copied unchanged before it was known what they are."""
+
+    def lines(self) -> Iterator[str]:
+        """Yield lines for people: what was changed, and what was not."""
+        if not self.connections:
+            yield f"no MPA found, {_count(self.copied, 'frame')} copied unchanged"
+            return
+        yield (
+            f"{_count(self.connections, 'connection')} rewritten: {_count(self.fpdus, 'FPDU')}, "
+            f"{_count(self.markers, 'Marker')} removed, "
+            f"{_count(self.cleared, 'M bit')} cleared, "
+            f"{_count(self.bad_crcs, 'bad CRC')} left bad"
+        )
+        if self.holes:
+            yield f"{_count(self.holes, 'hole')} kept, {_count(self.missing, 'octet')} in all"
+        if self.startup_frames:
+            yield (
+                f"supplied: {_count(self.startup_frames, 'startup frame')}, "
+                f"{_count(self.handshakes, 'TCP handshake')}"
+            )
+        if self.cut:
+            yield f"{_count(self.cut, 'FPDU')} cut short by the snap length"
+        if self.late:
+            yield f"{_count(self.late, 'FPDU')} found too late to be put in order"
+        if self.left:
+            yield f"{_count(self.left, 'FPDU')} found too late, copied as captured"
+        yield (
+            f"{_count(self.copied, 'frame')} copied unchanged, "
+            f"{_count(self.replaced, 'frame')} replaced"
+        )
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

@@ -1,0 +1,516 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""One connection rewritten: what is in order becomes TCP segments.
+
+Sequence numbers are those that the sender would have used without Markers, from the place on where
+the first octets of its direction lie.  What was not captured stays missing, so they jump there.
+An acknowledgement number says what it said, as far as what it speaks of is written.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Final
+
+from scapy_mpa.capture.frame import Frame
+from scapy_mpa.capture.reframe import Reframer
+from scapy_mpa.clean.report import Report
+from scapy_mpa.clean.slot import Item, Kind, Slot, Written
+from scapy_mpa.stream.events import ConnectionId, FPDURecovered
+from scapy_mpa.stream.segment import ACK, FIN, PSH, RST, SYN
+from scapy_mpa.stream.sequence import sequence_number, unwrap
+from scapy_mpa.wire.fpdu import MARKER_INTERVAL, MARKER_LENGTH
+from scapy_mpa.wire.startup import (
+    STARTUP_HEADER_LENGTH,
+    StartupFrame,
+    StartupKind,
+    build_startup,
+)
+
+__all__ = ["Rewriter"]
+
+_UNACKNOWLEDGED: Final = 4096
+"""Segments of a direction of which it is remembered where they end; of more, in a capture that
+holds no acknowledgements, the oldest are forgotten."""
+
+_NOWHERE: Final = 1 << 16
+"""Where a direction begins of which nothing was captured."""
+
+_M_AT: Final = 16
+_M: Final = 0x80
+
+_DDP_VERSION: Final = 0x03
+"""Where in its first octet a DDP segment has DV (RFC 5041 4.2)."""
+
+_BY: Final = "scapy-mpa clean: "
+
+
+class _Half:
+    """One direction, as it is written."""
+
+    __slots__ = (
+        "acknowledged",
+        "boundaries",
+        "copied",
+        "fpdus_from",
+        "has_fin",
+        "has_syn",
+        "hint",
+        "lowest",
+        "new",
+        "old",
+        "reframer",
+        "sample",
+        "startups",
+    )
+
+    def __init__(self) -> None:
+        self.sample: tuple[Frame, bytes] | None = None
+        """The headers of its first frame, and its flow."""
+        self.reframer: Reframer | None = None
+        self.new: int | None = None
+        """The sequence number of the next octet to write."""
+        self.old: int | None = None
+        """The position of that octet in the captured stream, None if that is not known."""
+        self.acknowledged: int | None = None
+        """What the other direction says in its acknowledgements."""
+        self.boundaries: deque[tuple[int, int]] = deque(maxlen=_UNACKNOWLEDGED)
+        """Where segments that are not acknowledged end: positions, and numbers in what is
+        written."""
+        self.hint: int | None = None
+        """What the other direction last acknowledged, as captured."""
+        self.startups: list[tuple[int, int]] = []
+        """From where to where startup frames lie."""
+        self.fpdus_from: int | None = None
+        """Position behind which octets are those of FPDUs."""
+        self.lowest: int | None = None
+        """Position of the first FPDU known."""
+        self.copied = 0
+        """The number of the last frame with payload that was copied."""
+        self.has_syn = False
+        self.has_fin = False
+
+    def advance(self, position: int, new: int) -> None:
+        """Go on behind what was written."""
+        self.old = position if self.old is None else max(self.old, position)
+        self.new = new & 0xFFFFFFFF
+        self.boundaries.append((self.old, self.new))
+
+    def acknowledge(self, ack: int) -> bool:
+        """Take an acknowledgement number as captured; tell whether it says anything new."""
+        boundaries = self.boundaries
+        if self.old is None or not boundaries:
+            return False
+        position = unwrap(ack, self.old)
+        is_new = False
+        while boundaries and boundaries[0][0] <= position:
+            self.acknowledged = boundaries.popleft()[1]
+            is_new = True
+        return is_new
+
+    def streaming(self, start: int, end: int) -> list[tuple[int, int]]:
+        """Return which octets between two positions are neither startup frames nor FPDUs."""
+        if self.fpdus_from is not None:
+            end = min(end, self.fpdus_from)
+        pieces = []
+        for begin, behind in self.startups:
+            if begin < end and start < behind:
+                if start < begin:
+                    pieces.append((start, begin))
+                start = behind
+        if start < end:
+            pieces.append((start, end))
+        return pieces
+
+    @property
+    def is_shifted(self) -> bool:
+        """Whether sequence numbers are other than captured."""
+        return (
+            self.new is not None and self.old is not None and sequence_number(self.old) != self.new
+        )
+
+
+class Rewriter:
+    """Writes one connection.
+
+    :param identity: of the connection.
+    :param report: counts what is done.
+    :param out: takes what is written.
+    """
+
+    __slots__ = (
+        "_captured",
+        "_crc",
+        "_halves",
+        "_identity",
+        "_is_open",
+        "_oldest_version",
+        "_out",
+        "_written",
+        "report",
+    )
+
+    def __init__(self, identity: ConnectionId, report: Report, out: list[Written]) -> None:
+        self.report = report
+        self._identity = identity
+        self._out = out
+        self._halves = _Half(), _Half()
+        self._is_open = False
+        """Whether anything of MPA was written."""
+        self._captured: dict[StartupKind, Item] = {}
+        self._written: set[StartupKind] = set()
+        """The kinds of startup frames that were written, captured or supplied."""
+        self._crc = True
+        self._oldest_version = False
+
+    # -- what is known ------------------------------------------------------------------------
+
+    @property
+    def is_mpa(self) -> bool:
+        """Whether the connection carries MPA."""
+        return bool(self._captured) or any(half.lowest is not None for half in self._halves)
+
+    @property
+    def has_request(self) -> bool:
+        """Whether a Request was captured."""
+        return StartupKind.REQUEST in self._captured
+
+    def has_copied(self, direction: int, number: int) -> bool:
+        """Tell whether a frame was copied although nobody knew what it holds."""
+        return number <= self._halves[direction].copied
+
+    def sample(self, direction: int, frame: Frame, flow: bytes, payload: int) -> None:
+        """Take the headers of a frame, if they are the first of their direction.
+
+        :param payload: octets of its payload.
+        """
+        half = self._halves[direction]
+        if half.sample is None:
+            octets = frame.octets[: len(frame.octets) - payload]
+            half.sample = frame._replace(octets=octets), flow
+
+    def expect_startup(self, item: Item) -> None:
+        """Take note of a startup frame that was captured."""
+        assert item.startup is not None
+        self._captured[item.startup.kind] = item
+        self._halves[item.direction].startups.append((item.start, item.end))
+
+    def expect_fpdus(self, direction: int, start: int, begin: int, event: FPDURecovered) -> None:
+        """Take note of an FPDU.
+
+        :param start: its position.
+        :param begin: position of what follows the last startup frame of its direction, 0 if none
+            was captured.
+        """
+        half = self._halves[direction]
+        if half.fpdus_from is None:
+            half.fpdus_from = begin
+            self._crc = event.crc != "off"
+            self._oldest_version = _has_version_0(event)
+        if half.lowest is None or start < half.lowest:
+            half.lowest = start
+
+    # -- the frame of a slot -------------------------------------------------------------------
+
+    def write(self, slot: Slot) -> None:
+        """Write what stands in a slot: the frame itself, or what is left of it.  Not its items."""
+        half, peer = self._halves[slot.direction], self._halves[1 - slot.direction]
+        is_new = False
+        if slot.flags & ACK:
+            peer.hint = slot.ack
+            if self._is_open:
+                is_new = peer.acknowledge(slot.ack)
+        frame = slot.frame
+        if slot.flags & SYN and not (self._is_open and half.new is not None):
+            self._copy(slot)
+            half.has_syn = True
+            half.new = sequence_number(slot.position + slot.length)
+            half.old = slot.position + slot.length
+        elif slot.length and frame is not None:
+            self._write_streaming(slot, frame)
+        elif not self._is_open:
+            self._copy(slot)
+            half.has_fin |= bool(slot.flags & FIN)
+        elif slot.flags & RST:
+            self._send(slot, slot.direction, slot.flags & (RST | ACK))
+            self.report.replaced += 1
+        else:
+            if is_new and not slot.length and not slot.flags & FIN:
+                self._send(slot, slot.direction, ACK)
+            self.report.replaced += 1
+
+    def _copy(self, slot: Slot) -> None:
+        assert slot.frame is not None
+        self._out.append(Written(slot.frame))
+        self.report.copied += 1
+
+    def _write_streaming(self, slot: Slot, frame: Frame) -> None:
+        """Write what a frame holds that is not MPA."""
+        half = self._halves[slot.direction]
+        start, end = slot.position, slot.position + slot.length
+        pieces = half.streaming(start, end)
+        is_shifted = half.is_shifted or self._halves[1 - slot.direction].is_shifted
+        if pieces == [(start, end)] and not is_shifted:
+            self._copy(slot)
+            half.copied = slot.number
+            half.has_fin |= bool(slot.flags & FIN)
+            if half.old is None or end > half.old:
+                half.advance(end, end)
+            return
+        self.report.replaced += 1
+        payload = frame.octets[len(frame.octets) - _captured_payload(slot, frame) :]
+        for begin, behind in pieces:
+            octets = payload[begin - start : behind - start]
+            if half.old is None or half.new is None:
+                half.old, half.new = begin, sequence_number(begin)
+            seq = half.new + begin - half.old & 0xFFFFFFFF
+            self._send(slot, slot.direction, ACK | PSH, octets, seq=seq, length=behind - begin)
+            if behind > half.old:
+                half.advance(behind, seq + behind - begin)
+
+    # -- items ---------------------------------------------------------------------------------
+
+    def write_item(self, item: Item, slot: Slot) -> None:
+        """Write an item into a slot."""
+        if item.is_written:
+            return
+        item.is_written = True
+        half = self._halves[item.direction]
+        comments = []
+        if item.kind is Kind.FIN:
+            if half.has_fin or not self._is_open:
+                return
+            half.has_fin = True
+        elif item.startup is not None:
+            self._open_startup(item, slot)
+            self._written.add(item.startup.kind)
+            if item.startup.markers:
+                self.report.cleared += 1
+                comments.append("M was set, and is cleared like Markers are removed")
+        else:
+            if len(self._written) < len(StartupKind):
+                self._supply(slot, frozenset(StartupKind))
+            self._count_fpdu(item)
+        if half.old is None or half.new is None:
+            half.new = sequence_number(item.start) if half.new is None else half.new
+            half.old = item.start
+        if half.acknowledged is None:
+            half.acknowledged = half.new
+        missing = _hole(item, half.old)
+        if missing:
+            half.new = half.new + missing & 0xFFFFFFFF
+            self.report.holes += 1
+            self.report.missing += missing
+            comments.append(f"{missing} octets before this are missing")
+        elif item.start < half.old and item.kind is Kind.FPDU:
+            comments.append("this FPDU belongs before those that precede it")
+        comment = f"{_BY}{'; '.join(comments)}" if comments else None
+        flags = ACK | FIN if item.kind is Kind.FIN else ACK | PSH
+        self._send_all(slot, item, flags, comment)
+        half.advance(item.end, half.new + item.length)
+
+    def _count_fpdu(self, item: Item) -> None:
+        report = self.report
+        report.fpdus += 1
+        report.markers += (item.end - item.start - item.length) // MARKER_LENGTH
+        report.cut += len(item.octets) < item.length
+
+    def _send_all(self, slot: Slot, item: Item, flags: int, comment: str | None) -> None:
+        """Write an item into as many segments as it needs, of about the same size."""
+        half = self._halves[item.direction]
+        assert half.new is not None
+        octets, length, seq = item.octets, item.length, half.new
+        if item.startup is not None and item.startup.markers:
+            octets = octets[:_M_AT] + bytes((octets[_M_AT] & ~_M,)) + octets[_M_AT + 1 :]
+        if length <= self._reframer(item.direction).largest:
+            carried = length if item.kind is not Kind.FIN else 0
+            self._send(
+                slot, item.direction, flags, octets, seq=seq, length=carried, comment=comment
+            )
+            return
+        count = -(-length // self._reframer(item.direction).largest)
+        size = -(-length // count) + 3 & ~3
+        for at in range(0, length, size):
+            self._send(
+                slot,
+                item.direction,
+                flags,
+                octets[at : at + size],
+                seq=seq + at & 0xFFFFFFFF,
+                length=min(size, length - at),
+                comment=comment if at == 0 else None,
+            )
+
+    # -- startup -------------------------------------------------------------------------------
+
+    def _open_startup(self, item: Item, slot: Slot) -> None:
+        """Make ready for a startup frame that was captured."""
+        half = self._halves[item.direction]
+        if not self._is_open and half.copied and item.start < (half.old or 0):
+            # Its first octets are in frames that were copied.
+            self._supply(slot, frozenset(), afresh=True)
+        assert item.startup is not None
+        if item.startup.kind is StartupKind.REPLY and StartupKind.REQUEST not in self._written:
+            self._supply(slot, frozenset({StartupKind.REQUEST}))
+        self._open()
+
+    def _open(self) -> None:
+        """Begin to write MPA."""
+        if self._is_open:
+            return
+        self._is_open = True
+        self.report.connections += 1
+        for half in self._halves:
+            half.boundaries.clear()
+            half.acknowledged = half.new
+
+    def _supply(
+        self, slot: Slot, kinds: frozenset[StartupKind], *, afresh: bool = False
+    ) -> None:
+        """Write startup frames that must stand before what comes next, captured or made up."""
+        wanting = [kind for kind in StartupKind if kind in kinds - self._written]
+        missing = [kind for kind in wanting if kind not in self._captured]
+        initiator = self._initiator()
+        sender = {StartupKind.REQUEST: initiator, StartupKind.REPLY: 1 - initiator}
+        afresh = afresh or (bool(missing) and any(half.copied for half in self._halves))
+        has_syn = any(half.has_syn for half in self._halves)
+        if not self._is_open and (afresh or (missing and not has_syn)):
+            for half in self._halves:
+                self._place(half, 1 + STARTUP_HEADER_LENGTH)
+            self._handshake(slot, initiator)
+            afresh = True
+        self._open()
+        for kind in wanting:
+            if kind in self._captured:
+                self.write_item(self._captured[kind], slot)
+                continue
+            half = self._halves[sender[kind]]
+            self._place(half, STARTUP_HEADER_LENGTH)
+            assert half.new is not None
+            octets = build_startup(self._startup(kind))
+            comment = f"{_BY}supplied, the MPA {kind.value.title()} was not captured"
+            self._send(slot, sender[kind], ACK | PSH, octets, seq=half.new, comment=comment)
+            half.new = half.acknowledged = half.new + len(octets) & 0xFFFFFFFF
+            half.old = None
+            if half.fpdus_from is None:
+                half.fpdus_from = 0
+            self._written.add(kind)
+            self.report.startup_frames += 1
+
+    def _place(self, half: _Half, before: int) -> None:
+        """Find a sequence number for a direction of which nothing is written.
+
+        :param before: octets that will precede the first captured ones.
+        """
+        if half.new is not None:
+            return
+        if half.startups:
+            half.new = half.startups[0][0] - 1
+        elif half.lowest is not None:
+            half.new = half.lowest - before
+        else:
+            half.new = (half.hint or _NOWHERE) - before
+        half.new &= 0xFFFFFFFF
+
+    def _handshake(self, slot: Slot, initiator: int) -> None:
+        """Write a SYN, the SYN of the other side, and an acknowledgement."""
+        one, other = self._halves[initiator], self._halves[1 - initiator]
+        assert one.new is not None and other.new is not None
+        comment = f"{_BY}supplied, no TCP handshake was captured"
+        for direction, flags in ((initiator, SYN), (1 - initiator, SYN | ACK), (initiator, ACK)):
+            half = self._halves[direction]
+            self._send(slot, direction, flags, seq=half.new, comment=comment)
+            if flags & SYN:
+                assert half.new is not None
+                half.new = half.acknowledged = half.new + 1 & 0xFFFFFFFF
+                half.old = None
+                half.has_syn = True
+        self.report.handshakes += 1
+
+    def _initiator(self) -> int:
+        """Return the direction in which the Initiator sends, as far as one can tell."""
+        for kind, item in self._captured.items():
+            return item.direction if kind is StartupKind.REQUEST else 1 - item.direction
+        syns = [half.has_syn for half in self._halves]
+        if syns[0] != syns[1]:
+            return 0 if syns[0] else 1
+        if syns[0]:
+            # Direction 0 is that of the first frame.
+            return 0
+        ports = self._identity.flow[-4:-2], self._identity.flow[-2:]
+        return 0 if ports[0] >= ports[1] else 1
+
+    def _startup(self, kind: StartupKind) -> StartupFrame:
+        """Return a startup frame as it must have been, as far as one can tell."""
+        revision = 0 if self._oldest_version else 1
+        for item in self._captured.values():
+            assert item.startup is not None
+            revision = item.startup.revision
+        return StartupFrame(
+            kind=kind,
+            markers=False,
+            crc=self._crc,
+            rejected=False,
+            s_bit=False,
+            reserved=0,
+            revision=revision,
+            pd_length=0,
+            data=b"",
+        )
+
+    # -- segments ------------------------------------------------------------------------------
+
+    def _reframer(self, direction: int) -> Reframer:
+        half = self._halves[direction]
+        if half.reframer is None:
+            if half.sample is not None:
+                half.reframer = Reframer(*half.sample)
+            else:
+                half.reframer = self._reframer(1 - direction).reversed()
+        return half.reframer
+
+    def _send(
+        self,
+        slot: Slot,
+        direction: int,
+        flags: int,
+        octets: bytes = b"",
+        *,
+        seq: int | None = None,
+        length: int | None = None,
+        comment: str | None = None,
+    ) -> None:
+        half, peer = self._halves[direction], self._halves[1 - direction]
+        if seq is None:
+            seq = half.hint or 0 if half.new is None else half.new
+        ack = 0
+        if flags & ACK:
+            ack = peer.hint or 0 if peer.acknowledged is None else peer.acknowledged
+        frame = self._reframer(direction).frame(
+            slot.number, slot.time_ns, seq, ack, flags, octets, length=length
+        )
+        self._out.append(Written(frame, comment))
+
+
+def _hole(item: Item, expected: int) -> int:
+    """Return the octets that are missing before an item, without the Markers among them."""
+    missing = item.start - expected
+    if missing <= 0:
+        return 0
+    if item.phase is not None:
+        # Markers are where the distance from one of them is a multiple of 512.
+        first = -(-(item.phase - missing) // MARKER_INTERVAL)
+        behind = -(-item.phase // MARKER_INTERVAL)
+        missing -= MARKER_LENGTH * (behind - first)
+    return max(missing, 0)
+
+
+def _captured_payload(slot: Slot, frame: Frame) -> int:
+    """Return the octets of payload that were captured of a frame."""
+    cut = frame.original_length - len(frame.octets)
+    return max(0, slot.length - cut)
+
+
+def _has_version_0(event: FPDURecovered) -> bool:
+    """Tell whether an FPDU is of the DDP version that goes with revision 0 (RFC 5044 C.1)."""
+    control = event.ulpdu[:1]
+    return bool(control) and not control[0] & _DDP_VERSION

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The captured frames whose fate is not decided, and what is to be written in their places.
+
+A cleaned capture is in the order of the captured one: what was recovered stands where the frame
+stood that made it known.  So there is a slot for each frame, in one queue for all connections, and
+the first slot is written once its connection says so.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from scapy_mpa.capture.frame import Frame
+from scapy_mpa.wire.startup import StartupFrame
+
+if TYPE_CHECKING:
+    from scapy_mpa.clean.order import Order
+    from scapy_mpa.clean.rewrite import Rewriter
+
+__all__ = ["Item", "Kind", "Queue", "Slot", "Written"]
+
+_OVERHEAD: Final = 256
+"""Octets of memory, roughly, that a slot or an item takes beside those that it keeps."""
+
+
+class Written(NamedTuple):
+    """A frame of the cleaned capture."""
+
+    frame: Frame
+    """Its number is that of the captured frame in whose place it stands."""
+    comment: str | None = None
+
+
+class Kind(enum.Enum):
+    """What an item is."""
+
+    STARTUP = enum.auto()
+    FPDU = enum.auto()
+    FIN = enum.auto()
+
+
+@dataclass(slots=True, eq=False)
+class Item:
+    """A part of the stream of one direction, as it is to be written."""
+
+    kind: Kind
+    rewriter: Rewriter
+    direction: int
+    start: int
+    """Position of its first octet in the captured stream."""
+    end: int
+    """Position of what follows it there."""
+    octets: bytes
+    length: int
+    """Octets in the stream that is written; more than ``octets`` if a snap length cut it."""
+    phase: int | None = None
+    """As of :class:`~scapy_mpa.stream.events.FPDURecovered`."""
+    startup: StartupFrame | None = None
+    is_written: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Slot:
+    """The place of one captured frame."""
+
+    number: int
+    time_ns: int
+    frame: Frame | None
+    """What is copied if nothing else is known; None if only ``items`` are written."""
+    order: Order | None = None
+    """Of the connection that the frame belongs to, None if there is none."""
+    direction: int = 0
+    position: int = 0
+    """Of the first octet of its segment."""
+    length: int = 0
+    """Octets of payload that the segment carried."""
+    ack: int = 0
+    flags: int = 0
+    items: list[Item] = field(default_factory=list)
+
+
+class Queue:
+    """All slots that are not written yet, in the order of capture."""
+
+    __slots__ = ("_last", "held", "slots")
+
+    def __init__(self) -> None:
+        self.slots: deque[Slot] = deque()
+        self.held = 0
+        """Octets of memory, roughly, that slots and items take."""
+        self._last = 0, 0
+
+    def append(self, slot: Slot) -> None:
+        """Add the slot of the next frame."""
+        self.slots.append(slot)
+        self._last = slot.number, slot.time_ns
+        self.held += _OVERHEAD if slot.frame is None else _OVERHEAD + len(slot.frame.octets)
+
+    def popleft(self) -> Slot:
+        """Return the first slot, to be written now."""
+        slot = self.slots.popleft()
+        self.held -= _OVERHEAD if slot.frame is None else _OVERHEAD + len(slot.frame.octets)
+        for item in slot.items:
+            self.held -= _OVERHEAD + len(item.octets)
+        return slot
+
+    def count(self, item: Item) -> None:
+        """Take note of an item, which will be placed in a slot."""
+        self.held += _OVERHEAD + len(item.octets)
+
+    def place(self, item: Item, number: int) -> int:
+        """Put an item into the slot of a frame, or the first one if that is gone.
+
+        Return the number of the slot.
+        """
+        slots = self.slots
+        if not slots:
+            # Behind the last frame, or before the next.
+            slots.append(Slot(*self._last, None))
+            self.held += _OVERHEAD
+        index = min(max(0, number - slots[0].number), len(slots) - 1)
+        slot = slots[index]
+        slot.items.append(item)
+        return slot.number
