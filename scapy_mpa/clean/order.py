@@ -161,7 +161,11 @@ class Order:
         for half, core in zip(self.halves, connection.halves, strict=True):
             awaited = self._awaited(half, core)
             if half.pending:
-                self._flush(half, awaited, is_complete=core.is_complete)
+                is_streaming = core.phase is Phase.STREAMING and not core.is_unknown
+                self._flush(half, awaited, is_over=is_streaming)
+                if half.pending and half.pending[0][3].kind is Kind.FIN and self.rewriter.is_mpa:
+                    # Octets before it may turn out to be an FPDU.
+                    blocked_from = min(blocked_from, half.pending[0][2])
             unexplained = half.unexplained
             if unexplained:
                 explained = self._explained(half, core, awaited)
@@ -176,7 +180,7 @@ class Order:
     def end(self) -> None:
         """Put everything into slots: the connection is over."""
         for half in self.halves:
-            self._flush(half, NEVER, is_complete=True)
+            self._flush(half, NEVER, is_over=True)
             half.unexplained.clear()
         self.blocked_from = NEVER
 
@@ -188,7 +192,7 @@ class Order:
             ready = [each for each in half.pending if each[2] <= number]
             if ready:
                 upto = max(each[0] for each in ready)
-                self._flush(half, upto + 1, is_complete=False)
+                self._flush(half, upto + 1, is_over=True)
         if self._reply_at <= number:
             self._reply_at = NEVER
         self.blocked_from = min(
@@ -210,12 +214,15 @@ class Order:
             return awaited
         return half.covered
 
-    def _flush(self, half: _Half, upto: int, *, is_complete: bool) -> None:
-        """Put into slots what lies before a position, in the order of the stream."""
+    def _flush(self, half: _Half, upto: int, *, is_over: bool) -> None:
+        """Put into slots what lies before a position, in the order of the stream.
+
+        :param is_over: a FIN, too, although it is not known what precedes it.
+        """
         pending = half.pending
         while pending and pending[0][0] < upto:
             start, _, completed, item = pending[0]
-            if item.kind is Kind.FIN and start > half.expected and not is_complete:
+            if item.kind is Kind.FIN and start > half.expected and not is_over:
                 return
             heappop(pending)
             if item.kind is Kind.FPDU and start < half.expected:
