@@ -16,7 +16,7 @@ from scapy_mpa.stream.events import ConnectionEnded, Event, FPDURecovered, Start
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.half import Phase
 from scapy_mpa.stream.limits import Limits
-from scapy_mpa.stream.segment import SYN, Segment, reverse_flow
+from scapy_mpa.stream.segment import RST, SYN, Segment, reverse_flow
 
 __all__ = ["Cleaner"]
 
@@ -126,6 +126,7 @@ class Cleaner:
                 order = self._orders.pop(event.connection.number)
                 order.end()
                 if order.rewriter.is_mpa:
+                    self.report.left_out += sum(half.octets for half in event.halves)
                     self._remember(event.connection.flow)
 
     def _remember(self, flow: bytes) -> None:
@@ -145,14 +146,23 @@ class Cleaner:
                 if queue.held <= self._limit:
                     break
                 order.force(slot.number)
+            queue.popleft()
+            is_reset = bool(slot.flags & RST)
+            if is_reset:
+                # Nothing follows a reset.
+                self._write_items(slot)
             if order is not None:
                 order.rewriter.write(slot)
             elif slot.frame is not None:
                 self._out.append(Written(slot.frame))
                 self.report.copied += 1
-            queue.popleft()
-            for item in slot.items:
-                item.rewriter.write_item(item, slot)
+            if not is_reset:
+                self._write_items(slot)
         written = self._out[:]
         self._out.clear()
         return written
+
+    @staticmethod
+    def _write_items(slot: Slot) -> None:
+        for item in slot.items:
+            item.rewriter.write_item(item, slot)

@@ -20,7 +20,7 @@ from scapy_mpa.clean.slot import Item, Kind, Queue, Slot
 from scapy_mpa.stream.connection import Connection
 from scapy_mpa.stream.events import FPDURecovered, StartupSeen
 from scapy_mpa.stream.half import HalfConnection, Phase
-from scapy_mpa.stream.segment import FIN
+from scapy_mpa.stream.segment import FIN, RST
 from scapy_mpa.stream.sequence import first_position, sequence_number, unwrap
 from scapy_mpa.wire.fpdu import fpdu_layout, fpdu_length
 from scapy_mpa.wire.startup import StartupKind
@@ -69,6 +69,7 @@ class Order:
         "_has_fpdus",
         "_queue",
         "_reply_at",
+        "_reset_at",
         "_serial",
         "blocked_from",
         "halves",
@@ -83,6 +84,7 @@ class Order:
         self.blocked_from = NEVER
         """The number of the first frame whose slot must not be written yet."""
         self._reply_at = NEVER
+        self._reset_at = NEVER
         self._has_fpdus = False
 
     # -- in ----------------------------------------------------------------------------------
@@ -96,6 +98,8 @@ class Order:
             half.near = end
         if slot.length:
             half.unexplained.append((slot.number, end))
+        if slot.flags & RST and self._reset_at == NEVER:
+            self._reset_at = slot.number
         if slot.flags & FIN:
             item = Item(Kind.FIN, self.rewriter, slot.direction, end, end + 1, b"", 1)
             self._wait(half, item, slot.number)
@@ -113,6 +117,7 @@ class Order:
             start + len(octets),
             octets,
             len(octets),
+            captured=len(octets),
             startup=event.startup,
         )
         half.covered = max(half.covered, item.end)
@@ -145,6 +150,7 @@ class Order:
             start + layout.length,
             octets,
             length,
+            len(event.octets),
             event.phase,
         )
         self._wait(half, item, completed)
@@ -173,6 +179,12 @@ class Order:
                     unexplained.popleft()
                 if unexplained:
                     blocked_from = min(blocked_from, unexplained[0][0])
+        if self._reset_at < blocked_from and any(
+            half.near is not None and half.near > half.expected
+            for half, core in zip(self.halves, connection.halves, strict=True)
+            if core.phase is Phase.FULL
+        ):
+            blocked_from = self._reset_at
         if self._reply_at < blocked_from and not self.rewriter.has_request and not self._has_fpdus:
             blocked_from = self._reply_at
         self.blocked_from = blocked_from
@@ -195,6 +207,8 @@ class Order:
                 self._flush(half, upto + 1, is_over=True)
         if self._reply_at <= number:
             self._reply_at = NEVER
+        if self._reset_at <= number:
+            self._reset_at = NEVER
         self.blocked_from = min(
             (half.unexplained[0][0] for half in self.halves if half.unexplained), default=NEVER
         )

@@ -28,6 +28,9 @@ class Report:
     missing: int = 0
     """Octets in these holes: those that were not captured, and those of FPDUs that are not
     whole."""
+    left_out: int = 0
+    """Octets that were captured and are not in the cleaned capture: those of FPDUs that are not
+    whole, or in which nothing was found.  Final when all is written."""
     late: int = 0
     """FPDUs that came when what follows them had been written."""
     cleared: int = 0
@@ -56,6 +59,8 @@ class Report:
         )
         if self.holes:
             yield f"{_count(self.holes, 'hole')} kept, {_count(self.missing, 'octet')} in all"
+        if self.left_out > 0:
+            yield f"{_count(self.left_out, 'octet')} left out, of no FPDU that is whole"
         if self.startup_frames:
             yield (
                 f"supplied: {_count(self.startup_frames, 'startup frame')}, "

@@ -107,10 +107,15 @@ class _Half:
             is_new = True
         return is_new
 
-    def streaming(self, start: int, end: int) -> list[tuple[int, int]]:
-        """Return which octets between two positions are neither startup frames nor FPDUs."""
+    def streaming(self, start: int, end: int, *, is_accepted: bool) -> list[tuple[int, int]]:
+        """Return which octets between two positions are neither startup frames nor FPDUs.
+
+        :param is_accepted: whether what follows startup frames must be FPDUs.
+        """
         if self.fpdus_from is not None:
             end = min(end, self.fpdus_from)
+        elif is_accepted and self.startups:
+            end = min(end, self.startups[-1][1])
         pieces = []
         for begin, behind in self.startups:
             if begin < end and start < behind:
@@ -145,6 +150,7 @@ class Rewriter:
         "_is_open",
         "_oldest_version",
         "_out",
+        "_time_ns",
         "_written",
         "report",
     )
@@ -153,6 +159,8 @@ class Rewriter:
         self.report = report
         self._identity = identity
         self._out = out
+        self._time_ns = 0
+        """Of what was written last."""
         self._halves = _Half(), _Half()
         self._is_open = False
         """Whether anything of MPA was written."""
@@ -168,6 +176,14 @@ class Rewriter:
     def is_mpa(self) -> bool:
         """Whether the connection carries MPA."""
         return bool(self._captured) or any(half.lowest is not None for half in self._halves)
+
+    @property
+    def _is_accepted(self) -> bool:
+        """Whether the startup frames lead to the Full Operation Phase."""
+        reply = self._captured.get(StartupKind.REPLY)
+        if reply is None or reply.startup is None:
+            return StartupKind.REPLY in self._written
+        return not reply.startup.rejected
 
     @property
     def has_request(self) -> bool:
@@ -213,6 +229,7 @@ class Rewriter:
 
     def write(self, slot: Slot) -> None:
         """Write what stands in a slot: the frame itself, or what is left of it.  Not its items."""
+        self._time_ns = max(self._time_ns, slot.time_ns)
         half, peer = self._halves[slot.direction], self._halves[1 - slot.direction]
         is_new = False
         if slot.flags & ACK:
@@ -247,12 +264,13 @@ class Rewriter:
         """Write what a frame holds that is not MPA."""
         half = self._halves[slot.direction]
         start, end = slot.position, slot.position + slot.length
-        pieces = half.streaming(start, end)
+        pieces = half.streaming(start, end, is_accepted=self._is_accepted)
         is_shifted = half.is_shifted or self._halves[1 - slot.direction].is_shifted
         if pieces == [(start, end)] and not is_shifted:
             self._copy(slot)
             half.copied = slot.number
             half.has_fin |= bool(slot.flags & FIN)
+            self._count_streaming(half, start, end)
             if half.old is None or end > half.old:
                 half.advance(end, end)
             return
@@ -264,8 +282,14 @@ class Rewriter:
                 half.old, half.new = begin, sequence_number(begin)
             seq = half.new + begin - half.old & 0xFFFFFFFF
             self._send(slot, slot.direction, ACK | PSH, octets, seq=seq, length=behind - begin)
+            self._count_streaming(half, begin, behind)
             if behind > half.old:
                 half.advance(behind, seq + behind - begin)
+
+    def _count_streaming(self, half: _Half, start: int, end: int) -> None:
+        """Count octets that are written as they are, each once."""
+        if self.is_mpa:
+            self.report.left_out -= max(0, end - max(start, half.old or 0))
 
     # -- items ---------------------------------------------------------------------------------
 
@@ -274,7 +298,10 @@ class Rewriter:
         if item.is_written:
             return
         item.is_written = True
+        self.report.left_out -= item.captured
         half = self._halves[item.direction]
+        # What is known late is written as of when it was complete, but never back in time.
+        self._time_ns = max(self._time_ns, item.time_ns)
         comments = []
         if item.kind is Kind.FIN:
             if half.has_fin or not self._is_open:
@@ -486,7 +513,7 @@ class Rewriter:
         if flags & ACK:
             ack = peer.hint or 0 if peer.acknowledged is None else peer.acknowledged
         frame = self._reframer(direction).frame(
-            slot.number, slot.time_ns, seq, ack, flags, octets, length=length
+            slot.number, self._time_ns, seq, ack, flags, octets, length=length
         )
         self._out.append(Written(frame, comment))
 

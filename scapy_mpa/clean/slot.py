@@ -25,6 +25,10 @@ __all__ = ["Item", "Kind", "Queue", "Slot", "Written"]
 _OVERHEAD: Final = 256
 """Octets of memory, roughly, that a slot or an item takes beside those that it keeps."""
 
+_TIMES: Final = 1 << 14
+"""Frames whose times are remembered, for FPDUs that are known to be some only when their frames are
+written: more than any takes, however small segments are."""
+
 
 class Written(NamedTuple):
     """A frame of the cleaned capture."""
@@ -56,9 +60,13 @@ class Item:
     octets: bytes
     length: int
     """Octets in the stream that is written; more than ``octets`` if a snap length cut it."""
+    captured: int = 0
+    """Octets of it that were captured, Markers included."""
     phase: int | None = None
     """As of :class:`~scapy_mpa.stream.events.FPDURecovered`."""
     startup: StartupFrame | None = None
+    time_ns: int = 0
+    """When it is written."""
     is_written: bool = False
 
 
@@ -85,18 +93,22 @@ class Slot:
 class Queue:
     """All slots that are not written yet, in the order of capture."""
 
-    __slots__ = ("_last", "held", "slots")
+    __slots__ = ("_next", "_times", "held", "slots")
 
     def __init__(self) -> None:
         self.slots: deque[Slot] = deque()
         self.held = 0
         """Octets of memory, roughly, that slots and items take."""
-        self._last = 0, 0
+        self._next = 0
+        """The number of the next slot, once there was one."""
+        self._times: deque[int] = deque(maxlen=_TIMES)
+        """Times of the last frames."""
 
     def append(self, slot: Slot) -> None:
         """Add the slot of the next frame."""
         self.slots.append(slot)
-        self._last = slot.number, slot.time_ns
+        self._next = slot.number + 1
+        self._times.append(slot.time_ns)
         self.held += _OVERHEAD if slot.frame is None else _OVERHEAD + len(slot.frame.octets)
 
     def popleft(self) -> Slot:
@@ -116,12 +128,12 @@ class Queue:
 
         Return the number of the slot.
         """
-        slots = self.slots
+        slots, times = self.slots, self._times
+        item.time_ns = times[max(number - self._next, -len(times))]
         if not slots:
             # Behind the last frame, or before the next.
-            slots.append(Slot(*self._last, None))
+            slots.append(Slot(self._next - 1, times[-1], None))
             self.held += _OVERHEAD
-        index = min(max(0, number - slots[0].number), len(slots) - 1)
-        slot = slots[index]
+        slot = slots[max(0, number - slots[0].number)]
         slot.items.append(item)
         return slot.number
