@@ -148,6 +148,7 @@ class Rewriter:
         "_halves",
         "_identity",
         "_is_open",
+        "_is_torn",
         "_oldest_version",
         "_out",
         "_time_ns",
@@ -164,6 +165,8 @@ class Rewriter:
         self._halves = _Half(), _Half()
         self._is_open = False
         """Whether anything of MPA was written."""
+        self._is_torn = False
+        """Whether frames were copied that speak of octets which are in none of them."""
         self._captured: dict[StartupKind, Item] = {}
         self._written: set[StartupKind] = set()
         """The kinds of startup frames that were written, captured or supplied."""
@@ -229,7 +232,6 @@ class Rewriter:
 
     def write(self, slot: Slot) -> None:
         """Write what stands in a slot: the frame itself, or what is left of it.  Not its items."""
-        self._time_ns = max(self._time_ns, slot.time_ns)
         half, peer = self._halves[slot.direction], self._halves[1 - slot.direction]
         is_new = False
         if slot.flags & ACK:
@@ -257,6 +259,13 @@ class Rewriter:
 
     def _copy(self, slot: Slot) -> None:
         assert slot.frame is not None
+        self._time_ns = max(self._time_ns, slot.time_ns)
+        if not self._is_open and not slot.flags & SYN:
+            half, peer = self._halves[slot.direction], self._halves[1 - slot.direction]
+            if half.old is not None and slot.position > half.old:
+                self._is_torn = True
+            elif slot.flags & ACK and peer.old is not None:
+                self._is_torn |= unwrap(slot.ack, peer.old) > peer.old
         self._out.append(Written(slot.frame))
         self.report.copied += 1
 
@@ -300,8 +309,6 @@ class Rewriter:
         item.is_written = True
         self.report.left_out -= item.captured
         half = self._halves[item.direction]
-        # What is known late is written as of when it was complete, but never back in time.
-        self._time_ns = max(self._time_ns, item.time_ns)
         comments = []
         if item.kind is Kind.FIN:
             if half.has_fin or not self._is_open:
@@ -315,7 +322,7 @@ class Rewriter:
                 comments.append("M was set, and is cleared like Markers are removed")
         else:
             if len(self._written) < len(StartupKind):
-                self._supply(slot, frozenset(StartupKind))
+                self._supply(slot, item, frozenset(StartupKind))
             self._count_fpdu(item)
         if half.old is None or half.new is None:
             half.new = sequence_number(item.start) if half.new is None else half.new
@@ -345,26 +352,22 @@ class Rewriter:
         """Write an item into as many segments as it needs, of about the same size."""
         half = self._halves[item.direction]
         assert half.new is not None
-        octets, length, seq = item.octets, item.length, half.new
+        octets = item.octets
         if item.startup is not None and item.startup.markers:
             octets = octets[:_M_AT] + bytes((octets[_M_AT] & ~_M,)) + octets[_M_AT + 1 :]
-        if length <= self._reframer(item.direction).largest:
-            carried = length if item.kind is not Kind.FIN else 0
-            self._send(
-                slot, item.direction, flags, octets, seq=seq, length=carried, comment=comment
-            )
-            return
-        count = -(-length // self._reframer(item.direction).largest)
-        size = -(-length // count) + 3 & ~3
-        for at in range(0, length, size):
+        length = 0 if item.kind is Kind.FIN else item.length
+        count = max(1, -(-length // self._reframer(item.direction).largest))
+        size = max(4, -(-length // count) + 3 & ~3)
+        for at in range(0, max(1, length), size):
             self._send(
                 slot,
                 item.direction,
                 flags,
                 octets[at : at + size],
-                seq=seq + at & 0xFFFFFFFF,
+                seq=half.new + at & 0xFFFFFFFF,
                 length=min(size, length - at),
                 comment=comment if at == 0 else None,
+                time_ns=item.time_ns,
             )
 
     # -- startup -------------------------------------------------------------------------------
@@ -374,10 +377,10 @@ class Rewriter:
         half = self._halves[item.direction]
         if not self._is_open and half.copied and item.start < (half.old or 0):
             # Its first octets are in frames that were copied.
-            self._supply(slot, frozenset(), afresh=True)
+            self._supply(slot, item, frozenset(), afresh=True)
         assert item.startup is not None
         if item.startup.kind is StartupKind.REPLY and StartupKind.REQUEST not in self._written:
-            self._supply(slot, frozenset({StartupKind.REQUEST}))
+            self._supply(slot, item, frozenset({StartupKind.REQUEST}))
         self._open()
 
     def _open(self) -> None:
@@ -391,19 +394,22 @@ class Rewriter:
             half.acknowledged = half.new
 
     def _supply(
-        self, slot: Slot, kinds: frozenset[StartupKind], *, afresh: bool = False
+        self, slot: Slot, item: Item, kinds: frozenset[StartupKind], *, afresh: bool = False
     ) -> None:
-        """Write startup frames that must stand before what comes next, captured or made up."""
+        """Write startup frames that must stand before an item, captured or made up."""
+        time_ns = item.time_ns
         wanting = [kind for kind in StartupKind if kind in kinds - self._written]
         missing = [kind for kind in wanting if kind not in self._captured]
         initiator = self._initiator()
         sender = {StartupKind.REQUEST: initiator, StartupKind.REPLY: 1 - initiator}
-        afresh = afresh or (bool(missing) and any(half.copied for half in self._halves))
+        # Where other frames speak of the same octets, tools would take these for copies.
+        is_taken = self._is_torn or any(half.copied for half in self._halves)
+        afresh = afresh or (bool(missing) and is_taken)
         has_syn = any(half.has_syn for half in self._halves)
         if not self._is_open and (afresh or (missing and not has_syn)):
             for half in self._halves:
                 self._place(half, 1 + STARTUP_HEADER_LENGTH)
-            self._handshake(slot, initiator)
+            self._handshake(slot, initiator, time_ns)
             afresh = True
         self._open()
         for kind in wanting:
@@ -415,7 +421,8 @@ class Rewriter:
             assert half.new is not None
             octets = build_startup(self._startup(kind))
             comment = f"{_BY}supplied, the MPA {kind.value.title()} was not captured"
-            self._send(slot, sender[kind], ACK | PSH, octets, seq=half.new, comment=comment)
+            flags = ACK | PSH
+            self._send(slot, sender[kind], flags, octets, comment=comment, time_ns=time_ns)
             half.new = half.acknowledged = half.new + len(octets) & 0xFFFFFFFF
             half.old = None
             if half.fpdus_from is None:
@@ -438,14 +445,14 @@ class Rewriter:
             half.new = (half.hint or _NOWHERE) - before
         half.new &= 0xFFFFFFFF
 
-    def _handshake(self, slot: Slot, initiator: int) -> None:
+    def _handshake(self, slot: Slot, initiator: int, time_ns: int) -> None:
         """Write a SYN, the SYN of the other side, and an acknowledgement."""
         one, other = self._halves[initiator], self._halves[1 - initiator]
         assert one.new is not None and other.new is not None
         comment = f"{_BY}supplied, no TCP handshake was captured"
         for direction, flags in ((initiator, SYN), (1 - initiator, SYN | ACK), (initiator, ACK)):
             half = self._halves[direction]
-            self._send(slot, direction, flags, seq=half.new, comment=comment)
+            self._send(slot, direction, flags, seq=half.new, comment=comment, time_ns=time_ns)
             if flags & SYN:
                 assert half.new is not None
                 half.new = half.acknowledged = half.new + 1 & 0xFFFFFFFF
@@ -505,8 +512,11 @@ class Rewriter:
         seq: int | None = None,
         length: int | None = None,
         comment: str | None = None,
+        time_ns: int | None = None,
     ) -> None:
         half, peer = self._halves[direction], self._halves[1 - direction]
+        # What is known late is written as of when it was complete, but never back in time.
+        self._time_ns = max(self._time_ns, slot.time_ns if time_ns is None else time_ns)
         if seq is None:
             seq = half.hint or 0 if half.new is None else half.new
         ack = 0
