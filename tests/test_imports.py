@@ -22,6 +22,7 @@ ROOMS = (
     "contrib_mpa",
     "all",
     "cli",
+    "clean",
     "craft",
     "session",
     "layers",
@@ -81,6 +82,7 @@ ROOMS_WITHOUT_SCAPY = (
 MODULES_STARTED_WITHOUT_SCAPY = (
     *ROOMS_WITHOUT_SCAPY,
     "cli",
+    "clean",
     "craft",
     "__main__",
 )

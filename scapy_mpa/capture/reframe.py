@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Other TCP segments behind the link and IP headers of a captured frame.
 
-The counterpart of :mod:`~scapy_mpa.capture.build_frame` for who has a frame of a direction.  Whatever
-lies in front of its TCP header stays as it was captured (addresses, VLAN tags, IP options and
-extension headers, on any link type that can be read), but for lengths, checksums, and the IPv4
+The counterpart of :mod:`~scapy_mpa.capture.build_frame` for who has a frame of a direction:
+whatever lies in front of its TCP header stays as it was captured (addresses, VLAN tags, IP options
+and extension headers, on any link type that can be read), but for lengths, checksums, and the IPv4
 identification, which is zero.
 """
 

@@ -80,10 +80,13 @@ class Cleaner:
             self._append_stray(frame, connection, flow)
             self._tell(events)
             return
+        # What is known to be of FPDUs is never copied.
+        is_kept = not (is_fpdus and connection is known and segment.length)
         slot = Slot(
             frame.number,
             frame.time_ns,
-            None if is_fpdus and connection is known and segment.length else frame,
+            frame if is_kept else None,
+            segment.payload if is_kept else b"",
             direction=connection.half(flow).direction,
             length=segment.length,
             ack=segment.ack,

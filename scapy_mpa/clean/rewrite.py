@@ -184,6 +184,8 @@ class Rewriter:
     def _is_accepted(self) -> bool:
         """Whether the startup frames lead to the Full Operation Phase."""
         reply = self._captured.get(StartupKind.REPLY)
+        if any(half.lowest is not None for half in self._halves):
+            return True
         if reply is None or reply.startup is None:
             return StartupKind.REPLY in self._written
         return not reply.startup.rejected
@@ -238,14 +240,13 @@ class Rewriter:
             peer.hint = slot.ack
             if self._is_open:
                 is_new = peer.acknowledge(slot.ack)
-        frame = slot.frame
         if slot.flags & SYN and not (self._is_open and half.new is not None):
             self._copy(slot)
             half.has_syn = True
             half.new = sequence_number(slot.position + slot.length)
             half.old = slot.position + slot.length
-        elif slot.length and frame is not None:
-            self._write_streaming(slot, frame)
+        elif slot.length and slot.frame is not None:
+            self._write_streaming(slot)
         elif not self._is_open:
             self._copy(slot)
             half.has_fin |= bool(slot.flags & FIN)
@@ -269,36 +270,31 @@ class Rewriter:
         self._out.append(Written(slot.frame))
         self.report.copied += 1
 
-    def _write_streaming(self, slot: Slot, frame: Frame) -> None:
+    def _write_streaming(self, slot: Slot) -> None:
         """Write what a frame holds that is not MPA."""
         half = self._halves[slot.direction]
         start, end = slot.position, slot.position + slot.length
         pieces = half.streaming(start, end, is_accepted=self._is_accepted)
         is_shifted = half.is_shifted or self._halves[1 - slot.direction].is_shifted
-        if pieces == [(start, end)] and not is_shifted:
+        is_whole = pieces == [(start, end)] and not is_shifted
+        if is_whole:
             self._copy(slot)
             half.copied = slot.number
             half.has_fin |= bool(slot.flags & FIN)
-            self._count_streaming(half, start, end)
-            if half.old is None or end > half.old:
-                half.advance(end, end)
-            return
-        self.report.replaced += 1
-        payload = frame.octets[len(frame.octets) - _captured_payload(slot, frame) :]
+        else:
+            self.report.replaced += 1
         for begin, behind in pieces:
-            octets = payload[begin - start : behind - start]
+            octets = slot.payload[begin - start : behind - start]
             if half.old is None or half.new is None:
                 half.old, half.new = begin, sequence_number(begin)
             seq = half.new + begin - half.old & 0xFFFFFFFF
-            self._send(slot, slot.direction, ACK | PSH, octets, seq=seq, length=behind - begin)
-            self._count_streaming(half, begin, behind)
+            if not is_whole:
+                length = behind - begin
+                self._send(slot, slot.direction, ACK | PSH, octets, seq=seq, length=length)
+            if self.is_mpa:
+                self.report.left_out -= max(0, begin + len(octets) - max(begin, half.old))
             if behind > half.old:
                 half.advance(behind, seq + behind - begin)
-
-    def _count_streaming(self, half: _Half, start: int, end: int) -> None:
-        """Count octets that are written as they are, each once."""
-        if self.is_mpa:
-            self.report.left_out -= max(0, end - max(start, half.old or 0))
 
     # -- items ---------------------------------------------------------------------------------
 
@@ -539,12 +535,6 @@ def _hole(item: Item, expected: int) -> int:
         behind = -(-item.phase // MARKER_INTERVAL)
         missing -= MARKER_LENGTH * (behind - first)
     return max(missing, 0)
-
-
-def _captured_payload(slot: Slot, frame: Frame) -> int:
-    """Return the octets of payload that were captured of a frame."""
-    cut = frame.original_length - len(frame.octets)
-    return max(0, slot.length - cut)
 
 
 def _has_version_0(event: FPDURecovered) -> bool:

@@ -78,6 +78,8 @@ class Slot:
     time_ns: int
     frame: Frame | None
     """What is copied if nothing else is known; None if only ``items`` are written."""
+    payload: bytes = b""
+    """The payload of its segment, as far as it was captured; empty without ``frame``."""
     order: Order | None = None
     """Of the connection that the frame belongs to, None if there is none."""
     direction: int = 0
@@ -88,6 +90,12 @@ class Slot:
     ack: int = 0
     flags: int = 0
     items: list[Item] = field(default_factory=list)
+
+    @property
+    def held(self) -> int:
+        """Octets of memory, roughly, that it takes without its items."""
+        kept = len(self.payload)
+        return _OVERHEAD + kept if self.frame is None else _OVERHEAD + kept + len(self.frame.octets)
 
 
 class Queue:
@@ -109,12 +117,12 @@ class Queue:
         self.slots.append(slot)
         self._next = slot.number + 1
         self._times.append(slot.time_ns)
-        self.held += _OVERHEAD if slot.frame is None else _OVERHEAD + len(slot.frame.octets)
+        self.held += slot.held
 
     def popleft(self) -> Slot:
         """Return the first slot, to be written now."""
         slot = self.slots.popleft()
-        self.held -= _OVERHEAD if slot.frame is None else _OVERHEAD + len(slot.frame.octets)
+        self.held -= slot.held
         for item in slot.items:
             self.held -= _OVERHEAD + len(item.octets)
         return slot

@@ -83,7 +83,7 @@ class Listing:
             pages = (text_of(lines_of(batch)) for batch in reading.batches())
         else:
             pages = reading.lines(writer if "fpdu" in self._types else None, lines_of)
-        for page in with_progress(reading, pages):
+        for page in with_progress(reading.capture, pages):
             write_text(page)
 
     def _select(self, events: list[Event]) -> list[RecordedEvent]:

@@ -21,7 +21,7 @@ _COLLECT_AFTER: Final = 10_000
 follows many connections, looking in vain takes a tenth of all time."""
 
 
-_COMMANDS: Final = ("craft", "dissect", "fuzz", "summary")
+_COMMANDS: Final = ("clean", "craft", "dissect", "fuzz", "summary")
 """Each is a function in the module of its name."""
 
 

@@ -62,7 +62,7 @@ class Overview:
         def lines_of(events: list[Event]) -> list[str]:
             return [json_line(event) for event in events if isinstance(event, ConnectionEnded)]
 
-        for page in with_progress(reading, reading.lines(None, lines_of)):
+        for page in with_progress(reading.capture, reading.lines(None, lines_of)):
             write_text(page)
 
     def _show_table(self, reading: Reading) -> None:
@@ -80,7 +80,7 @@ class Overview:
                     rows.append(_row(event))
             return []
 
-        for _ in with_progress(reading, reading.lines(None, note)):
+        for _ in with_progress(reading.capture, reading.lines(None, note)):
             pass
         # Connections end in another order than they begin in.
         rows.sort()

@@ -10,8 +10,8 @@ from typing import Final, TypeVar
 
 import click
 
+from scapy_mpa.capture import Capture
 from scapy_mpa.cli.output import is_terminal
-from scapy_mpa.cli.reading import Reading
 
 __all__ = ["LONG_FILE", "watched", "with_progress"]
 
@@ -25,19 +25,19 @@ _WATCH_AFTER: Final = 2.0
 """Seconds after which it is worth while to say how far it is."""
 
 
-def with_progress(reading: Reading, batches: Iterator[Batch]) -> Iterator[Batch]:
-    """Yield the batches that ``reading`` gives, showing on standard error how far it is.
+def with_progress(capture: Capture, batches: Iterator[Batch]) -> Iterator[Batch]:
+    """Yield the batches that are made of ``capture``, showing on standard error how far it is.
 
     Only on a terminal, only for a long file, and only if standard output, whose lines would run
     through the bar, goes elsewhere.
     """
-    size = reading.capture.size
+    size = capture.size
     if size is None or size <= LONG_FILE or not _is_watched():
         yield from batches
         return
     with click.progressbar(length=size, label="reading", file=sys.stderr) as bar:
         for batch in batches:
-            bar.update(reading.capture.octets_read - bar.pos)
+            bar.update(capture.octets_read - bar.pos)
             yield batch
 
 

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""``scapy-mpa clean``: a capture that any other tool can read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from scapy_mpa.cli.options import limit_options
+
+if TYPE_CHECKING:
+    from scapy_mpa.stream.limits import Limits
+
+__all__ = ["clean"]
+
+_CHANGES = """\
+\b
+What is changed, in connections that carry MPA:
+  FPDUs       in the order of their stream, each in a segment of its own
+  Markers     removed, M cleared; sequence and acknowledgement numbers follow
+  CRCs        good ones computed anew, bad ones bad by the same bits
+  holes       stay: sequence numbers jump from one whole FPDU to the next
+  startup     frames that were not captured are supplied, with a comment
+"""
+
+_EXAMPLES = """\
+\b
+Examples:
+  scapy-mpa clean trace.pcap -o clean.pcapng && wireshark clean.pcapng
+      every FPDU, Markers and reordering or not
+  scapy-mpa clean part.pcapng.gz -o - | tshark -r - -Y iwarp_ddp_rdmap
+      a capture that began in the middle of a connection
+  tcpdump -i eth0 -U -w - port 4420 | scapy-mpa clean - -o - | wireshark -k -i -
+      while it is captured
+  tshark -r clean.pcapng -o tcp.try_heuristic_first:TRUE -Y rpcordma
+      on ports that Wireshark takes for others'
+"""
+
+
+@click.command(
+    short_help="Rewrite a capture so that other tools can read it.",
+    epilog=f"{_CHANGES}\n{_EXAMPLES}",
+)
+@click.argument("source", metavar="FILE", type=click.Path(allow_dash=True))
+@click.option(
+    "-o",
+    "--output",
+    "target",
+    metavar="OUT",
+    required=True,
+    type=click.Path(allow_dash=True),
+    help="Where to write: pcapng, or pcap (without comments) if the name ends in .pcap; "
+    "- for standard output.",
+)
+@click.option("-q", "--quiet", is_flag=True, help="Do not say what was changed.")
+@limit_options
+def clean(source: str, target: str, quiet: bool, limits: Limits) -> None:
+    """Rewrite a capture so that any other tool can read it.
+
+    FILE is a pcap or pcapng file, plain or gzip-compressed, or - for standard input.  Frames that
+    have nothing to do with MPA are copied unchanged.  What was changed is said on standard error.
+
+    The exit status is 0 if all was read and written, else 2.
+    """
+    context = click.get_current_context()
+    from scapy_mpa.cli.cleaning import Cleaning
+
+    context.exit(Cleaning(source, target, quiet=quiet).run(limits))

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A capture cleaned from one file into another."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from scapy_mpa import __version__
+from scapy_mpa.capture import Capture, open_capture
+from scapy_mpa.capture.frame import Frame
+from scapy_mpa.capture.link import ETHERNET
+from scapy_mpa.capture.write_pcap import PcapWriter
+from scapy_mpa.capture.write_pcapng import PcapngWriter
+from scapy_mpa.clean import Cleaner, Written
+from scapy_mpa.cli.files import STANDARD_INPUT
+from scapy_mpa.cli.output import is_terminal, settle_output
+from scapy_mpa.cli.progress import with_progress
+from scapy_mpa.cli.status import CLEAN, FAILED, complain
+from scapy_mpa.stream.limits import Limits
+from scapy_mpa.wire.errors import CaptureError, LocalProtocolError
+
+__all__ = ["Cleaning"]
+
+_STANDARD_OUTPUT: Final = "-"
+
+_BUFFER: Final = 1 << 18
+
+_FRAMES: Final = 256
+"""Frames between two looks at the progress of a file."""
+
+
+class Cleaning:
+    """One run of the command.
+
+    :param source: the capture, ``-`` for standard input.
+    :param target: where to write, ``-`` for standard output.
+    :param quiet: say nothing of what was changed.
+    """
+
+    def __init__(self, source: str, target: str, *, quiet: bool) -> None:
+        self._source = source
+        self._target = target
+        self._quiet = quiet
+        self._writer: PcapWriter | PcapngWriter | None = None
+
+    def run(self, limits: Limits) -> int:
+        """Clean the capture; return the exit status."""
+        try:
+            capture = open_capture(self._source)
+        except CaptureError as error:
+            complain(str(error))
+            return FAILED
+        with capture:
+            try:
+                return self._clean(capture, limits)
+            except LocalProtocolError as error:
+                complain(f"{self._target}: {error}")
+            except OSError as error:
+                self._complain_of(error)
+            return FAILED
+
+    def _clean(self, capture: Capture, limits: Limits) -> int:
+        if refusal := self._refusal():
+            complain(refusal)
+            return FAILED
+        cleaner = Cleaner(limits=limits)
+        if self._target == _STANDARD_OUTPUT:
+            self._copy(capture, cleaner, sys.stdout.buffer)
+        else:
+            with open(self._target, "wb", buffering=_BUFFER) as file:
+                self._copy(capture, cleaner, file)
+        if not self._quiet:
+            for line in cleaner.report.lines():
+                complain(f"{capture.name}: {line}")
+        if capture.problem is not None:
+            complain(str(capture.problem))
+            return FAILED
+        return CLEAN
+
+    def _copy(self, capture: Capture, cleaner: Cleaner, file: BinaryIO) -> None:
+        for batch in with_progress(capture, self._batches(capture, cleaner)):
+            for frame, comment in batch:
+                self._write(file, frame, comment)
+            if batch and capture.size is None:
+                # Somebody may be watching.
+                file.flush()
+        if self._writer is None:
+            # A capture without frames is one, too.
+            self._open(file, None)
+        file.flush()
+
+    def _batches(self, capture: Capture, cleaner: Cleaner) -> Iterator[list[Written]]:
+        """Yield what is written, one frame at a time if it is waited for."""
+        receive = cleaner.receive
+        largest = 1 if capture.size is None else _FRAMES
+        batch: list[Written] = []
+        for number, frame in enumerate(capture, 1):
+            batch += receive(frame)
+            if not number % largest:
+                yield batch
+                batch = []
+        yield batch
+        yield cleaner.finish()
+
+    def _write(self, file: BinaryIO, frame: Frame, comment: str | None) -> None:
+        writer = self._writer or self._open(file, frame)
+        if isinstance(writer, PcapngWriter):
+            writer.write(frame, comment)
+        else:
+            writer.write(frame)
+
+    def _open(self, file: BinaryIO, first: Frame | None) -> PcapWriter | PcapngWriter:
+        """Begin the file, in the format that its name asks for."""
+        if Path(self._target).suffix == ".pcap":
+            self._writer = PcapWriter(file, ETHERNET if first is None else first.link_type)
+        else:
+            self._writer = PcapngWriter(file, application=f"scapy_mpa {__version__}")
+        return self._writer
+
+    def _refusal(self) -> str | None:
+        """Say why nothing can be written there, None if it can be tried."""
+        if self._target == _STANDARD_OUTPUT:
+            if sys.stdout is None:
+                return "standard output is not open"
+            if is_terminal():
+                return "standard output is a terminal; pipe it into another tool, or name a file"
+        elif self._source != STANDARD_INPUT and _is_same(self._source, self._target):
+            return f"{self._target}: that is the capture itself; write to another file"
+        return None
+
+    def _complain_of(self, error: OSError) -> None:
+        if self._target != _STANDARD_OUTPUT:
+            complain(f"{self._target}: it cannot be written ({error.strerror or error})")
+            return
+        settle_output()
+        if error.errno == errno.EPIPE:
+            complain("standard output was closed, so cleaning stopped")
+        else:
+            complain(f"standard output cannot be written ({error.strerror or error})")
+
+
+def _is_same(source: str, target: str) -> bool:
+    try:
+        return os.path.samefile(source, target)
+    except OSError:
+        return False
