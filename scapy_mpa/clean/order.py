@@ -224,7 +224,10 @@ class Order:
     @staticmethod
     def _explained(half: _Half, core: HalfConnection, awaited: int) -> int:
         """Return the position up to which it is known what octets are."""
-        if core.phase is Phase.FULL or (core.phase is Phase.STREAMING and not core.is_unknown):
+        if core.phase is Phase.FULL:
+            # Before the first FPDU is found, any octets may be part of it.
+            return awaited if core.fpdus else half.covered
+        if core.phase is Phase.STREAMING and not core.is_unknown:
             return awaited
         return half.covered
 

@@ -247,7 +247,7 @@ class Rewriter:
             half.old = slot.position + slot.length
         elif slot.length and slot.frame is not None:
             self._write_streaming(slot)
-        elif not self._is_open:
+        elif not self._is_open and slot.frame is not None:
             self._copy(slot)
             half.has_fin |= bool(slot.flags & FIN)
         elif slot.flags & RST:

@@ -90,22 +90,27 @@ OCTETS = {
 ARGUMENTS = (
     # No names for numbers, and XML, the one form in which several FPDUs of a frame stay apart.
     *("-n", "-Y", "iwarp_mpa", "-T", "pdml", "-J", "iwarp_mpa iwarp_ddp_rdmap data"),
-    # Else reordered segments are dissected as they come, and some ports never as iWARP.
-    *("-o", "tcp.reassemble_out_of_order:TRUE", "-o", "tcp.try_heuristic_first:TRUE"),
+    # Else some ports are never dissected as iWARP.
+    *("-o", "tcp.try_heuristic_first:TRUE"),
     # Else payloads are given to these, or gathered from several FPDUs, and not shown as octets.
     *("--disable-protocol", "rpcordma", "--disable-protocol", "smb_direct"),
     *("-o", "iwarp_ddp_rdmap.reassemble_iwarp_rdma_send:FALSE"),
 )
 
 
-def rows(tshark: str, capture: Path) -> list[Row]:
+REORDERING = ("-o", "tcp.reassemble_out_of_order:TRUE")
+"""Else reordered segments are dissected as they come.  With it, none is behind a hole."""
+
+
+def rows(tshark: str, capture: Path, *, reordering: bool = True) -> list[Row]:
     """Everything of MPA in a capture, in the order in which tshark comes to it.
 
     :param tshark: the program's path.
+    :param reordering: whether segments may be out of order, and none is missing.
     """
     with tempfile.TemporaryDirectory() as nobodys_preferences:
         pdml = subprocess.run(
-            [tshark, "-r", os.fspath(capture), *ARGUMENTS],
+            [tshark, "-r", os.fspath(capture), *ARGUMENTS, *(REORDERING if reordering else ())],
             check=True,
             capture_output=True,
             env={**os.environ, "WIRESHARK_CONFIG_DIR": nobodys_preferences},

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Captures before and after, and what this project finds in them."""
+
+from __future__ import annotations
+
+import io
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from scapy_mpa.capture import Decoder, Frame, open_capture
+from scapy_mpa.capture.write_pcapng import PcapngWriter
+from scapy_mpa.clean import Cleaner, Report, Written
+from scapy_mpa.stream.events import Event, FPDURecovered
+from scapy_mpa.stream.flows import Flows
+from scapy_mpa.stream.limits import Limits
+from scapy_mpa.stream.segment import Segment
+
+PCAPS = Path(__file__).resolve().parents[2] / "pcaps"
+
+
+class Cleaned(NamedTuple):
+    """A cleaned capture."""
+
+    written: list[Written]
+    report: Report
+
+    @property
+    def frames(self) -> list[Frame]:
+        """Its frames, numbered as a reader numbers them."""
+        return renumbered(each.frame for each in self.written)
+
+    @property
+    def comments(self) -> list[str]:
+        """The comments of its frames."""
+        return [each.comment for each in self.written if each.comment]
+
+    @property
+    def file(self) -> bytes:
+        """It as a pcapng file."""
+        file = io.BytesIO()
+        writer = PcapngWriter(file)
+        for each in self.written:
+            writer.write(*each)
+        return file.getvalue()
+
+
+def renumbered(frames: Iterable[Frame]) -> list[Frame]:
+    """Frames with the numbers that they have in a file of their own."""
+    return [frame._replace(number=number) for number, frame in enumerate(frames, 1)]
+
+
+def frames_of(capture: Path | bytes) -> list[Frame]:
+    """The frames of a capture."""
+    source = io.BytesIO(capture) if isinstance(capture, bytes) else capture
+    with open_capture(source) as opened:
+        return list(opened)
+
+
+def clean(frames: Iterable[Frame], limits: Limits | None = None) -> Cleaned:
+    """Clean a capture, and see that nothing is left."""
+    cleaner = Cleaner(limits=limits)
+    written = [each for frame in frames for each in cleaner.receive(frame)]
+    written += cleaner.finish()
+    assert not cleaner._orders
+    assert cleaner._queue.held == 0
+    return Cleaned(written, cleaner.report)
+
+
+def events(frames: Iterable[Frame]) -> list[Event]:
+    """Everything that is found in a capture."""
+    decoder, flows = Decoder(), Flows()
+    found: list[Event] = []
+    for frame in frames:
+        segment = decoder.segment(frame)
+        if segment is not None:
+            found += flows.receive(segment)
+    return found + flows.finish()
+
+
+def fpdus(frames: Iterable[Frame]) -> Counter[tuple[bytes, int, bytes, str]]:
+    """The FPDUs of a capture: flow, ULPDU_Length, ULPDU and verdict, how often each."""
+    return Counter(
+        (
+            each.connection.flows[each.direction],
+            each.ulpdu_length,
+            each.ulpdu,
+            each.crc,
+        )
+        for each in events(frames)
+        if isinstance(each, FPDURecovered)
+    )
+
+
+def segments(frames: Sequence[Frame]) -> list[Segment]:
+    """The TCP segments of a capture."""
+    decoder = Decoder()
+    return [segment for frame in frames if (segment := decoder.segment(frame)) is not None]
