@@ -275,6 +275,9 @@ class Rewriter:
         half = self._halves[slot.direction]
         start, end = slot.position, slot.position + slot.length
         pieces = half.streaming(start, end, is_accepted=self._is_accepted)
+        if self._is_open and half.old is not None:
+            # Not again what was written before the startup frame.
+            pieces = [piece for piece in pieces if piece[1] > half.old]
         is_shifted = half.is_shifted or self._halves[1 - slot.direction].is_shifted
         is_whole = pieces == [(start, end)] and not is_shifted
         if is_whole:

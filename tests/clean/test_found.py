@@ -43,9 +43,7 @@ def test_real_captures(capture: Path) -> None:
 @pytest.mark.parametrize("impair", IMPAIRMENTS)
 @settings(max_examples=25)
 @given(conversation=conversations(crc=True), seed=st.integers(0, 1 << 20))
-def test_crafted_conversations(
-    impair: Impairment, conversation: Conversation, seed: int
-) -> None:
+def test_crafted_conversations(impair: Impairment, conversation: Conversation, seed: int) -> None:
     """Conversations of all kinds, lost, copied, reordered or cut up on the way."""
     check(conversation.frames(impair(conversation.segments(), random.Random(seed))))
 
@@ -59,7 +57,7 @@ def test_mid_connection(conversation: Conversation, at: int) -> None:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_constructed_captures(seed: int) -> None:
-    """Everything at once: capture loss, snap lengths, bad CRCs, missing startup frames, any order."""
+    """Everything at once: loss, snap lengths, bad CRCs, missing startup frames, any order."""
     damage = SOUND[seed % len(SOUND)]
     check(frames_of(case(seed, damage=damage).pcap()))
 

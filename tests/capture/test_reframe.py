@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Other segments behind the headers of a captured frame."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scapy_mpa.capture import Frame
+from scapy_mpa.capture.build_frame import checksum
+from scapy_mpa.capture.decoder import segment_of
+from scapy_mpa.capture.reframe import Reframer
+from scapy_mpa.stream.segment import reverse_flow
+from tests.capture.build import FLOW4, FLOW6, ipv4, ipv6, tcp
+
+MACS = bytes(range(12))
+TAG = b"\x81\x00\x00\x07"
+
+HEADERS = {
+    "Ethernet": (1, MACS + b"\x08\x00", ipv4),
+    "VLAN": (1, MACS + TAG + b"\x08\x00", ipv4),
+    "stacked tags": (1, MACS + b"\x88\xa8\x00\x05" + TAG + b"\x86\xdd", ipv6),
+    "Linux cooked": (113, bytes(14) + b"\x08\x00", ipv4),
+    "Linux cooked 2": (276, b"\x86\xdd" + bytes(18), ipv6),
+    "BSD loopback": (0, b"\x02\0\0\0", ipv4),
+    "raw IP": (101, b"", ipv6),
+}
+
+
+def captured(name: str) -> tuple[Frame, bytes]:
+    """A frame, and the flow of its segment."""
+    link_type, link, network = HEADERS[name]
+    octets = link + network(tcp())
+    return Frame(1, 0, link_type, octets, len(octets), "eth0"), FLOW4 if network is ipv4 else FLOW6
+
+
+@pytest.mark.parametrize("name", HEADERS)
+@given(
+    payload=st.binary(max_size=100),
+    seq=st.integers(0, 0xFFFFFFFF),
+    ack=st.integers(0, 0xFFFFFFFF),
+    flags=st.integers(0, 0xFF),
+)
+def test_segment_is_read_back(name: str, payload: bytes, seq: int, ack: int, flags: int) -> None:
+    """On any link, in both directions."""
+    sample, flow = captured(name)
+    reframer = Reframer(sample, flow)
+    for each, way in ((reframer, flow), (reframer.reversed(), reverse_flow(flow))):
+        frame = each.frame(9, 123, seq, ack, flags, payload)
+        segment = segment_of(frame)
+        assert segment == (way, seq, ack, flags, payload, len(payload), 9, 123)
+        assert (frame.link_type, frame.interface) == (sample.link_type, "eth0")
+        link = HEADERS[name][1]
+        if each is reframer:
+            assert frame.octets.startswith(link)
+        elif link.startswith(MACS):
+            assert frame.octets.startswith(MACS[6:] + MACS[:6] + link[12:])
+
+
+@pytest.mark.parametrize("name", HEADERS)
+def test_checksums(name: str) -> None:
+    """Of IP and of TCP, with an odd number of octets."""
+    sample, flow = captured(name)
+    for each, way in ((Reframer(sample, flow), flow), (Reframer(sample, flow).reversed(), None)):
+        octets = each.frame(1, 0, 1, 2, 0x18, b"odd").octets[len(HEADERS[name][1]) :]
+        way = way or reverse_flow(flow)
+        if len(flow) == 12:
+            assert checksum(octets[:20]) == 0
+        segment = octets[-23:]
+        pseudo = way[:-4] + struct.pack(">II", len(segment), 6)
+        assert checksum(pseudo + segment) == 0
+
+
+def test_options_and_extensions_stay() -> None:
+    """IPv4 options, and IPv6 extension headers, stand before every segment."""
+    options = b"\x94\x04\0\0"
+    octets = MACS + b"\x08\x00" + ipv4(tcp(), options=options)
+    frame = Reframer(Frame(1, 0, 1, octets, len(octets), None), FLOW4).frame(1, 0, 1, 2, 16, b"x")
+    assert frame.octets[34:38] == options
+    assert checksum(frame.octets[14:38]) == 0
+    destination = b"\x06\0\1\4\0\0\0\0"
+    octets = MACS + b"\x86\xdd" + ipv6(destination + tcp(), next_header=60)
+    frame = Reframer(Frame(1, 0, 1, octets, len(octets), None), FLOW6).frame(1, 0, 1, 2, 16, b"x")
+    assert frame.octets[54:62] == destination
+    assert segment_of(frame).payload == b"x"
+
+
+def test_length_of_802_3_becomes_a_type() -> None:
+    """A length would be wrong for other segments."""
+    packet = ipv4(tcp())
+    snap = b"\xaa\xaa\x03\0\0\0\x08\x00"
+    octets = MACS + (len(snap) + len(packet)).to_bytes(2, "big") + snap + packet
+    frame = Reframer(Frame(1, 0, 1, octets, len(octets), None), FLOW4).frame(1, 0, 1, 2, 16, b"x")
+    assert frame.octets[:14] == MACS + b"\x08\x00"
+    assert segment_of(frame).payload == b"x"
+
+
+@pytest.mark.parametrize(("name", "largest"), [("Ethernet", 65495), ("raw IP", 65515)])
+def test_largest(name: str, largest: int) -> None:
+    """What a datagram can carry, it does."""
+    reframer = Reframer(*captured(name))
+    assert reframer.largest == largest
+    assert segment_of(reframer.frame(1, 0, 1, 2, 16, bytes(largest))).length == largest
+
+
+def test_cut_payload() -> None:
+    """What a snap length has cut off is counted, and not there."""
+    frame = Reframer(*captured("VLAN")).frame(1, 0, 1, 2, 16, b"abc", length=1000)
+    segment = segment_of(frame)
+    assert (segment.payload, segment.length) == (b"abc", 1000)
+    assert frame.original_length - len(frame.octets) == 997

@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What is changed in a capture, what is not, and what is said of it."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+
+from scapy_mpa.capture import Frame, open_capture
+from scapy_mpa.capture.build_frame import FrameBuilder, checksum
+from scapy_mpa.clean import Cleaner
+from scapy_mpa.craft import Conversation, Endpoint
+from scapy_mpa.stream.events import FPDURecovered, StartupSeen
+from scapy_mpa.stream.limits import Limits
+from scapy_mpa.stream.segment import FIN, SYN, Segment
+from scapy_mpa.wire.crc import crc_is_good
+from scapy_mpa.wire.fpdu import build_fpdu
+from tests.clean.cleaning import PCAPS, clean, events, fpdus, frames_of, renumbered, segments
+from tests.craft.strategies import conversations
+
+WORD = 0xFFFFFFFF
+SUPPLIED = "supplied"
+
+
+def marked(**options: object) -> Conversation:
+    """A conversation with Markers in both directions."""
+    conversation = Conversation(markers=True, packing="stream", **options)  # type: ignore[arg-type]
+    for size in (0, 10, 3000, 700):
+        conversation.initiator.send(bytes(size))
+        conversation.responder.send(bytes(size))
+    conversation.close()
+    return conversation
+
+
+def other_traffic(count: int) -> list[Frame]:
+    """A TCP connection that carries no MPA, with an acknowledgement after each segment."""
+    rng = random.Random(1)
+    macs = b"\x02\0\0\0\0\3", b"\x02\0\0\0\0\4"
+    hosts = b"\x0a\0\0\x09", b"\x0a\0\0\x08"
+    there = FrameBuilder(macs, hosts, (50000, 80))
+    back = FrameBuilder(macs[::-1], hosts[::-1], (80, 50000))
+    frames = []
+    for number in range(count):
+        seq = 1 + 100 * number
+        frames.append(there.build(seq, 1, 0x18, rng.randbytes(100)))
+        frames.append(back.build(1, seq + 100, 0x10, b""))
+    return [Frame(0, 0, 1, octets, len(octets), None) for octets in frames]
+
+
+def test_markers_are_removed() -> None:
+    """No FPDU has a Marker, no startup frame asks for them, and the report counts both."""
+    frames = marked().frames()
+    cleaned = clean(frames)
+    before = [each for each in events(frames) if isinstance(each, FPDURecovered)]
+    after = [
+        each for each in events(cleaned.frames) if isinstance(each, FPDURecovered | StartupSeen)
+    ]
+    assert sum(each.markers for each in before) == cleaned.report.markers > 10
+    for each in after:
+        if isinstance(each, StartupSeen):
+            assert not each.startup.markers
+        else:
+            assert each.markers == 0
+            assert crc_is_good(each.octets)
+    assert cleaned.report.cleared == 2
+    assert [each for each in cleaned.comments if "M was set" in each] == cleaned.comments
+
+
+def test_an_fpdu_a_segment() -> None:
+    """Each FPDU is in a segment of its own, in the order of the stream."""
+    frames = marked().frames()
+    written = segments(clean(frames).frames)
+    found = [each for each in events(frames) if isinstance(each, FPDURecovered)]
+    for direction, flow in enumerate(found[0].connection.flows):
+        payloads = [each.payload for each in written if each.flow == flow and each.payload]
+        ulpdus = [each.ulpdu for each in found if each.direction == direction]
+        # Behind the startup frame.
+        assert [build_fpdu(ulpdu) for ulpdu in ulpdus] == payloads[1:]
+
+
+@settings(max_examples=40)
+@given(conversation=conversations(markers=(True, True)))
+def test_numbers_fit(conversation: Conversation) -> None:
+    """Sequence numbers have no gap, and acknowledgements are of what was sent, to the end of it."""
+    expected: dict[bytes, int] = {}
+    ends: dict[bytes, set[int]] = {}
+    for each in segments(clean(conversation.frames()).frames):
+        back = _reversed(each)
+        if not each.flags & SYN:
+            assert each.seq == expected[each.flow]
+        if each.flags & 0x10:
+            assert each.ack in ends[back]
+        expected[each.flow] = each.seq + each.length + bool(each.flags & (SYN | FIN)) & WORD
+        ends.setdefault(each.flow, set()).add(expected[each.flow])
+
+
+def _reversed(segment: Segment) -> bytes:
+    flow = segment.flow
+    half = (len(flow) - 4) // 2
+    return flow[half : 2 * half] + flow[:half] + flow[-2:] + flow[-4:-2]
+
+
+def test_holes_stay() -> None:
+    """A hole has as many octets as were missing, less the Markers among them."""
+    conversation = marked()
+    whole = clean(conversation.frames())
+    sent = conversation.segments()
+    lost = next(each for each in sent if len(each.octets) > 1000 and each.side == 0)
+    holed = clean(conversation.frames([each for each in sent if each is not lost]))
+    there = {(each.flow, each.seq, each.payload) for each in segments(whole.frames)}
+    remaining = {(each.flow, each.seq, each.payload) for each in segments(holed.frames)}
+    assert {each for each in remaining if each[2]} < {each for each in there if each[2]}
+    assert holed.report.holes == 1
+    missing = sum(len(each[2]) for each in there) - sum(len(each[2]) for each in remaining)
+    assert holed.report.missing == missing > 1000
+    assert f"scapy-mpa clean: {missing} octets before this are missing" in holed.comments
+
+
+@pytest.mark.parametrize("name", ["vlan5_mix_crcon.pcap", "rping_ipv6_mpa2_crcon.pcap"])
+def test_headers_stay(name: str) -> None:
+    """Link and IP headers are those of the direction's own frames, but for lengths and the like."""
+    frames = frames_of(PCAPS / name)
+    ipv6 = "ipv6" in name
+    at = 14 if ipv6 else 18
+    addresses = slice(at + 8, at + 40) if ipv6 else slice(at + 12, at + 20)
+
+    def heads(captured: list[Frame]) -> set[tuple[bytes, bytes, bytes]]:
+        return {
+            (each.octets[:at], each.octets[at : at + 2], each.octets[addresses])
+            for each in captured
+        }
+
+    assert heads(clean(frames).frames) == heads(frames)
+
+
+def test_checksums_are_right() -> None:
+    """IP and TCP checksums of what was written."""
+    for frame in clean(marked().frames()).frames:
+        ip, tcp = frame.octets[14:34], frame.octets[34:]
+        assert checksum(ip) == 0
+        assert checksum(ip[12:20] + b"\0\x06" + len(tcp).to_bytes(2, "big") + tcp) == 0
+
+
+def test_times_are_those_of_recovery() -> None:
+    """An FPDU is written as of the time of the frame that made it whole."""
+    conversation = marked(mss=536)
+    frames = conversation.frames()
+    times = {frame.number: frame.time_ns for frame in frames}
+    wanted = [times[e.frame] for e in events(frames) if isinstance(e, FPDURecovered)]
+    cleaned = clean(frames).frames
+    found = [e.time_ns for e in events(cleaned) if isinstance(e, FPDURecovered)]
+    assert found == wanted
+
+
+def test_other_traffic_is_copied_unchanged() -> None:
+    """What is no MPA is there octet for octet, and all frames in the order of capture."""
+    conversation = marked()
+    mine, others = conversation.frames(), other_traffic(100)
+    mixed = [each for pair in zip(mine, others, strict=False) for each in pair]
+    mixed += others[len(mine) :]
+    frames = renumbered(each._replace(time_ns=10**18 + number) for number, each in enumerate(mixed))
+    cleaned = clean(frames)
+    hosts = b"\x0a\0\0\x09", b"\x0a\0\0\x08"
+    kept = [each.octets for each in cleaned.frames if each.octets[26:30] in hosts]
+    assert kept == [each.octets for each in others]
+    times = [each.time_ns for each in cleaned.frames]
+    assert times == sorted(times)
+    assert cleaned.report.copied == len(others) + 3
+
+
+def test_no_mpa_at_all() -> None:
+    """A capture without MPA is what it was."""
+    frames = renumbered(other_traffic(3000))
+    cleaned = clean(frames)
+    assert [each.frame for each in cleaned.written] == frames
+    assert list(cleaned.report.lines()) == ["no MPA found, 6000 frames copied unchanged"]
+
+
+@pytest.mark.parametrize("at", [3, 4, 5])
+def test_startup_frames_are_supplied(at: int) -> None:
+    """A capture that begins behind the handshake, the Request, or the Reply gets what it lacks."""
+    conversation = marked(ack_every=0)
+    cleaned = clean(renumbered(conversation.frames()[at:]))
+    supplied = [each for each in cleaned.comments if SUPPLIED in each]
+    kinds = [
+        each.startup.kind.value for each in events(cleaned.frames) if isinstance(each, StartupSeen)
+    ]
+    assert kinds == ["request", "reply"]
+    assert cleaned.report.startup_frames == max(0, at - 3)
+    assert cleaned.report.handshakes == (at > 3)
+    assert len(supplied) == max(0, at - 3) + 3 * (at > 3)
+    assert fpdus(cleaned.frames) == fpdus(renumbered(conversation.frames()[at:]))
+
+
+@pytest.mark.parametrize("crc", [False, True])
+def test_supplied_startup_frames_say_what_holds(crc: bool) -> None:
+    """C is set if CRCs are on, M is not."""
+    conversation = Conversation(crc=crc)
+    for size in range(200, 2000, 100):
+        conversation.initiator.send(bytes(size))
+        conversation.responder.send(bytes(size))
+    cleaned = clean(renumbered(conversation.frames()[5:]))
+    told = [each.startup for each in events(cleaned.frames) if isinstance(each, StartupSeen)]
+    assert [(each.crc, each.markers, each.revision) for each in told] == [(crc, False, 1)] * 2
+
+
+def test_bad_crcs_stay_bad() -> None:
+    """By the same bits, with Markers or without."""
+    for has_markers in (False, True):
+        conversation = Conversation(markers=has_markers)
+        for number in range(6):
+            conversation.initiator.send(bytes(900 + number))
+        items = list(conversation.script)
+        at = len(items) - 3
+        wrong = items[at].override(crc=b"\1\2\3\4")  # type: ignore[union-attr]
+        frames = conversation.with_script([*items[:at], wrong, *items[at + 1 :]]).frames()
+        cleaned = clean(frames)
+        verdicts = [e.crc for e in events(cleaned.frames) if isinstance(e, FPDURecovered)]
+        assert verdicts.count("bad") == cleaned.report.bad_crcs == 1
+        assert fpdus(cleaned.frames) == fpdus(frames)
+
+
+@pytest.mark.parametrize("host", ["10.0.0.{}", "fd00::{}"])
+def test_fpdus_larger_than_a_datagram(host: str) -> None:
+    """They are cut into two segments of about the same size."""
+    ends = Endpoint(host.format(1), 40000), Endpoint(host.format(2), 4000)
+    conversation = Conversation(*ends, markers=True, mulpdu=65535, packing="stream")
+    conversation.initiator.send(bytes(65000))
+    conversation.initiator.send(bytes(65517))
+    frames = conversation.frames()
+    cleaned = clean(frames)
+    sizes = [each.length for each in segments(cleaned.frames) if each.length > 100]
+    assert sizes == [65024, 32772, 32772]
+    assert fpdus(cleaned.frames) == fpdus(frames)
+
+
+def test_memory_is_bounded() -> None:
+    """A hole that nobody fills or acknowledges does not hold back what follows for ever."""
+    conversation = Conversation(markers=True, ack_every=0)
+    for _ in range(400):
+        conversation.initiator.send(bytes(1400))
+    sent = conversation.segments()
+    frames = conversation.frames([*sent[:8], *sent[9:]])
+    limits = Limits(octets_per_half=1 << 16, octets_in_total=1 << 16)
+    cleaner = Cleaner(limits=limits)
+    most, count = 0, 0
+    for frame in frames:
+        count += len(cleaner.receive(frame))
+        most = max(most, cleaner._queue.held)
+    assert most < 1 << 17
+    assert count > 300
+    cleaner.finish()
+    assert cleaner.report.fpdus == sum(fpdus(frames).values())
+
+
+def test_late_fpdus_are_written() -> None:
+    """One that comes when what follows it was written stands behind it, and is counted."""
+    conversation = Conversation(markers=True)
+    for _ in range(300):
+        conversation.initiator.send(bytes(1400))
+    sent = conversation.segments()
+    late = replace(sent[8], time_ns=sent[-1].time_ns)
+    frames = conversation.frames([*sent[:8], *sent[9:], late])
+    cleaned = clean(frames)
+    assert cleaned.report.late == 1
+    assert fpdus(cleaned.frames) == fpdus(frames)
+    assert [each for each in cleaned.comments if "belongs before" in each]
+
+
+def test_frames_that_are_no_tcp_are_copied() -> None:
+    """ARP, fragments and the like, in their places."""
+    with open_capture(PCAPS / "live_siw_probe_guest_eth0.pcap.gz") as capture:
+        frames = list(capture)
+    arp = Frame(1, frames[0].time_ns, 1, b"\xff" * 12 + b"\x08\x06" + bytes(28), 42, "eth0")
+    cleaned = clean(renumbered([arp, *frames, arp]))
+    assert cleaned.frames[0] == arp
+    assert cleaned.frames[-1].octets == arp.octets

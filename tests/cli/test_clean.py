@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""``scapy-mpa clean``."""
+
+from __future__ import annotations
+
+import os
+import select
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from scapy_mpa.capture import open_capture
+from scapy_mpa.craft import Conversation
+from tests.clean.cleaning import clean, frames_of
+from tests.cli.command import COMMAND, PCAPS, environment, process, run
+
+NFS = PCAPS / "ulp_nfs4_rdma_crcoff.pcap"
+
+
+@pytest.fixture
+def marked(tmp_path: Path) -> Path:
+    """A capture with Markers, that lacks its startup frames."""
+    conversation = Conversation(markers=True)
+    for size in range(100, 2000, 100):
+        conversation.initiator.send(bytes(size))
+        conversation.responder.send(bytes(size))
+    path = tmp_path / "marked.pcap"
+    conversation.write(path, conversation.segments()[5:])
+    return path
+
+
+def test_file_to_file(marked: Path, tmp_path: Path) -> None:
+    """A pcapng file with comments, and a report on standard error."""
+    target = tmp_path / "clean.pcapng"
+    result = run("clean", marked, "-o", target)
+    assert (result.exit_code, result.stdout) == (0, "")
+    frames = frames_of(marked)
+    assert target.read_bytes().startswith(b"\n\r\r\n")
+    assert b"scapy-mpa clean: supplied, the MPA Request was not captured" in target.read_bytes()
+    assert frames_of(target) == clean(frames).frames
+    report = result.stderr.splitlines()
+    assert all(line.startswith(f"scapy-mpa: {marked}: ") for line in report)
+    assert "1 connection rewritten: " in report[0]
+    assert any("supplied: 2 startup frames, 1 TCP handshake" in line for line in report)
+
+
+def test_pcap_if_its_name_says_so(marked: Path, tmp_path: Path) -> None:
+    """The older format, times in microseconds, without comments."""
+    target = tmp_path / "clean.pcap"
+    assert run("clean", "-q", marked, "-o", target).stderr == ""
+    with open_capture(target) as capture:
+        assert capture.pcap is not None
+        assert [each.octets for each in capture] == [
+            each.octets for each in clean(frames_of(marked)).frames
+        ]
+
+
+def test_pipes(marked: Path, tmp_path: Path) -> None:
+    """From standard input to standard output, the same as from file to file."""
+    target = tmp_path / "clean.pcapng"
+    run("clean", marked, "--output", target)
+    done = process("clean", "-", "-o", "-", input=marked.read_bytes())
+    assert done.returncode == 0
+    assert done.stdout == target.read_bytes()
+    assert done.stderr.startswith(b"scapy-mpa: standard input: 1 connection rewritten")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="about POSIX pipes")
+def test_frames_of_a_live_capture_come_at_once() -> None:
+    """What is decided is written before the pipe brings more."""
+    octets = (PCAPS / "rping_mpa2_crcon.pcap").read_bytes()
+    with subprocess.Popen(
+        [*COMMAND, "clean", "-", "-o", "-"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=environment(),
+    ) as running:
+        assert running.stdin is not None
+        assert running.stdout is not None
+        running.stdin.write(octets[:900])
+        running.stdin.flush()
+        seen = b""
+        while b"MPA ID Rep Frame" not in seen:
+            ready, _, _ = select.select([running.stdout], [], [], 30)
+            assert ready, "nothing is written while the pipe is open"
+            seen += os.read(running.stdout.fileno(), 1 << 16)
+        running.stdin.close()
+
+
+def test_help_teaches() -> None:
+    """What is changed, and examples."""
+    shown = run("clean", "--help").stdout
+    for words in ("Markers     removed", "wireshark -k -i -", "exit status is 0"):
+        assert words in shown
+
+
+def test_it_is_not_written_over_itself(marked: Path, tmp_path: Path) -> None:
+    """The capture itself is no target, under whatever name."""
+    before = marked.read_bytes()
+    link = tmp_path / "link.pcap"
+    link.symlink_to(marked)
+    for target in (marked, link):
+        result = run("clean", marked, "-o", target)
+        assert result.exit_code == 2
+        assert "that is the capture itself" in result.stderr
+    assert marked.read_bytes() == before
+
+
+def test_what_cannot_be_read_or_written(marked: Path, tmp_path: Path) -> None:
+    """One line on standard error, and 2."""
+    for source, target, words in (
+        (tmp_path / "none.pcap", tmp_path / "new.pcapng", "there is no such file"),
+        (marked, tmp_path / "no" / "new.pcapng", "it cannot be written"),
+    ):
+        result = run("clean", source, "-o", target)
+        assert result.exit_code == 2
+        assert words in result.stderr
+        assert len(result.stderr.splitlines()) == 1
+    assert not (tmp_path / "new.pcapng").exists()
+    assert run("clean", marked).exit_code == 2
+
+
+def test_a_damaged_capture(marked: Path, tmp_path: Path) -> None:
+    """What there is of it is cleaned, and the status says that it is not all."""
+    cut = tmp_path / "cut.pcap"
+    cut.write_bytes(marked.read_bytes()[:-10])
+    target = tmp_path / "clean.pcapng"
+    result = run("clean", cut, "-o", target)
+    assert result.exit_code == 2
+    assert "the file ends" in result.stderr
+    assert len(frames_of(target)) > 20
+
+
+def test_closed_pipe() -> None:
+    """Whoever reads may stop."""
+    with subprocess.Popen(
+        [*COMMAND, "clean", str(NFS), "-o", "-"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(),
+    ) as running:
+        assert running.stdout is not None
+        assert running.stderr is not None
+        running.stdout.close()
+        assert running.stderr.read().splitlines() == [
+            b"scapy-mpa: standard output was closed, so cleaning stopped"
+        ]
+
+
+def test_a_capture_without_frames(tmp_path: Path) -> None:
+    """Is one afterwards, too."""
+    empty = tmp_path / "empty.pcap"
+    empty.write_bytes(NFS.read_bytes()[:24])
+    target = tmp_path / "clean.pcapng"
+    assert run("clean", empty, "-o", target).exit_code == 0
+    assert frames_of(target) == []

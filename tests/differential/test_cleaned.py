@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What Wireshark's dissector finds in a cleaned capture is what this one found in the original.
+
+Compared are, for each direction and in the order of the stream, all fields of every FPDU that both
+show, with the verdict on its CRC and the payload, however unreadable the original is for Wireshark.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from scapy_mpa.capture import Decoder, Frame
+from scapy_mpa.capture.build_frame import FrameBuilder
+from scapy_mpa.craft import Conversation, Endpoint
+from scapy_mpa.stream.events import FPDURecovered, StartupSeen
+from scapy_mpa.stream.sequence import unwrap
+from scapy_mpa.wire.fpdu import build_fpdu
+from tests.clean.cleaning import PCAPS, Cleaned, clean, events, frames_of, renumbered
+from tests.craft.test_impaired import lose, reorder
+from tests.differential.test_tshark import comparable, miscut
+from tests.differential.tshark import Row, rows
+from tests.truth.cases import case
+
+PROBE = "live_siw_probe_guest_eth0.pcap.gz"
+CAPTURES = sorted(path for path in PCAPS.iterdir() if ".pcap" in path.name and path.name != PROBE)
+
+NFS = PCAPS / "ulp_nfs4_rdma_crcoff.pcap"
+
+UNLIKE = ("frame", "crc_field")
+"""What cleaning changes: a CRC covers the Markers, too."""
+
+
+def told(event: FPDURecovered) -> Row:
+    """What we say of an FPDU, as far as Wireshark shows it."""
+    row = comparable(event)
+    if event.markers:
+        # Taken from octets with a Marker among them.
+        row.pop("pad", None)
+    if miscut(row):
+        for name in ("copied_ddp_header", "copied_rdmap_header"):
+            row.pop(name, None)
+    return {name: value for name, value in row.items() if name not in UNLIKE}
+
+
+def found(frames: list[Frame]) -> dict[bytes, list[FPDURecovered]]:
+    """Our FPDUs by flow, in the order of the stream."""
+    by_flow: dict[bytes, list[tuple[int, FPDURecovered]]] = {}
+    near: dict[bytes, int] = {}
+    for event in events(frames):
+        if isinstance(event, FPDURecovered):
+            flow = event.connection.flows[event.direction]
+            near[flow] = unwrap(event.seq, near.get(flow, event.seq))
+            by_flow.setdefault(flow, []).append((near[flow], event))
+    return {
+        flow: [event for _, event in sorted(each, key=lambda pair: pair[0])]
+        for flow, each in by_flow.items()
+    }
+
+
+def shown(cleaned: Cleaned, tshark: str, path: Path) -> dict[bytes, list[Row]]:
+    """Wireshark's FPDUs in a cleaned capture by flow, in the order of the file."""
+    path.write_bytes(cleaned.file)
+    decoder = Decoder()
+    flow_of = {
+        frame.number: segment.flow
+        for frame in cleaned.frames
+        if (segment := decoder.segment(frame)) is not None
+    }
+    by_flow: dict[bytes, list[Row]] = {}
+    for row in rows(tshark, path, reordering=False):
+        if row["kind"] == "fpdu":
+            by_flow.setdefault(flow_of[int(row["frame"])], []).append(row)
+    return by_flow
+
+
+def identity(row: Row) -> list[int]:
+    """Numbers that tell FPDUs of a direction apart."""
+    return [
+        int(row.get(name, -1)) for name in ("ulpdu_length", "opcode", "stag", "to", "msn", "mo")
+    ]
+
+
+def compare(frames: list[Frame], tshark: str, path: Path) -> int:
+    """Clean a capture, and compare; return how many FPDUs there are."""
+    mine = {flow: list(map(told, fpdus)) for flow, fpdus in found(frames).items()}
+    cleaned = clean(frames)
+    theirs = shown(cleaned, tshark, path)
+    for flow, fpdus in mine.items():
+        there = theirs.pop(flow, [])
+        assert len(there) == len(fpdus)
+        if cleaned.report.late:
+            # The report says that there are some which are not in order.
+            fpdus.sort(key=identity)
+            there.sort(key=identity)
+        for wanted, row in zip(fpdus, there, strict=True):
+            assert {name: row[name] for name in wanted if name in row} == wanted
+    assert not theirs
+    return sum(map(len, mine.values()))
+
+
+def spoken(conversation: Conversation) -> Conversation:
+    """A conversation about everything that Wireshark shows the payload of."""
+    rng = random.Random(7)
+    one, two = conversation.initiator, conversation.responder
+    for size in (0, 1, 17, 600, 1500, 5000):
+        one.send(rng.randbytes(size))
+        two.send(rng.randbytes(size), invalidate_stag=size, solicited=True)
+        one.write(rng.randbytes(3 * size), 0x1234, size << 20)
+        two.read(rng.randbytes(2 * size), 1, 2, 3, 4)
+    conversation.close()
+    return conversation
+
+
+def test_markers(tshark: str, tmp_path: Path) -> None:
+    """Markers in both directions, FPDUs lying as they will in their segments."""
+    conversation = spoken(Conversation(markers=True, packing="stream", revision=2))
+    frames = conversation.frames()
+    assert compare(frames, tshark, tmp_path / "cleaned.pcapng") > 50
+    assert clean(frames).report.markers > 100
+
+
+def test_markers_in_one_direction(tshark: str, tmp_path: Path) -> None:
+    """Sequence numbers that wrap, IPv6 and VLAN tags."""
+    conversation = Conversation(
+        Endpoint("fd00::1", 40000, isn=0xFFFFE000),
+        Endpoint("fd00::2", 4000, isn=0xFFFFF000),
+        markers=(True, False),
+        packing="packed",
+        vlan=7,
+        mss=8948,
+    )
+    assert compare(spoken(conversation).frames(), tshark, tmp_path / "cleaned.pcapng") > 30
+
+
+@pytest.mark.parametrize("markers", [False, True])
+@pytest.mark.parametrize("packing", ["aligned", "stream"])
+def test_reordering_and_holes(markers: bool, packing: str, tshark: str, tmp_path: Path) -> None:
+    """A fifth of the segments were never captured, the others come in any order."""
+    conversation = spoken(Conversation(markers=markers, packing=packing, mss=536))
+    rng = random.Random(3)
+    frames = conversation.frames(reorder(lose(conversation.segments(), rng), rng))
+    assert clean(frames).report.holes > 5
+    assert compare(frames, tshark, tmp_path / "cleaned.pcapng") > 20
+
+
+@pytest.mark.parametrize("markers", [False, True])
+@pytest.mark.parametrize("at", [4, 5, 30])
+def test_mid_connection(markers: bool, at: int, tshark: str, tmp_path: Path) -> None:
+    """The capture begins in the middle, without startup frames, or with the Reply alone."""
+    conversation = spoken(Conversation(markers=markers, packing="stream"))
+    frames = renumbered(conversation.frames()[at:])
+    assert compare(frames, tshark, tmp_path / "cleaned.pcapng") > 30
+
+
+@pytest.mark.parametrize("capture", CAPTURES, ids=lambda path: path.name.partition(".")[0])
+def test_real_captures(capture: Path, tshark: str, tmp_path: Path) -> None:
+    """Real captures."""
+    compare(frames_of(capture), tshark, tmp_path / "cleaned.pcapng")
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_constructed_captures(seed: int, tshark: str, tmp_path: Path) -> None:
+    """Whatever may happen to a connection, but for what Wireshark cannot say of cut FPDUs."""
+    damage = ("none", "CRC", "flip", "FPDUPTR")[seed % 4]
+    frames = frames_of(case(seed, damage=damage, snap=0).pcap())
+    compare(frames, tshark, tmp_path / "cleaned.pcapng")
+
+
+def test_holes_are_seen(tshark: str, tmp_path: Path) -> None:
+    """Wireshark's TCP dissector says where octets are missing, and nothing else against it."""
+    conversation = spoken(Conversation(markers=True, packing="stream"))
+    rng = random.Random(5)
+    frames = conversation.frames(lose(conversation.segments(), rng))
+    cleaned = clean(frames)
+    path = tmp_path / "cleaned.pcapng"
+    path.write_bytes(cleaned.file)
+    lost = said(tshark, path, "tcp.analysis.lost_segment")
+    assert len(lost) == cleaned.report.holes > 0
+    ill = "tcp.analysis.retransmission || tcp.analysis.out_of_order || tcp.checksum.status == 0"
+    assert not said(tshark, path, ill)
+
+
+def test_nothing_is_amiss_where_nothing_is_missing(tshark: str, tmp_path: Path) -> None:
+    """Sequence and acknowledgement numbers fit in both directions."""
+    path = tmp_path / "cleaned.pcapng"
+    path.write_bytes(clean(spoken(Conversation(markers=True, packing="stream")).frames()).file)
+    assert not said(tshark, path, "tcp.analysis.flags && !tcp.analysis.window_full")
+    assert not said(tshark, path, "tcp.checksum.status == 0 || ip.checksum.status == 0")
+
+
+def said(tshark: str, capture: Path, display_filter: str, *fields: str) -> list[str]:
+    """What tshark prints of the frames that a display filter selects."""
+    chosen = [each for field in fields for each in ("-e", field)]
+    with tempfile.TemporaryDirectory() as nobodys_preferences:
+        done = subprocess.run(
+            [
+                *(tshark, "-n", "-r", os.fspath(capture), "-Y", display_filter),
+                *("-o", "tcp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE"),
+                *(("-T", "fields", *chosen) if fields else ()),
+            ],
+            check=True,
+            capture_output=True,
+            text=True,
+            env={**os.environ, "WIRESHARK_CONFIG_DIR": nobodys_preferences},
+        )
+    return done.stdout.splitlines()
+
+
+RPC = ("rpcordma.xid", "rpc.msgtyp", "rpc.xid", "nfs.opcode")
+
+
+def remade() -> list[Frame]:
+    """The NFS capture as if its two ends had wanted Markers, FPDUs being cut up where they are."""
+    frames: list[Frame] = []
+    sent = [0, 0]
+    offsets = [0, 0]
+    for event in sorted(events(frames_of(NFS)), key=lambda each: each.frame):
+        side = event.direction
+        if isinstance(event, StartupSeen):
+            octets = event.octets[:16] + bytes([event.octets[16] | 0x80]) + event.octets[17:]
+        elif isinstance(event, FPDURecovered):
+            octets = build_fpdu(event.ulpdu, offsets[side] % 512, crc=event.octets[-4:])
+            offsets[side] += len(octets)
+        else:
+            continue
+        flow = event.connection.flows[side]
+        ports = int.from_bytes(flow[8:10], "big"), int.from_bytes(flow[10:], "big")
+        builder = FrameBuilder((b"\x02\0\0\0\0\1",) * 2, (flow[:4], flow[4:8]), ports)
+        for at in range(0, len(octets), 700):
+            piece = octets[at : at + 700]
+            made = builder.build(1000 + sent[side], 0, 0x18, piece)
+            frames.append(Frame(len(frames) + 1, event.time_ns, 1, made, len(made), None))
+            sent[side] += len(piece)
+    return frames
+
+
+@pytest.mark.parametrize("make", [lambda: frames_of(NFS), remade], ids=["as captured", "marked"])
+def test_rpc_over_rdma(make: Callable[[], list[Frame]], tshark: str, tmp_path: Path) -> None:
+    """Wireshark decodes NFS over RPC over RDMA in a cleaned capture, all that there is of it.
+
+    In the original, all of it can be seen; with Markers next to nothing.
+    """
+    wanted = said(tshark, NFS, "rpcordma", *RPC)
+    assert len(wanted) == 70
+    path = tmp_path / "cleaned.pcapng"
+    path.write_bytes(clean(make()).file)
+    assert said(tshark, path, "rpcordma", *RPC) == wanted
