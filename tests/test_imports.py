@@ -22,6 +22,7 @@ ROOMS = (
     "contrib_mpa",
     "all",
     "cli",
+    "shell",
     "clean",
     "craft",
     "session",

@@ -11,6 +11,7 @@ import click
 
 from scapy_mpa import __version__
 from scapy_mpa.cli.output import settle_output
+from scapy_mpa.cli.shell import shell
 from scapy_mpa.cli.status import INTERRUPTED, PROGRAM
 
 __all__ = ["cli", "main"]
@@ -21,7 +22,7 @@ _COLLECT_AFTER: Final = 10_000
 follows many connections, looking in vain takes a tenth of all time."""
 
 
-_COMMANDS: Final = ("clean", "craft", "dissect", "fuzz", "summary")
+_COMMANDS: Final = ("clean", "craft", "dissect", "fuzz", "shell", "summary")
 """Each is a function in the module of its name."""
 
 

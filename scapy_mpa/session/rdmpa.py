@@ -46,6 +46,12 @@ class MPAPacketList(PacketList):
         super().__init__(list(res) if res is not None else None, name, stats)
         self._events = list(events)
 
+    def __add__(self, other: PacketList) -> MPAPacketList:
+        """Return both lists in one, and what else there is to say about both."""
+        joined: MPAPacketList = super().__add__(other)
+        joined._events = [*self._events, *getattr(other, "_events", ())]
+        return joined
+
     def connections(self) -> list[dict[str, object]]:
         """Return a record for each TCP connection, in order of their ends."""
         return self._records(ConnectionEnded)

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""``scapy-mpa shell``: Scapy, with all layers and captures at hand."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from scapy_mpa.cli.files import STANDARD_INPUT
+from scapy_mpa.cli.status import CLEAN, FAILED, FINDINGS, complain
+
+__all__ = ["shell"]
+
+_EXAMPLES = """\
+\b
+Examples:
+  scapy-mpa shell trace.pcap
+      with pkts, a packet for each startup frame and FPDU
+  scapy-mpa shell before.pcap after.pcap
+      with both in pkts, and each in files["before.pcap"], files["after.pcap"]
+  scapy-mpa shell trace.pcap -c 'print(sum(RDMAPWrite in p for p in pkts))'
+      a line of code, and out again
+  scapy-mpa shell trace.pcap < script.py
+      a file of them
+"""
+
+
+@click.command(
+    short_help="Start Scapy with all layers, a capture loaded.",
+    epilog="\b\nExit status:\n  0  fine\n  1  the code that was given failed\n"
+    f"  2  a file cannot be read\n\n{_EXAMPLES}",
+)
+@click.argument("files", metavar="[FILE]...", nargs=-1, type=click.Path(allow_dash=True))
+@click.option("-c", "code", metavar="CODE", help="Run this code instead, and leave.")
+def shell(files: tuple[str, ...], code: str | None) -> None:
+    """Start Scapy with all layers; what is in captures is in pkts.
+
+    FILE is a pcap or pcapng file, plain or gzip-compressed, or - for standard input.  In IPython
+    where that is installed (pip install 'scapy-mpa[shell]'), else in Python's own console.  If
+    standard input is no terminal, what is read from it is run.
+    """
+    context = click.get_current_context()
+    if code is None and STANDARD_INPUT in files:
+        raise click.UsageError("- is the capture on standard input: give the code with -c.")
+    from scapy_mpa.shell import Loaded, banner, interact, names, run_code
+    from scapy_mpa.wire.errors import CaptureError
+
+    try:
+        loaded = Loaded(files)
+    except CaptureError as error:
+        complain(str(error))
+        context.exit(FAILED)
+    known = names(loaded)
+    if code is None and sys.stdin is not None and sys.stdin.isatty():
+        interact(known, banner(loaded))
+        return
+    where = "<stdin>"
+    if code is not None:
+        where = "<code>"
+    else:
+        code = "" if sys.stdin is None else sys.stdin.read()
+    context.exit(CLEAN if run_code(code, known, where) else FINDINGS)
