@@ -245,4 +245,4 @@ class Order:
             if item.kind is Kind.FPDU and start < half.expected:
                 self.rewriter.report.late += 1
             half.last = self._queue.place(item, max(completed, half.last))
-            half.expected = max(half.expected, item.end)
+            half.expected = max(half.expected, start if item.kind is Kind.FIN else item.end)

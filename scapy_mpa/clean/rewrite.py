@@ -339,7 +339,12 @@ class Rewriter:
         comment = f"{_BY}{'; '.join(comments)}" if comments else None
         flags = ACK | FIN if item.kind is Kind.FIN else ACK | PSH
         self._send_all(slot, item, flags, comment)
-        half.advance(item.end, half.new + item.length)
+        if item.kind is Kind.FIN:
+            # It has a number, but octets may yet come where it is, if it is a damaged bit.
+            half.advance(item.start, half.new)
+            half.boundaries.append((item.end, half.new + 1 & 0xFFFFFFFF))
+        else:
+            half.advance(item.end, half.new + item.length)
 
     def _count_fpdu(self, item: Item) -> None:
         report = self.report
@@ -518,6 +523,8 @@ class Rewriter:
         self._time_ns = max(self._time_ns, slot.time_ns if time_ns is None else time_ns)
         if seq is None:
             seq = half.hint or 0 if half.new is None else half.new
+            if half.has_fin and half.old is not None and slot.position > half.old:
+                seq = seq + 1 & 0xFFFFFFFF
         ack = 0
         if flags & ACK:
             ack = peer.hint or 0 if peer.acknowledged is None else peer.acknowledged
