@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pathlib
 import re
+import shlex
 import subprocess
 import sys
 
@@ -45,7 +46,7 @@ def test_commands_print_what_is_shown(block: str, monkeypatch: pytest.MonkeyPatc
     monkeypatch.chdir(ROOT)
     for shown in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
         command, _, output = shown.partition("\n")
-        program, *arguments = command.split()
+        program, *arguments = shlex.split(command)
         assert program == "scapy-mpa"
         assert CliRunner().invoke(cli, arguments).output == output
 

@@ -48,7 +48,7 @@ class _Half:
         self.pending: list[tuple[int, int, int, Item]] = []
         """What is not in a slot yet: a heap of position, serial number, the number of the frame
         that completed it, and the item."""
-        self.unexplained: deque[tuple[int, int]] = deque()
+        self.unexplained: deque[tuple[int, int]] | None = None
         """Frames with octets of which it is not known what they are, or what lies before them,
         and where the octets end."""
 
@@ -97,6 +97,8 @@ class Order:
         if half.near is not None and end > half.near:
             half.near = end
         if slot.length:
+            if half.unexplained is None:
+                half.unexplained = deque()
             half.unexplained.append((slot.number, end))
         if slot.flags & RST and self._reset_at == NEVER:
             self._reset_at = slot.number
@@ -179,6 +181,8 @@ class Order:
                     unexplained.popleft()
                 if unexplained:
                     blocked_from = min(blocked_from, unexplained[0][0])
+                else:
+                    half.unexplained = None
         if self._reset_at < blocked_from and any(
             half.near is not None and half.near > half.expected
             for half, core in zip(self.halves, connection.halves, strict=True)
@@ -193,7 +197,7 @@ class Order:
         """Put everything into slots: the connection is over."""
         for half in self.halves:
             self._flush(half, NEVER, is_over=True)
-            half.unexplained.clear()
+            half.unexplained = None
         self.blocked_from = NEVER
 
     def force(self, number: int) -> None:

@@ -8,7 +8,8 @@ An acknowledgement number says what it said, as far as what it speaks of is writ
 
 from __future__ import annotations
 
-from collections import deque
+from bisect import bisect_right
+from operator import itemgetter
 from typing import Final
 
 from scapy_mpa.capture.frame import Frame
@@ -28,9 +29,12 @@ from scapy_mpa.wire.startup import (
 
 __all__ = ["Rewriter"]
 
-_UNACKNOWLEDGED: Final = 4096
-"""Segments of a direction of which it is remembered where they end; of more, in a capture that
-holds no acknowledgements, the oldest are forgotten."""
+_UNACKNOWLEDGED: Final = 256
+"""Segments of a direction of which it is remembered where they end; of more, every second is
+forgotten, and acknowledgements speak of the one before."""
+
+_STARTUP_FRAMES: Final = 16
+"""Startup frames of a direction of which it is remembered where they lie."""
 
 _NOWHERE: Final = 1 << 16
 """Where a direction begins of which nothing was captured."""
@@ -73,7 +77,7 @@ class _Half:
         """The position of that octet in the captured stream, None if that is not known."""
         self.acknowledged: int | None = None
         """What the other direction says in its acknowledgements."""
-        self.boundaries: deque[tuple[int, int]] = deque(maxlen=_UNACKNOWLEDGED)
+        self.boundaries: list[tuple[int, int]] = []
         """Where segments that are not acknowledged end: positions, and numbers in what is
         written."""
         self.hint: int | None = None
@@ -93,19 +97,23 @@ class _Half:
         """Go on behind what was written."""
         self.old = position if self.old is None else max(self.old, position)
         self.new = new & 0xFFFFFFFF
-        self.boundaries.append((self.old, self.new))
+
+    def expect_ack(self, position: int, new: int) -> None:
+        """Take note of a place that may be acknowledged."""
+        if len(self.boundaries) >= _UNACKNOWLEDGED:
+            del self.boundaries[::2]
+        self.boundaries.append((position, new & 0xFFFFFFFF))
 
     def acknowledge(self, ack: int) -> bool:
         """Take an acknowledgement number as captured; tell whether it says anything new."""
         boundaries = self.boundaries
         if self.old is None or not boundaries:
             return False
-        position = unwrap(ack, self.old)
-        is_new = False
-        while boundaries and boundaries[0][0] <= position:
-            self.acknowledged = boundaries.popleft()[1]
-            is_new = True
-        return is_new
+        count = bisect_right(boundaries, unwrap(ack, self.old), key=itemgetter(0))
+        if count:
+            self.acknowledged = boundaries[count - 1][1]
+            del boundaries[:count]
+        return count > 0
 
     def streaming(self, start: int, end: int, *, is_accepted: bool) -> list[tuple[int, int]]:
         """Return which octets between two positions are neither startup frames nor FPDUs.
@@ -213,7 +221,9 @@ class Rewriter:
         """Take note of a startup frame that was captured."""
         assert item.startup is not None
         self._captured[item.startup.kind] = item
-        self._halves[item.direction].startups.append((item.start, item.end))
+        startups = self._halves[item.direction].startups
+        startups.append((item.start, item.end))
+        del startups[:-_STARTUP_FRAMES]
 
     def expect_fpdus(self, direction: int, start: int, begin: int, event: FPDURecovered) -> None:
         """Take note of an FPDU.
@@ -243,8 +253,9 @@ class Rewriter:
         if slot.flags & SYN and not (self._is_open and half.new is not None):
             self._copy(slot)
             half.has_syn = True
-            half.new = sequence_number(slot.position + slot.length)
-            half.old = slot.position + slot.length
+            end = slot.position + slot.length
+            if half.old is None or end > half.old:
+                half.old, half.new = end, sequence_number(end)
         elif slot.length and slot.frame is not None:
             self._write_streaming(slot)
         elif not self._is_open and slot.frame is not None:
@@ -298,6 +309,8 @@ class Rewriter:
                 self.report.left_out -= max(0, begin + len(octets) - max(begin, half.old))
             if behind > half.old:
                 half.advance(behind, seq + behind - begin)
+                if self._is_open:
+                    half.expect_ack(half.old, half.new)
 
     # -- items ---------------------------------------------------------------------------------
 
@@ -342,9 +355,10 @@ class Rewriter:
         if item.kind is Kind.FIN:
             # It has a number, but octets may yet come where it is, if it is a damaged bit.
             half.advance(item.start, half.new)
-            half.boundaries.append((item.end, half.new + 1 & 0xFFFFFFFF))
+            half.expect_ack(item.end, half.new + 1)
         else:
             half.advance(item.end, half.new + item.length)
+            half.expect_ack(half.old, half.new)
 
     def _count_fpdu(self, item: Item) -> None:
         report = self.report

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Item", "Kind", "Queue", "Slot", "Written"]
 
-_OVERHEAD: Final = 256
+_OVERHEAD: Final = 512
 """Octets of memory, roughly, that a slot or an item takes beside those that it keeps."""
 
 _TIMES: Final = 1 << 14

@@ -11,7 +11,6 @@ import click
 
 from scapy_mpa import __version__
 from scapy_mpa.cli.output import settle_output
-from scapy_mpa.cli.shell import shell
 from scapy_mpa.cli.status import INTERRUPTED, PROGRAM
 
 __all__ = ["cli", "main"]

@@ -7,10 +7,11 @@ import sys
 
 import click
 
-from scapy_mpa.cli.files import STANDARD_INPUT
 from scapy_mpa.cli.status import CLEAN, FAILED, FINDINGS, complain
 
 __all__ = ["shell"]
+
+_STANDARD_INPUT = "-"
 
 _EXAMPLES = """\
 \b
@@ -41,7 +42,7 @@ def shell(files: tuple[str, ...], code: str | None) -> None:
     standard input is no terminal, what is read from it is run.
     """
     context = click.get_current_context()
-    if code is None and STANDARD_INPUT in files:
+    if code is None and _STANDARD_INPUT in files:
         raise click.UsageError("- is the capture on standard input: give the code with -c.")
     from scapy_mpa.shell import Loaded, banner, interact, names, run_code
     from scapy_mpa.wire.errors import CaptureError
