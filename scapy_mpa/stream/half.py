@@ -672,8 +672,10 @@ class HalfConnection:
 
         :param island: in which an FPDU was found that lies behind it.
         """
-        if not self.lies_beyond(island):
-            return island.runs[0].end
+        return self._front_end() if self.lies_beyond(island) else island.runs[0].end
+
+    def _front_end(self) -> int:
+        """Return the position up to which all octets were captured or given up."""
         assert self._front is not None
         index = bisect_right(self._islands.items, self._front, key=_start_of)
         return self._islands.items[index - 1].end if index else self._front
@@ -886,9 +888,11 @@ class HalfConnection:
 
     @property
     def awaits(self) -> int | None:
-        """Position of the first octet that is waited for although later ones were captured; None
-        if there is none such."""
-        return None if self._open_hole() is None else self._delivery_point()
+        """Position of the first octet that is waited for although later ones were captured, or of
+        the FPDU that lacks what the snap length cut off; None if there is none such."""
+        cut = [run.end for island in self._islands.items for run in island.runs if run.awaits]
+        hole = [] if self._open_hole() is None else [self._front_end()]
+        return min((*cut, *hole), default=None)
 
     @property
     def acknowledged(self) -> int | None:
