@@ -232,7 +232,8 @@ class Order:
             # Before the first FPDU is found, any octets may be part of it.
             return awaited if core.fpdus else half.covered
         if core.phase is Phase.STREAMING and not core.is_unknown:
-            return awaited
+            begun = core.undecided_from
+            return awaited if begun is None else half.position(sequence_number(begun))
         return half.covered
 
     def _flush(self, half: _Half, upto: int, *, is_over: bool) -> None:

@@ -536,7 +536,8 @@ class Rewriter:
         # What is known late is written as of when it was complete, but never back in time.
         self._time_ns = max(self._time_ns, slot.time_ns if time_ns is None else time_ns)
         if seq is None:
-            seq = half.hint or 0 if half.new is None else half.new
+            # Where nothing is written, numbers are still those that were captured.
+            seq = sequence_number(slot.position) if half.new is None else half.new
             if half.has_fin and half.old is not None and slot.position > half.old:
                 seq = seq + 1 & 0xFFFFFFFF
         ack = 0

@@ -31,7 +31,13 @@ from scapy_mpa.stream.islands import CHUNK_OVERHEAD, SEAM, Inserted, Island, Isl
 from scapy_mpa.stream.loan import LENT_PIECES, Loan
 from scapy_mpa.stream.overlap import RecentOctets, differing_stretch
 from scapy_mpa.stream.past import Span
-from scapy_mpa.stream.scan import FoundStartup, almost_key, find_startup, may_begin
+from scapy_mpa.stream.scan import (
+    FoundStartup,
+    almost_key,
+    find_startup,
+    may_begin,
+    undecided_from,
+)
 from scapy_mpa.stream.segment import FIN, RST, SYN, Segment
 from scapy_mpa.stream.sequence import first_position, sequence_number, unwrap
 from scapy_mpa.wire.errors import ErrorCode
@@ -893,6 +899,16 @@ class HalfConnection:
         cut = [run.end for island in self._islands.items for run in island.runs if run.awaits]
         hole = [] if self._open_hole() is None else [self._front_end()]
         return min((*cut, *hole), default=None)
+
+    @property
+    def undecided_from(self) -> int | None:
+        """In streaming mode, position of the first octet that may belong to a startup frame that is
+        not whole; None if there is none such."""
+        for island in self._islands.items:
+            position = undecided_from(island)
+            if position < island.end:
+                return position
+        return None
 
     @property
     def acknowledged(self) -> int | None:

@@ -20,7 +20,7 @@ from scapy_mpa.wire.startup import (
     parse_startup,
 )
 
-__all__ = ["FoundStartup", "almost_key", "find_startup", "may_begin"]
+__all__ = ["FoundStartup", "almost_key", "find_startup", "may_begin", "undecided_from"]
 
 _PREFIX: Final = b"MPA ID Re"
 # A Key with this many octets right, first thing on a connection, was meant to be one.
@@ -81,6 +81,26 @@ def may_begin(island: Island, begin: int) -> int:
     """Return where behind ``begin`` a startup frame has begun, else where the island ends."""
     at = island.read(begin, island.end).find(_PREFIX) if begin < island.end else -1
     return island.end if at < 0 else begin + at
+
+
+def undecided_from(island: Island) -> int:
+    """Return from where on octets may be those of a startup frame that is not whole, else the end.
+
+    Octets before ``island.scan`` are not.
+    """
+    begin = max(island.start, island.scan)
+    octets = island.read(begin, island.end) if begin < island.end else b""
+    at = octets.find(_PREFIX)
+    if at < 0:
+        at = len(octets) - next(
+            (
+                length
+                for length in range(len(_PREFIX) - 1, 0, -1)
+                if octets.endswith(_PREFIX[:length])
+            ),
+            0,
+        )
+    return begin + at
 
 
 def almost_key(octets: bytes) -> bool:

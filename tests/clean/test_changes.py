@@ -19,9 +19,10 @@ from scapy_mpa.stream.segment import FIN, SYN, Segment
 from scapy_mpa.wire.crc import crc_is_good
 from scapy_mpa.wire.fpdu import build_fpdu
 from tests.clean.cleaning import PCAPS, clean, events, fpdus, frames_of, renumbered, segments
-from tests.craft.strategies import conversations
+from tests.craft.strategies import BEGINNINGS, conversations
 
 WORD = 0xFFFFFFFF
+WITH_HANDSHAKE = tuple(each for each in BEGINNINGS if each != "nothing")
 SUPPLIED = "supplied"
 
 
@@ -82,7 +83,7 @@ def test_an_fpdu_a_segment() -> None:
 
 
 @settings(max_examples=40)
-@given(conversation=conversations(markers=(True, True)))
+@given(conversation=conversations(beginnings=WITH_HANDSHAKE, markers=(True, True)))
 def test_numbers_fit(conversation: Conversation) -> None:
     """Sequence numbers have no gap, and acknowledgements are of what was sent, to the end of it."""
     expected: dict[bytes, int] = {}
