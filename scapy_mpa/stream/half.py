@@ -769,7 +769,9 @@ class HalfConnection:
             self._close_hole(first)
         lost = self._finish(first, is_over=reason != "limit")
         self.release(first, first.start, first.end)
-        islands.items.remove(first)
+        if islands.items and islands.items[0] is first:
+            # Else it was a startup frame, with which the Full Operation Phase has begun.
+            del islands.items[0]
         islands.floor = first.end
         following = islands.items[0] if islands.items else None
         if following is None or following.start == first.end:

@@ -7,77 +7,35 @@ what it is about, and what ``test_impairments.py`` keeps out for its sake can co
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
-from scapy_mpa.craft import Conversation, Segment, SnapLength, impair
-from tests.craft.reading import Record, plain
-
-REQUEST, REPLY, FPDU = 3, 4, 5
-"""Where they are in :func:`segments`."""
-
-
-@pytest.fixture
-def conversation() -> Conversation:
-    """A Send of one octet between SYN and FIN."""
-    conversation = Conversation()
-    conversation.initiator.send(b"x")
-    conversation.close()
-    return conversation
-
-
-def pieces(segment: Segment, *cuts: int) -> list[Segment]:
-    """A segment cut up."""
-    ends = [*cuts, len(segment.octets)]
-    return [
-        replace(segment, seq=segment.seq + start, octets=segment.octets[start:end])
-        for start, end in zip([0, *cuts], ends, strict=True)
-    ]
-
-
-def found(conversation: Conversation, segments: list[Segment]) -> list[Record]:
-    """Startup frames, FPDUs and errors."""
-    told = ("startup", "fpdu", "error")
-    return [each for each in plain(conversation.frames(segments)) if each["type"] in told]
-
-
-def kinds(records: list[Record]) -> list[str]:
-    """Their types."""
-    return [record["type"] for record in records]
+from scapy_mpa.craft import Conversation, SnapLength, impair
+from tests.craft.small import REPLY, REQUEST, found, kinds, one_send, pieces
 
 
 @pytest.mark.xfail(strict=True, reason="a seam behind the end of an island counts as scanned")
-def test_request_in_disorder(conversation: Conversation) -> None:
+def test_request_in_disorder() -> None:
     """A Request of which the second piece comes first and the last octet last is found."""
+    conversation = one_send()
     segments = conversation.segments()
     first, second, third = pieces(segments[REQUEST], 1, 19)
     segments[REQUEST : REQUEST + 1] = [second, first, third]
     assert kinds(found(conversation, segments)) == ["startup", "startup", "fpdu"]
 
 
-@pytest.mark.xfail(strict=True, raises=ValueError, reason="the island is removed twice")
-def test_private_data_missing() -> None:
-    """Where the Private Data of the Reply are missing, and later octets are not, nothing fails."""
-    conversation = Conversation()
-    conversation.startup(reply_private_data=bytes(37))
-    conversation.responder.octets(b"x")
-    segments = conversation.segments()
-    segments[REPLY] = pieces(segments[REPLY], 20)[0]
-    assert kinds(found(conversation, segments))[:2] == ["startup", "startup"]
-
-
 @pytest.mark.xfail(strict=True, reason="octets that were cut off are read as zeros")
-def test_startup_header_cut(conversation: Conversation) -> None:
+def test_startup_header_cut() -> None:
     """Of a startup header that the snap length cut nothing is told that was not captured."""
+    conversation = one_send()
     segments = impair(conversation.segments(), SnapLength(54 + 16))
     for record in found(conversation, segments):
         assert record["crc"] in (None, True, "unknown")
 
 
 @pytest.mark.xfail(strict=True, reason="octets that were cut off are said to be lost")
-def test_closed_in_the_middle(conversation: Conversation) -> None:
+def test_closed_in_the_middle() -> None:
     """Octets that the snap length cut off are no reason to say that the connection was lost."""
+    conversation = one_send()
     segments = impair(conversation.segments(), SnapLength(54 + 19))
     assert "error" not in kinds(found(conversation, segments))
 
@@ -94,23 +52,13 @@ def test_reply_captured_first() -> None:
 
 
 @pytest.mark.xfail(strict=True, reason="a SYN behind octets begins another connection")
-def test_syn_captured_late(conversation: Conversation) -> None:
+def test_syn_captured_late() -> None:
     """A SYN that is captured behind octets of its own connection begins no other one."""
+    conversation = one_send()
     segments = conversation.segments()
     first, second = pieces(segments[REQUEST], 5)
     segments[:4] = [second, *segments[:3], first]
     assert kinds(found(conversation, segments)) == ["startup", "startup", "fpdu"]
-
-
-def test_markers_of_what_was_cut() -> None:
-    """Where it is not known whether there are Markers, an FPDU that was cut is not said to have
-    none."""
-    conversation = Conversation(markers=True)
-    conversation.initiator.send(bytes(27))
-    conversation.initiator.send(b"x")
-    segments = impair(conversation.segments()[FPDU:], SnapLength(54 + 34))
-    for record in found(conversation, segments):
-        assert record["seq"] != 1025 or record["markers"] == 1
 
 
 @pytest.mark.xfail(strict=True, raises=IndexError, reason="octets are read that were released")

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What is said of octets that the snap length cut off, in small conversations."""
+
+from __future__ import annotations
+
+from scapy_mpa.craft import Conversation, SnapLength, impair
+from tests.craft.small import FPDU, found
+
+
+def test_markers_of_what_was_cut() -> None:
+    """Where it is not known whether there are Markers, an FPDU that was cut is not said to have
+    none."""
+    conversation = Conversation(markers=True)
+    conversation.initiator.send(bytes(27))
+    conversation.initiator.send(b"x")
+    segments = impair(conversation.segments()[FPDU:], SnapLength(54 + 34))
+    for record in found(conversation, segments):
+        assert record["seq"] != 1025 or record["markers"] == 1
