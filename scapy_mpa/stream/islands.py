@@ -150,7 +150,8 @@ class Island:
             mine += others
         # A Key may lie across the seam; what lies behind that was scanned.
         self.scanned = self.scanned or []
-        self.scanned.append((right.start + SEAM, right.scan))
+        if right.start + SEAM < right.scan:
+            self.scanned.append((right.start + SEAM, right.scan))
         self.scanned += right.scanned or ()
         if right.absent:
             self.absent = self.absent or []

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from scapy_mpa.craft import Conversation
-from tests.craft.small import REPLY, found, kinds, pieces
+from tests.craft.small import REPLY, REQUEST, found, kinds, one_send, pieces
 
 
 def test_private_data_missing() -> None:
@@ -15,3 +15,12 @@ def test_private_data_missing() -> None:
     segments = conversation.segments()
     segments[REPLY] = pieces(segments[REPLY], 20)[0]
     assert kinds(found(conversation, segments))[:2] == ["startup", "startup"]
+
+
+def test_request_in_disorder() -> None:
+    """A Request of which the second piece comes first and the last octet last is found."""
+    conversation = one_send()
+    segments = conversation.segments()
+    first, second, third = pieces(segments[REQUEST], 1, 19)
+    segments[REQUEST : REQUEST + 1] = [second, first, third]
+    assert kinds(found(conversation, segments)) == ["startup", "startup", "fpdu"]

@@ -13,16 +13,6 @@ from scapy_mpa.craft import Conversation, SnapLength, impair
 from tests.craft.small import REPLY, REQUEST, found, kinds, one_send, pieces
 
 
-@pytest.mark.xfail(strict=True, reason="a seam behind the end of an island counts as scanned")
-def test_request_in_disorder() -> None:
-    """A Request of which the second piece comes first and the last octet last is found."""
-    conversation = one_send()
-    segments = conversation.segments()
-    first, second, third = pieces(segments[REQUEST], 1, 19)
-    segments[REQUEST : REQUEST + 1] = [second, first, third]
-    assert kinds(found(conversation, segments)) == ["startup", "startup", "fpdu"]
-
-
 @pytest.mark.xfail(strict=True, reason="octets that were cut off are read as zeros")
 def test_startup_header_cut() -> None:
     """Of a startup header that the snap length cut nothing is told that was not captured."""
