@@ -406,7 +406,7 @@ class HalfConnection:
             island.joined = False
         elif island.end < island.need and not final:
             return
-        at_begin = island.start == self._begin and not self._key_checked
+        at_begin = island.held == island.start == self._begin and not self._key_checked
         if at_begin and not self._check_key(island) and not final:
             # A Key that is wrong must be seen as a whole.
             return
@@ -499,10 +499,12 @@ class HalfConnection:
         """Take the octets so far for those of something else; a startup frame may still come."""
         islands = [grown] if grown and self._look_at is None else self._islands.items
         self._look_at = None
-        for island in islands:
-            # What begins beyond a hole may be the rest of a frame that lies across it.
-            begin = island.start + SEAM if self.lies_beyond(island) else island.start
-            self.release(island, begin, island.scan)
+        for island in list(islands):
+            if self.lies_beyond(island) and not island.is_torn:
+                # What begins beyond a hole may be the rest of a frame that lies across it.
+                self._islands.split_scanned(island, island.start + SEAM)
+            self.release(island, island.start, island.scan)
+            island.is_torn = island.held > island.start
 
     def _check_key(self, island: Island) -> bool:
         """Report a Key that was meant to be one, where a Key must stand.
@@ -581,6 +583,10 @@ class HalfConnection:
             self._front = self._islands.floor = max(origin, self._islands.floor)
         items = self._islands.items
         for island in list(items):
+            if island.held > max(island.start, origin if from_start else 0):
+                # What was released in streaming mode leaves a hole.
+                island.start = island.held
+                island.is_torn = False
             island.scan = island.need = island.start
             if not from_start or island.end > origin:
                 self._advance(island, island.end - island.start)
@@ -615,7 +621,7 @@ class HalfConnection:
         What cannot become one, a Key for one, is told from its first octets.
         """
         for island in self._islands.items:
-            if island.start <= origin < island.end:
+            if island.held <= origin < island.end:
                 return Framing(self, origin, markers=markers, crc=crc).verifies(island, origin)
         return None
 

@@ -474,7 +474,7 @@ def _is_convincing(row: _Row) -> bool:
 
 def fpdu_begins(island: Island, position: int) -> bool:
     """Tell whether FPDUs follow each other from a position on, beyond doubt."""
-    if not island.start <= position < island.end:
+    if not island.held <= position < island.end:
         return False
     known = Known(None, None, position, sure=True)
     return _Look(island, known, _OCTETS_AT_FIRST, position).begins()
@@ -482,8 +482,7 @@ def fpdu_begins(island: Island, position: int) -> bool:
 
 def fpdus_before(island: Island, position: int) -> bool:
     """Tell whether FPDUs follow each other before a position, if all octets there are held."""
-    chunks = island.chunks(island.start, island.end)
-    if not chunks or chunks[0].position != island.start:
+    if island.held != island.start:
         return False
     look = _Look(island, Known(None, None, None, sure=False), _OCTETS_AT_FIRST)
     ballots: dict[int, Ballot] = {}
@@ -496,7 +495,7 @@ def fpdus_before(island: Island, position: int) -> bool:
 def may_be_fpdu(island: Island, position: int) -> bool:
     """Tell whether an FPDU may begin at a position, as far as its header was captured."""
     end = position + MARKER_LENGTH + _HEAD
-    if not island.start <= position < end <= island.end:
+    if not island.held <= position < end <= island.end:
         return True
     if island.absent and island.captured_until(position, end) < end:
         return True

@@ -123,7 +123,8 @@ class Island:
         self.leads: Leads | None = None
         """Where its Markers say that FPDUs begin, as long as none was found."""
         self.is_torn = False
-        """Whether octets in its midst were released unframed, so that no length leads across."""
+        """Whether octets in its midst or at its start were released unframed, so that nothing leads
+        across: no island before it is joined to it."""
         self.settled = False
         """Whether what lies before the first run was searched for good."""
 
@@ -165,6 +166,14 @@ class Island:
         if leads and (self.leads is None or leads.length > self.leads.length):
             # The Markers of the shorter side are read again.
             self.leads = leads
+
+    @property
+    def held(self) -> int:
+        """Where the first octets begin that were not released, ``end`` if there are none.
+
+        As long as it has no runs, all behind that are held.
+        """
+        return self._chunks[0].position if self._chunks else self.end
 
     def look_again(self) -> None:
         """Have framing look at it again, though it has not grown."""
@@ -414,6 +423,23 @@ class Islands:
         if following and following.start == island.end and not following.is_torn:
             island.join(items.pop(index + 1))
         return island
+
+    def split_scanned(self, island: Island, start: int) -> None:
+        """Make an island of its own of the octets up to the first chunk at ``start`` or behind.
+
+        That is done if the chunk was scanned, so that it can be released.
+        """
+        chunks = island.chunks(island.start, island.end)
+        index = bisect_left(chunks, (start,))
+        if index == len(chunks) or chunks[index].position + len(chunks[index].octets) > island.scan:
+            return
+        end = chunks[index].position
+        head = Island(island.start)
+        head.absent = [each for each in island.absent or () if each[0] < end] or None
+        for chunk in island.release(island.start, end):
+            head.append(chunk)
+        head.scan = island.start = end
+        self.items.insert(self._index_of(head.start) + 1, head)
 
     def mark_absent(self, start: int, end: int) -> None:
         """Note that the octets from ``start`` up to ``end`` read as zeros but were not captured."""

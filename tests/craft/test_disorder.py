@@ -24,3 +24,12 @@ def test_request_in_disorder() -> None:
     first, second, third = pieces(segments[REQUEST], 1, 19)
     segments[REQUEST : REQUEST + 1] = [second, first, third]
     assert kinds(found(conversation, segments)) == ["startup", "startup", "fpdu"]
+
+
+def test_second_request_captured_first() -> None:
+    """Where a rejected Request is captured behind the one that followed it, nothing fails."""
+    conversation = Conversation()
+    conversation.startup(rejected=True)
+    conversation.startup()
+    first, reject, second, accept = (each for each in conversation.segments() if each.octets)
+    assert "startup" in kinds(found(conversation, [second, reject, accept, first]))

@@ -51,16 +51,6 @@ def test_syn_captured_late() -> None:
     assert kinds(found(conversation, segments)) == ["startup", "startup", "fpdu"]
 
 
-@pytest.mark.xfail(strict=True, raises=IndexError, reason="octets are read that were released")
-def test_second_request_captured_first() -> None:
-    """Where a rejected Request is captured behind the one that followed it, nothing fails."""
-    conversation = Conversation()
-    conversation.startup(rejected=True)
-    conversation.startup()
-    first, reject, second, accept = (each for each in conversation.segments() if each.octets)
-    assert "startup" in kinds(found(conversation, [second, reject, accept, first]))
-
-
 @pytest.mark.xfail(strict=True, reason="the Reply is taken for that to the first Request")
 def test_rejection_not_captured() -> None:
     """If only the rejection was not captured, the second Request is none the less no FPDU."""
