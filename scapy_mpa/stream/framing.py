@@ -385,7 +385,10 @@ class Framing(FPDUFinder):
                 # An FPDU is known to begin amid its octets.
                 self._pass_on(island, run, self._liar(island, run.end, limit))
         if run.end < limit:
-            if limit < island.end and self._is_cut(island, run.end, limit):
+            if self._is_cut(island, run.end, limit) and (
+                limit < island.end
+                or (run.anchored and self._try(island, run.end, limit) == UNREADABLE)
+            ):
                 self._sink.cut_off(run.end, limit)
             elif self.crc and limit < island.end and self._is_liar(island, run, limit):
                 self._pass_on(island, run, self._liar(island, run.end, limit))

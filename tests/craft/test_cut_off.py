@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from scapy_mpa.craft import Conversation, SnapLength, impair
-from tests.craft.small import FPDU, found
+from tests.craft.small import FPDU, found, kinds, one_send
 
 
 def test_markers_of_what_was_cut() -> None:
@@ -16,3 +18,11 @@ def test_markers_of_what_was_cut() -> None:
     segments = impair(conversation.segments()[FPDU:], SnapLength(54 + 34))
     for record in found(conversation, segments):
         assert record["seq"] != 1025 or record["markers"] == 1
+
+
+@pytest.mark.parametrize("snap", range(17, 28))
+def test_closed_in_the_middle(snap: int) -> None:
+    """Octets that the snap length cut off are no reason to say that the connection was lost."""
+    conversation = one_send()
+    segments = impair(conversation.segments(), SnapLength(54 + snap))
+    assert "error" not in kinds(found(conversation, segments))
