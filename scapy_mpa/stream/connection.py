@@ -306,7 +306,7 @@ class Connection:
         elif what is Step.REPLY_WITHOUT_REQUEST:
             problems.append("a Reply that answers no Request (RFC 5044 7.1.2 rule 2)")
         missing = startup.pd_length - len(startup.data)
-        if missing:
+        if missing and not found.is_cut:
             problems.append(f"{missing} octets of Private Data are missing")
         for problem in problems:
             self.on_error(half, ErrorCode.INVALID_STARTUP_FRAME, found.position, problem)

@@ -514,8 +514,10 @@ class HalfConnection:
         if island.end - island.start < KEY_LENGTH:
             return False
         self._key_checked = True
-        octets = island.read(island.start, island.start + KEY_LENGTH)
-        if almost_key(octets):
+        end = island.start + KEY_LENGTH
+        octets = island.read(island.start, end)
+        is_captured = not island.absent or island.captured_until(island.start, end) == end
+        if is_captured and almost_key(octets):
             self._owner.on_error(
                 self,
                 ErrorCode.INVALID_STARTUP_FRAME,

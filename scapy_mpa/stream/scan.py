@@ -32,7 +32,10 @@ class FoundStartup(NamedTuple):
 
     position: int
     octets: bytes
+    """As far as they were captured."""
     startup: StartupFrame
+    is_cut: bool = False
+    """Whether the snap length cut off Private Data."""
 
     @property
     def end(self) -> int:
@@ -57,24 +60,32 @@ def find_startup(island: Island, begin: int | None, *, final: bool = False) -> F
                 if end == island.end:
                     island.scan = position
                     return None
-            elif rest[:KEY_LENGTH] in KEYS.values():
-                startup = parse_startup(octets[at:])
+            elif rest[:KEY_LENGTH] in KEYS.values() and _is_captured(island, position):
+                startup = parse_startup(rest)
                 if position == begin or not startup.problems():
                     island.scan = position
-                    if position + startup.length <= island.end:
-                        whole = island.read(position, position + startup.length)
-                        if at + startup.length > len(octets):
-                            startup = parse_startup(whole)
-                        return FoundStartup(position, whole, startup)
-                    if final:
-                        return FoundStartup(position, octets[at:], startup)
-                    # Nothing can be said before its Private Data are there.
-                    island.need = position + startup.length
-                    return None
+                    if position + startup.length > island.end and not final:
+                        # Nothing can be said before its Private Data are there.
+                        island.need = position + startup.length
+                        return None
+                    return _found(island, position, min(position + startup.length, island.end))
             at = octets.find(_PREFIX, at + 1)
     island.scan = max(island.scan, island.end - len(_PREFIX) + 1)
     island.scanned = None
     return None
+
+
+def _is_captured(island: Island, position: int) -> bool:
+    """Tell whether the snap length cut off nothing of the startup header at ``position``."""
+    end = position + STARTUP_HEADER_LENGTH
+    return not island.absent or island.captured_until(position, end) == end
+
+
+def _found(island: Island, position: int, end: int) -> FoundStartup:
+    """Return the startup frame at ``position``, as far as it was captured."""
+    upto = island.captured_until(position, end) if island.absent else end
+    octets = island.read(position, upto)
+    return FoundStartup(position, octets, parse_startup(octets), is_cut=upto < end)
 
 
 def may_begin(island: Island, begin: int) -> int:

@@ -20,9 +20,32 @@ def test_markers_of_what_was_cut() -> None:
         assert record["seq"] != 1025 or record["markers"] == 1
 
 
-@pytest.mark.parametrize("snap", range(17, 28))
+@pytest.mark.parametrize("snap", range(1, 20))
+def test_startup_header_cut(snap: int) -> None:
+    """Of a startup header that the snap length cut nothing is told that was not captured."""
+    conversation = one_send()
+    segments = impair(conversation.segments(), SnapLength(54 + snap))
+    for record in found(conversation, segments):
+        assert record["crc"] in (None, True, "unknown")
+
+
+@pytest.mark.parametrize("snap", range(1, 28))
 def test_closed_in_the_middle(snap: int) -> None:
     """Octets that the snap length cut off are no reason to say that the connection was lost."""
     conversation = one_send()
     segments = impair(conversation.segments(), SnapLength(54 + snap))
     assert "error" not in kinds(found(conversation, segments))
+
+
+@pytest.mark.parametrize("snap", range(20, 57))
+def test_private_data_cut(snap: int) -> None:
+    """Of Private Data that the snap length cut, what was captured is told, and no more."""
+    conversation = Conversation()
+    private = b"0123456789abcdefghijklmnopqrstuvwxyz"
+    conversation.startup(private, private)
+    segments = impair(conversation.segments(), SnapLength(54 + snap))
+    records = found(conversation, segments)
+    assert kinds(records) == ["startup", "startup"]
+    for record in records:
+        assert record["pd_length"] == len(private)
+        assert bytes.fromhex(record["private_data"]) == private[: snap - 20]
