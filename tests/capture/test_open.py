@@ -197,7 +197,7 @@ def test_empty(octets: bytes) -> None:
         (b"PK\x03\x04", "a zip archive"),
         (b"snoop\0\0\0", "a capture of snoop; convert it with `editcap"),
         (b"GMBU\0\2", "a capture of Microsoft Network Monitor"),
-        (gzip.compress(gzip.compress(FILE)), "data compressed with gzip twice"),
+        (gzip.compress(gzip.compress(FILE, mtime=0), mtime=0), "data compressed with gzip twice"),
     ],
 )
 def test_not_a_capture(octets: bytes, look: str) -> None:
