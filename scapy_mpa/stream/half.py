@@ -76,6 +76,10 @@ them.  Nobody sends again what he knows to be acknowledged, so such a copy was u
 this is more than is under way on most paths.  Until the peer acknowledges anything, it is taken to
 have what was sent."""
 
+FIRST_WINDOW: Final = 65_535
+"""Octets that can be under way before the first acknowledgement, for the window of a SYN is never
+scaled (RFC 9293 3.1, RFC 7323 2.2): a SYN is captured behind no more than these."""
+
 CLOSED_HOLES: Final = 64
 """Holes of one half connection that a late copy may still fill although the peer has what lay in
 them: a capture can miss a segment and hold its spurious retransmission."""
@@ -232,9 +236,28 @@ class HalfConnection:
         if segment.flags & SYN:
             if self._begin is not None:
                 return position + 1 == self._begin
-            # A SYN that was captured behind the octets it announces.
-            return not self._islands.items or position + 1 == self._islands.items[0].start
+            return not self._islands.items or self._announces(position + 1)
         return segment.length == 0 or abs(position - self._high) < _WINDOW
+
+    def _announces(self, begin: int) -> bool:
+        """Tell whether a SYN was captured behind octets that it announces.
+
+        Some senders begin with the same number each time: behind the end, it is of the next
+        connection.
+        """
+        first, end = self._islands.items[0].start, self._high or 0
+        if self._fin is not None or self._owner.was_reset:
+            return False
+        return begin == first or (begin < first and end - begin <= FIRST_WINDOW)
+
+    def _begin_at(self, position: int) -> None:
+        """Take a SYN."""
+        self._begin = position
+        if self.framing is None:
+            # If octets came first, there may be others before them.
+            self._front = self._islands.floor = position
+            for island in self._islands.items:
+                island.open_left = self.lies_beyond(island)
 
     def receive(self, segment: Segment) -> None:
         """Take a segment of this direction."""
@@ -244,7 +267,7 @@ class HalfConnection:
         if flags & SYN:
             position += 1
             if self._begin is None:
-                self._begin = self._front = self._islands.floor = position
+                self._begin_at(position)
         elif self._front is None and segment.length:
             self._front = position
         if high is None:

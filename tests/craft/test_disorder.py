@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from scapy_mpa.craft import Conversation
 from tests.craft.small import REPLY, REQUEST, found, kinds, one_send, pieces
 
@@ -33,3 +36,24 @@ def test_second_request_captured_first() -> None:
     conversation.startup()
     first, reject, second, accept = (each for each in conversation.segments() if each.octets)
     assert "startup" in kinds(found(conversation, [second, reject, accept, first]))
+
+
+def test_syn_captured_late() -> None:
+    """A SYN that is captured behind octets of its own connection begins no other one."""
+    conversation = one_send()
+    segments = conversation.segments()
+    first, second = pieces(segments[REQUEST], 5)
+    segments[:4] = [second, *segments[:3], first]
+    assert kinds(found(conversation, segments)) == ["startup", "startup", "fpdu"]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_any_order_up_to_the_request(data: st.DataObject) -> None:
+    """The handshake and the pieces of the Request may be captured in any order."""
+    conversation = one_send()
+    segments = conversation.segments()
+    cuts = sorted(data.draw(st.sets(st.integers(1, 19), max_size=3)))
+    first = [*segments[:REQUEST], *pieces(segments[REQUEST], *cuts)]
+    segments[: REQUEST + 1] = data.draw(st.permutations(first))
+    assert kinds(found(conversation, segments)) == ["startup", "startup", "fpdu"]

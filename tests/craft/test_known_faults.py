@@ -10,7 +10,7 @@ from __future__ import annotations
 import pytest
 
 from scapy_mpa.craft import Conversation, SnapLength, impair
-from tests.craft.small import REPLY, REQUEST, found, kinds, one_send, pieces
+from tests.craft.small import REPLY, REQUEST, found, kinds
 
 
 @pytest.mark.xfail(strict=True, reason="a Reply without a Request behind it settles nothing")
@@ -22,16 +22,6 @@ def test_reply_captured_first() -> None:
     segments = impair(conversation.segments(), SnapLength(54 + 56))
     segments[REQUEST], segments[REPLY] = segments[REPLY], segments[REQUEST]
     assert kinds(found(conversation, segments)) == ["startup", "startup", "fpdu", "fpdu"]
-
-
-@pytest.mark.xfail(strict=True, reason="a SYN behind octets begins another connection")
-def test_syn_captured_late() -> None:
-    """A SYN that is captured behind octets of its own connection begins no other one."""
-    conversation = one_send()
-    segments = conversation.segments()
-    first, second = pieces(segments[REQUEST], 5)
-    segments[:4] = [second, *segments[:3], first]
-    assert kinds(found(conversation, segments)) == ["startup", "startup", "fpdu"]
 
 
 @pytest.mark.xfail(strict=True, reason="the Reply is taken for that to the first Request")

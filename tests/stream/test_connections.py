@@ -352,6 +352,16 @@ def test_a_syn_captured_behind_the_first_octets() -> None:
     assert len(ends(events)) == 1
 
 
+@pytest.mark.parametrize("missed", [3, 5, 6])
+def test_the_same_numbers_again_and_the_first_syn_was_not_captured(missed: int) -> None:
+    """Behind the end of a connection, a SYN just before its first octets is of another one."""
+    one, other = whole(), whole()
+    segments = one.segments[missed:] + other.segments
+    events = feed(as_segment(number, each) for number, each in enumerate(segments, 1))
+    check_whole(events, 1)
+    assert [each.ending for each in ends(events)] == ["closed", "closed"]
+
+
 # -- the end ---------------------------------------------------------------------------------------
 
 
