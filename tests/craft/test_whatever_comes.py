@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Segments of small conversations in any order, with any octets altered: nothing fails."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scapy_mpa.craft import Conversation, Segment
+from tests.craft.reading import inlined, plain
+from tests.craft.small import pieces
+
+PRIVATE = st.sampled_from((b"", bytes(7), b"MPA ID Req Frame\x40\x01\0\0", bytes(200)))
+STREAMING = st.sampled_from((b"x", b"login\r\n", b"MPA ID Re", b"MPA ID Rep Frame", bytes(400)))
+PAYLOADS = st.sampled_from((b"", b"x", bytes(range(200)), b"\x00\x12\x41\x43" * 150))
+
+
+@st.composite
+def conversations(draw: st.DrawFn) -> Conversation:
+    """A small conversation, not always one that the standards allow."""
+    options: dict[str, Any] = {
+        "revision": draw(st.sampled_from((0, 1, 2))),
+        "markers": (draw(st.booleans()), draw(st.booleans())),
+        "crc": (draw(st.booleans()), draw(st.booleans())),
+        "packing": draw(st.sampled_from(("aligned", "packed", "stream"))),
+        "mss": draw(st.sampled_from((128, 1460))),
+        "handshake": draw(st.booleans()),
+    }
+    conversation = Conversation(strict=False, **options)
+    steps = ("octets", "startup", "rejection", "send", "write", "read")
+    for step in [*draw(st.lists(st.sampled_from(steps), max_size=3)), "startup", "send"]:
+        side = conversation.sides[draw(st.integers(0, 1))]
+        if step == "octets":
+            side.octets(draw(STREAMING))
+        elif step in ("startup", "rejection"):
+            is_rejected = step == "rejection"
+            conversation.startup(draw(PRIVATE), draw(PRIVATE), rejected=is_rejected)
+        elif step == "send":
+            side.send(draw(PAYLOADS))
+        elif step == "write":
+            side.write(draw(PAYLOADS))
+        else:
+            side.read(draw(PAYLOADS), 1, 2, 3, 4)
+    if draw(st.booleans()):
+        conversation.close(draw(st.integers(0, 1)))
+    return conversation
+
+
+@st.composite
+def captures(draw: st.DrawFn, conversation: Conversation) -> list[Segment]:
+    """Its segments cut up, altered, missed, copied, cut off, and in any order."""
+    segments: list[Segment] = []
+    for segment in conversation.segments():
+        size = len(segment.octets)
+        places = st.integers(1, size - 1) if size > 1 else st.nothing()
+        segments += pieces(segment, *sorted(draw(st.sets(places, max_size=2 * (size > 1)))))
+    fewer = draw(st.lists(st.sampled_from(segments), max_size=3))
+    segments = [each for each in segments if each not in fewer]
+    segments += draw(st.lists(st.sampled_from(segments), max_size=3)) if segments else []
+    for _ in range(draw(st.integers(0, 3)) if segments else 0):
+        index = draw(st.integers(0, len(segments) - 1))
+        octets = bytearray(segments[index].octets)
+        if octets:
+            octets[draw(st.integers(0, len(octets) - 1))] = draw(st.integers(0, 255))
+        segments[index] = replace(segments[index], octets=bytes(octets))
+    if draw(st.booleans()):
+        segments = draw(st.permutations(segments))
+    elif segments:
+        moved = segments.pop(draw(st.integers(0, len(segments) - 1)))
+        segments.insert(draw(st.integers(0, len(segments))), moved)
+    if draw(st.integers(0, 3)) == 0:
+        length = draw(st.integers(1, 60))
+        segments = [
+            replace(each, captured=length) if len(each.octets) > length else each
+            for each in segments
+        ]
+    return [replace(each, time_ns=number * 1000) for number, each in enumerate(segments)]
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data(), conversations())
+def test_nothing_fails(data: st.DataObject, conversation: Conversation) -> None:
+    """On neither way of reading is anything raised, nor is an FPDU reported twice."""
+    frames = list(conversation.frames(data.draw(captures(conversation))))
+    for records in (plain(frames), inlined(frames)):
+        places = Counter(
+            (each["connection"], each["src"], each["seq"])
+            for each in records
+            if each["type"] == "fpdu"
+        )
+        assert not [place for place, count in places.items() if count > 1]
