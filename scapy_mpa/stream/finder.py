@@ -25,6 +25,8 @@ __all__ = ["COST_OF_PLACE", "FPDUFinder", "found_by"]
 
 # How many unverified FPDUs in a row the chain of lengths may cross before it is given up.
 _LONGEST_BRIDGE: Final = 16
+# How many of them in a row may have a damaged header, too, behind an FPDU whose CRC is good.
+_MOST_SENSELESS: Final = 4
 _SEARCHED_FIRST: Final = 4 * MARKER_INTERVAL
 _SEARCHED_AT_A_TIME: Final = 128 * MARKER_INTERVAL
 """Octets of which the places where an FPDU may start are listed at one time, at most."""
@@ -66,15 +68,16 @@ class FPDUFinder(FPDUReader):
         self._allowance += fresh * _OCTETS_PER_OCTET
 
     def _bridge(
-        self, island: Island, at: int, limit: int, *, certain: bool
+        self, island: Island, at: int, limit: int, *, senseless: int = 0
     ) -> tuple[list[Candidate], Literal["sound", "end", "short", "long"], int]:
         """Follow lengths over FPDUs that are not verified, but whose headers make sense.
 
         Return them, what came behind them, and how far octets are needed to say more.
 
-        :param certain: the first of them begins where a verified one ends, and needs no sense.
+        :param senseless: with CRCs, how many of them in a row may make no sense.
         """
         bridge: list[Candidate] = []
+        left = senseless
         while len(bridge) < _LONGEST_BRIDGE:
             if at == limit:
                 return bridge, "end", limit + 1
@@ -86,13 +89,13 @@ class FPDUFinder(FPDUReader):
             if fpdu.sound:
                 return bridge, "sound", limit
             if self.crc:
-                is_one = certain or self._header_makes_sense(fpdu)
+                left = senseless if self._header_makes_sense(fpdu) else left - 1
+                is_one = left >= 0
             else:
                 is_one = self._is_something(island, fpdu)
             if not is_one:
                 return bridge, "long", limit
             bridge.append(fpdu)
-            certain = False
             at = fpdu.end
         return bridge, "long", limit
 
@@ -387,9 +390,12 @@ class FPDUFinder(FPDUReader):
                 return count + 1, False
             if not following.sound:
                 # Those that are damaged may stand between it and the next sound one.
-                bridge, reached, _ = self._bridge(island, at, limit, certain=True)
+                bridge, reached, _ = self._bridge(island, at, limit, senseless=_MOST_SENSELESS)
                 self._allowance -= sum(each.layout.length for each in bridge)
-                goes_on = reached == "sound" or self._looks_like_start(island, at, limit)
+                goes_on = reached == "sound" or any(
+                    self._looks_like_start(island, each, limit)
+                    for each in (at, *(crossed.end for crossed in bridge))
+                )
                 return count + goes_on, not goes_on and reached != "end"
             self._allowance -= following.layout.length
             count += 1

@@ -258,7 +258,7 @@ class Framing(FPDUFinder):
             return False
         bridge: list[Candidate] = []
         if run.anchored:
-            bridge, reached, need = self._bridge(island, run.end, limit, certain=not self.crc)
+            bridge, reached, need = self._bridge(island, run.end, limit)
             need_at = bridge[-1].end if bridge else run.end
             alone = not self.crc and len(bridge) == 1 and island.is_boundary(limit)
             if reached == "sound" or (reached == "end" and (final or alone)):
@@ -374,9 +374,7 @@ class Framing(FPDUFinder):
         """Say what stays unexplained, now that nothing more will come."""
         if run.trouble is None:
             return
-        bridge = (
-            self._bridge(island, run.end, limit, certain=not self.crc)[0] if run.anchored else []
-        )
+        bridge = self._bridge(island, run.end, limit)[0] if run.anchored else []
         if not self.crc and run.anchored and self._makes_sense(island, run.end, limit):
             fpdu = self._try(island, run.end, limit)
             if not isinstance(fpdu, int):

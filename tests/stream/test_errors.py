@@ -185,6 +185,27 @@ def test_large_fpdus_with_bad_crcs_in_a_row(count: int, filler: bytes | None) ->
     assert fpdus(events, 0)[1].crc == "bad"
 
 
+@pytest.mark.parametrize("markers", [False, True])
+@pytest.mark.parametrize("size", [97, 65_000])
+@pytest.mark.parametrize(
+    "harmed",
+    [
+        {0: Damage(crc_xor=1), 1: Damage(flip=(0, 1)), 3: Damage(flip=(0, 1))},
+        {2: Damage(ulpdu_length=99), 3: Damage(flip=(1, 245)), 5: Damage(flip=(0, 2))},
+    ],
+)
+@pytest.mark.parametrize(
+    "behind", [Damage(flip=(0, 1)), Damage(ulpdu_length=2054), Damage(ulpdu_length=60_000)]
+)
+def test_a_good_one_between_damaged_headers(
+    markers: bool, size: int, harmed: dict[int, Damage], behind: Damage
+) -> None:
+    """Though neither what precedes it nor what follows looks like an FPDU, its CRC is good (6)."""
+    harmed = {**harmed, max(harmed) + 1: behind}
+    octets, truth = stream(harmed, markers=markers)
+    check_others(fed(octets, markers=markers, size=size), truth, set(harmed))
+
+
 @pytest.mark.parametrize("lie", [350, 1000, 65535])
 def test_a_lying_length_in_the_last_fpdu(lie: int) -> None:
     """Nothing follows by which it could be found out, but the others are there (6)."""
