@@ -71,6 +71,7 @@ class Requests:
         "_queue",
         "_unanswered",
         "_uncertain",
+        "_unseen_until",
         "captured",
         "hidden",
         "is_whole",
@@ -96,6 +97,8 @@ class Requests:
         """The last one."""
         self._uncertain = 0
         """Requests before this one that seem unanswered may have been answered all the same."""
+        self._unseen_until = 0
+        """So may those that are still to come, if a frame up to this one brought them."""
         self._leftover = 0
         """Octets of holes in which more Responses may have been than Requests were known."""
         self._may_go_on = False
@@ -116,6 +119,8 @@ class Requests:
         key = request.key
         if key is not None:
             self._by_key.setdefault(key, deque()).append(request)
+            if request.captured <= self._unseen_until:
+                self._uncertain = self._next
         elif self._high == request.serial and self._leftover >= _LEAST:
             self._leftover -= _LEAST
             self._high = self._next
@@ -254,6 +259,8 @@ class Requests:
             if known or not message.begun:
                 # Any of those outstanding, or another one.
                 self._uncertain = self._next
+        # Or one that was sent before, and is looked at later.
+        self._unseen_until = max(self._unseen_until, message.first.captured + PATIENCE)
 
     def _pair(self, message: DDPMessage, request: Request) -> None:
         """Take it that a Response answers a Request, the first outstanding one of its kind."""

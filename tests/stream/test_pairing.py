@@ -297,12 +297,13 @@ def test_a_conversation_of_which_some_is_missing(
     depth=st.sampled_from((1, 2, 8)),
     markers=st.booleans(),
     skipped=st.integers(4, 60),
+    sizes=st.sampled_from(((), (0, 64, 2000))),
 )
 def test_a_conversation_whose_beginning_is_missing(
-    seed: int, depth: int, markers: bool, skipped: int
+    seed: int, depth: int, markers: bool, skipped: int, sizes: tuple[int, ...]
 ) -> None:
     """Responses to Requests from before the capture are not paired, the others are."""
-    script = messages.random_script(random.Random(seed), 80, 700, 4000, depth=depth)
+    script = messages.random_script(random.Random(seed), 80, 700, 4000, depth=depth, sizes=sizes)
     order = [
         (index, piece) for index, each in enumerate(script) for piece in range(len(each.ulpdus))
     ]
@@ -424,6 +425,29 @@ def test_a_response_captured_before_its_request() -> None:
         (0, messages.send(1, b"0")), *said[:2], (0, messages.send(2, b"x")), *said[3:]
     )
     assert responses(found) == [(1, True, True), (2, True, True)]
+
+
+@pytest.mark.parametrize("size", [0, 100])
+@pytest.mark.parametrize("far", [False, True])
+def test_a_request_that_shows_behind_its_response(size: int, far: bool) -> None:
+    """Where the beginning is missing, a direction may be known for what it is after the other one.
+
+    Which Request a Response answered is not known if several are alike; so one that was captured
+    before that Response is not unanswered.  One that was captured long after it may be.
+    """
+    talk = Talk()
+    talk.segments.clear()
+    for direction, ulpdus in (*(reading(msn, size) for msn in (1, 2, 3)), *3 * [read(size)]):
+        talk.say(direction, mpastream.build_stream(ulpdus)[0])
+    *fpdus, end = talk.fed()
+    one, two, three, *answers = (each for each in fpdus if isinstance(each, FPDURecovered))
+    assert [each.offset for each in (one, two, three, *answers)] == [None] * 6
+    if far:
+        three = three._replace(frame=200, frames=(200,))
+    taker = Messages()
+    found = [each for event in (one, two, *answers, three, end) for each in taker.take(event)]
+    assert responses(found) == [(None, None, None)] * 3
+    assert unanswered(found) == ([3] if far else [])
 
 
 def test_atomics_are_paired_by_their_identifier() -> None:
