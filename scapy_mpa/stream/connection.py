@@ -45,6 +45,9 @@ _WORTH_LENDING: Final = 16
 _HASTY_LOANS: Final = 4
 """Loans in a row that may bring less before there is a pause; some do while a connection begins."""
 
+_REJECTIONS: Final = 8
+"""Rejections in a row that need not have been captured."""
+
 
 class Connection:
     """One TCP connection, from its first captured segment to its end.
@@ -135,7 +138,7 @@ class Connection:
         if half.awaited is not None:
             self._moments.note(segment.frame, segment.time_ns)
         if self._state is StartupState.REJECTED and half.phase is Phase.HELD:
-            self._reconsider(direction)
+            self._reconsider(half)
 
     def lend(self) -> tuple[Loan, Loan] | None:
         """Lend both directions, if all is in order (:mod:`~scapy_mpa.stream.loan`)."""
@@ -269,18 +272,9 @@ class Connection:
         """Take a startup frame (RFC 5044 7.1.2)."""
         startup = found.startup
         direction = half.direction
-        if startup.kind is StartupKind.REPLY and self.halves[1 - direction].awaits_reply():
-            self.halves[1 - direction].confirm()
-        by_initiator = self._initiator == direction
-        self._state, what = step(self._state, startup, by_initiator=by_initiator)
-        if what is Step.REQUEST:
-            self._initiator = direction
-            self._declared = None, None
-        elif what is Step.REPLY_WITHOUT_REQUEST and not self.halves[1 - direction].is_whole:
-            # The Request was not captured.
-            self._initiator = 1 - direction
-            what = Step.REJECT if startup.rejected else Step.LATE_ACCEPT
-        elif what is Step.REPLY_WITHOUT_REQUEST and found.position != half.span[0]:
+        before = self._state
+        what = self._step(half, found)
+        if what is Step.REPLY_WITHOUT_REQUEST and found.position != half.span[0]:
             # Streaming mode octets: nobody has asked for it.
             return
         if what is not Step.BOTH_INITIATE and what is not Step.REPLY_WITHOUT_REQUEST:
@@ -316,6 +310,46 @@ class Connection:
             half.hold()
         if what is Step.ACCEPT:
             self._enter_full_operation()
+        elif (
+            what in (Step.REQUEST, Step.LATE_ACCEPT)
+            and before is not StartupState.IDLE
+            and self._state is not StartupState.REJECTED
+        ):
+            # What the peer has sent belongs to a startup that was rejected.
+            self._stream(self.halves[1 - direction])
+
+    def _step(self, half: HalfConnection, found: FoundStartup) -> Step:
+        """Return what a startup frame is, where it stands, and go on to the state behind it."""
+        startup = found.startup
+        direction = half.direction
+        asking = self.halves[1 - direction]
+        if startup.kind is StartupKind.REPLY:
+            if asking.awaits_reply():
+                asking.confirm()
+            if direction != self._initiator and not startup.rejected:
+                self._find_repeated_request()
+        before = self._state
+        by_initiator = self._initiator == direction
+        self._state, what = step(before, startup, by_initiator=by_initiator)
+        if what is Step.REQUEST:
+            if before is StartupState.REJECTED and self._is_the_rejected(half, found):
+                self._state = before
+            else:
+                self._initiator = direction
+                self._declared = None, None
+        elif (what is Step.REPLY_WITHOUT_REQUEST and not asking.is_whole) or (
+            what is Step.ACCEPT and self._answers_another(half, found)
+        ):
+            # The Request was not captured.
+            self._initiator = 1 - direction
+            self._declared = None, None
+            self._state = StartupState.REJECTED if startup.rejected else StartupState.IDLE
+            what = Step.REJECT if startup.rejected else Step.LATE_ACCEPT
+        return what
+
+    def ends_startup(self, half: HalfConnection, position: int) -> bool:
+        """Tell whether the last startup frame of a direction ends at a position."""
+        return self._origins[half.direction] == position
 
     def on_doubtful(self, half: HalfConnection, found: FoundStartup) -> None:
         """Take what may be a startup frame, or part of a payload: who answers it knows.
@@ -329,10 +363,14 @@ class Connection:
 
     def on_refuted(self, half: HalfConnection) -> None:
         """Forget a startup frame that was part of a payload."""
+        self._forget_startup()
+        half.refute()
+
+    def _forget_startup(self) -> None:
+        """Take it that no startup frames were captured that belong to what follows."""
         self._state = StartupState.IDLE
         self._initiator = None
         self._declared = None, None
-        half.refute()
 
     def _enter_full_operation(self) -> None:
         """Start both half connections; each side's M binds the other (RFC 5044 7.1.1)."""
@@ -348,24 +386,64 @@ class Connection:
                 )
         self._origins = 0, 0
 
-    def _reconsider(self, direction: int) -> None:
+    def _is_the_rejected(self, half: HalfConnection, found: FoundStartup) -> bool:
+        """Tell whether a Request is the one that was rejected by a Reply captured before it."""
+        return (
+            half.direction == self._initiator
+            and self._declared[half.direction] is None
+            and found.position == half.span[0]
+        )
+
+    def _answers_another(self, half: HalfConnection, found: FoundStartup) -> bool:
+        """Tell whether a Reply answers another Request than the last one that was captured.
+
+        The Initiator sends nothing between its Request and the Reply (RFC 5044 7.1.2 rule 3).  So
+        if the Responder had more by then, and had sent something before, it had rejected that one.
+        """
+        asking = self.halves[1 - half.direction]
+        origin = self._origins[1 - half.direction]
+        return (
+            found.position != half.span[0]
+            and (asking.acknowledged or 0) > origin
+            and not asking.has_octets(origin)
+        )
+
+    def _find_repeated_request(self) -> None:
+        """Take another Request that directly follows the last one: that one was rejected."""
+        if self._initiator is None:
+            return
+        asking = self.halves[self._initiator]
+        for _ in range(_REJECTIONS):
+            origin = self._origins[self._initiator]
+            if self._state is not StartupState.REQUESTED or asking.phase is not Phase.HELD:
+                return
+            if not asking.has_request(origin):
+                return
+            self._state = StartupState.REJECTED
+            self._stream(asking)
+
+    @staticmethod
+    def _stream(*halves: HalfConnection) -> None:
+        """Go back to streaming mode, and look for startup frames there."""
+        for half in [half for half in halves if half.stream()]:
+            half.scan_again()
+
+    def _reconsider(self, half: HalfConnection) -> None:
         """See what a connection that was rejected is used for.
 
         It goes back to streaming mode (RFC 5044 7.1.2 rule 3).  But there are Responders that
         reject in words only: Linux siw echoes R from a Request and then works.
         """
-        assert self._initiator is not None
-        peers = self._declared[1 - direction]
-        verdict = self.halves[direction].holds_fpdu(
-            self._origins[direction],
+        peers = self._declared[1 - half.direction]
+        verdict = half.holds_fpdu(
+            self._origins[half.direction],
             markers=bool(peers and peers.markers),
             crc=bool(self._uses_crc()),
         )
-        if verdict and direction == self._initiator:
+        if verdict and half.direction == self._initiator:
             self._enter_full_operation()
         elif verdict is False:
-            for each in self.halves:
-                each.stream()
+            self._stream(*self.halves)
 
     # -- without startup frames ----------------------------------------------------------------
 
@@ -378,6 +456,8 @@ class Connection:
             self.decide(half)
             if half.doubtful is not None and half.doubtful.is_alone:
                 half.confirm()
+                self.decide(self.halves[1 - half.direction])
+                self.decide(half)
 
     def on_unknown(self, half: HalfConnection) -> None:
         """Find out what a direction carries, if startup frames are missing."""
@@ -401,16 +481,28 @@ class Connection:
         """
         if half.continues_doubtful():
             half.confirm()
+        if half.direction == self._initiator:
+            self._find_repeated_request()
+        if self._state is StartupState.REJECTED:
+            if self.halves[0].is_whole and self.halves[1].is_whole:
+                return
+            # Startup frames may lie in what was not captured.
+            self._stream(*self.halves)
         known = self._known_of(half)
-        if (
-            not half.is_unknown
-            or self._state is StartupState.REJECTED
-            or (crc and known.crc is False)
-        ):
+        if not half.is_unknown or (crc and known.crc is False):
             return
-        inferred = half.infer(known._replace(crc=crc or known.crc), final=final)
+        known = known._replace(crc=crc or known.crc)
+        inferred = half.infer(known, final=final)
+        if known.origin is not None and not half.has_octets(known.origin):
+            # Another startup may lie in the hole there, if FPDUs say so.
+            free = half.infer(known._replace(origin=None), final=final)
+            if free is not None and (inferred is None or free.contradicts(known.origin)):
+                inferred = free
+                known = known._replace(origin=None)
         if inferred is None:
             return
+        if self._state is StartupState.REJECTED:
+            self._forget_startup()
         half.enter_full_operation(
             inferred.origin,
             markers=inferred.markers,
@@ -424,9 +516,11 @@ class Connection:
     def _known_of(self, half: HalfConnection) -> Known:
         """Return what is known of a direction."""
         direction = half.direction
+        other = self.halves[1 - direction]
+        if self._state is StartupState.REJECTED:
+            return Known(None, None, None, sure=other.framing is not None)
         peers = self._declared[1 - direction]
         frames = [frame for frame in self._declared if frame is not None]
-        other = self.halves[1 - direction]
         crc: bool | None = None
         if other.framing is not None and other.framing.crc_is_known:
             crc = other.framing.crc

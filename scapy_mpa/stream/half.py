@@ -41,7 +41,7 @@ from scapy_mpa.stream.scan import (
 from scapy_mpa.stream.segment import FIN, RST, SYN, Segment
 from scapy_mpa.stream.sequence import first_position, sequence_number, unwrap
 from scapy_mpa.wire.errors import ErrorCode
-from scapy_mpa.wire.startup import KEY_LENGTH, StartupKind
+from scapy_mpa.wire.startup import KEY_LENGTH, KEYS, StartupKind
 
 __all__ = [
     "ASSUMING_OCTETS",
@@ -85,6 +85,7 @@ CLOSED_HOLES: Final = 64
 them: a capture can miss a segment and hold its spurious retransmission."""
 
 _LEAST: Final = 64
+_KEY: Final = KEYS[StartupKind.REQUEST]
 _WINDOW: Final = 1 << 30
 _start_of = attrgetter("start")
 
@@ -124,6 +125,9 @@ class Owner(Protocol):
 
     def on_refuted(self, half: HalfConnection) -> None:
         """Learn that a startup frame was none, by what follows it."""
+
+    def ends_startup(self, half: HalfConnection, position: int) -> bool:
+        """Tell whether the last startup frame of a direction ends at a position."""
 
     def on_unknown(self, half: HalfConnection) -> None:
         """Look at octets that are not framed because startup frames were not captured."""
@@ -433,23 +437,7 @@ class HalfConnection:
         if at_begin and not self._check_key(island) and not final:
             # A Key that is wrong must be seen as a whole.
             return
-        while self.phase is Phase.STREAMING:
-            found = find_startup(island, self._begin, final=final)
-            if found is None:
-                break
-            island.scan = min(found.end, island.end)
-            frames = island.frames(found.position, found.position + len(found.octets))
-            if self._is_refuted(island, found):
-                island.scan = found.position + 1
-            elif self._may_begin_at(island, found.position):
-                self._owner.on_startup(self, found, frames)
-                self._doubt(island, found, frames)
-            else:
-                # The rest of it may hold the true one.
-                island.scan = found.position + 1
-                alone = island.fills_segments(found.position, found.end)
-                self.doubtful = Doubtful(found, frames, alone)
-                self._owner.on_doubtful(self, found)
+        self._find_startup(island, final=final)
         if self.phase is Phase.STREAMING and self._is_due(_LEAST):
             self._owner.on_unknown(self)
         if self.phase is Phase.STREAMING and self.octets > STREAMING_OCTETS:
@@ -458,6 +446,28 @@ class HalfConnection:
             self._look_at is None or self.octets > STREAMING_OCTETS
         ):
             self._stop_looking(island)
+
+    def _find_startup(self, island: Island, *, final: bool = False) -> None:
+        """Pass on what is, or may be, a startup frame."""
+        while self.phase is Phase.STREAMING:
+            found = find_startup(island, self._begin, final=final)
+            if found is None:
+                break
+            island.scan = min(found.end, island.end)
+            frames = island.frames(found.position, found.position + len(found.octets))
+            is_delayed = self._is_delayed(island, found)
+            if is_delayed and self._is_refuted(island, found):
+                island.scan = found.position + 1
+            elif self._may_begin_at(island, found.position):
+                self._owner.on_startup(self, found, frames)
+                if is_delayed:
+                    self._doubt(found, frames)
+            else:
+                # The rest of it may hold the true one.
+                island.scan = found.position + 1
+                alone = island.fills_segments(found.position, found.end)
+                self.doubtful = Doubtful(found, frames, alone)
+                self._owner.on_doubtful(self, found)
 
     def _may_begin_at(self, island: Island, position: int) -> bool:
         """Tell whether a startup frame may stand where one seems to, by what lies before it.
@@ -468,15 +478,15 @@ class HalfConnection:
             return position == island.start and not self.lies_beyond(island)
         return island.start == self._begin
 
-    def _doubt(self, island: Island, found: FoundStartup, frames: tuple[int, ...]) -> None:
+    def _doubt(self, found: FoundStartup, frames: tuple[int, ...]) -> None:
         """Hold what follows a delayed startup frame, but wait for what it is."""
-        if self.phase is Phase.HELD and self._is_delayed(island, found):
+        if self.phase is Phase.HELD:
             self.doubtful = Doubtful(found, frames, is_alone=False)
 
     def _is_delayed(self, island: Island, found: FoundStartup) -> bool:
         """Tell whether octets in streaming mode stand before a startup frame."""
         begin = island.start if self._begin is None else self._begin
-        return found.position != begin
+        return found.position != begin and not self._owner.ends_startup(self, found.position)
 
     def _is_refuted(self, island: Island, found: FoundStartup) -> bool:
         """Tell whether what directly follows a delayed startup frame shows that it is none.
@@ -485,8 +495,7 @@ class HalfConnection:
         capture of iWARP that is sent as a file holds startup frames, too, and then the next record.
         """
         return (
-            self._is_delayed(island, found)
-            and not found.startup.rejected
+            not found.startup.rejected
             and island.start <= found.end
             and not may_be_fpdu(island, found.end)
         )
@@ -555,13 +564,19 @@ class HalfConnection:
         self.doubtful = None
         self._look_at = 0
 
-    def stream(self) -> None:
-        """Go (back) to streaming mode: the connection was rejected."""
-        if self.phase is Phase.HELD:
-            self.phase = Phase.STREAMING
-            self._look_at = None
-            for island in list(self._islands.items):
-                self._scan(island)
+    def stream(self) -> bool:
+        """Go back to streaming mode: the connection was rejected; return whether that is news."""
+        if self.phase is not Phase.HELD:
+            return False
+        self.phase = Phase.STREAMING
+        self.doubtful = None
+        self._look_at = 0
+        return True
+
+    def scan_again(self) -> None:
+        """Look for startup frames in what is held."""
+        for island in list(self._islands.items):
+            self._find_startup(island)
 
     def refute(self) -> None:
         """Go back to streaming mode: what seemed to be a startup frame was part of a payload."""
@@ -645,10 +660,27 @@ class HalfConnection:
 
         What cannot become one, a Key for one, is told from its first octets.
         """
-        for island in self._islands.items:
-            if island.held <= origin < island.end:
-                return Framing(self, origin, markers=markers, crc=crc).verifies(island, origin)
-        return None
+        island = self._island_at(origin)
+        if island is None or origin < island.held:
+            return None
+        return Framing(self, origin, markers=markers, crc=crc).verifies(island, origin)
+
+    def has_octets(self, position: int) -> bool:
+        """Tell whether the octet at a position was captured."""
+        return self._island_at(position) is not None
+
+    def has_request(self, position: int) -> bool:
+        """Tell whether the Key of a Request stands at a position."""
+        island = self._island_at(position)
+        if island is None or not island.held <= position <= island.end - KEY_LENGTH:
+            return False
+        return island.read(position, position + KEY_LENGTH) == _KEY
+
+    def _island_at(self, position: int) -> Island | None:
+        """Return the island that holds the octet at a position."""
+        items = self._islands.items
+        index = bisect_right(items, position, key=_start_of)
+        return items[index - 1] if index and position < items[index - 1].end else None
 
     # -- what framing reports ------------------------------------------------------------------
 
@@ -980,6 +1012,9 @@ class HalfConnection:
         if self._begin is None or self.gaps:
             return False
         end = self._islands.items[-1].end if self._islands.items else self._begin
+        if self._fin == end:
+            # It is acknowledged like an octet.
+            end += 1
         return self._open_hole() is None and (self._ack is None or self._ack <= end)
 
     @property

@@ -91,6 +91,11 @@ class Inferred(NamedTuple):
     crc_is_known: bool = True
     """Whether it was shown that CRCs are on or off; if not, they may be on."""
 
+    def contradicts(self, origin: int) -> bool:
+        """Tell whether the Full Operation Phase cannot begin at ``origin``."""
+        is_certain = self.markers and not self.is_guess
+        return (self.origin - origin) % (MARKER_INTERVAL if is_certain else _WORD) != 0
+
 
 class _Reading(NamedTuple):
     """An FPDU as which octets may be read."""

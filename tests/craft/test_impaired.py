@@ -72,7 +72,7 @@ IMPAIRMENTS = (keep, lose, copy, reorder, cut_up, overlap)
 @pytest.mark.parametrize("impair", IMPAIRMENTS)
 @settings(max_examples=40, deadline=None)
 @given(
-    conversation=conversations(beginnings=("SYN", "nothing", "octets"), crc=True),
+    conversation=conversations(crc=True),
     seed=st.integers(0, 1 << 20),
 )
 def test_whole_fpdus_are_found(impair: Impairment, conversation: Conversation, seed: int) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import random
+from itertools import combinations
 
 import pytest
 
@@ -298,6 +299,53 @@ def test_rejection_and_octets_that_could_have_been_an_fpdu(markers: int) -> None
     events = talk.fed()
     assert fpdus(events) == [] and errors(events) == []
     assert ended(events).rejected
+
+
+def two_startups(markers: int, lost: tuple[int, ...], late: int | None = None) -> list[Event]:
+    """A rejection, a second startup and FPDUs; of the four frames some are lost, or one is late."""
+    octets, truth = stream(markers=bool(markers))
+    talk = Talk()
+    frames = (
+        request(markers=markers),
+        reply(markers=markers, rejected=1),
+        request(markers=markers, private_data=bytes(30)),
+        reply(markers=markers, private_data=bytes(2)),
+    )
+    for number, frame in enumerate(frames):
+        talk.say(number % 2, frame, captured=number not in lost)
+        if late is not None and number == late + 1:
+            talk.segments[-2:] = talk.segments[-1], talk.segments[-2]
+    talk.say(0, octets, size=1000)
+    talk.say(1, octets, size=1000)
+    talk.close()
+    events = talk.fed()
+    for direction in (0, 1):
+        assert found(events, direction) == [fpdu.ulpdu for fpdu in truth]
+    assert errors(events) == []
+    there = {frame for number, frame in enumerate(frames) if number not in lost}
+    assert there.issuperset(each.octets for each in seen(events))
+    return events
+
+
+@pytest.mark.parametrize("markers", [0, 1])
+@pytest.mark.parametrize(
+    "lost", [each for count in range(1, 5) for each in combinations(range(4), count)]
+)
+def test_rejection_and_what_was_not_captured(lost: tuple[int, ...], markers: int) -> None:
+    """Whichever of the startup frames the capture lacks, every FPDU is found (7.1.2 rule 3)."""
+    two_startups(markers, lost)
+
+
+@pytest.mark.parametrize("markers", [0, 1])
+@pytest.mark.parametrize("late", [None, 0, 1, 2])
+def test_rejection_and_frames_captured_late(late: int | None, markers: int) -> None:
+    """No startup frame is taken for the answer to another one, or for an FPDU (7.1.2 rule 3)."""
+    events = two_startups(markers, (), late)
+    assert len(seen(events)) == 4
+    offsets = [fpdu.seq_offset for fpdu in stream(markers=bool(markers))[1]]
+    assert [each.offset for each in fpdus(events, 0)] == offsets
+    assert [each.offset for each in fpdus(events, 1)] == offsets
+    assert not ended(events).rejected
 
 
 def test_initiator_initiator() -> None:
