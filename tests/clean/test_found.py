@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scapy_mpa.capture import Frame
-from scapy_mpa.craft import Conversation
+from scapy_mpa.craft import Conversation, StartupItem
 from tests.clean.cleaning import PCAPS, clean, fpdus, frames_of, renumbered
 from tests.craft.strategies import conversations
 from tests.craft.test_impaired import IMPAIRMENTS, Impairment
@@ -23,15 +23,18 @@ SOUND = ("none", "CRC", "flip", "FPDUPTR")
 others, and both are written, so that there is more to be found in the cleaned capture."""
 
 
-def check(frames: list[Frame]) -> None:
+def check(frames: list[Frame], *, twice: bool = True) -> None:
     """The same FPDUs with the same payloads and verdicts are found; the second time is the first.
 
     Frames are the same to the octet and the nanosecond; comments are not read.
+
+    :param twice: whether to clean the cleaned capture, too.
     """
     once = clean(frames)
     assert fpdus(once.frames) == fpdus(frames)
     assert once.report.fpdus == sum(fpdus(frames).values())
-    assert clean(once.frames).frames == once.frames
+    if twice:
+        assert clean(once.frames).frames == once.frames
 
 
 @pytest.mark.parametrize("capture", CAPTURES, ids=lambda path: path.name.partition(".")[0])
@@ -45,7 +48,12 @@ def test_real_captures(capture: Path) -> None:
 @given(conversation=conversations(crc=True), seed=st.integers(0, 1 << 20))
 def test_crafted_conversations(impair: Impairment, conversation: Conversation, seed: int) -> None:
     """Conversations of all kinds, lost, copied, reordered or cut up on the way."""
-    check(conversation.frames(impair(conversation.segments(), random.Random(seed))))
+    frames = conversation.frames(impair(conversation.segments(), random.Random(seed)))
+    # What acknowledges a startup frame that is missing tells of it, and is not in what is cleaned.
+    is_rejected = any(
+        isinstance(item, StartupItem) and item.rejected for item in conversation.script
+    )
+    check(frames, twice=not is_rejected)
 
 
 @settings(max_examples=25)
