@@ -332,7 +332,15 @@ class Connection:
         by_initiator = self._initiator == direction
         self._state, what = step(before, startup, by_initiator=by_initiator)
         if what is Step.REQUEST:
-            if before is StartupState.REJECTED and self._is_the_rejected(half, found):
+            is_answered = by_initiator and self._declared[1 - direction] is not None
+            if (
+                is_answered
+                and before is StartupState.IDLE
+                and self._is_last_request(half, found.end)
+            ):
+                # Its Reply was captured before it.
+                what = Step.ACCEPT
+            elif before is StartupState.REJECTED and self._is_the_rejected(half, found):
                 self._state = before
             else:
                 self._initiator = direction
@@ -398,15 +406,20 @@ class Connection:
         """Tell whether a Reply answers another Request than the last one that was captured.
 
         The Initiator sends nothing between its Request and the Reply (RFC 5044 7.1.2 rule 3).  So
-        if the Responder had more by then, and had sent something before, it had rejected that one.
+        if the Responder had more, and what it sent before the Reply is not known, it had rejected
+        that one.
         """
+        if found.position == half.span[0] or self.ends_startup(half, found.position):
+            return False
         asking = self.halves[1 - half.direction]
-        origin = self._origins[1 - half.direction]
-        return (
-            found.position != half.span[0]
-            and (asking.acknowledged or 0) > origin
-            and not asking.has_octets(origin)
-        )
+        return not self._is_last_request(asking, self._origins[1 - half.direction])
+
+    @staticmethod
+    def _is_last_request(asking: HalfConnection, end: int) -> bool:
+        """Tell whether nothing shows that another Request was sent behind the one up to ``end``."""
+        if asking.has_octets(end):
+            return not asking.has_request(end)
+        return (asking.acknowledged or 0) <= end
 
     def _find_repeated_request(self) -> None:
         """Take another Request that directly follows the last one: that one was rejected."""
@@ -422,10 +435,10 @@ class Connection:
             self._state = StartupState.REJECTED
             self._stream(asking)
 
-    @staticmethod
-    def _stream(*halves: HalfConnection) -> None:
-        """Go back to streaming mode, and look for startup frames there."""
-        for half in [half for half in halves if half.stream()]:
+    def _stream(self, *halves: HalfConnection) -> None:
+        """Go back to streaming mode, and look for startup frames there: first for a Request."""
+        back = [half for half in halves if half.stream()]
+        for half in sorted(back, key=lambda half: half.direction != self._initiator):
             half.scan_again()
 
     def _reconsider(self, half: HalfConnection) -> None:

@@ -30,6 +30,7 @@ from scapy_mpa.stream.events import LocatedBy
 from scapy_mpa.stream.finder import COST_OF_PLACE, FPDUFinder, found_by
 from scapy_mpa.stream.islands import Island, Run
 from scapy_mpa.stream.leads import Leads
+from scapy_mpa.stream.scan import FoundStartup, startup_at
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.fpdu import (
     HEADER_LENGTH,
@@ -71,6 +72,12 @@ class Sink(Protocol):
 
     def unfinished(self, position: int, length: int) -> None:
         """Take note of an FPDU of which only the first ``length`` octets will ever be there."""
+
+    def may_start(self, island: Island) -> bool:
+        """Tell whether nothing was sent before an island, for all that is known."""
+
+    def started(self, island: Island, found: FoundStartup) -> None:
+        """Take the startup frame that was captured behind FPDUs."""
 
     def release(self, island: Island, start: int, end: int) -> None:
         """Give up octets whose work is done."""
@@ -405,6 +412,8 @@ class Framing(FPDUFinder):
 
     def _locate(self, island: Island) -> bool:
         """Find a place to start from in an island; tell whether there is one."""
+        if not self.from_start:
+            self._find_beginning(island, ())
         if self.from_start and island.end <= self.origin:
             # A startup frame, and what it brings may look like an FPDU.
             return False
@@ -491,11 +500,38 @@ class Framing(FPDUFinder):
         runs = island.runs
         if not runs:
             return
+        if not self.from_start:
+            runs = self._find_beginning(island, runs)
         if self.from_start and island.start <= self.origin < runs[0].start:
             runs = (self._first_run(island), *runs)
         elif island.open_left and (found := self._by_marker(island, runs[0].start)) is not None:
             runs = (Run(found.start, "marker"), *runs)
         self._unite_all(island, runs)
+
+    def _find_beginning(self, island: Island, runs: tuple[Run, ...]) -> tuple[Run, ...]:
+        """See whether FPDUs directly follow a startup frame that was captured behind them.
+
+        Return the runs of the island from there on.
+        """
+        known = tuple(run for run in runs if not run.is_empty)
+        limit = known[0].start if known else island.end
+        if limit == island.start or self.is_guess or not self._sink.may_start(island):
+            return runs
+        if island.held > island.start:
+            return runs
+        found = startup_at(island, island.start, limit)
+        if found is None or (found.end - self.origin) % (MARKER_INTERVAL if self.markers else WORD):
+            return runs
+        leads_on = known and found.end == limit
+        if not (leads_on or self.verifies(island, found.end)):
+            return runs
+        self.origin = found.end
+        self.from_start = True
+        island.settled = True
+        if leads_on:
+            known[0].start = island.start
+        self._sink.started(island, found)
+        return known
 
     def _unite_all(self, island: Island, runs: tuple[Run, ...]) -> None:
         """Pass on what lies between the runs of an island, and make them one."""

@@ -309,7 +309,7 @@ class HalfConnection:
             return
         for island in grown:
             self._advance(island, inserted.fresh)
-        if len(islands.items) > 1 or self.held > self._budget.each:
+        if len(islands.items) > 1 or self.held > self._budget.each or island.open_left:
             self._check_holes()
         elif self._acks is not None:
             self._acks = None
@@ -438,7 +438,11 @@ class HalfConnection:
             # A Key that is wrong must be seen as a whole.
             return
         self._find_startup(island, final=final)
-        if self.phase is Phase.STREAMING and self._is_due(_LEAST):
+        if (
+            self.phase is Phase.STREAMING
+            and not self._awaits_startup(island)
+            and self._is_due(_LEAST)
+        ):
             self._owner.on_unknown(self)
         if self.phase is Phase.STREAMING and self.octets > STREAMING_OCTETS:
             self._decide()
@@ -446,6 +450,10 @@ class HalfConnection:
             self._look_at is None or self.octets > STREAMING_OCTETS
         ):
             self._stop_looking(island)
+
+    def _awaits_startup(self, island: Island) -> bool:
+        """Tell whether a startup frame that lies before an island may yet be captured."""
+        return self._begin is not None and self.lies_beyond(island)
 
     def _find_startup(self, island: Island, *, final: bool = False) -> None:
         """Pass on what is, or may be, a startup frame."""
@@ -559,7 +567,9 @@ class HalfConnection:
         return True
 
     def hold(self) -> None:
-        """Keep what follows the startup frame until the peer's is there."""
+        """Keep what follows the startup frame until the peer's is there, if it is not known."""
+        if self.framing is not None:
+            return
         self.phase = Phase.HELD
         self.doubtful = None
         self._look_at = 0
@@ -670,8 +680,8 @@ class HalfConnection:
         return self._island_at(position) is not None
 
     def has_request(self, position: int) -> bool:
-        """Tell whether the Key of a Request stands at a position."""
-        island = self._island_at(position)
+        """Tell whether the Key of a Request stands at a position, where no FPDUs are known."""
+        island = self._island_at(position) if self.framing is None else None
         if island is None or not island.held <= position <= island.end - KEY_LENGTH:
             return False
         return island.read(position, position + KEY_LENGTH) == _KEY
@@ -694,6 +704,18 @@ class HalfConnection:
             distance = fpdu.start - self._delivery_point(island)
             self.farthest_ahead = max(self.farthest_ahead, distance)
         self._owner.on_fpdu(self, island, fpdu, located_by)
+
+    def may_start(self, island: Island) -> bool:
+        """Tell whether nothing was sent before an island, for all that is known."""
+        is_first = self._begin is not None or self._islands.floor == 0
+        return is_first and self._may_begin_at(island, island.start)
+
+    def started(self, island: Island, found: FoundStartup) -> None:
+        """Pass on a startup frame that was captured behind FPDUs."""
+        self._islands.floor = max(found.end, self._islands.floor)
+        self._front = max(found.end, self._front or 0)
+        frames = island.frames(found.position, found.end)
+        self._owner.on_startup(self, found, frames)
 
     def wrong(self, code: ErrorCode, position: int, text: str) -> None:
         """Pass on an error."""

@@ -20,7 +20,14 @@ from scapy_mpa.wire.startup import (
     parse_startup,
 )
 
-__all__ = ["FoundStartup", "almost_key", "find_startup", "may_begin", "undecided_from"]
+__all__ = [
+    "FoundStartup",
+    "almost_key",
+    "find_startup",
+    "may_begin",
+    "startup_at",
+    "undecided_from",
+]
 
 _PREFIX: Final = b"MPA ID Re"
 # A Key with this many octets right, first thing on a connection, was meant to be one.
@@ -86,6 +93,20 @@ def _found(island: Island, position: int, end: int) -> FoundStartup:
     upto = island.captured_until(position, end) if island.absent else end
     octets = island.read(position, upto)
     return FoundStartup(position, octets, parse_startup(octets), is_cut=upto < end)
+
+
+def startup_at(island: Island, position: int, limit: int) -> FoundStartup | None:
+    """Return the startup frame that a receiver may accept at a position, whole before ``limit``."""
+    if not _is_captured(island, position):
+        return None
+    head = island.read(position, min(position + STARTUP_HEADER_LENGTH, limit))
+    if len(head) < STARTUP_HEADER_LENGTH or head[:KEY_LENGTH] not in KEYS.values():
+        return None
+    end = position + parse_startup(head).length
+    if end > limit:
+        return None
+    found = _found(island, position, end)
+    return None if found.startup.problems() else found
 
 
 def may_begin(island: Island, begin: int) -> int:

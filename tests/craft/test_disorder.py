@@ -6,7 +6,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scapy_mpa.craft import Conversation
+from scapy_mpa.craft import Conversation, SnapLength, impair
 from tests.craft.small import REPLY, REQUEST, found, kinds, one_send, pieces
 
 
@@ -57,3 +57,13 @@ def test_any_order_up_to_the_request(data: st.DataObject) -> None:
     first = [*segments[:REQUEST], *pieces(segments[REQUEST], *cuts)]
     segments[: REQUEST + 1] = data.draw(st.permutations(first))
     assert kinds(found(conversation, segments)) == ["startup", "startup", "fpdu"]
+
+
+def test_reply_captured_first() -> None:
+    """If both startup frames were captured, an FPDU that was cut is found, whichever came first."""
+    conversation = Conversation()
+    conversation.initiator.send(b"x")
+    conversation.responder.send(bytes(60))
+    segments = impair(conversation.segments(), SnapLength(54 + 56))
+    segments[REQUEST], segments[REPLY] = segments[REPLY], segments[REQUEST]
+    assert kinds(found(conversation, segments)) == ["startup", "startup", "fpdu", "fpdu"]

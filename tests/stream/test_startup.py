@@ -11,7 +11,7 @@ import pytest
 from scapy_mpa.stream.events import ConnectionEnded, ErrorFound, Event, StartupSeen
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.startup import StartupKind
-from tests.stream.feed import fpdus
+from tests.stream.feed import INITIATOR_FLOW, RESPONDER_FLOW, fpdus
 from tests.stream.test_connections import Talk
 from tests.truth import messages, mpastream
 from tests.truth.impair import ACK, SYN
@@ -582,6 +582,44 @@ def test_neither_the_reply_nor_the_first_fpdu_was_captured(markers: int) -> None
     events = talk.fed()
     assert found(events, 0) == [fpdu.ulpdu for fpdu in truth[1:]]
     assert found(events, 1) == [fpdu.ulpdu for fpdu in truth]
+
+
+@pytest.mark.parametrize("syn", [False, True])
+@pytest.mark.parametrize("markers", [0, 1])
+@pytest.mark.parametrize("late", [(0,), (1,), (0, 1)])
+@pytest.mark.parametrize("by", [1, 3, 60])
+def test_startup_frames_captured_behind_fpdus(
+    by: int, late: tuple[int, ...], markers: int, syn: bool
+) -> None:
+    """They are seen, and the offsets of all FPDUs behind them are known (7.1.2, 4.3)."""
+    octets, truth = build_stream(ULPDUS * 20, markers=bool(markers))
+    talk = Talk(syn=syn)
+    held = []
+    bases = []
+    for direction, frame in enumerate((request(markers=markers), reply(markers=markers))):
+        talk.say(direction, frame)
+        bases.append(talk.next[direction] % 2**32)
+        if direction in late:
+            held.append(talk.segments.pop())
+    for number, at in enumerate(range(0, len(octets), 700)):
+        if number == by:
+            # It may come when the peer has acknowledged it long ago.
+            talk.segments += held
+            known_at = len(talk.segments)
+        for direction in (0, 1):
+            talk.say(direction, octets[at : at + 700])
+    talk.close()
+    events = talk.fed()
+    assert errors(events) == []
+    assert sorted(each.startup.kind.value for each in seen(events)) == ["reply", "request"]
+    for flow, base in zip((INITIATOR_FLOW, RESPONDER_FLOW), bases, strict=True):
+        mine = [each for each in fpdus(events) if each.connection.flows[each.direction] == flow]
+        assert sorted((each.seq - base) % 2**32 for each in mine) == [
+            fpdu.seq_offset for fpdu in truth
+        ]
+        for each in mine:
+            if each.offset is not None or max(each.frames) > known_at:
+                assert each.offset == (each.seq - base) % 2**32
 
 
 def test_a_beginning_that_was_not_captured_has_no_offsets() -> None:
