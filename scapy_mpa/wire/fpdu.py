@@ -246,9 +246,10 @@ def build_fpdu(ulpdu: bytes, phase: int | None = None, *, crc: bytes | None = No
     :raises LocalProtocolError: the ULPDU is too long or the phase is none.
     """
     length = len(ulpdu)
-    _, _, pad, markers, _, _ = fpdu_layout(length, phase)
+    layout = fpdu_layout(length, phase)
+    pad = layout.pad
     body = _field(length) + ulpdu + _PADS[pad] if pad else _field(length) + ulpdu
-    if markers:
+    if layout.markers:
         # The CRC covers a Marker that lies between pad and CRC (RFC 5044 4.4).
-        body = insert_markers(body, markers)
+        body = insert_markers(body, layout.markers)
     return body + (crc_field(body) if crc is None else crc)
