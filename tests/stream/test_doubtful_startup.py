@@ -198,3 +198,20 @@ def test_streaming_mode_octets_behind_a_delayed_rejection() -> None:
     events = talk.fed()
     assert len(seen(events)) == 2
     assert ended(events).rejected
+
+
+@pytest.mark.parametrize("lead", [b"", b"login\r\n"])
+@pytest.mark.parametrize("swapped", [False, True])
+def test_a_key_behind_a_hole_and_no_fpdu_for_long(lead: bytes, swapped: bool) -> None:
+    """What followed it is no longer looked at when the connection ends, and was never FPDUs."""
+    talk = Talk()
+    said, other = (1, 0) if swapped else (0, 1)
+    talk.miss(said, b"octets that nobody captured")
+    talk.say(said, lead + (reply() if swapped else request()))
+    talk.say(other, PROSE)
+    talk.say(said, PROSE * 600, size=1400)
+    talk.say(other, PROSE)
+    talk.close()
+    events = talk.fed()
+    assert fpdus(events) == []
+    assert errors(events) == []
