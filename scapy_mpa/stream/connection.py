@@ -409,7 +409,7 @@ class Connection:
         if the Responder had more, and what it sent before the Reply is not known, it had rejected
         that one.
         """
-        if found.position == half.span[0] or self.ends_startup(half, found.position):
+        if half.begins_before(found.position) or self.ends_startup(half, found.position):
             return False
         asking = self.halves[1 - half.direction]
         return not self._is_last_request(asking, self._origins[1 - half.direction])

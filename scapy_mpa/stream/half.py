@@ -679,6 +679,11 @@ class HalfConnection:
         """Tell whether the octet at a position was captured."""
         return self._island_at(position) is not None
 
+    def begins_before(self, position: int) -> bool:
+        """Tell whether everything up to a position was captured, as far as is known."""
+        island = self._island_at(position)
+        return island is not None and island.start == self.span[0]
+
     def has_request(self, position: int) -> bool:
         """Tell whether the Key of a Request stands at a position, where no FPDUs are known."""
         island = self._island_at(position) if self.framing is None else None

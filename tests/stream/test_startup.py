@@ -622,6 +622,35 @@ def test_startup_frames_captured_behind_fpdus(
                 assert each.offset == (each.seq - base) % 2**32
 
 
+@pytest.mark.parametrize("late", [0, 1])
+@pytest.mark.parametrize("first", [0, 1])
+def test_delayed_startup_frames_captured_behind_fpdus(first: int, late: int) -> None:
+    """Acknowledgements captured before a Reply do not show that it answers another Request."""
+    octets, truth = stream()
+    talk = Talk()
+    for direction in (0, 1):
+        talk.say(direction, b"login\r\n")
+    frames = request(), reply()
+    for direction in (0, 1):
+        talk.say(direction, frames[direction])
+    held = talk.segments.pop(-2 + late)
+    # The other side has its first FPDUs before these are captured.
+    missed = talk.say(first, octets[: truth[2].end], captured=False)
+    talk.say(1 - first, octets[: truth[2].end])
+    talk.segments.append(held)
+    talk.copy(first, missed, octets[: truth[2].end])
+    for direction in (0, 1):
+        talk.say(direction, octets[truth[2].end :])
+    talk.close()
+    events = talk.fed()
+    assert errors(events) == []
+    assert len(seen(events)) == 2
+    for direction in (0, 1):
+        assert found(events, direction) == ULPDUS
+        offsets = [each.offset for each in fpdus(events, direction)]
+        assert offsets == [fpdu.seq_offset for fpdu in truth]
+
+
 def test_a_beginning_that_was_not_captured_has_no_offsets() -> None:
     """Offset counts from the beginning of the Full Operation Phase, which nobody saw."""
     octets, _ = stream()
