@@ -31,7 +31,7 @@ from scapy_mpa.craft.script import CloseItem, FPDUItem, OctetsItem, ResetItem, S
 from scapy_mpa.craft.segment import Segment
 from scapy_mpa.craft.truth_messages import message_records
 from scapy_mpa.records.ddp import INVALIDATING
-from scapy_mpa.records.record import Record
+from scapy_mpa.records.record import Record, startup_fields
 from scapy_mpa.wire.ddp import TAGGED_LENGTH, UNTAGGED_LENGTH, parse_ddp
 from scapy_mpa.wire.dialect import dialect_of
 from scapy_mpa.wire.errors import ErrorCode
@@ -250,21 +250,7 @@ def _impaired(pieces: list[Captured], setting: Setting) -> Iterable[Record]:
 
 
 def _startup(startup: StartupFrame) -> Record:
-    dialect = dialect_of(startup.revision)
-    return {
-        "kind": startup.kind.value,
-        "revision": startup.revision,
-        "markers": startup.markers,
-        "crc": startup.crc,
-        "rejected": startup.rejected,
-        "enhanced": startup.enhanced,
-        "pd_length": startup.pd_length,
-        "private_data": startup.private_data.hex(),
-        "ird": startup.ird,
-        "ord": startup.ord,
-        "control_flags": startup.control_flags,
-        "dialect": None if dialect is None else dialect.value,
-    }
+    return startup_fields(startup, dialect_of(startup.revision))
 
 
 def _fpdu(

@@ -23,9 +23,19 @@ from scapy_mpa.stream.events import (
     OverlapDiffers,
     StartupSeen,
 )
+from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.rdmap_names import message_name
+from scapy_mpa.wire.startup import StartupFrame
 
-__all__ = ["RECORD_TYPES", "Record", "RecordedEvent", "own_fields", "record_of", "type_of"]
+__all__ = [
+    "RECORD_TYPES",
+    "Record",
+    "RecordedEvent",
+    "own_fields",
+    "record_of",
+    "startup_fields",
+    "type_of",
+]
 
 Record: TypeAlias = dict[str, object]
 RecordedEvent: TypeAlias = Event | MessageRecovered
@@ -69,7 +79,14 @@ def own_fields(event: RecordedEvent, *, payload: bool = False) -> Record:
 
 
 def _startup(event: StartupSeen) -> Record:
-    startup = event.startup
+    return startup_fields(event.startup, event.dialect)
+
+
+def startup_fields(startup: StartupFrame, dialect: Dialect | None) -> Record:
+    """Return the keys of a ``startup`` record behind those that all records have.
+
+    :param dialect: what it speaks (RFC 5044 7.1.1, RFC 6581 9); None if that is not known.
+    """
     return {
         "kind": startup.kind.value,
         "revision": startup.revision,
@@ -82,7 +99,7 @@ def _startup(event: StartupSeen) -> Record:
         "ird": startup.ird,
         "ord": startup.ord,
         "control_flags": startup.control_flags,
-        "dialect": event.dialect and event.dialect.value,
+        "dialect": None if dialect is None else dialect.value,
     }
 
 

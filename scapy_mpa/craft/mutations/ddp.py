@@ -69,10 +69,6 @@ def _is_not_last(item: FPDUItem) -> bool:
     return not item.header.last
 
 
-def _is_first_of_several(item: FPDUItem) -> bool:
-    return not item.header.last and item.header.mo == 0
-
-
 def _is_within(item: FPDUItem) -> bool:
     """Tell whether an FPDU is neither the first nor the last segment of an Untagged message."""
     return not item.header.last and bool(item.header.mo)
