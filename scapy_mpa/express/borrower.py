@@ -10,7 +10,7 @@ from scapy_mpa.express.page import Page
 from scapy_mpa.express.shapes import Shapes
 from scapy_mpa.records.kinds import FPDUKind, Patterns, Templates
 from scapy_mpa.stream.events import CrcVerdict, FPDURecovered
-from scapy_mpa.stream.islands import Chunk
+from scapy_mpa.stream.island import Chunk
 from scapy_mpa.stream.loan import EARLY_OCTETS, EARLY_SEGMENTS, LENT_PIECES, Loan
 from scapy_mpa.stream.overlap import RecentOctets
 from scapy_mpa.wire.crc import RESIDUE, crc32c

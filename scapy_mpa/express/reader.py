@@ -21,7 +21,7 @@ from scapy_mpa.express.page import LINES_OF_A_PAGE, Page
 from scapy_mpa.records.kinds import Patterns, Templates
 from scapy_mpa.stream.events import Event
 from scapy_mpa.stream.flows import Flows
-from scapy_mpa.stream.islands import Chunk
+from scapy_mpa.stream.island import Chunk
 from scapy_mpa.stream.loan import Loan
 from scapy_mpa.stream.segment import ACK, PSH, Segment
 from scapy_mpa.wire.crc import RESIDUE, crc32c

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from scapy_mpa.stream.events import CrcVerdict
-from scapy_mpa.stream.islands import Island
+from scapy_mpa.stream.island import Island
 from scapy_mpa.stream.search import header_words
 from scapy_mpa.wire.crc import RESIDUE, crc32c
 from scapy_mpa.wire.ddp import TAGGED_LENGTH, UNTAGGED_LENGTH

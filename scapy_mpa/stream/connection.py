@@ -23,7 +23,7 @@ from scapy_mpa.stream.events import (
 )
 from scapy_mpa.stream.half import HalfConnection, Phase
 from scapy_mpa.stream.inference import Known
-from scapy_mpa.stream.islands import Island
+from scapy_mpa.stream.island import Island
 from scapy_mpa.stream.loan import Loan
 from scapy_mpa.stream.moments import Moments
 from scapy_mpa.stream.overlap import RecentOctets
@@ -574,7 +574,7 @@ class Connection:
                 len(fpdu.layout.markers),
                 fpdu.crc,
                 by,
-                half.is_ahead(island, fpdu.start),
+                half.islands.is_ahead(island, fpdu.start),
                 frames,
             )
         )

@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 from scapy_mpa.stream.candidate import HEAD, UNREADABLE, WORD, Candidate, FPDUReader
 from scapy_mpa.stream.events import LocatedBy
-from scapy_mpa.stream.islands import Island, Run
+from scapy_mpa.stream.island import Island, Run
 from scapy_mpa.stream.search import header_words
 from scapy_mpa.wire.crc import CRC_LENGTH, RESIDUE, crc32c
 from scapy_mpa.wire.ddp import UNTAGGED_LENGTH

@@ -28,7 +28,7 @@ from typing import Final, Protocol
 from scapy_mpa.stream.candidate import SHORTEST, UNREADABLE, WORD, Candidate
 from scapy_mpa.stream.events import LocatedBy
 from scapy_mpa.stream.finder import COST_OF_PLACE, FPDUFinder, found_by
-from scapy_mpa.stream.islands import Island, Run
+from scapy_mpa.stream.island import Island, Run
 from scapy_mpa.stream.leads import Leads
 from scapy_mpa.stream.scan import FoundStartup, startup_at
 from scapy_mpa.wire.errors import ErrorCode

@@ -9,9 +9,7 @@ whether there are Markers and CRCs.  Then its octets are FPDUs.
 from __future__ import annotations
 
 import enum
-from bisect import bisect_right
 from collections import deque
-from operator import attrgetter
 from typing import Final, NamedTuple, Protocol
 
 from scapy_mpa.stream.budget import Budget
@@ -27,7 +25,8 @@ from scapy_mpa.stream.inference import (
     may_be_fpdu,
     shows_crcs,
 )
-from scapy_mpa.stream.islands import CHUNK_OVERHEAD, SEAM, Inserted, Island, Islands
+from scapy_mpa.stream.island import CHUNK_OVERHEAD, SEAM, Island
+from scapy_mpa.stream.islands import Inserted, Islands
 from scapy_mpa.stream.loan import LENT_PIECES, Loan
 from scapy_mpa.stream.overlap import RecentOctets, differing_stretch
 from scapy_mpa.stream.past import Span
@@ -87,7 +86,6 @@ them: a capture can miss a segment and hold its spurious retransmission."""
 _LEAST: Final = 64
 _KEY: Final = KEYS[StartupKind.REQUEST]
 _WINDOW: Final = 1 << 30
-_start_of = attrgetter("start")
 
 
 class Phase(enum.Enum):
@@ -165,9 +163,7 @@ class HalfConnection:
         "_closable",
         "_decide_at",
         "_fin",
-        "_front",
         "_high",
-        "_islands",
         "_key_checked",
         "_look_at",
         "_owner",
@@ -181,6 +177,7 @@ class HalfConnection:
         "framing",
         "gaps",
         "held",
+        "islands",
         "octets",
         "out_of_order",
         "phase",
@@ -193,7 +190,7 @@ class HalfConnection:
         self._owner = owner
         self._budget = budget
         self._recent_octets = recent
-        self._islands = Islands()
+        self.islands = Islands()
         self.phase = Phase.STREAMING
         self.framing: Framing | None = None
         self.doubtful: Doubtful | None = None
@@ -203,8 +200,6 @@ class HalfConnection:
         """The highest position seen, around which sequence numbers are placed."""
         self._begin: int | None = None
         """Where the octets begin, if the SYN was captured."""
-        self._front: int | None = None
-        """Where the first island must start not to lie beyond a hole."""
         self._ack: int | None = None
         """What the peer has acknowledged."""
         self._fin: int | None = None
@@ -240,7 +235,7 @@ class HalfConnection:
         if segment.flags & SYN:
             if self._begin is not None:
                 return position + 1 == self._begin
-            return not self._islands.items or self._announces(position + 1)
+            return not self.islands.items or self._announces(position + 1)
         return segment.length == 0 or abs(position - self._high) < _WINDOW
 
     def _announces(self, begin: int) -> bool:
@@ -249,7 +244,7 @@ class HalfConnection:
         Some senders begin with the same number each time: behind the end, it is of the next
         connection.
         """
-        first, end = self._islands.items[0].start, self._high or 0
+        first, end = self.islands.items[0].start, self._high or 0
         if self._fin is not None or self._owner.was_reset:
             return False
         return begin == first or (begin < first and end - begin <= FIRST_WINDOW)
@@ -259,9 +254,9 @@ class HalfConnection:
         self._begin = position
         if self.framing is None:
             # If octets came first, there may be others before them.
-            self._front = self._islands.floor = position
-            for island in self._islands.items:
-                island.open_left = self.lies_beyond(island)
+            self.islands.front = self.islands.floor = position
+            for island in self.islands.items:
+                island.open_left = self.islands.lies_beyond(island)
 
     def receive(self, segment: Segment) -> None:
         """Take a segment of this direction."""
@@ -272,8 +267,8 @@ class HalfConnection:
             position += 1
             if self._begin is None:
                 self._begin_at(position)
-        elif self._front is None and segment.length:
-            self._front = position
+        elif self.islands.front is None and segment.length:
+            self.islands.front = position
         if high is None:
             self._high = high = position
         if flags & FIN and abs(position - high) < _WINDOW:
@@ -288,7 +283,7 @@ class HalfConnection:
             self._settle_cuts(self.awaited)
 
     def _take(self, position: int, segment: Segment) -> None:
-        islands = self._islands
+        islands = self.islands
         before = self.held
         octets = segment.payload
         cut = segment.length - len(octets)
@@ -320,7 +315,7 @@ class HalfConnection:
         """Take from a copy what the snap length had cut off; return where there was such."""
         end = position + len(segment.payload)
         grown = []
-        for island in self._islands.items:
+        for island in self.islands.items:
             if island.absent and island.start < end and position < island.end:
                 chunks = island.count(island.start)
                 filled = island.fill(position, segment.payload, segment.frame)
@@ -335,7 +330,7 @@ class HalfConnection:
         """Note what of a segment was cut off, and was not captured before."""
         for known_start, known_end in (*inserted.repeated, (end, end)):
             if start < min(known_start, end):
-                self._islands.mark_absent(start, min(known_start, end))
+                self.islands.mark_absent(start, min(known_start, end))
                 # Acknowledged long ago or not: more copies may be under way.
                 self.settled_below = min(self.settled_below, start)
                 if self.awaited is not None:
@@ -347,7 +342,7 @@ class HalfConnection:
 
     def _await_copies(self) -> None:
         """Begin to wait for copies of octets that were cut off, if there are such in FPDUs."""
-        items = self._islands.items
+        items = self.islands.items
         if self.framing is None or not any(island.absent for island in reversed(items)):
             self.awaited = None
         elif self.awaited is None:
@@ -367,13 +362,13 @@ class HalfConnection:
         """Go on without the octets that were cut off below a position."""
         before = self.settled_below
         self.settled_below = max(before, below)
-        for island in list(self._islands.items):
+        for island in list(self.islands.items):
             if island.absent and island.start < below and island.end > before:
                 island.look_again()
                 self._advance(island, 0)
 
     def _advance(self, island: Island, fresh: int) -> None:
-        if island.open_left and not self.lies_beyond(island):
+        if island.open_left and not self.islands.lies_beyond(island):
             island.open_left = False
         if self.framing is not None:
             self.framing.advance(island, fresh)
@@ -418,7 +413,7 @@ class HalfConnection:
         for start, end in repeated:
             again = octets[start - position : end - position]
             known = self._recent_octets.before(end, self)
-            for island in self._islands.items:
+            for island in self.islands.items:
                 if island.start < end and start < island.end:
                     # What the snap length cut off cannot be compared.
                     known += [] if island.absent else island.chunks(start, end)
@@ -453,7 +448,7 @@ class HalfConnection:
 
     def _awaits_startup(self, island: Island) -> bool:
         """Tell whether a startup frame that lies before an island may yet be captured."""
-        return self._begin is not None and self.lies_beyond(island)
+        return self._begin is not None and self.islands.lies_beyond(island)
 
     def _find_startup(self, island: Island, *, final: bool = False) -> None:
         """Pass on what is, or may be, a startup frame."""
@@ -483,7 +478,7 @@ class HalfConnection:
         Where octets before it are missing, it may be part of an FPDU's payload.
         """
         if self._begin is None:
-            return position == island.start and not self.lies_beyond(island)
+            return position == island.start and not self.islands.lies_beyond(island)
         return island.start == self._begin
 
     def _doubt(self, found: FoundStartup, frames: tuple[int, ...]) -> None:
@@ -515,7 +510,7 @@ class HalfConnection:
         found = self.doubtful.found
         return any(
             fpdu_begins(island, found.end) and not fpdus_before(island, found.position)
-            for island in self._islands.items
+            for island in self.islands.items
         )
 
     def awaits_reply(self) -> bool:
@@ -537,12 +532,12 @@ class HalfConnection:
 
     def _stop_looking(self, grown: Island | None = None) -> None:
         """Take the octets so far for those of something else; a startup frame may still come."""
-        islands = [grown] if grown and self._look_at is None else self._islands.items
+        islands = [grown] if grown and self._look_at is None else self.islands.items
         self._look_at = None
         for island in list(islands):
-            if self.lies_beyond(island) and not island.is_torn:
+            if self.islands.lies_beyond(island) and not island.is_torn:
                 # What begins beyond a hole may be the rest of a frame that lies across it.
-                self._islands.split_scanned(island, island.start + SEAM)
+                self.islands.split_scanned(island, island.start + SEAM)
             self.release(island, island.start, island.scan)
             island.is_torn = island.held > island.start
 
@@ -585,7 +580,7 @@ class HalfConnection:
 
     def scan_again(self) -> None:
         """Look for startup frames in what is held."""
-        for island in list(self._islands.items):
+        for island in list(self.islands.items):
             self._find_startup(island)
 
     def refute(self) -> None:
@@ -595,7 +590,7 @@ class HalfConnection:
         self.doubtful = None
         self.phase = Phase.STREAMING
         self._look_at = 0
-        for island in list(self._islands.items):
+        for island in list(self.islands.items):
             if island.start <= position < island.end:
                 island.scan = position + 1
             if self.phase is Phase.STREAMING:
@@ -630,8 +625,8 @@ class HalfConnection:
             crc_is_known=crc_is_known,
         )
         if from_start:
-            self._front = self._islands.floor = max(origin, self._islands.floor)
-        items = self._islands.items
+            self.islands.front = self.islands.floor = max(origin, self.islands.floor)
+        items = self.islands.items
         for island in list(items):
             if island.held > max(island.start, origin if from_start else 0):
                 # What was released in streaming mode leaves a hole.
@@ -650,52 +645,37 @@ class HalfConnection:
 
     def infer(self, known: Known, *, final: bool) -> Inferred | None:
         """Find out what the direction carries (:func:`~scapy_mpa.stream.inference.infer`)."""
-        return infer(self._whole_islands(), known, final=final)
+        return infer(self.islands.whole(), known, final=final)
 
     def shows_crcs(self, known: Known) -> bool:
         """Tell whether FPDUs with good CRCs are there."""
-        return shows_crcs(self._whole_islands(), known)
-
-    def _whole_islands(self) -> list[Island]:
-        """Return the islands of which no octets were released."""
-        whole = []
-        for island in self._islands.items:
-            chunks = island.chunks(island.start, island.end)
-            if chunks and chunks[0].position == island.start:
-                whole.append(island)
-        return whole
+        return shows_crcs(self.islands.whole(), known)
 
     def holds_fpdu(self, origin: int, *, markers: bool, crc: bool) -> bool | None:
         """Tell whether a verified FPDU stands at ``origin``; None if it cannot be told yet.
 
         What cannot become one, a Key for one, is told from its first octets.
         """
-        island = self._island_at(origin)
+        island = self.islands.at(origin)
         if island is None or origin < island.held:
             return None
         return Framing(self, origin, markers=markers, crc=crc).verifies(island, origin)
 
     def has_octets(self, position: int) -> bool:
         """Tell whether the octet at a position was captured."""
-        return self._island_at(position) is not None
+        return self.islands.at(position) is not None
 
     def begins_before(self, position: int) -> bool:
         """Tell whether everything up to a position was captured, as far as is known."""
-        island = self._island_at(position)
+        island = self.islands.at(position)
         return island is not None and island.start == self.span[0]
 
     def has_request(self, position: int) -> bool:
         """Tell whether the Key of a Request stands at a position, where no FPDUs are known."""
-        island = self._island_at(position) if self.framing is None else None
+        island = self.islands.at(position) if self.framing is None else None
         if island is None or not island.held <= position <= island.end - KEY_LENGTH:
             return False
         return island.read(position, position + KEY_LENGTH) == _KEY
-
-    def _island_at(self, position: int) -> Island | None:
-        """Return the island that holds the octet at a position."""
-        items = self._islands.items
-        index = bisect_right(items, position, key=_start_of)
-        return items[index - 1] if index and position < items[index - 1].end else None
 
     # -- what framing reports ------------------------------------------------------------------
 
@@ -704,21 +684,21 @@ class HalfConnection:
         self.fpdus += 1
         if fpdu.crc == "bad":
             self.crc_bad += 1
-        if self.is_ahead(island, fpdu.start):
+        if self.islands.is_ahead(island, fpdu.start):
             self.out_of_order += 1
-            distance = fpdu.start - self._delivery_point(island)
+            distance = fpdu.start - self.islands.delivery_point(island)
             self.farthest_ahead = max(self.farthest_ahead, distance)
         self._owner.on_fpdu(self, island, fpdu, located_by)
 
     def may_start(self, island: Island) -> bool:
         """Tell whether nothing was sent before an island, for all that is known."""
-        is_first = self._begin is not None or self._islands.floor == 0
+        is_first = self._begin is not None or self.islands.floor == 0
         return is_first and self._may_begin_at(island, island.start)
 
     def started(self, island: Island, found: FoundStartup) -> None:
         """Pass on a startup frame that was captured behind FPDUs."""
-        self._islands.floor = max(found.end, self._islands.floor)
-        self._front = max(found.end, self._front or 0)
+        self.islands.floor = max(found.end, self.islands.floor)
+        self.islands.front = max(found.end, self.islands.front or 0)
         frames = island.frames(found.position, found.end)
         self._owner.on_startup(self, found, frames)
 
@@ -729,7 +709,7 @@ class HalfConnection:
     def unfinished(self, position: int, length: int) -> None:
         """Report an FPDU that the end of the connection cut short."""
         end = position + length
-        if self._islands.items[-1].end == end and (self._fin == end or self._owner.was_reset):
+        if self.islands.items[-1].end == end and (self._fin == end or self._owner.was_reset):
             how = "closed" if self._fin == end else "reset"
             self._owner.on_error(
                 self,
@@ -754,28 +734,6 @@ class HalfConnection:
             self.held -= len(chunk.octets) + CHUNK_OVERHEAD
             self._recent_octets.remember(self, chunk)
 
-    def lies_beyond(self, island: Island) -> bool:
-        """Tell whether a hole that may yet be filled lies before an island."""
-        return self._front is not None and island.start > self._front
-
-    def is_ahead(self, island: Island, position: int) -> bool:
-        """Tell whether octets before a position are missing that may yet be captured."""
-        runs = island.runs
-        return self.lies_beyond(island) or (len(runs) > 1 and position >= runs[1].start)
-
-    def _delivery_point(self, island: Island) -> int:
-        """Return the position of the first octet that was neither captured nor given up.
-
-        :param island: in which an FPDU was found that lies behind it.
-        """
-        return self._front_end() if self.lies_beyond(island) else island.runs[0].end
-
-    def _front_end(self) -> int:
-        """Return the position up to which all octets were captured or given up."""
-        assert self._front is not None
-        index = bisect_right(self._islands.items, self._front, key=_start_of)
-        return self._islands.items[index - 1].end if index else self._front
-
     # -- holes -------------------------------------------------------------------------------
     #
     # A hole is *open* while the receiver may wait for it.  Once it need not (the peer has
@@ -783,22 +741,15 @@ class HalfConnection:
     # the missing octets; but a late copy may still fill the hole.  It is a *gap* when that is
     # no longer waited for, either.
 
-    def _open_hole(self) -> Island | None:
-        """Return the island behind the first open hole."""
-        items = self._islands.items
-        if self._front is None or not items or items[-1].start <= self._front:
-            return None
-        return items[bisect_right(items, self._front, key=_start_of)]
-
     def _check_holes(self) -> None:
         """Close what the peer has acknowledged, and give up what waits for too long."""
-        items = self._islands.items
+        items = self.islands.items
         while self.held > self._budget.each or len(items) > HELD_ISLANDS:
             before = self.held
             self.relieve()
             if self.held >= before:
                 break
-        if self._open_hole() is None:
+        if self.islands.behind_open_hole() is None:
             self._acks = None
         else:
             self._close_acknowledged()
@@ -806,7 +757,7 @@ class HalfConnection:
         if (
             not self.is_unknown
             and len(items) > CLOSED_HOLES
-            and items[CLOSED_HOLES].start <= (self._front or 0)
+            and items[CLOSED_HOLES].start <= (self.islands.front or 0)
         ):
             self._give_up("acknowledged")
 
@@ -820,12 +771,14 @@ class HalfConnection:
             acks.append((now, self._ack))
         while acks and acks[0][0] + LATE_SEGMENTS <= now:
             self._closable = acks.popleft()[1]
-        while (island := self._open_hole()) is not None and island.start <= self._closable:
+        while (
+            island := self.islands.behind_open_hole()
+        ) is not None and island.start <= self._closable:
             self._close_hole(island)
 
     def relieve(self) -> None:
         """Hold fewer octets: those that wait longest are given up."""
-        items = self._islands.items
+        items = self.islands.items
         before = self.held
         if self.awaited is not None:
             self._settle(self._high or 0)
@@ -845,17 +798,17 @@ class HalfConnection:
 
     def _close_hole(self, island: Island) -> None:
         """Go on behind a hole that the receiver does not wait for."""
-        self._front = island.start
+        self.islands.front = island.start
         island.open_left = False
         island.need = island.start
         self._advance(island, 0)
 
     def _give_up(self, reason: GapReason) -> None:
         """Finish the first island and report the hole behind it; free their memory."""
-        islands = self._islands
+        islands = self.islands
         first = islands.items[0]
         self._report_gap(islands.floor, first.start, reason)
-        if self._front is not None and first.start > self._front:
+        if self.islands.front is not None and first.start > self.islands.front:
             self._close_hole(first)
         lost = self._finish(first, is_over=reason != "limit")
         self.release(first, first.start, first.end)
@@ -869,14 +822,14 @@ class HalfConnection:
         else:
             self._report_gap(lost, following.start, reason)
             islands.floor = following.start
-            if self._front is None or following.start > self._front:
+            if self.islands.front is None or following.start > self.islands.front:
                 self._close_hole(following)
             if following.runs and following.settled:
                 # What lies before its first FPDU belonged to one that will never be whole.
                 self.release(following, following.start, following.runs[0].start)
                 following.runs[0].start = following.start
         if not islands.items:
-            self._front = first.end
+            self.islands.front = first.end
 
     def _finish(self, island: Island, *, is_over: bool) -> int:
         """Make of an island what can be made of it; return where the octets begin that are lost.
@@ -909,7 +862,7 @@ class HalfConnection:
 
     def lend(self, loan: Loan) -> None:
         """Fill in a loan, if this direction is in its ordinary state (:mod:`.loan`)."""
-        items = self._islands.items
+        items = self.islands.items
         framing = self.framing
         if self._ack is not None:
             loan.seq = sequence_number(self._ack) + (1 << 32)
@@ -921,7 +874,7 @@ class HalfConnection:
             run is None
             or not (run.anchored and run.trouble is None and run.next_by == "length")
             or island.absent
-            or self.lies_beyond(island)
+            or self.islands.lies_beyond(island)
             or island.count(run.end) > LENT_PIECES
         ):
             return
@@ -950,7 +903,7 @@ class HalfConnection:
         """Take back a direction as the borrower has left it."""
         if not loan.takes_data:
             return
-        island = self._islands.items[0]
+        island = self.islands.items[0]
         run = island.runs[-1]
         done = loan.start if loan.pieces else loan.end
         island.end = done if loan.crc else loan.last
@@ -967,7 +920,7 @@ class HalfConnection:
         assert self.framing is not None
         self.framing.allow(loan.end - loan.lent_end)
         for early in loan.early:
-            inserted = self._islands.insert(*early)
+            inserted = self.islands.insert(*early)
             self.octets += inserted.fresh
             self.held += inserted.fresh + CHUNK_OVERHEAD
             self.framing.allow(inserted.fresh)
@@ -988,15 +941,15 @@ class HalfConnection:
     def awaits(self) -> int | None:
         """Position of the first octet that is waited for although later ones were captured, or of
         the FPDU that lacks what the snap length cut off; None if there is none such."""
-        cut = [run.end for island in self._islands.items for run in island.runs if run.awaits]
-        hole = [] if self._open_hole() is None else [self._front_end()]
+        cut = [run.end for island in self.islands.items for run in island.runs if run.awaits]
+        hole = [] if self.islands.behind_open_hole() is None else [self.islands.front_end()]
         return min((*cut, *hole), default=None)
 
     @property
     def undecided_from(self) -> int | None:
         """In streaming mode, position of the first octet that may belong to a startup frame that is
         not whole; None if there is none such."""
-        for island in self._islands.items:
+        for island in self.islands.items:
             position = undecided_from(island)
             if position < island.end:
                 return position
@@ -1012,11 +965,11 @@ class HalfConnection:
     @property
     def span(self) -> Span:
         """Where its octets lie, as far as is known."""
-        items = self._islands.items
+        items = self.islands.items
         high = self._high or 0
         begin = self._begin
         if begin is None:
-            begin = items[0].start if items else self._islands.floor or high
+            begin = items[0].start if items else self.islands.floor or high
         # An acknowledgement counts the FIN, too.
         upto = self._ack or 0 if self._fin is None else self._fin
         return begin, max(begin, high, upto)
@@ -1024,25 +977,25 @@ class HalfConnection:
     @property
     def is_complete(self) -> bool:
         """Whether the FIN was captured, and every octet before it, or the peer has it all."""
-        items = self._islands.items
+        items = self.islands.items
         if self._fin is None:
             return False
         if self._ack is not None and self._ack >= self._fin:
             return True
         if not items:
-            return self._front is None or self._front >= self._fin
-        return len(items) == 1 and items[0].end >= self._fin and not self._open_hole()
+            return self.islands.front is None or self.islands.front >= self._fin
+        return len(items) == 1 and items[0].end >= self._fin and not self.islands.behind_open_hole()
 
     @property
     def is_whole(self) -> bool:
         """Whether all that was sent was captured, from the SYN on, as far as is known."""
         if self._begin is None or self.gaps:
             return False
-        end = self._islands.items[-1].end if self._islands.items else self._begin
+        end = self.islands.items[-1].end if self.islands.items else self._begin
         if self._fin == end:
             # It is acknowledged like an octet.
             end += 1
-        return self._open_hole() is None and (self._ack is None or self._ack <= end)
+        return self.islands.behind_open_hole() is None and (self._ack is None or self._ack <= end)
 
     @property
     def was_closed(self) -> bool:
@@ -1052,8 +1005,8 @@ class HalfConnection:
     def finish(self, reason: GapReason) -> None:
         """Take it that nothing more will come: report what can be said now."""
         self._look_at = None
-        end = self._front
-        while items := self._islands.items:
+        end = self.islands.front
+        while items := self.islands.items:
             end = items[-1].end
             self._give_up(reason)
         upto = self._fin

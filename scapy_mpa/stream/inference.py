@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from scapy_mpa.stream.islands import Island
+from scapy_mpa.stream.island import Island
 from scapy_mpa.stream.places import Ballot
 from scapy_mpa.stream.search import header_words
 from scapy_mpa.wire.crc import RESIDUE, crc32c

@@ -29,7 +29,7 @@ from __future__ import annotations
 from typing import Any, Final, TypeAlias
 
 from scapy_mpa.stream.events import ConnectionId
-from scapy_mpa.stream.islands import Chunk
+from scapy_mpa.stream.island import Chunk
 
 __all__ = ["EARLY_OCTETS", "EARLY_SEGMENTS", "LENT_PIECES", "Loan"]
 

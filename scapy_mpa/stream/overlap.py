@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Final
 
-from scapy_mpa.stream.islands import Chunk
+from scapy_mpa.stream.island import Chunk
 
 __all__ = ["RECENT_CHUNKS", "RECENT_OCTETS", "RecentOctets", "differing_stretch"]
 

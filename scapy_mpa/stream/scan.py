@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from scapy_mpa.stream.islands import Island
+from scapy_mpa.stream.island import Island
 from scapy_mpa.wire.startup import (
     KEY_LENGTH,
     KEYS,

@@ -17,7 +17,7 @@ from scapy_mpa.cli.reading import Reading
 from scapy_mpa.records.jsonline import JSONTemplates
 from scapy_mpa.stream import candidate, inference
 from scapy_mpa.stream.events import Event
-from scapy_mpa.stream.islands import Island
+from scapy_mpa.stream.island import Island
 from tests.truth import pcapfile
 
 Read = Callable[[bytes], None]
