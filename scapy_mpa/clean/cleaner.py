@@ -14,8 +14,8 @@ from scapy_mpa.clean.slot import Queue, Slot, Written
 from scapy_mpa.stream.connection import Connection
 from scapy_mpa.stream.events import ConnectionEnded, Event, FPDURecovered, StartupSeen
 from scapy_mpa.stream.flows import Flows
-from scapy_mpa.stream.half import Phase
 from scapy_mpa.stream.limits import Limits
+from scapy_mpa.stream.phase import Phase
 from scapy_mpa.stream.segment import RST, SYN, Segment, reverse_flow
 
 __all__ = ["Cleaner"]

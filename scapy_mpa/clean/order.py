@@ -19,7 +19,8 @@ from scapy_mpa.clean.rewrite import Rewriter
 from scapy_mpa.clean.slot import Item, Kind, Queue, Slot
 from scapy_mpa.stream.connection import Connection
 from scapy_mpa.stream.events import FPDURecovered, StartupSeen
-from scapy_mpa.stream.half import HalfConnection, Phase
+from scapy_mpa.stream.half import HalfConnection
+from scapy_mpa.stream.phase import Phase
 from scapy_mpa.stream.segment import FIN, RST
 from scapy_mpa.stream.sequence import first_position, sequence_number, unwrap
 from scapy_mpa.wire.fpdu import fpdu_layout, fpdu_length
@@ -232,7 +233,7 @@ class Order:
             # Before the first FPDU is found, any octets may be part of it.
             return awaited if core.fpdus else half.covered
         if core.phase is Phase.STREAMING and not core.is_unknown:
-            begun = core.undecided_from
+            begun = None if core.streaming is None else core.streaming.undecided_from()
             return awaited if begun is None else half.position(sequence_number(begun))
         return half.covered
 

@@ -21,13 +21,14 @@ from scapy_mpa.stream.events import (
     OverlapDiffers,
     StartupSeen,
 )
-from scapy_mpa.stream.half import HalfConnection, Phase
+from scapy_mpa.stream.half import HalfConnection
 from scapy_mpa.stream.inference import Known
 from scapy_mpa.stream.island import Island
 from scapy_mpa.stream.loan import Loan
 from scapy_mpa.stream.moments import Moments
 from scapy_mpa.stream.overlap import RecentOctets
 from scapy_mpa.stream.past import Span
+from scapy_mpa.stream.phase import Phase
 from scapy_mpa.stream.scan import FoundStartup
 from scapy_mpa.stream.segment import ACK, RST, Segment
 from scapy_mpa.stream.sequence import sequence_number
@@ -324,8 +325,8 @@ class Connection:
         direction = half.direction
         asking = self.halves[1 - direction]
         if startup.kind is StartupKind.REPLY:
-            if asking.awaits_reply():
-                asking.confirm()
+            if asking.streaming is not None and asking.streaming.awaits_reply():
+                asking.streaming.confirm()
             if direction != self._initiator and not startup.rejected:
                 self._find_repeated_request()
         before = self._state
@@ -365,14 +366,17 @@ class Connection:
         Until the Reply is there, the Initiator sends nothing behind its Request (RFC 5044 7.1.2
         rule 3).
         """
-        other = self.halves[1 - half.direction]
-        if found.startup.kind is StartupKind.REPLY and other.awaits_reply():
-            half.confirm()
+        streaming, asking = half.streaming, self.halves[1 - half.direction].streaming
+        if found.startup.kind is not StartupKind.REPLY or asking is None or streaming is None:
+            return
+        if asking.awaits_reply():
+            streaming.confirm()
 
     def on_refuted(self, half: HalfConnection) -> None:
         """Forget a startup frame that was part of a payload."""
         self._forget_startup()
-        half.refute()
+        if half.streaming is not None:
+            half.streaming.refute()
 
     def _forget_startup(self) -> None:
         """Take it that no startup frames were captured that belong to what follows."""
@@ -439,7 +443,8 @@ class Connection:
         """Go back to streaming mode, and look for startup frames there: first for a Request."""
         back = [half for half in halves if half.stream()]
         for half in sorted(back, key=lambda half: half.direction != self._initiator):
-            half.scan_again()
+            if half.streaming is not None:
+                half.streaming.scan_again()
 
     def _reconsider(self, half: HalfConnection) -> None:
         """See what a connection that was rejected is used for.
@@ -467,8 +472,11 @@ class Connection:
             self._look(half, final=True, crc=True)
         for half in self.halves:
             self.decide(half)
-            if half.doubtful is not None and half.doubtful.is_alone:
-                half.confirm()
+            streaming = half.streaming
+            if streaming is None or streaming.doubtful is None:
+                continue
+            if streaming.doubtful.is_alone:
+                streaming.confirm()
                 self.decide(self.halves[1 - half.direction])
                 self.decide(half)
 
@@ -492,8 +500,8 @@ class Connection:
         :param final: this is the last time.
         :param crc: only CRCs are to be looked for.
         """
-        if half.continues_doubtful():
-            half.confirm()
+        if half.streaming is not None and half.streaming.continues_doubtful():
+            half.streaming.confirm()
         if half.direction == self._initiator:
             self._find_repeated_request()
         if self._state is StartupState.REJECTED:

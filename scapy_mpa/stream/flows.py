@@ -10,12 +10,12 @@ from typing import Final
 from scapy_mpa.stream.budget import Budget
 from scapy_mpa.stream.connection import Connection
 from scapy_mpa.stream.events import ConnectionId, Ending, Event
-from scapy_mpa.stream.half import Phase
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.loan import Loan
 from scapy_mpa.stream.moments import Moments
 from scapy_mpa.stream.overlap import RecentOctets
 from scapy_mpa.stream.past import PastConnections
+from scapy_mpa.stream.phase import Phase
 from scapy_mpa.stream.segment import SYN, Segment, reverse_flow
 
 __all__ = ["LINGERING_CONNECTIONS", "LINGER_NS", "Flows"]

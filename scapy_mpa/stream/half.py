@@ -8,58 +8,35 @@ whether there are Markers and CRCs.  Then its octets are FPDUs.
 
 from __future__ import annotations
 
-import enum
 from collections import deque
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Protocol
 
 from scapy_mpa.stream.budget import Budget
 from scapy_mpa.stream.candidate import Candidate
 from scapy_mpa.stream.events import GapReason, HalfSummary, LocatedBy
 from scapy_mpa.stream.framing import Framing
-from scapy_mpa.stream.inference import (
-    Inferred,
-    Known,
-    fpdu_begins,
-    fpdus_before,
-    infer,
-    may_be_fpdu,
-    shows_crcs,
-)
-from scapy_mpa.stream.island import CHUNK_OVERHEAD, SEAM, Island
+from scapy_mpa.stream.inference import Inferred, Known, infer, shows_crcs
+from scapy_mpa.stream.island import CHUNK_OVERHEAD, Island
 from scapy_mpa.stream.islands import Inserted, Islands
 from scapy_mpa.stream.loan import LENT_PIECES, Loan
 from scapy_mpa.stream.overlap import RecentOctets, differing_stretch
 from scapy_mpa.stream.past import Span
-from scapy_mpa.stream.scan import (
-    FoundStartup,
-    almost_key,
-    find_startup,
-    may_begin,
-    undecided_from,
-)
+from scapy_mpa.stream.phase import Phase
+from scapy_mpa.stream.scan import FoundStartup, may_begin
 from scapy_mpa.stream.segment import FIN, RST, SYN, Segment
 from scapy_mpa.stream.sequence import first_position, sequence_number, unwrap
+from scapy_mpa.stream.streaming import Streaming
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.startup import KEY_LENGTH, KEYS, StartupKind
 
 __all__ = [
-    "ASSUMING_OCTETS",
     "CLOSED_HOLES",
     "COPY_SEGMENTS",
     "HELD_ISLANDS",
     "LATE_SEGMENTS",
-    "STREAMING_OCTETS",
     "HalfConnection",
     "Owner",
-    "Phase",
 ]
-
-STREAMING_OCTETS: Final = 1 << 18
-"""Octets of a half connection in streaming mode after which it is taken for something else than
-iWARP, unless a startup frame comes: enough for a few of the longest FPDUs."""
-
-ASSUMING_OCTETS: Final = 1 << 16
-"""Octets behind a startup frame after which the peer's is taken for lost."""
 
 HELD_ISLANDS: Final = 1024
 """Islands of one half connection: bounds what a segment that spans them all may cost."""
@@ -83,26 +60,8 @@ CLOSED_HOLES: Final = 64
 """Holes of one half connection that a late copy may still fill although the peer has what lay in
 them: a capture can miss a segment and hold its spurious retransmission."""
 
-_LEAST: Final = 64
 _KEY: Final = KEYS[StartupKind.REQUEST]
 _WINDOW: Final = 1 << 30
-
-
-class Phase(enum.Enum):
-    """What the octets of a half connection are, as far as is known."""
-
-    STREAMING = enum.auto()
-    HELD = enum.auto()
-    FULL = enum.auto()
-
-
-class Doubtful(NamedTuple):
-    """What seems to be a startup frame, in the midst of octets that may be anything."""
-
-    found: FoundStartup
-    frames: tuple[int, ...]
-    is_alone: bool
-    """Whether it begins and ends where segments do."""
 
 
 class Owner(Protocol):
@@ -156,53 +115,51 @@ class HalfConnection:
     """
 
     __slots__ = (
-        "_ack",
         "_acks",
-        "_begin",
-        "_budget",
         "_closable",
-        "_decide_at",
-        "_fin",
-        "_high",
-        "_key_checked",
-        "_look_at",
-        "_owner",
         "_recent_octets",
+        "acknowledged",
         "awaited",
+        "begin",
+        "budget",
         "crc_bad",
         "direction",
-        "doubtful",
         "farthest_ahead",
+        "fin",
         "fpdus",
         "framing",
         "gaps",
         "held",
+        "high",
         "islands",
         "octets",
         "out_of_order",
+        "owner",
         "phase",
         "retransmitted",
         "settled_below",
+        "streaming",
     )
 
     def __init__(self, direction: int, owner: Owner, recent: RecentOctets, budget: Budget) -> None:
         self.direction = direction
-        self._owner = owner
-        self._budget = budget
+        self.owner = owner
+        self.budget = budget
         self._recent_octets = recent
         self.islands = Islands()
         self.phase = Phase.STREAMING
         self.framing: Framing | None = None
-        self.doubtful: Doubtful | None = None
+        self.streaming: Streaming | None = Streaming(self)
+        """What is kept until it is known to carry FPDUs, None from then on."""
         self.held = 0
         """Octets held in memory."""
-        self._high: int | None = None
+        self.high: int | None = None
         """The highest position seen, around which sequence numbers are placed."""
-        self._begin: int | None = None
+        self.begin: int | None = None
         """Where the octets begin, if the SYN was captured."""
-        self._ack: int | None = None
+        self.acknowledged: int | None = None
         """What the peer has acknowledged."""
-        self._fin: int | None = None
+        self.fin: int | None = None
         self._acks: deque[tuple[int, int]] | None = None
         """While there is an open hole, acknowledgements, and how many segments of the connection
         had been received then."""
@@ -213,10 +170,6 @@ class HalfConnection:
         connection had been received, and up to which position all was acknowledged then."""
         self.settled_below = 0
         """Those below this position are no longer waited for."""
-        self._key_checked = False
-        self._look_at: int | None = 0
-        """How many held octets the next look at them needs; None to look no more."""
-        self._decide_at = 0
         self.fpdus = 0
         self.octets = 0
         self.crc_bad = 0
@@ -229,14 +182,14 @@ class HalfConnection:
 
     def belongs(self, segment: Segment) -> bool:
         """Tell whether a segment can be of this half connection, or must be of a later one."""
-        if self._high is None:
+        if self.high is None:
             return True
-        position = unwrap(segment.seq, self._high)
+        position = unwrap(segment.seq, self.high)
         if segment.flags & SYN:
-            if self._begin is not None:
-                return position + 1 == self._begin
+            if self.begin is not None:
+                return position + 1 == self.begin
             return not self.islands.items or self._announces(position + 1)
-        return segment.length == 0 or abs(position - self._high) < _WINDOW
+        return segment.length == 0 or abs(position - self.high) < _WINDOW
 
     def _announces(self, begin: int) -> bool:
         """Tell whether a SYN was captured behind octets that it announces.
@@ -244,14 +197,14 @@ class HalfConnection:
         Some senders begin with the same number each time: behind the end, it is of the next
         connection.
         """
-        first, end = self.islands.items[0].start, self._high or 0
-        if self._fin is not None or self._owner.was_reset:
+        first, end = self.islands.items[0].start, self.high or 0
+        if self.fin is not None or self.owner.was_reset:
             return False
         return begin == first or (begin < first and end - begin <= FIRST_WINDOW)
 
     def _begin_at(self, position: int) -> None:
         """Take a SYN."""
-        self._begin = position
+        self.begin = position
         if self.framing is None:
             # If octets came first, there may be others before them.
             self.islands.front = self.islands.floor = position
@@ -260,25 +213,25 @@ class HalfConnection:
 
     def receive(self, segment: Segment) -> None:
         """Take a segment of this direction."""
-        high = self._high
+        high = self.high
         flags = segment.flags
         position = first_position(segment.seq) if high is None else unwrap(segment.seq, high)
         if flags & SYN:
             position += 1
-            if self._begin is None:
+            if self.begin is None:
                 self._begin_at(position)
         elif self.islands.front is None and segment.length:
             self.islands.front = position
         if high is None:
-            self._high = high = position
+            self.high = high = position
         if flags & FIN and abs(position - high) < _WINDOW:
-            self._fin = position + segment.length
+            self.fin = position + segment.length
         # What a RST carries is a remark, not part of the stream (RFC 9293 3.5.3).
         if segment.length and not flags & RST:
             self._take(position, segment)
             end = position + segment.length
             if end > high:
-                self._high = end
+                self.high = end
         if self.awaited is not None:
             self._settle_cuts(self.awaited)
 
@@ -304,12 +257,12 @@ class HalfConnection:
             return
         for island in grown:
             self._advance(island, inserted.fresh)
-        if len(islands.items) > 1 or self.held > self._budget.each or island.open_left:
+        if len(islands.items) > 1 or self.held > self.budget.each or island.open_left:
             self._check_holes()
         elif self._acks is not None:
             self._acks = None
         if self.held != before:
-            self._budget.update(self)
+            self.budget.update(self)
 
     def _fill_absent(self, position: int, segment: Segment) -> list[Island]:
         """Take from a copy what the snap length had cut off; return where there was such."""
@@ -346,16 +299,16 @@ class HalfConnection:
         if self.framing is None or not any(island.absent for island in reversed(items)):
             self.awaited = None
         elif self.awaited is None:
-            upto = self._high if self._ack is None else self._ack
-            self.awaited = self._owner.segments, upto or 0
+            upto = self.high if self.acknowledged is None else self.acknowledged
+            self.awaited = self.owner.segments, upto or 0
 
     def _settle_cuts(self, awaited: tuple[int, int]) -> None:
         """Give up the octets that were cut off and acknowledged long enough ago."""
         segments, upto = awaited
-        if segments + COPY_SEGMENTS <= self._owner.segments:
+        if segments + COPY_SEGMENTS <= self.owner.segments:
             self._settle(upto)
             self.awaited = None
-            self._budget.count(self)
+            self.budget.count(self)
         self._await_copies()
 
     def _settle(self, below: int) -> None:
@@ -372,33 +325,18 @@ class HalfConnection:
             island.open_left = False
         if self.framing is not None:
             self.framing.advance(island, fresh)
-        elif self.phase is Phase.STREAMING:
-            self._scan(island)
-        elif self.doubtful is not None and self._is_refuted(island, self.doubtful.found):
-            self._owner.on_refuted(self)
-        elif self._is_due(ASSUMING_OCTETS):
-            self._owner.on_unknown(self)
-
-    def _is_due(self, least: int) -> bool:
-        """Tell whether to look at what is held: each time that it has doubled."""
-        if self._look_at is None or self.held < max(self._look_at, least):
-            return False
-        self._look_at = 2 * self.held
-        return True
-
-    def _decide(self) -> None:
-        """Have it decided what the octets are, each time that there are twice as many."""
-        if self.is_unknown and self.octets >= self._decide_at:
-            self._decide_at = 2 * self.octets
-            self._owner.decide(self)
+        elif self.streaming is not None:
+            self.streaming.advance(island)
 
     def acknowledge(self, ack: int) -> None:
         """Take an acknowledgement number that the peer has sent."""
-        if self._high is None:
+        if self.high is None:
             return
-        position = unwrap(ack, self._high)
-        if abs(position - self._high) < _WINDOW and (self._ack is None or position > self._ack):
-            self._ack = position
+        position = unwrap(ack, self.high)
+        if abs(position - self.high) < _WINDOW and (
+            self.acknowledged is None or position > self.acknowledged
+        ):
+            self.acknowledged = position
         if self.awaited is not None:
             self._settle_cuts(self.awaited)
 
@@ -406,7 +344,7 @@ class HalfConnection:
 
     def _compare(self, position: int, octets: bytes, repeated: list[tuple[int, int]]) -> None:
         """Hold a second copy of octets against the first (RFC 5044 A.3)."""
-        if len(octets) <= 1 and position + 1 == self._high:
+        if len(octets) <= 1 and position + 1 == self.high:
             # A keep-alive probe repeats the last octet, and need not repeat it rightly.
             return
         self.retransmitted += 1
@@ -419,182 +357,31 @@ class HalfConnection:
                     known += [] if island.absent else island.chunks(start, end)
             stretch = differing_stretch(start, again, known)
             if stretch is not None:
-                self._owner.on_overlap(self, *stretch)
+                self.owner.on_overlap(self, *stretch)
 
-    # -- streaming mode ----------------------------------------------------------------------
-
-    def _scan(self, island: Island, *, final: bool = False) -> None:
-        if island.joined:
-            island.joined = False
-        elif island.end < island.need and not final:
-            return
-        at_begin = island.held == island.start == self._begin and not self._key_checked
-        if at_begin and not self._check_key(island) and not final:
-            # A Key that is wrong must be seen as a whole.
-            return
-        self._find_startup(island, final=final)
-        if (
-            self.phase is Phase.STREAMING
-            and not self._awaits_startup(island)
-            and self._is_due(_LEAST)
-        ):
-            self._owner.on_unknown(self)
-        if self.phase is Phase.STREAMING and self.octets > STREAMING_OCTETS:
-            self._decide()
-        if self.phase is Phase.STREAMING and (
-            self._look_at is None or self.octets > STREAMING_OCTETS
-        ):
-            self._stop_looking(island)
-
-    def _awaits_startup(self, island: Island) -> bool:
-        """Tell whether a startup frame that lies before an island may yet be captured."""
-        return self._begin is not None and self.islands.lies_beyond(island)
-
-    def _find_startup(self, island: Island, *, final: bool = False) -> None:
-        """Pass on what is, or may be, a startup frame."""
-        while self.phase is Phase.STREAMING:
-            found = find_startup(island, self._begin, final=final)
-            if found is None:
-                break
-            island.scan = min(found.end, island.end)
-            frames = island.frames(found.position, found.position + len(found.octets))
-            is_delayed = self._is_delayed(island, found)
-            if is_delayed and self._is_refuted(island, found):
-                island.scan = found.position + 1
-            elif self._may_begin_at(island, found.position):
-                self._owner.on_startup(self, found, frames)
-                if is_delayed:
-                    self._doubt(found, frames)
-            else:
-                # The rest of it may hold the true one.
-                island.scan = found.position + 1
-                alone = island.fills_segments(found.position, found.end)
-                self.doubtful = Doubtful(found, frames, alone)
-                self._owner.on_doubtful(self, found)
-
-    def _may_begin_at(self, island: Island, position: int) -> bool:
+    def may_begin_at(self, island: Island, position: int) -> bool:
         """Tell whether a startup frame may stand where one seems to, by what lies before it.
 
         Where octets before it are missing, it may be part of an FPDU's payload.
         """
-        if self._begin is None:
+        if self.begin is None:
             return position == island.start and not self.islands.lies_beyond(island)
-        return island.start == self._begin
-
-    def _doubt(self, found: FoundStartup, frames: tuple[int, ...]) -> None:
-        """Hold what follows a delayed startup frame, but wait for what it is."""
-        if self.phase is Phase.HELD:
-            self.doubtful = Doubtful(found, frames, is_alone=False)
-
-    def _is_delayed(self, island: Island, found: FoundStartup) -> bool:
-        """Tell whether octets in streaming mode stand before a startup frame."""
-        begin = island.start if self._begin is None else self._begin
-        return found.position != begin and not self._owner.ends_startup(self, found.position)
-
-    def _is_refuted(self, island: Island, found: FoundStartup) -> bool:
-        """Tell whether what directly follows a delayed startup frame shows that it is none.
-
-        Nothing but FPDUs does (RFC 5044 7.1.2 rules 3, 4), unless the connection is rejected.  A
-        capture of iWARP that is sent as a file holds startup frames, too, and then the next record.
-        """
-        return (
-            not found.startup.rejected
-            and island.start <= found.end
-            and not may_be_fpdu(island, found.end)
-        )
-
-    def continues_doubtful(self) -> bool:
-        """Tell whether FPDUs follow the doubtful startup frame, and none stand before it."""
-        if self.doubtful is None:
-            return False
-        found = self.doubtful.found
-        return any(
-            fpdu_begins(island, found.end) and not fpdus_before(island, found.position)
-            for island in self.islands.items
-        )
-
-    def awaits_reply(self) -> bool:
-        """Tell whether the doubtful startup frame is a Request, and the last that was sent."""
-        return (
-            self.doubtful is not None
-            and self.doubtful.found.startup.kind is StartupKind.REQUEST
-            and self.doubtful.found.end == self._high
-        )
-
-    def confirm(self) -> None:
-        """Take the doubtful startup frame for one."""
-        if self.doubtful is None:
-            return
-        found, frames, _ = self.doubtful
-        self.doubtful = None
-        if self.phase is Phase.STREAMING:
-            self._owner.on_startup(self, found, frames)
-
-    def _stop_looking(self, grown: Island | None = None) -> None:
-        """Take the octets so far for those of something else; a startup frame may still come."""
-        islands = [grown] if grown and self._look_at is None else self.islands.items
-        self._look_at = None
-        for island in list(islands):
-            if self.islands.lies_beyond(island) and not island.is_torn:
-                # What begins beyond a hole may be the rest of a frame that lies across it.
-                self.islands.split_scanned(island, island.start + SEAM)
-            self.release(island, island.start, island.scan)
-            island.is_torn = island.held > island.start
-
-    def _check_key(self, island: Island) -> bool:
-        """Report a Key that was meant to be one, where a Key must stand.
-
-        Return False if too few octets are there to tell.
-        """
-        if island.end - island.start < KEY_LENGTH:
-            return False
-        self._key_checked = True
-        end = island.start + KEY_LENGTH
-        octets = island.read(island.start, end)
-        is_captured = not island.absent or island.captured_until(island.start, end) == end
-        if is_captured and almost_key(octets):
-            self._owner.on_error(
-                self,
-                ErrorCode.INVALID_STARTUP_FRAME,
-                island.start,
-                f"the Key of the startup frame is {octets!r}",
-            )
-        return True
+        return island.start == self.begin
 
     def hold(self) -> None:
         """Keep what follows the startup frame until the peer's is there, if it is not known."""
-        if self.framing is not None:
+        if self.streaming is None:
             return
         self.phase = Phase.HELD
-        self.doubtful = None
-        self._look_at = 0
+        self.streaming.look_afresh()
 
     def stream(self) -> bool:
         """Go back to streaming mode: the connection was rejected; return whether that is news."""
-        if self.phase is not Phase.HELD:
+        if self.phase is not Phase.HELD or self.streaming is None:
             return False
         self.phase = Phase.STREAMING
-        self.doubtful = None
-        self._look_at = 0
+        self.streaming.look_afresh()
         return True
-
-    def scan_again(self) -> None:
-        """Look for startup frames in what is held."""
-        for island in list(self.islands.items):
-            self._find_startup(island)
-
-    def refute(self) -> None:
-        """Go back to streaming mode: what seemed to be a startup frame was part of a payload."""
-        assert self.doubtful is not None
-        position = self.doubtful.found.position
-        self.doubtful = None
-        self.phase = Phase.STREAMING
-        self._look_at = 0
-        for island in list(self.islands.items):
-            if island.start <= position < island.end:
-                island.scan = position + 1
-            if self.phase is Phase.STREAMING:
-                self._scan(island)
 
     def enter_full_operation(
         self,
@@ -614,7 +401,7 @@ class HalfConnection:
         :param crc_is_known: whether it is known that CRCs are on, or off.
         """
         self.phase = Phase.FULL
-        self.doubtful = None
+        self.streaming = None
         self.framing = Framing(
             self,
             origin,
@@ -641,7 +428,7 @@ class HalfConnection:
                 if island is not items[-1]:
                     items.remove(island)
         self._await_copies()
-        self._budget.count(self)
+        self.budget.count(self)
 
     def infer(self, known: Known, *, final: bool) -> Inferred | None:
         """Find out what the direction carries (:func:`~scapy_mpa.stream.inference.infer`)."""
@@ -688,30 +475,30 @@ class HalfConnection:
             self.out_of_order += 1
             distance = fpdu.start - self.islands.delivery_point(island)
             self.farthest_ahead = max(self.farthest_ahead, distance)
-        self._owner.on_fpdu(self, island, fpdu, located_by)
+        self.owner.on_fpdu(self, island, fpdu, located_by)
 
     def may_start(self, island: Island) -> bool:
         """Tell whether nothing was sent before an island, for all that is known."""
-        is_first = self._begin is not None or self.islands.floor == 0
-        return is_first and self._may_begin_at(island, island.start)
+        is_first = self.begin is not None or self.islands.floor == 0
+        return is_first and self.may_begin_at(island, island.start)
 
     def started(self, island: Island, found: FoundStartup) -> None:
         """Pass on a startup frame that was captured behind FPDUs."""
         self.islands.floor = max(found.end, self.islands.floor)
         self.islands.front = max(found.end, self.islands.front or 0)
         frames = island.frames(found.position, found.end)
-        self._owner.on_startup(self, found, frames)
+        self.owner.on_startup(self, found, frames)
 
     def wrong(self, code: ErrorCode, position: int, text: str) -> None:
         """Pass on an error."""
-        self._owner.on_error(self, code, position, text)
+        self.owner.on_error(self, code, position, text)
 
     def unfinished(self, position: int, length: int) -> None:
         """Report an FPDU that the end of the connection cut short."""
         end = position + length
-        if self.islands.items[-1].end == end and (self._fin == end or self._owner.was_reset):
-            how = "closed" if self._fin == end else "reset"
-            self._owner.on_error(
+        if self.islands.items[-1].end == end and (self.fin == end or self.owner.was_reset):
+            how = "closed" if self.fin == end else "reset"
+            self.owner.on_error(
                 self,
                 ErrorCode.CONNECTION_LOST,
                 position,
@@ -744,7 +531,7 @@ class HalfConnection:
     def _check_holes(self) -> None:
         """Close what the peer has acknowledged, and give up what waits for too long."""
         items = self.islands.items
-        while self.held > self._budget.each or len(items) > HELD_ISLANDS:
+        while self.held > self.budget.each or len(items) > HELD_ISLANDS:
             before = self.held
             self.relieve()
             if self.held >= before:
@@ -763,12 +550,12 @@ class HalfConnection:
 
     def _close_acknowledged(self) -> None:
         """Close the holes that the peer acknowledged long enough ago."""
-        now = self._owner.segments
+        now = self.owner.segments
         acks = self._acks
         if acks is None:
             acks = self._acks = deque()
-        if self._ack is not None and (not acks or acks[-1][1] != self._ack):
-            acks.append((now, self._ack))
+        if self.acknowledged is not None and (not acks or acks[-1][1] != self.acknowledged):
+            acks.append((now, self.acknowledged))
         while acks and acks[0][0] + LATE_SEGMENTS <= now:
             self._closable = acks.popleft()[1]
         while (
@@ -781,12 +568,14 @@ class HalfConnection:
         items = self.islands.items
         before = self.held
         if self.awaited is not None:
-            self._settle(self._high or 0)
+            self._settle(self.high or 0)
             if self.held < before:
                 return
-        self._decide()
-        if self.phase is Phase.STREAMING:
-            self._stop_looking()
+        if self.streaming is not None:
+            self.streaming.decide()
+        # That may have begun the Full Operation Phase.
+        if self.streaming is not None and self.phase is Phase.STREAMING:
+            self.streaming.stop_looking()
         elif len(items) == 1 and items[0].runs and items[0].runs[0].trouble is None:
             # No more than is needed to go on behind the last FPDU, which is believed now, and to
             # search before the first one.
@@ -839,16 +628,17 @@ class HalfConnection:
         self.settled_below = max(self.settled_below, island.end)
         island.look_again()
         if is_over:
-            if self.phase is Phase.STREAMING:
-                self._scan(island, final=True)
-            self._decide()
+            if self.streaming is not None and self.phase is Phase.STREAMING:
+                self.streaming.scan(island, final=True)
+            if self.streaming is not None:
+                self.streaming.decide()
             if self.framing is not None:
                 self.framing.advance(island, 0, final=True)
             return island.end
         if self.framing is not None:
             return self.framing.give_up(island)
         begin = max(island.start, island.scan)
-        if self.phase is Phase.STREAMING and begin != self._begin:
+        if self.phase is Phase.STREAMING and begin != self.begin:
             return may_begin(island, begin)
         return begin
 
@@ -856,7 +646,7 @@ class HalfConnection:
         # Without a SYN nobody knows what came before the first octets.
         if 0 < start < end:
             self.gaps += 1
-            self._owner.on_gap(self, start, end, reason)
+            self.owner.on_gap(self, start, end, reason)
 
     # -- loans -------------------------------------------------------------------------------
 
@@ -864,9 +654,9 @@ class HalfConnection:
         """Fill in a loan, if this direction is in its ordinary state (:mod:`.loan`)."""
         items = self.islands.items
         framing = self.framing
-        if self._ack is not None:
-            loan.seq = sequence_number(self._ack) + (1 << 32)
-        if framing is None or len(items) != 1 or self._fin is not None:
+        if self.acknowledged is not None:
+            loan.seq = sequence_number(self.acknowledged) + (1 << 32)
+        if framing is None or len(items) != 1 or self.fin is not None:
             return
         island = items[0]
         run = island.runs[-1] if island.runs else None
@@ -897,7 +687,7 @@ class HalfConnection:
         for chunk in before:
             island.put_back(chunk)
             self.held += len(chunk.octets) + CHUNK_OVERHEAD
-        self._budget.update(self)
+        self.budget.update(self)
 
     def reclaim(self, loan: Loan) -> None:
         """Take back a direction as the borrower has left it."""
@@ -913,7 +703,7 @@ class HalfConnection:
         run.end = done
         run.last = loan.last
         island.need = island.start
-        self._high = max(self._high or 0, loan.end)
+        self.high = max(self.high or 0, loan.end)
         self.fpdus += loan.fpdus
         self.octets += loan.end - loan.lent_end
         self.retransmitted += loan.retransmitted
@@ -924,18 +714,19 @@ class HalfConnection:
             self.octets += inserted.fresh
             self.held += inserted.fresh + CHUNK_OVERHEAD
             self.framing.allow(inserted.fresh)
-            self._high = max(self._high, early.position + inserted.fresh)
-        self._budget.update(self)
+            self.high = max(self.high, early.position + inserted.fresh)
+        self.budget.update(self)
 
     @property
     def is_mpa(self) -> bool:
         """Whether it is known to carry MPA."""
-        return self.phase is not Phase.STREAMING and self.doubtful is None
+        doubtful = None if self.streaming is None else self.streaming.doubtful
+        return self.phase is not Phase.STREAMING and doubtful is None
 
     @property
     def is_unknown(self) -> bool:
         """Whether it is worth looking at its octets to find out what they are."""
-        return self.framing is None and self._look_at is not None
+        return self.streaming is not None and self.streaming.is_looked_at
 
     @property
     def awaits(self) -> int | None:
@@ -945,82 +736,75 @@ class HalfConnection:
         hole = [] if self.islands.behind_open_hole() is None else [self.islands.front_end()]
         return min((*cut, *hole), default=None)
 
-    @property
-    def undecided_from(self) -> int | None:
-        """In streaming mode, position of the first octet that may belong to a startup frame that is
-        not whole; None if there is none such."""
-        for island in self.islands.items:
-            position = undecided_from(island)
-            if position < island.end:
-                return position
-        return None
-
-    @property
-    def acknowledged(self) -> int | None:
-        """Position up to which the peer has acknowledged octets."""
-        return self._ack
-
     # -- the end -----------------------------------------------------------------------------
 
     @property
     def span(self) -> Span:
         """Where its octets lie, as far as is known."""
         items = self.islands.items
-        high = self._high or 0
-        begin = self._begin
+        high = self.high or 0
+        begin = self.begin
         if begin is None:
             begin = items[0].start if items else self.islands.floor or high
         # An acknowledgement counts the FIN, too.
-        upto = self._ack or 0 if self._fin is None else self._fin
+        upto = self.acknowledged or 0 if self.fin is None else self.fin
         return begin, max(begin, high, upto)
 
     @property
     def is_complete(self) -> bool:
         """Whether the FIN was captured, and every octet before it, or the peer has it all."""
         items = self.islands.items
-        if self._fin is None:
+        if self.fin is None:
             return False
-        if self._ack is not None and self._ack >= self._fin:
+        if self.acknowledged is not None and self.acknowledged >= self.fin:
             return True
         if not items:
-            return self.islands.front is None or self.islands.front >= self._fin
-        return len(items) == 1 and items[0].end >= self._fin and not self.islands.behind_open_hole()
+            return self.islands.front is None or self.islands.front >= self.fin
+        return len(items) == 1 and items[0].end >= self.fin and not self.islands.behind_open_hole()
 
     @property
     def is_whole(self) -> bool:
         """Whether all that was sent was captured, from the SYN on, as far as is known."""
-        if self._begin is None or self.gaps:
+        if self.begin is None or self.gaps:
             return False
-        end = self.islands.items[-1].end if self.islands.items else self._begin
-        if self._fin == end:
+        end = self.islands.items[-1].end if self.islands.items else self.begin
+        if self.fin == end:
             # It is acknowledged like an octet.
             end += 1
-        return self.islands.behind_open_hole() is None and (self._ack is None or self._ack <= end)
+        return self.islands.behind_open_hole() is None and (
+            self.acknowledged is None or self.acknowledged <= end
+        )
 
     @property
     def was_closed(self) -> bool:
         """Whether the FIN was captured."""
-        return self._fin is not None
+        return self.fin is not None
 
     def finish(self, reason: GapReason) -> None:
         """Take it that nothing more will come: report what can be said now."""
-        self._look_at = None
+        if self.streaming is not None:
+            self.streaming.look_no_more()
         end = self.islands.front
         while items := self.islands.items:
             end = items[-1].end
             self._give_up(reason)
-        upto = self._fin
+        upto = self.fin
         # One octet more than was captured is the acknowledgement of a FIN that was not.
-        if upto is None and self._ack is not None and end is not None and self._ack > end + 1:
-            upto = self._ack
+        if (
+            upto is None
+            and self.acknowledged is not None
+            and end is not None
+            and self.acknowledged > end + 1
+        ):
+            upto = self.acknowledged
         if end is not None and upto is not None:
             self._report_gap(end, upto, reason)
-        self._budget.update(self)
+        self.budget.update(self)
 
     def leave(self) -> None:
         """Let go of the connection, which is over: no cycle must keep the two alive."""
-        del self._owner
-        self.framing = None
+        del self.owner
+        self.framing = self.streaming = None
 
     def summary(self) -> HalfSummary:
         """Return what was counted."""

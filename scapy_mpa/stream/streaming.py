@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Streaming mode: a half connection whose octets are not known to be FPDUs (RFC 5044 7.1.2).
+
+Startup frames are looked for in them, and what seems to be one is doubted where octets before it
+are missing, or stand before it.  All that is kept for that is one object, which is gone as soon
+as the Full Operation Phase begins.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from scapy_mpa.stream.inference import fpdu_begins, fpdus_before, may_be_fpdu
+from scapy_mpa.stream.island import SEAM, Island
+from scapy_mpa.stream.phase import Phase
+from scapy_mpa.stream.scan import FoundStartup, almost_key, find_startup, undecided_from
+from scapy_mpa.wire.errors import ErrorCode
+from scapy_mpa.wire.startup import KEY_LENGTH, StartupKind
+
+if TYPE_CHECKING:
+    from scapy_mpa.stream.half import HalfConnection
+
+__all__ = ["ASSUMING_OCTETS", "STREAMING_OCTETS", "Doubtful", "Streaming"]
+
+STREAMING_OCTETS: Final = 1 << 18
+"""Octets of a half connection in streaming mode after which it is taken for something else than
+iWARP, unless a startup frame comes: enough for a few of the longest FPDUs."""
+
+ASSUMING_OCTETS: Final = 1 << 16
+"""Octets behind a startup frame after which the peer's is taken for lost."""
+
+_LEAST: Final = 64
+
+
+class Doubtful(NamedTuple):
+    """What seems to be a startup frame, in the midst of octets that may be anything."""
+
+    found: FoundStartup
+    frames: tuple[int, ...]
+    is_alone: bool
+    """Whether it begins and ends where segments do."""
+
+
+class Streaming:
+    """What is kept of a half connection until it is known to carry FPDUs.
+
+    :param half: the half connection.
+    """
+
+    __slots__ = ("_decide_at", "_half", "_key_checked", "_look_at", "doubtful")
+
+    def __init__(self, half: HalfConnection) -> None:
+        self._half = half
+        self.doubtful: Doubtful | None = None
+        self._key_checked = False
+        self._look_at: int | None = 0
+        """How many held octets the next look at them needs; None to look no more."""
+        self._decide_at = 0
+        """How many captured octets the next decision needs."""
+
+    # -- when to look ------------------------------------------------------------------------
+
+    @property
+    def is_looked_at(self) -> bool:
+        """Whether it is worth looking at the octets to find out what they are."""
+        return self._look_at is not None
+
+    def look_no_more(self) -> None:
+        """Take it that nothing more will be found out."""
+        self._look_at = None
+
+    def look_afresh(self) -> None:
+        """Begin to look again: the phase has changed."""
+        self.doubtful = None
+        self._look_at = 0
+
+    def _is_due(self, least: int) -> bool:
+        """Tell whether to look at what is held: each time that it has doubled."""
+        held = self._half.held
+        if self._look_at is None or held < max(self._look_at, least):
+            return False
+        self._look_at = 2 * held
+        return True
+
+    def decide(self) -> None:
+        """Have it decided what the octets are, each time that there are twice as many."""
+        half = self._half
+        if self.is_looked_at and half.octets >= self._decide_at:
+            self._decide_at = 2 * half.octets
+            half.owner.decide(half)
+
+    # -- octets come -------------------------------------------------------------------------
+
+    def advance(self, island: Island) -> None:
+        """See what an island is that has grown."""
+        half = self._half
+        if half.phase is Phase.STREAMING:
+            self.scan(island)
+        elif self.doubtful is not None and self._is_refuted(island, self.doubtful.found):
+            half.owner.on_refuted(half)
+        elif self._is_due(ASSUMING_OCTETS):
+            half.owner.on_unknown(half)
+
+    def scan(self, island: Island, *, final: bool = False) -> None:
+        """Look for startup frames in an island, in streaming mode.
+
+        :param final: nothing will be added to its end.
+        """
+        half = self._half
+        if island.joined:
+            island.joined = False
+        elif island.end < island.need and not final:
+            return
+        at_begin = island.held == island.start == half.begin and not self._key_checked
+        if at_begin and not self._check_key(island) and not final:
+            # A Key that is wrong must be seen as a whole.
+            return
+        self._find_startup(island, final=final)
+        if (
+            half.phase is Phase.STREAMING
+            and not self._awaits_startup(island)
+            and self._is_due(_LEAST)
+        ):
+            half.owner.on_unknown(half)
+        if half.phase is Phase.STREAMING and half.octets > STREAMING_OCTETS:
+            self.decide()
+        if half.phase is Phase.STREAMING and (
+            self._look_at is None or half.octets > STREAMING_OCTETS
+        ):
+            self.stop_looking(island)
+
+    def scan_again(self) -> None:
+        """Look for startup frames in what is held."""
+        for island in list(self._half.islands.items):
+            self._find_startup(island)
+
+    def stop_looking(self, grown: Island | None = None) -> None:
+        """Take the octets so far for those of something else; a startup frame may still come."""
+        half = self._half
+        islands = [grown] if grown and self._look_at is None else half.islands.items
+        self._look_at = None
+        for island in list(islands):
+            if half.islands.lies_beyond(island) and not island.is_torn:
+                # What begins beyond a hole may be the rest of a frame that lies across it.
+                half.islands.split_scanned(island, island.start + SEAM)
+            half.release(island, island.start, island.scan)
+            island.is_torn = island.held > island.start
+
+    def undecided_from(self) -> int | None:
+        """Return the position of the first octet that may belong to a startup frame that is not
+        whole; None if there is none such."""
+        for island in self._half.islands.items:
+            position = undecided_from(island)
+            if position < island.end:
+                return position
+        return None
+
+    def _awaits_startup(self, island: Island) -> bool:
+        """Tell whether a startup frame that lies before an island may yet be captured."""
+        half = self._half
+        return half.begin is not None and half.islands.lies_beyond(island)
+
+    def _check_key(self, island: Island) -> bool:
+        """Report a Key that was meant to be one, where a Key must stand.
+
+        Return False if too few octets are there to tell.
+        """
+        if island.end - island.start < KEY_LENGTH:
+            return False
+        self._key_checked = True
+        end = island.start + KEY_LENGTH
+        octets = island.read(island.start, end)
+        is_captured = not island.absent or island.captured_until(island.start, end) == end
+        if is_captured and almost_key(octets):
+            self._half.wrong(
+                ErrorCode.INVALID_STARTUP_FRAME,
+                island.start,
+                f"the Key of the startup frame is {octets!r}",
+            )
+        return True
+
+    # -- what seems to be a startup frame ------------------------------------------------------
+
+    def _find_startup(self, island: Island, *, final: bool = False) -> None:
+        """Pass on what is, or may be, a startup frame."""
+        half = self._half
+        while half.phase is Phase.STREAMING:
+            found = find_startup(island, half.begin, final=final)
+            if found is None:
+                break
+            island.scan = min(found.end, island.end)
+            frames = island.frames(found.position, found.position + len(found.octets))
+            is_delayed = self._is_delayed(island, found)
+            if is_delayed and self._is_refuted(island, found):
+                island.scan = found.position + 1
+            elif half.may_begin_at(island, found.position):
+                half.owner.on_startup(half, found, frames)
+                if is_delayed:
+                    self._doubt(found, frames)
+            else:
+                # The rest of it may hold the true one.
+                island.scan = found.position + 1
+                alone = island.fills_segments(found.position, found.end)
+                self.doubtful = Doubtful(found, frames, alone)
+                half.owner.on_doubtful(half, found)
+
+    def _doubt(self, found: FoundStartup, frames: tuple[int, ...]) -> None:
+        """Hold what follows a delayed startup frame, but wait for what it is."""
+        if self._half.phase is Phase.HELD:
+            self.doubtful = Doubtful(found, frames, is_alone=False)
+
+    def _is_delayed(self, island: Island, found: FoundStartup) -> bool:
+        """Tell whether octets in streaming mode stand before a startup frame."""
+        half = self._half
+        begin = island.start if half.begin is None else half.begin
+        return found.position != begin and not half.owner.ends_startup(half, found.position)
+
+    def _is_refuted(self, island: Island, found: FoundStartup) -> bool:
+        """Tell whether what directly follows a delayed startup frame shows that it is none.
+
+        Nothing but FPDUs does (RFC 5044 7.1.2 rules 3, 4), unless the connection is rejected.  A
+        capture of iWARP that is sent as a file holds startup frames, too, and then the next record.
+        """
+        return (
+            not found.startup.rejected
+            and island.start <= found.end
+            and not may_be_fpdu(island, found.end)
+        )
+
+    def continues_doubtful(self) -> bool:
+        """Tell whether FPDUs follow the doubtful startup frame, and none stand before it."""
+        if self.doubtful is None:
+            return False
+        found = self.doubtful.found
+        return any(
+            fpdu_begins(island, found.end) and not fpdus_before(island, found.position)
+            for island in self._half.islands.items
+        )
+
+    def awaits_reply(self) -> bool:
+        """Tell whether the doubtful startup frame is a Request, and the last that was sent."""
+        return (
+            self.doubtful is not None
+            and self.doubtful.found.startup.kind is StartupKind.REQUEST
+            and self.doubtful.found.end == self._half.high
+        )
+
+    def confirm(self) -> None:
+        """Take the doubtful startup frame for one."""
+        if self.doubtful is None:
+            return
+        half = self._half
+        found, frames, _ = self.doubtful
+        self.doubtful = None
+        if half.phase is Phase.STREAMING:
+            half.owner.on_startup(half, found, frames)
+
+    def refute(self) -> None:
+        """Go back to streaming mode: what seemed to be a startup frame was part of a payload."""
+        assert self.doubtful is not None
+        half = self._half
+        position = self.doubtful.found.position
+        self.look_afresh()
+        half.phase = Phase.STREAMING
+        for island in list(half.islands.items):
+            if island.start <= position < island.end:
+                island.scan = position + 1
+            if half.phase is Phase.STREAMING:
+                self.scan(island)
