@@ -136,7 +136,7 @@ class Connection:
         if flags & RST:
             self.was_reset = True
         half.receive(segment)
-        if half.awaited is not None:
+        if half.cuts is not None and half.cuts.awaited is not None:
             self._moments.note(segment.frame, segment.time_ns)
         if self._state is StartupState.REJECTED and half.phase is Phase.HELD:
             self._reconsider(half)
@@ -147,7 +147,7 @@ class Connection:
             return None
         if self.segments < self._lend_at:
             return None
-        if self.halves[0].awaited is not None or self.halves[1].awaited is not None:
+        if any(half.cuts is not None and half.cuts.awaited is not None for half in self.halves):
             return None
         one, other = self.identity.flows
         if one == other:
@@ -565,9 +565,11 @@ class Connection:
         offset = header - framing.origin if framing.from_start else None
         frames = island.frames(fpdu.start, fpdu.end)
         frame, time_ns = self._frame, self._time_ns
-        if half.awaited is not None and (then := self._moments.time_of(max(frames))) is not None:
-            # It was held back.
-            frame, time_ns = max(frames), then
+        if half.cuts is not None and half.cuts.awaited is not None:
+            then = self._moments.time_of(max(frames))
+            if then is not None:
+                # It was held back.
+                frame, time_ns = max(frames), then
         self._emit(
             FPDURecovered(
                 self.identity,

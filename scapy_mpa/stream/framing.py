@@ -58,8 +58,9 @@ _NOWHERE: Final = 1 << 62
 class Sink(Protocol):
     """Who is told what framing finds."""
 
-    settled_below: int
-    """Octets below this position that the snap length cut off are no longer waited for."""
+    @property
+    def settled_below(self) -> int:
+        """Octets below this position that the snap length cut off are no longer waited for."""
 
     def found(self, island: Island, fpdu: Candidate, located_by: LocatedBy) -> None:
         """Take an FPDU."""

@@ -13,11 +13,12 @@ from typing import Final, Protocol
 
 from scapy_mpa.stream.budget import Budget
 from scapy_mpa.stream.candidate import Candidate
+from scapy_mpa.stream.cuts import Cuts
 from scapy_mpa.stream.events import GapReason, HalfSummary, LocatedBy
 from scapy_mpa.stream.framing import Framing
 from scapy_mpa.stream.inference import Inferred, Known, infer, shows_crcs
 from scapy_mpa.stream.island import CHUNK_OVERHEAD, Island
-from scapy_mpa.stream.islands import Inserted, Islands
+from scapy_mpa.stream.islands import Islands
 from scapy_mpa.stream.loan import LENT_PIECES, Loan
 from scapy_mpa.stream.overlap import RecentOctets, differing_stretch
 from scapy_mpa.stream.past import Span
@@ -31,7 +32,6 @@ from scapy_mpa.wire.startup import KEY_LENGTH, KEYS, StartupKind
 
 __all__ = [
     "CLOSED_HOLES",
-    "COPY_SEGMENTS",
     "HELD_ISLANDS",
     "LATE_SEGMENTS",
     "HalfConnection",
@@ -44,13 +44,6 @@ HELD_ISLANDS: Final = 1024
 LATE_SEGMENTS: Final = 64
 """Segments of the connection to wait for after the peer's acknowledgement has passed a hole: a
 capture may hold a segment behind the acknowledgement of it."""
-
-COPY_SEGMENTS: Final = 512
-"""Segments of the connection for which, once the peer has acknowledged them, octets that the snap
-length cut off are waited for, and for up to twice as many: a copy with other boundaries may bring
-them.  Nobody sends again what he knows to be acknowledged, so such a copy was under way then, and
-this is more than is under way on most paths.  Until the peer acknowledges anything, it is taken to
-have what was sent."""
 
 FIRST_WINDOW: Final = 65_535
 """Octets that can be under way before the first acknowledgement, for the window of a SYN is never
@@ -119,10 +112,10 @@ class HalfConnection:
         "_closable",
         "_recent_octets",
         "acknowledged",
-        "awaited",
         "begin",
         "budget",
         "crc_bad",
+        "cuts",
         "direction",
         "farthest_ahead",
         "fin",
@@ -137,7 +130,6 @@ class HalfConnection:
         "owner",
         "phase",
         "retransmitted",
-        "settled_below",
         "streaming",
     )
 
@@ -165,11 +157,8 @@ class HalfConnection:
         had been received then."""
         self._closable = 0
         """Holes below this position were acknowledged long enough ago to be closed."""
-        self.awaited: tuple[int, int] | None = None
-        """While there are octets that were cut off and may yet come: how many segments of the
-        connection had been received, and up to which position all was acknowledged then."""
-        self.settled_below = 0
-        """Those below this position are no longer waited for."""
+        self.cuts: Cuts | None = None
+        """What the snap length cut off, None if nothing was."""
         self.fpdus = 0
         self.octets = 0
         self.crc_bad = 0
@@ -232,8 +221,8 @@ class HalfConnection:
             end = position + segment.length
             if end > high:
                 self.high = end
-        if self.awaited is not None:
-            self._settle_cuts(self.awaited)
+        if self.cuts is not None:
+            self.cuts.settle_acknowledged()
 
     def _take(self, position: int, segment: Segment) -> None:
         islands = self.islands
@@ -248,15 +237,16 @@ class HalfConnection:
         self.octets += inserted.fresh
         self.held += inserted.fresh + CHUNK_OVERHEAD * inserted.chunks
         if cut > 0:
-            self._mark_absent(position + len(segment.payload), position + segment.length, inserted)
-            self._await_copies()
+            if self.cuts is None:
+                self.cuts = Cuts(self)
+            self.cuts.mark(position + len(segment.payload), position + segment.length, inserted)
         grown = inserted.islands
-        if inserted.repeated:
-            grown = grown + self._fill_absent(position, segment)
+        if inserted.repeated and self.cuts is not None:
+            grown = grown + self.cuts.fill(position, segment)
         if not grown:
             return
         for island in grown:
-            self._advance(island, inserted.fresh)
+            self.advance(island, inserted.fresh)
         if len(islands.items) > 1 or self.held > self.budget.each or island.open_left:
             self._check_holes()
         elif self._acks is not None:
@@ -264,63 +254,11 @@ class HalfConnection:
         if self.held != before:
             self.budget.update(self)
 
-    def _fill_absent(self, position: int, segment: Segment) -> list[Island]:
-        """Take from a copy what the snap length had cut off; return where there was such."""
-        end = position + len(segment.payload)
-        grown = []
-        for island in self.islands.items:
-            if island.absent and island.start < end and position < island.end:
-                chunks = island.count(island.start)
-                filled = island.fill(position, segment.payload, segment.frame)
-                if filled:
-                    self.octets += filled
-                    self.held += CHUNK_OVERHEAD * (island.count(island.start) - chunks)
-                    island.look_again()
-                    grown.append(island)
-        return grown
+    def advance(self, island: Island, fresh: int) -> None:
+        """See what can be made of an island that has grown.
 
-    def _mark_absent(self, start: int, end: int, inserted: Inserted) -> None:
-        """Note what of a segment was cut off, and was not captured before."""
-        for known_start, known_end in (*inserted.repeated, (end, end)):
-            if start < min(known_start, end):
-                self.islands.mark_absent(start, min(known_start, end))
-                # Acknowledged long ago or not: more copies may be under way.
-                self.settled_below = min(self.settled_below, start)
-                if self.awaited is not None:
-                    self.awaited = self.awaited[0], min(self.awaited[1], start)
-                self.octets -= min(known_start, end) - start
-            start = max(start, known_end)
-
-    # -- octets that the snap length cut off ---------------------------------------------------
-
-    def _await_copies(self) -> None:
-        """Begin to wait for copies of octets that were cut off, if there are such in FPDUs."""
-        items = self.islands.items
-        if self.framing is None or not any(island.absent for island in reversed(items)):
-            self.awaited = None
-        elif self.awaited is None:
-            upto = self.high if self.acknowledged is None else self.acknowledged
-            self.awaited = self.owner.segments, upto or 0
-
-    def _settle_cuts(self, awaited: tuple[int, int]) -> None:
-        """Give up the octets that were cut off and acknowledged long enough ago."""
-        segments, upto = awaited
-        if segments + COPY_SEGMENTS <= self.owner.segments:
-            self._settle(upto)
-            self.awaited = None
-            self.budget.count(self)
-        self._await_copies()
-
-    def _settle(self, below: int) -> None:
-        """Go on without the octets that were cut off below a position."""
-        before = self.settled_below
-        self.settled_below = max(before, below)
-        for island in list(self.islands.items):
-            if island.absent and island.start < below and island.end > before:
-                island.look_again()
-                self._advance(island, 0)
-
-    def _advance(self, island: Island, fresh: int) -> None:
+        :param fresh: octets that came since the last call.
+        """
         if island.open_left and not self.islands.lies_beyond(island):
             island.open_left = False
         if self.framing is not None:
@@ -337,8 +275,8 @@ class HalfConnection:
             self.acknowledged is None or position > self.acknowledged
         ):
             self.acknowledged = position
-        if self.awaited is not None:
-            self._settle_cuts(self.awaited)
+        if self.cuts is not None:
+            self.cuts.settle_acknowledged()
 
     # -- copies ------------------------------------------------------------------------------
 
@@ -421,13 +359,14 @@ class HalfConnection:
                 island.is_torn = False
             island.scan = island.need = island.start
             if not from_start or island.end > origin:
-                self._advance(island, island.end - island.start)
+                self.advance(island, island.end - island.start)
             else:
                 # No more than a startup frame, which has been read.
                 self.release(island, island.start, island.end)
                 if island is not items[-1]:
                     items.remove(island)
-        self._await_copies()
+        if self.cuts is not None:
+            self.cuts.wait()
         self.budget.count(self)
 
     def infer(self, known: Known, *, final: bool) -> Inferred | None:
@@ -505,6 +444,11 @@ class HalfConnection:
                 f"the connection was {how} {length} octets into an FPDU",
             )
 
+    @property
+    def settled_below(self) -> int:
+        """Octets below this position that the snap length cut off are no longer waited for."""
+        return 0 if self.cuts is None else self.cuts.settled_below
+
     def cut_off(self, start: int, end: int) -> None:
         """Report a stretch in which the snap length left no way to go on."""
         self._report_gap(start, end, "snap length")
@@ -567,8 +511,8 @@ class HalfConnection:
         """Hold fewer octets: those that wait longest are given up."""
         items = self.islands.items
         before = self.held
-        if self.awaited is not None:
-            self._settle(self.high or 0)
+        if self.cuts is not None and self.cuts.awaited is not None:
+            self.cuts.settle(self.high or 0)
             if self.held < before:
                 return
         if self.streaming is not None:
@@ -590,7 +534,7 @@ class HalfConnection:
         self.islands.front = island.start
         island.open_left = False
         island.need = island.start
-        self._advance(island, 0)
+        self.advance(island, 0)
 
     def _give_up(self, reason: GapReason) -> None:
         """Finish the first island and report the hole behind it; free their memory."""
@@ -625,7 +569,8 @@ class HalfConnection:
 
         :param is_over: nothing more will come, so that none are.
         """
-        self.settled_below = max(self.settled_below, island.end)
+        if self.cuts is not None:
+            self.cuts.settled_below = max(self.cuts.settled_below, island.end)
         island.look_again()
         if is_over:
             if self.streaming is not None and self.phase is Phase.STREAMING:
@@ -804,7 +749,7 @@ class HalfConnection:
     def leave(self) -> None:
         """Let go of the connection, which is over: no cycle must keep the two alive."""
         del self.owner
-        self.framing = self.streaming = None
+        self.framing = self.streaming = self.cuts = None
 
     def summary(self) -> HalfSummary:
         """Return what was counted."""

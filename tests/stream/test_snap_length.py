@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from scapy_mpa.stream.cuts import COPY_SEGMENTS
 from scapy_mpa.stream.events import ConnectionEnded, ErrorFound, Event, GapFound
 from scapy_mpa.stream.flows import Flows
-from scapy_mpa.stream.half import COPY_SEGMENTS
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.segment import Segment
 from tests.stream.feed import as_segment, feed, fpdus
