@@ -116,14 +116,17 @@ class Framing(FPDUFinder):
         self.is_guess = is_guess
         self.crc_is_known = crc_is_known
 
-    def advance(self, island: Island, fresh: int, *, final: bool = False) -> None:
+    def advance(self, island: Island, fresh: int) -> None:
         """Find what can be found in an island that has grown.
 
         :param fresh: octets that came since the last call.
-        :param final: nothing will be added to its end.
         """
-        self._find(island, fresh, final=final)
-        if final and island.runs:
+        self._find(island, fresh, final=False)
+
+    def finish(self, island: Island) -> None:
+        """Find what can be found in an island to whose end nothing will be added."""
+        self._find(island, 0, final=True)
+        if island.runs:
             self._abandon(island, island.runs[-1], island.end)
 
     def give_up(self, island: Island) -> int:

@@ -8,14 +8,15 @@ whether there are Markers and CRCs.  Then its octets are FPDUs.
 
 from __future__ import annotations
 
-from collections import deque
 from typing import Final, Protocol
 
+from scapy_mpa.stream import holes
 from scapy_mpa.stream.budget import Budget
 from scapy_mpa.stream.candidate import Candidate
 from scapy_mpa.stream.cuts import Cuts
 from scapy_mpa.stream.events import GapReason, HalfSummary, LocatedBy
 from scapy_mpa.stream.framing import Framing
+from scapy_mpa.stream.holes import Acknowledgements
 from scapy_mpa.stream.inference import Inferred, Known, infer, shows_crcs
 from scapy_mpa.stream.island import CHUNK_OVERHEAD, Island
 from scapy_mpa.stream.islands import Islands
@@ -23,7 +24,8 @@ from scapy_mpa.stream.loan import LENT_PIECES, Loan
 from scapy_mpa.stream.overlap import RecentOctets, differing_stretch
 from scapy_mpa.stream.past import Span
 from scapy_mpa.stream.phase import Phase
-from scapy_mpa.stream.scan import FoundStartup, may_begin
+from scapy_mpa.stream.reader import Reader
+from scapy_mpa.stream.scan import FoundStartup
 from scapy_mpa.stream.segment import FIN, RST, SYN, Segment
 from scapy_mpa.stream.sequence import first_position, sequence_number, unwrap
 from scapy_mpa.stream.streaming import Streaming
@@ -31,27 +33,13 @@ from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.startup import KEY_LENGTH, KEYS, StartupKind
 
 __all__ = [
-    "CLOSED_HOLES",
-    "HELD_ISLANDS",
-    "LATE_SEGMENTS",
     "HalfConnection",
     "Owner",
 ]
 
-HELD_ISLANDS: Final = 1024
-"""Islands of one half connection: bounds what a segment that spans them all may cost."""
-
-LATE_SEGMENTS: Final = 64
-"""Segments of the connection to wait for after the peer's acknowledgement has passed a hole: a
-capture may hold a segment behind the acknowledgement of it."""
-
 FIRST_WINDOW: Final = 65_535
 """Octets that can be under way before the first acknowledgement, for the window of a SYN is never
 scaled (RFC 9293 3.1, RFC 7323 2.2): a SYN is captured behind no more than these."""
-
-CLOSED_HOLES: Final = 64
-"""Holes of one half connection that a late copy may still fill although the peer has what lay in
-them: a capture can miss a segment and hold its spurious retransmission."""
 
 _KEY: Final = KEYS[StartupKind.REQUEST]
 _WINDOW: Final = 1 << 30
@@ -108,10 +96,9 @@ class HalfConnection:
     """
 
     __slots__ = (
-        "_acks",
-        "_closable",
         "_recent_octets",
         "acknowledged",
+        "acks",
         "begin",
         "budget",
         "crc_bad",
@@ -152,11 +139,8 @@ class HalfConnection:
         self.acknowledged: int | None = None
         """What the peer has acknowledged."""
         self.fin: int | None = None
-        self._acks: deque[tuple[int, int]] | None = None
-        """While there is an open hole, acknowledgements, and how many segments of the connection
-        had been received then."""
-        self._closable = 0
-        """Holes below this position were acknowledged long enough ago to be closed."""
+        self.acks: Acknowledgements | None = None
+        """Those that say which holes may be closed, None if there never was a hole."""
         self.cuts: Cuts | None = None
         """What the snap length cut off, None if nothing was."""
         self.fpdus = 0
@@ -248,9 +232,9 @@ class HalfConnection:
         for island in grown:
             self.advance(island, inserted.fresh)
         if len(islands.items) > 1 or self.held > self.budget.each or island.open_left:
-            self._check_holes()
-        elif self._acks is not None:
-            self._acks = None
+            holes.check(self)
+        elif self.acks is not None:
+            self.acks.forget()
         if self.held != before:
             self.budget.update(self)
 
@@ -264,7 +248,7 @@ class HalfConnection:
         if self.framing is not None:
             self.framing.advance(island, fresh)
         elif self.streaming is not None:
-            self.streaming.advance(island)
+            self.streaming.advance(island, fresh)
 
     def acknowledge(self, ack: int) -> None:
         """Take an acknowledgement number that the peer has sent."""
@@ -339,7 +323,6 @@ class HalfConnection:
         :param crc_is_known: whether it is known that CRCs are on, or off.
         """
         self.phase = Phase.FULL
-        self.streaming = None
         self.framing = Framing(
             self,
             origin,
@@ -349,6 +332,7 @@ class HalfConnection:
             is_guess=is_guess,
             crc_is_known=crc_is_known,
         )
+        self.streaming = None
         if from_start:
             self.islands.front = self.islands.floor = max(origin, self.islands.floor)
         items = self.islands.items
@@ -451,7 +435,7 @@ class HalfConnection:
 
     def cut_off(self, start: int, end: int) -> None:
         """Report a stretch in which the snap length left no way to go on."""
-        self._report_gap(start, end, "snap length")
+        self.report_gap(start, end, "snap length")
 
     def release(self, island: Island, start: int, end: int) -> None:
         """Give up octets, but keep them for comparison for a while."""
@@ -465,129 +449,8 @@ class HalfConnection:
             self.held -= len(chunk.octets) + CHUNK_OVERHEAD
             self._recent_octets.remember(self, chunk)
 
-    # -- holes -------------------------------------------------------------------------------
-    #
-    # A hole is *open* while the receiver may wait for it.  Once it need not (the peer has
-    # acknowledged what lies in it), the island behind it is framed as well as can be without
-    # the missing octets; but a late copy may still fill the hole.  It is a *gap* when that is
-    # no longer waited for, either.
-
-    def _check_holes(self) -> None:
-        """Close what the peer has acknowledged, and give up what waits for too long."""
-        items = self.islands.items
-        while self.held > self.budget.each or len(items) > HELD_ISLANDS:
-            before = self.held
-            self.relieve()
-            if self.held >= before:
-                break
-        if self.islands.behind_open_hole() is None:
-            self._acks = None
-        else:
-            self._close_acknowledged()
-        # As long as nobody knows what is there, all of it may tell.
-        if (
-            not self.is_unknown
-            and len(items) > CLOSED_HOLES
-            and items[CLOSED_HOLES].start <= (self.islands.front or 0)
-        ):
-            self._give_up("acknowledged")
-
-    def _close_acknowledged(self) -> None:
-        """Close the holes that the peer acknowledged long enough ago."""
-        now = self.owner.segments
-        acks = self._acks
-        if acks is None:
-            acks = self._acks = deque()
-        if self.acknowledged is not None and (not acks or acks[-1][1] != self.acknowledged):
-            acks.append((now, self.acknowledged))
-        while acks and acks[0][0] + LATE_SEGMENTS <= now:
-            self._closable = acks.popleft()[1]
-        while (
-            island := self.islands.behind_open_hole()
-        ) is not None and island.start <= self._closable:
-            self._close_hole(island)
-
-    def relieve(self) -> None:
-        """Hold fewer octets: those that wait longest are given up."""
-        items = self.islands.items
-        before = self.held
-        if self.cuts is not None and self.cuts.awaited is not None:
-            self.cuts.settle(self.high or 0)
-            if self.held < before:
-                return
-        if self.streaming is not None:
-            self.streaming.decide()
-        # That may have begun the Full Operation Phase.
-        if self.streaming is not None and self.phase is Phase.STREAMING:
-            self.streaming.stop_looking()
-        elif len(items) == 1 and items[0].runs and items[0].runs[0].trouble is None:
-            # No more than is needed to go on behind the last FPDU, which is believed now, and to
-            # search before the first one.
-            run = items[0].runs[0]
-            run.last = run.end
-            self.release(items[0], items[0].start if items[0].settled else run.start, run.end)
-        if self.held >= before and items:
-            self._give_up("limit")
-
-    def _close_hole(self, island: Island) -> None:
-        """Go on behind a hole that the receiver does not wait for."""
-        self.islands.front = island.start
-        island.open_left = False
-        island.need = island.start
-        self.advance(island, 0)
-
-    def _give_up(self, reason: GapReason) -> None:
-        """Finish the first island and report the hole behind it; free their memory."""
-        islands = self.islands
-        first = islands.items[0]
-        self._report_gap(islands.floor, first.start, reason)
-        if self.islands.front is not None and first.start > self.islands.front:
-            self._close_hole(first)
-        lost = self._finish(first, is_over=reason != "limit")
-        self.release(first, first.start, first.end)
-        if islands.items and islands.items[0] is first:
-            # Else it was a startup frame, with which the Full Operation Phase has begun.
-            del islands.items[0]
-        islands.floor = first.end
-        following = islands.items[0] if islands.items else None
-        if following is None or following.start == first.end:
-            self._report_gap(lost, first.end, reason)
-        else:
-            self._report_gap(lost, following.start, reason)
-            islands.floor = following.start
-            if self.islands.front is None or following.start > self.islands.front:
-                self._close_hole(following)
-            if following.runs and following.settled:
-                # What lies before its first FPDU belonged to one that will never be whole.
-                self.release(following, following.start, following.runs[0].start)
-                following.runs[0].start = following.start
-        if not islands.items:
-            self.islands.front = first.end
-
-    def _finish(self, island: Island, *, is_over: bool) -> int:
-        """Make of an island what can be made of it; return where the octets begin that are lost.
-
-        :param is_over: nothing more will come, so that none are.
-        """
-        if self.cuts is not None:
-            self.cuts.settled_below = max(self.cuts.settled_below, island.end)
-        island.look_again()
-        if is_over:
-            if self.streaming is not None and self.phase is Phase.STREAMING:
-                self.streaming.scan(island, final=True)
-            if self.streaming is not None:
-                self.streaming.decide()
-            if self.framing is not None:
-                self.framing.advance(island, 0, final=True)
-            return island.end
-        if self.framing is not None:
-            return self.framing.give_up(island)
-        begin = max(island.start, island.scan)
-        if self.phase is Phase.STREAMING and begin != self.begin:
-            return may_begin(island, begin)
-        return begin
-
-    def _report_gap(self, start: int, end: int, reason: GapReason) -> None:
+    def report_gap(self, start: int, end: int, reason: GapReason) -> None:
+        """Report a hole that will stay."""
         # Without a SYN nobody knows what came before the first octets.
         if 0 < start < end:
             self.gaps += 1
@@ -663,6 +526,17 @@ class HalfConnection:
         self.budget.update(self)
 
     @property
+    def reader(self) -> Reader:
+        """What reads its octets."""
+        reader = self.framing or self.streaming
+        assert reader is not None
+        return reader
+
+    def relieve(self) -> None:
+        """Hold fewer octets, if that is possible."""
+        holes.relieve(self)
+
+    @property
     def is_mpa(self) -> bool:
         """Whether it is known to carry MPA."""
         doubtful = None if self.streaming is None else self.streaming.doubtful
@@ -732,7 +606,7 @@ class HalfConnection:
         end = self.islands.front
         while items := self.islands.items:
             end = items[-1].end
-            self._give_up(reason)
+            holes.give_up(self, reason)
         upto = self.fin
         # One octet more than was captured is the acknowledgement of a FIN that was not.
         if (
@@ -743,7 +617,7 @@ class HalfConnection:
         ):
             upto = self.acknowledged
         if end is not None and upto is not None:
-            self._report_gap(end, upto, reason)
+            self.report_gap(end, upto, reason)
         self.budget.update(self)
 
     def leave(self) -> None:

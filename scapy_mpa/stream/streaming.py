@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from scapy_mpa.stream.inference import fpdu_begins, fpdus_before, may_be_fpdu
 from scapy_mpa.stream.island import SEAM, Island
 from scapy_mpa.stream.phase import Phase
-from scapy_mpa.stream.scan import FoundStartup, almost_key, find_startup, undecided_from
+from scapy_mpa.stream.scan import FoundStartup, almost_key, find_startup, may_begin, undecided_from
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.startup import KEY_LENGTH, StartupKind
 
@@ -85,13 +85,14 @@ class Streaming:
     def decide(self) -> None:
         """Have it decided what the octets are, each time that there are twice as many."""
         half = self._half
-        if self.is_looked_at and half.octets >= self._decide_at:
+        is_unknown = self.is_looked_at and half.phase is not Phase.FULL
+        if is_unknown and half.octets >= self._decide_at:
             self._decide_at = 2 * half.octets
             half.owner.decide(half)
 
     # -- octets come -------------------------------------------------------------------------
 
-    def advance(self, island: Island) -> None:
+    def advance(self, island: Island, fresh: int) -> None:
         """See what an island is that has grown."""
         half = self._half
         if half.phase is Phase.STREAMING:
@@ -100,6 +101,19 @@ class Streaming:
             half.owner.on_refuted(half)
         elif self._is_due(ASSUMING_OCTETS):
             half.owner.on_unknown(half)
+
+    def finish(self, island: Island) -> None:
+        """See what an island is to whose end nothing will be added."""
+        if self._half.phase is Phase.STREAMING:
+            self.scan(island, final=True)
+        self.decide()
+
+    def give_up(self, island: Island) -> int:
+        """Return where the octets begin of an island that may be of a startup frame."""
+        begin = max(island.start, island.scan)
+        if self._half.phase is Phase.STREAMING and begin != self._half.begin:
+            return may_begin(island, begin)
+        return begin
 
     def scan(self, island: Island, *, final: bool = False) -> None:
         """Look for startup frames in an island, in streaming mode.

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from scapy_mpa.stream import half
 from scapy_mpa.stream.events import ConnectionEnded, ErrorFound, Event, GapFound
 from scapy_mpa.stream.flows import Flows
+from scapy_mpa.stream.holes import HELD_ISLANDS
 from scapy_mpa.stream.limits import Limits
 from tests.stream.feed import as_segment, feed_truth, fpdus, halves
 from tests.stream.test_connections import Talk
@@ -338,12 +338,12 @@ def test_islands_are_limited(markers: bool) -> None:
             holes.append((begin, fpdu.end - begin))
         else:
             talk.copy(0, BASE + begin, octets[begin : fpdu.end], ACK)
-    assert len(holes) > half.HELD_ISLANDS + 100
+    assert len(holes) > HELD_ISLANDS + 100
     # Nothing behind the startup frames is acknowledged.
     events = feed_until(talk, flows := Flows())
     reasons = {each.reason for each in events if isinstance(each, GapFound)}
     assert reasons == {"limit"}
-    assert len(gaps(events)) >= len(holes) - half.HELD_ISLANDS - 1
+    assert len(gaps(events)) >= len(holes) - HELD_ISLANDS - 1
     events += flows.finish()
     check_outside(events, truth, holes)
     assert gaps(events) == holes[: len(gaps(events))]
