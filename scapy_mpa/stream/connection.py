@@ -24,7 +24,6 @@ from scapy_mpa.stream.events import (
 from scapy_mpa.stream.half import HalfConnection
 from scapy_mpa.stream.inference import Known
 from scapy_mpa.stream.island import Island
-from scapy_mpa.stream.loan import Loan
 from scapy_mpa.stream.moments import Moments
 from scapy_mpa.stream.overlap import RecentOctets
 from scapy_mpa.stream.past import Span
@@ -39,12 +38,6 @@ from scapy_mpa.wire.fpdu import MARKER_INTERVAL
 from scapy_mpa.wire.startup import StartupKind
 
 __all__ = ["Connection"]
-
-_WORTH_LENDING: Final = 16
-"""Segments that a loan must bring forward to be worth what giving it takes."""
-
-_HASTY_LOANS: Final = 4
-"""Loans in a row that may bring less before there is a pause; some do while a connection begins."""
 
 _REJECTIONS: Final = 8
 """Rejections in a row that need not have been captured."""
@@ -65,16 +58,16 @@ class Connection:
         "_emit",
         "_errors",
         "_frame",
-        "_hasty",
         "_initiator",
-        "_lend_at",
         "_moments",
         "_origins",
         "_state",
         "_time_ns",
         "halves",
+        "hasty_loans",
         "identity",
         "is_lent",
+        "lend_at",
         "lingers",
         "segments",
         "was_reset",
@@ -107,9 +100,9 @@ class Connection:
         self._errors = 0
         self.was_reset = False
         self.is_lent = False
-        self._hasty = 0
+        self.hasty_loans = 0
         """Loans in a row that were hardly worth it."""
-        self._lend_at = 0
+        self.lend_at = 0
         """Segments before the next one."""
         self.lingers = False
         """For the use of who follows all connections: whether it is known to be over."""
@@ -136,56 +129,22 @@ class Connection:
         if flags & RST:
             self.was_reset = True
         half.receive(segment)
-        if half.cuts is not None and half.cuts.awaited is not None:
+        if half.awaits_copies:
             self._moments.note(segment.frame, segment.time_ns)
         if self._state is StartupState.REJECTED and half.phase is Phase.HELD:
             self._reconsider(half)
 
-    def lend(self) -> tuple[Loan, Loan] | None:
-        """Lend both directions, if all is in order (:mod:`~scapy_mpa.stream.loan`)."""
-        if self.was_reset or not any(half.phase is Phase.FULL for half in self.halves):
-            return None
-        if self.segments < self._lend_at:
-            return None
-        if any(half.cuts is not None and half.cuts.awaited is not None for half in self.halves):
-            return None
-        one, other = self.identity.flows
-        if one == other:
-            # A connection from an endpoint to itself: nobody could tell the two apart.
-            return None
-        acks = self.halves[1].acknowledged, self.halves[0].acknowledged
-        if acks[0] is None or acks[1] is None:
-            return None
-        loans = (
-            Loan(self.identity, 0, sequence_number(acks[0]), self.halves[0]),
-            Loan(self.identity, 1, sequence_number(acks[1]), self.halves[1]),
-        )
-        for half, loan in zip(self.halves, loans, strict=True):
-            loan.peer = loans[1 - loan.direction]
-            half.lend(loan)
-        self.is_lent = loans[0].takes_data or loans[1].takes_data
-        return loans if self.is_lent else None
+    def catch_up(self, segments: int, stamp: tuple[int, int, int]) -> None:
+        """Take note of segments that were taken elsewhere.
 
-    def reclaim(self, loans: tuple[Loan, Loan]) -> None:
-        """Take both directions back as the borrower has left them."""
-        self.is_lent = False
-        if loans[0].segments + loans[1].segments >= _WORTH_LENDING:
-            self._hasty = 0
-        else:
-            self._hasty += 1
-            if self._hasty > _HASTY_LOANS:
-                self._lend_at = self.segments + _WORTH_LENDING
-        # Whoever still looks at one must not keep both alive.
-        loans[0].peer = loans[0]
-        loans[1].peer = loans[1]
-        for half, loan in zip(self.halves, loans, strict=True):
-            half.reclaim(loan)
-            self.segments += loan.segments
-            frame, seconds, fraction = loan.stamp
-            if frame > self._frame:
-                self._frame = frame
-                self._time_ns = seconds * 1_000_000_000 + fraction
-            self.halves[1 - loan.direction].acknowledge(loan.ack)
+        :param segments: how many.
+        :param stamp: the frame that brought the last one: number, seconds, nanoseconds.
+        """
+        self.segments += segments
+        frame, seconds, fraction = stamp
+        if frame > self._frame:
+            self._frame = frame
+            self._time_ns = seconds * 1_000_000_000 + fraction
 
     def spans(self) -> tuple[Span, Span]:
         """Return where the octets of direction 0 and direction 1 lie."""
@@ -565,7 +524,7 @@ class Connection:
         offset = header - framing.origin if framing.from_start else None
         frames = island.frames(fpdu.start, fpdu.end)
         frame, time_ns = self._frame, self._time_ns
-        if half.cuts is not None and half.cuts.awaited is not None:
+        if half.awaits_copies:
             then = self._moments.time_of(max(frames))
             if then is not None:
                 # It was held back.

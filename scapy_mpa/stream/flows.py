@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from scapy_mpa.stream import lending
 from scapy_mpa.stream.budget import Budget
 from scapy_mpa.stream.connection import Connection
 from scapy_mpa.stream.events import ConnectionId, Ending, Event
@@ -128,11 +129,11 @@ class Flows:
         connection = self._connections.get(flow)
         if connection is None or self.limits.octets_per_half < _LENT_AT_LEAST:
             return None
-        return connection.lend()
+        return lending.lend(connection)
 
     def reclaim(self, loans: tuple[Loan, Loan]) -> None:
         """Take back what was lent."""
-        self._connections[loans[0].connection.flow].reclaim(loans)
+        lending.reclaim(self._connections[loans[0].connection.flow], loans)
 
     @property
     def recent(self) -> RecentOctets:

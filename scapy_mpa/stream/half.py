@@ -20,14 +20,13 @@ from scapy_mpa.stream.holes import Acknowledgements
 from scapy_mpa.stream.inference import Inferred, Known, infer, shows_crcs
 from scapy_mpa.stream.island import CHUNK_OVERHEAD, Island
 from scapy_mpa.stream.islands import Islands
-from scapy_mpa.stream.loan import LENT_PIECES, Loan
 from scapy_mpa.stream.overlap import RecentOctets, differing_stretch
 from scapy_mpa.stream.past import Span
 from scapy_mpa.stream.phase import Phase
 from scapy_mpa.stream.reader import Reader
 from scapy_mpa.stream.scan import FoundStartup
 from scapy_mpa.stream.segment import FIN, RST, SYN, Segment
-from scapy_mpa.stream.sequence import first_position, sequence_number, unwrap
+from scapy_mpa.stream.sequence import first_position, unwrap
 from scapy_mpa.stream.streaming import Streaming
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.startup import KEY_LENGTH, KEYS, StartupKind
@@ -438,13 +437,14 @@ class HalfConnection:
         self.report_gap(start, end, "snap length")
 
     def release(self, island: Island, start: int, end: int) -> None:
-        """Give up octets, but keep them for comparison for a while."""
+        """Give up octets whose work is done, or of which none will come."""
         if island.runs and start < island.runs[0].start:
             # A late segment before them can no longer be read on into them.
             island.is_torn = True
-        self._let_go(island, start, end)
+        self.let_go(island, start, end)
 
-    def _let_go(self, island: Island, start: int, end: int) -> None:
+    def let_go(self, island: Island, start: int, end: int) -> None:
+        """Let go of octets, but keep them for comparison for a while."""
         for chunk in island.release(start, end):
             self.held -= len(chunk.octets) + CHUNK_OVERHEAD
             self._recent_octets.remember(self, chunk)
@@ -456,75 +456,6 @@ class HalfConnection:
             self.gaps += 1
             self.owner.on_gap(self, start, end, reason)
 
-    # -- loans -------------------------------------------------------------------------------
-
-    def lend(self, loan: Loan) -> None:
-        """Fill in a loan, if this direction is in its ordinary state (:mod:`.loan`)."""
-        items = self.islands.items
-        framing = self.framing
-        if self.acknowledged is not None:
-            loan.seq = sequence_number(self.acknowledged) + (1 << 32)
-        if framing is None or len(items) != 1 or self.fin is not None:
-            return
-        island = items[0]
-        run = island.runs[-1] if island.runs else None
-        if (
-            run is None
-            or not (run.anchored and run.trouble is None and run.next_by == "length")
-            or island.absent
-            or self.islands.lies_beyond(island)
-            or island.count(run.end) > LENT_PIECES
-        ):
-            return
-        loan.takes_data = True
-        loan.start = run.end
-        loan.last = run.last
-        loan.begin = island.start
-        loan.end = loan.lent_end = island.end
-        loan.seq = sequence_number(island.end)
-        loan.tail = () if framing.crc else island.cut_out(run.last, run.end)
-        loan.pieces = island.cut_out(run.end, island.end) or ()
-        loan.missing = island.need - island.end if loan.pieces else 0
-        loan.origin = framing.origin
-        loan.base = framing.origin if framing.from_start else None
-        loan.markers = framing.markers
-        loan.crc = framing.crc
-        # What lies before the first FPDU is the end of one whose beginning may yet come.
-        before = island.cut_out(island.start, island.runs[0].start)
-        self._let_go(island, island.start, island.end)
-        for chunk in before:
-            island.put_back(chunk)
-            self.held += len(chunk.octets) + CHUNK_OVERHEAD
-        self.budget.update(self)
-
-    def reclaim(self, loan: Loan) -> None:
-        """Take back a direction as the borrower has left it."""
-        if not loan.takes_data:
-            return
-        island = self.islands.items[0]
-        run = island.runs[-1]
-        done = loan.start if loan.pieces else loan.end
-        island.end = done if loan.crc else loan.last
-        for chunk in (*loan.tail, *loan.pieces):
-            island.append(chunk)
-            self.held += len(chunk.octets) + CHUNK_OVERHEAD
-        run.end = done
-        run.last = loan.last
-        island.need = island.start
-        self.high = max(self.high or 0, loan.end)
-        self.fpdus += loan.fpdus
-        self.octets += loan.end - loan.lent_end
-        self.retransmitted += loan.retransmitted
-        assert self.framing is not None
-        self.framing.allow(loan.end - loan.lent_end)
-        for early in loan.early:
-            inserted = self.islands.insert(*early)
-            self.octets += inserted.fresh
-            self.held += inserted.fresh + CHUNK_OVERHEAD
-            self.framing.allow(inserted.fresh)
-            self.high = max(self.high, early.position + inserted.fresh)
-        self.budget.update(self)
-
     @property
     def reader(self) -> Reader:
         """What reads its octets."""
@@ -535,6 +466,11 @@ class HalfConnection:
     def relieve(self) -> None:
         """Hold fewer octets, if that is possible."""
         holes.relieve(self)
+
+    @property
+    def awaits_copies(self) -> bool:
+        """Whether there are octets that the snap length cut off, and a copy may bring."""
+        return self.cuts is not None and self.cuts.awaited is not None
 
     @property
     def is_mpa(self) -> bool:

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Which connections are lent, and how they are given and taken back (:mod:`.loan`)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from scapy_mpa.stream.connection import Connection
+from scapy_mpa.stream.half import HalfConnection
+from scapy_mpa.stream.island import CHUNK_OVERHEAD
+from scapy_mpa.stream.loan import LENT_PIECES, Loan
+from scapy_mpa.stream.phase import Phase
+from scapy_mpa.stream.sequence import sequence_number
+
+__all__ = ["lend", "reclaim"]
+
+_WORTH_LENDING: Final = 16
+"""Segments that a loan must bring forward to be worth what giving it takes."""
+
+_HASTY_LOANS: Final = 4
+"""Loans in a row that may bring less before there is a pause; some do while a connection begins."""
+
+
+def lend(connection: Connection) -> tuple[Loan, Loan] | None:
+    """Lend both directions of a connection, if all is in order."""
+    one, other = connection.halves
+    if connection.was_reset or not (one.phase is Phase.FULL or other.phase is Phase.FULL):
+        return None
+    if connection.segments < connection.lend_at:
+        return None
+    if one.awaits_copies or other.awaits_copies:
+        return None
+    flow, reverse = connection.identity.flows
+    if flow == reverse:
+        # A connection from an endpoint to itself: nobody could tell the two apart.
+        return None
+    if one.acknowledged is None or other.acknowledged is None:
+        return None
+    loans = (
+        Loan(connection.identity, 0, sequence_number(other.acknowledged), one),
+        Loan(connection.identity, 1, sequence_number(one.acknowledged), other),
+    )
+    for half, loan in zip(connection.halves, loans, strict=True):
+        loan.peer = loans[1 - loan.direction]
+        _lend(half, loan)
+    connection.is_lent = loans[0].takes_data or loans[1].takes_data
+    return loans if connection.is_lent else None
+
+
+def reclaim(connection: Connection, loans: tuple[Loan, Loan]) -> None:
+    """Take both directions back as the borrower has left them."""
+    connection.is_lent = False
+    if loans[0].segments + loans[1].segments >= _WORTH_LENDING:
+        connection.hasty_loans = 0
+    else:
+        connection.hasty_loans += 1
+        if connection.hasty_loans > _HASTY_LOANS:
+            connection.lend_at = connection.segments + _WORTH_LENDING
+    # Whoever still looks at one must not keep both alive.
+    loans[0].peer = loans[0]
+    loans[1].peer = loans[1]
+    for half, loan in zip(connection.halves, loans, strict=True):
+        _reclaim(half, loan)
+        connection.catch_up(loan.segments, loan.stamp)
+        connection.halves[1 - loan.direction].acknowledge(loan.ack)
+
+
+def _lend(half: HalfConnection, loan: Loan) -> None:
+    """Fill in the loan of a direction, if that is in its ordinary state."""
+    islands = half.islands
+    items = islands.items
+    framing = half.framing
+    if half.acknowledged is not None:
+        loan.seq = sequence_number(half.acknowledged) + (1 << 32)
+    if framing is None or len(items) != 1 or half.fin is not None:
+        return
+    island = items[0]
+    run = island.runs[-1] if island.runs else None
+    if (
+        run is None
+        or not (run.anchored and run.trouble is None and run.next_by == "length")
+        or island.absent
+        or islands.lies_beyond(island)
+        or island.count(run.end) > LENT_PIECES
+    ):
+        return
+    loan.takes_data = True
+    loan.start = run.end
+    loan.last = run.last
+    loan.begin = island.start
+    loan.end = loan.lent_end = island.end
+    loan.seq = sequence_number(island.end)
+    loan.tail = () if framing.crc else island.cut_out(run.last, run.end)
+    loan.pieces = island.cut_out(run.end, island.end) or ()
+    loan.missing = island.need - island.end if loan.pieces else 0
+    loan.origin = framing.origin
+    loan.base = framing.origin if framing.from_start else None
+    loan.markers = framing.markers
+    loan.crc = framing.crc
+    # What lies before the first FPDU is the end of one whose beginning may yet come.
+    before = island.cut_out(island.start, island.runs[0].start)
+    half.let_go(island, island.start, island.end)
+    for chunk in before:
+        island.put_back(chunk)
+        half.held += len(chunk.octets) + CHUNK_OVERHEAD
+    half.budget.update(half)
+
+
+def _reclaim(half: HalfConnection, loan: Loan) -> None:
+    """Take back a direction as the borrower has left it."""
+    framing = half.framing
+    if not loan.takes_data or framing is None:
+        return
+    island = half.islands.items[0]
+    run = island.runs[-1]
+    done = loan.start if loan.pieces else loan.end
+    island.end = done if loan.crc else loan.last
+    for chunk in (*loan.tail, *loan.pieces):
+        island.append(chunk)
+        half.held += len(chunk.octets) + CHUNK_OVERHEAD
+    run.end = done
+    run.last = loan.last
+    island.need = island.start
+    half.high = max(half.high or 0, loan.end)
+    half.fpdus += loan.fpdus
+    half.octets += loan.end - loan.lent_end
+    half.retransmitted += loan.retransmitted
+    framing.allow(loan.end - loan.lent_end)
+    for early in loan.early:
+        inserted = half.islands.insert(*early)
+        half.octets += inserted.fresh
+        half.held += inserted.fresh + CHUNK_OVERHEAD
+        framing.allow(inserted.fresh)
+        half.high = max(half.high, early.position + inserted.fresh)
+    half.budget.update(half)
