@@ -17,7 +17,6 @@ from scapy_mpa.stream.cuts import Cuts
 from scapy_mpa.stream.events import GapReason, HalfSummary, LocatedBy
 from scapy_mpa.stream.framing import Framing
 from scapy_mpa.stream.holes import Acknowledgements
-from scapy_mpa.stream.inference import Inferred, Known, infer, shows_crcs
 from scapy_mpa.stream.island import CHUNK_OVERHEAD, Island
 from scapy_mpa.stream.islands import Islands
 from scapy_mpa.stream.overlap import RecentOctets, differing_stretch
@@ -29,7 +28,6 @@ from scapy_mpa.stream.segment import FIN, RST, SYN, Segment
 from scapy_mpa.stream.sequence import first_position, unwrap
 from scapy_mpa.stream.streaming import Streaming
 from scapy_mpa.wire.errors import ErrorCode
-from scapy_mpa.wire.startup import KEY_LENGTH, KEYS, StartupKind
 
 __all__ = [
     "HalfConnection",
@@ -40,7 +38,6 @@ FIRST_WINDOW: Final = 65_535
 """Octets that can be under way before the first acknowledgement, for the window of a SYN is never
 scaled (RFC 9293 3.1, RFC 7323 2.2): a SYN is captured behind no more than these."""
 
-_KEY: Final = KEYS[StartupKind.REQUEST]
 _WINDOW: Final = 1 << 30
 
 
@@ -351,40 +348,6 @@ class HalfConnection:
         if self.cuts is not None:
             self.cuts.wait()
         self.budget.count(self)
-
-    def infer(self, known: Known, *, final: bool) -> Inferred | None:
-        """Find out what the direction carries (:func:`~scapy_mpa.stream.inference.infer`)."""
-        return infer(self.islands.whole(), known, final=final)
-
-    def shows_crcs(self, known: Known) -> bool:
-        """Tell whether FPDUs with good CRCs are there."""
-        return shows_crcs(self.islands.whole(), known)
-
-    def holds_fpdu(self, origin: int, *, markers: bool, crc: bool) -> bool | None:
-        """Tell whether a verified FPDU stands at ``origin``; None if it cannot be told yet.
-
-        What cannot become one, a Key for one, is told from its first octets.
-        """
-        island = self.islands.at(origin)
-        if island is None or origin < island.held:
-            return None
-        return Framing(self, origin, markers=markers, crc=crc).verifies(island, origin)
-
-    def has_octets(self, position: int) -> bool:
-        """Tell whether the octet at a position was captured."""
-        return self.islands.at(position) is not None
-
-    def begins_before(self, position: int) -> bool:
-        """Tell whether everything up to a position was captured, as far as is known."""
-        island = self.islands.at(position)
-        return island is not None and island.start == self.span[0]
-
-    def has_request(self, position: int) -> bool:
-        """Tell whether the Key of a Request stands at a position, where no FPDUs are known."""
-        island = self.islands.at(position) if self.framing is None else None
-        if island is None or not island.held <= position <= island.end - KEY_LENGTH:
-            return False
-        return island.read(position, position + KEY_LENGTH) == _KEY
 
     # -- what framing reports ------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from scapy_mpa.wire.startup import (
     KEYS,
     STARTUP_HEADER_LENGTH,
     StartupFrame,
+    StartupKind,
     parse_startup,
 )
 
@@ -24,6 +25,7 @@ __all__ = [
     "FoundStartup",
     "almost_key",
     "find_startup",
+    "has_request",
     "may_begin",
     "startup_at",
     "undecided_from",
@@ -107,6 +109,13 @@ def startup_at(island: Island, position: int, limit: int) -> FoundStartup | None
         return None
     found = _found(island, position, end)
     return None if found.startup.problems() else found
+
+
+def has_request(island: Island, position: int) -> bool:
+    """Tell whether the Key of a Request stands at a position."""
+    if not island.held <= position <= island.end - KEY_LENGTH:
+        return False
+    return island.read(position, position + KEY_LENGTH) == KEYS[StartupKind.REQUEST]
 
 
 def may_begin(island: Island, begin: int) -> int:

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Unknown beginnings: directions whose startup frames were not captured, or not all.
+
+Here is when they are looked at, and what one direction says of the other; what their octets say
+is :mod:`~scapy_mpa.stream.inference`.
+"""
+
+from __future__ import annotations
+
+from scapy_mpa.stream.half import HalfConnection
+from scapy_mpa.stream.inference import Known, infer, shows_crcs
+from scapy_mpa.stream.phase import Phase
+from scapy_mpa.stream.startup import StartupState
+from scapy_mpa.stream.startup_phase import StartupPhase
+
+__all__ = ["conclude", "decide", "look"]
+
+
+def conclude(startup: StartupPhase) -> None:
+    """Find out what can be found out, now that nothing more will come."""
+    halves = startup.halves
+    # What one direction shows counts for the other.
+    for half in (*halves, halves[0]):
+        look(startup, half, final=True, crc=True)
+    for half in halves:
+        decide(startup, half)
+        streaming = half.streaming
+        if streaming is None or streaming.doubtful is None:
+            continue
+        if streaming.doubtful.is_alone:
+            streaming.confirm()
+            decide(startup, halves[1 - half.direction])
+            decide(startup, half)
+
+
+def decide(startup: StartupPhase, half: HalfConnection) -> None:
+    """Find out what a direction carries, for the last time.
+
+    That CRCs are off is concluded only when neither direction holds any: the headers in a
+    payload are nothing beside a CRC.
+    """
+    other = startup.halves[1 - half.direction]
+    shown = other.is_unknown and shows_crcs(other.islands.whole(), _known_of(startup, other))
+    look(startup, half, final=True, crc=shown)
+
+
+def look(startup: StartupPhase, half: HalfConnection, *, final: bool, crc: bool = False) -> None:
+    """Look at a direction of which not all is known; at the other one, too, if that helps.
+
+    :param final: this is the last time.
+    :param crc: only CRCs are to be looked for.
+    """
+    halves = startup.halves
+    if half.streaming is not None and half.streaming.continues_doubtful():
+        half.streaming.confirm()
+    if half.direction == startup.initiator:
+        startup.find_repeated_request()
+    if startup.state is StartupState.REJECTED:
+        if halves[0].is_whole and halves[1].is_whole:
+            return
+        # Startup frames may lie in what was not captured.
+        startup.stream(*halves)
+    known = _known_of(startup, half)
+    if not half.is_unknown or (crc and known.crc is False):
+        return
+    known = known._replace(crc=crc or known.crc)
+    islands = half.islands.whole()
+    inferred = infer(islands, known, final=final)
+    if known.origin is not None and half.islands.at(known.origin) is None:
+        # Another startup may lie in the hole there, if FPDUs say so.
+        free = infer(islands, known._replace(origin=None), final=final)
+        if free is not None and (inferred is None or free.contradicts(known.origin)):
+            inferred = free
+            known = known._replace(origin=None)
+    if inferred is None:
+        return
+    if startup.state is StartupState.REJECTED:
+        startup.forget()
+    half.enter_full_operation(
+        inferred.origin,
+        markers=inferred.markers,
+        crc=inferred.crc,
+        from_start=known.origin is not None,
+        is_guess=inferred.is_guess,
+        crc_is_known=inferred.crc_is_known,
+    )
+    look(startup, halves[1 - half.direction], final=final)
+
+
+def _known_of(startup: StartupPhase, half: HalfConnection) -> Known:
+    """Return what is known of a direction."""
+    direction = half.direction
+    other = startup.halves[1 - direction]
+    if startup.state is StartupState.REJECTED:
+        return Known(None, None, None, sure=other.framing is not None)
+    peers = startup.declared[1 - direction]
+    frames = [frame for frame in startup.declared if frame is not None]
+    crc: bool | None = None
+    if other.framing is not None and other.framing.crc_is_known:
+        crc = other.framing.crc
+    elif frames and (len(frames) == 2 or frames[0].crc):
+        crc = any(frame.crc for frame in frames)
+    is_held = half.phase is Phase.HELD and half.is_mpa
+    return Known(
+        crc,
+        None if peers is None else peers.markers,
+        startup.origins[direction] if is_held else None,
+        sure=is_held or other.is_mpa,
+    )

@@ -1,0 +1,297 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The Startup Phase of a connection: its startup frames, and what they agree on (RFC 5044 7.1).
+
+What a startup frame is where it stands is a table (:mod:`~scapy_mpa.stream.startup`).  Here is
+what the table does not know: that frames may be missing from the capture, or come in another
+order, and what a startup means for the two half connections.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from scapy_mpa.stream.candidate import FPDUReader
+from scapy_mpa.stream.half import HalfConnection
+from scapy_mpa.stream.phase import Phase
+from scapy_mpa.stream.scan import FoundStartup, has_request
+from scapy_mpa.stream.startup import Declared, StartupState, Step, both, declared, step
+from scapy_mpa.wire.dialect import Dialect, dialect_of
+from scapy_mpa.wire.startup import StartupKind
+
+__all__ = ["StartupPhase", "problems"]
+
+_REJECTIONS: Final = 8
+"""Rejections in a row that need not have been captured."""
+
+
+class StartupPhase:
+    """How far the startup of a connection has come, and what is known from it.
+
+    :param halves: both half connections, by direction.
+    """
+
+    __slots__ = ("declared", "halves", "initiator", "origins", "state")
+
+    def __init__(self, halves: tuple[HalfConnection, HalfConnection]) -> None:
+        self.halves = halves
+        self.state = StartupState.IDLE
+        self.initiator: int | None = None
+        """Its direction, None if it is not known."""
+        self.declared: tuple[Declared | None, Declared | None] = None, None
+        """By direction, what its startup frame said."""
+        self.origins = 0, 0
+        """Where FPDUs begin, as long as that is to be found out."""
+
+    # -- what is agreed on -------------------------------------------------------------------
+
+    @property
+    def last(self) -> Declared | None:
+        """What the Reply said, or the Request while there is none."""
+        if self.initiator is None:
+            return None
+        return self.declared[1 - self.initiator] or self.declared[self.initiator]
+
+    @property
+    def dialect(self) -> Dialect | None:
+        """What is spoken, None if no startup frame was captured."""
+        last = self.last
+        return None if last is None else dialect_of(last.revision)
+
+    @property
+    def uses_crc(self) -> bool | None:
+        """Whether CRCs are on: if either side wants them (RFC 5044 7.1.1)."""
+        frames = [frame for frame in self.declared if frame is not None]
+        if len(frames) == 2 or any(frame.crc for frame in frames):
+            return any(frame.crc for frame in frames)
+        framings = [half.framing for half in self.halves if half.framing is not None]
+        for framing in framings:
+            if framing.crc_is_known:
+                return framing.crc
+        return False if frames and not framings else None
+
+    def has_markers(self, direction: int) -> bool:
+        """Tell whether a direction has Markers: if its peer wants them (RFC 5044 7.1.1)."""
+        peers = self.declared[1 - direction]
+        return bool(peers and peers.markers)
+
+    def ends_at(self, direction: int, position: int) -> bool:
+        """Tell whether the last startup frame of a direction ends at a position."""
+        return self.origins[direction] == position
+
+    # -- a startup frame comes ---------------------------------------------------------------
+
+    def take(self, half: HalfConnection, found: FoundStartup) -> tuple[Step, bool] | None:
+        """Take a startup frame (RFC 5044 7.1.2).
+
+        Return what it is, and whether it follows others; None if it is none, but octets of
+        streaming mode.  What it means for the halves is up to :meth:`go_on`.
+        """
+        direction = half.direction
+        is_first = self.state is StartupState.IDLE
+        what = self._step(half, found)
+        if what is Step.REPLY_WITHOUT_REQUEST and found.position != half.span[0]:
+            # Nobody has asked for it.
+            return None
+        if what is not Step.BOTH_INITIATE and what is not Step.REPLY_WITHOUT_REQUEST:
+            other = self.declared[1 - direction]
+            mine = declared(found.startup)
+            self.declared = both(other, mine) if direction else both(mine, other)
+        return what, not is_first
+
+    def go_on(self, half: HalfConnection, found: FoundStartup, what: Step, *, again: bool) -> None:
+        """Have the half connections do what a startup frame calls for.
+
+        :param again: whether it follows others.
+        """
+        direction = half.direction
+        one, two = self.origins
+        self.origins = (one, found.end) if direction else (found.end, two)
+        if what in (Step.REQUEST, Step.ACCEPT, Step.REJECT, Step.LATE_ACCEPT):
+            half.hold()
+        if what is Step.ACCEPT:
+            self._enter_full_operation()
+        elif (
+            what in (Step.REQUEST, Step.LATE_ACCEPT)
+            and again
+            and self.state is not StartupState.REJECTED
+        ):
+            # What the peer has sent belongs to a startup that was rejected.
+            self.stream(self.halves[1 - direction])
+
+    def _step(self, half: HalfConnection, found: FoundStartup) -> Step:
+        """Return what a startup frame is, where it stands, and go on to the state behind it."""
+        startup = found.startup
+        direction = half.direction
+        asking = self.halves[1 - direction]
+        if startup.kind is StartupKind.REPLY:
+            if asking.streaming is not None and asking.streaming.awaits_reply():
+                asking.streaming.confirm()
+            if direction != self.initiator and not startup.rejected:
+                self.find_repeated_request()
+        before = self.state
+        by_initiator = self.initiator == direction
+        self.state, what = step(before, startup, by_initiator=by_initiator)
+        if what is Step.REQUEST:
+            is_answered = by_initiator and self.declared[1 - direction] is not None
+            if (
+                is_answered
+                and before is StartupState.IDLE
+                and self._is_last_request(half, found.end)
+            ):
+                # Its Reply was captured before it.
+                what = Step.ACCEPT
+            elif before is StartupState.REJECTED and self._is_the_rejected(half, found):
+                self.state = before
+            else:
+                self.initiator = direction
+                self.declared = None, None
+        elif (what is Step.REPLY_WITHOUT_REQUEST and not asking.is_whole) or (
+            what is Step.ACCEPT and self._answers_another(half, found)
+        ):
+            # The Request was not captured.
+            self.initiator = 1 - direction
+            self.declared = None, None
+            self.state = StartupState.REJECTED if startup.rejected else StartupState.IDLE
+            what = Step.REJECT if startup.rejected else Step.LATE_ACCEPT
+        return what
+
+    def _enter_full_operation(self) -> None:
+        """Start both half connections; each side's M binds the other (RFC 5044 7.1.1)."""
+        assert self.initiator is not None
+        self.state = StartupState.FULL
+        crc = bool(self.uses_crc)
+        for direction in (self.initiator, 1 - self.initiator):
+            half = self.halves[direction]
+            if half.phase is Phase.HELD:
+                half.enter_full_operation(
+                    self.origins[direction], markers=self.has_markers(direction), crc=crc
+                )
+        self.origins = 0, 0
+
+    # -- which startup it belongs to ---------------------------------------------------------
+
+    def _is_the_rejected(self, half: HalfConnection, found: FoundStartup) -> bool:
+        """Tell whether a Request is the one that was rejected by a Reply captured before it."""
+        return (
+            half.direction == self.initiator
+            and self.declared[half.direction] is None
+            and found.position == half.span[0]
+        )
+
+    def _answers_another(self, half: HalfConnection, found: FoundStartup) -> bool:
+        """Tell whether a Reply answers another Request than the last one that was captured.
+
+        The Initiator sends nothing between its Request and the Reply (RFC 5044 7.1.2 rule 3).  So
+        if the Responder had more, and what it sent before the Reply is not known, it had rejected
+        that one.
+        """
+        island = half.islands.at(found.position)
+        if island is not None and island.start == half.span[0]:
+            # All that it sent before is known.
+            return False
+        if self.ends_at(half.direction, found.position):
+            return False
+        asking = self.halves[1 - half.direction]
+        return not self._is_last_request(asking, self.origins[1 - half.direction])
+
+    @staticmethod
+    def _is_last_request(asking: HalfConnection, end: int) -> bool:
+        """Tell whether nothing shows that another Request was sent behind the one up to ``end``."""
+        if asking.islands.at(end) is not None:
+            return not _has_request(asking, end)
+        return (asking.acknowledged or 0) <= end
+
+    def find_repeated_request(self) -> None:
+        """Take another Request that directly follows the last one: that one was rejected."""
+        if self.initiator is None:
+            return
+        asking = self.halves[self.initiator]
+        for _ in range(_REJECTIONS):
+            origin = self.origins[self.initiator]
+            if self.state is not StartupState.REQUESTED or asking.phase is not Phase.HELD:
+                return
+            if not _has_request(asking, origin):
+                return
+            self.state = StartupState.REJECTED
+            self.stream(asking)
+
+    # -- doubtful ones -----------------------------------------------------------------------
+
+    def doubt(self, half: HalfConnection, found: FoundStartup) -> None:
+        """Take what may be a startup frame, or part of a payload: who answers it knows.
+
+        Until the Reply is there, the Initiator sends nothing behind its Request (RFC 5044 7.1.2
+        rule 3).
+        """
+        streaming, asking = half.streaming, self.halves[1 - half.direction].streaming
+        if found.startup.kind is not StartupKind.REPLY or asking is None or streaming is None:
+            return
+        if asking.awaits_reply():
+            streaming.confirm()
+
+    def refute(self, half: HalfConnection) -> None:
+        """Forget a startup frame that was part of a payload."""
+        self.forget()
+        if half.streaming is not None:
+            half.streaming.refute()
+
+    def forget(self) -> None:
+        """Take it that no startup frames were captured that belong to what follows."""
+        self.state = StartupState.IDLE
+        self.initiator = None
+        self.declared = None, None
+
+    # -- behind a rejection --------------------------------------------------------------------
+
+    def stream(self, *halves: HalfConnection) -> None:
+        """Go back to streaming mode, and look for startup frames there: first for a Request."""
+        back = [half for half in halves if half.stream()]
+        for half in sorted(back, key=lambda half: half.direction != self.initiator):
+            if half.streaming is not None:
+                half.streaming.scan_again()
+
+    def reconsider(self, half: HalfConnection) -> None:
+        """See what a connection that was rejected is used for.
+
+        It goes back to streaming mode (RFC 5044 7.1.2 rule 3).  But there are Responders that
+        reject in words only: Linux siw echoes R from a Request and then works.
+        """
+        verdict = self._holds_fpdu(half)
+        if verdict and half.direction == self.initiator:
+            self._enter_full_operation()
+        elif verdict is False:
+            self.stream(*self.halves)
+
+    def _holds_fpdu(self, half: HalfConnection) -> bool | None:
+        """Tell whether a verified FPDU follows a startup frame; None if it cannot be told yet.
+
+        What cannot become one, a Key for one, is told from its first octets.
+        """
+        origin = self.origins[half.direction]
+        island = half.islands.at(origin)
+        if island is None or origin < island.held:
+            return None
+        reader = FPDUReader(
+            origin, markers=self.has_markers(half.direction), crc=bool(self.uses_crc)
+        )
+        return reader.verifies(island, origin)
+
+
+def problems(found: FoundStartup, what: Step) -> list[str]:
+    """Return what is wrong with a startup frame, and with where it stands."""
+    startup = found.startup
+    wrong = startup.problems()
+    if what is Step.BOTH_INITIATE:
+        wrong.append("both sides sent a Request (RFC 5044 7.1.2 rule 8)")
+    elif what is Step.REPLY_WITHOUT_REQUEST:
+        wrong.append("a Reply that answers no Request (RFC 5044 7.1.2 rule 2)")
+    missing = startup.pd_length - len(startup.data)
+    if missing and not found.is_cut:
+        wrong.append(f"{missing} octets of Private Data are missing")
+    return wrong
+
+
+def _has_request(half: HalfConnection, position: int) -> bool:
+    """Tell whether the Key of a Request stands at a position, where no FPDUs are known."""
+    island = half.islands.at(position) if half.framing is None else None
+    return island is not None and has_request(island, position)
