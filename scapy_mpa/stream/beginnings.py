@@ -7,6 +7,7 @@ is :mod:`~scapy_mpa.stream.inference`.
 
 from __future__ import annotations
 
+from scapy_mpa.stream.extent import is_whole
 from scapy_mpa.stream.half import HalfConnection
 from scapy_mpa.stream.inference import Known, infer, shows_crcs
 from scapy_mpa.stream.phase import Phase
@@ -56,7 +57,7 @@ def look(startup: StartupPhase, half: HalfConnection, *, final: bool, crc: bool 
     if half.direction == startup.initiator:
         startup.find_repeated_request()
     if startup.state is StartupState.REJECTED:
-        if halves[0].is_whole and halves[1].is_whole:
+        if is_whole(halves[0]) and is_whole(halves[1]):
             return
         # Startup frames may lie in what was not captured.
         startup.stream(*halves)

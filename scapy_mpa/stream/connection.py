@@ -21,6 +21,7 @@ from scapy_mpa.stream.events import (
     OverlapDiffers,
     StartupSeen,
 )
+from scapy_mpa.stream.extent import is_complete, span
 from scapy_mpa.stream.half import HalfConnection
 from scapy_mpa.stream.island import Island
 from scapy_mpa.stream.moments import Moments
@@ -136,7 +137,7 @@ class Connection:
 
     def spans(self) -> tuple[Span, Span]:
         """Return where the octets of direction 0 and direction 1 lie."""
-        return self.halves[0].span, self.halves[1].span
+        return span(self.halves[0]), span(self.halves[1])
 
     @property
     def last_time_ns(self) -> int:
@@ -146,7 +147,7 @@ class Connection:
     @property
     def is_over(self) -> bool:
         """Whether nothing but late copies is to be expected."""
-        return self.was_reset or (self.halves[0].is_complete and self.halves[1].is_complete)
+        return self.was_reset or (is_complete(self.halves[0]) and is_complete(self.halves[1]))
 
     def finish(self, reason: GapReason, ending: Ending | None = None) -> None:
         """Report what can be said now that nothing more will come.

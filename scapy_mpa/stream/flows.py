@@ -11,6 +11,7 @@ from scapy_mpa.stream import lending
 from scapy_mpa.stream.budget import Budget
 from scapy_mpa.stream.connection import Connection
 from scapy_mpa.stream.events import ConnectionId, Ending, Event
+from scapy_mpa.stream.extent import belongs
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.loan import Loan
 from scapy_mpa.stream.moments import Moments
@@ -90,7 +91,7 @@ class Flows:
         if lingering and lingering[0][0] < segment.time_ns:
             self._expire(segment.time_ns)
         connection = self._connections.get(segment.flow)
-        if connection is None or not connection.half(segment.flow).belongs(segment):
+        if connection is None or not belongs(connection.half(segment.flow), segment):
             if not segment.length and not segment.flags & SYN:
                 # It carries nothing and opens nothing: a late word of a connection that is over.
                 return self._taken()

@@ -8,8 +8,6 @@ whether there are Markers and CRCs.  Then its octets are FPDUs.
 
 from __future__ import annotations
 
-from typing import Final, Protocol
-
 from scapy_mpa.stream import holes
 from scapy_mpa.stream.budget import Budget
 from scapy_mpa.stream.candidate import Candidate
@@ -19,67 +17,17 @@ from scapy_mpa.stream.framing import Framing
 from scapy_mpa.stream.holes import Acknowledgements
 from scapy_mpa.stream.island import CHUNK_OVERHEAD, Island
 from scapy_mpa.stream.islands import Islands
-from scapy_mpa.stream.overlap import RecentOctets, differing_stretch
-from scapy_mpa.stream.past import Span
+from scapy_mpa.stream.overlap import RecentOctets, differing_stretches
+from scapy_mpa.stream.owner import Owner
 from scapy_mpa.stream.phase import Phase
 from scapy_mpa.stream.reader import Reader
 from scapy_mpa.stream.scan import FoundStartup
 from scapy_mpa.stream.segment import FIN, RST, SYN, Segment
-from scapy_mpa.stream.sequence import first_position, unwrap
+from scapy_mpa.stream.sequence import SEQUENCE_WINDOW, first_position, unwrap
 from scapy_mpa.stream.streaming import Streaming
 from scapy_mpa.wire.errors import ErrorCode
 
-__all__ = [
-    "HalfConnection",
-    "Owner",
-]
-
-FIRST_WINDOW: Final = 65_535
-"""Octets that can be under way before the first acknowledgement, for the window of a SYN is never
-scaled (RFC 9293 3.1, RFC 7323 2.2): a SYN is captured behind no more than these."""
-
-_WINDOW: Final = 1 << 30
-
-
-class Owner(Protocol):
-    """The connection, as its halves see it."""
-
-    segments: int
-    """Segments received so far."""
-    was_reset: bool
-    """Whether a RST was captured."""
-
-    def on_startup(
-        self, half: HalfConnection, found: FoundStartup, frames: tuple[int, ...]
-    ) -> None:
-        """Take a startup frame."""
-
-    def on_doubtful(self, half: HalfConnection, found: FoundStartup) -> None:
-        """Take what may be a startup frame."""
-
-    def on_refuted(self, half: HalfConnection) -> None:
-        """Learn that a startup frame was none, by what follows it."""
-
-    def ends_startup(self, half: HalfConnection, position: int) -> bool:
-        """Tell whether the last startup frame of a direction ends at a position."""
-
-    def on_unknown(self, half: HalfConnection) -> None:
-        """Look at octets that are not framed because startup frames were not captured."""
-
-    def decide(self, half: HalfConnection) -> None:
-        """Do so for the last time."""
-
-    def on_fpdu(self, half: HalfConnection, island: Island, fpdu: Candidate, by: LocatedBy) -> None:
-        """Take an FPDU."""
-
-    def on_gap(self, half: HalfConnection, start: int, end: int, reason: GapReason) -> None:
-        """Take a hole that will stay."""
-
-    def on_overlap(self, half: HalfConnection, start: int, end: int) -> None:
-        """Take a stretch that came twice and differs."""
-
-    def on_error(self, half: HalfConnection, code: ErrorCode, position: int, text: str) -> None:
-        """Take an error."""
+__all__ = ["HalfConnection"]
 
 
 class HalfConnection:
@@ -149,28 +97,6 @@ class HalfConnection:
 
     # -- in ----------------------------------------------------------------------------------
 
-    def belongs(self, segment: Segment) -> bool:
-        """Tell whether a segment can be of this half connection, or must be of a later one."""
-        if self.high is None:
-            return True
-        position = unwrap(segment.seq, self.high)
-        if segment.flags & SYN:
-            if self.begin is not None:
-                return position + 1 == self.begin
-            return not self.islands.items or self._announces(position + 1)
-        return segment.length == 0 or abs(position - self.high) < _WINDOW
-
-    def _announces(self, begin: int) -> bool:
-        """Tell whether a SYN was captured behind octets that it announces.
-
-        Some senders begin with the same number each time: behind the end, it is of the next
-        connection.
-        """
-        first, end = self.islands.items[0].start, self.high or 0
-        if self.fin is not None or self.owner.was_reset:
-            return False
-        return begin == first or (begin < first and end - begin <= FIRST_WINDOW)
-
     def _begin_at(self, position: int) -> None:
         """Take a SYN."""
         self.begin = position
@@ -193,7 +119,7 @@ class HalfConnection:
             self.islands.front = position
         if high is None:
             self.high = high = position
-        if flags & FIN and abs(position - high) < _WINDOW:
+        if flags & FIN and abs(position - high) < SEQUENCE_WINDOW:
             self.fin = position + segment.length
         # What a RST carries is a remark, not part of the stream (RFC 9293 3.5.3).
         if segment.length and not flags & RST:
@@ -234,6 +160,18 @@ class HalfConnection:
         if self.held != before:
             self.budget.update(self)
 
+    def _compare(self, position: int, octets: bytes, repeated: list[tuple[int, int]]) -> None:
+        """Hold a second copy of octets against the first (RFC 5044 A.3)."""
+        if len(octets) <= 1 and position + 1 == self.high:
+            # A keep-alive probe repeats the last octet, and need not repeat it rightly.
+            return
+        self.retransmitted += 1
+        differing = differing_stretches(
+            position, octets, repeated, self.islands, self._recent_octets, self
+        )
+        for stretch in differing:
+            self.owner.on_overlap(self, *stretch)
+
     def advance(self, island: Island, fresh: int) -> None:
         """See what can be made of an island that has grown.
 
@@ -251,31 +189,14 @@ class HalfConnection:
         if self.high is None:
             return
         position = unwrap(ack, self.high)
-        if abs(position - self.high) < _WINDOW and (
+        if abs(position - self.high) < SEQUENCE_WINDOW and (
             self.acknowledged is None or position > self.acknowledged
         ):
             self.acknowledged = position
         if self.cuts is not None:
             self.cuts.settle_acknowledged()
 
-    # -- copies ------------------------------------------------------------------------------
-
-    def _compare(self, position: int, octets: bytes, repeated: list[tuple[int, int]]) -> None:
-        """Hold a second copy of octets against the first (RFC 5044 A.3)."""
-        if len(octets) <= 1 and position + 1 == self.high:
-            # A keep-alive probe repeats the last octet, and need not repeat it rightly.
-            return
-        self.retransmitted += 1
-        for start, end in repeated:
-            again = octets[start - position : end - position]
-            known = self._recent_octets.before(end, self)
-            for island in self.islands.items:
-                if island.start < end and start < island.end:
-                    # What the snap length cut off cannot be compared.
-                    known += [] if island.absent else island.chunks(start, end)
-            stretch = differing_stretch(start, again, known)
-            if stretch is not None:
-                self.owner.on_overlap(self, *stretch)
+    # -- phases ------------------------------------------------------------------------------
 
     def may_begin_at(self, island: Island, position: int) -> bool:
         """Tell whether a startup frame may stand where one seems to, by what lies before it.
@@ -455,43 +376,6 @@ class HalfConnection:
         return min((*cut, *hole), default=None)
 
     # -- the end -----------------------------------------------------------------------------
-
-    @property
-    def span(self) -> Span:
-        """Where its octets lie, as far as is known."""
-        items = self.islands.items
-        high = self.high or 0
-        begin = self.begin
-        if begin is None:
-            begin = items[0].start if items else self.islands.floor or high
-        # An acknowledgement counts the FIN, too.
-        upto = self.acknowledged or 0 if self.fin is None else self.fin
-        return begin, max(begin, high, upto)
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether the FIN was captured, and every octet before it, or the peer has it all."""
-        items = self.islands.items
-        if self.fin is None:
-            return False
-        if self.acknowledged is not None and self.acknowledged >= self.fin:
-            return True
-        if not items:
-            return self.islands.front is None or self.islands.front >= self.fin
-        return len(items) == 1 and items[0].end >= self.fin and not self.islands.behind_open_hole()
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether all that was sent was captured, from the SYN on, as far as is known."""
-        if self.begin is None or self.gaps:
-            return False
-        end = self.islands.items[-1].end if self.islands.items else self.begin
-        if self.fin == end:
-            # It is acknowledged like an octet.
-            end += 1
-        return self.islands.behind_open_hole() is None and (
-            self.acknowledged is None or self.acknowledged <= end
-        )
 
     @property
     def was_closed(self) -> bool:

@@ -9,12 +9,19 @@ whoever it belongs to, and a half connection that has nothing there costs nothin
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from scapy_mpa.stream.island import Chunk
+from scapy_mpa.stream.islands import Islands
 
-__all__ = ["RECENT_CHUNKS", "RECENT_OCTETS", "RecentOctets", "differing_stretch"]
+__all__ = [
+    "RECENT_CHUNKS",
+    "RECENT_OCTETS",
+    "RecentOctets",
+    "differing_stretch",
+    "differing_stretches",
+]
 
 RECENT_OCTETS: Final = 1 << 20
 """Octets kept for comparison, over all half connections: more than a retransmission of the
@@ -57,6 +64,32 @@ class RecentOctets:
     def before(self, end: int, owner: object) -> list[tuple[int, bytes, object]]:
         """Return what is kept of ``owner`` that begins before position ``end``."""
         return [kept for kept in self.order if kept[2] is owner and kept[0] < end]
+
+
+def differing_stretches(
+    position: int,
+    octets: bytes,
+    repeated: Iterable[tuple[int, int]],
+    islands: Islands,
+    recent: RecentOctets,
+    owner: object,
+) -> Iterator[tuple[int, int]]:
+    """Yield from where to where a second copy differs from the first (RFC 5044 A.3).
+
+    :param position: where ``octets`` lie.
+    :param repeated: the stretches of them that were captured before.
+    :param owner: whose they are, in ``recent``.
+    """
+    for start, end in repeated:
+        again = octets[start - position : end - position]
+        known = recent.before(end, owner)
+        for island in islands.items:
+            if island.start < end and start < island.end:
+                # What the snap length cut off cannot be compared.
+                known += [] if island.absent else island.chunks(start, end)
+        stretch = differing_stretch(start, again, known)
+        if stretch is not None:
+            yield stretch
 
 
 def differing_stretch(

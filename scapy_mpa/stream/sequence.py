@@ -9,7 +9,10 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["first_position", "sequence_number", "unwrap"]
+__all__ = ["SEQUENCE_WINDOW", "first_position", "sequence_number", "unwrap"]
+
+SEQUENCE_WINDOW: Final = 1 << 30
+"""Octets from the highest position seen beyond which a sequence number means something else."""
 
 _SPACE: Final = 1 << 32
 _HALF: Final = 1 << 31

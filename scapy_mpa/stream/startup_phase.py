@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Final
 
 from scapy_mpa.stream.candidate import FPDUReader
+from scapy_mpa.stream.extent import is_whole, span
 from scapy_mpa.stream.half import HalfConnection
 from scapy_mpa.stream.phase import Phase
 from scapy_mpa.stream.scan import FoundStartup, has_request
@@ -89,7 +90,7 @@ class StartupPhase:
         direction = half.direction
         is_first = self.state is StartupState.IDLE
         what = self._step(half, found)
-        if what is Step.REPLY_WITHOUT_REQUEST and found.position != half.span[0]:
+        if what is Step.REPLY_WITHOUT_REQUEST and found.position != span(half)[0]:
             # Nobody has asked for it.
             return None
         if what is not Step.BOTH_INITIATE and what is not Step.REPLY_WITHOUT_REQUEST:
@@ -145,7 +146,7 @@ class StartupPhase:
             else:
                 self.initiator = direction
                 self.declared = None, None
-        elif (what is Step.REPLY_WITHOUT_REQUEST and not asking.is_whole) or (
+        elif (what is Step.REPLY_WITHOUT_REQUEST and not is_whole(asking)) or (
             what is Step.ACCEPT and self._answers_another(half, found)
         ):
             # The Request was not captured.
@@ -175,7 +176,7 @@ class StartupPhase:
         return (
             half.direction == self.initiator
             and self.declared[half.direction] is None
-            and found.position == half.span[0]
+            and found.position == span(half)[0]
         )
 
     def _answers_another(self, half: HalfConnection, found: FoundStartup) -> bool:
@@ -186,7 +187,7 @@ class StartupPhase:
         that one.
         """
         island = half.islands.at(found.position)
-        if island is not None and island.start == half.span[0]:
+        if island is not None and island.start == span(half)[0]:
             # All that it sent before is known.
             return False
         if self.ends_at(half.direction, found.position):

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Where the octets of one direction begin and end, and whether all of them were captured."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from scapy_mpa.stream.past import Span
+from scapy_mpa.stream.segment import SYN, Segment
+from scapy_mpa.stream.sequence import SEQUENCE_WINDOW, unwrap
+
+if TYPE_CHECKING:
+    from scapy_mpa.stream.half import HalfConnection
+
+__all__ = ["belongs", "is_complete", "is_whole", "span"]
+
+# Octets that can be under way before the first acknowledgement, for the window of a SYN is never
+# scaled (RFC 9293 3.1, RFC 7323 2.2): a SYN is captured behind no more than these.
+_FIRST_WINDOW: Final = 65_535
+
+
+def belongs(half: HalfConnection, segment: Segment) -> bool:
+    """Tell whether a segment can be of this half connection, or must be of a later one."""
+    if half.high is None:
+        return True
+    position = unwrap(segment.seq, half.high)
+    if segment.flags & SYN:
+        if half.begin is not None:
+            return position + 1 == half.begin
+        return not half.islands.items or _announces(half, position + 1)
+    return segment.length == 0 or abs(position - half.high) < SEQUENCE_WINDOW
+
+
+def _announces(half: HalfConnection, begin: int) -> bool:
+    """Tell whether a SYN was captured behind octets that it announces.
+
+    Some senders begin with the same number each time: behind the end, it is of the next
+    connection.
+    """
+    first, end = half.islands.items[0].start, half.high or 0
+    if half.fin is not None or half.owner.was_reset:
+        return False
+    return begin == first or (begin < first and end - begin <= _FIRST_WINDOW)
+
+
+def span(half: HalfConnection) -> Span:
+    """Return where the octets of a direction lie, as far as is known."""
+    items = half.islands.items
+    high = half.high or 0
+    begin = half.begin
+    if begin is None:
+        begin = items[0].start if items else half.islands.floor or high
+    # An acknowledgement counts the FIN, too.
+    upto = half.acknowledged or 0 if half.fin is None else half.fin
+    return begin, max(begin, high, upto)
+
+
+def is_complete(half: HalfConnection) -> bool:
+    """Tell whether the FIN was captured, and every octet before it, or the peer has it all."""
+    items = half.islands.items
+    if half.fin is None:
+        return False
+    if half.acknowledged is not None and half.acknowledged >= half.fin:
+        return True
+    if not items:
+        return half.islands.front is None or half.islands.front >= half.fin
+    return len(items) == 1 and items[0].end >= half.fin and not half.islands.behind_open_hole()
+
+
+def is_whole(half: HalfConnection) -> bool:
+    """Tell whether all that was sent was captured, from the SYN on, as far as is known."""
+    if half.begin is None or half.gaps:
+        return False
+    end = half.islands.items[-1].end if half.islands.items else half.begin
+    if half.fin == end:
+        # It is acknowledged like an octet.
+        end += 1
+    return half.islands.behind_open_hole() is None and (
+        half.acknowledged is None or half.acknowledged <= end
+    )

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The connection, as its half connections see it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from scapy_mpa.stream.candidate import Candidate
+from scapy_mpa.stream.events import GapReason, LocatedBy
+from scapy_mpa.stream.island import Island
+from scapy_mpa.stream.scan import FoundStartup
+from scapy_mpa.wire.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from scapy_mpa.stream.half import HalfConnection
+
+__all__ = ["Owner"]
+
+
+class Owner(Protocol):
+    """Who is told what is found in a half connection, and asked about its peer."""
+
+    segments: int
+    """Segments received so far."""
+    was_reset: bool
+    """Whether a RST was captured."""
+
+    def on_startup(
+        self, half: HalfConnection, found: FoundStartup, frames: tuple[int, ...]
+    ) -> None:
+        """Take a startup frame."""
+
+    def on_doubtful(self, half: HalfConnection, found: FoundStartup) -> None:
+        """Take what may be a startup frame."""
+
+    def on_refuted(self, half: HalfConnection) -> None:
+        """Learn that a startup frame was none, by what follows it."""
+
+    def ends_startup(self, half: HalfConnection, position: int) -> bool:
+        """Tell whether the last startup frame of a direction ends at a position."""
+
+    def on_unknown(self, half: HalfConnection) -> None:
+        """Look at octets that are not framed because startup frames were not captured."""
+
+    def decide(self, half: HalfConnection) -> None:
+        """Do so for the last time."""
+
+    def on_fpdu(self, half: HalfConnection, island: Island, fpdu: Candidate, by: LocatedBy) -> None:
+        """Take an FPDU."""
+
+    def on_gap(self, half: HalfConnection, start: int, end: int, reason: GapReason) -> None:
+        """Take a hole that will stay."""
+
+    def on_overlap(self, half: HalfConnection, start: int, end: int) -> None:
+        """Take a stretch that came twice and differs."""
+
+    def on_error(self, half: HalfConnection, code: ErrorCode, position: int, text: str) -> None:
+        """Take an error."""
