@@ -1,0 +1,319 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""From FPDU to FPDU by their lengths, and the way back where these lead nowhere.
+
+The rules stand in :mod:`~scapy_mpa.stream.framing`, which says where chains begin and end.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from scapy_mpa.stream.candidate import SHORTEST, UNREADABLE, WORD, Candidate
+from scapy_mpa.stream.finder import FPDUFinder, found_by
+from scapy_mpa.stream.island import Island, Run
+from scapy_mpa.stream.sink import Sink
+from scapy_mpa.wire.errors import ErrorCode
+from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_LENGTH, Layout
+
+__all__ = ["FRAMING_WINDOW", "FPDUChain"]
+
+FRAMING_WINDOW: Final = 66_560
+"""No FPDU is longer: 64 KiB of ULPDU, 130 Markers, header, pad and CRC.  Octets that could not
+be placed are of no use once this much follows them."""
+
+_FIRST_SEARCH: Final = 2_048
+# Octets for which the chain of lengths is waited for, if what comes next looks like an FPDU.
+_LONGEST_WAIT: Final = 8 * FRAMING_WINDOW
+
+# A place that no island reaches.
+_NOWHERE: Final = 1 << 62
+
+
+class FPDUChain(FPDUFinder):
+    """Passes on the FPDUs of a stretch of octets, from a place where one begins.
+
+    :param sink: who is told.
+    :param origin: position from which Markers are counted.
+    :param markers: whether the direction has Markers.
+    :param crc: whether CRCs are to be checked.
+    :param is_guess: whether Markers may as well be elsewhere: then only what is verified counts.
+    :param crc_is_known: whether it is known that CRCs are on, or off.
+    """
+
+    __slots__ = ("_sink", "crc_is_known", "is_guess")
+
+    def __init__(
+        self,
+        sink: Sink,
+        origin: int,
+        *,
+        markers: bool,
+        crc: bool,
+        is_guess: bool = False,
+        crc_is_known: bool = True,
+    ) -> None:
+        super().__init__(origin, markers=markers, crc=crc)
+        self._sink = sink
+        self.is_guess = is_guess
+        self.crc_is_known = crc_is_known
+
+    # -- what is found -------------------------------------------------------------------------
+
+    def _pass_on(self, island: Island, run: Run, fpdu: Candidate) -> None:
+        """Report an FPDU and count it to the run behind which it stands."""
+        if fpdu.crc == "bad" and not self.crc_is_known:
+            fpdu = fpdu._replace(crc="unknown")
+        self._sink.found(island, fpdu, run.next_by)
+        run.next_by = "length"
+        run.last = fpdu.start
+        run.end = fpdu.end
+        if fpdu.crc == "bad":
+            self._sink.wrong(
+                ErrorCode.CRC_MISMATCH,
+                fpdu.start + fpdu.layout.header,
+                f"CRC does not match the FPDU (ULPDU_Length {fpdu.ulpdu_length})",
+            )
+        elif not fpdu.agrees:
+            self._sink.wrong(
+                ErrorCode.MARKER_MISMATCH,
+                fpdu.start + fpdu.layout.header,
+                f"Markers point elsewhere than to their FPDU (ULPDU_Length {fpdu.ulpdu_length})",
+            )
+
+    # -- the chain of lengths ----------------------------------------------------------------
+
+    def _follow(self, island: Island, run: Run, limit: int, *, final: bool) -> None:
+        """Go on behind a run.
+
+        :param limit: where the next run begins, or the island ends.
+        :param final: nothing more will come between here and there.
+        """
+        run.awaits = False
+        while True:
+            if run.trouble is None:
+                self._chain(island, run, limit, final=final)
+            if run.trouble is None or not self._recover(island, run, limit, final=final):
+                return
+
+    def _chain(self, island: Island, run: Run, limit: int, *, final: bool) -> None:
+        """Pass on FPDU after FPDU, up to the limit or to the first that is not verified."""
+        while True:
+            at = run.end
+            if at == limit:
+                # The same number, which need not be kept thrice.
+                run.end = island.need = limit
+                break
+            fpdu = self._try(island, at, limit)
+            if island.absent and self._awaits_copy(island, at, fpdu):
+                self._await(island, run)
+                break
+            if isinstance(fpdu, int):
+                island.need = fpdu
+                if final or fpdu == UNREADABLE:
+                    makes_sense = self.crc or self._may_begin(island, at, limit)
+                    run.trouble = at if makes_sense else run.last
+                break
+            if fpdu.sound or (fpdu.is_pointed_at and not self.crc):
+                self._pass_on(island, run, fpdu)
+                continue
+            if fpdu.crc == "bad" and not self.is_guess:
+                # Its start is certain, whatever it holds.
+                self._pass_on(island, run, fpdu)
+                run.trouble = at
+            else:
+                # Without CRCs, it may be the one before that lied.
+                run.trouble = at if self.crc else run.last
+            break
+        # Without CRCs a length is not proven before the next FPDU stands behind it.
+        done = run.end if self.crc else run.last
+        self._sink.release(island, run.start, done if run.trouble is None else run.trouble)
+
+    # -- what the snap length cut off ----------------------------------------------------------
+
+    def _judge_cut(
+        self, island: Island, start: int, ulpdu_length: int, layout: Layout, seen: bytes
+    ) -> Candidate:
+        """Judge an FPDU of which the snap length cut something off.
+
+        Where Markers may as well be elsewhere, nothing says how many lie in what was cut off.
+        """
+        fpdu = super()._judge_cut(island, start, ulpdu_length, layout, seen)
+        if self.is_guess and not fpdu.is_pointed_at:
+            return fpdu._replace(sound=False)
+        return fpdu
+
+    @staticmethod
+    def _is_cut(island: Island, start: int, end: int) -> bool:
+        """Tell whether octets between two places were cut off."""
+        return bool(island.absent) and island.captured_until(start, end) < end
+
+    def _awaits(self, island: Island, start: int, end: int) -> bool:
+        """Tell whether a copy may yet bring octets that were cut off between two places."""
+        start = max(start, self._sink.settled_below)
+        return start < end and self._is_cut(island, start, end)
+
+    def _awaits_copy(self, island: Island, start: int, fpdu: Candidate | int) -> bool:
+        """Tell whether a copy may yet bring what is missing of the FPDU at ``start``."""
+        if fpdu == UNREADABLE:
+            return self._awaits(island, start, start + MARKER_LENGTH + HEADER_LENGTH)
+        return not isinstance(fpdu, int) and self._awaits(island, start, fpdu.end)
+
+    @staticmethod
+    def _await(island: Island, run: Run) -> None:
+        """Leave a run as it is until there is more to be known (:meth:`Island.look_again`)."""
+        run.awaits = True
+        island.need = _NOWHERE
+
+    # -- behind an FPDU that is not verified ---------------------------------------------------
+
+    def _recover(self, island: Island, run: Run, limit: int, *, final: bool) -> bool:
+        """Find the way back to where FPDUs begin; tell whether that succeeded."""
+        trouble = run.trouble
+        assert trouble is not None
+        if self._awaits(island, trouble, min(limit, trouble + FRAMING_WINDOW)):
+            self._await(island, run)
+            return False
+        bridge: list[Candidate] = []
+        if run.anchored:
+            bridge, reached, need = self._bridge(island, run.end, limit)
+            need_at = bridge[-1].end if bridge else run.end
+            alone = not self.crc and len(bridge) == 1 and island.is_boundary(limit)
+            if reached == "sound" or (reached == "end" and (final or alone)):
+                if not self.crc and bridge:
+                    found = self._search(island, trouble + WORD, limit, final=final)
+                    if found is not None and found.start < need_at:
+                        self._resume(island, run, found)
+                        return True
+                if self.crc:
+                    found = self._swallowed(island, trouble, need_at)
+                    if found is None and bridge:
+                        found = self._search(island, trouble + WORD, need_at, final=False)
+                    if found is not None:
+                        # What is verified tells that others have lied about their length.
+                        self._resume(island, run, found)
+                        return True
+                    if bridge and self._is_one(island, trouble, need_at):
+                        bridge = []
+                        run.end = need_at
+                for fpdu in bridge:
+                    self._pass_on(island, run, fpdu)
+                run.trouble = None
+                return True
+            likely = self._looks_like_start(island, need_at, limit)
+            patience = _LONGEST_WAIT if likely else FRAMING_WINDOW
+            if reached != "long" and not final and limit - trouble < patience:
+                island.need = min(need, trouble + patience)
+                return False
+        longest = _LONGEST_WAIT if run.anchored else FRAMING_WINDOW
+        is_too_much = limit - trouble > longest + FRAMING_WINDOW
+        if limit < run.search_at and not (final or is_too_much):
+            island.need = run.search_at
+            return False
+        # Without CRCs, nothing says that an FPDU of which not all octets are there is a liar.
+        claimed = (
+            not self.crc
+            and run.anchored
+            and trouble == run.end
+            and self._makes_sense(island, trouble, limit)
+        )
+        at_last = final or is_too_much
+        liar = trouble if run.anchored else None
+        found = self._search(
+            island, trouble + WORD, limit, final=at_last, claimed=claimed, liar=liar, run=run
+        )
+        if found is not None:
+            self._resume(island, run, found)
+            return True
+        if not final:
+            if is_too_much:
+                run.trouble = limit - FRAMING_WINDOW
+                run.anchored = False
+                # A late copy may fill the hole before the island, and need what follows it.
+                kept = run.start + FRAMING_WINDOW if run.is_empty else run.start
+                island.is_torn = island.is_torn or run.is_empty
+                trouble = run.trouble
+                self._sink.release(island, kept, trouble)
+            island.need = run.search_at = limit + max(_FIRST_SEARCH, limit - trouble)
+        return False
+
+    def _swallowed(self, island: Island, start: int, end: int) -> Candidate | None:
+        """Return the first FPDU that one with a lying ULPDU_Length swallowed whole.
+
+        :param end: where a verified FPDU begins.
+
+        Either those behind it must lead exactly to ``end``: no payload that merely looks like
+        FPDUs does, for the swallowing one ends with a CRC of its own.  Or the swallowing one must
+        be whole without it, but for its length.
+        """
+        for at in self._starts(island, start + WORD, end):
+            first = fpdu = self._try(island, at, end)
+            while not isinstance(fpdu, int) and fpdu.sound and fpdu.end < end:
+                self._allowance -= fpdu.layout.length
+                fpdu = self._try(island, fpdu.end, end)
+            if isinstance(first, int) or not first.sound:
+                continue
+            if (not isinstance(fpdu, int) and fpdu.sound) or self._is_one(island, start, at):
+                return first
+        return None
+
+    def _resume(self, island: Island, run: Run, found: Candidate) -> None:
+        """Go on at an FPDU that a search has found."""
+        begin = run.end
+        if self._is_cut(island, begin, found.start):
+            self._sink.cut_off(begin, found.start)
+        elif (
+            self._is_liar(island, run, found.start)
+            if self.crc
+            else run.anchored and self._makes_sense(island, begin, found.start)
+        ):
+            self._pass_on(island, run, self._liar(island, begin, found.start))
+        elif begin < found.start and begin > run.start:
+            self._sink.wrong(
+                ErrorCode.CRC_MISMATCH if self.crc else ErrorCode.MARKER_MISMATCH,
+                begin,
+                f"{found.start - begin} octets in which no FPDU begins",
+            )
+        if run.is_empty:
+            run.start = found.start
+        run.end = run.last = found.start
+        run.next_by = found_by(found)
+        run.trouble = None
+        run.anchored = True
+        run.search_at = 0
+
+    def _is_liar(self, island: Island, run: Run, end: int) -> bool:
+        """Tell whether the FPDU behind a run claims octets from ``end`` on, which others own."""
+        start = run.end
+        is_certain = run.anchored and start == run.trouble and start + SHORTEST <= end
+        return is_certain and (not self.is_guess or self._must_lie(island, start, end))
+
+    def _abandon(self, island: Island, run: Run, limit: int) -> None:
+        """Say what stays unexplained, now that nothing more will come."""
+        if run.trouble is None:
+            return
+        bridge = self._bridge(island, run.end, limit)[0] if run.anchored else []
+        if not self.crc and run.anchored and self._makes_sense(island, run.end, limit):
+            fpdu = self._try(island, run.end, limit)
+            if not isinstance(fpdu, int):
+                self._pass_on(island, run, fpdu)
+            elif limit < island.end:
+                # An FPDU is known to begin amid its octets.
+                self._pass_on(island, run, self._liar(island, run.end, limit))
+        if run.end < limit:
+            if self._is_cut(island, run.end, limit) and (
+                limit < island.end
+                or (run.anchored and self._try(island, run.end, limit) == UNREADABLE)
+            ):
+                self._sink.cut_off(run.end, limit)
+            elif self.crc and limit < island.end and self._is_liar(island, run, limit):
+                self._pass_on(island, run, self._liar(island, run.end, limit))
+            elif run.anchored and run.end == run.trouble and not bridge:
+                self._sink.unfinished(run.end, limit - run.end)
+            elif run.end > run.start:
+                self._sink.wrong(
+                    ErrorCode.CRC_MISMATCH if self.crc else ErrorCode.MARKER_MISMATCH,
+                    run.end,
+                    f"{limit - run.end} octets in which no FPDU begins",
+                )
+        run.trouble = None
+        run.end = run.last = limit

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The half connection, as framing sees it."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from scapy_mpa.stream.candidate import Candidate
+from scapy_mpa.stream.events import LocatedBy
+from scapy_mpa.stream.island import Island
+from scapy_mpa.stream.scan import FoundStartup
+from scapy_mpa.wire.errors import ErrorCode
+
+__all__ = ["Sink"]
+
+
+class Sink(Protocol):
+    """Who is told what framing finds."""
+
+    @property
+    def settled_below(self) -> int:
+        """Octets below this position that the snap length cut off are no longer waited for."""
+
+    def found(self, island: Island, fpdu: Candidate, located_by: LocatedBy) -> None:
+        """Take an FPDU."""
+
+    def wrong(self, code: ErrorCode, position: int, text: str) -> None:
+        """Take an error."""
+
+    def cut_off(self, start: int, end: int) -> None:
+        """Take note of a stretch in which the snap length cut off what is needed to go on."""
+
+    def unfinished(self, position: int, length: int) -> None:
+        """Take note of an FPDU of which only the first ``length`` octets will ever be there."""
+
+    def may_start(self, island: Island) -> bool:
+        """Tell whether nothing was sent before an island, for all that is known."""
+
+    def started(self, island: Island, found: FoundStartup) -> None:
+        """Take the startup frame that was captured behind FPDUs."""
+
+    def release(self, island: Island, start: int, end: int) -> None:
+        """Give up octets whose work is done."""
