@@ -240,6 +240,8 @@ class HalfConnection:
         :param crc_is_known: whether it is known that CRCs are on, or off.
         """
         self.phase = Phase.FULL
+        # First, so that one takes the memory of the other: there may be a hundred thousand.
+        self.streaming = None
         self.framing = Framing(
             self,
             origin,
@@ -249,7 +251,6 @@ class HalfConnection:
             is_guess=is_guess,
             crc_is_known=crc_is_known,
         )
-        self.streaming = None
         if from_start:
             self.islands.front = self.islands.floor = max(origin, self.islands.floor)
         items = self.islands.items

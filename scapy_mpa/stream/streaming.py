@@ -47,10 +47,20 @@ class Streaming:
     :param half: the half connection.
     """
 
-    __slots__ = ("_decide_at", "_half", "_key_checked", "_look_at", "doubtful")
+    __slots__ = (
+        "_decide_at",
+        "_half",
+        "_islands",
+        "_key_checked",
+        "_look_at",
+        "_owner",
+        "doubtful",
+    )
 
     def __init__(self, half: HalfConnection) -> None:
         self._half = half
+        self._owner = half.owner
+        self._islands = half.islands
         self.doubtful: Doubtful | None = None
         self._key_checked = False
         self._look_at: int | None = 0
@@ -88,7 +98,7 @@ class Streaming:
         is_unknown = self.is_looked_at and half.phase is not Phase.FULL
         if is_unknown and half.octets >= self._decide_at:
             self._decide_at = 2 * half.octets
-            half.owner.decide(half)
+            self._owner.decide(half)
 
     # -- octets come -------------------------------------------------------------------------
 
@@ -98,9 +108,9 @@ class Streaming:
         if half.phase is Phase.STREAMING:
             self.scan(island)
         elif self.doubtful is not None and self._is_refuted(island, self.doubtful.found):
-            half.owner.on_refuted(half)
+            self._owner.on_refuted(half)
         elif self._is_due(ASSUMING_OCTETS):
-            half.owner.on_unknown(half)
+            self._owner.on_unknown(half)
 
     def finish(self, island: Island) -> None:
         """See what an island is to whose end nothing will be added."""
@@ -135,7 +145,7 @@ class Streaming:
             and not self._awaits_startup(island)
             and self._is_due(_LEAST)
         ):
-            half.owner.on_unknown(half)
+            self._owner.on_unknown(half)
         if half.phase is Phase.STREAMING and half.octets > STREAMING_OCTETS:
             self.decide()
         if half.phase is Phase.STREAMING and (
@@ -145,25 +155,25 @@ class Streaming:
 
     def scan_again(self) -> None:
         """Look for startup frames in what is held."""
-        for island in list(self._half.islands.items):
+        for island in list(self._islands.items):
             self._find_startup(island)
 
     def stop_looking(self, grown: Island | None = None) -> None:
         """Take the octets so far for those of something else; a startup frame may still come."""
         half = self._half
-        islands = [grown] if grown and self._look_at is None else half.islands.items
+        islands = [grown] if grown and self._look_at is None else self._islands.items
         self._look_at = None
         for island in list(islands):
-            if half.islands.lies_beyond(island) and not island.is_torn:
+            if self._islands.lies_beyond(island) and not island.is_torn:
                 # What begins beyond a hole may be the rest of a frame that lies across it.
-                half.islands.split_scanned(island, island.start + SEAM)
+                self._islands.split_scanned(island, island.start + SEAM)
             half.release(island, island.start, island.scan)
             island.is_torn = island.held > island.start
 
     def undecided_from(self) -> int | None:
         """Return the position of the first octet that may belong to a startup frame that is not
         whole; None if there is none such."""
-        for island in self._half.islands.items:
+        for island in self._islands.items:
             position = undecided_from(island)
             if position < island.end:
                 return position
@@ -172,7 +182,7 @@ class Streaming:
     def _awaits_startup(self, island: Island) -> bool:
         """Tell whether a startup frame that lies before an island may yet be captured."""
         half = self._half
-        return half.begin is not None and half.islands.lies_beyond(island)
+        return half.begin is not None and self._islands.lies_beyond(island)
 
     def _check_key(self, island: Island) -> bool:
         """Report a Key that was meant to be one, where a Key must stand.
@@ -208,7 +218,7 @@ class Streaming:
             if is_delayed and self._is_refuted(island, found):
                 island.scan = found.position + 1
             elif half.may_begin_at(island, found.position):
-                half.owner.on_startup(half, found, frames)
+                self._owner.on_startup(half, found, frames)
                 if is_delayed:
                     self._doubt(found, frames)
             else:
@@ -216,7 +226,7 @@ class Streaming:
                 island.scan = found.position + 1
                 alone = island.fills_segments(found.position, found.end)
                 self.doubtful = Doubtful(found, frames, alone)
-                half.owner.on_doubtful(half, found)
+                self._owner.on_doubtful(half, found)
 
     def _doubt(self, found: FoundStartup, frames: tuple[int, ...]) -> None:
         """Hold what follows a delayed startup frame, but wait for what it is."""
@@ -227,7 +237,7 @@ class Streaming:
         """Tell whether octets in streaming mode stand before a startup frame."""
         half = self._half
         begin = island.start if half.begin is None else half.begin
-        return found.position != begin and not half.owner.ends_startup(half, found.position)
+        return found.position != begin and not self._owner.ends_startup(half, found.position)
 
     def _is_refuted(self, island: Island, found: FoundStartup) -> bool:
         """Tell whether what directly follows a delayed startup frame shows that it is none.
@@ -248,7 +258,7 @@ class Streaming:
         found = self.doubtful.found
         return any(
             fpdu_begins(island, found.end) and not fpdus_before(island, found.position)
-            for island in self._half.islands.items
+            for island in self._islands.items
         )
 
     def awaits_reply(self) -> bool:
@@ -267,7 +277,7 @@ class Streaming:
         found, frames, _ = self.doubtful
         self.doubtful = None
         if half.phase is Phase.STREAMING:
-            half.owner.on_startup(half, found, frames)
+            self._owner.on_startup(half, found, frames)
 
     def refute(self) -> None:
         """Go back to streaming mode: what seemed to be a startup frame was part of a payload."""
@@ -276,7 +286,7 @@ class Streaming:
         position = self.doubtful.found.position
         self.look_afresh()
         half.phase = Phase.STREAMING
-        for island in list(half.islands.items):
+        for island in list(self._islands.items):
             if island.start <= position < island.end:
                 island.scan = position + 1
             if half.phase is Phase.STREAMING:
