@@ -118,7 +118,7 @@ class Connection:
         if flags & RST:
             self.was_reset = True
         half.receive(segment)
-        if half.awaits_copies:
+        if half.cuts is not None and half.cuts.awaited is not None:
             self._moments.note(segment.frame, segment.time_ns)
         if half.phase is Phase.HELD and self.startup.state is StartupState.REJECTED:
             self.startup.reconsider(half)
@@ -147,7 +147,11 @@ class Connection:
     @property
     def is_over(self) -> bool:
         """Whether nothing but late copies is to be expected."""
-        return self.was_reset or (is_complete(self.halves[0]) and is_complete(self.halves[1]))
+        if self.was_reset:
+            return True
+        one, other = self.halves
+        # Asked of each segment: most come before any FIN.
+        return one.fin is not None and is_complete(one) and is_complete(other)
 
     def finish(self, reason: GapReason, ending: Ending | None = None) -> None:
         """Report what can be said now that nothing more will come.
@@ -247,7 +251,7 @@ class Connection:
         offset = header - framing.origin if framing.from_start else None
         frames = island.frames(fpdu.start, fpdu.end)
         frame, time_ns = self._frame, self._time_ns
-        if half.awaits_copies:
+        if half.cuts is not None and half.cuts.awaited is not None:
             then = self._moments.time_of(max(frames))
             if then is not None:
                 # It was held back.

@@ -353,11 +353,6 @@ class HalfConnection:
         holes.relieve(self)
 
     @property
-    def awaits_copies(self) -> bool:
-        """Whether there are octets that the snap length cut off, and a copy may bring."""
-        return self.cuts is not None and self.cuts.awaited is not None
-
-    @property
     def is_mpa(self) -> bool:
         """Whether it is known to carry MPA."""
         doubtful = None if self.streaming is None else self.streaming.doubtful

@@ -28,7 +28,7 @@ def lend(connection: Connection) -> tuple[Loan, Loan] | None:
         return None
     if connection.segments < connection.lend_at:
         return None
-    if one.awaits_copies or other.awaits_copies:
+    if _awaits_copies(one) or _awaits_copies(other):
         return None
     flow, reverse = connection.identity.flows
     if flow == reverse:
@@ -63,6 +63,11 @@ def reclaim(connection: Connection, loans: tuple[Loan, Loan]) -> None:
         _reclaim(half, loan)
         connection.catch_up(loan.segments, loan.stamp)
         connection.halves[1 - loan.direction].acknowledge(loan.ack)
+
+
+def _awaits_copies(half: HalfConnection) -> bool:
+    """Tell whether a copy may bring octets of a direction that the snap length cut off."""
+    return half.cuts is not None and half.cuts.awaited is not None
 
 
 def _lend(half: HalfConnection, loan: Loan) -> None:
