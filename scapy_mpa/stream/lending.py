@@ -7,7 +7,7 @@ from typing import Final
 
 from scapy_mpa.stream.connection import Connection
 from scapy_mpa.stream.half import HalfConnection
-from scapy_mpa.stream.island import CHUNK_OVERHEAD
+from scapy_mpa.stream.island import CHUNK_OVERHEAD, Run
 from scapy_mpa.stream.loan import LENT_PIECES, Loan
 from scapy_mpa.stream.phase import Phase
 from scapy_mpa.stream.sequence import sequence_number
@@ -29,6 +29,8 @@ def lend(connection: Connection) -> tuple[Loan, Loan] | None:
     if connection.segments < connection.lend_at:
         return None
     if _awaits_copies(one) or _awaits_copies(other):
+        return None
+    if _run_to_lend(one) is None and _run_to_lend(other) is None:
         return None
     flow, reverse = connection.identity.flows
     if flow == reverse:
@@ -70,25 +72,33 @@ def _awaits_copies(half: HalfConnection) -> bool:
     return half.cuts is not None and half.cuts.awaited is not None
 
 
-def _lend(half: HalfConnection, loan: Loan) -> None:
-    """Fill in the loan of a direction, if that is in its ordinary state."""
-    islands = half.islands
-    items = islands.items
-    framing = half.framing
-    if half.acknowledged is not None:
-        loan.seq = sequence_number(half.acknowledged) + (1 << 32)
-    if framing is None or len(items) != 1 or half.fin is not None:
-        return
+def _run_to_lend(half: HalfConnection) -> Run | None:
+    """Return the run that a direction goes on with if it is in its ordinary state, else None."""
+    items = half.islands.items
+    if half.framing is None or len(items) != 1 or half.fin is not None:
+        return None
     island = items[0]
     run = island.runs[-1] if island.runs else None
     if (
         run is None
         or not (run.anchored and run.trouble is None and run.next_by == "length")
         or island.absent
-        or islands.lies_beyond(island)
+        or half.islands.lies_beyond(island)
         or island.count(run.end) > LENT_PIECES
     ):
+        return None
+    return run
+
+
+def _lend(half: HalfConnection, loan: Loan) -> None:
+    """Fill in the loan of a direction, if that is in its ordinary state."""
+    if half.acknowledged is not None:
+        loan.seq = sequence_number(half.acknowledged) + (1 << 32)
+    run = _run_to_lend(half)
+    framing = half.framing
+    if run is None or framing is None:
         return
+    island = half.islands.items[0]
     loan.takes_data = True
     loan.start = run.end
     loan.last = run.last
