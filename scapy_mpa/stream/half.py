@@ -253,14 +253,18 @@ class HalfConnection:
         )
         if from_start:
             self.islands.front = self.islands.floor = max(origin, self.islands.floor)
+        self._hand_over(origin if from_start else 0)
+
+    def _hand_over(self, begin: int) -> None:
+        """Have what is held from ``begin`` on read by what has taken over from streaming mode."""
         items = self.islands.items
         for island in list(items):
-            if island.held > max(island.start, origin if from_start else 0):
+            if island.held > max(island.start, begin):
                 # What was released in streaming mode leaves a hole.
                 island.start = island.held
                 island.is_torn = False
             island.scan = island.need = island.start
-            if not from_start or island.end > origin:
+            if island.end > begin:
                 self.advance(island, island.end - island.start)
             else:
                 # No more than a startup frame, which has been read.
