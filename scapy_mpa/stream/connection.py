@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A TCP connection: two half connections, and what their startup frames agree on."""
+"""A TCP connection: a segment to its direction, and what both half connections report as events."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""One direction of a TCP connection: sequence space, islands, holes, and what they carry.
+"""One direction of a TCP connection: segments in, and what its parts make of them.
 
 A half connection is in streaming mode at first, where a startup frame is looked for.  Once its
 own startup frame was seen it holds what follows, until the peer's startup frame has said
@@ -345,16 +345,18 @@ class HalfConnection:
             self.gaps += 1
             self.owner.on_gap(self, start, end, reason)
 
+    def relieve(self) -> None:
+        """Hold fewer octets, if that is possible."""
+        holes.relieve(self)
+
+    # -- how it stands -----------------------------------------------------------------------
+
     @property
     def reader(self) -> Reader:
         """What reads its octets."""
         reader = self.framing or self.streaming
         assert reader is not None
         return reader
-
-    def relieve(self) -> None:
-        """Hold fewer octets, if that is possible."""
-        holes.relieve(self)
 
     @property
     def is_mpa(self) -> bool:
