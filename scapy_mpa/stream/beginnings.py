@@ -20,6 +20,9 @@ __all__ = ["conclude", "decide", "look"]
 def conclude(startup: StartupPhase) -> None:
     """Find out what can be found out, now that nothing more will come."""
     halves = startup.halves
+    if not any(half.octets or half.islands.items for half in halves):
+        # Nothing but SYNs, of which there may be very many.
+        return
     # What one direction shows counts for the other.
     for half in (*halves, halves[0]):
         look(startup, half, final=True, crc=True)
