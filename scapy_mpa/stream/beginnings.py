@@ -69,6 +69,8 @@ def look(startup: StartupPhase, half: HalfConnection, *, final: bool, crc: bool 
         return
     known = known._replace(crc=crc or known.crc)
     islands = half.islands.whole()
+    if not islands:
+        return
     inferred = infer(islands, known, final=final)
     if known.origin is not None and half.islands.at(known.origin) is None:
         # Another startup may lie in the hole there, if FPDUs say so.
