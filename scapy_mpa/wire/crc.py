@@ -8,6 +8,7 @@ figures 5 and 6).
 
 from __future__ import annotations
 
+from struct import Struct
 from typing import Final
 
 from crc32c import crc32c
@@ -15,18 +16,21 @@ from crc32c import crc32c
 __all__ = ["CRC_LENGTH", "RESIDUE", "crc32c", "crc_field", "crc_is_good"]
 
 CRC_LENGTH: Final = 4
+_field: Final = Struct("<I").pack
 
 RESIDUE: Final = 0x48674BC7
 """CRC32c over any octets followed by their own CRC field: one call checks an FPDU."""
 
 
-def crc_field(octets: bytes | bytearray | memoryview) -> bytes:
+def crc_field(octets: bytes | bytearray | memoryview, crc: int = 0) -> bytes:
     """Return the 4 octets of the CRC field for ``octets`` (RFC 5044 4.4).
 
     ``octets`` run from the first octet of the FPDU, a leading Marker included, up to the CRC
     field, the pad and every Marker in between included.
+
+    :param crc: CRC32c of what of it comes before ``octets``.
     """
-    return crc32c(octets).to_bytes(CRC_LENGTH, "little")
+    return _field(crc32c(octets, crc))
 
 
 def crc_is_good(fpdu: bytes | bytearray | memoryview) -> bool:

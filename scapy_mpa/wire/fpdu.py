@@ -13,12 +13,12 @@ one, too, and a Marker splits neither the ULPDU_Length field's word nor the CRC.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from struct import Struct
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
-from scapy_mpa.wire.crc import CRC_LENGTH, crc_field
+from scapy_mpa.wire.crc import CRC_LENGTH, crc32c, crc_field
 from scapy_mpa.wire.errors import LocalProtocolError
 
 __all__ = [
@@ -60,7 +60,6 @@ LARGEST_MULPDU: Final = 64768
 """Octets that DDP may pass down at most (RFC 5044 3)."""
 
 _field: Final = Struct(">H").pack
-_PADS: Final = tuple(map(bytes, range(4)))
 
 _OCTETS_BETWEEN_MARKERS: Final = MARKER_INTERVAL - MARKER_LENGTH
 
@@ -129,21 +128,28 @@ def fpdu_layout(ulpdu_length: int, phase: int | None = None) -> Layout:
     :param phase: offset of the FPDU's first octet modulo 512, or None without Markers.
     :raises LocalProtocolError: a value is out of range.
     """
-    if not 0 <= ulpdu_length <= LARGEST_ULPDU_LENGTH:
-        raise LocalProtocolError(f"ULPDU_Length {ulpdu_length} is not in 0 to 65535")
-    pad = pad_length(ulpdu_length)
-    body = HEADER_LENGTH + ulpdu_length + pad + CRC_LENGTH
-    if phase is None:
-        return Layout(body, 0, pad, (), (), Struct(">"))
-    _check_phase(phase)
-    header = MARKER_LENGTH if phase == 0 else 0
-    markers = marker_places(body, phase)
+    pad, header, markers = _parts(ulpdu_length, phase)
     count = len(markers)
     # An FPDU near 64 KiB outruns the 16 bits of FPDUPTR; what the field can hold is the rest.
     fpduptrs = tuple([max(0, at - header) & 0xFFFF for at in markers])
     pick = ">" + (f"{markers[0] + 2}xH" if count else "") + f"{MARKER_INTERVAL - 2}xH" * (count - 1)
-    length = body + MARKER_LENGTH * count
+    length = HEADER_LENGTH + ulpdu_length + pad + CRC_LENGTH + MARKER_LENGTH * count
     return Layout(length, header, pad, markers, fpduptrs, Struct(pick))
+
+
+def _parts(ulpdu_length: int, phase: int | None) -> tuple[int, int, tuple[int, ...]]:
+    """Return the octets of an FPDU's pad, where its ULPDU_Length begins, and where its Markers do.
+
+    :raises LocalProtocolError: a value is out of range.
+    """
+    if not 0 <= ulpdu_length <= LARGEST_ULPDU_LENGTH:
+        raise LocalProtocolError(f"ULPDU_Length {ulpdu_length} is not in 0 to 65535")
+    pad = pad_length(ulpdu_length)
+    if phase is None:
+        return pad, 0, ()
+    _check_phase(phase)
+    markers = marker_places(HEADER_LENGTH + ulpdu_length + pad + CRC_LENGTH, phase)
+    return pad, 0 if phase else MARKER_LENGTH, markers
 
 
 def ulpdu_lengths(length: int, phase: int | None = None) -> list[int]:
@@ -237,6 +243,34 @@ def insert_markers(octets: bytes, places: Sequence[int], markers: Sequence[bytes
     return b"".join(pieces)
 
 
+_Cut: TypeAlias = Callable[[bytes], tuple[bytes, ...]]
+
+
+@lru_cache(maxsize=_CACHED_LAYOUTS)
+def _mould(
+    ulpdu_length: int, phase: int | None
+) -> tuple[bytes, int, bytes, _Cut | None, tuple[bytes, ...]]:
+    """Return what conforming FPDUs of one ULPDU_Length at one phase have in common.
+
+    :return: what stands before the ULPDU (a leading Marker, ULPDU_Length); its CRC32c, from which
+        that of the FPDU goes on; the pad; what cuts ULPDU and pad where Markers go, or None if none
+        goes there; all that stands around what was cut, with an empty place for each cut.
+    :raises LocalProtocolError: a value is out of range.
+    """
+    pad, header, places = _parts(ulpdu_length, phase)
+    markers = [marker_octets(at, header) for at in places]
+    leading = markers.pop(0) if header else b""
+    head = leading + _field(ulpdu_length)
+    cut = None
+    if markers:
+        first = places[-len(markers)] - len(head)
+        between = len(markers) - 1
+        rest = ulpdu_length + pad - first - between * _OCTETS_BETWEEN_MARKERS
+        cut = Struct(f"{first}s" + f"{_OCTETS_BETWEEN_MARKERS}s" * between + f"{rest}s").unpack
+    around = [piece for each in (head, *markers) for piece in (each, b"")]
+    return head, crc32c(head), bytes(pad), cut, tuple(around)
+
+
 def build_fpdu(ulpdu: bytes, phase: int | None = None, *, crc: bytes | None = None) -> bytes:
     """Return a conforming FPDU around ``ulpdu``: length, pad, Markers and CRC computed.
 
@@ -245,11 +279,13 @@ def build_fpdu(ulpdu: bytes, phase: int | None = None, *, crc: bytes | None = No
     :param crc: the 4 octets of a CRC field that is not in use; None: compute it.
     :raises LocalProtocolError: the ULPDU is too long or the phase is none.
     """
-    length = len(ulpdu)
-    layout = fpdu_layout(length, phase)
-    pad = layout.pad
-    body = _field(length) + ulpdu + _PADS[pad] if pad else _field(length) + ulpdu
-    if layout.markers:
-        # The CRC covers a Marker that lies between pad and CRC (RFC 5044 4.4).
-        body = insert_markers(body, layout.markers)
+    head, head_crc, pad, cut, around = _mould(len(ulpdu), phase)
+    if cut is None:
+        if crc is None:
+            crc = crc_field(pad, crc32c(ulpdu, head_crc)) if pad else crc_field(ulpdu, head_crc)
+        return b"".join((head, ulpdu, pad, crc))
+    pieces = [*around]
+    pieces[1::2] = cut(ulpdu + pad if pad else ulpdu)
+    # The CRC covers a Marker that lies between pad and CRC (RFC 5044 4.4).
+    body = b"".join(pieces)
     return body + (crc_field(body) if crc is None else crc)
