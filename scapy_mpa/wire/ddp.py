@@ -30,8 +30,9 @@ TAGGED_LENGTH: Final = 14
 UNTAGGED_LENGTH: Final = 18
 """Octets of an untagged header (RFC 5041 4.3)."""
 
-_TO: Final = struct.Struct(">Q")
-_MO: Final = struct.Struct(">I")
+_WITH_TO: Final = ">6sQ"
+_WITH_MO: Final = ">14sI"
+"""A header that is put together of what precedes its last field, TO or MO, and that field."""
 _TO_MASK: Final = 0xFFFFFFFFFFFFFFFF
 _MO_MASK: Final = 0xFFFFFFFF
 
@@ -155,15 +156,17 @@ def cut_up(header: DDPHeader, payload: bytes, mulpdu: int) -> list[bytes]:
     length = len(payload)
     if length <= room:
         return [head + payload]
-    # TO and MO are what a header ends with.
     if header.tagged:
-        pack, mask, first, end = _TO.pack, _TO_MASK, header.to or 0, size - _TO.size
+        form, mask, first = _WITH_TO, _TO_MASK, header.to or 0
     else:
-        pack, mask, first, end = _MO.pack, _MO_MASK, header.mo or 0, size - _MO.size
-    before = build_ddp(header._replace(last=False))[:end]
+        form, mask, first = _WITH_MO, _MO_MASK, header.mo or 0
+    pack = struct.Struct(f"{form}{room}s").pack
+    before = build_ddp(header._replace(last=False))
     last = (length - 1) // room * room
+    # A Struct takes no memoryview.
+    octets = bytes(payload)
     ulpdus = [
-        before + pack(first + at & mask) + payload[at : at + room] for at in range(0, last, room)
+        pack(before, first + at & mask, octets[at : at + room]) for at in range(0, last, room)
     ]
-    ulpdus.append(head[:end] + pack(first + last & mask) + payload[last:])
+    ulpdus.append(struct.pack(form, head, first + last & mask) + octets[last:])
     return ulpdus
