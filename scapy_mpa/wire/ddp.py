@@ -126,7 +126,7 @@ def build_ddp(header: DDPHeader) -> bytes:
         raise LocalProtocolError(f"a number does not fit its field: {header}")
     control = last << 6 | reserved << 2 | ddp_version
     misplaced = (word, qn, msn, mo) if tagged else (stag, to)
-    if any(number is not None for number in misplaced):
+    if misplaced.count(None) < len(misplaced):
         kind = "a tagged" if tagged else "an untagged"
         raise LocalProtocolError(f"a number that {kind} header has no field for: {header}")
     try:
