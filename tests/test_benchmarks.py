@@ -319,10 +319,17 @@ def test_sessions_find_all_fpdus(made: tuple[Path, Made]) -> None:
 
 def test_crafting_and_scapy_make_the_same_octets() -> None:
     """Both sides of the crafting benchmark make the same FPDUs, and the same frames."""
-    from benchmarks.craft import craft_fpdus, craft_frames, payload_of, scapy_fpdus, scapy_frames
+    from benchmarks import craft
 
-    payload = payload_of(3)
-    fpdus = craft_fpdus(payload)
-    assert fpdus == scapy_fpdus(payload)
+    payload = craft.payload_of(3)
+    fpdus = craft.craft_fpdus(payload)
+    assert fpdus == craft.scapy_fpdus(payload)
     assert [len(fpdu) for fpdu in fpdus] == [1460, 1460, 1460]
-    assert craft_frames(payload) == scapy_frames(payload)
+    assert craft.craft_frames(payload) == craft.scapy_frames(payload)
+    marked = craft.craft_marked(payload)
+    assert marked == craft.scapy_marked(payload)
+    # Markers at 0, 512 and 1024; 1536, 2048 and 2560; 3072, 3584 and 4096.
+    assert [len(fpdu) for fpdu in marked] == [1472, 1472, 1472]
+    sends = craft.craft_sends(payload[:192])
+    assert sends == craft.scapy_sends(payload[:192])
+    assert [len(fpdu) for fpdu in sends] == [88, 88, 88]
