@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """DDP headers (RFC 5041 section 4)."""
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -156,6 +158,14 @@ def test_message_is_cut_up(payload: bytes, mulpdu: int, number: int, to: int) ->
     assert cut_up(tagged, payload, mulpdu) == messages.write(number, to, payload, mulpdu)
     untagged = DDPHeader(False, False, 0, 1, 0x43, None, None, None, 0, number, 0)
     assert cut_up(untagged, payload, mulpdu) == messages.send(number, payload, mulpdu)
+
+
+@pytest.mark.parametrize("kind", [bytearray, memoryview])
+def test_other_octets_are_cut_up(kind: Callable[[bytes], bytes]) -> None:
+    """What holds octets is cut up as octets are, in one segment or several."""
+    header = DDPHeader(True, True, 0, 1, 0x40, 1, 0)
+    for mulpdu in (16, 18, 19, 100):
+        assert cut_up(header, kind(b"1234"), mulpdu) == messages.write(1, 0, b"1234", mulpdu)
 
 
 def test_offset_wraps() -> None:
