@@ -12,7 +12,7 @@ import sys
 import pytest
 from click.testing import CliRunner
 
-from scapy_mpa.cli.main import cli
+from scapy_mpa.cli.group import cli
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TEXT = (ROOT / "README.md").read_text()

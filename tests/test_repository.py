@@ -63,7 +63,7 @@ def test_licence(pyproject: dict[str, Any]) -> None:
 
 
 def test_console_script(pyproject: dict[str, Any]) -> None:
-    """The installed command is the click group of ``scapy_mpa.cli.main``."""
+    """The installed command is what ``scapy_mpa.cli.main`` runs."""
     assert pyproject["project"]["scripts"] == {"scapy-mpa": "scapy_mpa.cli.main:main"}
 
 

@@ -15,8 +15,6 @@ from collections.abc import Callable, Iterator
 from struct import Struct
 from typing import Any, Final
 
-import click
-
 from scapy_mpa.cli.mpa import carried_mpa
 from scapy_mpa.cli.reading import Reading
 from scapy_mpa.records import RecordedEvent
@@ -160,7 +158,11 @@ class Lines:
             colour = None if event.complete else "yellow"
         else:
             colour = _COLOURS[type(event)]
-        return click.style(line, fg=colour) if colour else line
+        if colour is None:
+            return line
+        import click
+
+        return click.style(line, fg=colour)
 
 
 def _control(octets: bytes) -> tuple[str, str, int]:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from scapy_mpa.cli.files import read_files
 from scapy_mpa.cli.output import text_of, wants_colour, write_text
@@ -15,12 +15,15 @@ from scapy_mpa.records.jsonline import JSONTemplates
 from scapy_mpa.records.kinds import Patterns, Templates
 from scapy_mpa.stream.events import ConnectionEnded, Event
 from scapy_mpa.stream.limits import Limits
-from scapy_mpa.stream.messages import Messages
 
 if TYPE_CHECKING:
     from scapy_mpa.cli.lines import Lines
+    from scapy_mpa.stream.messages import Messages
 
-__all__ = ["Listing"]
+__all__ = ["USUAL_TYPES", "Listing"]
+
+USUAL_TYPES: Final = frozenset(RECORD_TYPES) - {"message"}
+"""What is listed unless other types are asked for: a message says again what its FPDUs say."""
 
 
 class Listing:
@@ -43,7 +46,7 @@ class Listing:
         checks: bool = False,
     ) -> None:
         self._types = types
-        self._messages = Messages() if "message" in types else None
+        self._messages = self._new_messages() if "message" in types else None
         # Messages come only if they are wanted, so that nothing is left to select by default.
         self._selects = not types.issuperset(set(RECORD_TYPES) - {"message"})
         self._payload = payload
@@ -103,6 +106,12 @@ class Listing:
             return found
         types = self._types
         return [event for event in found if type_of(event) in types]
+
+    @staticmethod
+    def _new_messages() -> Messages:
+        from scapy_mpa.stream.messages import Messages
+
+        return Messages()
 
     def _json_text(self) -> Callable[[RecordedEvent], str]:
         if not self._payload:

@@ -1,65 +1,65 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The command ``scapy-mpa``, and what all its commands have in common."""
+"""Where the command ``scapy-mpa`` begins."""
 
 from __future__ import annotations
 
 import gc
-from importlib import import_module
-from typing import Any, Final
+import os
+import sys
+from collections.abc import Sequence
+from typing import Final
 
-import click
-
-from scapy_mpa import __version__
 from scapy_mpa.cli.output import settle_output
+from scapy_mpa.cli.start import import_crc32c_alone
 from scapy_mpa.cli.status import INTERRUPTED, PROGRAM
 
-__all__ = ["cli", "main"]
-
+__all__ = ["main"]
 
 _COLLECT_AFTER: Final = 10_000
 """Objects after which Python looks for cycles of them.  The stream core makes none, and where it
 follows many connections, looking in vain takes a tenth of all time."""
 
-
-_COMMANDS: Final = ("clean", "craft", "dissect", "fuzz", "shell", "summary")
-"""Each is a function in the module of its name."""
-
-
-class _Group(click.Group):
-    """A group that an interrupt ends without a word.
-
-    Of its commands only the one that is called is imported, since a command is to start soon.
-    """
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(_COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in _COMMANDS:
-            return None
-        command = getattr(import_module(f"scapy_mpa.cli.{cmd_name}"), cmd_name)
-        assert isinstance(command, click.Command)
-        return command
-
-    def invoke(self, ctx: click.Context) -> Any:
-        try:
-            return super().invoke(ctx)
-        except KeyboardInterrupt:
-            settle_output()
-            ctx.exit(INTERRUPTED)
-
-
-@click.group(
-    cls=_Group,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    epilog=f"`{PROGRAM} COMMAND --help` shows the options of a command, with examples.",
-)
-@click.version_option(__version__, "--version", prog_name=PROGRAM)
-def cli() -> None:
-    """Find every MPA FPDU (iWARP: RDMA over TCP) in pcap and pcapng captures, and craft them."""
+_READING: Final = ("dissect", "summary")
+"""Commands that most often are given files and nothing else."""
+_COMPLETE: Final = "_SCAPY_MPA_COMPLETE"
+"""The variable by which a shell asks click for completions."""
 
 
 def main() -> None:
     """Run the command line; does not return."""
     gc.set_threshold(_COLLECT_AFTER)
+    command, *files = sys.argv[1:] or [""]
+    if _is_plain(command, files):
+        sys.exit(_run(command, files))
+    from scapy_mpa.cli.group import cli
+
     cli(prog_name=PROGRAM)
+
+
+def _is_plain(command: str, files: Sequence[str]) -> bool:
+    """Tell whether a command is given files and nothing else.
+
+    Nothing need be parsed then, and to import what parses takes as long as all other imports.
+    """
+    if command not in _READING or not files or _COMPLETE in os.environ:
+        return False
+    # On Windows it is click that expands wildcards.
+    return os.name != "nt" and all(name == "-" or not name.startswith("-") for name in files)
+
+
+def _run(command: str, files: Sequence[str]) -> int:
+    """Run a command on files, all options as they are by default; return the exit status."""
+    import_crc32c_alone()
+    try:
+        from scapy_mpa.stream.limits import Limits
+
+        if command == "summary":
+            from scapy_mpa.cli.overview import Overview
+
+            return Overview().run(files, Limits())
+        from scapy_mpa.cli.listing import USUAL_TYPES, Listing
+
+        return Listing(USUAL_TYPES).run(files, frozenset(), Limits())
+    except KeyboardInterrupt:
+        settle_output()
+        return INTERRUPTED

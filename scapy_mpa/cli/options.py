@@ -14,9 +14,6 @@ from scapy_mpa.cli.start import import_crc32c_alone
 
 __all__ = ["files_argument", "limit_options", "record_types"]
 
-_REPEATING: Final = frozenset({"message"})
-"""Not shown without ``--type``: a message says again what its FPDUs say."""
-
 files_argument = click.argument(
     "files", metavar="FILE...", nargs=-1, required=True, type=click.Path(allow_dash=True)
 )
@@ -86,15 +83,16 @@ def limit_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def record_types(ctx: click.Context, param: click.Parameter, value: str | None) -> frozenset[str]:
-    """Return the record types in a comma-separated list, those shown without one if there is none.
+    """Return the record types in a comma-separated list, the usual ones if there is none.
 
     :raises click.BadParameter: there are others than ``RECORD_TYPES``.
     """
     import_crc32c_alone()
+    from scapy_mpa.cli.listing import USUAL_TYPES
     from scapy_mpa.records import RECORD_TYPES
 
     if value is None:
-        return frozenset(RECORD_TYPES) - _REPEATING
+        return USUAL_TYPES
     types = frozenset(name.strip() for name in value.split(","))
     unknown = sorted(types.difference(RECORD_TYPES))
     if unknown:

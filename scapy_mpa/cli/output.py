@@ -11,8 +11,6 @@ import sys
 from collections.abc import Iterable
 from typing import Any, BinaryIO, Final
 
-import click
-
 __all__ = [
     "OutputError",
     "is_terminal",
@@ -56,11 +54,15 @@ def write_text(text: bytes) -> None:
     if sys.stdout is None:
         raise OutputError("standard output is not open")
     try:
-        if is_terminal():
+        octets = getattr(sys.stdout, "buffer", None)
+        if octets is None or is_terminal():
+            import click
+
             click.echo(text.decode(), color=wants_colour(), nl=False)
         else:
-            # One piece of octets is passed on as it is, and flushed.
-            click.echo(text, nl=False)
+            sys.stdout.flush()
+            octets.write(text)
+            octets.flush()
     except OSError as error:
         _discard()
         if error.errno == errno.EPIPE:

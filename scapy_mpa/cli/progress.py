@@ -8,8 +8,6 @@ from collections.abc import Iterable, Iterator
 from time import monotonic
 from typing import Final, TypeVar
 
-import click
-
 from scapy_mpa.capture import Capture
 from scapy_mpa.cli.output import is_terminal
 
@@ -35,6 +33,8 @@ def with_progress(capture: Capture, batches: Iterator[Batch]) -> Iterator[Batch]
     if size is None or size <= LONG_FILE or not _is_watched():
         yield from batches
         return
+    import click
+
     with click.progressbar(length=size, label="reading", file=sys.stderr) as bar:
         for batch in batches:
             bar.update(capture.octets_read - bar.pos)
@@ -62,6 +62,8 @@ def watched(items: Iterable[Item], length: int, label: str) -> Iterator[Item]:
             break
     if done == length:
         return
+    import click
+
     with click.progressbar(remaining, length=length - done, label=label, file=sys.stderr) as bar:
         yield from bar
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import chain
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from scapy_mpa.capture import Capture, Decoder
 from scapy_mpa.cli.output import text_of
 from scapy_mpa.express.reader import ExpressReader
 from scapy_mpa.records.kinds import Patterns, Templates
-from scapy_mpa.stream.checks import Checks
 from scapy_mpa.stream.events import ConnectionEnded, Event, GapFound
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits
+
+if TYPE_CHECKING:
+    from scapy_mpa.stream.checks import Checks
 
 __all__ = ["Reading"]
 
@@ -61,13 +63,19 @@ class Reading:
         """The number that the next connection would have; final when all was read."""
         self._connections = connections
         self._largest = 1 if live else _EVENTS
-        self._checks = Checks() if checks else None
+        self._checks = self._new_checks() if checks else None
         self._decoder = Decoder()
         self._flows = Flows(first_number, limits=limits)
         # Because of a limit.
         self._gaps = 0
         self._ended = 0
         self._segments = 0
+
+    @staticmethod
+    def _new_checks() -> Checks:
+        from scapy_mpa.stream.checks import Checks
+
+        return Checks()
 
     def batches(self) -> Iterator[list[Event]]:
         """Yield the events of the connections that matter, in order of recovery.

@@ -6,8 +6,6 @@ from __future__ import annotations
 import contextlib
 from typing import Final
 
-import click
-
 __all__ = [
     "CLEAN",
     "EXIT_STATUS_HELP",
@@ -38,6 +36,8 @@ Exit status:
 
 def complain(text: str) -> None:
     """Print a line on standard error."""
+    import click
+
     # Where standard error is closed, too, nobody is left to be told.
     with contextlib.suppress(BrokenPipeError):
         click.echo(f"{PROGRAM}: {text}", err=True)

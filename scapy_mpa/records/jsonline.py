@@ -8,7 +8,7 @@ many FPDUs and what is not; everything rare goes through the general encoder.
 
 from __future__ import annotations
 
-import json
+from collections.abc import Callable
 from functools import lru_cache
 from struct import Struct
 from typing import Any, Final
@@ -34,7 +34,18 @@ _CACHED_KINDS: Final = 4096
 _CACHED_CONTROLS: Final = 256
 """Pairs of control octets that are kept: real traffic has some twenty."""
 
-_encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
+
+def _encode(value: Any) -> str:
+    """Return a value as JSON."""
+    return _encoder()(value)
+
+
+@lru_cache(maxsize=1)
+def _encoder() -> Callable[[Any], str]:
+    # Not all who import this module write JSON, and a command is to start soon.
+    import json
+
+    return json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
 
 def json_line(event: RecordedEvent, *, payload: bool = False) -> str:

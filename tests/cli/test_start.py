@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
-import pathlib
 import subprocess
 import sys
+
+import pytest
+
+from tests.cli.command import COMMAND, PCAPS, environment, process
 
 _PROGRAM = """
 import sys
@@ -18,7 +21,7 @@ print(crc32c.crc32c(b"123456789"), "importlib.metadata" in sys.modules)
 
 def test_commands_take_the_shortcut() -> None:
     """A command that reads a capture has not looked through the installed packages either."""
-    capture = pathlib.Path(__file__).resolve().parents[2] / "pcaps" / "rping_mpa2_crcon.pcap"
+    capture = PCAPS / "rping_mpa2_crcon.pcap"
     program = (
         "import sys\n"
         "from scapy_mpa.cli.main import main\n"
@@ -41,3 +44,73 @@ def test_crc32c_comes_without_its_package() -> None:
     )
     # The check value of CRC-32C in the catalogue of CRC algorithms (RFC 3720 B.4 has others).
     assert done.stdout.split() == [str(0xE3069283), "False"]
+
+
+@pytest.mark.parametrize("command", ["dissect", "summary"])
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["rping_mpa2_crcon.pcap"],
+        ["p2p_rtr_read_crcon.pcap", "reject_pdata.pcap", "mix_mpa0_crcoff.pcap"],
+        ["README.md"],
+        ["no-such-file.pcap", "listener_absent.pcap"],
+    ],
+    ids=" ".join,
+)
+def test_files_alone_are_read_as_with_options(command: str, names: list[str]) -> None:
+    """Without options everything is as with an option that says what holds anyway."""
+    files = [PCAPS / name for name in names]
+    plain = process(command, *files)
+    parsed = process(command, "--limit-idle", 7200, *files)
+    assert plain.stdout == parsed.stdout
+    assert plain.stderr == parsed.stderr
+    assert plain.returncode == parsed.returncode
+
+
+def test_files_alone_need_no_parser() -> None:
+    """What parses options is imported only where there may be some to parse."""
+    program = (
+        "import sys\n"
+        "from scapy_mpa.cli.main import main\n"
+        "try:\n"
+        "    main()\n"
+        "except SystemExit as end:\n"
+        "    print(end.code, 'click' in sys.modules, file=sys.stderr)\n"
+    )
+    capture = str(PCAPS / "rping_mpa2_crcon.pcap")
+    octets = (PCAPS / "rping_mpa2_crcon.pcap").read_bytes()
+    for arguments, outcome in (
+        (["dissect", capture], b"0 False\n"),
+        (["summary", capture, "-"], b"0 False\n"),
+        (["dissect", "--json", capture], b"0 True\n"),
+        (["summary", "--help"], b"0 True\n"),
+    ):
+        done = subprocess.run(
+            [sys.executable, "-c", program, *arguments],
+            capture_output=True,
+            check=True,
+            input=octets,
+            env=environment(),
+        )
+        assert done.stderr == outcome
+
+
+@pytest.mark.parametrize("arguments", [[], ["dissect"], ["summary"], ["dissekt", "x.pcap"]])
+def test_what_is_missing_is_said(arguments: list[str]) -> None:
+    """A command line that lacks something, or has a wrong word, is answered with its usage."""
+    done = process(*arguments)
+    assert done.returncode == 2
+    assert b"Usage: scapy-mpa" in done.stdout + done.stderr
+
+
+def test_shells_are_given_completions() -> None:
+    """What is typed so far may look like files and nothing else."""
+    done = subprocess.run(
+        [*COMMAND, "dissect", "x.pcap"],
+        capture_output=True,
+        check=False,
+        env=environment(
+            _SCAPY_MPA_COMPLETE="bash_complete", COMP_WORDS="scapy-mpa summ", COMP_CWORD="1"
+        ),
+    )
+    assert done.stdout == b"plain,summary\n"

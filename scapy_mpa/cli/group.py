@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The command ``scapy-mpa`` with all its options, and what all its commands have in common."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any, Final
+
+import click
+
+from scapy_mpa import __version__
+from scapy_mpa.cli.output import settle_output
+from scapy_mpa.cli.status import INTERRUPTED, PROGRAM
+
+__all__ = ["cli"]
+
+_COMMANDS: Final = ("clean", "craft", "dissect", "fuzz", "shell", "summary")
+"""Each is a function in the module of its name."""
+
+
+class _Group(click.Group):
+    """A group that an interrupt ends without a word.
+
+    Of its commands only the one that is called is imported, since a command is to start soon.
+    """
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        command = getattr(import_module(f"scapy_mpa.cli.{cmd_name}"), cmd_name)
+        assert isinstance(command, click.Command)
+        return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            settle_output()
+            ctx.exit(INTERRUPTED)
+
+
+@click.group(
+    cls=_Group,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=f"`{PROGRAM} COMMAND --help` shows the options of a command, with examples.",
+)
+@click.version_option(__version__, "--version", prog_name=PROGRAM)
+def cli() -> None:
+    """Find every MPA FPDU (iWARP: RDMA over TCP) in pcap and pcapng captures, and craft them."""
