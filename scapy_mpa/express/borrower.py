@@ -13,7 +13,7 @@ from scapy_mpa.stream.events import CrcVerdict, FPDURecovered
 from scapy_mpa.stream.island import Chunk
 from scapy_mpa.stream.loan import EARLY_OCTETS, EARLY_SEGMENTS, LENT_PIECES, Loan
 from scapy_mpa.stream.overlap import RecentOctets
-from scapy_mpa.wire.crc import RESIDUE, crc32c
+from scapy_mpa.wire.crc import CRC_LENGTH, RESIDUE, crc32c
 from scapy_mpa.wire.ddp import TAGGED_LENGTH, UNTAGGED_LENGTH
 from scapy_mpa.wire.fpdu import (
     HEADER_LENGTH,
@@ -31,6 +31,11 @@ FPDU_HEADERS: Final = Struct(">IIQI")
 no account; or what is of no account, QN and MSN as one number, and MO."""
 SHORTEST: Final = 28
 """Octets of the shortest FPDU in which either DDP header is there for sure."""
+_ULPDU_LENGTH: Final = Struct(">H")
+_AROUND: Final = HEADER_LENGTH + CRC_LENGTH + 3
+"""What an FPDU has beside its ULPDU, with as much pad as it may need (RFC 5044 4.1)."""
+_IN_WORDS: Final = -4
+_SHORTEST_OF_ALL: Final = HEADER_LENGTH + CRC_LENGTH
 _TAGGED: Final = Struct(">2xIQ")
 _UNTAGGED: Final = Struct(">2xIIII")
 _MASK: Final = 0xFFFFFFFF
@@ -252,10 +257,13 @@ class Borrower:
         base = loan.start
         markers, crc = loan.markers, loan.crc
         is_quick = self.is_quick and crc
+        counts = is_quick and not (self.writes or markers)
         missing = 0
         available = len(data)
         while True:
-            if is_quick:
+            if counts:
+                at, last = self._count(loan, data, at, last)
+            elif is_quick:
                 at, last = self._read_easy(loan, data, at, last, number, moment)
             if at == available:
                 break
@@ -292,6 +300,27 @@ class Borrower:
             last = at
             at = end
         return at, last, missing
+
+    @staticmethod
+    def _count(loan: Loan, data: bytes, at: int, last: int) -> tuple[int, int]:
+        """Do what :meth:`_read_easy` does where there are no Markers and nothing is written.
+
+        Nothing counts then but where an FPDU ends, and its CRC.
+        """
+        unpack = _ULPDU_LENGTH.unpack_from
+        fpdus = 0
+        available = len(data)
+        enough = available - _SHORTEST_OF_ALL
+        while at <= enough:
+            (ulpdu_length,) = unpack(data, at)
+            end = at + (ulpdu_length + _AROUND & _IN_WORDS)
+            if end > available or crc32c(data[at:end]) != RESIDUE:
+                break
+            fpdus += 1
+            last = at
+            at = end
+        loan.fpdus += fpdus
+        return at, last
 
     def _read_easy(
         self, loan: Loan, data: bytes, at: int, last: int, number: int, moment: Any
