@@ -6,7 +6,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from scapy_mpa.cli.output import settle_output
@@ -49,17 +49,27 @@ def _is_plain(command: str, files: Sequence[str]) -> bool:
 
 def _run(command: str, files: Sequence[str]) -> int:
     """Run a command on files, all options as they are by default; return the exit status."""
-    import_crc32c_alone()
     try:
-        from scapy_mpa.stream.limits import Limits
-
-        if command == "summary":
-            from scapy_mpa.cli.overview import Overview
-
-            return Overview().run(files, Limits())
-        from scapy_mpa.cli.listing import USUAL_TYPES, Listing
-
-        return Listing(USUAL_TYPES).run(files, frozenset(), Limits())
+        # What is imported stays: there is nothing to be collected in it, now or later.
+        gc.disable()
+        work = _work_of(command)
+        gc.freeze()
+        gc.enable()
+        return work(files)
     except KeyboardInterrupt:
         settle_output()
         return INTERRUPTED
+
+
+def _work_of(command: str) -> Callable[[Sequence[str]], int]:
+    """Import what does the work of a command; return what does it on files."""
+    import_crc32c_alone()
+    from scapy_mpa.stream.limits import Limits
+
+    if command == "summary":
+        from scapy_mpa.cli.overview import Overview
+
+        return lambda files: Overview().run(files, Limits())
+    from scapy_mpa.cli.listing import USUAL_TYPES, Listing
+
+    return lambda files: Listing(USUAL_TYPES).run(files, frozenset(), Limits())
