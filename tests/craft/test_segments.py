@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from scapy_mpa.craft import Conversation, Endpoint, FPDUItem, Segment
 from scapy_mpa.stream.segment import ACK, FIN, PSH, RST, SYN
-from scapy_mpa.wire.fpdu import fpdu_length, mulpdu
+from scapy_mpa.wire.fpdu import EMSS_GUESSES, fpdu_length, mulpdu
 from tests.craft.strategies import conversations
 
 
@@ -179,10 +179,16 @@ def test_both_streams_are_whole(conversation: Conversation) -> None:
         (513, True, 498),
         (100, False, 128),
         (65535, False, 64768),
+        (EMSS_GUESSES[0], False, 1454),
+        (EMSS_GUESSES[1], False, 530),
+        (EMSS_GUESSES[1], True, 522),
     ],
 )
 def test_mulpdu(emss: int, markers: bool, wanted: int) -> None:
-    """MULPDU follows from EMSS, in 128 to 64768 octets (RFC 5044 3, 4.5)."""
+    """MULPDU follows from EMSS, in 128 to 64768 octets (RFC 5044 3, 4.5).
+
+    1460 and 536 are what draft-ietf-rddp-mpa-01 3.1.1 takes for it where TCP does not tell.
+    """
     assert mulpdu(emss, markers=markers) == wanted
 
 

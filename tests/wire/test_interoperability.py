@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""RNICs of the RDMA Consortium and of the IETF (RFC 5044 C), held against its figures."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+
+from scapy_mpa.wire.interoperability import (
+    RNIC,
+    Agreement,
+    Kinds,
+    Offer,
+    Peer,
+    agreed_markers,
+    interoperate,
+    kinds_of,
+)
+
+RDMAC, NON_PERMISSIVE, PERMISSIVE = RNIC
+
+# As the figures have them: a row for each Initiator, a column for each Responder; V, then M of the
+# receive direction of Initiator and Responder.
+FIGURE_15 = (
+    ("RDMAC M=1", "V=0 M=1/1", "close", "close"),
+    ("Non-perms. M=0", "close", "V=1 M=0/0", "V=1 M=0/1"),
+    ("Non-perms. M=1", "close", "V=1 M=1/0", "V=1 M=1/1"),
+)
+COLUMNS_15 = ("RDMAC M=1", "Non-perms. M=0", "Non-perms. M=1")
+
+FIGURE_16 = (
+    ("RDMAC M=1", "V=0 M=1/1", "N/A", "V=0 M=1/1"),
+    ("Permissive M=0", "V=0 M=1/1", "V=1 M=0/0", "V=1 M=0/1"),
+    ("Permissive M=1", "V=0 M=1/1", "V=1 M=1/0", "V=1 M=1/1"),
+)
+COLUMNS_16 = ("RDMAC M=1", "Permissive M=0", "Permissive M=1")
+
+FIGURE_17 = (
+    ("Non-perms. M=0", "V=1 M=0/0", "V=1 M=0/1", "V=1 M=0/0", "V=1 M=0/1"),
+    ("Non-perms. M=1", "V=1 M=1/0", "V=1 M=1/1", "V=1 M=1/0", "V=1 M=1/1"),
+    ("Permissive M=0", "V=1 M=0/0", "V=1 M=0/1", "V=1 M=0/0", "V=1 M=0/1"),
+    ("Permissive M=1", "V=1 M=1/0", "V=1 M=1/1", "V=1 M=1/0", "V=1 M=1/1"),
+)
+COLUMNS_17 = ("Non-perms. M=0", "Non-perms. M=1", "Permissive M=0", "Permissive M=1")
+
+CELLS = [
+    (f"figure {number}", row[0], column, result)
+    for number, figure, columns in (
+        (15, FIGURE_15, COLUMNS_15),
+        (16, FIGURE_16, COLUMNS_16),
+        (17, FIGURE_17, COLUMNS_17),
+    )
+    for row in figure
+    for column, result in zip(columns, row[1:], strict=True)
+]
+
+PEERS = [Peer(*each) for each in product(RNIC, (False, True), (False, True))]
+
+
+def peer(heading: str) -> Peer:
+    """The RNIC that heads a row or a column."""
+    name, markers = heading.split(" M=")
+    kinds = {"RDMAC": RDMAC, "Non-perms.": NON_PERMISSIVE, "Permissive": PERMISSIVE}
+    return Peer(kinds[name], markers == "1")
+
+
+def cell(agreement: Agreement) -> str:
+    """What a figure says of it."""
+    if agreement.version is None or agreement.markers is None:
+        assert agreement.version is agreement.markers is agreement.crc is None
+        return "close"
+    one, other = agreement.markers
+    return f"V={agreement.version} M={one:d}/{other:d}"
+
+
+@pytest.mark.parametrize(("figure", "initiator", "responder", "result"), CELLS)
+def test_figures_15_to_17(figure: str, initiator: str, responder: str, result: str) -> None:
+    """Every cell of the three figures, the one that cannot be excepted."""
+    agreement = interoperate(peer(initiator), peer(responder))
+    if result == "N/A":
+        # The Responder never returns M=0 to an RDMAC RNIC (C.2.3).
+        assert agreement.reply.markers
+        assert cell(agreement) == "V=0 M=1/1"
+    else:
+        assert cell(agreement) == result
+
+
+@pytest.mark.parametrize(
+    ("rnic", "revisions", "markers", "crcs"),
+    [
+        (RDMAC, {0}, {1}, {1}),
+        (NON_PERMISSIVE, {1}, {0, 1}, {0, 1}),
+        (PERMISSIVE, {0, 1}, {0, 1}, {0, 1}),
+    ],
+)
+def test_figure_14(rnic: RNIC, revisions: set[int], markers: set[int], crcs: set[int]) -> None:
+    """The revisions and versions that each kind uses, and what it may ask for."""
+    met = [
+        (interoperate(one, other), side)
+        for one, other in product(PEERS, repeat=2)
+        for side, each in enumerate((one, other))
+        if each.rnic is rnic
+    ]
+    said = [agreement[side] for agreement, side in met]
+    assert {offer.revision for offer in said} == revisions
+    assert {int(offer.markers) for offer in said} == markers
+    assert {int(offer.crc) for offer in said} == crcs
+    assert {agreement.version for agreement, _ in met} - {None} == revisions
+
+
+def test_rdmac_initiator_meets_non_permissive() -> None:
+    """C.2.1: Rev 0 with M and C; a Reply with Rev 1, and the connection is closed."""
+    agreement = interoperate(Peer(RDMAC), Peer(NON_PERMISSIVE))
+    assert agreement.request == (0, True, True)
+    assert agreement.reply.revision == 1
+    assert agreement.version is None
+
+
+def test_non_permissive_initiator_meets_rdmac() -> None:
+    """C.2.2: Rev 1; a Reply with Rev 0 and M, and the connection is closed."""
+    agreement = interoperate(Peer(NON_PERMISSIVE), Peer(RDMAC))
+    assert agreement.request.revision == 1
+    assert agreement.reply == (0, True, True)
+    assert agreement.version is None
+
+
+@pytest.mark.parametrize("crc", [False, True])
+def test_permissive_initiator_meets_rdmac(crc: bool) -> None:
+    """C.2.5: Rev 1, a Reply with Rev 0; version 0, Markers both ways and CRCs all the same."""
+    agreement = interoperate(Peer(PERMISSIVE, crc=crc), Peer(RDMAC))
+    assert agreement.request == (1, False, crc)
+    assert agreement.reply == (0, True, True)
+    assert agreement[2:] == (0, (True, True), True)
+
+
+def test_markers_that_two_frames_agree_on() -> None:
+    """What is read from the two frames is what the RNICs come to, if they come to anything."""
+    for one, other in product(PEERS, repeat=2):
+        agreement = interoperate(one, other)
+        if agreement.markers is not None:
+            assert agreed_markers(agreement.request, agreement.reply) == agreement.markers
+    # Beyond the appendix M alone tells (RFC 5044 7.1.1).
+    assert agreed_markers(Offer(2, False, True), Offer(2, True, True)) == (False, True)
+    assert agreed_markers(Offer(1, True, True), Offer(0, False, True)) == (True, False)
+
+
+@pytest.mark.parametrize(("one", "other"), [*product((False, True), repeat=2)])
+def test_crcs_of_ietf_rnics(one: bool, other: bool) -> None:
+    """CRCs are on if either C bit is set (7.1.1), and always with an RDMAC RNIC (C.1)."""
+    assert interoperate(Peer(PERMISSIVE, crc=one), Peer(NON_PERMISSIVE, crc=other)).crc is (
+        one or other
+    )
+    assert interoperate(Peer(RDMAC), Peer(PERMISSIVE, crc=other)).crc is True
+
+
+@pytest.mark.parametrize(
+    ("request_", "reply", "kinds"),
+    [
+        ((0, 1, 1), (0, 1, 1), ((RDMAC,), (RDMAC, PERMISSIVE))),
+        ((0, 1, 1), (1, 0, 1), ((RDMAC,), (NON_PERMISSIVE,))),
+        ((1, 0, 0), (0, 1, 1), ((NON_PERMISSIVE, PERMISSIVE), (RDMAC,))),
+        ((1, 1, 0), (1, 0, 1), ((NON_PERMISSIVE, PERMISSIVE), (NON_PERMISSIVE, PERMISSIVE))),
+        # No RDMAC RNIC, and no IETF RNIC asks with revision 0.
+        ((0, 0, 1), (0, 0, 1), None),
+        ((0, 1, 0), (0, 1, 1), None),
+        ((0, 1, 1), (0, 0, 1), None),
+        # Beyond the appendix.
+        ((2, 0, 1), (2, 0, 1), None),
+        ((1, 0, 1), (2, 0, 1), None),
+        ((129, 0, 0), (129, 0, 0), None),
+    ],
+)
+def test_what_kinds_startup_frames_are_from(
+    request_: tuple[int, ...], reply: tuple[int, ...], kinds: Kinds | None
+) -> None:
+    """An IETF RNIC cannot tell permissive from non-permissive ones (C.3), nor can we."""
+    offers = (Offer(each[0], bool(each[1]), bool(each[2])) for each in (request_, reply))
+    assert kinds_of(*offers) == kinds
+
+
+def test_no_kind_is_ruled_out_wrongly() -> None:
+    """Whatever two RNICs there are, each is among the kinds that their frames can be from."""
+    for one, other in product(PEERS, repeat=2):
+        agreement = interoperate(one, other)
+        kinds = kinds_of(agreement.request, agreement.reply)
+        assert kinds is not None
+        assert one.rnic in kinds.initiator
+        assert other.rnic in kinds.responder
