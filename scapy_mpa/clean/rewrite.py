@@ -45,6 +45,9 @@ _M: Final = 0x80
 _DDP_VERSION: Final = 0x03
 """Where in its first octet a DDP segment has DV (RFC 5041 4.2)."""
 
+_NEEDED: Final = frozenset({StartupKind.REQUEST, StartupKind.REPLY})
+"""What must stand before FPDUs."""
+
 _BY: Final = "scapy-mpa clean: "
 
 
@@ -194,6 +197,8 @@ class Rewriter:
         reply = self._captured.get(StartupKind.REPLY)
         if any(half.lowest is not None for half in self._halves):
             return True
+        if StartupKind.RTR in self._captured:
+            return True
         if reply is None or reply.startup is None:
             return StartupKind.REPLY in self._written
         return not reply.startup.rejected
@@ -326,6 +331,11 @@ class Rewriter:
             if half.has_fin or not self._is_open:
                 return
             half.has_fin = True
+        elif item.startup is not None and item.startup.kind is StartupKind.RTR:
+            self.report.rtr_frames += 1
+            if half.new is not None:
+                half.advance(item.end, half.new)
+            return
         elif item.startup is not None:
             self._open_startup(item, slot)
             self._written.add(item.startup.kind)
@@ -333,8 +343,8 @@ class Rewriter:
                 self.report.cleared += 1
                 comments.append("M was set, and is cleared like Markers are removed")
         else:
-            if len(self._written) < len(StartupKind):
-                self._supply(slot, item, frozenset(StartupKind))
+            if not self._written >= _NEEDED:
+                self._supply(slot, item, _NEEDED)
             self._count_fpdu(item)
         if half.old is None or half.new is None:
             half.new = sequence_number(item.start) if half.new is None else half.new
@@ -481,7 +491,7 @@ class Rewriter:
     def _initiator(self) -> int:
         """Return the direction in which the Initiator sends, as far as one can tell."""
         for kind, item in self._captured.items():
-            return item.direction if kind is StartupKind.REQUEST else 1 - item.direction
+            return 1 - item.direction if kind is StartupKind.REPLY else item.direction
         syns = [half.has_syn for half in self._halves]
         if syns[0] != syns[1]:
             return 0 if syns[0] else 1

@@ -54,7 +54,8 @@ def _show_list(ctx: click.Context, param: click.Parameter, value: bool) -> None:
     import_crc32c_alone()
     from scapy_mpa.craft.presets import PRESETS
 
-    width = max(map(len, PRESETS))
+    # Names that begin with a document's would push all summaries out of sight.
+    width = max(len(name) for name in PRESETS if "/" not in name)
     write_lines(f"{each.name:{width}}  {each.summary}" for each in PRESETS.values())
     ctx.exit(CLEAN)
 

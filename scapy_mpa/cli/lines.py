@@ -34,6 +34,7 @@ from scapy_mpa.stream.events import (
 )
 from scapy_mpa.wire.ddp import TAGGED_LENGTH, UNTAGGED_LENGTH, parse_ddp
 from scapy_mpa.wire.errors import RemoteProtocolError
+from scapy_mpa.wire.interoperability import RNIC
 from scapy_mpa.wire.rdmap import parse_control, parse_read_request
 from scapy_mpa.wire.rdmap_names import Opcode, message_name
 from scapy_mpa.wire.terminate import parse_terminate, terminate_text
@@ -345,6 +346,8 @@ def _connection(event: ConnectionEnded) -> str:
         words.append(f"markers {halves[0].markers or 0:d}/{halves[1].markers or 0:d}")
     if event.crc is not None:
         words.append("CRC on" if event.crc else "CRC off")
+    if event.rnics is not None and any(RNIC.RDMAC in side for side in event.rnics):
+        words.append("RNICs " + " to ".join(" or ".join(side) for side in event.rnics))
     words.append(f"{both('fpdus')} FPDUs" if carried_mpa(event) else "no MPA")
     words.append(f"{both('octets')} octets")
     for name, text in _COUNTS.items():

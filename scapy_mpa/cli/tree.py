@@ -7,7 +7,6 @@ from typing import Final
 
 from scapy_mpa.records import RecordedEvent
 from scapy_mpa.stream.events import FPDURecovered, StartupSeen
-from scapy_mpa.wire.startup import StartupKind
 
 __all__ = ["layer_tree"]
 
@@ -17,13 +16,12 @@ _INDENT: Final = " " * 8
 def layer_tree(event: RecordedEvent) -> list[str]:
     """Return the lines of the layers that ``event`` brought, none if it brought no packet."""
     # Scapy takes most of a second to import, which only those wait for who ask for layers.
-    from scapy_mpa.layers import FPDU, MPAReply, MPARequest
+    from scapy_mpa.layers import FPDU, MPA
 
     if isinstance(event, FPDURecovered):
         packet = FPDU(event.octets, phase=event.phase)
     elif isinstance(event, StartupSeen):
-        layer = MPARequest if event.startup.kind is StartupKind.REQUEST else MPAReply
-        packet = layer(event.octets)
+        packet = MPA(event.octets)
     else:
         return []
     return [f"{_INDENT}{line}".rstrip() for line in packet.show(dump=True).splitlines()]

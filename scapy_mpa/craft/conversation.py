@@ -32,8 +32,9 @@ from scapy_mpa.craft.segmentation import segments_of
 from scapy_mpa.craft.side import Side
 from scapy_mpa.craft.truth import Setting, truth_of
 from scapy_mpa.records.record import Record
+from scapy_mpa.wire.dialect import largest_pd_length
 from scapy_mpa.wire.errors import LocalProtocolError
-from scapy_mpa.wire.startup import ENHANCED_LENGTH, LARGEST_PD_LENGTH, StartupKind
+from scapy_mpa.wire.startup import ENHANCED_LENGTH, StartupKind
 
 __all__ = ["Conversation"]
 
@@ -76,6 +77,8 @@ class Conversation:
     :param markers: M of Initiator and Responder, or of both: whether a side wants Markers in what
         it *receives* (RFC 5044 7.1.1).
     :param crc: C of Initiator and Responder, or of both; CRCs are on if either is set.
+    :param rtr_frame: S of Initiator and Responder, or of both, in revision 1: whether an Rtr Frame
+        is announced, and awaited.  If it is both, it follows the Reply (rtr-frame-proposal-2007).
     :param mss: Maximum Segment Size, octets; also EMSS.
     :param mulpdu: octets of the largest ULPDU; None: as RFC 5044 4.5 derives it from EMSS.
     :param packing: ``aligned``: an FPDU in each segment; ``packed``: as many whole ones in each as
@@ -116,6 +119,7 @@ class Conversation:
         revision: int = 1,
         markers: bool | tuple[bool, bool] = False,
         crc: bool | tuple[bool, bool] = True,
+        rtr_frame: bool | tuple[bool, bool] = False,
         mss: int = 1460,
         mulpdu: int | None = None,
         packing: Packing = "aligned",
@@ -133,6 +137,7 @@ class Conversation:
             revision=revision,
             markers=_pair(markers),
             crc=_pair(crc),
+            rtr_frame=_pair(rtr_frame),
             ddp_version=oldest if ddp_version is None else ddp_version,
             rdmap_version=oldest if rdmap_version is None else rdmap_version,
             mss=mss,
@@ -179,8 +184,9 @@ class Conversation:
         reply_control_flags: str | None = None,
         rejected: bool = False,
         rtr: Literal["send", "write", "read"] | None = None,
+        rtr_private_data: bytes = b"",
     ) -> None:
-        """Exchange Request and Reply (RFC 5044 7.1, RFC 6581 9).
+        """Exchange Request and Reply (RFC 5044 7.1, RFC 6581 9), and the Rtr Frame if one is due.
 
         For a delayed startup, let the sides say :meth:`~scapy_mpa.craft.side.Side.octets` first.
         Revision 2 brings enhanced data with it.
@@ -195,6 +201,7 @@ class Conversation:
         :param reply_control_flags: None: as in the Request.
         :param rejected: the Responder says no; the connection is in streaming mode again.
         :param rtr: have the Initiator send this zero-length message first (RFC 6581 9.2).
+        :param rtr_private_data: of the Rtr Frame.
         """
         if self._phase in (Phase.FULL, Phase.CLOSED):
             self.refuse(
@@ -219,9 +226,18 @@ class Conversation:
                 "ird": request["ord"] if reply_ird is None else reply_ird,
                 "ord": request["ird"] if reply_ord is None else reply_ord,
             }
+        if any(self.options.rtr_frame):
+            if self.options.revision != 1:
+                self.refuse("an Rtr Frame goes with revision 1 (rtr-frame-proposal-2007)")
+            s_bits = [bool(request) or each for each in self.options.rtr_frame]
+            request, reply = (
+                {**fields, "s_bit": s} for fields, s in zip((request, reply), s_bits, strict=True)
+            )
         self._append_startup(INITIATOR, StartupKind.REQUEST, private_data, False, request)
         self._append_startup(RESPONDER, StartupKind.REPLY, reply_private_data, rejected, reply)
         self._phase = Phase.REJECTED if rejected else Phase.FULL
+        if self.options.has_rtr_frame and not rejected:
+            self.initiator.rtr_frame(rtr_private_data)
         if rtr == "send":
             self.initiator.send(b"")
         elif rtr == "write":
@@ -460,6 +476,18 @@ class Conversation:
         self._messages += 1
         self.script += items
 
+    def add_rtr_frame(self, item: StartupItem) -> None:
+        """Append an Rtr Frame: whoever has it may speak (rtr-frame-proposal-2007 2)."""
+        if not self.options.has_rtr_frame or self._phase is not Phase.FULL:
+            self.refuse(
+                "an Rtr Frame follows a Reply that accepts, if S is set in Request and Reply "
+                "(rtr-frame-proposal-2007 2, 5)"
+            )
+        if self._has_spoken:
+            self.refuse("an Rtr Frame comes before the first FPDU (rtr-frame-proposal-2007 2)")
+        self._has_spoken = True
+        self.append(item)
+
     def terminated(self, side: int) -> None:
         """Take note that a side has sent a Terminate."""
         self._terminated[side] = True
@@ -480,12 +508,13 @@ class Conversation:
         kind: StartupKind,
         private_data: bytes,
         rejected: bool,
-        enhanced: dict[str, Any],
+        fields: dict[str, Any],
     ) -> None:
-        length = len(private_data) + (ENHANCED_LENGTH if enhanced else 0)
-        if length > LARGEST_PD_LENGTH and self.options.revision != 0:
-            self.refuse(f"Private Data of {length} octets exceed 512 (RFC 5044 7.1.1)")
-        self.append(StartupItem(side, kind, private_data, rejected, **enhanced))
+        length = len(private_data) + (ENHANCED_LENGTH if "control_flags" in fields else 0)
+        largest = largest_pd_length(self.options.revision)
+        if length > largest:
+            self.refuse(f"Private Data of {length} octets exceed {largest} (RFC 5044 7.1.1)")
+        self.append(StartupItem(side, kind, private_data, rejected, **fields))
 
     def _builder(self, side: int) -> FrameBuilder:
         source, target = self.sides[side].endpoint, self.sides[1 - side].endpoint

@@ -15,7 +15,7 @@ from scapy_mpa.craft.options import INITIATOR, RESPONDER, Options
 from scapy_mpa.craft.script import FPDUItem, Item, OctetsItem, StartupItem
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.fpdu import MARKER_INTERVAL, build_fpdu
-from scapy_mpa.wire.startup import StartupFrame, build_enhanced, build_startup
+from scapy_mpa.wire.startup import StartupFrame, StartupKind, build_enhanced, build_startup
 
 __all__ = ["Placed", "assembled", "lay_out", "startup_frame"]
 
@@ -99,10 +99,12 @@ def startup_frame(item: StartupItem, options: Options) -> StartupFrame:
     if not (item.control_flags is None and item.ird is None and item.ord is None):
         enhanced = build_enhanced(item.control_flags or "", item.ird or 0, item.ord or 0)
     data = enhanced + item.private_data
+    # That of an Rtr Frame follows the Reply's (rtr-frame-proposal-2007 2).
+    says_crc = RESPONDER if item.kind is StartupKind.RTR else item.side
     return StartupFrame(
         kind=item.kind,
         markers=options.markers[item.side] if item.markers is None else item.markers,
-        crc=options.crc[item.side] if item.crc is None else item.crc,
+        crc=options.crc[says_crc] if item.crc is None else item.crc,
         rejected=item.rejected,
         s_bit=bool(enhanced) if item.s_bit is None else item.s_bit,
         reserved=item.reserved,

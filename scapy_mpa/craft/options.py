@@ -42,6 +42,9 @@ class Options:
     """M: whether a side wants Markers in what it *receives* (RFC 5044 7.1.1)."""
     crc: tuple[bool, bool] = (True, True)
     """C: whether a side wants CRCs; they are on if either does (RFC 5044 7.1.1)."""
+    rtr_frame: tuple[bool, bool] = (False, False)
+    """S with revision 1: whether the Initiator announces an Rtr Frame, and the Responder awaits one
+    (rtr-frame-proposal-2007 2)."""
     ddp_version: int = 1
     """DV of every DDP segment, 0 to 3."""
     rdmap_version: int = 1
@@ -91,6 +94,11 @@ class Options:
     def has_crcs(self) -> bool:
         """Whether CRCs are on."""
         return any(self.crc)
+
+    @property
+    def has_rtr_frame(self) -> bool:
+        """Whether an Rtr Frame follows the Reply (rtr-frame-proposal-2007 2, 5)."""
+        return all(self.rtr_frame)
 
     def mulpdu_of(self, side: int) -> int:
         """Return the octets of the largest ULPDU that a side sends."""

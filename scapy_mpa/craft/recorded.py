@@ -16,12 +16,15 @@ from scapy_mpa.stream.events import ConnectionId, Event, FPDURecovered, StartupS
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.segment import flow_endpoints
 from scapy_mpa.wire.errors import LocalProtocolError
-from scapy_mpa.wire.startup import StartupKind
+from scapy_mpa.wire.startup import KEY_LENGTH, StartupKind
 
 __all__ = ["RECORDED_FPDUS", "recorded"]
 
 RECORDED_FPDUS: Final = 1000
 """FPDUs that are taken of a connection unless told otherwise: a case is a file of its own."""
+
+
+_NEEDED: Final = {StartupKind.REQUEST, StartupKind.REPLY}
 
 
 def recorded(
@@ -47,7 +50,7 @@ def recorded(
             startups.setdefault(event.connection, {})[event.startup.kind] = event
         elif isinstance(event, FPDURecovered) and event.crc in ("good", "off"):
             seen = startups.get(event.connection, {})
-            if chosen is None and len(seen) == len(StartupKind):
+            if chosen is None and seen.keys() >= _NEEDED:
                 chosen = event.connection
             if event.connection == chosen:
                 found.append(event)
@@ -57,7 +60,7 @@ def recorded(
         which = "no connection" if connection is None else f"connection {connection} is not one"
         raise LocalProtocolError(f"{os.fspath(path)}: {which} with startup frames and FPDUs")
     seen = startups[chosen]
-    return _conversation(seen[StartupKind.REQUEST], seen[StartupKind.REPLY], found)
+    return _conversation(seen, found)
 
 
 def _events(path: str | os.PathLike[str]) -> Iterator[Event]:
@@ -70,10 +73,9 @@ def _events(path: str | os.PathLike[str]) -> Iterator[Event]:
     yield from flows.finish()
 
 
-def _conversation(
-    request: StartupSeen, reply: StartupSeen, fpdus: list[FPDURecovered]
-) -> Conversation:
-    said = request.startup, reply.startup
+def _conversation(seen: dict[StartupKind, StartupSeen], fpdus: list[FPDURecovered]) -> Conversation:
+    request = seen[StartupKind.REQUEST]
+    said = request.startup, seen[StartupKind.REPLY].startup
     initiator = request.direction
     ends = flow_endpoints(request.connection.flow)
     made = Conversation(
@@ -85,16 +87,19 @@ def _conversation(
         strict=False,
     )
     script: list[Item] = [HandshakeItem()]
-    for side, startup in enumerate(said):
+    for event in (seen[kind] for kind in StartupKind if kind in seen):
+        startup = event.startup
         script.append(
             StartupItem(
-                side,
+                int(event.direction != initiator),
                 startup.kind,
                 startup.data,
                 startup.rejected,
+                crc=startup.crc,
                 s_bit=startup.s_bit,
                 reserved=startup.reserved,
                 revision=startup.revision,
+                key=event.octets[:KEY_LENGTH],
             )
         )
     script += [FPDUItem(int(each.direction != initiator), each.ulpdu) for each in _in_order(fpdus)]

@@ -77,7 +77,8 @@ def _brief(item: Any) -> str:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class StartupItem:
-    """An MPA Request or Reply (RFC 5044 7.1.1), with enhanced data or without (RFC 6581 9)."""
+    """An MPA Request or Reply (RFC 5044 7.1.1), with enhanced data or without (RFC 6581 9), or an
+    Rtr Frame (rtr-frame-proposal-2007)."""
 
     side: int
     kind: StartupKind
@@ -92,7 +93,7 @@ class StartupItem:
     markers: bool | None = None
     """M; None: as the conversation's options have it."""
     crc: bool | None = None
-    """C; None: as the conversation's options have it."""
+    """C; None: as the conversation's options have it, for an Rtr Frame those of the Responder."""
     s_bit: bool | None = None
     """S; None: whether there are enhanced data."""
     reserved: int = 0

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from scapy_mpa.craft.messages import fpdus_of
 from scapy_mpa.craft.options import SIDES
-from scapy_mpa.craft.script import FlushItem, FPDUItem, Message, OctetsItem, Overrides
+from scapy_mpa.craft.script import FlushItem, FPDUItem, Message, OctetsItem, Overrides, StartupItem
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.rdmap import (
     AtomicRequest,
@@ -25,6 +25,7 @@ from scapy_mpa.wire.rdmap import (
     parse_control,
 )
 from scapy_mpa.wire.rdmap_names import QUEUE_NUMBERS, AtomicOperation, Opcode
+from scapy_mpa.wire.startup import StartupKind
 from scapy_mpa.wire.terminate import build_terminate
 
 if TYPE_CHECKING:
@@ -324,6 +325,17 @@ class Side:
     def flush(self) -> None:
         """Let no TCP segment go across this place."""
         self._conversation.append(FlushItem(self.index))
+
+    def rtr_frame(self, private_data: bytes = b"", *, key: bytes | None = None) -> StartupItem:
+        """Send an Rtr Frame (rtr-frame-proposal-2007); ``startup()`` sends one if one is due.
+
+        :param private_data: up to 512 octets.
+        :param key: one of :data:`~scapy_mpa.wire.startup.RTR_KEYS`, None: the first.
+        """
+        item = StartupItem(self.index, StartupKind.RTR, private_data, key=key)
+        self._conversation.begin()
+        self._conversation.add_rtr_frame(item)
+        return item
 
     # -- inside -----------------------------------------------------------------------------------
 

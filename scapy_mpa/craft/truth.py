@@ -31,13 +31,14 @@ from scapy_mpa.craft.script import CloseItem, FPDUItem, OctetsItem, ResetItem, S
 from scapy_mpa.craft.segment import Segment
 from scapy_mpa.craft.truth_messages import message_records
 from scapy_mpa.records.ddp import INVALIDATING
-from scapy_mpa.records.record import Record, startup_fields
+from scapy_mpa.records.record import Record, rnics_field, startup_fields
 from scapy_mpa.wire.ddp import TAGGED_LENGTH, UNTAGGED_LENGTH, parse_ddp
 from scapy_mpa.wire.dialect import dialect_of
 from scapy_mpa.wire.errors import ErrorCode
+from scapy_mpa.wire.interoperability import Offer, kinds_of
 from scapy_mpa.wire.rdmap import parse_control, plausible
 from scapy_mpa.wire.rdmap_names import message_name
-from scapy_mpa.wire.startup import StartupFrame, StartupKind
+from scapy_mpa.wire.startup import KIND_OF_KEY, StartupFrame, StartupKind
 
 __all__ = ["Setting", "truth_of"]
 
@@ -188,7 +189,8 @@ def _is_whole(placed: Placed, startup: StartupFrame) -> bool:
     """Tell whether a startup frame can be taken for one, and ends where it says."""
     item = placed.item
     assert isinstance(item, StartupItem)
-    return item.key is None and startup.pd_length == len(startup.data)
+    has_key = item.key is None or KIND_OF_KEY.get(item.key) is item.kind
+    return has_key and startup.pd_length == len(startup.data)
 
 
 def _is_bad(found: Found) -> bool:
@@ -250,7 +252,7 @@ def _impaired(pieces: list[Captured], setting: Setting) -> Iterable[Record]:
 
 
 def _startup(startup: StartupFrame) -> Record:
-    return startup_fields(startup, dialect_of(startup.revision))
+    return startup_fields(startup, dialect_of(startup))
 
 
 def _fpdu(
@@ -344,8 +346,10 @@ def _connection(
         for each in found
         if isinstance(each.detail, StartupFrame) and _is_whole(each.placed, each.detail)
     ]
-    last = startups[-1] if startups else None
-    dialect = None if last is None else dialect_of(last.revision)
+    said = [each for each in startups if each.kind is not StartupKind.RTR]
+    last = said[-1] if said else None
+    # Nothing but the Rtr Frame shows the dialect that has one.
+    dialect = dialect_of(startups[-1]) if startups else None
     options = setting.options
     record = setting.head("connection", INITIATOR, len(setting.segments))
     record["initiator"] = setting.endpoints[INITIATOR] if startups else None
@@ -378,6 +382,9 @@ def _connection(
     record["ended"] = _ending(placed)
     if errors is not None:
         record["farthest_ahead"] = dict(nothing)
+    offers = [Offer(each.revision, each.markers, each.crc) for each in said[-2:]]
+    is_answered = last is not None and last.kind is StartupKind.REPLY and len(offers) == 2
+    record["rnics"] = rnics_field(kinds_of(*offers) if is_answered else None)
     return record
 
 

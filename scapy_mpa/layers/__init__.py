@@ -17,7 +17,7 @@ from scapy.packet import Packet, bind_bottom_up, bind_layers, bind_top_down
 
 from scapy_mpa.layers.ddp import DDPTagged, DDPUntagged
 from scapy_mpa.layers.fpdu import FPDU, MPAMarker
-from scapy_mpa.layers.mpa import MPA, MPAReply, MPARequest
+from scapy_mpa.layers.mpa import MPA, MPAReply, MPARequest, MPARtr
 from scapy_mpa.layers.rdmap import (
     RDMAPAtomicRequest,
     RDMAPAtomicResponse,
@@ -42,6 +42,7 @@ __all__ = [
     "MPAMarker",
     "MPAReply",
     "MPARequest",
+    "MPARtr",
     "RDMAPAtomicRequest",
     "RDMAPAtomicResponse",
     "RDMAPImmediateData",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""MPA startup frames: Request and Reply (RFC 5044 7.1.1, RFC 6581 9).
+"""MPA startup frames: Request, Reply (RFC 5044 7.1.1, RFC 6581 9), Rtr (the proposal of 2007).
 
 >>> from scapy_mpa.layers import MPARequest
 >>> MPARequest(bytes(MPARequest(revision=2, s=1, ird=8, ord=4, b=1, private_data=b"hello"))).ird
@@ -35,11 +35,12 @@ from scapy_mpa.wire.startup import (
     KEY_LENGTH,
     KEYS,
     LARGEST_PD_LENGTH,
+    RTR_KEYS,
     STARTUP_HEADER_LENGTH,
     StartupKind,
 )
 
-__all__ = ["MPA", "MPAReply", "MPARequest"]
+__all__ = ["MPA", "MPAReply", "MPARequest", "MPARtr"]
 
 _LARGEST_NUMBER = 0xFFFF
 
@@ -147,8 +148,22 @@ class MPAReply(_Startup):
         return isinstance(other, MPARequest)
 
 
+class MPARtr(_Startup):
+    """Rtr Frame, sent by the Initiator behind the Reply (rtr-frame-proposal-2007).
+
+    Its fields are those of MPARequest; ``s`` is 0, and ``crc`` that of the Reply.  The proposal
+    spells the Key in two ways; ``MPARtr(key=b"MPA ID RtR Frame")`` is the other one.
+    """
+
+    name = "MPA Rtr"
+    key = KEYS[StartupKind.RTR]
+
+    def answers(self, other: Packet) -> bool:
+        return isinstance(other, MPAReply)
+
+
 class MPA(Packet):
-    """Makes of octets what they are: ``MPARequest`` or ``MPAReply`` by the Key, else ``FPDU``."""
+    """Makes of octets what they are: a startup frame by the Key, else ``FPDU``."""
 
     name = "MPA"
 
@@ -160,4 +175,5 @@ class MPA(Packet):
 _STARTUP_FRAMES: dict[bytes, type[Packet]] = {
     KEYS[StartupKind.REQUEST]: MPARequest,
     KEYS[StartupKind.REPLY]: MPAReply,
+    **dict.fromkeys(RTR_KEYS, MPARtr),
 }

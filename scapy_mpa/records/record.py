@@ -24,6 +24,7 @@ from scapy_mpa.stream.events import (
     StartupSeen,
 )
 from scapy_mpa.wire.dialect import Dialect
+from scapy_mpa.wire.interoperability import Kinds
 from scapy_mpa.wire.rdmap_names import message_name
 from scapy_mpa.wire.startup import StartupFrame
 
@@ -33,6 +34,7 @@ __all__ = [
     "RecordedEvent",
     "own_fields",
     "record_of",
+    "rnics_field",
     "startup_fields",
     "type_of",
 ]
@@ -100,6 +102,7 @@ def startup_fields(startup: StartupFrame, dialect: Dialect | None) -> Record:
         "ord": startup.ord,
         "control_flags": startup.control_flags,
         "dialect": None if dialect is None else dialect.value,
+        "s": startup.s_bit,
     }
 
 
@@ -179,7 +182,16 @@ def _connection(event: ConnectionEnded) -> Record:
         "errors": event.errors,
         "ended": event.ending,
         "farthest_ahead": {"src": source.farthest_ahead, "dst": target.farthest_ahead},
+        "rnics": rnics_field(event.rnics),
     }
+
+
+def rnics_field(rnics: Kinds | None) -> Record | None:
+    """Return the value of the key ``rnics``."""
+    if rnics is None:
+        return None
+    sides = zip(("src", "dst"), rnics, strict=True)
+    return {name: [rnic.value for rnic in side] for name, side in sides}
 
 
 _KINDS: Final[dict[type, tuple[str, Callable[[Any], Record]]]] = {

@@ -12,7 +12,7 @@ from scapy.packet import NoPayload, Packet
 
 from scapy_mpa.capture.decoder import Decoder
 from scapy_mpa.capture.frame import Frame
-from scapy_mpa.layers import MPAReply, MPARequest
+from scapy_mpa.layers import MPA
 from scapy_mpa.session.form import put, stack
 from scapy_mpa.session.lower import LowerLayers
 from scapy_mpa.session.provenance import Provenance
@@ -21,7 +21,6 @@ from scapy_mpa.stream.events import ConnectionEnded, Event, FPDURecovered, Start
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.segment import reverse_flow
-from scapy_mpa.wire.startup import StartupKind
 
 __all__ = ["Recovery"]
 
@@ -84,8 +83,7 @@ class Recovery:
             if isinstance(event, FPDURecovered):
                 packets.append(self._stacked(event, self._upper.of(event), frame))
             elif isinstance(event, StartupSeen):
-                is_request = event.startup.kind is StartupKind.REQUEST
-                startup = (MPARequest if is_request else MPAReply)(event.octets)
+                startup = MPA(event.octets)
                 startup.provenance = Provenance.of(event)
                 packets.append(self._stacked(event, startup, frame))
             elif isinstance(event, ConnectionEnded):

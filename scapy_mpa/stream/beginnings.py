@@ -7,6 +7,7 @@ is :mod:`~scapy_mpa.stream.inference`.
 
 from __future__ import annotations
 
+from scapy_mpa.stream import rtr
 from scapy_mpa.stream.extent import is_whole
 from scapy_mpa.stream.half import HalfConnection
 from scapy_mpa.stream.inference import Known, infer, shows_crcs
@@ -58,7 +59,10 @@ def look(startup: StartupPhase, half: HalfConnection, *, final: bool, crc: bool 
     if half.streaming is not None and half.streaming.continues_doubtful():
         half.streaming.confirm()
     if half.direction == startup.initiator:
+        if startup.state is StartupState.ACCEPTED and not final:
+            return
         startup.find_repeated_request()
+        rtr.find_unanswered(startup, half, final=final)
     if startup.state is StartupState.REJECTED:
         if is_whole(halves[0]) and is_whole(halves[1]):
             return
@@ -99,7 +103,6 @@ def _known_of(startup: StartupPhase, half: HalfConnection) -> Known:
     other = startup.halves[1 - direction]
     if startup.state is StartupState.REJECTED:
         return Known(None, None, None, sure=other.framing is not None)
-    peers = startup.declared[1 - direction]
     frames = [frame for frame in startup.declared if frame is not None]
     crc: bool | None = None
     if other.framing is not None and other.framing.crc_is_known:
@@ -107,9 +110,12 @@ def _known_of(startup: StartupPhase, half: HalfConnection) -> Known:
     elif frames and (len(frames) == 2 or frames[0].crc):
         crc = any(frame.crc for frame in frames)
     is_held = half.phase is Phase.HELD and half.is_mpa
+    if startup.state is StartupState.ACCEPTED and direction == startup.initiator:
+        # What may be an Rtr Frame was not captured.
+        is_held = False
     return Known(
         crc,
-        None if peers is None else peers.markers,
+        startup.has_markers(direction),
         startup.origins[direction] if is_held else None,
         sure=is_held or other.is_mpa,
     )

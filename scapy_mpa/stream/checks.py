@@ -183,6 +183,8 @@ class _Connection:
             self.request = startup
             self.irds = [None, None]
             return
+        if startup.kind is not StartupKind.REPLY:
+            return
         request, self.request = self.request, None
         if request is None or startup.rejected or not (request.enhanced and startup.enhanced):
             return

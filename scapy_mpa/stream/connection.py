@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from scapy_mpa.stream import beginnings
+from scapy_mpa.stream import beginnings, breaches, rtr
+from scapy_mpa.stream.breaches import Breach
 from scapy_mpa.stream.budget import Budget
 from scapy_mpa.stream.candidate import Candidate
 from scapy_mpa.stream.events import (
@@ -32,7 +33,7 @@ from scapy_mpa.stream.scan import FoundStartup
 from scapy_mpa.stream.segment import ACK, RST, Segment
 from scapy_mpa.stream.sequence import sequence_number
 from scapy_mpa.stream.startup import StartupState
-from scapy_mpa.stream.startup_phase import StartupPhase, problems
+from scapy_mpa.stream.startup_phase import StartupPhase
 from scapy_mpa.wire.dialect import dialect_of
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.fpdu import MARKER_INTERVAL
@@ -120,8 +121,14 @@ class Connection:
         half.receive(segment)
         if half.cuts is not None and half.cuts.awaited is not None:
             self._moments.note(segment.frame, segment.time_ns)
-        if half.phase is Phase.HELD and self.startup.state is StartupState.REJECTED:
-            self.startup.reconsider(half)
+        startup = self.startup
+        if half.phase is Phase.HELD:
+            if startup.state is StartupState.REJECTED:
+                startup.reconsider(half)
+            elif startup.state is StartupState.ACCEPTED:
+                rtr.find(startup, final=False)
+        if startup.is_silent and direction != startup.initiator:
+            self._report(breaches.hear(startup, segment))
 
     def catch_up(self, segments: int, stamp: tuple[int, int, int]) -> None:
         """Take note of segments that were taken elsewhere.
@@ -159,8 +166,13 @@ class Connection:
         :param reason: why holes will not be filled.
         :param ending: how the connection ended, if the connection itself does not know.
         """
+        if self.startup.state is StartupState.ACCEPTED:
+            rtr.find(self.startup, final=True)
         if self.halves[0].is_unknown or self.halves[1].is_unknown:
             beginnings.conclude(self.startup)
+        if not self._errors:
+            how = {"reset": "reset", "capture ended": None}.get(self._ending(), "closed")
+            self._report(breaches.of_silence(self.startup, how))
         first = self.startup.initiator or 0
         for direction in (first, 1 - first):
             self.halves[direction].finish(reason)
@@ -194,6 +206,7 @@ class Connection:
             halves=(self.halves[0].summary(), self.halves[1].summary()),
             errors=self._errors,
             ending=ending,
+            rnics=startup.rnics,
         )
 
     # -- what the halves report ----------------------------------------------------------------
@@ -216,11 +229,11 @@ class Connection:
                 octets=found.octets,
                 frames=frames,
                 startup=found.startup,
-                dialect=dialect_of(found.startup.revision),
+                dialect=dialect_of(found.startup),
             )
         )
-        for problem in problems(found, what):
-            self.on_error(half, ErrorCode.INVALID_STARTUP_FRAME, found.position, problem)
+        for breach in breaches.of_frame(self.startup, half, found, what):
+            self._report(breach)
         self.startup.go_on(half, found, what, again=again)
 
     def on_doubtful(self, half: HalfConnection, found: FoundStartup) -> None:
@@ -302,7 +315,14 @@ class Connection:
             )
         )
 
-    def on_error(self, half: HalfConnection, code: ErrorCode, position: int, text: str) -> None:
+    def _report(self, breach: Breach | None) -> None:
+        """Pass on what breaks a rule of startup."""
+        if breach is not None:
+            self.on_error(*breach)
+
+    def on_error(
+        self, half: HalfConnection, code: ErrorCode | None, position: int, text: str
+    ) -> None:
         """Count an error and pass it on."""
         self._errors += 1
         self._emit(

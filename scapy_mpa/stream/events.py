@@ -14,6 +14,7 @@ from scapy_mpa.stream.segment import flow_endpoints, reverse_flow
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, fpdu_layout, strip_markers
+from scapy_mpa.wire.interoperability import Kinds
 from scapy_mpa.wire.rdmap import ReadRequest
 from scapy_mpa.wire.startup import StartupFrame
 
@@ -252,6 +253,8 @@ class ConnectionEnded:
     """Direction 0 and direction 1."""
     errors: int
     ending: Ending
+    rnics: Kinds | None = None
+    """What the startup frames tell of both sides (RFC 5044 C), None if nothing."""
 
 
 Event: TypeAlias = (

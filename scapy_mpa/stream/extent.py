@@ -12,7 +12,7 @@ from scapy_mpa.stream.sequence import SEQUENCE_WINDOW, unwrap
 if TYPE_CHECKING:
     from scapy_mpa.stream.half import HalfConnection
 
-__all__ = ["belongs", "is_complete", "is_whole", "span"]
+__all__ = ["belongs", "how_it_ended", "is_complete", "is_whole", "span"]
 
 # Octets that can be under way before the first acknowledgement, for the window of a SYN is never
 # scaled (RFC 9293 3.1, RFC 7323 2.2): a SYN is captured behind no more than these.
@@ -78,3 +78,13 @@ def is_whole(half: HalfConnection) -> bool:
     return half.islands.behind_open_hole() is None and (
         half.acknowledged is None or half.acknowledged <= end
     )
+
+
+def how_it_ended(half: HalfConnection, end: int) -> str | None:
+    """Return how the connection ended behind the octets up to ``end``; None if it did not there."""
+    items = half.islands.items
+    if not items or items[-1].end != end:
+        return None
+    if half.fin == end:
+        return "closed"
+    return "reset" if half.owner.was_reset else None

@@ -13,6 +13,7 @@ from scapy_mpa.stream.budget import Budget
 from scapy_mpa.stream.candidate import Candidate
 from scapy_mpa.stream.cuts import Cuts
 from scapy_mpa.stream.events import GapReason, HalfSummary, LocatedBy
+from scapy_mpa.stream.extent import how_it_ended
 from scapy_mpa.stream.framing import Framing
 from scapy_mpa.stream.holes import Acknowledgements
 from scapy_mpa.stream.island import CHUNK_OVERHEAD, Island
@@ -306,9 +307,8 @@ class HalfConnection:
 
     def unfinished(self, position: int, length: int) -> None:
         """Report an FPDU that the end of the connection cut short."""
-        end = position + length
-        if self.islands.items[-1].end == end and (self.fin == end or self.owner.was_reset):
-            how = "closed" if self.fin == end else "reset"
+        how = how_it_ended(self, position + length)
+        if how is not None:
             self.owner.on_error(
                 self,
                 ErrorCode.CONNECTION_LOST,

@@ -15,6 +15,8 @@ from scapy_mpa.stream.island import Island
 from scapy_mpa.wire.startup import (
     KEY_LENGTH,
     KEYS,
+    KIND_OF_KEY,
+    RTR_KEYS,
     STARTUP_HEADER_LENGTH,
     StartupFrame,
     StartupKind,
@@ -27,11 +29,12 @@ __all__ = [
     "find_startup",
     "has_request",
     "may_begin",
+    "rtr_at",
     "startup_at",
     "undecided_from",
 ]
 
-_PREFIX: Final = b"MPA ID Re"
+_PREFIX: Final = b"MPA ID R"
 # A Key with this many octets right, first thing on a connection, was meant to be one.
 _ALMOST: Final = 12
 
@@ -69,7 +72,7 @@ def find_startup(island: Island, begin: int | None, *, final: bool = False) -> F
                 if end == island.end:
                     island.scan = position
                     return None
-            elif rest[:KEY_LENGTH] in KEYS.values() and _is_captured(island, position):
+            elif rest[:KEY_LENGTH] in KIND_OF_KEY and _is_captured(island, position):
                 startup = parse_startup(rest)
                 if position == begin or not startup.problems():
                     island.scan = position
@@ -102,7 +105,7 @@ def startup_at(island: Island, position: int, limit: int) -> FoundStartup | None
     if not _is_captured(island, position):
         return None
     head = island.read(position, min(position + STARTUP_HEADER_LENGTH, limit))
-    if len(head) < STARTUP_HEADER_LENGTH or head[:KEY_LENGTH] not in KEYS.values():
+    if len(head) < STARTUP_HEADER_LENGTH or head[:KEY_LENGTH] not in KIND_OF_KEY:
         return None
     end = position + parse_startup(head).length
     if end > limit:
@@ -116,6 +119,26 @@ def has_request(island: Island, position: int) -> bool:
     if not island.held <= position <= island.end - KEY_LENGTH:
         return False
     return island.read(position, position + KEY_LENGTH) == KEYS[StartupKind.REQUEST]
+
+
+def rtr_at(island: Island, position: int, *, final: bool) -> FoundStartup | bool | None:
+    """Return the Rtr Frame at a position, False if there is none, None if more octets will tell.
+
+    :param final: nothing will be added to the island: a frame that lacks Private Data is returned
+        as it is.
+    """
+    head = island.read(position, min(position + STARTUP_HEADER_LENGTH, island.end))
+    key = head[:KEY_LENGTH]
+    if not any(each.startswith(key) for each in RTR_KEYS):
+        return False
+    if len(head) < STARTUP_HEADER_LENGTH:
+        return False if final else None
+    if not _is_captured(island, position):
+        return False
+    end = position + parse_startup(head).length
+    if end > island.end and not final:
+        return None
+    return _found(island, position, min(end, island.end))
 
 
 def may_begin(island: Island, begin: int) -> int:
@@ -146,9 +169,9 @@ def undecided_from(island: Island) -> int:
 
 def almost_key(octets: bytes) -> bool:
     """Tell whether 16 octets were meant to be a Key but are none."""
-    if octets in KEYS.values():
+    if octets in KIND_OF_KEY:
         return False
     return any(
         sum(one == other for one, other in zip(octets, key, strict=False)) >= _ALMOST
-        for key in KEYS.values()
+        for key in KIND_OF_KEY
     )

@@ -10,16 +10,33 @@ from __future__ import annotations
 
 from typing import Final
 
+from scapy_mpa.stream import rtr
 from scapy_mpa.stream.candidate import FPDUReader
 from scapy_mpa.stream.extent import is_whole, span
 from scapy_mpa.stream.half import HalfConnection
 from scapy_mpa.stream.phase import Phase
 from scapy_mpa.stream.scan import FoundStartup, has_request
-from scapy_mpa.stream.startup import Declared, StartupState, Step, both, declared, step
-from scapy_mpa.wire.dialect import Dialect, dialect_of
+from scapy_mpa.stream.startup import (
+    Declared,
+    StartupState,
+    Step,
+    both,
+    declared,
+    rtr_may_follow,
+    step,
+)
+from scapy_mpa.wire.dialect import Dialect
+from scapy_mpa.wire.interoperability import Kinds, agreed_markers, kinds_of
 from scapy_mpa.wire.startup import StartupKind
 
-__all__ = ["StartupPhase", "problems"]
+__all__ = ["StartupPhase"]
+
+_UNASKED: Final = (
+    Step.BOTH_RESPOND,
+    Step.REPLY_TO_OCTETS,
+    Step.REPLY_WITHOUT_REQUEST,
+    Step.READY_WITHOUT_REQUEST,
+)
 
 _REJECTIONS: Final = 8
 """Rejections in a row that need not have been captured."""
@@ -31,7 +48,15 @@ class StartupPhase:
     :param halves: both half connections, by direction.
     """
 
-    __slots__ = ("declared", "halves", "initiator", "origins", "state")
+    __slots__ = (
+        "declared",
+        "halves",
+        "initiator",
+        "is_silent",
+        "origins",
+        "saw_rtr",
+        "state",
+    )
 
     def __init__(self, halves: tuple[HalfConnection, HalfConnection]) -> None:
         self.halves = halves
@@ -42,6 +67,10 @@ class StartupPhase:
         """By direction, what its startup frame said."""
         self.origins = 0, 0
         """Where FPDUs begin, as long as that is to be found out."""
+        self.saw_rtr = False
+        """Whether there was an Rtr Frame."""
+        self.is_silent = False
+        """Whether the Responder may speak once it has something to go by, and has not yet."""
 
     # -- what is agreed on -------------------------------------------------------------------
 
@@ -55,8 +84,20 @@ class StartupPhase:
     @property
     def dialect(self) -> Dialect | None:
         """What is spoken, None if no startup frame was captured."""
+        if self.saw_rtr:
+            return Dialect.RTR_PROPOSAL_2007
         last = self.last
-        return None if last is None else dialect_of(last.revision)
+        return None if last is None else last.dialect
+
+    @property
+    def rnics(self) -> Kinds | None:
+        """What kinds of RNIC the startup frames are from, None if they do not tell (RFC 5044 C)."""
+        if self.initiator is None:
+            return None
+        request, reply = self.declared[self.initiator], self.declared[1 - self.initiator]
+        if request is None or reply is None:
+            return None
+        return kinds_of(request.offer, reply.offer)
 
     @property
     def uses_crc(self) -> bool | None:
@@ -70,10 +111,15 @@ class StartupPhase:
                 return framing.crc
         return False if frames and not framings else None
 
-    def has_markers(self, direction: int) -> bool:
-        """Tell whether a direction has Markers: if its peer wants them (RFC 5044 7.1.1)."""
-        peers = self.declared[1 - direction]
-        return bool(peers and peers.markers)
+    def has_markers(self, direction: int) -> bool | None:
+        """Tell whether a direction has Markers: if its peer wants them (RFC 5044 7.1.1); None if
+        that is not known."""
+        own, peers = self.declared[direction], self.declared[1 - direction]
+        if own is None or peers is None or self.initiator is None:
+            return None if peers is None else peers.markers
+        is_asking = direction == self.initiator
+        request, reply = (own, peers) if is_asking else (peers, own)
+        return agreed_markers(request.offer, reply.offer)[is_asking]
 
     def ends_at(self, direction: int, position: int) -> bool:
         """Tell whether the last startup frame of a direction ends at a position."""
@@ -90,10 +136,12 @@ class StartupPhase:
         direction = half.direction
         is_first = self.state is StartupState.IDLE
         what = self._step(half, found)
-        if what is Step.REPLY_WITHOUT_REQUEST and found.position != span(half)[0]:
+        if what in _UNASKED and found.position != span(half)[0]:
             # Nobody has asked for it.
             return None
-        if what is not Step.BOTH_INITIATE and what is not Step.REPLY_WITHOUT_REQUEST:
+        if found.startup.kind is StartupKind.RTR:
+            self.saw_rtr = what.breach is None
+        elif what.breach is None:
             other = self.declared[1 - direction]
             mine = declared(found.startup)
             self.declared = both(other, mine) if direction else both(mine, other)
@@ -107,10 +155,12 @@ class StartupPhase:
         direction = half.direction
         one, two = self.origins
         self.origins = (one, found.end) if direction else (found.end, two)
-        if what in (Step.REQUEST, Step.ACCEPT, Step.REJECT, Step.LATE_ACCEPT):
+        if what in (Step.REQUEST, Step.ACCEPT, Step.REJECT, Step.LATE_ACCEPT, Step.LATE_READY):
             half.hold()
         if what is Step.ACCEPT:
             self._enter_full_operation()
+        elif what is Step.READY and self.state is StartupState.FULL:
+            self.begin_fpdus()
         elif (
             what in (Step.REQUEST, Step.LATE_ACCEPT)
             and again
@@ -146,6 +196,11 @@ class StartupPhase:
             else:
                 self.initiator = direction
                 self.declared = None, None
+                self.saw_rtr = False
+        elif what is Step.LATE_READY:
+            if self.initiator is None and is_whole(half):
+                return Step.READY_WITHOUT_REQUEST
+            self.initiator = direction
         elif (what is Step.REPLY_WITHOUT_REQUEST and not is_whole(asking)) or (
             what is Step.ACCEPT and self._answers_another(half, found)
         ):
@@ -154,20 +209,38 @@ class StartupPhase:
             self.declared = None, None
             self.state = StartupState.REJECTED if startup.rejected else StartupState.IDLE
             what = Step.REJECT if startup.rejected else Step.LATE_ACCEPT
+        elif what is Step.REPLY_WITHOUT_REQUEST and self.initiator is None and asking.octets:
+            answers_reply = self.origins[1 - direction] > 0
+            what = Step.BOTH_RESPOND if answers_reply else Step.REPLY_TO_OCTETS
         return what
 
     def _enter_full_operation(self) -> None:
-        """Start both half connections; each side's M binds the other (RFC 5044 7.1.1)."""
+        """Start both half connections, or the one of which it is known where FPDUs begin."""
+        assert self.initiator is not None
+        self.is_silent = True
+        if rtr_may_follow(*self.declared) and not self.saw_rtr:
+            self.state = StartupState.ACCEPTED
+            self._begin_fpdus(1 - self.initiator)
+            rtr.find(self, final=False)
+        else:
+            self.begin_fpdus()
+
+    def begin_fpdus(self) -> None:
+        """Start the half connections that were not started (RFC 5044 7.1.2)."""
         assert self.initiator is not None
         self.state = StartupState.FULL
-        crc = bool(self.uses_crc)
         for direction in (self.initiator, 1 - self.initiator):
-            half = self.halves[direction]
-            if half.phase is Phase.HELD:
-                half.enter_full_operation(
-                    self.origins[direction], markers=self.has_markers(direction), crc=crc
-                )
+            self._begin_fpdus(direction)
         self.origins = 0, 0
+
+    def _begin_fpdus(self, direction: int) -> None:
+        half = self.halves[direction]
+        if half.phase is Phase.HELD:
+            half.enter_full_operation(
+                self.origins[direction],
+                markers=bool(self.has_markers(direction)),
+                crc=bool(self.uses_crc),
+            )
 
     # -- which startup it belongs to ---------------------------------------------------------
 
@@ -241,6 +314,7 @@ class StartupPhase:
         self.state = StartupState.IDLE
         self.initiator = None
         self.declared = None, None
+        self.is_silent = False
 
     # -- behind a rejection --------------------------------------------------------------------
 
@@ -273,23 +347,9 @@ class StartupPhase:
         if island is None or origin < island.held:
             return None
         reader = FPDUReader(
-            origin, markers=self.has_markers(half.direction), crc=bool(self.uses_crc)
+            origin, markers=bool(self.has_markers(half.direction)), crc=bool(self.uses_crc)
         )
         return reader.verifies(island, origin)
-
-
-def problems(found: FoundStartup, what: Step) -> list[str]:
-    """Return what is wrong with a startup frame, and with where it stands."""
-    startup = found.startup
-    wrong = startup.problems()
-    if what is Step.BOTH_INITIATE:
-        wrong.append("both sides sent a Request (RFC 5044 7.1.2 rule 8)")
-    elif what is Step.REPLY_WITHOUT_REQUEST:
-        wrong.append("a Reply that answers no Request (RFC 5044 7.1.2 rule 2)")
-    missing = startup.pd_length - len(startup.data)
-    if missing and not found.is_cut:
-        wrong.append(f"{missing} octets of Private Data are missing")
-    return wrong
 
 
 def _has_request(half: HalfConnection, position: int) -> bool:

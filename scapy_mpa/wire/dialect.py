@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Which document a connection follows, told from its startup frames."""
+"""Which document a connection follows, and what differs between them (docs/dialects.md)."""
 
 from __future__ import annotations
 
 import enum
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-__all__ = ["Dialect", "dialect_of"]
+if TYPE_CHECKING:
+    from scapy_mpa.wire.startup import StartupFrame
+
+__all__ = ["TRAITS", "Dialect", "SBit", "Traits", "dialect_of", "largest_pd_length"]
 
 
 class Dialect(str, enum.Enum):
@@ -16,7 +20,7 @@ class Dialect(str, enum.Enum):
     DRAFT_MPA_01 = "draft-ietf-rddp-mpa-01"
     """Rev 0: the draft, and RDMA Consortium hardware, which looks the same on the wire."""
     RTR_PROPOSAL_2007 = "rtr-frame-proposal-2007"
-    """Rev 1 and S: an Rtr Frame follows the Reply."""
+    """Rev 1, S in Request and Reply: an Rtr Frame follows the Reply."""
     RFC6581 = "rfc6581"
     """Rev 2: enhanced connection establishment."""
     DRAFT_PEER_CONNECT_01 = "draft-ietf-storm-mpa-peer-connect-01"
@@ -33,9 +37,58 @@ class Dialect(str, enum.Enum):
     """SoftUiWARP, which pads otherwise."""
 
 
-_BY_REVISION = {0: Dialect.DRAFT_MPA_01, 1: Dialect.RFC5044, 2: Dialect.RFC6581}
+class SBit(enum.Enum):
+    """What the bit means that RFC 6581 calls S."""
+
+    RESERVED = enum.auto()
+    """Nothing: sent as zero, not checked on reception (RFC 5044 7.1.1)."""
+    RTR_FRAME = enum.auto()
+    """In a Request, that an Rtr Frame will come; in a Reply, that one is awaited."""
+    ENHANCED_DATA = enum.auto()
+    """That the Private Data begin with enhanced data (RFC 6581 6)."""
 
 
-def dialect_of(revision: int) -> Dialect | None:
-    """Return the dialect a startup frame of this revision speaks, None if none is known."""
-    return _BY_REVISION.get(revision)
+class Traits(NamedTuple):
+    """In what the dialects that have MPA startup frames differ, as far as startup goes."""
+
+    revision: int
+    """Rev of its startup frames."""
+    largest_pd_length: int
+    """Octets of Private Data at most, enhanced data included."""
+    version: int
+    """DV and RV of what follows (RFC 5044 C.1)."""
+    s_bit: SBit
+    extension_length: int = 0
+    """Octets between header and Private Data that PD_Length does not count."""
+
+
+TRAITS: Final[dict[Dialect, Traits]] = {
+    Dialect.RFC5044: Traits(1, 512, 1, SBit.RESERVED),
+    Dialect.DRAFT_MPA_01: Traits(0, 0xFFFF, 0, SBit.RESERVED),
+    Dialect.RTR_PROPOSAL_2007: Traits(1, 512, 1, SBit.RTR_FRAME),
+    Dialect.RFC6581: Traits(2, 512, 1, SBit.ENHANCED_DATA),
+    Dialect.DRAFT_PEER_CONNECT_01: Traits(2, 512, 1, SBit.ENHANCED_DATA),
+    Dialect.ERDMA: Traits(129, 512, 1, SBit.RESERVED, 8),
+}
+"""RFC 5044 7.1.1; draft-ietf-rddp-mpa-01 6.1.1; the proposal's points 1 and 2; RFC 6581 6."""
+
+_BY_REVISION: Final = {0: Dialect.DRAFT_MPA_01, 1: Dialect.RFC5044, 2: Dialect.RFC6581}
+
+
+def dialect_of(startup: StartupFrame) -> Dialect | None:
+    """Return the dialect that a startup frame speaks; None if none is known.
+
+    S of a Request or Reply of revision 1 tells nothing: Linux siw echoes it in its Reply and means
+    nothing by it.  Only the Rtr Frame itself does.
+    """
+    if startup.kind == "rtr":
+        return Dialect.RTR_PROPOSAL_2007
+    return _BY_REVISION.get(startup.revision)
+
+
+def largest_pd_length(revision: int) -> int:
+    """Return how many octets of Private Data a startup frame of a revision may have.
+
+    Of revisions that no document defines it is what RFC 5044 7.1.1 allows.
+    """
+    return TRAITS[_BY_REVISION.get(revision, Dialect.RFC5044)].largest_pd_length

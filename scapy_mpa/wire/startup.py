@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Startup frames: MPA Request and Reply (RFC 5044 7.1.1), enhanced data (RFC 6581 9).
+"""Startup frames: MPA Request and Reply (RFC 5044 7.1.1), enhanced data (RFC 6581 9), Rtr Frame.
 
 ::
 
@@ -11,6 +11,9 @@
 
 With revision 2 and S set, the Private Data begin with 4 octets of enhanced data: control
 flags A and B, 14 bits of IRD, control flags C and D, 14 bits of ORD (RFC 6581 9).
+
+The Rtr frame proposal of 2007 has a third frame, which the Initiator sends behind the Reply if S is
+set in Request and Reply.  Its text and the octets beside it spell the Key in two ways.
 """
 
 from __future__ import annotations
@@ -21,13 +24,16 @@ from dataclasses import dataclass
 from struct import Struct
 from typing import Final
 
+from scapy_mpa.wire.dialect import largest_pd_length
 from scapy_mpa.wire.errors import LocalProtocolError, RemoteProtocolError
 
 __all__ = [
     "ENHANCED_LENGTH",
     "KEYS",
     "KEY_LENGTH",
+    "KIND_OF_KEY",
     "LARGEST_PD_LENGTH",
+    "RTR_KEYS",
     "STARTUP_HEADER_LENGTH",
     "StartupFrame",
     "StartupKind",
@@ -42,24 +48,35 @@ class StartupKind(str, enum.Enum):
 
     REQUEST = "request"
     REPLY = "reply"
+    RTR = "rtr"
+    """Only in the Rtr frame proposal of 2007."""
 
 
 KEYS: Final[dict[StartupKind, bytes]] = {
     StartupKind.REQUEST: b"MPA ID Req Frame",
     StartupKind.REPLY: b"MPA ID Rep Frame",
+    StartupKind.RTR: b"MPA ID Rtr Frame",
 }
-_KIND_OF_KEY: Final = {key: kind for kind, key in KEYS.items()}
+"""The Key that each is written with."""
+RTR_KEYS: Final = (KEYS[StartupKind.RTR], b"MPA ID RtR Frame")
+"""Both spellings of the Rtr Frame's Key: the proposal's words, and its octets."""
+KIND_OF_KEY: Final[dict[bytes, StartupKind]] = {
+    **{key: kind for kind, key in KEYS.items()},
+    **dict.fromkeys(RTR_KEYS, StartupKind.RTR),
+}
+"""Every Key that is read."""
 
 KEY_LENGTH: Final = 16
 STARTUP_HEADER_LENGTH: Final = 20
 ENHANCED_LENGTH: Final = 4
 LARGEST_PD_LENGTH: Final = 512
-"""Octets of Private Data that RFC 5044 7.1.1 allows; the draft before it allowed 65535."""
+"""Octets of Private Data that RFC 5044 7.1.1 allows."""
 
 _HEADER: Final = Struct(">16sBBH")
 _ENHANCED: Final = Struct(">HH")
 _M, _C, _R, _S, _RES = 0x80, 0x40, 0x20, 0x10, 0x0F
 _DEPTH: Final = 0x3FFF
+_PROPOSAL: Final = "rtr-frame-proposal-2007"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +91,7 @@ class StartupFrame:
     rejected: bool
     """R: in a Reply, the connection is rejected."""
     s_bit: bool
-    """S: with revision 2, enhanced data come first (RFC 6581 6)."""
+    """S: what it means is :data:`~scapy_mpa.wire.dialect.TRAITS`."""
     reserved: int
     """The four reserved bits."""
     revision: int
@@ -125,12 +142,19 @@ class StartupFrame:
     def problems(self) -> list[str]:
         """Say why a receiver must not accept this frame; empty if it may (RFC 5044 7.1.2)."""
         found = []
-        if self.pd_length > LARGEST_PD_LENGTH and self.revision != 0:
-            found.append(f"PD_Length {self.pd_length} exceeds 512 (RFC 5044 7.1.1)")
+        largest = largest_pd_length(self.revision)
+        if self.pd_length > largest:
+            found.append(f"PD_Length {self.pd_length} exceeds {largest} (RFC 5044 7.1.1)")
+        if self.kind is StartupKind.RTR:
+            if self.revision != 1:
+                found.append(f"revision {self.revision} of an Rtr Frame is not 1 ({_PROPOSAL} 1)")
+            return found
         if self.revision > 2:
-            found.append(f"revision {self.revision} is not one of 0, 1, 2")
+            found.append(f"revision {self.revision} is not one of 0, 1, 2 (RFC 5044 7.1.1)")
         if self.revision == 2 and self.s_bit and self.pd_length < ENHANCED_LENGTH:
-            found.append(f"S is set but PD_Length {self.pd_length} leaves no room for 4 octets")
+            found.append(
+                f"S is set but PD_Length {self.pd_length} leaves no room for 4 octets (RFC 6581 6)"
+            )
         return found
 
 
@@ -144,9 +168,9 @@ def parse_startup(octets: bytes) -> StartupFrame:
     if len(octets) < STARTUP_HEADER_LENGTH:
         raise RemoteProtocolError(f"a startup frame needs 20 octets, {len(octets)} are there")
     key, flags, revision, pd_length = _HEADER.unpack_from(octets)
-    kind = _KIND_OF_KEY.get(key)
+    kind = KIND_OF_KEY.get(key)
     if kind is None:
-        raise RemoteProtocolError("no startup frame: the Key is neither Request nor Reply")
+        raise RemoteProtocolError("no startup frame: the Key is that of none")
     return StartupFrame(
         kind=kind,
         markers=bool(flags & _M),

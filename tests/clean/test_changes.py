@@ -120,6 +120,27 @@ def test_holes_stay() -> None:
     assert f"scapy-mpa clean: {missing} octets before this are missing" in holed.comments
 
 
+@pytest.mark.parametrize("lost", [(), (4,), (5,), (4, 5)])
+def test_an_rtr_frame_is_removed(lost: tuple[int, ...]) -> None:
+    """What follows it directly follows the Request then, whichever startup frames were captured."""
+    conversation = Conversation(rtr_frame=True, markers=True, strict=False)
+    conversation.startup(rtr_private_data=b"ready")
+    for number in range(4):
+        conversation.initiator.send(bytes([number]) * 600)
+        conversation.responder.send(bytes([number]) * 600)
+    conversation.close()
+    sent = [each for number, each in enumerate(conversation.segments(), 1) if number not in lost]
+    cleaned = clean(conversation.frames(sent))
+    assert cleaned.report.rtr_frames == 1
+    assert "1 Rtr Frame removed" in list(cleaned.report.lines())
+    assert cleaned.report.startup_frames == len(lost)
+    assert not any(b"MPA ID Rtr" in each.payload for each in segments(cleaned.frames))
+    there = fpdus(conversation.frames(sent))
+    assert there.total() == 8
+    assert fpdus(cleaned.frames) == there
+    assert cleaned.report.holes == 0
+
+
 @pytest.mark.parametrize("name", ["vlan5_mix_crcon.pcap", "rping_ipv6_mpa2_crcon.pcap"])
 def test_headers_stay(name: str) -> None:
     """Link and IP headers are those of the direction's own frames, but for lengths and the like."""

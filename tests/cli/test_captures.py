@@ -77,7 +77,7 @@ def test_capture(path: Path) -> None:
             continue
         data = whole_private_data(record)
         by = role[record["connection"], record["src"]]
-        in_place = record["kind"] == {"i": "request", "r": "reply"}[by]
+        in_place = record["kind"] in {"i": ("request", "rtr"), "r": ("reply",)}[by]
         if in_place and len(data) == 2 * record["pd_length"]:
             startup.append(
                 [

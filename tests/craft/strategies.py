@@ -88,6 +88,8 @@ def conversations(
         "vlan": draw(st.sampled_from((None, 7))),
         "ack_every": draw(st.sampled_from((0, 1, 2, 5))),
     }
+    if {**options, **fixed}["revision"] == 1:
+        options["rtr_frame"] = draw(FLAGS)
     begins = draw(st.sampled_from(beginnings))
     # Behind octets of which the SYN was not captured, a Key alone proves nothing.
     options["handshake"] = begins != "nothing"
@@ -101,7 +103,8 @@ def conversations(
     if conversation.options.revision == 2:
         rtr = draw(st.sampled_from((None, "send", "write", "read")))
     conversation.startup(draw(payloads(100)), draw(payloads(100)), rtr=rtr)
-    if rtr is None:
+    may_wait = conversation.options.has_rtr_frame and draw(st.booleans())
+    if rtr is None and not may_wait:
         conversation.initiator.send(draw(payloads()))
     for side in draw(st.lists(st.sampled_from((0, 1)), max_size=8)):
         speak(draw, conversation.sides[side])

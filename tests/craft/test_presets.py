@@ -90,7 +90,12 @@ def test_unknown_name() -> None:
         conversation_of("xyzzy")
 
 
-UNMARKED = [name for name in NAMES if not any(conversation_of(name).options.markers)]
+UNMARKED = [
+    name
+    for name in NAMES
+    for options in [conversation_of(name).options]
+    if not any(options.markers) and not options.has_rtr_frame
+]
 """Those of which Wireshark finds everything."""
 
 

@@ -74,6 +74,15 @@ def test_a_real_connection_is_said_again(name: str) -> None:
     assert said(plain(again.frames())) == there
 
 
+def test_an_rtr_frame_is_said_again() -> None:
+    """With its Private Data, and before the first FPDU."""
+    again = recorded(PCAPS / "crafted_rtr-frame-proposal-2007.pcap")
+    found = said(plain(again.frames()))
+    assert [each[0] for each in found[0]] == ["reply", "rtr"]
+    assert found[0][1][4] == b"ready".hex()
+    assert [len(each) for each in found[1:]] == [2, 7]
+
+
 def test_only_so_many() -> None:
     """No more FPDUs are taken than asked for; a connection may be chosen."""
     path = PCAPS / "seqwrap_client_crcon.pcap.gz"

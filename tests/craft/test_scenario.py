@@ -27,6 +27,7 @@ markers both
 crc responder
 mss 1_440
 mulpdu 1200
+rtr-frame both
 packing packed
 vlan 0x64
 ack-every 3
@@ -41,7 +42,8 @@ seed 5
 initiator octets "HELLO\r\n"        # in streaming mode
 responder octets hex:4f4b0d0a
 startup private-data "a # b" reply-private-data hex: ird 3 ord 4 control-flags AD reply-ird 1 \
-reply-ord 2 reply-control-flags AD
+reply-ord 2 reply-control-flags AD rtr-private-data "go"
+initiator rtr-frame private-data "ready" key "MPA ID RtR Frame"
 initiator send "hello" solicited invalidate-stag 0x10
 responder write hex:00ff stag 9 to 0x1000
 initiator read 100 sink-stag 1 sink-to 2 src-stag 3 src-to 4
@@ -70,6 +72,7 @@ def everything() -> Conversation:
         revision=2,
         markers=True,
         crc=(False, True),
+        rtr_frame=True,
         mss=1440,
         mulpdu=1200,
         packing="packed",
@@ -82,7 +85,16 @@ def everything() -> Conversation:
     left, right = conversation.sides
     left.octets(b"HELLO\r\n")
     right.octets(b"OK\r\n")
-    conversation.startup(b"a # b", ird=3, ord=4, control_flags="AD", reply_ird=1, reply_ord=2)
+    conversation.startup(
+        b"a # b",
+        ird=3,
+        ord=4,
+        control_flags="AD",
+        reply_ird=1,
+        reply_ord=2,
+        rtr_private_data=b"go",
+    )
+    left.rtr_frame(b"ready", key=b"MPA ID RtR Frame")
     left.send(b"hello", solicited=True, invalidate_stag=0x10)
     right.write(b"\0\xff", 9, 0x1000)
     left.read(bytes(100), 1, 2, 3, 4)

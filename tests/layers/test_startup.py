@@ -6,11 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scapy.packet import Packet, Raw
 
-from scapy_mpa.layers import FPDU, MPA, MPAReply, MPARequest
+from scapy_mpa.layers import FPDU, MPA, MPAReply, MPARequest, MPARtr
 from scapy_mpa.wire.errors import LocalProtocolError, RemoteProtocolError
 from tests.truth import mpastream
 
-FRAMES = {MPARequest: mpastream.REQUEST_KEY, MPAReply: mpastream.REPLY_KEY}
+FRAMES = {
+    MPARequest: mpastream.REQUEST_KEY,
+    MPAReply: mpastream.REPLY_KEY,
+    MPARtr: b"MPA ID Rtr Frame",
+}
 each_frame = pytest.mark.parametrize("frame", FRAMES, ids=lambda layer: layer.__name__)
 
 
@@ -158,6 +162,8 @@ def test_too_short(frame: type[Packet]) -> None:
     [
         (bytes(MPARequest()), MPARequest),
         (bytes(MPAReply()), MPAReply),
+        (bytes(MPARtr()), MPARtr),
+        (b"MPA ID RtR Frame" + bytes(MPARtr())[16:], MPARtr),
         (bytes(FPDU()), FPDU),
         (b"", FPDU),
     ],
@@ -173,6 +179,8 @@ def test_reply_answers_request() -> None:
     """So that ``sr1()`` finds it."""
     assert MPAReply().answers(MPARequest())
     assert not MPARequest().answers(MPAReply())
+    assert MPARtr().answers(MPAReply())
+    assert not MPARtr().answers(MPARequest())
     assert not MPAReply().answers(MPAReply())
 
 

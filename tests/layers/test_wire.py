@@ -15,6 +15,7 @@ from scapy_mpa.layers import (
     DDPUntagged,
     MPAReply,
     MPARequest,
+    MPARtr,
     RDMAPAtomicRequest,
     RDMAPAtomicResponse,
     RDMAPImmediateData,
@@ -96,7 +97,7 @@ def test_terminate(octets: bytes, mirrored: bool | None) -> None:
 
 
 @given(
-    st.sampled_from([MPARequest, MPAReply]),
+    st.sampled_from([MPARequest, MPAReply, MPARtr]),
     st.integers(0, 255),
     st.sampled_from([0, 1, 2, 3, 129]),
     st.integers(0, 20),
@@ -106,7 +107,12 @@ def test_startup(
     layer: type[Packet], flags: int, revision: int, pd_length: int, data: bytes
 ) -> None:
     """The same frame, cut short or followed by something."""
-    key = mpastream.REQUEST_KEY if layer is MPARequest else mpastream.REPLY_KEY
+    keys = {
+        MPARequest: mpastream.REQUEST_KEY,
+        MPAReply: mpastream.REPLY_KEY,
+        MPARtr: b"MPA ID RtR Frame",
+    }
+    key = keys[layer]
     octets = key + bytes([flags, revision]) + pd_length.to_bytes(2, "big") + data
     frame, found = layer(octets), parse_startup(octets)
     assert (bool(frame.markers), bool(frame.crc)) == (found.markers, found.crc)

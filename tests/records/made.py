@@ -19,6 +19,7 @@ from scapy_mpa.stream.events import (
 )
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
+from scapy_mpa.wire.interoperability import RNIC, Kinds
 from scapy_mpa.wire.rdmap import ReadRequest
 from scapy_mpa.wire.startup import StartupFrame, StartupKind
 
@@ -146,6 +147,7 @@ halves = st.builds(
     farthest_ahead=counts,
 )
 
+rnics = st.lists(st.sampled_from(RNIC), min_size=1, unique=True).map(tuple)
 endings = st.builds(
     ConnectionEnded,
     **common,
@@ -158,6 +160,7 @@ endings = st.builds(
     halves=st.tuples(halves, halves),
     errors=counts,
     ending=st.sampled_from(["closed", "reset", "half closed", "reused", "capture ended"]),
+    rnics=st.none() | st.builds(Kinds, rnics, rnics),
 )
 
 events: st.SearchStrategy[RecordedEvent] = st.one_of(

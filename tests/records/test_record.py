@@ -23,6 +23,7 @@ from scapy_mpa.stream.events import (
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.fpdu import build_fpdu
+from scapy_mpa.wire.interoperability import RNIC, Kinds
 from scapy_mpa.wire.rdmap import ReadRequest
 from scapy_mpa.wire.startup import StartupKind, parse_startup
 from tests.records import made
@@ -112,6 +113,7 @@ WRITTEN_OUT: list[tuple[RecordedEvent, dict[str, object]]] = [
             "ord": 8,
             "control_flags": "AD",
             "dialect": "rfc6581",
+            "s": True,
         },
     ),
     (
@@ -131,6 +133,7 @@ WRITTEN_OUT: list[tuple[RecordedEvent, dict[str, object]]] = [
             "ord": None,
             "control_flags": None,
             "dialect": None,
+            "s": False,
         },
     ),
     (
@@ -363,6 +366,7 @@ WRITTEN_OUT: list[tuple[RecordedEvent, dict[str, object]]] = [
             halves=HALVES,
             errors=1,
             ending="half closed",
+            rnics=Kinds((RNIC.RDMAC,), (RNIC.RDMAC, RNIC.PERMISSIVE)),
         ),
         {
             "type": "connection",
@@ -382,6 +386,7 @@ WRITTEN_OUT: list[tuple[RecordedEvent, dict[str, object]]] = [
             "errors": 1,
             "ended": "half closed",
             "farthest_ahead": {"src": 0, "dst": 1460},
+            "rnics": {"src": ["RDMAC"], "dst": ["RDMAC", "permissive"]},
         },
     ),
 ]

@@ -14,7 +14,7 @@ from scapy.packet import NoPayload, Packet
 
 from scapy_mpa.capture.decoder import Decoder
 from scapy_mpa.capture.frame import Frame
-from scapy_mpa.layers import FPDU, MPAMarker, MPAReply, MPARequest
+from scapy_mpa.layers import FPDU, MPAMarker, MPAReply, MPARequest, MPARtr
 from scapy_mpa.session import Provenance
 from scapy_mpa.stream.events import Event, FPDURecovered, StartupSeen
 from scapy_mpa.stream.flows import Flows
@@ -123,6 +123,13 @@ def frame_of(number: int, packet: Packet) -> Frame:
     )
 
 
+LAYERS = {
+    StartupKind.REQUEST: MPARequest,
+    StartupKind.REPLY: MPAReply,
+    StartupKind.RTR: MPARtr,
+}
+
+
 def yielded(packets: Iterable[Packet]) -> Iterator[Packet]:
     """What the session must yield for packets that Scapy has read from one file."""
     decoder = Decoder()
@@ -134,8 +141,7 @@ def yielded(packets: Iterable[Packet]) -> Iterator[Packet]:
             if isinstance(event, FPDURecovered):
                 layer = FPDU(event.octets, phase=event.phase)
             elif isinstance(event, StartupSeen):
-                is_request = event.startup.kind is StartupKind.REQUEST
-                layer = (MPARequest if is_request else MPAReply)(event.octets)
+                layer = LAYERS[event.startup.kind](event.octets)
             else:
                 continue
             layer.provenance = Provenance.of(event)

@@ -56,7 +56,7 @@ def seen(events: list[Event]) -> list[StartupSeen]:
     return [each for each in events if isinstance(each, StartupSeen)]
 
 
-def errors(events: list[Event]) -> list[tuple[int, ErrorCode, int]]:
+def errors(events: list[Event]) -> list[tuple[int, ErrorCode | None, int]]:
     """Direction, code and sequence number of each error."""
     return [
         (each.direction, each.code, each.seq) for each in events if isinstance(each, ErrorFound)
@@ -74,13 +74,17 @@ def found(events: list[Event], direction: int) -> list[bytes]:
     return [each.ulpdu for each in fpdus(events, direction)]
 
 
-def check_works(events: list[Event], initiator: int = 0) -> None:
-    """The connection was accepted, all FPDUs were found from the start, nothing is wrong."""
+def check_works(
+    events: list[Event],
+    initiator: int = 0,
+    wrong: list[tuple[int, ErrorCode | None, int]] | None = None,
+) -> None:
+    """The connection was accepted, all FPDUs were found from the start, nothing else is wrong."""
     for direction in (0, 1):
         assert found(events, direction) == ULPDUS
         assert fpdus(events, direction)[0].located_by == "start"
         assert {each.crc for each in fpdus(events, direction)} == {"good"}
-    assert errors(events) == []
+    assert errors(events) == (wrong or [])
     end = ended(events)
     expected = (INITIATOR, RESPONDER) if initiator == 0 else (RESPONDER, INITIATOR)
     assert (end.initiator, end.responder, end.rejected) == (*expected, False)
@@ -160,14 +164,17 @@ def test_startup_frame_captured_out_of_order(late: bool) -> None:
 
 
 def test_startup_frame_and_fpdus_in_one_segment() -> None:
-    """The last octets of the Request and the first FPDUs share a segment (7.1.2 rule 7)."""
+    """The last octets of the Reply and the first FPDUs share a segment (7.1.2 rule 7).
+
+    That Responder had no FPDU before it spoke (rule 4).
+    """
     octets, _ = stream()
     talk = Talk()
     talk.say(0, request())
-    talk.say(1, reply() + octets)
+    at = talk.say(1, reply() + octets)
     talk.say(0, octets)
     talk.close()
-    check_works(talk.fed())
+    check_works(talk.fed(), wrong=[(1, None, at + 20)])
 
 
 @pytest.mark.parametrize("text", [b"HELLO\r\n", PROSE, bytes(range(256)) * 20, b"MPA ID Re", b"M"])
@@ -424,7 +431,8 @@ def test_512_octets_of_private_data_are_allowed() -> None:
 
 @pytest.mark.parametrize("closed", [False, True])
 def test_a_request_that_never_becomes_whole(closed: bool) -> None:
-    """PD_Length promises octets that do not come: an improper frame (7.1.2 rule 9)."""
+    """PD_Length promises octets that do not come: an improper frame (7.1.2 rule 9), or one that the
+    end of the connection cut short (rule 10)."""
     talk = Talk()
     at = talk.say(0, request(private_data=b"only this", pd_length=100))
     if closed:
@@ -432,7 +440,8 @@ def test_a_request_that_never_becomes_whole(closed: bool) -> None:
     events = talk.fed()
     (first,) = seen(events)
     assert first.octets == request(private_data=b"only this", pd_length=100)
-    assert errors(events) == [(0, ErrorCode.INVALID_STARTUP_FRAME, at)]
+    code = ErrorCode.CONNECTION_LOST if closed else ErrorCode.INVALID_STARTUP_FRAME
+    assert errors(events) == [(0, code, at)]
 
 
 @pytest.mark.parametrize("place", range(16))

@@ -8,7 +8,8 @@ and MPA without markers (RFC 5044 4.1, 4.4, 7.1.1).
 
 Rules where the standard leaves room:
 
-- Each direction is walked from the end of its own startup frame up to its first hole. A Reply with
+- Each direction is walked from the end of its own startup frame up to its first hole; an Rtr Frame
+  (rtr-frame-proposal-2007) directly behind the Request is the Initiator's second. A Reply with
   R=1 or no Reply at all does not keep octets from being FPDUs.
 - An FPDU with ULPDU_Length 0 is an FPDU: it is whole, has a CRC, and others follow it.
 - The end of an FPDU whose CRC is bad is worth nothing by itself, since its length may be what is
@@ -26,8 +27,8 @@ first segments, those that are not MPA included. A role is ``"i"`` (Initiator) o
 ``connections``
     TCP connections
 ``startup``
-    ``[connection, kind, revision, M, C, R, pd_length, private data in hex]``, kind ``"request"``
-    or ``"reply"``, M, C, R 0 or 1; only frames that are there whole; the Request first.
+    ``[connection, kind, revision, M, C, R, pd_length, private data in hex]``, kind ``"request"``,
+    ``"reply"`` or ``"rtr"``, M, C, R 0 or 1; only frames that are there whole, in this order.
 ``fpdus``
     ``[connection, role, seq, ulpdu_length, verdict, tagged, last, ddp_version, rdmap_version,
     opcode]``, by connection, Initiator before Responder, in stream order. ``seq`` is the TCP
@@ -62,6 +63,7 @@ FIN, SYN, RST, PSH, ACK = 0x01, 0x02, 0x04, 0x08, 0x10
 
 REQUEST_KEY = b"MPA ID Req Frame"
 REPLY_KEY = b"MPA ID Rep Frame"
+RTR_KEYS = b"MPA ID Rtr Frame", b"MPA ID RtR Frame"
 
 
 @dataclass
@@ -156,6 +158,7 @@ class Connection:
     streams: dict[str, Stream] = field(default_factory=dict)
     request: Startup | None = None
     reply: Startup | None = None
+    rtr: Startup | None = None
     fpdus: dict[str, list[WalkedFPDU]] = field(default_factory=dict)
     rest: dict[str, int] = field(default_factory=dict)
 
@@ -298,12 +301,19 @@ def walk(path: pathlib.Path) -> tuple[int, list[Connection]]:
         octets = {role: connection.streams[role].contiguous() for role in "ir"}
         connection.request = find_startup(octets["i"], REQUEST_KEY, "request")
         connection.reply = find_startup(octets["r"], REPLY_KEY, "reply")
+        if connection.request is not None:
+            behind = octets["i"][connection.request.size :]
+            for key in RTR_KEYS:
+                connection.rtr = connection.rtr or find_startup(behind, key, "rtr")
         for role, startup in (("i", connection.request), ("r", connection.reply)):
             if startup is None:
                 connection.fpdus[role], connection.rest[role] = [], 0
             else:
+                begin = startup.size
+                if role == "i" and connection.rtr is not None:
+                    begin += connection.rtr.size
                 connection.fpdus[role], connection.rest[role] = walk_fpdus(
-                    octets[role], startup.size, connection.streams[role], connection.crc_on
+                    octets[role], begin, connection.streams[role], connection.crc_on
                 )
     return packets, connections
 
@@ -333,7 +343,7 @@ def expectations(path: pathlib.Path) -> dict[str, int | list[list[object]]]:
     holes: list[list[object]] = []
     rest: list[list[object]] = []
     for number, connection in enumerate(connections):
-        for frame in (connection.request, connection.reply):
+        for frame in (connection.request, connection.reply, connection.rtr):
             if frame is not None:
                 flags = frame.markers, frame.crc, frame.rejected
                 data = frame.private_data

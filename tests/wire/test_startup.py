@@ -21,6 +21,8 @@ from scapy_mpa.wire.startup import (
 )
 from tests.truth.mpastream import REPLY_KEY, REQUEST_KEY, enhanced_data, startup_frame
 
+RTR_KEY = b"MPA ID Rtr Frame"
+
 REQUEST = bytes.fromhex("4d 50 41 20 49 44 20 52 65 71 20 46 72 61 6d 65")
 REPLY = bytes.fromhex("4d 50 41 20 49 44 20 52 65 70 20 46 72 61 6d 65")
 
@@ -28,7 +30,7 @@ IRD_OR_ORD = st.integers(0, 0x3FFF)
 CONTROL_FLAGS = st.sets(st.sampled_from("ABCD")).map(lambda letters: "".join(sorted(letters)))
 FRAMES = st.builds(
     startup_frame,
-    st.sampled_from((REQUEST_KEY, REPLY_KEY)),
+    st.sampled_from((REQUEST_KEY, REPLY_KEY, RTR_KEY)),
     markers=st.integers(0, 1),
     crc=st.integers(0, 1),
     rejected=st.integers(0, 1),
@@ -46,8 +48,12 @@ def frame(key: bytes = REQUEST, **fields: Any) -> StartupFrame:
 
 
 def test_keys() -> None:
-    """The two Keys, in octets (7.1.1)."""
-    assert KEYS == {StartupKind.REQUEST: REQUEST, StartupKind.REPLY: REPLY}
+    """The two Keys, in octets (7.1.1), and the words of the Rtr frame proposal."""
+    assert KEYS == {
+        StartupKind.REQUEST: REQUEST,
+        StartupKind.REPLY: REPLY,
+        StartupKind.RTR: b"MPA ID Rtr Frame",
+    }
 
 
 @pytest.mark.parametrize(("key", "kind"), [(REQUEST, "request"), (REPLY, "reply")])
@@ -194,6 +200,37 @@ def test_every_problem_is_told() -> None:
     assert len(frame(revision=3, pd_length=513).problems()) == 2
 
 
+RTR_OCTETS = bytes.fromhex("4d 50 41 20 49 44 20 52 74 52 20 46 72 61 6d 65")
+"""Those that the proposal has beside the words, which spell it otherwise."""
+
+
+@pytest.mark.parametrize("key", [b"MPA ID Rtr Frame", RTR_OCTETS])
+def test_both_spellings_of_the_rtr_frame(key: bytes) -> None:
+    """rtr-frame-proposal-2007 1: both are read, whatever S says; the first one is written."""
+    octets = key + bytes.fromhex("40 01 0003") + b"abc"
+    found = parse_startup(octets)
+    assert found.kind is StartupKind.RTR
+    assert (found.crc, found.s_bit, found.revision, found.data) == (True, False, 1, b"abc")
+    assert found.problems() == []
+    assert build_startup(found) == b"MPA ID Rtr Frame" + octets[16:]
+    assert build_startup(found, key=key) == octets
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"revision": 0}, "revision 0 of an Rtr Frame is not 1"),
+        ({"revision": 2, "enhanced": 1}, "revision 2 of an Rtr Frame is not 1"),
+        ({"pd_length": 513}, "PD_Length 513 exceeds 512"),
+        ({"enhanced": 1, "rejected": 1, "reserved": 15}, None),  # ignored
+    ],
+)
+def test_problems_of_the_rtr_frame(fields: dict[str, Any], problem: str | None) -> None:
+    """rtr-frame-proposal-2007 1 and 2: as in revision 1, but S is ignored."""
+    problems = frame(b"MPA ID Rtr Frame", **fields).problems()
+    assert problems == [] if problem is None else (len(problems) == 1 and problem in problems[0])
+
+
 @given(FRAMES, st.binary(max_size=20))
 def test_every_field_comes_back(octets: bytes, behind: bytes) -> None:
     """Written anew from its fields, a frame is the octets that it was read from."""
@@ -201,7 +238,7 @@ def test_every_field_comes_back(octets: bytes, behind: bytes) -> None:
     assert found.length == 20 + found.pd_length
     assert found.data == (octets + behind)[20 : found.length]
     again = startup_frame(
-        REQUEST_KEY if found.kind is StartupKind.REQUEST else REPLY_KEY,
+        {"request": REQUEST_KEY, "reply": REPLY_KEY, "rtr": RTR_KEY}[found.kind],
         markers=found.markers,
         crc=found.crc,
         rejected=found.rejected,

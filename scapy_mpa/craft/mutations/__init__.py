@@ -12,6 +12,7 @@ The catalogue is open: :func:`register` adds to it.
 
 from scapy_mpa.craft.mutations.catalogue import find, mutations, register
 from scapy_mpa.craft.mutations.ddp import DDP
+from scapy_mpa.craft.mutations.draft_mpa import DRAFT_MPA
 from scapy_mpa.craft.mutations.enhanced import ENHANCED
 from scapy_mpa.craft.mutations.expectation import Action, Expectation
 from scapy_mpa.craft.mutations.extensions import EXTENSIONS
@@ -20,6 +21,7 @@ from scapy_mpa.craft.mutations.markers import MARKERS
 from scapy_mpa.craft.mutations.mutation import Case, Mutation
 from scapy_mpa.craft.mutations.random_fuzz import RANDOM
 from scapy_mpa.craft.mutations.rdmap import RDMAP
+from scapy_mpa.craft.mutations.rtr_frame import RTR_FRAME
 from scapy_mpa.craft.mutations.startup import STARTUP
 from scapy_mpa.craft.mutations.terminate import TERMINATE
 
@@ -33,4 +35,8 @@ __all__ = [
     "register",
 ]
 
-register(*STARTUP, *ENHANCED, *MARKERS, *FPDU, *DDP, *RDMAP, *TERMINATE, *EXTENSIONS, *RANDOM)
+for _group in (
+    *(STARTUP, DRAFT_MPA, RTR_FRAME, ENHANCED),
+    *(MARKERS, FPDU, DDP, RDMAP, TERMINATE, EXTENSIONS, RANDOM),
+):
+    register(*_group)

@@ -18,9 +18,11 @@ from scapy_mpa.wire.rdmap_names import AtomicOperation
 
 __all__ = [
     "IRD",
+    "announced",
     "enhanced",
     "extended",
     "marked",
+    "oldest",
     "peer_to_peer",
     "plain",
     "reading",
@@ -55,6 +57,16 @@ def marked(rng: Random) -> Conversation:
 def without_crcs(rng: Random) -> Conversation:
     """Return the same without Markers and CRCs."""
     return _spoken(Conversation(crc=False), rng)
+
+
+def oldest(rng: Random) -> Conversation:
+    """Return the same with revision 0, Markers, and version 0 of DDP and RDMAP (RFC 5044 C.1)."""
+    return _spoken(Conversation(revision=0, markers=True), rng)
+
+
+def announced(rng: Random) -> Conversation:
+    """Return the same with an Rtr Frame (rtr-frame-proposal-2007)."""
+    return _spoken(Conversation(rtr_frame=True), rng, rtr_private_data=_data(rng, 64))
 
 
 def enhanced(rng: Random) -> Conversation:

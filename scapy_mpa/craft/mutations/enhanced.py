@@ -20,6 +20,10 @@ __all__ = ["ENHANCED"]
 
 _REQUEST, _REPLY = StartupKind.REQUEST, StartupKind.REPLY
 _NAMES: Final = {_REQUEST: "Request", _REPLY: "Reply"}
+_OF_REV_1: Final = {
+    _REQUEST: improper("who asks with revision 1 cannot interoperate with a Reply of revision 2"),
+    _REPLY: accept("S is a reserved bit of revision 1 (RFC 5044 7.1.1)"),
+}
 
 _INSUFFICIENT_IRD: Final = (2, 0, 6)
 _NO_MATCHING_RTR: Final = (2, 0, 7)
@@ -74,7 +78,7 @@ def _of_each_frame() -> list[Mutation]:
             Mutation(
                 f"{prefix}-rev-1",
                 f"The {name} has S set and enhanced data, and revision 1.",
-                accept("S is a reserved bit of revision 1 (RFC 5044 7.1.1)"),
+                _OF_REV_1[kind],
                 enhanced,
                 change_startup(kind, revision=1),
             ),

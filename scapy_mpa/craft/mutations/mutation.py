@@ -46,6 +46,9 @@ class Mutation:
     is_evident: bool = True
     """Whether the octets on the wire show it.  What is wrong with an STag or with a bound is known
     to the receiver alone."""
+    is_overheard: bool = False
+    """Whether the octets on the wire show it although a receiver cannot know: it is accepted, and
+    whoever sees both directions tells."""
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):

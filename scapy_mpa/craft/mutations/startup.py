@@ -12,8 +12,8 @@ from scapy_mpa.craft.layout import startup_frame
 from scapy_mpa.craft.mutations.bases import marked, plain, without_crcs
 from scapy_mpa.craft.mutations.edit import change_startup, fpdus, moved, replaced, startup_at
 from scapy_mpa.craft.mutations.expectation import ACCEPT, REJECT, accept, error, improper
-from scapy_mpa.craft.mutations.mutation import Mutation
-from scapy_mpa.craft.options import RESPONDER
+from scapy_mpa.craft.mutations.mutation import Change, Mutation
+from scapy_mpa.craft.options import INITIATOR, RESPONDER
 from scapy_mpa.craft.script import CloseItem, OctetsItem, StartupItem
 from scapy_mpa.wire.startup import KEYS, LARGEST_PD_LENGTH, StartupKind, build_startup
 
@@ -32,7 +32,9 @@ def _altered_key(item: StartupItem, rng: Random) -> bytes:
 
 
 _DIFFERS_AT: Final = next(
-    at for at, (one, other) in enumerate(zip(*KEYS.values(), strict=True)) if one != other
+    at
+    for at, (one, other) in enumerate(zip(KEYS[_REQUEST], KEYS[_REPLY], strict=True))
+    if one != other
 )
 
 
@@ -200,6 +202,11 @@ def _responder_first(conversation: Conversation, rng: Random) -> Conversation:
     return moved(conversation, fpdus(conversation, side=RESPONDER)[0], fpdus(conversation)[0])
 
 
+def _octets_for_request(conversation: Conversation, rng: Random) -> Conversation:
+    at = startup_at(conversation, _REQUEST)
+    return replaced(conversation, at, OctetsItem(INITIATOR, rng.randbytes(rng.randrange(8, 200))))
+
+
 def _both_initiate(conversation: Conversation, rng: Random) -> Conversation:
     change = change_startup(_REPLY, key=KEYS[_REQUEST])
     return change(conversation, rng)
@@ -219,14 +226,19 @@ def _rejected(conversation: Conversation, rng: Random) -> Conversation:
     return replaced(conversation, at, rejecting, CloseItem(0), end=len(conversation.script))
 
 
-def _incomplete(conversation: Conversation, rng: Random) -> Conversation:
-    """End the connection in the midst of the Request."""
-    at = startup_at(conversation, _REQUEST)
-    request = conversation.script[at]
-    assert isinstance(request, StartupItem)
-    octets = build_startup(startup_frame(request, conversation.options))
-    part = OctetsItem(request.side, octets[: rng.randrange(20, len(octets))])
-    return replaced(conversation, at, part, CloseItem(0), end=len(conversation.script))
+def _incomplete(kind: StartupKind) -> Change:
+    """Return what ends the connection in the midst of a startup frame."""
+
+    def apply(conversation: Conversation, rng: Random) -> Conversation:
+        at = startup_at(conversation, kind)
+        frame = conversation.script[at]
+        assert isinstance(frame, StartupItem)
+        octets = build_startup(startup_frame(frame, conversation.options))
+        part = OctetsItem(frame.side, octets[: rng.randrange(20, len(octets))])
+        close = CloseItem(frame.side)
+        return replaced(conversation, at, part, close, end=len(conversation.script))
+
+    return apply
 
 
 STARTUP: Final = (
@@ -253,6 +265,13 @@ STARTUP: Final = (
         _reply_first,
     ),
     Mutation(
+        "rfc5044/7.1.2/rule-2-octets-for-request",
+        "Octets that are no Request come where it must be, and a Reply answers them.",
+        improper(),
+        plain,
+        _octets_for_request,
+    ),
+    Mutation(
         "rfc5044/7.1.2/rule-3-fpdu-before-reply",
         "The Initiator sends an FPDU before it has received the Reply.",
         accept("nothing shows the Responder when the FPDU was sent"),
@@ -272,6 +291,7 @@ STARTUP: Final = (
         accept("an Initiator that is in Full Operation already cannot tell"),
         plain,
         _responder_first,
+        is_overheard=True,
     ),
     Mutation(
         "rfc5044/7.1.2/rule-8-both-initiate",
@@ -291,9 +311,16 @@ STARTUP: Final = (
     Mutation(
         "rfc5044/7.1.2/rule-10-request-incomplete",
         "The connection ends in the midst of the Request.",
-        improper("or code 1, connection lost"),
+        error(1, note="or code 4, if the timeout comes first"),
         plain,
-        _incomplete,
+        _incomplete(_REQUEST),
+    ),
+    Mutation(
+        "rfc5044/7.1.2/rule-10-reply-incomplete",
+        "The connection ends in the midst of the Reply.",
+        error(1, note="or code 4, if the timeout comes first"),
+        plain,
+        _incomplete(_REPLY),
     ),
 )
 """RFC 5044 7.1.  Rule 6 is about what consumers do with Private Data; rules 1, 5 and 7 are broken

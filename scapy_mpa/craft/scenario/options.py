@@ -46,6 +46,7 @@ OPTIONS: Final[dict[str, tuple[Read, ...]]] = {
     "revision": (UINT8,),
     "markers": (_WHO,),
     "crc": (_WHO,),
+    "rtr-frame": (_WHO,),
     "mss": (UINT16,),
     "mulpdu": (UINT16,),
     "packing": (choice({name: name for name in ("aligned", "packed", "stream")}),),

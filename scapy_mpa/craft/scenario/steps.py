@@ -164,6 +164,7 @@ SIDE_STEPS: Final = {
     "fpdu": Step(
         _by_side(Side.fpdu), {"ulpdu": data}, {"ulpdu-length": UINT16, "pad": data, "crc": data}
     ),
+    "rtr-frame": Step(_by_side(Side.rtr_frame), {}, {"private-data": data, "key": data}),
     "octets": Step(_by_side(Side.octets), {"data": data}),
     "flush": Step(_by_side(Side.flush)),
     "close": Step(_close, switches=("half",)),
@@ -185,6 +186,7 @@ STEPS: Final = {
             "reply-ord": UINT14,
             "reply-control-flags": text,
             "rtr": choice({name: name for name in ("send", "write", "read")}),
+            "rtr-private-data": data,
         },
         ("rejected",),
     ),

@@ -17,6 +17,8 @@ SECTIONS = {
     "RFC 5041": "4.1 4.2 4.3 4.4 5.1.1 5.1.2 5.2 5.3 5.4 6.1 6.2.1 6.2.2 7.1 7.2",
     "RFC 5040": "4.1 4.2 4.3 4.4 4.5 4.6 4.7 4.8 5.1 5.2.1 5.2.2 5.3 5.4 5.5 6.1 6.2.1 7.1 7.2",
     "RFC 6581": "4.1 4.2 4.3 6 7 8 9 9.1 9.2 9.3 10",
+    "draft-ietf-rddp-mpa-01": "6.1 6.1.1",
+    "rtr-frame-proposal-2007": "1 2 3 5",
     "RFC 7306": "4.1 4.2 5.1.1 5.1.2 5.2.1 5.2.2 5.3 5.4 6.1 6.2 6.3 6.4 7 8.1 8.2 10.1 10.2",
 }
 """Sections of each standard that say how something has to be."""
@@ -42,6 +44,7 @@ REQUIRED = (
     ),
     *("*/stag-invalid", "*/to-wrap", "*/l-missing", "*/message-too-long", "*/terminate-*"),
     "*/ird-exceeded",
+    *("draft-ietf-rddp-mpa-01/*", "rtr-frame-proposal-2007/*/*-s-cleared"),
     *(f"*/opcode-{opcode}-*" for opcode in range(16)),
 )
 

@@ -30,6 +30,8 @@ def catalogue() -> str:
     for mutation in mutations():
         expected = str(mutation.expectation).replace("|", "\\|")
         evident = "" if mutation.is_evident or not mutation.expectation.is_error else "no"
+        if mutation.is_overheard:
+            evident = "to others"
         rows.append(f"| `{mutation.name}` | {expected} | {mutation.breaks} | {evident} |\n")
     return HEADING + "".join(rows)
 

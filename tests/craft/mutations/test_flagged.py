@@ -43,7 +43,8 @@ def is_named(mutation: Mutation, error: dict[str, Any]) -> bool:
     if error["code"] is not None:
         return error["code"] in expectation.codes
     terminates = [f"{layer}/{etype}/0x{code:02x}" for layer, etype, code in expectation.terminates]
-    return f"({mutation.clause})" in error["text"] or any(
+    clauses = f"({mutation.clause})", f"({mutation.clause} rule "
+    return any(each in error["text"] for each in clauses) or any(
         each in error["text"] for each in terminates
     )
 
@@ -65,7 +66,7 @@ def test_flagged_as_it_must_be(mutation: Mutation, tmp_path: pathlib.Path) -> No
         case = mutation.case(seed)
         assert not errors(case.valid, tmp_path / "valid.pcapng")
         found = errors(case.conversation, tmp_path / "mutated.pcapng")
-        if mutation.expectation.is_error and mutation.is_evident:
+        if mutation.is_overheard or (mutation.expectation.is_error and mutation.is_evident):
             assert any(is_named(mutation, error) for error in found), found
         else:
             assert not found

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Revision 0 with something wrong in it (draft-ietf-rddp-mpa-01 6.1)."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Final
+
+from scapy_mpa.craft.mutations.bases import oldest
+from scapy_mpa.craft.mutations.edit import change_startup
+from scapy_mpa.craft.mutations.expectation import ACCEPT, error, improper
+from scapy_mpa.craft.mutations.mutation import Mutation
+from scapy_mpa.craft.script import StartupItem
+from scapy_mpa.wire.startup import LARGEST_PD_LENGTH, StartupKind
+
+__all__ = ["DRAFT_MPA"]
+
+_REQUEST, _REPLY = StartupKind.REQUEST, StartupKind.REPLY
+_NAMES: Final = {_REQUEST: "Request", _REPLY: "Reply"}
+_NAME: Final = "draft-ietf-rddp-mpa-01"
+_FARTHEST: Final = 4000
+
+
+def _more_than_rfc5044_allows(item: StartupItem, rng: Random) -> bytes:
+    return rng.randbytes(rng.randrange(LARGEST_PD_LENGTH + 1, _FARTHEST))
+
+
+def _longer(item: StartupItem, rng: Random) -> int:
+    return len(item.private_data) + rng.randrange(1, 100)
+
+
+def _shorter(item: StartupItem, rng: Random) -> int:
+    return rng.randrange(len(item.private_data))
+
+
+def _of_each_frame() -> list[Mutation]:
+    found = []
+    for kind, name in _NAMES.items():
+        prefix = f"{_NAME}/6.1.1/{name.lower()}"
+        found += [
+            Mutation(
+                f"{prefix}-private-data-over-512",
+                f"The {name} has more than 512 octets of Private Data, as the draft allows.",
+                ACCEPT,
+                oldest,
+                change_startup(kind, private_data=_more_than_rfc5044_allows),
+            ),
+            Mutation(
+                f"{prefix}-reserved-set",
+                f"A reserved bit of the {name} is set, S among them.",
+                ACCEPT,
+                oldest,
+                change_startup(
+                    kind,
+                    s_bit=True,
+                    reserved=lambda _, rng: rng.randrange(16),
+                ),
+            ),
+            Mutation(
+                f"{prefix}-pd-length-shorter",
+                f"PD_Length of the {name} says fewer octets than there are.",
+                error(1, 2, 4, note="what is left of the Private Data is taken for an FPDU"),
+                oldest,
+                change_startup(kind, pd_length=_shorter),
+            ),
+        ]
+    return found
+
+
+DRAFT_MPA: Final = (
+    *_of_each_frame(),
+    Mutation(
+        f"{_NAME}/6.1.1/request-rev-1",
+        "The Request has revision 1, and the Reply 0.",
+        improper("a permissive RNIC would go on (RFC 5044 C.2.5)"),
+        oldest,
+        change_startup(_REQUEST, revision=1),
+        is_evident=False,
+    ),
+    Mutation(
+        f"{_NAME}/6.1.1/reply-rev-1",
+        "The Reply has revision 1, and the Request 0.",
+        improper(),
+        oldest,
+        change_startup(_REPLY, revision=1),
+    ),
+    Mutation(
+        f"{_NAME}/6.1.1/reply-pd-length-longer",
+        "PD_Length of the Reply says more octets than there are.",
+        error(1, 2, 4, note="what follows is taken for Private Data"),
+        oldest,
+        change_startup(_REPLY, pd_length=_longer),
+    ),
+)
+"""draft-ietf-rddp-mpa-01."""

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Rtr Frames with something wrong in them, and S that does not fit (rtr-frame-proposal-2007)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+from typing import Final
+
+from scapy_mpa.craft.conversation import Conversation
+from scapy_mpa.craft.mutations.bases import announced
+from scapy_mpa.craft.mutations.edit import change_startup, moved, replaced, startup_at
+from scapy_mpa.craft.mutations.expectation import ACCEPT, accept, error, improper
+from scapy_mpa.craft.mutations.mutation import Mutation
+from scapy_mpa.craft.options import RESPONDER
+from scapy_mpa.craft.script import StartupItem
+from scapy_mpa.wire.startup import LARGEST_PD_LENGTH, RTR_KEYS, StartupKind
+
+__all__ = ["RTR_FRAME"]
+
+_REQUEST, _REPLY, _RTR = StartupKind
+_NAME: Final = "rtr-frame-proposal-2007"
+_TAKEN_FOR_FPDU: Final = "or what RFC 5044 has for an FPDU that does not check"
+
+
+def _altered_key(item: StartupItem, rng: Random) -> bytes:
+    key = bytearray(RTR_KEYS[0])
+    # Not the octet in which the two spellings differ.
+    at = rng.choice([at for at in range(len(key)) if RTR_KEYS[0][at] == RTR_KEYS[1][at]])
+    key[at] ^= 1 << rng.randrange(8)
+    return bytes(key)
+
+
+def _too_much(item: StartupItem, rng: Random) -> bytes:
+    return rng.randbytes(rng.randrange(LARGEST_PD_LENGTH + 1, LARGEST_PD_LENGTH + 1000))
+
+
+def _missing(conversation: Conversation, rng: Random) -> Conversation:
+    at = startup_at(conversation, _RTR)
+    return conversation.with_script(
+        [item for number, item in enumerate(conversation.script) if number != at]
+    )
+
+
+def _before_reply(conversation: Conversation, rng: Random) -> Conversation:
+    return moved(conversation, startup_at(conversation, _RTR), startup_at(conversation, _REPLY))
+
+
+def _twice(conversation: Conversation, rng: Random) -> Conversation:
+    at = startup_at(conversation, _RTR)
+    frame = conversation.script[at]
+    return replaced(conversation, at, frame, frame)
+
+
+def _by_responder(conversation: Conversation, rng: Random) -> Conversation:
+    at = startup_at(conversation, _RTR)
+    frame = conversation.script[at]
+    assert isinstance(frame, StartupItem)
+    return replaced(conversation, at, frame, replace(frame, side=RESPONDER))
+
+
+RTR_FRAME: Final = (
+    Mutation(
+        f"{_NAME}/1/key-altered",
+        "A bit of the Rtr Frame's Key is wrong.",
+        error(1, 2, 4, note=_TAKEN_FOR_FPDU),
+        announced,
+        change_startup(_RTR, key=_altered_key),
+    ),
+    Mutation(
+        f"{_NAME}/1/key-rtr",
+        "The Key is spelled as the octets of the proposal have it, not its words.",
+        ACCEPT,
+        announced,
+        change_startup(_RTR, key=RTR_KEYS[1]),
+    ),
+    Mutation(
+        f"{_NAME}/1/rev-not-1",
+        "The Rtr Frame has another revision than 1.",
+        improper(),
+        announced,
+        change_startup(_RTR, revision=lambda _, rng: rng.choice((0, *range(2, 256)))),
+    ),
+    Mutation(
+        f"{_NAME}/1/pd-length-over-512",
+        "The Rtr Frame has more than 512 octets of Private Data, and says so.",
+        improper("as for the other startup frames (RFC 5044 7.1.1)"),
+        announced,
+        change_startup(_RTR, private_data=_too_much),
+    ),
+    Mutation(
+        f"{_NAME}/2/s-set",
+        "S of the Rtr Frame is set, which the Responder ignores.",
+        ACCEPT,
+        announced,
+        change_startup(_RTR, s_bit=True),
+    ),
+    Mutation(
+        f"{_NAME}/2/r-set",
+        "R of the Rtr Frame is set, which is not checked as in a Request.",
+        ACCEPT,
+        announced,
+        change_startup(_RTR, rejected=True),
+    ),
+    Mutation(
+        f"{_NAME}/2/reserved-set",
+        "A reserved bit of the Rtr Frame is set.",
+        ACCEPT,
+        announced,
+        change_startup(_RTR, reserved=lambda _, rng: rng.randrange(1, 16)),
+    ),
+    Mutation(
+        f"{_NAME}/2/c-not-that-of-reply",
+        "C of the Rtr Frame is not that of the Reply.",
+        improper("the proposal does not say what is to become of it"),
+        announced,
+        change_startup(_RTR, crc=False),
+    ),
+    Mutation(
+        f"{_NAME}/2/request-s-cleared",
+        "S of the Request is not set, and an Rtr Frame comes.",
+        improper(_TAKEN_FOR_FPDU),
+        announced,
+        change_startup(_REQUEST, s_bit=False),
+    ),
+    Mutation(
+        f"{_NAME}/2/missing",
+        "S is set in Request and Reply, and no Rtr Frame comes.",
+        improper("the Responder waits for it, and gets an FPDU"),
+        announced,
+        _missing,
+        # Linux siw echoes S, and means nothing by it.
+        is_evident=False,
+    ),
+    Mutation(
+        f"{_NAME}/2/before-reply",
+        "The Rtr Frame comes before the Reply.",
+        accept("nothing shows the Responder when the frame was sent"),
+        announced,
+        _before_reply,
+    ),
+    Mutation(
+        f"{_NAME}/2/twice",
+        "The Rtr Frame comes twice.",
+        error(1, 2, note="the second one is taken for an FPDU"),
+        announced,
+        _twice,
+    ),
+    Mutation(
+        f"{_NAME}/2/from-responder",
+        "The Responder sends an Rtr Frame, too.",
+        error(1, 2, note="it is taken for an FPDU"),
+        announced,
+        _by_responder,
+    ),
+    Mutation(
+        f"{_NAME}/5/reply-s-cleared",
+        "S of the Reply is not set, and an Rtr Frame comes.",
+        improper(_TAKEN_FOR_FPDU),
+        announced,
+        change_startup(_REPLY, s_bit=False),
+    ),
+)
+"""The Rtr frame proposal of 2007, by its points."""

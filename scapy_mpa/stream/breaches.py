@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What breaks the rules of startup (RFC 5044 7.1.2), and how that is said.
+
+Where a rule stands is told in :mod:`~scapy_mpa.stream.startup`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from scapy_mpa.stream.extent import how_it_ended, is_whole, span
+from scapy_mpa.stream.half import HalfConnection
+from scapy_mpa.stream.scan import FoundStartup
+from scapy_mpa.stream.segment import ACK, Segment
+from scapy_mpa.stream.sequence import unwrap
+from scapy_mpa.stream.startup import StartupState, Step, reply_problems, rtr_problems
+from scapy_mpa.stream.startup_phase import StartupPhase
+from scapy_mpa.wire.errors import ErrorCode
+from scapy_mpa.wire.startup import StartupKind
+
+__all__ = ["Breach", "hear", "of_frame", "of_silence"]
+
+
+class Breach(NamedTuple):
+    """A rule that is broken."""
+
+    half: HalfConnection
+    code: ErrorCode | None
+    position: int
+    text: str
+
+
+def of_frame(
+    startup: StartupPhase, half: HalfConnection, found: FoundStartup, what: Step
+) -> list[Breach]:
+    """Return what is wrong with a startup frame, and with where it stands."""
+    frame, direction = found.startup, half.direction
+    own, peers = startup.declared[direction], startup.declared[1 - direction]
+    texts = frame.problems()
+    if what.breach is not None:
+        texts.append(what.breach)
+    elif frame.kind is StartupKind.REPLY:
+        texts += reply_problems(peers, frame)
+    elif frame.kind is StartupKind.RTR:
+        texts += rtr_problems(own, peers, frame)
+    missing = 0 if found.is_cut else frame.pd_length - len(frame.data)
+    there = len(found.octets)
+    how = how_it_ended(half, found.position + there) if missing else None
+    if missing and how is None:
+        texts.append(f"{missing} octets of Private Data are missing (RFC 5044 7.1.2 rule 9)")
+    code = ErrorCode.INVALID_STARTUP_FRAME
+    breaches = [Breach(half, code, found.position, text) for text in texts]
+    if how is not None:
+        text = f"the connection was {how} {there} octets into a startup frame"
+        text += " (RFC 5044 7.1.2 rule 10)"
+        breaches.append(Breach(half, ErrorCode.CONNECTION_LOST, found.position, text))
+    return breaches
+
+
+def hear(startup: StartupPhase, segment: Segment) -> Breach | None:
+    """Tell whether the Responder spoke before it had an FPDU (RFC 5044 7.1.2 rule 4).
+
+    What it had is acknowledged by the segment in which it speaks.  An Rtr Frame serves as well.
+
+    :param segment: of the Responder, and taken already.
+    """
+    assert startup.initiator is not None
+    asking = startup.halves[startup.initiator]
+    answering = startup.halves[1 - startup.initiator]
+    if not segment.flags & ACK or answering.framing is None:
+        return None
+    asked = startup.origins[startup.initiator]
+    if asking.framing is not None:
+        asked = asking.framing.origin
+    answered = answering.framing.origin
+    if unwrap(segment.ack, asked) > asked - startup.saw_rtr:
+        startup.is_silent = False
+    elif unwrap(segment.seq, answered) + segment.length > answered:
+        startup.is_silent = False
+        text = "the Responder sends before it has received an FPDU (RFC 5044 7.1.2 rule 4)"
+        return Breach(answering, None, answered, text)
+    return None
+
+
+def of_silence(startup: StartupPhase, how: str | None) -> Breach | None:
+    """Tell whether a Request was sent and nothing came back (RFC 5044 7.1.2 rules 3, 9).
+
+    :param how: how the connection ended; None if that was not captured.
+    """
+    if startup.state is not StartupState.REQUESTED or startup.initiator is None:
+        return None
+    asking = startup.halves[startup.initiator]
+    answering = startup.halves[1 - startup.initiator]
+    if answering.octets or not (is_whole(asking) and is_whole(answering)):
+        return None
+    origin = startup.origins[startup.initiator]
+    more = span(asking)[1] - origin
+    if more > 0:
+        # Either it has not waited, or PD_Length is too small.
+        text = f"{more} octets behind a Request that was not answered"
+        text += " (RFC 5044 7.1.2 rules 3, 9)"
+        return Breach(asking, ErrorCode.INVALID_STARTUP_FRAME, origin, text)
+    if how is None:
+        return None
+    text = f"the connection was {how} before its Request was answered (RFC 5044 7.1.2 rule 3)"
+    return Breach(asking, ErrorCode.CONNECTION_LOST, origin, text)

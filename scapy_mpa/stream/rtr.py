@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What the Initiator sends first behind a Reply that accepts: an Rtr Frame, or FPDUs.
+
+S in Request and Reply of revision 1 announces an Rtr Frame (rtr-frame-proposal-2007 2), or means
+nothing.  So the Initiator's octets are held until their first ones tell.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scapy_mpa.stream.phase import Phase
+from scapy_mpa.stream.scan import FoundStartup, rtr_at
+from scapy_mpa.stream.startup import StartupState
+
+if TYPE_CHECKING:
+    from scapy_mpa.stream.half import HalfConnection
+    from scapy_mpa.stream.startup_phase import StartupPhase
+
+__all__ = ["find", "find_unanswered"]
+
+
+def find(startup: StartupPhase, *, final: bool) -> None:
+    """See what the Initiator sends behind a Reply that accepts.
+
+    :param final: nothing more will come.
+    """
+    assert startup.initiator is not None
+    half = startup.halves[startup.initiator]
+    found = _look(half, startup.origins[startup.initiator], final=final)
+    if found is None:
+        return
+    if half.phase is Phase.HELD and not isinstance(found, bool):
+        _take(half, found)
+    else:
+        startup.begin_fpdus()
+
+
+def find_unanswered(startup: StartupPhase, half: HalfConnection, *, final: bool) -> None:
+    """Take an Rtr Frame behind a Request whose Reply was not captured."""
+    if startup.state is StartupState.REQUESTED and half.phase is Phase.HELD and half.is_mpa:
+        found = _look(half, startup.origins[half.direction], final=final)
+        if isinstance(found, FoundStartup):
+            _take(half, found)
+
+
+def _look(half: HalfConnection, position: int, *, final: bool) -> FoundStartup | bool | None:
+    """Return the Rtr Frame at a position, False if there is none, None if that is not known."""
+    island = half.islands.at(position)
+    if island is None or position < island.held:
+        # What lies behind a hole there does not begin there.
+        return False if final and (half.high or 0) <= position else None
+    return rtr_at(island, position, final=final)
+
+
+def _take(half: HalfConnection, found: FoundStartup) -> None:
+    island = half.islands.at(found.position)
+    assert island is not None
+    frames = island.frames(found.position, found.position + len(found.octets))
+    half.owner.on_startup(half, found, frames)

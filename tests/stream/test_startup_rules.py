@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Connections that break a rule of startup are told which one (RFC 5044 7.1.2)."""
+
+from __future__ import annotations
+
+import pytest
+
+from scapy_mpa.stream.events import ErrorFound, Event
+from scapy_mpa.wire.errors import ErrorCode
+from scapy_mpa.wire.interoperability import RNIC
+from tests.stream.feed import fpdus
+from tests.stream.test_connections import Talk
+from tests.stream.test_startup import ULPDUS, ended, errors, reply, request, seen, stream
+from tests.truth.impair import ACK, RST
+from tests.truth.mpastream import build_stream
+
+INVALID = ErrorCode.INVALID_STARTUP_FRAME
+
+
+def texts(events: list[Event]) -> list[str]:
+    """What the errors say."""
+    return [each.text for each in events if isinstance(each, ErrorFound)]
+
+
+def test_responder_responder() -> None:
+    """Rule 8: a Reply from both sides, and a Request from none; of the first, rule 2."""
+    talk = Talk()
+    first = talk.say(0, reply())
+    second = talk.say(1, reply())
+    talk.close()
+    events = talk.fed()
+    assert errors(events) == [(0, INVALID, first), (1, INVALID, second)]
+    assert "rule 2" in texts(events)[0]
+    assert "both sides sent a Reply" in texts(events)[1]
+    assert "rule 8" in texts(events)[1]
+
+
+@pytest.mark.parametrize("before", [b"HELLO\r\n", b"x", bytes(300)])
+def test_octets_where_the_request_must_be(before: bytes) -> None:
+    """Rule 2: a Reply to what is no Request."""
+    talk = Talk()
+    talk.say(0, before)
+    at = talk.say(1, reply())
+    talk.close()
+    events = talk.fed()
+    assert errors(events) == [(1, INVALID, at)]
+    assert "a Reply that answers what is no Request (RFC 5044 7.1.2 rule 2)" in texts(events)[0]
+
+
+@pytest.mark.parametrize(
+    ("asked", "answered", "is_wrong"),
+    [
+        (0, 0, False),
+        (0, 1, True),
+        (0, 2, True),
+        (1, 0, False),
+        (1, 1, False),
+        (1, 2, True),
+        (2, 1, False),
+        (2, 2, False),
+    ],
+)
+def test_revision_of_the_reply(asked: int, answered: int, is_wrong: bool) -> None:
+    """7.1.1, Rev: who asks with a revision cannot interoperate with a later one (C.2.1)."""
+    octets, _ = stream()
+    talk = Talk()
+    talk.say(0, request(revision=asked))
+    at = talk.say(1, reply(revision=answered))
+    talk.say(0, octets)
+    talk.say(1, octets)
+    talk.close()
+    events = talk.fed()
+    assert errors(events) == [(1, INVALID, at)] * is_wrong
+    for text in texts(events):
+        assert f"revision {answered} of the Reply exceeds the Request's {asked}" in text
+        assert "(RFC 5044 7.1.1)" in text
+    assert [each.ulpdu for each in fpdus(events, 0)] == ULPDUS
+
+
+@pytest.mark.parametrize("acknowledged", [0, 1, 320])
+@pytest.mark.parametrize("markers", [0, 1])
+def test_the_responder_speaks_first(acknowledged: int, markers: int) -> None:
+    """Rule 4: what the Responder had when it spoke is what it acknowledges there."""
+    octets, _ = build_stream(ULPDUS, markers=bool(markers))
+    talk = Talk()
+    talk.say(0, request(markers=markers))
+    talk.say(1, reply(markers=markers))
+    if acknowledged:
+        talk.say(0, octets[:acknowledged])
+    at = talk.say(1, octets)
+    talk.say(0, octets[acknowledged:])
+    talk.close()
+    events = talk.fed()
+    assert errors(events) == [(1, None, at)] * (not acknowledged)
+    assert all("rule 4" in text for text in texts(events))
+    for direction in (0, 1):
+        assert [each.ulpdu for each in fpdus(events, direction)] == ULPDUS
+
+
+def test_who_speaks_first_is_not_a_matter_of_what_is_captured_first() -> None:
+    """Rule 4: an FPDU of the Responder's that is captured before the one it had is no breach."""
+    octets, _ = stream()
+    talk = Talk()
+    talk.say(0, request())
+    talk.say(1, reply())
+    talk.say(0, octets)
+    talk.say(1, octets)
+    talk.close()
+    one, other = talk.segments[-5:-3]
+    talk.segments[-5:-3] = [other, one]
+    assert errors(talk.fed()) == []
+
+
+@pytest.mark.parametrize("octet", [b"", b"\0"])
+def test_a_probe_is_not_speaking(octet: bytes) -> None:
+    """Rule 4: a keep-alive repeats the last octet of the Reply, or none (RFC 9293 3.8.4)."""
+    octets, _ = stream()
+    talk = Talk()
+    talk.say(0, request())
+    at = talk.say(1, reply())
+    talk.copy(1, at + 19, octet, ACK)
+    talk.copy(1, at, reply())
+    talk.say(0, octets)
+    talk.close()
+    assert errors(talk.fed()) == []
+
+
+@pytest.mark.parametrize("revision", [3, 77, 129, 255])
+def test_unknown_revision(revision: int) -> None:
+    """7.1.1, Rev: named with its clause."""
+    talk = Talk()
+    at = talk.say(0, request(revision=revision))
+    talk.close()
+    events = talk.fed()
+    assert errors(events) == [(0, INVALID, at)]
+    assert f"revision {revision}" in texts(events)[0]
+    assert "(RFC 5044 7.1.1)" in texts(events)[0]
+
+
+@pytest.mark.parametrize("octets", [513, 20000, 65535])
+def test_private_data_of_revision_0(octets: int) -> None:
+    """draft-ietf-rddp-mpa-01 6.1.1: as long as PD_Length can say, and FPDUs begin behind them."""
+    data = bytes(range(251)) * 262
+    following, _ = build_stream(ULPDUS, markers=True)
+    talk = Talk()
+    talk.say(0, request(revision=0, markers=1, private_data=data[:octets]), size=1460)
+    talk.say(1, reply(revision=0, markers=1, private_data=data[:octets]), size=1460)
+    talk.say(0, following)
+    talk.say(1, following)
+    talk.close()
+    events = talk.fed()
+    assert errors(events) == []
+    assert [len(each.startup.private_data) for each in seen(events)] == [octets, octets]
+    for direction in (0, 1):
+        assert [each.ulpdu for each in fpdus(events, direction)] == ULPDUS
+        assert fpdus(events, direction)[0].offset == 4
+
+
+@pytest.mark.parametrize("how", ["closed", "reset"])
+@pytest.mark.parametrize("there", [20, 21, 119])
+def test_closed_in_the_midst_of_a_startup_frame(how: str, there: int) -> None:
+    """Rule 10, and code 1 of section 8: the connection ended before the frame was whole."""
+    talk = Talk()
+    at = talk.say(0, request(private_data=bytes(100))[:there])
+    if how == "closed":
+        talk.close()
+    else:
+        talk.say(0, flags=RST | ACK)
+    events = talk.fed()
+    assert errors(events) == [(0, ErrorCode.CONNECTION_LOST, at)]
+    text = f"the connection was {how} {there} octets into a startup frame (RFC 5044 7.1.2 rule 10)"
+    assert texts(events) == [text]
+
+
+@pytest.mark.parametrize("how", ["closed", "reset"])
+def test_a_request_that_nobody_answers(how: str) -> None:
+    """Rule 3, and code 1 of section 8: the Initiator gets the end of the connection for a Reply."""
+    talk = Talk()
+    at = talk.say(0, request())
+    if how == "closed":
+        talk.close()
+    else:
+        talk.say(1, flags=RST | ACK)
+    events = talk.fed()
+    assert errors(events) == [(0, ErrorCode.CONNECTION_LOST, at + 20)]
+    text = f"the connection was {how} before its Request was answered (RFC 5044 7.1.2 rule 3)"
+    assert texts(events) == [text]
+
+
+@pytest.mark.parametrize("captured", ["no end", "no reply", "no beginning", "one direction"])
+def test_a_request_that_may_have_been_answered(captured: str) -> None:
+    """Where the capture does not show the whole connection, nothing is said of it."""
+    talk = Talk(syn=captured != "no beginning")
+    talk.say(0, request())
+    if captured != "no end":
+        if captured == "no reply":
+            talk.miss(1, reply())
+        talk.close()
+    if captured == "one direction":
+        talk.segments = [each for each in talk.segments if each.direction == 0]
+    assert errors(talk.fed()) == []
+
+
+@pytest.mark.parametrize("more", [1, 12, 400])
+def test_octets_behind_a_request_that_nobody_answers(more: int) -> None:
+    """Rules 3 and 9: PD_Length does not match, or the Initiator has not waited for the Reply."""
+    talk = Talk()
+    at = talk.say(0, request(private_data=b"abc") + bytes(more))
+    talk.close()
+    events = talk.fed()
+    assert errors(events) == [(0, INVALID, at + 23)]
+    text = f"{more} octets behind a Request that was not answered (RFC 5044 7.1.2 rules 3, 9)"
+    assert texts(events) == [text]
+
+
+def test_private_data_that_were_not_captured() -> None:
+    """Rule 9: where the capture ends before a startup frame does, its octets are missing."""
+    talk = Talk()
+    at = talk.say(0, request(private_data=bytes(100))[:60])
+    events = talk.fed()
+    assert errors(events) == [(0, INVALID, at)]
+    assert "60 octets of Private Data are missing" in texts(events)[0]
+    assert "rule 9" in texts(events)[0]
+
+
+@pytest.mark.parametrize(
+    ("frames", "rnics"),
+    [
+        (((0, 1, 1), (0, 1, 1)), ((RNIC.RDMAC,), (RNIC.RDMAC, RNIC.PERMISSIVE))),
+        (((1, 0, 1), (0, 1, 1)), ((RNIC.NON_PERMISSIVE, RNIC.PERMISSIVE), (RNIC.RDMAC,))),
+        (((0, 0, 0), (0, 0, 0)), None),
+        (((2, 0, 1), (2, 0, 1)), None),
+    ],
+)
+def test_what_kinds_of_rnic_they_are(
+    frames: tuple[tuple[int, int, int], tuple[int, int, int]],
+    rnics: tuple[tuple[RNIC, ...], tuple[RNIC, ...]] | None,
+) -> None:
+    """RFC 5044 C: told at the end of the connection."""
+    one, other = (dict(zip(("revision", "markers", "crc"), each, strict=True)) for each in frames)
+    talk = Talk()
+    talk.say(0, request(**one))
+    talk.say(1, reply(**other))
+    talk.close()
+    assert ended(talk.fed()).rnics == rnics
+    del talk.segments[4]
+    assert ended(talk.fed()).rnics is None
