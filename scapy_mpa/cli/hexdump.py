@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import Final
 
 from scapy_mpa.records import RecordedEvent
-from scapy_mpa.records.ddp import ddp_payload
-from scapy_mpa.stream.events import FPDURecovered, StartupSeen
+from scapy_mpa.records.ddp import ddp_payload, frame_payload
+from scapy_mpa.stream.events import FPDURecovered, IFTFrameRecovered, StartupSeen
 
 __all__ = ["hex_dump", "payload_dump"]
 
@@ -17,9 +17,11 @@ _SHOWN: Final = bytes(octet if 0x20 <= octet < 0x7F else ord(".") for octet in r
 
 
 def payload_dump(event: RecordedEvent) -> list[str]:
-    """Return the lines of what the ULP sent: an FPDU's payload, or Private Data."""
+    """Return the lines of what the ULP sent: an FPDU's or a frame's payload, or Private Data."""
     if isinstance(event, FPDURecovered):
         return hex_dump(ddp_payload(event))
+    if isinstance(event, IFTFrameRecovered):
+        return hex_dump(frame_payload(event))
     if isinstance(event, StartupSeen):
         return hex_dump(event.startup.private_data)
     return []

@@ -18,23 +18,35 @@ from typing import Any, Final
 from scapy_mpa.cli.mpa import carried_mpa
 from scapy_mpa.cli.reading import Reading
 from scapy_mpa.records import RecordedEvent
-from scapy_mpa.records.ddp import INVALIDATING, DDPFields, ddp_fields, ddp_header, ddp_payload
+from scapy_mpa.records.ddp import (
+    INVALIDATING,
+    DDPFields,
+    ddp_fields,
+    ddp_header,
+    ddp_payload,
+    frame_fields,
+    frame_payload,
+)
 from scapy_mpa.records.kinds import Label
 from scapy_mpa.stream.events import (
+    AdaptionIndicationSeen,
     ConnectionEnded,
     ConnectionId,
     CrcVerdict,
     ErrorFound,
     FPDURecovered,
     GapFound,
+    IFTFrameRecovered,
     LocatedBy,
     MessageRecovered,
     OverlapDiffers,
     StartupSeen,
 )
 from scapy_mpa.wire.ddp import TAGGED_LENGTH, UNTAGGED_LENGTH, parse_ddp
+from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import RemoteProtocolError
 from scapy_mpa.wire.interoperability import RNIC
+from scapy_mpa.wire.ift_indication import FLAGS, VERSION
 from scapy_mpa.wire.rdmap import parse_control, parse_read_request
 from scapy_mpa.wire.rdmap_names import Opcode, message_name
 from scapy_mpa.wire.terminate import parse_terminate, terminate_text
@@ -55,6 +67,7 @@ _CACHED_PATTERNS: Final = 1024
 
 _COLOURS: Final[dict[type, str]] = {
     StartupSeen: "green",
+    AdaptionIndicationSeen: "green",
     GapFound: "yellow",
     OverlapDiffers: "yellow",
     ErrorFound: "red",
@@ -153,7 +166,7 @@ class Lines:
         )
 
     def _coloured(self, event: RecordedEvent, line: str) -> str:
-        if isinstance(event, FPDURecovered):
+        if isinstance(event, FPDURecovered | IFTFrameRecovered):
             colour = "red" if event.crc == "bad" else None
         elif isinstance(event, MessageRecovered):
             colour = None if event.complete else "yellow"
@@ -224,39 +237,83 @@ def _startup(event: StartupSeen) -> str:
 
 def _fpdu(event: FPDURecovered) -> str:
     fields = ddp_fields(event)
-    tagged = fields.tagged
-    last = " L" if fields.last else ""
-    if tagged and fields.to is not None:
-        what = (
-            f"{fields.message} stag 0x{fields.stag:08x} to 0x{fields.to:x} "
-            f"{fields.payload_length} octets{last}"
-        )
-    elif fields.mo is not None:
-        what = (
-            f"{fields.message} qn {fields.qn} msn {fields.msn} mo {fields.mo} "
-            f"{fields.payload_length} octets{last}{_within(event, fields)}"
-        )
-    else:
+    what = _segment(fields, ddp_payload(event))
+    if what is None:
         what = f"{fields.message or 'FPDU'}, ULPDU of {event.ulpdu_length} octets"
     marks = _marks(event.crc, event.located_by, ahead=event.out_of_order)
     return f"{what}{marks}, seq {event.seq}"
 
 
-def _within(event: FPDURecovered, fields: DDPFields) -> str:
+def _segment(fields: DDPFields, payload: bytes) -> str | None:
+    """Return what a DDP segment is, None if not all of its header is there."""
+    name = fields.message or "DDP segment"
+    last = " L" if fields.last else ""
+    if fields.tagged and fields.to is not None:
+        return (
+            f"{name} stag 0x{fields.stag:08x} to 0x{fields.to:x} "
+            f"{fields.payload_length} octets{last}"
+        )
+    if fields.mo is not None:
+        return (
+            f"{name} qn {fields.qn} msn {fields.msn} mo {fields.mo} "
+            f"{fields.payload_length} octets{last}{_within(payload, fields)}"
+        )
+    return None
+
+
+def _within(payload: bytes, fields: DDPFields) -> str:
     """Return what an untagged header, or what it brings, has to say beyond its numbers."""
     if fields.invalidate_stag is not None:
         return f" invalidates 0x{fields.invalidate_stag:08x}"
     try:
         if fields.opcode == Opcode.TERMINATE:
-            terminate = parse_terminate(ddp_payload(event))
+            terminate = parse_terminate(payload)
             text = terminate_text(terminate.layer, terminate.etype, terminate.error_code)
             return f": {text}{' (mirrored)' if terminate.mirrored else ''}"
         if fields.opcode == Opcode.READ_REQUEST:
-            request = parse_read_request(ddp_payload(event))
+            request = parse_read_request(payload)
             return f" reads {request.rdma_read_size} of stag 0x{request.src_stag:08x}"
     except RemoteProtocolError:
         return " (malformed)"
     return ""
+
+
+def _indication(event: AdaptionIndicationSeen) -> str:
+    told = event.indication
+    words = ["Adaption indication", f"phase {told.ph:d}", "RDMA" if told.r else "DDP"]
+    words.append(" ".join(name.upper() for name in FLAGS[2:] if getattr(told, name)))
+    words.append(f"VTag 0x{told.vtag:04x}")
+    if told.marker_interval:
+        words.append(f"marker interval {told.marker_interval}")
+    if told.version != VERSION or told.bc_version != VERSION:
+        words.append(f"version {told.version} BC {told.bc_version}")
+    if told.reserved_flags or any(told.reserved):
+        words.append("reserved bits set")
+    if not told.crc_is_good():
+        words.append("CRC bad")
+    return f"{' '.join(filter(None, words))}, seq {event.seq}"
+
+
+def _frame(event: IFTFrameRecovered) -> str:
+    fields = frame_fields(event)
+    what = _segment(fields, frame_payload(event))
+    if what is None:
+        size, payload_size, _ = event.header
+        what = f"{fields.message or 'Frame'}, {size} and {payload_size} octets"
+    words = [f"VTag 0x{event.header.vtag:04x}"]
+    for name, verdict in ("header", event.header_crc), ("payload", event.payload_crc):
+        if verdict in ("bad", "unknown"):
+            words.append(f"{name} CRC {verdict}")
+    if event.header_crc == event.payload_crc == "off":
+        words.append("no CRC")
+    if event.placed == "speculative":
+        words.append(f"placed speculatively, {_CONFIRMED[event.confirmed]}")
+    if event.located_by == "search":
+        words.append("by search")
+    return f"{what}, {', '.join(words)}, seq {event.seq}"
+
+
+_CONFIRMED: Final = {True: "confirmed", False: "taken back", None: "never confirmed"}
 
 
 def _message(event: MessageRecovered) -> str:
@@ -346,9 +403,12 @@ def _connection(event: ConnectionEnded) -> str:
         words.append(f"markers {halves[0].markers or 0:d}/{halves[1].markers or 0:d}")
     if event.crc is not None:
         words.append("CRC on" if event.crc else "CRC off")
+    elif any(half.crcs is not None for half in halves):
+        words.append("CRC " + "/".join((half.crcs or "").upper() or "off" for half in halves))
     if event.rnics is not None and any(RNIC.RDMAC in side for side in event.rnics):
         words.append("RNICs " + " to ".join(" or ".join(side) for side in event.rnics))
-    words.append(f"{both('fpdus')} FPDUs" if carried_mpa(event) else "no MPA")
+    noun = "frames" if event.dialect is Dialect.DRAFT_IFT_01 else "FPDUs"
+    words.append(f"{both('fpdus')} {noun}" if carried_mpa(event) else "no MPA")
     words.append(f"{both('octets')} octets")
     for name, text in _COUNTS.items():
         if any(getattr(half, name) for half in halves):
@@ -377,6 +437,8 @@ def _counted(number: int, noun: str) -> str:
 _WHAT: Final[dict[type, Callable[[Any], str]]] = {
     StartupSeen: _startup,
     FPDURecovered: _fpdu,
+    AdaptionIndicationSeen: _indication,
+    IFTFrameRecovered: _frame,
     MessageRecovered: _message,
     GapFound: _gap,
     OverlapDiffers: _overlap,

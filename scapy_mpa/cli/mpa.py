@@ -11,7 +11,8 @@ __all__ = ["carried_mpa"]
 def carried_mpa(event: ConnectionEnded) -> bool:
     """Tell whether a connection had anything to do with MPA, be it only a bad startup frame."""
     return (
-        event.revision is not None
+        event.dialect is not None
+        or event.revision is not None
         or event.errors > 0
         or any(half.fpdus > 0 for half in event.halves)
     )

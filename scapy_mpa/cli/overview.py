@@ -120,6 +120,16 @@ class _Rows:
             yield text.split("\t")
 
 
+def _crcs(event: ConnectionEnded, source: HalfSummary, target: HalfSummary) -> str:
+    """Return whether CRCs are on; of iWARP Framing for TCP, which there are in either direction."""
+    if source.crcs is None and target.crcs is None:
+        return {None: _UNKNOWN, True: "on", False: "off"}[event.crc]
+    shown = (
+        _UNKNOWN if half.crcs is None else half.crcs.upper() or "off" for half in (source, target)
+    )
+    return "/".join(shown)
+
+
 def _row(event: ConnectionEnded) -> list[str]:
     source, target = event.halves[event.direction], event.halves[1 - event.direction]
     endpoints = event.connection.endpoints
@@ -134,7 +144,7 @@ def _row(event: ConnectionEnded) -> list[str]:
         _UNKNOWN if event.dialect is None else event.dialect.value,
         _UNKNOWN if event.revision is None else str(event.revision),
         both(lambda half: _UNKNOWN if half.markers is None else int(half.markers)),
-        {None: _UNKNOWN, True: "on", False: "off"}[event.crc],
+        _crcs(event, source, target),
         both(lambda half: half.fpdus),
         both(lambda half: half.octets),
         both(lambda half: half.out_of_order),

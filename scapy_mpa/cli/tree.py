@@ -6,7 +6,12 @@ from __future__ import annotations
 from typing import Final
 
 from scapy_mpa.records import RecordedEvent
-from scapy_mpa.stream.events import FPDURecovered, StartupSeen
+from scapy_mpa.stream.events import (
+    AdaptionIndicationSeen,
+    FPDURecovered,
+    IFTFrameRecovered,
+    StartupSeen,
+)
 
 __all__ = ["layer_tree"]
 
@@ -16,12 +21,16 @@ _INDENT: Final = " " * 8
 def layer_tree(event: RecordedEvent) -> list[str]:
     """Return the lines of the layers that ``event`` brought, none if it brought no packet."""
     # Scapy takes most of a second to import, which only those wait for who ask for layers.
-    from scapy_mpa.layers import FPDU, MPA
+    from scapy_mpa.layers import FPDU, MPA, IFTAdaptionIndication, IFTFrame
 
     if isinstance(event, FPDURecovered):
         packet = FPDU(event.octets, phase=event.phase)
     elif isinstance(event, StartupSeen):
         packet = MPA(event.octets)
+    elif isinstance(event, IFTFrameRecovered):
+        packet = IFTFrame(event.octets, crcs=event.crcs)
+    elif isinstance(event, AdaptionIndicationSeen):
+        packet = IFTAdaptionIndication(event.octets)
     else:
         return []
     return [f"{_INDENT}{line}".rstrip() for line in packet.show(dump=True).splitlines()]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Scapy packets for MPA (RFC 5044), DDP (RFC 5041) and RDMAP (RFC 5040, RFC 7306).
+"""Scapy packets for MPA (RFC 5044), DDP (RFC 5041) and RDMAP (RFC 5040, RFC 7306), and for iWARP
+Framing for TCP (draft-williams-iwarp-ift-01).
 
 ::
 
@@ -17,6 +18,7 @@ from scapy.packet import Packet, bind_bottom_up, bind_layers, bind_top_down
 
 from scapy_mpa.layers.ddp import DDPTagged, DDPUntagged
 from scapy_mpa.layers.fpdu import FPDU, MPAMarker
+from scapy_mpa.layers.ift import IFTAdaptionIndication, IFTFrame
 from scapy_mpa.layers.mpa import MPA, MPAReply, MPARequest, MPARtr
 from scapy_mpa.layers.rdmap import (
     RDMAPAtomicRequest,
@@ -39,6 +41,8 @@ __all__ = [
     "MPA",
     "DDPTagged",
     "DDPUntagged",
+    "IFTAdaptionIndication",
+    "IFTFrame",
     "MPAMarker",
     "MPAReply",
     "MPARequest",

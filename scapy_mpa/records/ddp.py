@@ -9,13 +9,21 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from scapy_mpa.stream.events import FPDURecovered
+from scapy_mpa.stream.events import FPDURecovered, IFTFrameRecovered
 from scapy_mpa.wire.ddp import TAGGED_LENGTH, UNTAGGED_LENGTH, parse_ddp
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_LENGTH, fpdu_layout, strip_markers
 from scapy_mpa.wire.rdmap import parse_control
 from scapy_mpa.wire.rdmap_names import Opcode, message_name
 
-__all__ = ["INVALIDATING", "DDPFields", "ddp_fields", "ddp_header", "ddp_payload"]
+__all__ = [
+    "INVALIDATING",
+    "DDPFields",
+    "ddp_fields",
+    "ddp_header",
+    "ddp_payload",
+    "frame_fields",
+    "frame_payload",
+]
 
 INVALIDATING: Final = frozenset({Opcode.SEND_WITH_INVALIDATE, Opcode.SEND_WITH_SE_AND_INVALIDATE})
 """Opcodes whose segments carry an Invalidate STag (RFC 5040 4.1)."""
@@ -68,10 +76,35 @@ def ddp_payload(fpdu: FPDURecovered) -> bytes:
 
 def ddp_fields(fpdu: FPDURecovered) -> DDPFields:
     """Return the header fields of the DDP segment in ``fpdu``."""
-    octets = ddp_header(fpdu)
+    return _fields(ddp_header(fpdu), fpdu.ulpdu_length)
+
+
+def frame_fields(frame: IFTFrameRecovered) -> DDPFields:
+    """Return the header fields of the DDP segment in a frame of iWARP Framing for TCP.
+
+    In DDP mode there is no RDMAP.
+    """
+    size, payload_size, _ = frame.header
+    fields = _fields(frame.ulpdu[: min(size, UNTAGGED_LENGTH)], size + payload_size)
+    fields = fields._replace(payload_length=payload_size)
+    if frame.rdma is False:
+        return fields._replace(rdmap_version=None, opcode=None, message=None, invalidate_stag=None)
+    return fields
+
+
+def frame_payload(frame: IFTFrameRecovered) -> bytes:
+    """Return what was captured behind the DDP header."""
+    return frame.ulpdu[frame.header.header_size :]
+
+
+def _fields(octets: bytes, ulpdu_length: int) -> DDPFields:
+    """Return the header fields of a DDP segment.
+
+    :param octets: its first 18, or as many as there are.
+    """
     there = len(octets)
     if not there:
-        return _NOTHING if fpdu.ulpdu_length else _NOTHING._replace(payload_length=0)
+        return _NOTHING if ulpdu_length else _NOTHING._replace(payload_length=0)
     header = parse_ddp(octets if there == UNTAGGED_LENGTH else octets.ljust(UNTAGGED_LENGTH, b"\0"))
     tagged, last, _, ddp_version, rsvdulp, stag, to, word, qn, msn, mo = header
     control = parse_control(rsvdulp)
@@ -91,7 +124,7 @@ def ddp_fields(fpdu: FPDURecovered) -> DDPFields:
         msn,
         mo,
         invalidate_stag,
-        max(0, fpdu.ulpdu_length - length),
+        max(0, ulpdu_length - length),
     )
     return fields if there >= length else _as_far_as_captured(fields, there)
 

@@ -12,19 +12,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
-from scapy_mpa.records.ddp import ddp_fields, ddp_payload
+from scapy_mpa.records.ddp import ddp_fields, ddp_payload, frame_fields, frame_payload
 from scapy_mpa.stream.events import (
+    AdaptionIndicationSeen,
     ConnectionEnded,
     ErrorFound,
     Event,
     FPDURecovered,
     GapFound,
+    IFTFrameRecovered,
     MessageRecovered,
     OverlapDiffers,
     StartupSeen,
 )
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.interoperability import Kinds
+from scapy_mpa.wire.ift_indication import FLAGS, AdaptionIndication
 from scapy_mpa.wire.rdmap_names import message_name
 from scapy_mpa.wire.startup import StartupFrame
 
@@ -32,6 +35,7 @@ __all__ = [
     "RECORD_TYPES",
     "Record",
     "RecordedEvent",
+    "indication_fields",
     "own_fields",
     "record_of",
     "rnics_field",
@@ -49,8 +53,8 @@ _SECOND: Final = 10**9
 def record_of(event: RecordedEvent, *, payload: bool = False) -> Record:
     """Return the record of ``event``.
 
-    :param payload: give an ``fpdu`` record the key ``payload``: what was captured behind the DDP
-        header, in hexadecimal.
+    :param payload: give an ``fpdu`` or ``ift_frame`` record the key ``payload``: what was captured
+        behind the DDP header, in hexadecimal.
     """
     endpoints = event.connection.endpoints
     return {
@@ -77,6 +81,8 @@ def own_fields(event: RecordedEvent, *, payload: bool = False) -> Record:
     fields = _KINDS[type(event)][1](event)
     if payload and isinstance(event, FPDURecovered):
         fields["payload"] = ddp_payload(event).hex()
+    elif payload and isinstance(event, IFTFrameRecovered):
+        fields["payload"] = frame_payload(event).hex()
     return fields
 
 
@@ -117,6 +123,45 @@ def _fpdu(event: FPDURecovered) -> Record:
         "out_of_order": event.out_of_order,
         "frames": list(event.frames),
         **ddp_fields(event)._asdict(),
+    }
+
+
+def _indication(event: AdaptionIndicationSeen) -> Record:
+    return {"seq": event.seq, **indication_fields(event.indication)}
+
+
+def indication_fields(indication: AdaptionIndication) -> Record:
+    """Return what an ``adaption_indication`` record says of the indication itself."""
+    flags = {name: getattr(indication, name) for name in FLAGS}
+    return {
+        "version": indication.version,
+        "bc_version": indication.bc_version,
+        **flags,
+        "ph": int(indication.ph),
+        "reserved_flags": indication.reserved_flags,
+        "vtag": indication.vtag,
+        "marker_interval": indication.marker_interval,
+        "reserved": indication.reserved.hex(),
+        "crc": "good" if indication.crc_is_good() else "bad",
+        "dialect": Dialect.DRAFT_IFT_01.value,
+    }
+
+
+def _frame(event: IFTFrameRecovered) -> Record:
+    return {
+        "seq": event.seq,
+        "offset": event.offset,
+        "header_size": event.header.header_size,
+        "payload_size": event.header.payload_size,
+        "vtag": event.header.vtag,
+        "header_crc": event.header_crc,
+        "payload_crc": event.payload_crc,
+        "located_by": event.located_by,
+        "out_of_order": event.out_of_order,
+        "placed": event.placed,
+        "confirmed": event.confirmed,
+        "frames": list(event.frames),
+        **frame_fields(event)._asdict(),
     }
 
 
@@ -202,6 +247,8 @@ _KINDS: Final[dict[type, tuple[str, Callable[[Any], Record]]]] = {
     OverlapDiffers: ("overlap", _overlap),
     ErrorFound: ("error", _error),
     ConnectionEnded: ("connection", _connection),
+    AdaptionIndicationSeen: ("adaption_indication", _indication),
+    IFTFrameRecovered: ("ift_frame", _frame),
 }
 
 RECORD_TYPES: Final = tuple(kind for kind, _ in _KINDS.values())

@@ -5,13 +5,20 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from scapy_mpa.stream.events import CrcVerdict, FPDURecovered, LocatedBy, StartupSeen
+from scapy_mpa.stream.events import (
+    AdaptionIndicationSeen,
+    CrcVerdict,
+    FPDURecovered,
+    IFTFrameRecovered,
+    LocatedBy,
+    StartupSeen,
+)
 
 __all__ = ["Provenance"]
 
 
 class Provenance(NamedTuple):
-    """The ``provenance`` of a startup frame or FPDU; the names are those of the records.
+    """The ``provenance`` of a startup frame, FPDU or the like; the names are those of the records.
 
     (A named tuple: one is made for each FPDU.)
     """
@@ -21,9 +28,10 @@ class Provenance(NamedTuple):
     src: str
     dst: str
     seq: int
-    """TCP sequence number of its ULPDU_Length field, of a startup frame's first octet."""
+    """TCP sequence number of an FPDU's ULPDU_Length field, else of the first octet."""
     offset: int | None
-    """Offset of the ULPDU_Length field in the Full Operation Phase, None for a startup frame."""
+    """Offset of the ULPDU_Length field in the Full Operation Phase; of a frame of iWARP Framing for
+    TCP behind the adaption indication; None for a startup frame or an adaption indication."""
     frames: tuple[int, ...]
     """Numbers, from 1, of the captured frames that brought its octets."""
     located_by: LocatedBy | None
@@ -32,13 +40,15 @@ class Provenance(NamedTuple):
     """Found before all earlier octets of its direction were captured."""
 
     @classmethod
-    def of(cls, event: FPDURecovered | StartupSeen) -> Provenance:
+    def of(
+        cls, event: FPDURecovered | StartupSeen | AdaptionIndicationSeen | IFTFrameRecovered
+    ) -> Provenance:
         """Return the provenance of what an event recovered."""
         connection, direction = event.connection, event.direction
         source, target = connection.endpoints
         if direction:
             source, target = target, source
-        if isinstance(event, FPDURecovered):
+        if isinstance(event, FPDURecovered | IFTFrameRecovered):
             return cls(
                 connection.number,
                 source,

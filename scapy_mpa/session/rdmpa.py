@@ -16,17 +16,22 @@ from scapy_mpa.records import record_of
 from scapy_mpa.session.recovery import Recovery
 from scapy_mpa.session.source import dissect
 from scapy_mpa.stream.events import (
+    AdaptionIndicationSeen,
     ConnectionEnded,
     ErrorFound,
     Event,
     FPDURecovered,
     GapFound,
+    IFTFrameRecovered,
     OverlapDiffers,
     StartupSeen,
 )
 from scapy_mpa.stream.limits import Limits
 
 __all__ = ["MPAPacketList", "rdmpa"]
+
+_PACKETS = FPDURecovered, StartupSeen, AdaptionIndicationSeen, IFTFrameRecovered
+"""Events of which there is a packet."""
 
 
 class MPAPacketList(PacketList):
@@ -95,7 +100,7 @@ def rdmpa(
     events: list[Event] = []
 
     def keep(event: Event) -> None:
-        if not isinstance(event, (FPDURecovered, StartupSeen)):
+        if not isinstance(event, _PACKETS):
             events.append(event)
 
     recovery = Recovery(dissect, keep, limits)

@@ -12,12 +12,19 @@ from scapy.packet import NoPayload, Packet
 
 from scapy_mpa.capture.decoder import Decoder
 from scapy_mpa.capture.frame import Frame
-from scapy_mpa.layers import MPA
+from scapy_mpa.layers import MPA, IFTAdaptionIndication, IFTFrame
 from scapy_mpa.session.form import put, stack
 from scapy_mpa.session.lower import LowerLayers
 from scapy_mpa.session.provenance import Provenance
 from scapy_mpa.session.upper import UpperLayers
-from scapy_mpa.stream.events import ConnectionEnded, Event, FPDURecovered, StartupSeen
+from scapy_mpa.stream.events import (
+    AdaptionIndicationSeen,
+    ConnectionEnded,
+    Event,
+    FPDURecovered,
+    IFTFrameRecovered,
+    StartupSeen,
+)
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.segment import reverse_flow
@@ -86,6 +93,14 @@ class Recovery:
                 startup = MPA(event.octets)
                 startup.provenance = Provenance.of(event)
                 packets.append(self._stacked(event, startup, frame))
+            elif isinstance(event, AdaptionIndicationSeen):
+                indication = IFTAdaptionIndication(event.octets)
+                indication.provenance = Provenance.of(event)
+                packets.append(self._stacked(event, indication, frame))
+            elif isinstance(event, IFTFrameRecovered):
+                ift = IFTFrame(event.octets, crcs=event.crcs)
+                ift.provenance = Provenance.of(event)
+                packets.append(self._stacked(event, ift, frame))
             elif isinstance(event, ConnectionEnded):
                 for flow in event.connection.flows:
                     # But for the first frame of a connection that uses the same ports.
@@ -94,7 +109,10 @@ class Recovery:
         return packets
 
     def _stacked(
-        self, event: FPDURecovered | StartupSeen, layer: Packet, frame: Frame | None
+        self,
+        event: FPDURecovered | StartupSeen | AdaptionIndicationSeen | IFTFrameRecovered,
+        layer: Packet,
+        frame: Frame | None,
     ) -> Packet:
         """Put a recovered layer on the lower layers of the frame that completed it."""
         flow = event.connection.flow

@@ -10,6 +10,7 @@ from scapy_mpa.stream.breaches import Breach
 from scapy_mpa.stream.budget import Budget
 from scapy_mpa.stream.candidate import Candidate
 from scapy_mpa.stream.events import (
+    AdaptionIndicationSeen,
     ConnectionEnded,
     ConnectionId,
     Ending,
@@ -18,12 +19,17 @@ from scapy_mpa.stream.events import (
     FPDURecovered,
     GapFound,
     GapReason,
+    IFTFrameRecovered,
     LocatedBy,
     OverlapDiffers,
+    Placed,
     StartupSeen,
 )
 from scapy_mpa.stream.extent import is_complete, span
 from scapy_mpa.stream.half import HalfConnection
+from scapy_mpa.stream.ift_phase import IFTPhase, SeenIndication
+from scapy_mpa.stream.ift_reader import Found
+from scapy_mpa.stream.ift_scan import FoundIndication
 from scapy_mpa.stream.island import Island
 from scapy_mpa.stream.moments import Moments
 from scapy_mpa.stream.overlap import RecentOctets
@@ -34,7 +40,7 @@ from scapy_mpa.stream.segment import ACK, RST, Segment
 from scapy_mpa.stream.sequence import sequence_number
 from scapy_mpa.stream.startup import StartupState
 from scapy_mpa.stream.startup_phase import StartupPhase
-from scapy_mpa.wire.dialect import dialect_of
+from scapy_mpa.wire.dialect import Dialect, dialect_of
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.fpdu import MARKER_INTERVAL
 
@@ -55,6 +61,7 @@ class Connection:
         "_emit",
         "_errors",
         "_frame",
+        "_ift",
         "_moments",
         "_time_ns",
         "halves",
@@ -87,6 +94,8 @@ class Connection:
         self._frame = 0
         self._time_ns = 0
         self.startup = StartupPhase(self.halves)
+        self._ift: IFTPhase | None = None
+        """Made when the first adaption indication is seen, or what may be one."""
         self._errors = 0
         self.was_reset = False
         self.is_lent = False
@@ -166,6 +175,20 @@ class Connection:
         :param reason: why holes will not be filled.
         :param ending: how the connection ended, if the connection itself does not know.
         """
+        ift = self._begun_ift
+        if ift is None:
+            self._conclude_startup()
+        elif self.halves[0].is_unknown or self.halves[1].is_unknown:
+            ift.conclude()
+        first = (self.startup.initiator if ift is None else ift.initiator) or 0
+        for direction in (first, 1 - first):
+            self.halves[direction].finish(reason)
+        self._emit(self._ended(ending or self._ending()))
+        for half in self.halves:
+            half.leave()
+
+    def _conclude_startup(self) -> None:
+        """Find out, for the last time, what MPA carried, and what its startup lacked."""
         if self.startup.state is StartupState.ACCEPTED:
             rtr.find(self.startup, final=True)
         if self.halves[0].is_unknown or self.halves[1].is_unknown:
@@ -173,12 +196,6 @@ class Connection:
         if not self._errors:
             how = {"reset": "reset", "capture ended": None}.get(self._ending(), "closed")
             self._report(breaches.of_silence(self.startup, how))
-        first = self.startup.initiator or 0
-        for direction in (first, 1 - first):
-            self.halves[direction].finish(reason)
-        self._emit(self._ended(ending or self._ending()))
-        for half in self.halves:
-            half.leave()
 
     def _ending(self) -> Ending:
         if self.was_reset:
@@ -189,8 +206,10 @@ class Connection:
         return "half closed" if any(closed) else "capture ended"
 
     def _ended(self, ending: Ending) -> ConnectionEnded:
-        startup = self.startup
+        startup, ift = self.startup, self._begun_ift
         initiator, last = startup.initiator, startup.last
+        if ift is not None:
+            initiator, last = ift.initiator, None
         endpoints = self.identity.endpoints
         return ConnectionEnded(
             connection=self.identity,
@@ -199,9 +218,9 @@ class Connection:
             time_ns=self._time_ns,
             initiator=None if initiator is None else endpoints[initiator],
             responder=None if initiator is None else endpoints[1 - initiator],
-            dialect=startup.dialect,
+            dialect=startup.dialect if ift is None else Dialect.DRAFT_IFT_01,
             revision=None if last is None else last.revision,
-            crc=startup.uses_crc,
+            crc=startup.uses_crc if ift is None else None,
             rejected=startup.state is StartupState.REJECTED,
             halves=(self.halves[0].summary(), self.halves[1].summary()),
             errors=self._errors,
@@ -250,11 +269,97 @@ class Connection:
 
     def on_unknown(self, half: HalfConnection) -> None:
         """Find out what a direction carries, if startup frames are missing."""
-        beginnings.look(self.startup, half, final=False)
+        ift = self._begun_ift
+        if ift is None:
+            beginnings.look(self.startup, half, final=False)
+        else:
+            ift.look(half, final=False)
 
     def decide(self, half: HalfConnection) -> None:
         """Do so for the last time."""
-        beginnings.decide(self.startup, half)
+        ift = self._begun_ift
+        if ift is None:
+            beginnings.decide(self.startup, half)
+        else:
+            ift.look(half, final=True)
+
+    @property
+    def _begun_ift(self) -> IFTPhase | None:
+        """What is known of it if it speaks iWARP Framing for TCP, else None."""
+        return self._ift if self._ift is not None and self._ift.is_begun else None
+
+    def on_indication(
+        self, half: HalfConnection, found: FoundIndication, frames: tuple[int, ...]
+    ) -> None:
+        """Take an adaption indication, and pass it on (draft-williams-iwarp-ift-01 4)."""
+        if self._ift is None:
+            self._ift = IFTPhase(self.halves)
+        self._take_indication(half, SeenIndication(found, frames, self._frame, self._time_ns))
+        self._ift.go_on()
+
+    def on_doubtful_indication(
+        self, half: HalfConnection, found: FoundIndication, frames: tuple[int, ...]
+    ) -> None:
+        """Take what may be an adaption indication."""
+        if self._ift is None:
+            self._ift = IFTPhase(self.halves)
+        seen = SeenIndication(found, frames, self._frame, self._time_ns)
+        for each, own in self._ift.doubt(half, seen):
+            self._take_indication(each, own)
+        self._ift.go_on()
+
+    def _take_indication(self, half: HalfConnection, seen: SeenIndication) -> None:
+        assert self._ift is not None
+        found = seen.found
+        wrong = self._ift.take(half, found)
+        self._emit(
+            AdaptionIndicationSeen(
+                connection=self.identity,
+                direction=half.direction,
+                frame=seen.frame,
+                time_ns=seen.time_ns,
+                seq=sequence_number(found.position),
+                octets=found.octets,
+                frames=seen.frames,
+                indication=found.indication,
+            )
+        )
+        for problem in wrong:
+            self.on_error(half, None, found.position, str(problem))
+
+    def on_frame(
+        self,
+        half: HalfConnection,
+        found: Found,
+        located_by: LocatedBy,
+        frames: tuple[int, ...],
+        *,
+        placed: Placed = "in order",
+        confirmed: bool | None = None,
+    ) -> None:
+        """Pass on a frame of iWARP Framing for TCP."""
+        assert self._ift is not None and half.ift is not None
+        agreement = self._ift.agreement
+        self._emit(
+            IFTFrameRecovered(
+                self.identity,
+                half.direction,
+                self._frame,
+                self._time_ns,
+                sequence_number(found.start),
+                found.start - half.ift.origin,
+                found.header,
+                found.octets,
+                None if agreement is None else agreement.rdma,
+                found.header_crc,
+                found.payload_crc,
+                located_by,
+                placed == "speculative",
+                frames,
+                placed,
+                confirmed,
+            )
+        )
 
     def on_fpdu(self, half: HalfConnection, island: Island, fpdu: Candidate, by: LocatedBy) -> None:
         """Pass on an FPDU."""

@@ -12,10 +12,15 @@ a message's one of Delivery (RFC 5041 5.4).
 from __future__ import annotations
 
 from heapq import heappop, heappush
-from typing import Final
+from typing import Final, TypeAlias
 
 from scapy_mpa.stream.assembly import DDPMessage, DDPSegment
-from scapy_mpa.stream.events import FPDURecovered, GapFound, MessageRecovered
+from scapy_mpa.stream.events import (
+    FPDURecovered,
+    GapFound,
+    IFTFrameRecovered,
+    MessageRecovered,
+)
 from scapy_mpa.stream.msn import FIRST_MSN, SKIPPED_STRETCHES, MSNSequence, Skipped
 from scapy_mpa.stream.pairing import OUTSTANDING_REQUESTS, Hole, Requests
 from scapy_mpa.stream.request import Request, request_of
@@ -27,7 +32,10 @@ from scapy_mpa.wire.fpdu import MARKER_INTERVAL, MARKER_LENGTH, fpdu_layout
 from scapy_mpa.wire.rdmap import ATOMIC_REQUEST_LENGTH, parse_control
 from scapy_mpa.wire.rdmap_names import TAGGED_OPCODES, Opcode, QueueNumber
 
-__all__ = ["OPEN_MESSAGES", "WAITING_SEGMENTS", "HalfMessages"]
+__all__ = ["OPEN_MESSAGES", "WAITING_SEGMENTS", "Carrier", "HalfMessages"]
+
+Carrier: TypeAlias = FPDURecovered | IFTFrameRecovered
+"""What carries a DDP segment over TCP."""
 
 OPEN_MESSAGES: Final = 1024
 """Messages of one direction that may lack segments at one time: a sender cuts up one message at
@@ -99,10 +107,10 @@ class HalfMessages:
 
     # -- in --------------------------------------------------------------------------------------
 
-    def take(self, fpdu: FPDURecovered) -> None:
-        """Take an FPDU that a receiver accepts."""
-        layout = fpdu_layout(fpdu.ulpdu_length, fpdu.phase)
-        start = self._place(fpdu, layout.header)
+    def take(self, fpdu: Carrier) -> None:
+        """Take an FPDU, or a frame, that a receiver accepts."""
+        header, length = _extent(fpdu)
+        start = self._place(fpdu, header)
         segment = _segment_of(fpdu, start)
         if segment is None and fpdu.crc == "unknown":
             # Its header was cut off: it is as good as missing.
@@ -110,10 +118,10 @@ class HalfMessages:
         waiting = self._waiting
         if start == self._expected and not waiting:
             # Nearly all are.
-            self._look_at(start, start + layout.length, segment)
+            self._look_at(start, start + length, segment)
             return
         self._count += 1
-        heappush(waiting, (start, self._count, start + layout.length, segment))
+        heappush(waiting, (start, self._count, start + length, segment))
         if not fpdu.out_of_order:
             self._deliver(start)
         elif len(waiting) > WAITING_SEGMENTS:
@@ -175,7 +183,7 @@ class HalfMessages:
         stretches = self._stretches + responses.stretches
         self.held = count * _HELD_BY_EACH + stretches * _HELD_BY_STRETCH
 
-    def _place(self, fpdu: FPDURecovered, header: int) -> int:
+    def _place(self, fpdu: Carrier, header: int) -> int:
         """Return the position of an FPDU's first octet."""
         if self._expected is None:
             position = first_position(fpdu.seq)
@@ -398,7 +406,15 @@ def _queues(first: int | None) -> dict[int, MSNSequence]:
     return {number: MSNSequence(number, first) for number in QueueNumber}
 
 
-def _segment_of(fpdu: FPDURecovered, start: int) -> DDPSegment | None:
+def _extent(fpdu: Carrier) -> tuple[int, int]:
+    """Return the octets before what ``seq`` and ``offset`` tell of, and those of the whole."""
+    if isinstance(fpdu, IFTFrameRecovered):
+        return 0, fpdu.length
+    layout = fpdu_layout(fpdu.ulpdu_length, fpdu.phase)
+    return layout.header, layout.length
+
+
+def _segment_of(fpdu: Carrier, start: int) -> DDPSegment | None:
     """Return the DDP segment in an FPDU, None if it has none that was captured."""
     ulpdu = fpdu.ulpdu
     try:

@@ -15,10 +15,19 @@ from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, fpdu_layout, strip_markers
 from scapy_mpa.wire.interoperability import Kinds
+from scapy_mpa.wire.ift_frame import (
+    FRAME_HEADER_LENGTH,
+    FrameHeader,
+    FrameLayout,
+    ddp_header_length,
+    frame_layout,
+)
+from scapy_mpa.wire.ift_indication import AdaptionIndication
 from scapy_mpa.wire.rdmap import ReadRequest
 from scapy_mpa.wire.startup import StartupFrame
 
 __all__ = [
+    "AdaptionIndicationSeen",
     "ConnectionEnded",
     "ConnectionId",
     "CrcVerdict",
@@ -29,14 +38,17 @@ __all__ = [
     "GapFound",
     "GapReason",
     "HalfSummary",
+    "IFTFrameRecovered",
     "LocatedBy",
     "MessageRecovered",
     "OverlapDiffers",
+    "Placed",
     "StartupSeen",
 ]
 
 CrcVerdict: TypeAlias = Literal["good", "bad", "off", "unknown"]
 LocatedBy: TypeAlias = Literal["start", "length", "marker", "search"]
+Placed: TypeAlias = Literal["in order", "speculative"]
 GapReason: TypeAlias = Literal[
     "acknowledged", "connection ended", "capture ended", "limit", "snap length"
 ]
@@ -113,6 +125,110 @@ class FPDURecovered(NamedTuple):
         layout = fpdu_layout(self.ulpdu_length, self.phase)
         body = strip_markers(self.octets, layout.markers)
         return body[HEADER_LENGTH : HEADER_LENGTH + self.ulpdu_length]
+
+
+@dataclass(frozen=True, slots=True)
+class AdaptionIndicationSeen:
+    """An adaption indication is complete (draft-williams-iwarp-ift-01 4)."""
+
+    connection: ConnectionId
+    direction: int
+    frame: int
+    time_ns: int
+    seq: int
+    """Sequence number of its first octet."""
+    octets: bytes
+    frames: tuple[int, ...]
+    indication: AdaptionIndication
+
+
+class IFTFrameRecovered(NamedTuple):
+    """A frame of iWARP Framing for TCP is whole, and its place in the stream is known.
+
+    (A named tuple, the first fields those of :class:`FPDURecovered`.)
+    """
+
+    connection: ConnectionId
+    direction: int
+    frame: int
+    time_ns: int
+    seq: int
+    """Sequence number of its header_size field."""
+    offset: int
+    """Octets from the end of the adaption indication to that field."""
+    header: FrameHeader
+    octets: bytes
+    """The frame as it lay in the stream, CRCs included; what a snap length cut off is missing from
+    its end."""
+    rdma: bool | None
+    """Whether the connection is in RDMA mode; None if that is not agreed on, or not known."""
+    header_crc: CrcVerdict
+    """``off`` if there is none."""
+    payload_crc: CrcVerdict
+    """``off`` if there is none."""
+    located_by: LocatedBy
+    out_of_order: bool
+    """Placed speculatively."""
+    frames: tuple[int, ...]
+    """The captured frames that brought its octets, ascending by place in the stream."""
+    placed: Placed
+    confirmed: bool | None
+    """Of one placed speculatively, whether the in-order pass has found it at its place; None if it
+    never came there, and of one placed in order."""
+
+    @property
+    def crcs(self) -> str:
+        """Which CRCs it has: ``h``, ``p``, both or none."""
+        header = "" if self.header_crc == "off" else "h"
+        return header if self.payload_crc == "off" else f"{header}p"
+
+    @property
+    def layout(self) -> FrameLayout:
+        """Where its parts lie."""
+        crcs = self.crcs
+        return frame_layout(self.header, header_crc="h" in crcs, payload_crc="p" in crcs)
+
+    @property
+    def length(self) -> int:
+        """Octets that it claims, CRCs included."""
+        return self.layout.length
+
+    @property
+    def ulpdu(self) -> bytes:
+        """DDP header and payload, as far as they were captured."""
+        layout, octets = self.layout, self.octets
+        payload = octets[layout.payload : layout.payload_end]
+        return octets[FRAME_HEADER_LENGTH : layout.header_end] + payload
+
+    @property
+    def ulpdu_length(self) -> int:
+        """Octets of DDP header and payload."""
+        return self.header.header_size + self.header.payload_size
+
+    @property
+    def phase(self) -> None:
+        """None: there are no Markers."""
+        return None
+
+    @property
+    def crc(self) -> CrcVerdict:
+        """What is to be said of both CRCs: the worse of the two verdicts."""
+        verdicts = self.header_crc, self.payload_crc
+        for verdict in ("bad", "unknown", "good"):
+            if verdict in verdicts:
+                return verdict
+        return "off"
+
+    @property
+    def is_acceptable(self) -> bool:
+        """Whether a receiver in RDMA mode takes its DDP segment for what it is."""
+        first = self.octets[FRAME_HEADER_LENGTH : FRAME_HEADER_LENGTH + 1]
+        return (
+            self.crc != "bad"
+            and self.confirmed is not False
+            and bool(first)
+            and ddp_header_length(first[0]) == self.header.header_size
+        )
 
 
 class MessageRecovered(NamedTuple):
@@ -232,6 +348,8 @@ class HalfSummary:
     farthest_ahead: int
     """How many octets before the first octet of such an FPDU Delivery stood at most: the largest
     distance from the first octet not captured by then; 0 if there was no such FPDU."""
+    crcs: str | None = None
+    """Of iWARP Framing for TCP, which CRCs its frames have: ``h``, ``p``, both or none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,5 +376,12 @@ class ConnectionEnded:
 
 
 Event: TypeAlias = (
-    StartupSeen | FPDURecovered | GapFound | OverlapDiffers | ErrorFound | ConnectionEnded
+    StartupSeen
+    | FPDURecovered
+    | GapFound
+    | OverlapDiffers
+    | ErrorFound
+    | ConnectionEnded
+    | AdaptionIndicationSeen
+    | IFTFrameRecovered
 )

@@ -16,6 +16,7 @@ from scapy_mpa.stream.events import GapReason, HalfSummary, LocatedBy
 from scapy_mpa.stream.extent import how_it_ended
 from scapy_mpa.stream.framing import Framing
 from scapy_mpa.stream.holes import Acknowledgements
+from scapy_mpa.stream.ift_framing import IFTFraming
 from scapy_mpa.stream.island import CHUNK_OVERHEAD, Island
 from scapy_mpa.stream.islands import Islands
 from scapy_mpa.stream.overlap import RecentOctets, differing_stretches
@@ -56,6 +57,7 @@ class HalfConnection:
         "gaps",
         "held",
         "high",
+        "ift",
         "islands",
         "octets",
         "out_of_order",
@@ -75,6 +77,8 @@ class HalfConnection:
         self.framing: Framing | None = None
         self.streaming: Streaming | None = Streaming(self)
         """What is kept until it is known to carry FPDUs, None from then on."""
+        self.ift: IFTFraming | None = None
+        """What finds the frames of iWARP Framing for TCP, if it carries these."""
         self.held = 0
         """Octets held in memory."""
         self.high: int | None = None
@@ -182,8 +186,8 @@ class HalfConnection:
             island.open_left = False
         if self.framing is not None:
             self.framing.advance(island, fresh)
-        elif self.streaming is not None:
-            self.streaming.advance(island, fresh)
+        else:
+            self.reader.advance(island, fresh)
 
     def acknowledge(self, ack: int) -> None:
         """Take an acknowledgement number that the peer has sent."""
@@ -255,6 +259,17 @@ class HalfConnection:
         if from_start:
             self.islands.front = self.islands.floor = max(origin, self.islands.floor)
         self._hand_over(origin if from_start else 0)
+
+    def enter_ift(self, framing: IFTFraming) -> None:
+        """Take what follows the adaption indication for frames of iWARP Framing for TCP.
+
+        :param framing: finds them.
+        """
+        self.phase = Phase.IFT
+        self.streaming = None
+        self.ift = framing
+        self.islands.front = self.islands.floor = max(framing.origin, self.islands.floor)
+        self._hand_over(framing.origin)
 
     def _hand_over(self, begin: int) -> None:
         """Have what is held from ``begin`` on read by what has taken over from streaming mode."""
@@ -354,7 +369,7 @@ class HalfConnection:
     @property
     def reader(self) -> Reader:
         """What reads its octets."""
-        reader = self.framing or self.streaming
+        reader = self.framing or self.streaming or self.ift
         assert reader is not None
         return reader
 
@@ -408,12 +423,13 @@ class HalfConnection:
     def leave(self) -> None:
         """Let go of the connection, which is over: no cycle must keep the two alive."""
         del self.owner
-        self.framing = self.streaming = self.cuts = None
+        self.framing = self.streaming = self.ift = self.cuts = None
 
     def summary(self) -> HalfSummary:
         """Return what was counted."""
+        framing = self.framing or self.ift
         return HalfSummary(
-            markers=None if self.framing is None else self.framing.markers,
+            markers=None if framing is None else framing.markers,
             fpdus=self.fpdus,
             octets=self.octets,
             crc_bad=self.crc_bad,
@@ -421,4 +437,5 @@ class HalfConnection:
             out_of_order=self.out_of_order,
             retransmitted=self.retransmitted,
             farthest_ahead=self.farthest_ahead,
+            crcs=None if self.ift is None else self.ift.crcs,
         )

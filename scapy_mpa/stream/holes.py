@@ -176,6 +176,6 @@ def _finish(half: HalfConnection, island: Island, *, is_over: bool) -> int:
     # The first may make way for the other.
     if half.streaming is not None:
         half.streaming.finish(island)
-    if half.framing is not None:
-        half.framing.finish(island)
+    if half.streaming is None:
+        half.reader.finish(island)
     return island.end

@@ -10,13 +10,14 @@ from __future__ import annotations
 from typing import Final, TypeAlias
 
 from scapy_mpa.stream.budget import Budget
-from scapy_mpa.stream.delivery import HalfMessages
+from scapy_mpa.stream.delivery import Carrier, HalfMessages
 from scapy_mpa.stream.events import (
     ConnectionEnded,
     ConnectionId,
     Event,
     FPDURecovered,
     GapFound,
+    IFTFrameRecovered,
     MessageRecovered,
 )
 from scapy_mpa.stream.limits import Limits
@@ -46,15 +47,15 @@ class Messages:
     def take(self, event: Event) -> list[MessageRecovered]:
         """Take an event; return the messages that are whole now, or never will be.
 
-        FPDUs that no receiver would have accepted, or that carry no DDP header, bring nothing.
+        FPDUs that no receiver would have accepted, or that carry no DDP header, bring nothing; nor
+        do frames of iWARP Framing for TCP in DDP mode, which carry no RDMAP.
         """
         if isinstance(event, FPDURecovered):
             if event.crc != "bad":
-                halves = self._halves_of(event.connection)
-                half = halves[event.direction]
-                half.take(event)
-                halves[1 - event.direction].release()
-                self._weigh(half)
+                self._take_segment(event)
+        elif isinstance(event, IFTFrameRecovered):
+            if event.rdma and event.is_acceptable:
+                self._take_segment(event)
         elif isinstance(event, GapFound):
             half = self._halves_of(event.connection)[event.direction]
             half.gap(event)
@@ -66,6 +67,13 @@ class Messages:
         out = list(self._out)
         self._out.clear()
         return out
+
+    def _take_segment(self, event: Carrier) -> None:
+        halves = self._halves_of(event.connection)
+        half = halves[event.direction]
+        half.take(event)
+        halves[1 - event.direction].release()
+        self._weigh(half)
 
     def _halves_of(self, connection: ConnectionId) -> _Halves:
         """Return the two directions of a connection."""

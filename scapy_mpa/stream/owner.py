@@ -6,7 +6,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from scapy_mpa.stream.candidate import Candidate
-from scapy_mpa.stream.events import GapReason, LocatedBy
+from scapy_mpa.stream.events import GapReason, LocatedBy, Placed
+from scapy_mpa.stream.ift_reader import Found
+from scapy_mpa.stream.ift_scan import FoundIndication
 from scapy_mpa.stream.island import Island
 from scapy_mpa.stream.scan import FoundStartup
 from scapy_mpa.wire.errors import ErrorCode
@@ -39,6 +41,28 @@ class Owner(Protocol):
     def ends_startup(self, half: HalfConnection, position: int) -> bool:
         """Tell whether the last startup frame of a direction ends at a position."""
 
+    def on_indication(
+        self, half: HalfConnection, found: FoundIndication, frames: tuple[int, ...]
+    ) -> None:
+        """Take an adaption indication."""
+
+    def on_doubtful_indication(
+        self, half: HalfConnection, found: FoundIndication, frames: tuple[int, ...]
+    ) -> None:
+        """Take what may be an adaption indication."""
+
+    def on_frame(
+        self,
+        half: HalfConnection,
+        found: Found,
+        located_by: LocatedBy,
+        frames: tuple[int, ...],
+        *,
+        placed: Placed = "in order",
+        confirmed: bool | None = None,
+    ) -> None:
+        """Take a frame of iWARP Framing for TCP."""
+
     def on_unknown(self, half: HalfConnection) -> None:
         """Look at octets that are not framed because startup frames were not captured."""
 
@@ -54,5 +78,7 @@ class Owner(Protocol):
     def on_overlap(self, half: HalfConnection, start: int, end: int) -> None:
         """Take a stretch that came twice and differs."""
 
-    def on_error(self, half: HalfConnection, code: ErrorCode, position: int, text: str) -> None:
+    def on_error(
+        self, half: HalfConnection, code: ErrorCode | None, position: int, text: str
+    ) -> None:
         """Take an error."""

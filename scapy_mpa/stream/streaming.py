@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from scapy_mpa.stream.ift_scan import find_indication, first_indication, may_be_indication
 from scapy_mpa.stream.inference import fpdu_begins, fpdus_before, may_be_fpdu
 from scapy_mpa.stream.island import SEAM, Island
 from scapy_mpa.stream.phase import Phase
 from scapy_mpa.stream.scan import FoundStartup, almost_key, find_startup, may_begin, undecided_from
 from scapy_mpa.wire.errors import ErrorCode
+from scapy_mpa.wire.ift_indication import INDICATION_LENGTH
 from scapy_mpa.wire.startup import KEY_LENGTH, StartupKind
 
 if TYPE_CHECKING:
@@ -135,11 +137,16 @@ class Streaming:
             island.joined = False
         elif island.end < island.need and not final:
             return
+        if self._is_indication(island, final=final):
+            return
         at_begin = island.held == island.start == half.begin and not self._key_checked
         if at_begin and not self._check_key(island) and not final:
             # A Key that is wrong must be seen as a whole.
             return
+        before = island.scan
         self._find_startup(island, final=final)
+        if half.phase is Phase.STREAMING:
+            self._find_indication(island, before)
         if (
             half.phase is Phase.STREAMING
             and not self._awaits_startup(island)
@@ -291,3 +298,45 @@ class Streaming:
                 island.scan = position + 1
             if half.phase is Phase.STREAMING:
                 self.scan(island)
+
+    # -- adaption indications ------------------------------------------------------------------
+
+    def _is_indication(self, island: Island, *, final: bool) -> bool:
+        """Tell whether an adaption indication stands where octets begin, or may yet.
+
+        One that does is passed on.
+        """
+        start = island.start
+        is_first = island.scan == start == island.held
+        if not is_first or not self._half.may_begin_at(island, start):
+            return False
+        if not may_be_indication(island):
+            return False
+        end = start + INDICATION_LENGTH
+        if island.end < end:
+            island.need = end
+            return not final
+        found = first_indication(island)
+        if found is None:
+            return False
+        island.scan = end
+        self._owner.on_indication(self._half, found, island.frames(start, end))
+        return True
+
+    def _find_indication(self, island: Island, start: int) -> None:
+        """Pass on what may be adaption indications, behind octets in streaming mode.
+
+        :param start: what lies before was looked at.
+        """
+        half = self._half
+        while half.phase is Phase.STREAMING:
+            found = find_indication(island, start)
+            if found is None:
+                return
+            if isinstance(found, int):
+                island.scan = found
+                island.need = found + INDICATION_LENGTH
+                return
+            frames = island.frames(found.position, found.end)
+            self._owner.on_doubtful_indication(half, found, frames)
+            start = found.position + 1

@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""iWARP Framing for TCP: adaption indications and frames (draft-williams-iwarp-ift-01).
+
+>>> from scapy_mpa.layers import DDPUntagged, IFTAdaptionIndication, IFTFrame, RDMAPSend
+>>> indication = IFTAdaptionIndication(r=1, hc=1, vtag=0x1234)
+>>> IFTAdaptionIndication(bytes(indication)).hc
+1
+>>> frame = IFTFrame(vtag=0x1234, crcs="h") / DDPUntagged() / RDMAPSend() / b"hello"
+>>> IFTFrame(bytes(frame), crcs="h").payload_size
+5
+"""
+
+from __future__ import annotations
+
+from scapy.config import conf
+from scapy.fields import (
+    BitField,
+    Field,
+    ShortField,
+    StrFixedLenField,
+    XBitField,
+    XIntField,
+    XShortField,
+)
+from scapy.packet import Packet
+
+from scapy_mpa.layers.base import _Layer
+from scapy_mpa.layers.ddp import DDPTagged, DDPUntagged
+from scapy_mpa.layers.fields import CRC32cField, NoteField, OffWire
+from scapy_mpa.wire.crc import CRC_LENGTH, crc_field, crc_is_good
+from scapy_mpa.wire.errors import LocalProtocolError
+from scapy_mpa.wire.ift_frame import (
+    FRAME_HEADER_LENGTH,
+    LARGEST_SIZE,
+    FrameHeader,
+    ddp_header_length,
+    frame_layout,
+    parse_frame_header,
+)
+from scapy_mpa.wire.ift_indication import FLAGS, INDICATION_LENGTH, MAGIC, RESERVED_LENGTH, VERSION
+
+__all__ = ["IFTAdaptionIndication", "IFTFrame"]
+
+_SIZE = 2
+
+
+class IFTAdaptionIndication(_Layer):
+    """An adaption indication (draft-williams-iwarp-ift-01 4.1), 64 octets.
+
+    ================  =========================================================
+    magic             0x52444450
+    version           16 bits
+    bc_version        BC version, 16 bits
+    ph                1 bit: phase 0 or 1
+    r                 1 bit: RDMA mode, else DDP mode
+    hc, pc            1 bit each: its sender's frames have header, payload CRCs
+    ih, ip            1 bit each: its sender ignores header, payload CRCs
+    sp                1 bit: its receiver may place speculatively
+    sm, rm            1 bit each: sends, receives periodic markers
+    reserved_flags    23 bits
+    vtag              what frames carry that its sender receives, 16 bits
+    marker_interval   16 bits
+    reserved          44 octets
+    crc               CRC32c of the 60 octets before it, least significant
+                      octet first
+    provenance        not on the wire: where it was found, any object
+    ================  =========================================================
+
+    A CRC that is None is computed.
+
+    :raises RemoteProtocolError: read from fewer than 64 octets.
+    """
+
+    name = "IFT Adaption Indication"
+    shortest = INDICATION_LENGTH
+    fields_desc = [
+        XIntField("magic", MAGIC),
+        ShortField("version", VERSION),
+        ShortField("bc_version", VERSION),
+        *(BitField(name, int(name in ("r", "hc", "pc")), 1) for name in FLAGS),
+        XBitField("reserved_flags", 0, 32 - len(FLAGS)),
+        XShortField("vtag", 0),
+        ShortField("marker_interval", 0),
+        StrFixedLenField("reserved", bytes(RESERVED_LENGTH), RESERVED_LENGTH),
+        CRC32cField("crc", None),
+        OffWire(NoteField("provenance", None)),
+    ]
+
+    def crc_verdict(self) -> str:
+        """Return ``good`` or ``bad``: whether the CRC is that of the octets before it."""
+        return "good" if crc_is_good(self.do_build()[:INDICATION_LENGTH]) else "bad"
+
+    def describe(self) -> str:
+        flags = " ".join(name.upper() for name in FLAGS[1:] if getattr(self, name) == 1)
+        return f"{self.name} phase {self.ph} {flags} VTag {self.vtag:#06x}"
+
+    def post_build(self, pkt: bytes, pay: bytes) -> bytes:
+        crc = crc_field(pkt) if self.crc is None else self.get_field("crc").octets(self, self.crc)
+        return pkt + crc + pay
+
+    def do_dissect(self, s: bytes) -> bytes:
+        rest = super().do_dissect(s)
+        self.fields["crc"] = self.get_field("crc").any2i(self, rest[:CRC_LENGTH])
+        # Not kept: it would be all but the CRC.
+        self.raw_packet_cache = None
+        return rest[CRC_LENGTH:]
+
+    def extract_padding(self, s: bytes) -> tuple[bytes, bytes]:
+        return b"", s
+
+
+class IFTFrame(_Layer):
+    """A frame (draft-williams-iwarp-ift-01 5.1); its payload is a DDP segment.
+
+    ============  =============================================================
+    header_size   octets of the DDP header, 16 bits
+    payload_size  octets of the DDP payload, 16 bits
+    vtag          what the receiver has announced, 16 bits
+    header_crc    CRC32c of everything before it, which stands between DDP
+                  header and DDP payload
+    payload_crc   CRC32c of the DDP payload, behind it
+    crcs          not on the wire: which of the two there are, ``h``, ``p``,
+                  ``hp`` or nothing at all; None: both, and when octets are
+                  read, those that fit
+    provenance    not on the wire: where the frame was found, any object
+    ============  =============================================================
+
+    What is None is computed, what is given is sent as it is, right or wrong; the header CRC stands
+    where ``header_size`` says that the DDP header ends.  A dissected frame has everything given, so
+    it is rebuilt as it came: whoever changes it says ``packet[IFTFrame].recompute()``.
+
+    Which CRCs there are was negotiated, so octets are best read with it: ``IFTFrame(octets,
+    crcs="h")``.  Octets behind the frame, in a stream the next one, become ``Padding``.  What RDMAP
+    says of a segment holds in RDMA mode only; in DDP mode these octets are the ULP's.
+
+    :raises RemoteProtocolError: read from fewer than 6 octets.
+    :raises LocalProtocolError: when built: the payload does not fit payload_size, or ``crcs`` is
+        something else.
+    """
+
+    name = "IFT Frame"
+    shortest = FRAME_HEADER_LENGTH
+    reads_with = "crcs"
+    fields_desc = [
+        ShortField("header_size", None),
+        ShortField("payload_size", None),
+        XShortField("vtag", 0),
+        CRC32cField("header_crc", None),
+        CRC32cField("payload_crc", None),
+        OffWire(Field("crcs", None)),
+        OffWire(NoteField("provenance", None)),
+    ]
+
+    def recompute(self) -> None:
+        """Forget sizes and CRCs, so that they are computed when built."""
+        for name in ("header_size", "payload_size", "header_crc", "payload_crc"):
+            self.delfieldval(name)
+
+    def crc_verdicts(self) -> tuple[str, str]:
+        """Return what is to be said of header CRC and payload CRC: ``good``, ``bad``, ``off`` if
+        there is none, ``unknown`` if it is not all there."""
+        octets = bytes(self.payload)
+        head = b"".join(
+            number.to_bytes(_SIZE, "big")
+            for number in (self.header_size or 0, self.payload_size or 0, self.vtag)
+        )
+        size = self._header_size(octets)
+        covered = (head + octets[:size], octets[size:][: self.payload_size])
+        crcs = self.header_crc, self.payload_crc
+        return self._verdict("h", covered[0], crcs[0]), self._verdict("p", covered[1], crcs[1])
+
+    def _verdict(self, which: str, octets: bytes, crc: int | bytes | None) -> str:
+        if which not in _wanted(self.crcs):
+            return "off"
+        if not isinstance(crc, int):
+            return "unknown"
+        return "good" if crc_field(octets) == crc.to_bytes(CRC_LENGTH, "little") else "bad"
+
+    def describe(self) -> str:
+        if self.header_size is None or self.payload_size is None:
+            return str(self.name)
+        header, payload = self.crc_verdicts()
+        return (
+            f"{self.name} {self.header_size} and {self.payload_size} octets, VTag "
+            f"{self.vtag:#06x}, header CRC {header}, payload CRC {payload}"
+        )
+
+    # Building
+
+    def _header_size(self, octets: bytes) -> int:
+        """Return the octets of the DDP header."""
+        if self.header_size is not None:
+            return int(self.header_size)
+        return min(ddp_header_length(octets[0]), len(octets)) if octets else 0
+
+    def post_build(self, pkt: bytes, pay: bytes) -> bytes:
+        size = self._header_size(pay)
+        ddp_header, payload = pay[:size], pay[size:]
+        if self.header_size is None:
+            pkt = size.to_bytes(_SIZE, "big") + pkt[_SIZE:]
+        if self.payload_size is None:
+            if len(payload) > LARGEST_SIZE:
+                raise LocalProtocolError(
+                    f"{len(payload)} octets do not fit payload_size (draft-williams-iwarp-ift-01 "
+                    "5.1)"
+                )
+            pkt = pkt[:_SIZE] + len(payload).to_bytes(_SIZE, "big") + pkt[2 * _SIZE :]
+        head = pkt + ddp_header
+        header_crc = self._crc("h", "header_crc", head)
+        return head + header_crc + payload + self._crc("p", "payload_crc", payload)
+
+    def _crc(self, which: str, name: str, covered: bytes) -> bytes:
+        if which not in _wanted(self.crcs):
+            return b""
+        value = getattr(self, name)
+        if value is None:
+            return crc_field(covered)
+        octets: bytes = self.get_field(name).octets(self, value)
+        return octets
+
+    # Dissecting
+
+    def do_dissect(self, s: bytes) -> bytes:
+        if len(s) < self.shortest:
+            return super().do_dissect(s)
+        header = parse_frame_header(s)
+        crcs = _fitting(s, header) if self._read_with is None else _wanted(self._read_with)
+        layout = frame_layout(header, header_crc="h" in crcs, payload_crc="p" in crcs)
+        field = self.get_field("header_crc")
+        self.fields.update(header._asdict())
+        if "h" in crcs:
+            self.fields["header_crc"] = field.any2i(self, s[layout.header_end : layout.payload])
+        if "p" in crcs:
+            self.fields["payload_crc"] = field.any2i(self, s[layout.payload_end : layout.length])
+        self.fields["crcs"] = crcs
+        # Not kept: it would be the header alone, and hide what has changed behind it.
+        self.raw_packet_cache = None
+        self.explicit = 1
+        segment = (
+            s[FRAME_HEADER_LENGTH : layout.header_end] + s[layout.payload : layout.payload_end]
+        )
+        return segment + s[layout.length :]
+
+    def extract_padding(self, s: bytes) -> tuple[bytes, bytes]:
+        end = (self.header_size or 0) + (self.payload_size or 0)
+        return s[:end], s[end:]
+
+    def default_payload_class(self, payload: bytes) -> type[Packet]:
+        segment = DDPTagged if payload[0] & 0x80 else DDPUntagged
+        chosen: type[Packet] = segment if len(payload) >= segment.shortest else conf.raw_layer
+        return chosen
+
+
+def _wanted(crcs: str | None) -> str:
+    """Return which CRCs there are."""
+    wanted = "hp" if crcs is None else crcs
+    if wanted not in ("", "h", "p", "hp"):
+        raise LocalProtocolError(f"crcs is {crcs!r}, and not one of '', 'h', 'p', 'hp'")
+    return wanted
+
+
+def _fitting(octets: bytes, header: FrameHeader) -> str:
+    """Return which CRCs fit, where nobody says which there are."""
+    found = ""
+    layout = frame_layout(header, header_crc=True, payload_crc=True)
+    if len(octets) >= layout.payload and crc_is_good(octets[: layout.payload]):
+        found = "h"
+    layout = frame_layout(header, header_crc=bool(found), payload_crc=True)
+    if len(octets) >= layout.length and crc_is_good(octets[layout.payload : layout.length]):
+        found += "p"
+    return found

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Frames of iWARP Framing for TCP (draft-williams-iwarp-ift-01 section 5).
+
+::
+
+    header_size          2 octets: octets of the DDP header
+    payload_size         2 octets: octets of the DDP payload
+    receiver's VTag      2 octets
+    DDP header           header_size octets
+    header CRC           4 octets, if its sender has said so
+    DDP payload          payload_size octets
+    payload CRC          4 octets, if its sender has said so
+
+Nothing is padded, so CRCs and frames begin anywhere.  The header CRC covers all that stands before
+it; the payload CRC covers the payload, and is there even if that has no octets.
+"""
+
+from __future__ import annotations
+
+import struct
+from struct import Struct
+from typing import Final, NamedTuple
+
+from scapy_mpa.wire.crc import CRC_LENGTH, crc_field
+from scapy_mpa.wire.ddp import TAGGED_LENGTH, UNTAGGED_LENGTH
+from scapy_mpa.wire.errors import LocalProtocolError, RemoteProtocolError
+
+__all__ = [
+    "FRAME_HEADER_LENGTH",
+    "LARGEST_FRAME",
+    "LARGEST_SIZE",
+    "FrameHeader",
+    "FrameLayout",
+    "build_frame",
+    "ddp_header_length",
+    "frame_layout",
+    "mulpdu",
+    "parse_frame_header",
+]
+
+FRAME_HEADER_LENGTH: Final = 6
+LARGEST_SIZE: Final = 0xFFFF
+"""What header_size and payload_size can say."""
+LARGEST_FRAME: Final = FRAME_HEADER_LENGTH + 2 * (LARGEST_SIZE + CRC_LENGTH)
+"""Octets of the longest frame."""
+
+_HEADER: Final = Struct(">HHH")
+_T: Final = 0x80
+
+
+class FrameHeader(NamedTuple):
+    """The IFT header of a frame (5.1)."""
+
+    header_size: int
+    """Octets of the DDP header, 16 bits."""
+    payload_size: int
+    """Octets of the DDP payload, 16 bits."""
+    vtag: int
+    """What the receiver of the frame announced, 16 bits."""
+
+
+class FrameLayout(NamedTuple):
+    """Where the parts of a frame lie, in octets from its first."""
+
+    header_end: int
+    """End of the DDP header, where the header CRC stands if there is one."""
+    payload: int
+    """Where the payload begins."""
+    payload_end: int
+    """Where it ends, and the payload CRC stands if there is one."""
+    length: int
+    """Octets of the frame."""
+
+
+def frame_layout(header: FrameHeader, *, header_crc: bool, payload_crc: bool) -> FrameLayout:
+    """Return where the parts of a frame lie (5.1)."""
+    header_end = FRAME_HEADER_LENGTH + header.header_size
+    payload = header_end + CRC_LENGTH if header_crc else header_end
+    payload_end = payload + header.payload_size
+    return FrameLayout(
+        header_end, payload, payload_end, payload_end + CRC_LENGTH if payload_crc else payload_end
+    )
+
+
+def ddp_header_length(first: int) -> int:
+    """Return the octets that a DDP header with this first octet has (RFC 5041 4.2, 4.3)."""
+    return TAGGED_LENGTH if first & _T else UNTAGGED_LENGTH
+
+
+def mulpdu(emss: int, *, header_crc: bool, payload_crc: bool) -> int:
+    """Return the octets of DDP header and payload that fit a frame which fits a segment.
+
+    :param emss: Effective Maximum Segment Size, octets.
+    """
+    room = emss - FRAME_HEADER_LENGTH - CRC_LENGTH * (header_crc + payload_crc)
+    return min(max(room, UNTAGGED_LENGTH + 1), LARGEST_SIZE)
+
+
+def parse_frame_header(octets: bytes | bytearray | memoryview) -> FrameHeader:
+    """Read the IFT header at the beginning of ``octets`` (5.1).
+
+    :raises RemoteProtocolError: fewer than 6 octets.
+    """
+    if len(octets) < FRAME_HEADER_LENGTH:
+        raise RemoteProtocolError(
+            f"an IFT header has {FRAME_HEADER_LENGTH} octets, {len(octets)} are there"
+        )
+    return FrameHeader(*_HEADER.unpack_from(octets))
+
+
+def build_frame(
+    ddp_header: bytes,
+    payload: bytes,
+    vtag: int,
+    *,
+    header_crc: bool | bytes,
+    payload_crc: bool | bytes,
+    header_size: int | None = None,
+    payload_size: int | None = None,
+) -> bytes:
+    """Return the octets of a frame, right or wrong (5.1).
+
+    :param vtag: 16 bits.
+    :param header_crc: whether there is one; octets: what it is.
+    :param payload_crc: likewise.
+    :param header_size: None: the octets of ``ddp_header``.
+    :param payload_size: None: the octets of ``payload``.
+    :raises LocalProtocolError: a number does not fit its field.
+    """
+    if header_size is None:
+        header_size = len(ddp_header)
+    if payload_size is None:
+        payload_size = len(payload)
+    try:
+        head = _HEADER.pack(header_size, payload_size, vtag) + ddp_header
+    except struct.error as error:
+        raise LocalProtocolError(
+            f"header_size {header_size}, payload_size {payload_size}, VTag {vtag}: one does not "
+            "fit its 16 bits (draft-williams-iwarp-ift-01 5.1)"
+        ) from error
+    return b"".join((head, _crc(header_crc, head), payload, _crc(payload_crc, payload)))
+
+
+def _crc(wanted: bool | bytes, octets: bytes) -> bytes:
+    if isinstance(wanted, bytes):
+        return wanted
+    return crc_field(octets) if wanted else b""

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The adaption indication of iWARP Framing for TCP (draft-williams-iwarp-ift-01 section 4).
+
+::
+
+    Magic number         4 octets: 0x52444450, "RDDP"
+    version              2 octets
+    BC version           2 octets
+    Flags                4 octets, from the most significant bit: PH R HC PC IH IP SP SM RM, and
+                         23 bits reserved
+    Sender's VTag        2 octets
+    marker interval      2 octets
+    reserved            44 octets
+    CRC                  4 octets
+
+The draft does not say what the CRC covers, nor the order of its octets: here it is that of the 60
+octets before it, least significant octet first, as iSCSI and RFC 5044 have it.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from struct import Struct
+from typing import Final, NamedTuple
+
+from scapy_mpa.wire.crc import crc32c
+from scapy_mpa.wire.errors import LocalProtocolError, RemoteProtocolError
+
+__all__ = [
+    "DOCUMENT",
+    "FLAGS",
+    "INDICATION_LENGTH",
+    "MAGIC",
+    "RESERVED_LENGTH",
+    "VERSION",
+    "AdaptionIndication",
+    "Problem",
+    "build_indication",
+    "parse_indication",
+]
+
+MAGIC: Final = 0x52444450
+INDICATION_LENGTH: Final = 64
+RESERVED_LENGTH: Final = 44
+VERSION: Final = 1
+"""The version that the draft describes, and its BC version (4.2)."""
+
+FLAGS: Final = ("ph", "r", "hc", "pc", "ih", "ip", "sp", "sm", "rm")
+"""From the most significant bit (4.2)."""
+
+_FIELDS: Final = Struct(f">IHHIHH{RESERVED_LENGTH}sI")
+_COVERED: Final = INDICATION_LENGTH - 4
+_FLAG_BITS: Final = 32
+_RESERVED_FLAGS: Final = _FLAG_BITS - len(FLAGS)
+_RESERVED_MASK: Final = (1 << _RESERVED_FLAGS) - 1
+
+DOCUMENT: Final = "draft-williams-iwarp-ift-01"
+"""How the draft is cited."""
+
+
+class Problem(NamedTuple):
+    """What is wrong with an indication, or with two of them."""
+
+    text: str
+    clause: str
+    """Section of the draft, such as ``4.2``."""
+
+    def __str__(self) -> str:
+        return f"{self.text} ({DOCUMENT} {self.clause})"
+
+
+@dataclass(frozen=True, slots=True)
+class AdaptionIndication:
+    """An adaption indication as it was sent; flags by the draft's names (4.2)."""
+
+    ph: bool = False
+    """Phase of the negotiation, 0 or 1."""
+    r: bool = True
+    """RDMA mode; else DDP mode."""
+    hc: bool = True
+    """The frames of its sender have a header CRC."""
+    pc: bool = True
+    """They have a payload CRC."""
+    ih: bool = False
+    """Its sender ignores header CRCs."""
+    ip: bool = False
+    """Its sender ignores payload CRCs."""
+    sp: bool = False
+    """Its receiver may place speculatively."""
+    sm: bool = False
+    """Its sender is willing to send periodic markers."""
+    rm: bool = False
+    """Its sender wishes to receive them."""
+    vtag: int = 0
+    """What the frames carry that its sender receives, 16 bits."""
+    marker_interval: int = 0
+    """16 bits; what it means is left open (9)."""
+    version: int = VERSION
+    """16 bits."""
+    bc_version: int = VERSION
+    """16 bits."""
+    reserved_flags: int = 0
+    """The 23 bits behind RM."""
+    reserved: bytes = bytes(RESERVED_LENGTH)
+    """44 octets."""
+    crc: int | None = None
+    """The CRC32c as a number; None: computed when it is built."""
+    magic: int = MAGIC
+    """32 bits."""
+
+    def crc_is_good(self) -> bool:
+        """Tell whether the CRC is that of the octets before it."""
+        return self.crc is None or self.crc == _crc_of(build_indication(self))
+
+    def problems(self) -> list[Problem]:
+        """Say why a receiver must not go on; empty if it may (4.2).
+
+        A version above 1 is none as long as the BC version is not above 1, and reserved bits are
+        ignored.
+        """
+        found = []
+        if self.magic != MAGIC:
+            found.append(Problem(f"the magic number is 0x{self.magic:08x}", "4.1"))
+        if not self.crc_is_good():
+            found.append(Problem("the CRC of the adaption indication does not match", "4.2"))
+        if self.version < VERSION:
+            found.append(Problem(f"version {self.version} is not 1", "4.2"))
+        if self.bc_version > VERSION:
+            found.append(Problem(f"BC version {self.bc_version} is above 1", "4.2"))
+        elif self.bc_version < VERSION:
+            found.append(Problem(f"BC version {self.bc_version} is not 1", "4.2"))
+        return found
+
+
+def _crc_of(octets: bytes) -> int:
+    return crc32c(octets[:_COVERED])
+
+
+def parse_indication(octets: bytes | bytearray | memoryview) -> AdaptionIndication:
+    """Read an adaption indication from the beginning of ``octets`` (4.1), right or wrong.
+
+    :raises RemoteProtocolError: fewer than 64 octets.
+    """
+    if len(octets) < INDICATION_LENGTH:
+        raise RemoteProtocolError(
+            f"an adaption indication has {INDICATION_LENGTH} octets, {len(octets)} are there"
+        )
+    magic, version, bc_version, flags, vtag, interval, reserved, crc = _FIELDS.unpack_from(octets)
+    set_flags = {
+        name: bool(flags >> _FLAG_BITS - 1 - place & 1) for place, name in enumerate(FLAGS)
+    }
+    return AdaptionIndication(
+        **set_flags,
+        vtag=vtag,
+        marker_interval=interval,
+        version=version,
+        bc_version=bc_version,
+        reserved_flags=flags & _RESERVED_MASK,
+        reserved=reserved,
+        crc=int.from_bytes(crc.to_bytes(4, "big"), "little"),
+        magic=magic,
+    )
+
+
+def build_indication(indication: AdaptionIndication) -> bytes:
+    """Return the 64 octets of an adaption indication, right or wrong (4.1).
+
+    :raises LocalProtocolError: a number does not fit its field, or ``reserved`` has not 44 octets.
+    """
+    if len(indication.reserved) != RESERVED_LENGTH:
+        raise LocalProtocolError(
+            f"{RESERVED_LENGTH} octets are reserved, {len(indication.reserved)} are given "
+            f"({DOCUMENT} 4.1)"
+        )
+    if not 0 <= indication.reserved_flags <= _RESERVED_MASK:
+        raise LocalProtocolError(
+            f"reserved flags 0x{indication.reserved_flags:x} do not fit their {_RESERVED_FLAGS} "
+            "bits"
+        )
+    flags = indication.reserved_flags
+    for place, name in enumerate(FLAGS):
+        flags |= bool(getattr(indication, name)) << _FLAG_BITS - 1 - place
+    try:
+        octets = _FIELDS.pack(
+            indication.magic,
+            indication.version,
+            indication.bc_version,
+            flags,
+            indication.vtag,
+            indication.marker_interval,
+            indication.reserved,
+            0,
+        )
+        crc = _crc_of(octets) if indication.crc is None else indication.crc
+        return octets[:_COVERED] + crc.to_bytes(4, "little")
+    except (struct.error, OverflowError) as error:
+        raise LocalProtocolError(f"a number does not fit its field: {indication}") from error

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What two adaption indications come to (draft-williams-iwarp-ift-01 4.2).
+
+Node A sends phase 0, node B answers with phase 1.  The rules, each a row of ``_FAILURES``:
+
+* PH: one of the two is phase 0, the other one phase 1.
+* R: both ask for RDMA mode, or neither does, which is DDP mode.  Else the connection is closed.
+* HC, PC: whether a side sends header and payload CRCs is for itself to say, and for the other one
+  to abort if that is not acceptable.  The same goes for IH and IP: whether it checks those that it
+  receives.  What is acceptable to whom is a :class:`Policy`; the octets do not tell.
+* SM, RM: there are markers in a direction if its sender is willing to send them and its receiver
+  wishes to have them.  How they look is left open (9), so nobody can go on then.
+
+SP says that its receiver may place speculatively what its sender sends.  A VTag is what the sender
+of the indication wants to find in the frames that it receives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, NamedTuple, TypeAlias
+
+from scapy_mpa.wire.ift_indication import AdaptionIndication, Problem
+
+__all__ = ["Agreement", "Direction", "Policy", "negotiate", "unacceptable"]
+
+
+class Direction(NamedTuple):
+    """What holds for the frames that one side sends."""
+
+    header_crc: bool
+    """HC of the sender."""
+    payload_crc: bool
+    """PC of the sender."""
+    header_checked: bool
+    """Whether the receiver checks header CRCs: there are any, and its IH is clear."""
+    payload_checked: bool
+    """Whether it checks payload CRCs: there are any, and its IP is clear."""
+    vtag: int
+    """The receiver's VTag."""
+    speculative: bool
+    """SP of the sender: whether the receiver may place speculatively."""
+    markers: bool
+    """SM of the sender and RM of the receiver."""
+
+
+class Agreement(NamedTuple):
+    """What two indications come to."""
+
+    rdma: bool | None
+    """RDMA mode, or DDP mode; None if the two sides disagree."""
+    directions: tuple[Direction, Direction]
+    """For what the sender of the one and of the other indication sends."""
+    failures: tuple[Problem, ...]
+    """Why the connection must be closed; empty if it need not be."""
+
+
+class Policy(NamedTuple):
+    """What a side demands of the other one; None: either will do."""
+
+    header_crc: bool | None = None
+    """Whether what it receives has header CRCs (HC)."""
+    payload_crc: bool | None = None
+    """Whether what it receives has payload CRCs (PC)."""
+    header_checked: bool | None = None
+    """Whether header CRCs that it sends are checked (IH is clear)."""
+    payload_checked: bool | None = None
+    """Whether payload CRCs that it sends are checked (IP is clear)."""
+
+
+_Rule: TypeAlias = tuple[
+    Callable[[AdaptionIndication, AdaptionIndication], bool],
+    str,
+    str,
+]
+"""When it is broken; what is wrong then; the clause."""
+
+_FAILURES: Final[tuple[_Rule, ...]] = (
+    (
+        lambda one, other: not one.ph and not other.ph,
+        "both sides sent phase 0",
+        "4.2",
+    ),
+    (
+        lambda one, other: one.ph and other.ph,
+        "both sides sent phase 1",
+        "4.2",
+    ),
+    (
+        lambda one, other: one.r != other.r,
+        "one side asks for RDMA mode and the other one for DDP mode",
+        "4.2",
+    ),
+    (
+        lambda one, other: (one.sm and other.rm) or (other.sm and one.rm),
+        "periodic markers are agreed on, which are not defined",
+        "9",
+    ),
+)
+
+
+def negotiate(one: AdaptionIndication, other: AdaptionIndication) -> Agreement:
+    """Return what two indications come to (4.2), whatever is wrong with them.
+
+    What is wrong with one alone is for :meth:`AdaptionIndication.problems` to say.
+    """
+    return Agreement(
+        one.r if one.r == other.r else None,
+        (_direction(one, other), _direction(other, one)),
+        tuple(Problem(text, clause) for fails, text, clause in _FAILURES if fails(one, other)),
+    )
+
+
+def _direction(sender: AdaptionIndication, receiver: AdaptionIndication) -> Direction:
+    return Direction(
+        header_crc=sender.hc,
+        payload_crc=sender.pc,
+        header_checked=sender.hc and not receiver.ih,
+        payload_checked=sender.pc and not receiver.ip,
+        vtag=receiver.vtag,
+        speculative=sender.sp,
+        markers=sender.sm and receiver.rm,
+    )
+
+
+_DEMANDS: Final[tuple[tuple[str, str, bool, str, str], ...]] = (
+    ("header_crc", "hc", True, "header CRCs are sent", "header CRCs are not sent"),
+    ("payload_crc", "pc", True, "payload CRCs are sent", "payload CRCs are not sent"),
+    ("header_checked", "ih", False, "header CRCs are checked", "header CRCs are ignored"),
+    ("payload_checked", "ip", False, "payload CRCs are checked", "payload CRCs are ignored"),
+)
+"""Of each demand: its name; the flag that meets it, and how it is set then; what is wrong if it is
+met against the will of the receiver, and if it is not met."""
+
+
+def unacceptable(received: AdaptionIndication, policy: Policy) -> list[Problem]:
+    """Return what a side should abort the connection for, of an indication that it received (4.2).
+
+    :param policy: what that side demands.
+    """
+    found = []
+    for name, flag, met, unwanted, missing in _DEMANDS:
+        demand = getattr(policy, name)
+        is_met = getattr(received, flag) == met
+        if demand is not None and demand != is_met:
+            found.append(Problem(unwanted if is_met else missing, "4.2"))
+    return found

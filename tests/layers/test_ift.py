@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Adaption indications and frames of iWARP Framing for TCP (draft-williams-iwarp-ift-01 4, 5)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from crc32c import crc32c
+from hypothesis import given
+from hypothesis import strategies as st
+from scapy.packet import Padding, Raw, fuzz
+
+from scapy_mpa.layers import (
+    DDPTagged,
+    DDPUntagged,
+    IFTAdaptionIndication,
+    IFTFrame,
+    RDMAPSend,
+    RDMAPWrite,
+)
+from scapy_mpa.wire.errors import LocalProtocolError, RemoteProtocolError
+from scapy_mpa.wire.ift_frame import build_frame
+from scapy_mpa.wire.ift_indication import FLAGS, build_indication, parse_indication
+from tests.layers.strategies import ulpdus
+
+CRCS = st.sampled_from(["", "h", "p", "hp"])
+VTAGS = st.integers(0, 0xFFFF)
+
+
+@given(st.binary(min_size=64, max_size=64))
+def test_indication_and_codec_agree(octets: bytes) -> None:
+    """Fields and codec read the same from any 64 octets, and both build them again."""
+    packet, told = IFTAdaptionIndication(octets), parse_indication(octets)
+    assert bytes(packet) == octets == build_indication(told)
+    assert [bool(getattr(packet, name)) for name in FLAGS] == [
+        getattr(told, name) for name in FLAGS
+    ]
+    for name in ("magic", "version", "bc_version", "reserved_flags", "vtag", "marker_interval"):
+        assert getattr(packet, name) == getattr(told, name)
+    assert (packet.reserved, packet.crc) == (told.reserved, told.crc)
+    assert (packet.crc_verdict() == "good") == told.crc_is_good()
+
+
+@given(st.lists(st.booleans(), min_size=9, max_size=9), VTAGS)
+def test_indication_built_then_dissected(flags: list[bool], vtag: int) -> None:
+    """What was set is read; the CRC that is computed is good."""
+    values = dict(zip(FLAGS, map(int, flags), strict=True))
+    packet = IFTAdaptionIndication(vtag=vtag, **values)
+    read = IFTAdaptionIndication(bytes(packet))
+    assert {name: getattr(read, name) for name in FLAGS} == values
+    assert read.vtag == vtag
+    assert read.crc_verdict() == "good"
+    codec = replace(parse_indication(bytes(packet)), crc=None)
+    assert build_indication(codec) == bytes(packet)
+
+
+def test_indication_is_laid_out_as_drawn() -> None:
+    """The figure of 4.1, the flags of 4.2 from the most significant bit, the CRC of 60 octets."""
+    octets = bytes(
+        IFTAdaptionIndication(ph=1, r=0, hc=1, pc=0, rm=1, vtag=0xABCD, marker_interval=512)
+    )
+    body = bytes.fromhex("52444450 0001 0001 A0800000 ABCD 0200") + bytes(44)
+    assert octets == body + crc32c(body).to_bytes(4, "little")
+
+
+@given(ulpdus(), VTAGS, CRCS)
+def test_frame_and_codec_agree(ulpdu: bytes, vtag: int, crcs: str) -> None:
+    """Both build the same octets of a DDP segment, and the layers read them back."""
+    size = min(len(ulpdu), 14 if ulpdu[:1] >= b"\x80" else 18)
+    octets = build_frame(
+        ulpdu[:size], ulpdu[size:], vtag, header_crc="h" in crcs, payload_crc="p" in crcs
+    )
+    assert bytes(IFTFrame(vtag=vtag, crcs=crcs) / Raw(ulpdu)) == octets
+    read = IFTFrame(octets, crcs=crcs)
+    assert bytes(read) == octets
+    assert (read.header_size, read.payload_size) == (size, len(ulpdu) - size)
+    assert (read.vtag, read.crcs) == (vtag, crcs)
+    assert bytes(read.payload) == ulpdu
+    assert read.crc_verdicts() == tuple("good" if each in crcs else "off" for each in "hp")
+
+
+@given(st.binary(min_size=6, max_size=200), st.none() | CRCS)
+def test_frame_of_any_octets_is_rebuilt(octets: bytes, crcs: str | None) -> None:
+    """Whatever the octets are, and however they are cut, building gives them again."""
+    assert bytes(IFTFrame(octets, crcs=crcs)) == octets
+
+
+@given(ulpdus(largest=300), CRCS)
+def test_crcs_are_found_out(ulpdu: bytes, crcs: str) -> None:
+    """Where nobody says which CRCs there are, those that fit are taken."""
+    octets = bytes(IFTFrame(crcs=crcs) / Raw(ulpdu))
+    read = IFTFrame(octets)
+    assert bytes(read) == octets
+    assert crcs in ("", read.crcs) or len(read.crcs) > len(crcs)
+
+
+def test_frame_as_a_user_types_it() -> None:
+    """Layers above are those of DDP and RDMAP; sizes follow from them (5.1)."""
+    frame = IFTFrame(vtag=0x1234) / DDPTagged(stag=1, to=2) / RDMAPWrite() / b"abc"
+    octets = bytes(frame)
+    head = bytes.fromhex("000E 0003 1234") + octets[6:20]
+    assert octets == b"".join(
+        (
+            head,
+            crc32c(head).to_bytes(4, "little"),
+            b"abc",
+            crc32c(b"abc").to_bytes(4, "little"),
+        )
+    )
+    read = IFTFrame(octets)
+    assert read[DDPTagged].stag == 1 and read[Raw].load == b"abc"
+    assert read.crcs == "hp"
+
+
+def test_what_is_given_is_sent() -> None:
+    """Sizes and CRCs may be wrong; what is dissected is computed anew when asked for."""
+    frame = IFTFrame(payload_size=9, header_crc=1, crcs="h") / DDPUntagged() / RDMAPSend() / b"x"
+    octets = bytes(frame)
+    assert octets[2:4] == b"\x00\x09" and octets[24:28] == bytes([1, 0, 0, 0])
+    read = IFTFrame(octets, crcs="h")
+    assert read.crc_verdicts() == ("bad", "off")
+    read.recompute()
+    assert bytes(read)[2:4] == b"\x00\x01"
+    assert IFTFrame(bytes(read), crcs="h").crc_verdicts() == ("good", "off")
+
+
+def test_what_follows_is_padding() -> None:
+    """Octets behind a frame are not its own."""
+    octets = bytes(IFTFrame(crcs="") / DDPTagged() / RDMAPWrite() / b"x")
+    assert IFTFrame(octets + b"next", crcs="")[Padding].load == b"next"
+
+
+def test_too_few_octets() -> None:
+    """Fewer octets than a header has are an error of ours."""
+    with pytest.raises(RemoteProtocolError, match="needs 64 octets"):
+        IFTAdaptionIndication(bytes(63))
+    with pytest.raises(RemoteProtocolError, match="needs 6 octets"):
+        IFTFrame(bytes(5))
+    with pytest.raises(LocalProtocolError, match="crcs is 'x'"):
+        bytes(IFTFrame(crcs="x"))
+
+
+def test_what_scapy_does_with_packets() -> None:
+    """copy(), show2(), fuzz(), summary() and command() do what is expected."""
+    frame = IFTFrame(bytes(IFTFrame(crcs="h") / DDPTagged() / RDMAPWrite() / b"x"), crcs="h")
+    assert frame.copy() == frame and bytes(frame.copy()) == bytes(frame)
+    assert "header_crc" in frame.show2(dump=True)
+    assert "IFT Frame 14 and 1 octets" in frame.summary()
+    assert bytes(eval(frame.command())) == bytes(frame)
+    indication = IFTAdaptionIndication(vtag=7)
+    assert "VTag 0x0007" in indication.summary()
+    assert bytes(eval(indication.command())) == bytes(indication)
+    for _ in range(20):
+        bytes(fuzz(IFTAdaptionIndication()))
+        bytes(fuzz(IFTFrame()) / DDPTagged())

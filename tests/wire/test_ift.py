@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Codecs and rules of iWARP Framing for TCP (draft-williams-iwarp-ift-01 4, 5)."""
+
+from __future__ import annotations
+
+import itertools
+import struct
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from crc32c import crc32c
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scapy_mpa.wire.errors import LocalProtocolError, RemoteProtocolError
+from scapy_mpa.wire.ift_frame import (
+    FrameHeader,
+    build_frame,
+    ddp_header_length,
+    frame_layout,
+    mulpdu,
+    parse_frame_header,
+)
+from scapy_mpa.wire.ift_indication import (
+    FLAGS,
+    AdaptionIndication,
+    build_indication,
+    parse_indication,
+)
+from scapy_mpa.wire.ift_negotiation import Policy, negotiate, unacceptable
+
+ONE = AdaptionIndication(ph=False, vtag=0x1111)
+OTHER = AdaptionIndication(ph=True, vtag=0x2222)
+
+
+@given(st.binary(min_size=64, max_size=80))
+def test_4_1_any_octets_are_rebuilt(octets: bytes) -> None:
+    """Whatever 64 octets are, they are read and written again."""
+    told = parse_indication(octets)
+    assert build_indication(told) == octets[:64]
+    assert told.crc_is_good() == (crc32c(octets[:60]) == int.from_bytes(octets[60:64], "little"))
+
+
+@pytest.mark.parametrize("length", [0, 63])
+def test_4_1_too_few_octets(length: int) -> None:
+    """An indication is exactly 64 octets."""
+    with pytest.raises(RemoteProtocolError, match="has 64 octets"):
+        parse_indication(bytes(length))
+
+
+@pytest.mark.parametrize(("place", "flag"), [*enumerate(FLAGS)])
+def test_4_2_flags_from_the_most_significant_bit(place: int, flag: str) -> None:
+    """PH R HC PC IH IP SP SM RM, in this order."""
+    blank = dict.fromkeys(FLAGS, False)
+    fields: dict[str, Any] = {**blank, flag: True}
+    octets = build_indication(AdaptionIndication(**fields))
+    assert struct.unpack_from(">I", octets, 8) == (1 << 31 - place,)
+    told = parse_indication(octets)
+    assert [name for name in FLAGS if getattr(told, name)] == [flag]
+
+
+@pytest.mark.parametrize(
+    ("fields", "texts"),
+    [
+        ({}, []),
+        ({"version": 2}, []),
+        ({"version": 9, "bc_version": 1}, []),
+        ({"version": 0}, ["version 0 is not 1"]),
+        ({"version": 2, "bc_version": 2}, ["BC version 2 is above 1"]),
+        ({"bc_version": 0}, ["BC version 0 is not 1"]),
+        ({"reserved_flags": 1, "reserved": b"\1" * 44}, []),
+        ({"magic": 1}, ["the magic number is 0x00000001"]),
+    ],
+)
+def test_4_2_versions_and_reserved_bits(fields: dict[str, Any], texts: list[str]) -> None:
+    """What a receiver must reject, and what it must ignore."""
+    told = parse_indication(build_indication(replace(ONE, **fields)))
+    assert [each.text for each in told.problems()] == texts
+
+
+def test_4_2_the_crc_is_required() -> None:
+    """A CRC that does not match is a problem, and says which clause."""
+    octets = bytearray(build_indication(ONE))
+    octets[20] ^= 1
+    assert [str(each) for each in parse_indication(bytes(octets)).problems()] == [
+        "the CRC of the adaption indication does not match (draft-williams-iwarp-ift-01 4.2)"
+    ]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"vtag": 1 << 16},
+        {"version": -1},
+        {"reserved": bytes(43)},
+        {"reserved_flags": 1 << 23},
+        {"crc": 1 << 32},
+        {"marker_interval": 1 << 16},
+    ],
+)
+def test_4_1_numbers_that_do_not_fit(fields: dict[str, Any]) -> None:
+    """They are our own error."""
+    with pytest.raises(LocalProtocolError):
+        build_indication(replace(ONE, **fields))
+
+
+# -- 4.2: negotiation ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "texts"),
+    [
+        (ONE, OTHER, []),
+        (OTHER, ONE, []),
+        (ONE, ONE, ["both sides sent phase 0"]),
+        (OTHER, OTHER, ["both sides sent phase 1"]),
+    ],
+)
+def test_4_2_phases(one: AdaptionIndication, other: AdaptionIndication, texts: list[str]) -> None:
+    """One side sends phase 0, the other one phase 1."""
+    assert [each.text for each in negotiate(one, other).failures] == texts
+
+
+@pytest.mark.parametrize(("one", "other"), [*itertools.product((False, True), repeat=2)])
+def test_4_2_modes(one: bool, other: bool) -> None:
+    """RDMA mode if both ask for it, DDP mode if neither does; else the connection is closed."""
+    agreement = negotiate(replace(ONE, r=one), replace(OTHER, r=other))
+    assert agreement.rdma is (one if one == other else None)
+    assert bool(agreement.failures) == (one != other)
+
+
+@given(st.lists(st.booleans(), min_size=18, max_size=18))
+def test_4_2_each_direction_by_itself(flags: list[bool]) -> None:
+    """CRCs and SP are the sender's word; who checks them, and the VTag, the receiver's; markers
+    want both."""
+    one, other = (
+        replace(base, **dict(zip(FLAGS, part, strict=True)))
+        for base, part in ((ONE, flags[:9]), (OTHER, flags[9:]))
+    )
+    agreement = negotiate(one, other)
+    for direction, sender, receiver in zip(
+        agreement.directions, (one, other), (other, one), strict=True
+    ):
+        assert direction.header_crc == sender.hc
+        assert direction.payload_crc == sender.pc
+        assert direction.header_checked == (sender.hc and not receiver.ih)
+        assert direction.payload_checked == (sender.pc and not receiver.ip)
+        assert direction.vtag == receiver.vtag
+        assert direction.speculative == sender.sp
+        assert direction.markers == (sender.sm and receiver.rm)
+    told = [each.clause for each in agreement.failures]
+    assert ("9" in told) == any(each.markers for each in agreement.directions)
+
+
+@pytest.mark.parametrize(
+    ("policy", "fields", "texts"),
+    [
+        (Policy(), {"hc": False, "pc": False, "ih": True, "ip": True}, []),
+        (Policy(header_crc=True), {"hc": True}, []),
+        (Policy(header_crc=True), {"hc": False}, ["header CRCs are not sent"]),
+        (Policy(header_crc=False), {"hc": True}, ["header CRCs are sent"]),
+        (Policy(payload_crc=True), {"pc": False}, ["payload CRCs are not sent"]),
+        (Policy(header_checked=True), {"ih": True}, ["header CRCs are ignored"]),
+        (Policy(payload_checked=True), {"ip": True}, ["payload CRCs are ignored"]),
+        (Policy(payload_checked=False), {"ip": False}, ["payload CRCs are checked"]),
+    ],
+)
+def test_4_2_what_is_unacceptable(policy: Policy, fields: dict[str, Any], texts: list[str]) -> None:
+    """Each choice of the peer's may be unacceptable, and the connection is aborted then."""
+    found = unacceptable(replace(ONE, **fields), policy)
+    assert [each.text for each in found] == texts
+    assert all(each.clause == "4.2" for each in found)
+
+
+# -- 5.1: frames -----------------------------------------------------------------------------------
+
+
+@given(
+    st.binary(min_size=1, max_size=40),
+    st.binary(max_size=100),
+    st.integers(0, 0xFFFF),
+    st.booleans(),
+    st.booleans(),
+)
+def test_5_1_frames(ddp: bytes, payload: bytes, vtag: int, hc: bool, pc: bool) -> None:
+    """The figure of 5.1: nothing is padded, and each CRC covers its own part."""
+    octets = build_frame(ddp, payload, vtag, header_crc=hc, payload_crc=pc)
+    head = struct.pack(">HHH", len(ddp), len(payload), vtag) + ddp
+    expected = head + (crc32c(head).to_bytes(4, "little") if hc else b"") + payload
+    expected += crc32c(payload).to_bytes(4, "little") if pc else b""
+    assert octets == expected
+    header = parse_frame_header(octets)
+    assert header == FrameHeader(len(ddp), len(payload), vtag)
+    layout = frame_layout(header, header_crc=hc, payload_crc=pc)
+    assert layout.length == len(octets)
+    assert octets[layout.payload : layout.payload_end] == payload
+    assert octets[6 : layout.header_end] == ddp
+
+
+def test_5_1_anything_can_be_written() -> None:
+    """Sizes and CRCs that are wrong are written as they are, if they fit."""
+    octets = build_frame(
+        b"ddp", b"x", 1, header_crc=b"HCRC", payload_crc=b"", header_size=7, payload_size=9
+    )
+    assert octets == bytes.fromhex("0007 0009 0001") + b"ddpHCRCx"
+    with pytest.raises(LocalProtocolError, match="does not fit its 16 bits"):
+        build_frame(b"", b"", 1 << 16, header_crc=False, payload_crc=False)
+    with pytest.raises(LocalProtocolError, match="payload_size 65536"):
+        build_frame(b"", bytes(1 << 16), 1, header_crc=False, payload_crc=False)
+    with pytest.raises(RemoteProtocolError, match="has 6 octets, 5 are there"):
+        parse_frame_header(bytes(5))
+
+
+@given(st.integers(60, 9000), st.booleans(), st.booleans())
+def test_5_1_the_largest_segment_that_fits(emss: int, hc: bool, pc: bool) -> None:
+    """A frame with as much in it as fits is as long as the TCP segment."""
+    size = mulpdu(emss, header_crc=hc, payload_crc=pc)
+    assert len(build_frame(bytes(14), bytes(size - 14), 0, header_crc=hc, payload_crc=pc)) == emss
+
+
+def test_5_1_ddp_headers() -> None:
+    """14 octets Tagged, 18 Untagged (RFC 5041 4.2, 4.3)."""
+    assert [ddp_header_length(first) for first in (0x80, 0xFF, 0, 0x7F)] == [14, 14, 18, 18]
