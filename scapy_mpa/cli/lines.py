@@ -45,8 +45,8 @@ from scapy_mpa.stream.events import (
 from scapy_mpa.wire.ddp import TAGGED_LENGTH, UNTAGGED_LENGTH, parse_ddp
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import RemoteProtocolError
-from scapy_mpa.wire.interoperability import RNIC
 from scapy_mpa.wire.ift_indication import FLAGS, VERSION
+from scapy_mpa.wire.interoperability import RNIC
 from scapy_mpa.wire.rdmap import parse_control, parse_read_request
 from scapy_mpa.wire.rdmap_names import Opcode, message_name
 from scapy_mpa.wire.terminate import parse_terminate, terminate_text

@@ -12,6 +12,7 @@ several conversations into one capture.  :func:`conversation_of` has conversatio
 from scapy_mpa.craft.captured import Captured
 from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.endpoint import Endpoint
+from scapy_mpa.craft.ift_conversation import IFTConversation, IFTSide
 from scapy_mpa.craft.impairments import (
     CaptureLoss,
     Duplication,
@@ -34,7 +35,10 @@ from scapy_mpa.craft.script import (
     CloseItem,
     FlushItem,
     FPDUItem,
+    FrameItem,
+    FrameOverrides,
     HandshakeItem,
+    IndicationItem,
     Item,
     Message,
     OctetsItem,
@@ -57,8 +61,13 @@ __all__ = [
     "Endpoint",
     "FPDUItem",
     "FlushItem",
+    "FrameItem",
+    "FrameOverrides",
     "HandshakeItem",
+    "IFTConversation",
+    "IFTSide",
     "Impairment",
+    "IndicationItem",
     "Interleaved",
     "Item",
     "LateStart",

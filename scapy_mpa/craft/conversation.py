@@ -7,24 +7,26 @@ import enum
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeVar
 
 from scapy_mpa.capture.build_frame import FrameBuilder
 from scapy_mpa.capture.frame import Frame
 from scapy_mpa.capture.link import ETHERNET
 from scapy_mpa.capture.write import write_frames
 from scapy_mpa.craft.captured import Captured, captured
-from scapy_mpa.craft.endpoint import Endpoint, mac_octets
+from scapy_mpa.craft.endpoint import USUAL_INITIATOR, USUAL_RESPONDER, Endpoint, mac_octets
 from scapy_mpa.craft.layout import Placed, lay_out
 from scapy_mpa.craft.options import INITIATOR, RESPONDER, SIDES, Options, Packing
 from scapy_mpa.craft.script import (
     CloseItem,
     FPDUItem,
+    FrameItem,
     HandshakeItem,
     Item,
     Message,
     PauseItem,
     ResetItem,
+    SegmentItem,
     StartupItem,
 )
 from scapy_mpa.craft.segment import Segment
@@ -38,12 +40,12 @@ from scapy_mpa.wire.startup import ENHANCED_LENGTH, StartupKind
 
 __all__ = ["Conversation"]
 
+_Conversation = TypeVar("_Conversation", bound="Conversation")
+
 _SECOND: Final = 10**9
 
 _MACS: Final = ("02:00:00:00:00:01", "02:00:00:00:00:02")
 _ISNS: Final = (1000, 5000)
-_INITIATOR: Final = Endpoint("10.0.0.1", 40000)
-_RESPONDER: Final = Endpoint("10.0.0.2", 4000)
 
 _DEPTH: Final = 16
 """IRD and ORD that are asked for unless told otherwise."""
@@ -113,8 +115,8 @@ class Conversation:
 
     def __init__(
         self,
-        initiator: Endpoint = _INITIATOR,
-        responder: Endpoint = _RESPONDER,
+        initiator: Endpoint = USUAL_INITIATOR,
+        responder: Endpoint = USUAL_RESPONDER,
         *,
         revision: int = 1,
         markers: bool | tuple[bool, bool] = False,
@@ -163,9 +165,9 @@ class Conversation:
         self._messages = 0
 
     def __repr__(self) -> str:
-        fpdus = sum(isinstance(item, FPDUItem) for item in self.script)
+        fpdus = sum(isinstance(item, SegmentItem) for item in self.script)
         return (
-            f"<Conversation {self.initiator.endpoint} > {self.responder.endpoint}, "
+            f"<{type(self).__name__} {self.initiator.endpoint} > {self.responder.endpoint}, "
             f"{self._messages} messages in {fpdus} FPDUs, {self._phase.name.lower()}>"
         )
 
@@ -268,10 +270,10 @@ class Conversation:
 
     # -- what the script comes to -----------------------------------------------------------------
 
-    def with_script(self, script: Iterable[Item]) -> Conversation:
+    def with_script(self: _Conversation, script: Iterable[Item]) -> _Conversation:
         """Return the same conversation with another script, say one with an item replaced."""
-        copy = object.__new__(Conversation)
-        for name in self.__slots__:
+        copy = object.__new__(type(self))
+        for name in Conversation.__slots__:
             setattr(copy, name, getattr(self, name))
         copy.script = list(script)
         copy.initiator, copy.responder = (side.copy(copy) for side in self.sides)
@@ -280,12 +282,12 @@ class Conversation:
         return copy
 
     def moved(
-        self,
+        self: _Conversation,
         initiator: Endpoint | None = None,
         responder: Endpoint | None = None,
         *,
         start_time: float | None = None,
-    ) -> Conversation:
+    ) -> _Conversation:
         """Return the same conversation between other endpoints, or at another time.
 
         :param initiator: None: as it is.
@@ -301,7 +303,7 @@ class Conversation:
             copy.options = replace(self.options, start_ns=_nanoseconds(start_time))
         return copy
 
-    def wrapping(self) -> Conversation:
+    def wrapping(self: _Conversation) -> _Conversation:
         """Return the same conversation with sequence numbers that wrap (RFC 9293 3.4).
 
         In each direction sequence number 0 comes in the middle of what is sent.
@@ -434,6 +436,12 @@ class Conversation:
             payload,
         )
         is_impaired = list(map(_but_for_time, segments)) != list(map(_but_for_time, own))
+        return self.truth_in(placed, setting, is_impaired=is_impaired, messages=messages)
+
+    def truth_in(
+        self, placed: list[Placed], setting: Setting, *, is_impaired: bool, messages: bool
+    ) -> list[Record]:
+        """Return the truth of items in their places (:func:`~scapy_mpa.craft.truth.truth_of`)."""
         return truth_of(placed, setting, is_impaired=is_impaired, messages=messages)
 
     def captured(self, segments: Sequence[Segment]) -> list[Captured]:
@@ -456,7 +464,7 @@ class Conversation:
         """The number of the next message."""
         return self._messages
 
-    def say(self, message: Message, items: list[FPDUItem]) -> None:
+    def say(self, message: Message, items: Sequence[FPDUItem | FrameItem]) -> None:
         """Append a message, unless its side must not send one."""
         if self._phase is Phase.REJECTED:
             self.refuse(

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from ipaddress import ip_address
+from typing import Final
 
 from scapy_mpa.wire.errors import LocalProtocolError
 
-__all__ = ["Endpoint"]
+__all__ = ["USUAL_INITIATOR", "USUAL_RESPONDER", "Endpoint"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,3 +63,8 @@ def mac_octets(text: str) -> bytes:
     if len(octets) != 6:
         raise LocalProtocolError(f"{text!r} is no Ethernet address such as 02:00:00:00:00:01")
     return octets
+
+
+USUAL_INITIATOR: Final = Endpoint("10.0.0.1", 40000)
+USUAL_RESPONDER: Final = Endpoint("10.0.0.2", 4000)
+"""Those of a conversation that is not told otherwise."""

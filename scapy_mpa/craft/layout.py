@@ -11,13 +11,22 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from scapy_mpa.craft.assemble import IDLE_CRC, Assembled, assemble
+from scapy_mpa.craft.ift_assemble import AssembledFrame, assemble_frame
 from scapy_mpa.craft.options import INITIATOR, RESPONDER, Options
-from scapy_mpa.craft.script import FPDUItem, Item, OctetsItem, StartupItem
+from scapy_mpa.craft.script import (
+    FPDUItem,
+    FrameItem,
+    IndicationItem,
+    Item,
+    OctetsItem,
+    StartupItem,
+)
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.fpdu import MARKER_INTERVAL, build_fpdu
+from scapy_mpa.wire.ift_indication import AdaptionIndication, build_indication
 from scapy_mpa.wire.startup import StartupFrame, StartupKind, build_enhanced, build_startup
 
-__all__ = ["Placed", "assembled", "lay_out", "startup_frame"]
+__all__ = ["Placed", "assembled", "assembled_frame", "lay_out", "startup_frame"]
 
 
 class Placed(NamedTuple):
@@ -31,7 +40,8 @@ class Placed(NamedTuple):
     octets: bytes
     """What it puts into the TCP stream."""
     offset: int | None = None
-    """Of its first octet in the Full Operation Phase; None before."""
+    """Of its first octet in the Full Operation Phase, or behind the adaption indication; None
+    before."""
 
     @property
     def end(self) -> int:
@@ -68,6 +78,14 @@ def lay_out(script: Iterable[Item], options: Options) -> list[Placed]:
                 side = item.side
                 octets = build_startup(startup_frame(item, options), key=item.key)
                 origins[side] = sent[side] + len(octets)
+            elif isinstance(item, FrameItem):
+                side = item.side
+                offset = sent[side] - (origins[side] or 0)
+                octets = assemble_frame(item, _announced(options)).octets
+            elif isinstance(item, IndicationItem):
+                side = item.side
+                octets = build_indication(item.indication)
+                origins[side] = sent[side] + len(octets)
             elif isinstance(item, OctetsItem):
                 side = item.side
                 octets = item.octets
@@ -80,6 +98,22 @@ def lay_out(script: Iterable[Item], options: Options) -> list[Placed]:
         add(make(Placed, (number, item, start, octets, offset)))
         sent[side] = start + len(octets)
     return placed
+
+
+def assembled_frame(placed: Placed, options: Options) -> AssembledFrame:
+    """Return a frame with what is in it."""
+    assert isinstance(placed.item, FrameItem)
+    return assemble_frame(placed.item, _announced(options))
+
+
+def _announced(options: Options) -> tuple[AdaptionIndication, AdaptionIndication]:
+    """Return what both sides announce.
+
+    :raises LocalProtocolError: they speak MPA.
+    """
+    if options.ift is None:
+        raise LocalProtocolError("frames of iWARP Framing for TCP are for an IFTConversation")
+    return options.ift
 
 
 def assembled(placed: Placed, options: Options) -> Assembled:

@@ -9,6 +9,8 @@ from typing import Final, Literal, TypeAlias, get_args
 from scapy_mpa.wire.ddp import UNTAGGED_LENGTH
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.fpdu import LARGEST_ULPDU_LENGTH, mulpdu
+from scapy_mpa.wire.ift_frame import mulpdu as frame_mulpdu
+from scapy_mpa.wire.ift_indication import AdaptionIndication
 from scapy_mpa.wire.rdmap import ATOMIC_REQUEST_LENGTH
 
 __all__ = ["INITIATOR", "RESPONDER", "SIDES", "Options", "Packing"]
@@ -63,6 +65,8 @@ class Options:
     """Round-trip time, in nanoseconds: each change of speaker takes half of it."""
     spacing_ns: int = 1_000
     """From one segment of a side to its next, in nanoseconds."""
+    ift: tuple[AdaptionIndication, AdaptionIndication] | None = None
+    """What the two announce, if they speak iWARP Framing for TCP and not MPA."""
 
     def __post_init__(self) -> None:
         for name, value, low, high in (
@@ -102,4 +106,7 @@ class Options:
 
     def mulpdu_of(self, side: int) -> int:
         """Return the octets of the largest ULPDU that a side sends."""
+        if self.ift is not None and self.mulpdu is None:
+            own = self.ift[side]
+            return frame_mulpdu(self.mss, header_crc=own.hc, payload_crc=own.pc)
         return self.mulpdu or mulpdu(self.mss, markers=self.has_markers(side))

@@ -14,10 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from scapy_mpa.craft.options import SIDES
 from scapy_mpa.wire.ddp import DDPHeader, build_ddp, parse_ddp
+from scapy_mpa.wire.ift_indication import AdaptionIndication
 from scapy_mpa.wire.rdmap import ReadRequest, parse_control, plausible
 from scapy_mpa.wire.rdmap_names import message_name
 from scapy_mpa.wire.startup import StartupKind
@@ -26,15 +27,21 @@ __all__ = [
     "CloseItem",
     "FPDUItem",
     "FlushItem",
+    "FrameItem",
+    "FrameOverrides",
     "HandshakeItem",
+    "IndicationItem",
     "Item",
     "Message",
     "OctetsItem",
     "Overrides",
     "PauseItem",
     "ResetItem",
+    "SegmentItem",
     "StartupItem",
 ]
+
+_Segment = TypeVar("_Segment", bound="SegmentItem")
 
 
 class Message(NamedTuple):
@@ -130,8 +137,56 @@ class Overrides:
         return _brief(self)
 
 
+class SegmentItem:
+    """What carries a DDP segment, or anything else: an FPDU, or a frame."""
+
+    __slots__ = ()
+
+    side: int
+    ulpdu: bytes
+    message: Message | None
+
+    @property
+    def header(self) -> DDPHeader:
+        """The DDP header.
+
+        :raises RemoteProtocolError: the ULPDU is too short for one.
+        """
+        return parse_ddp(self.ulpdu)
+
+    @property
+    def payload(self) -> bytes:
+        """What follows the DDP header."""
+        return self.ulpdu[self.header.length :]
+
+    def with_header(self: _Segment, **numbers: Any) -> _Segment:
+        """Return the same with other fields of its :class:`~scapy_mpa.wire.ddp.DDPHeader`.
+
+        :raises LocalProtocolError: a number does not fit its field.
+        """
+        ulpdu = build_ddp(self.header._replace(**numbers)) + self.payload
+        changed: _Segment = replace(self, ulpdu=ulpdu)  # type: ignore[type-var]
+        return changed
+
+    def __repr__(self) -> str:
+        what = f"ULPDU of {len(self.ulpdu)} octets"
+        if self.message is not None or plausible(self.ulpdu, len(self.ulpdu)):
+            header = self.header
+            name = message_name(parse_control(header.rsvdulp).opcode)
+            where = (
+                f"STag {header.stag or 0:#x} TO {header.to or 0:#x}"
+                if header.tagged
+                else f"QN {header.qn} MSN {header.msn} MO {header.mo}"
+            )
+            last = " last" if header.last else ""
+            what = f"{name}, {where}{last}, {len(self.payload)} octets"
+        overrides = getattr(self, "overrides", None)
+        overridden = "" if overrides is None else f", {overrides!r}"
+        return f"<{type(self).__name__} {SIDES[self.side]}: {what}{overridden}>"
+
+
 @dataclass(frozen=True, slots=True, init=False, repr=False)
-class FPDUItem:
+class FPDUItem(SegmentItem):
     """An FPDU (RFC 5044 4.1) with a DDP segment, or anything else, in it."""
 
     side: int
@@ -153,49 +208,60 @@ class FPDUItem:
         _set_message(self, message)
         _set_overrides(self, overrides)
 
-    @property
-    def header(self) -> DDPHeader:
-        """The DDP header.
-
-        :raises RemoteProtocolError: the ULPDU is too short for one.
-        """
-        return parse_ddp(self.ulpdu)
-
-    @property
-    def payload(self) -> bytes:
-        """What follows the DDP header."""
-        return self.ulpdu[self.header.length :]
-
-    def with_header(self, **numbers: Any) -> FPDUItem:
-        """Return this FPDU with other fields of its :class:`~scapy_mpa.wire.ddp.DDPHeader`.
-
-        :raises LocalProtocolError: a number does not fit its field.
-        """
-        return replace(self, ulpdu=build_ddp(self.header._replace(**numbers)) + self.payload)
-
     def override(self, **changes: Any) -> FPDUItem:
         """Return this FPDU with fields of its :class:`Overrides` set."""
         return replace(self, overrides=replace(self.overrides or Overrides(), **changes))
-
-    def __repr__(self) -> str:
-        what = f"ULPDU of {len(self.ulpdu)} octets"
-        if self.message is not None or plausible(self.ulpdu, len(self.ulpdu)):
-            header = self.header
-            name = message_name(parse_control(header.rsvdulp).opcode)
-            where = (
-                f"STag {header.stag or 0:#x} TO {header.to or 0:#x}"
-                if header.tagged
-                else f"QN {header.qn} MSN {header.msn} MO {header.mo}"
-            )
-            last = " last" if header.last else ""
-            what = f"{name}, {where}{last}, {len(self.payload)} octets"
-        overridden = "" if self.overrides is None else f", {self.overrides!r}"
-        return f"<FPDUItem {SIDES[self.side]}: {what}{overridden}>"
 
 
 _set_side, _set_ulpdu, _set_message, _set_overrides = (
     FPDUItem.__dict__[each.name].__set__ for each in fields(FPDUItem)
 )
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class IndicationItem:
+    """An adaption indication (draft-williams-iwarp-ift-01 4.1)."""
+
+    side: int
+    indication: AdaptionIndication
+
+    def __repr__(self) -> str:
+        return f"<IndicationItem {SIDES[self.side]}: {self.indication}>"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class FrameOverrides:
+    """What of a frame is sent otherwise than computed; None: as it is computed."""
+
+    header_size: int | None = None
+    """16 bits; computed: the octets of the DDP header."""
+    payload_size: int | None = None
+    """16 bits; computed: the octets behind it."""
+    vtag: int | None = None
+    """16 bits; computed: what the receiver has announced."""
+    header_crc: bytes | Callable[[bytes], bytes] | None = None
+    """What stands where the header CRC does, or what makes it of the 4 octets that are right, of
+    none if there is no header CRC."""
+    payload_crc: bytes | Callable[[bytes], bytes] | None = None
+    """Likewise."""
+
+    def __repr__(self) -> str:
+        return _brief(self)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class FrameItem(SegmentItem):
+    """A frame of iWARP Framing for TCP (draft-williams-iwarp-ift-01 5.1)."""
+
+    side: int
+    ulpdu: bytes
+    message: Message | None = None
+    """The message that its DDP segment belongs to."""
+    overrides: FrameOverrides | None = None
+
+    def override(self, **changes: Any) -> FrameItem:
+        """Return this frame with fields of its :class:`FrameOverrides` set."""
+        return replace(self, overrides=replace(self.overrides or FrameOverrides(), **changes))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -244,6 +310,8 @@ Item: TypeAlias = (
     HandshakeItem
     | StartupItem
     | FPDUItem
+    | IndicationItem
+    | FrameItem
     | OctetsItem
     | FlushItem
     | PauseItem

@@ -16,11 +16,12 @@ from scapy_mpa.craft.options import Options
 from scapy_mpa.craft.script import (
     CloseItem,
     FlushItem,
-    FPDUItem,
     HandshakeItem,
+    IndicationItem,
     OctetsItem,
     PauseItem,
     ResetItem,
+    SegmentItem,
     StartupItem,
 )
 from scapy_mpa.craft.segment import Segment
@@ -41,9 +42,9 @@ def segments_of(placed: Iterable[Placed], isns: tuple[int, int], options: Option
     sender = TCPSender(isns, options)
     for each in placed:
         item = each.item
-        if isinstance(item, FPDUItem | OctetsItem):
+        if isinstance(item, SegmentItem | OctetsItem):
             sender.say(item.side, each.octets)
-        elif isinstance(item, StartupItem):
+        elif isinstance(item, StartupItem | IndicationItem):
             # Nothing shares its segments: what follows waits for the peer's.
             sender.flush()
             sender.say(item.side, each.octets)

@@ -7,7 +7,7 @@ Each verb appends items to the conversation's script.
 from __future__ import annotations
 
 from collections import Counter, deque
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from scapy_mpa.craft.messages import fpdus_of
 from scapy_mpa.craft.options import SIDES
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from scapy_mpa.craft.endpoint import Endpoint
 
 __all__ = ["Side"]
+
+_Side = TypeVar("_Side", bound="Side")
 
 _WORD = 0xFFFFFFFF
 _LONG = 0xFFFFFFFFFFFFFFFF
@@ -71,9 +73,9 @@ class Side:
         asked = f", {waiting} Requests outstanding" if waiting else ""
         return f"<{SIDES[self.index]} {self.endpoint}{asked}>"
 
-    def copy(self, conversation: Conversation) -> Side:
+    def copy(self: _Side, conversation: Conversation) -> _Side:
         """Return the same side of another conversation."""
-        copy = Side(conversation, self.index, self.endpoint)
+        copy = type(self)(conversation, self.index, self.endpoint)
         copy._msns = self._msns.copy()
         copy._outstanding = self._outstanding.copy()
         return copy

@@ -27,7 +27,15 @@ from scapy_mpa.craft.assemble import Assembled
 from scapy_mpa.craft.captured import Captured, captured
 from scapy_mpa.craft.layout import Placed, assembled, startup_frame
 from scapy_mpa.craft.options import INITIATOR, RESPONDER, Options
-from scapy_mpa.craft.script import CloseItem, FPDUItem, OctetsItem, ResetItem, StartupItem
+from scapy_mpa.craft.script import (
+    CloseItem,
+    FPDUItem,
+    IndicationItem,
+    OctetsItem,
+    ResetItem,
+    SegmentItem,
+    StartupItem,
+)
 from scapy_mpa.craft.segment import Segment
 from scapy_mpa.craft.truth_messages import message_records
 from scapy_mpa.records.ddp import INVALIDATING
@@ -40,7 +48,7 @@ from scapy_mpa.wire.rdmap import parse_control, plausible
 from scapy_mpa.wire.rdmap_names import message_name
 from scapy_mpa.wire.startup import KIND_OF_KEY, StartupFrame, StartupKind
 
-__all__ = ["Setting", "truth_of"]
+__all__ = ["Found", "Setting", "ddp_record", "ending_of", "side_of", "truth_of"]
 
 _SECOND: Final = 10**9
 _WORD: Final = 0xFFFFFFFF
@@ -104,7 +112,7 @@ class Found(NamedTuple):
 def side_of(placed: Placed) -> int:
     """Return who sends an item that has octets."""
     item = placed.item
-    assert isinstance(item, StartupItem | FPDUItem | OctetsItem)
+    assert isinstance(item, StartupItem | SegmentItem | IndicationItem | OctetsItem)
     return item.side
 
 
@@ -278,15 +286,15 @@ def _fpdu(
         record["located_by"] = located_by
         record["out_of_order"] = False
     record["frames"] = [setting.numbers[frame - 1] for frame in frames]
-    fields, payload = _ddp(fpdu.ulpdu)
+    fields, payload = ddp_record(fpdu.ulpdu)
     record.update(fields)
     if setting.payload:
         record["payload"] = payload.hex()
     return record
 
 
-def _ddp(ulpdu: bytes) -> tuple[Record, bytes]:
-    """Return what an ``fpdu`` record says of a DDP segment, and its payload."""
+def ddp_record(ulpdu: bytes) -> tuple[Record, bytes]:
+    """Return what an ``fpdu`` or ``ift_frame`` record says of a DDP segment, and its payload."""
     needed = TAGGED_LENGTH if ulpdu[:1] >= b"\x80" else UNTAGGED_LENGTH
     there = len(ulpdu)
     header = parse_ddp(ulpdu if there >= needed else ulpdu.ljust(UNTAGGED_LENGTH, b"\0"))
@@ -379,7 +387,7 @@ def _connection(
         record["retransmitted"] = dict(nothing)
         record["crc"] = options.has_crcs if startups else None
         record["errors"] = errors
-    record["ended"] = _ending(placed)
+    record["ended"] = ending_of(placed)
     if errors is not None:
         record["farthest_ahead"] = dict(nothing)
     offers = [Offer(each.revision, each.markers, each.crc) for each in said[-2:]]
@@ -393,7 +401,8 @@ def _counted(found: list[Found]) -> Record:
     return {"src": sides.count(INITIATOR), "dst": sides.count(RESPONDER)}
 
 
-def _ending(placed: list[Placed]) -> str:
+def ending_of(placed: list[Placed]) -> str:
+    """Return how the TCP connection ends."""
     items = [each.item for each in placed]
     if any(isinstance(item, ResetItem) for item in items):
         return "reset"

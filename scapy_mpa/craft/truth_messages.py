@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from scapy_mpa.craft.script import FPDUItem, Message
+from scapy_mpa.craft.script import Message, SegmentItem
 from scapy_mpa.records.record import Record
 from scapy_mpa.wire.rdmap import ATOMIC_RESPONSE_LENGTH, parse_control
 from scapy_mpa.wire.rdmap_names import Opcode, QueueNumber, message_name
@@ -19,12 +19,16 @@ if TYPE_CHECKING:
 
 __all__ = ["message_records"]
 
+_LENGTHS: Final = ("ulpdu_length", "header_size", "payload_size")
+"""What may say of an FPDU, or of a frame, where it ends."""
+
 _RESPONSES: Final = (Opcode.READ_RESPONSE, Opcode.ATOMIC_RESPONSE)
 _REQUESTS: Final = (Opcode.READ_REQUEST, Opcode.ATOMIC_REQUEST)
 
 
 def message_records(found: list[Found], setting: Setting) -> tuple[dict[int, Record], list[Record]]:
-    """Return the record of each message by its last FPDU, and those of what is missing at the end.
+    """Return the record of each message by its last FPDU or frame, and those of what is missing
+    at the end.
 
     There are none if any FPDU carries something else than the segment that a verb put into it.
     """
@@ -34,7 +38,7 @@ def message_records(found: list[Found], setting: Setting) -> tuple[dict[int, Rec
     outstanding: dict[int, Record] = {}
     for each in found:
         item = each.placed.item
-        if not isinstance(item, FPDUItem):
+        if not isinstance(item, SegmentItem):
             continue
         message = item.message
         if message is None or not _is_as_said(item, message, octets.get(message.number, 0)):
@@ -53,12 +57,13 @@ def message_records(found: list[Found], setting: Setting) -> tuple[dict[int, Rec
     return told, [record for _, record in sides]
 
 
-def _is_as_said(item: FPDUItem, message: Message, before: int) -> bool:
+def _is_as_said(item: SegmentItem, message: Message, before: int) -> bool:
     """Tell whether an FPDU carries a segment of its message.
 
     :param before: octets of the message in the segments before it.
     """
-    if item.overrides is not None and item.overrides.ulpdu_length is not None:
+    overrides = getattr(item, "overrides", None)
+    if any(getattr(overrides, name, None) is not None for name in _LENGTHS):
         return False
     header = item.header
     is_last = before + len(item.payload) == message.length

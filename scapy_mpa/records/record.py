@@ -26,8 +26,8 @@ from scapy_mpa.stream.events import (
     StartupSeen,
 )
 from scapy_mpa.wire.dialect import Dialect
-from scapy_mpa.wire.interoperability import Kinds
 from scapy_mpa.wire.ift_indication import FLAGS, AdaptionIndication
+from scapy_mpa.wire.interoperability import Kinds
 from scapy_mpa.wire.rdmap_names import message_name
 from scapy_mpa.wire.startup import StartupFrame
 

@@ -14,7 +14,6 @@ from scapy_mpa.stream.segment import flow_endpoints, reverse_flow
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, fpdu_layout, strip_markers
-from scapy_mpa.wire.interoperability import Kinds
 from scapy_mpa.wire.ift_frame import (
     FRAME_HEADER_LENGTH,
     FrameHeader,
@@ -23,6 +22,7 @@ from scapy_mpa.wire.ift_frame import (
     frame_layout,
 )
 from scapy_mpa.wire.ift_indication import AdaptionIndication
+from scapy_mpa.wire.interoperability import Kinds
 from scapy_mpa.wire.rdmap import ReadRequest
 from scapy_mpa.wire.startup import StartupFrame
 

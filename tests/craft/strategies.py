@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from scapy_mpa.craft import Conversation, Endpoint, Side
+from scapy_mpa.craft import Conversation, Endpoint, IFTConversation, Side
 from scapy_mpa.wire.rdmap_names import AtomicOperation
 
 WORDS = st.integers(0, 0xFFFFFFFF)
@@ -122,4 +122,36 @@ def conversations(
         conversation.close(draw(st.sampled_from((0, 1))), both=False)
     elif ending == "reset":
         conversation.reset(draw(st.sampled_from((0, 1))))
+    return conversation
+
+
+@st.composite
+def framed_conversations(draw: st.DrawFn, **fixed: Any) -> IFTConversation:
+    """A conversation of iWARP Framing for TCP in which everything is right.
+
+    :param fixed: options that are not to be drawn.
+    """
+    version = draw(st.sampled_from((4, 6)))
+    options: dict[str, Any] = {
+        **{name: draw(FLAGS) for name in ("hc", "pc", "ih", "ip", "sp")},
+        "sm": draw(st.booleans()),
+        "vtags": draw(st.tuples(st.integers(0, 0xFFFF), st.integers(0, 0xFFFF))),
+        "mss": draw(st.sampled_from((128, 536, 1448, 8948, 65000))),
+        "packing": draw(st.sampled_from(("aligned", "packed", "stream"))),
+        "ack_every": draw(st.sampled_from((0, 1, 2, 5))),
+    }
+    conversation = IFTConversation(
+        draw(endpoints(version, 1)), draw(endpoints(version, 2)), **{**options, **fixed}
+    )
+    if draw(st.booleans()):
+        # The ULP agrees on RDMA first.
+        conversation.initiator.octets(draw(STREAMING))
+        conversation.responder.octets(draw(STREAMING))
+    conversation.negotiate(first=draw(st.sampled_from((0, 1))))
+    for side in draw(st.lists(st.sampled_from((0, 1)), min_size=1, max_size=8)):
+        speak(draw, conversation.sides[side])
+        if draw(st.integers(0, 9)) == 0:
+            conversation.pause(0.25)
+    if draw(st.booleans()):
+        conversation.close(draw(st.sampled_from((0, 1))))
     return conversation

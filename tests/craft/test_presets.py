@@ -8,17 +8,20 @@ from typing import Any
 
 import pytest
 
-from scapy_mpa.craft import Conversation, conversation_of
+from scapy_mpa.craft import Conversation, IFTConversation, conversation_of
 from scapy_mpa.craft.presets import PRESETS
 from scapy_mpa.wire.errors import LocalProtocolError
 from tests.craft.reading import inlined, plain
 from tests.differential.test_tshark import differences
 
 NAMES = list(PRESETS)
+FRAMED = [name for name in NAMES if isinstance(conversation_of(name), IFTConversation)]
+"""Those of iWARP Framing for TCP."""
 FEATURES = (
     "send write read markers markers-one-way crc-off mpa-rev0 mpa-rev2-enhanced rtr-write rtr-read "
     "rtr-send reject delayed-startup terminate immediate atomics large-message packed "
-    "stream-segmentation ipv6 vlan private-data jumbo close half-close reset"
+    "stream-segmentation ipv6 vlan private-data jumbo close half-close reset ift ift-one-crc "
+    "ift-without-crcs ift-speculative ift-ddp-mode"
 )
 
 
@@ -53,9 +56,15 @@ def test_seeds(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_options_win(name: str) -> None:
     """Options of the caller's win over those of the preset."""
-    conversation = conversation_of(name, mss=700, markers=(False, True), packing="packed")
+    is_ift = name in FRAMED
+    own = {"hc": (False, True)} if is_ift else {"markers": (False, True)}
+    conversation = conversation_of(name, mss=700, packing="packed", **own)
     options = conversation.options
-    assert (options.mss, options.markers, options.packing) == (700, (False, True), "packed")
+    assert (options.mss, options.packing) == (700, "packed")
+    if is_ift:
+        assert options.ift is not None and [each.hc for each in options.ift] == [False, True]
+    else:
+        assert options.markers == (False, True)
     assert max(len(each.octets) for each in conversation.segments()) <= 700
 
 
@@ -93,10 +102,11 @@ def test_unknown_name() -> None:
 UNMARKED = [
     name
     for name in NAMES
+    if name not in FRAMED
     for options in [conversation_of(name).options]
     if not any(options.markers) and not options.has_rtr_frame
 ]
-"""Those of which Wireshark finds everything."""
+"""Those of which Wireshark finds everything; it does not know of iWARP Framing for TCP."""
 
 
 @pytest.mark.parametrize("name", UNMARKED)

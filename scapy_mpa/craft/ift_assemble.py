@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""From a frame as it is meant to its octets (draft-williams-iwarp-ift-01 5.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from scapy_mpa.craft.script import FrameItem, FrameOverrides
+from scapy_mpa.wire.crc import crc_field
+from scapy_mpa.wire.ift_frame import (
+    FRAME_HEADER_LENGTH,
+    FrameHeader,
+    build_frame,
+    ddp_header_length,
+    frame_layout,
+)
+from scapy_mpa.wire.ift_indication import AdaptionIndication
+
+__all__ = ["AssembledFrame", "assemble_frame"]
+
+
+class AssembledFrame(NamedTuple):
+    """The octets of a frame, and what is in them."""
+
+    octets: bytes
+    header: FrameHeader
+    header_crc: bool | None
+    """Whether it is right; None if there is none."""
+    payload_crc: bool | None
+    """Whether it is right; None if there is none."""
+    ulpdu: bytes
+    """What a receiver takes for DDP header and payload, if ``is_regular``."""
+    vtag_fits: bool
+    """Whether its VTag is what its receiver has announced."""
+    size_fits: bool
+    """Whether header_size is that of the DDP header."""
+    is_regular: bool
+    """Whether it ends, and its CRCs lie, where its sizes say."""
+
+
+def assemble_frame(
+    item: FrameItem, indications: tuple[AdaptionIndication, AdaptionIndication]
+) -> AssembledFrame:
+    """Return the octets of a frame of which any field may be wrong.
+
+    :param indications: what Initiator and Responder have announced.
+    :raises LocalProtocolError: it cannot be expressed on the wire.
+    """
+    overrides = item.overrides or FrameOverrides()
+    own, vtag = indications[item.side], indications[1 - item.side].vtag
+    ulpdu = item.ulpdu
+    size = min(len(ulpdu), ddp_header_length(ulpdu[0])) if ulpdu else 0
+    head, payload = ulpdu[:size], ulpdu[size:]
+    header = FrameHeader(
+        size if overrides.header_size is None else overrides.header_size,
+        len(payload) if overrides.payload_size is None else overrides.payload_size,
+        vtag if overrides.vtag is None else overrides.vtag,
+    )
+    sizes = {"header_size": header.header_size, "payload_size": header.payload_size}
+    bare = build_frame(head, b"", header.vtag, header_crc=False, payload_crc=False, **sizes)
+    header_crc, header_is_right = _crc(bare, own.hc, overrides.header_crc)
+    payload_crc, payload_is_right = _crc(payload, own.pc, overrides.payload_crc)
+    octets = b"".join((bare, header_crc, payload, payload_crc))
+    layout = frame_layout(header, header_crc=own.hc, payload_crc=own.pc)
+    payload_at = len(bare) + len(header_crc)
+    is_regular = (
+        layout.payload == payload_at
+        and layout.payload_end == payload_at + len(payload)
+        and layout.length == len(octets)
+    )
+    seen = octets[FRAME_HEADER_LENGTH : layout.header_end]
+    return AssembledFrame(
+        octets,
+        header,
+        header_is_right,
+        payload_is_right,
+        seen + octets[layout.payload : layout.payload_end],
+        header.vtag == vtag,
+        bool(seen) and ddp_header_length(seen[0]) == header.header_size,
+        is_regular,
+    )
+
+
+def _crc(
+    covered: bytes, wanted: bool, override: bytes | Callable[[bytes], bytes] | None
+) -> tuple[bytes, bool | None]:
+    """Return what stands in the place of a CRC, and whether it is right."""
+    right = crc_field(covered) if wanted else b""
+    field = right
+    if override is not None:
+        field = override(right) if callable(override) else override
+    return field, field == right if wanted else None

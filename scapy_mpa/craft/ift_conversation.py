@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A scripted connection of iWARP Framing for TCP (draft-williams-iwarp-ift-01).
+
+What the two sides say is said with the verbs of RDMAP; what carries it is frames.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from scapy_mpa.craft.conversation import Conversation, Phase
+from scapy_mpa.craft.endpoint import USUAL_INITIATOR, USUAL_RESPONDER, Endpoint
+from scapy_mpa.craft.ift_truth import ift_truth_of
+from scapy_mpa.craft.layout import Placed
+from scapy_mpa.craft.options import INITIATOR, RESPONDER, Packing
+from scapy_mpa.craft.script import (
+    FPDUItem,
+    FrameItem,
+    FrameOverrides,
+    IndicationItem,
+    Message,
+)
+from scapy_mpa.craft.side import Side
+from scapy_mpa.craft.truth import Setting
+from scapy_mpa.records.record import Record
+from scapy_mpa.wire.ddp import DDPHeader, build_ddp
+from scapy_mpa.wire.errors import LocalProtocolError
+from scapy_mpa.wire.ift_indication import AdaptionIndication
+
+__all__ = ["IFTConversation", "IFTSide"]
+
+_VTAGS = 0x1A2B, 0x3C4D
+
+
+class IFTSide(Side):
+    """One side of a connection of iWARP Framing for TCP."""
+
+    __slots__ = ()
+
+    def fpdu(self, ulpdu: bytes, **overrides: Any) -> FPDUItem:
+        """Raise: there are no FPDUs, but see :meth:`frame`.
+
+        :raises LocalProtocolError: always.
+        """
+        raise LocalProtocolError("iWARP Framing for TCP has no FPDUs: send a frame()")
+
+    def frame(self, ulpdu: bytes | DDPHeader, payload: bytes = b"", **overrides: Any) -> FrameItem:
+        """Send a frame with anything in it, any field overridden; what DDP mode is made of.
+
+        :param ulpdu: the DDP header, or octets that begin with it.
+        :param payload: octets behind that.
+        :param overrides: fields of :class:`~scapy_mpa.craft.script.FrameOverrides`.
+        """
+        self._conversation.begin()
+        octets = build_ddp(ulpdu) if isinstance(ulpdu, DDPHeader) else ulpdu
+        item = FrameItem(
+            self.index,
+            octets + payload,
+            overrides=FrameOverrides(**overrides) if overrides else None,
+        )
+        self._conversation.append(item)
+        return item
+
+
+class IFTConversation(Conversation):
+    """A scripted connection of iWARP Framing for TCP, without I/O.
+
+    >>> conversation = IFTConversation(sp=True, pc=(True, False))
+    >>> conversation.initiator.send(b"hello")
+    >>> conversation.write("hello.pcapng")          # doctest: +SKIP
+
+    Whoever speaks first without having called :meth:`negotiate` has the adaption indications sent
+    as the options say.  Flags are those of Initiator and Responder, or of both
+    (draft-williams-iwarp-ift-01 4.2); the Initiator sends phase 0.
+
+    :param initiator: who opens the TCP connection.
+    :param responder: the other end.
+    :param r: RDMA mode; else DDP mode, in which there is nothing but
+        :meth:`~IFTSide.frame`.
+    :param hc: header CRCs in what a side sends.
+    :param pc: payload CRCs.
+    :param ih: it ignores header CRCs.
+    :param ip: it ignores payload CRCs.
+    :param sp: what it sends may be placed speculatively.
+    :param sm: it is willing to send markers; if the other side wishes to have them (``rm``), nobody
+        knows what follows.
+    :param rm: it wishes to receive markers.
+    :param vtags: of Initiator and Responder, 16 bits each.
+    :param marker_interval: 16 bits.
+    :param options: of :class:`~scapy_mpa.craft.conversation.Conversation`, but for those of MPA.
+    :raises LocalProtocolError: a value is out of range.
+    """
+
+    __slots__ = ()
+
+    initiator: IFTSide
+    responder: IFTSide
+    sides: tuple[IFTSide, IFTSide]
+
+    def __init__(
+        self,
+        initiator: Endpoint = USUAL_INITIATOR,
+        responder: Endpoint = USUAL_RESPONDER,
+        *,
+        r: bool | tuple[bool, bool] = True,
+        hc: bool | tuple[bool, bool] = True,
+        pc: bool | tuple[bool, bool] = True,
+        ih: bool | tuple[bool, bool] = False,
+        ip: bool | tuple[bool, bool] = False,
+        sp: bool | tuple[bool, bool] = False,
+        sm: bool | tuple[bool, bool] = False,
+        rm: bool | tuple[bool, bool] = False,
+        vtags: tuple[int, int] = _VTAGS,
+        marker_interval: int = 0,
+        mss: int = 1460,
+        mulpdu: int | None = None,
+        packing: Packing = "aligned",
+        vlan: int | None = None,
+        ack_every: int = 2,
+        start_time: float = 1_700_000_000,
+        rtt: float = 100e-6,
+        ddp_version: int = 1,
+        rdmap_version: int = 1,
+        handshake: bool = True,
+        strict: bool = True,
+    ) -> None:
+        super().__init__(
+            initiator,
+            responder,
+            mss=mss,
+            mulpdu=mulpdu,
+            packing=packing,
+            vlan=vlan,
+            ack_every=ack_every,
+            start_time=start_time,
+            rtt=rtt,
+            ddp_version=ddp_version,
+            rdmap_version=rdmap_version,
+            handshake=handshake,
+            strict=strict,
+        )
+        given = {"r": r, "hc": hc, "pc": pc, "ih": ih, "ip": ip, "sp": sp, "sm": sm, "rm": rm}
+        pairs = {name: (v, v) if isinstance(v, bool) else v for name, v in given.items()}
+
+        def announced(side: int) -> AdaptionIndication:
+            blank = AdaptionIndication(
+                ph=bool(side), vtag=vtags[side], marker_interval=marker_interval
+            )
+            flags: dict[str, Any] = {name: pair[side] for name, pair in pairs.items()}
+            return replace(blank, **flags)
+
+        self.options = replace(self.options, ift=(announced(INITIATOR), announced(RESPONDER)))
+        self.mulpdus = self.options.mulpdu_of(INITIATOR), self.options.mulpdu_of(RESPONDER)
+        self.initiator = IFTSide(self, INITIATOR, initiator)
+        self.responder = IFTSide(self, RESPONDER, responder)
+        self.sides = self.initiator, self.responder
+
+    def negotiate(self, *, first: int = INITIATOR, **fields: Any) -> None:
+        """Exchange adaption indications (draft-williams-iwarp-ift-01 4).
+
+        When the ULP agrees on RDMA first, let the sides say
+        :meth:`~scapy_mpa.craft.side.Side.octets` before.
+
+        :param first: who sends phase 0.
+        :param fields: of both indications, to be sent otherwise.
+        """
+        if self._phase is not Phase.STREAMING:
+            self.refuse("adaption indications come before the first frame and before the FIN")
+        assert self.options.ift is not None
+        for side in (first, 1 - first):
+            indication = replace(self.options.ift[side], ph=side != first)
+            self.append(IndicationItem(side, replace(indication, **fields)))
+        self._phase = Phase.FULL
+        # Whoever has both indications may speak.
+        self._has_spoken = True
+
+    def startup(self, *arguments: Any, **fields: Any) -> None:
+        """Raise: there are no startup frames, but see :meth:`negotiate`.
+
+        :raises LocalProtocolError: always.
+        """
+        raise LocalProtocolError("iWARP Framing for TCP has no startup frames: negotiate()")
+
+    def begin(self) -> None:
+        """Have the adaption indications sent, unless they were, before a side speaks."""
+        if self._phase is Phase.STREAMING:
+            self.negotiate()
+
+    def say(self, message: Message, items: Sequence[FPDUItem | FrameItem]) -> None:
+        """Append a message, in frames."""
+        assert self.options.ift is not None
+        if not all(each.r for each in self.options.ift):
+            self.refuse("there is no RDMAP in DDP mode: send frame()")
+        super().say(message, [FrameItem(each.side, each.ulpdu, each.message) for each in items])
+
+    def truth_in(
+        self, placed: list[Placed], setting: Setting, *, is_impaired: bool, messages: bool
+    ) -> list[Record]:
+        """Return the truth of items in their places
+        (:func:`~scapy_mpa.craft.ift_truth.ift_truth_of`)."""
+        return ift_truth_of(placed, setting, is_impaired=is_impaired, messages=messages)

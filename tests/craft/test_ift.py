@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Conversations of iWARP Framing for TCP: what was crafted is what is dissected."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scapy_mpa.craft import IFTConversation, IndicationItem, Segment
+from tests.craft.reading import Record, inlined, plain
+from tests.craft.strategies import framed_conversations
+from tests.craft.test_impaired import Impairment, copy, cut_up, keep, lose, reorder
+
+UNTOLD = {"frame", "time", "located_by", "out_of_order", "placed", "confirmed"}
+"""What depends on when a frame is found."""
+
+SHUFFLES: tuple[Impairment, ...] = (keep, copy, reorder, cut_up)
+"""After these every octet is there."""
+
+
+def frames_of(records: list[Record]) -> list[Record]:
+    """The frames that are not taken back, without what depends on when they are found."""
+    return [
+        {name: value for name, value in record.items() if name not in UNTOLD}
+        for record in records
+        if record["type"] in ("ift_frame", "adaption_indication")
+        and record.get("confirmed") is not False
+    ]
+
+
+def by_place(records: list[Record]) -> list[Record]:
+    """Records in the order of their streams."""
+    return sorted(records, key=lambda record: (record["src"], record["seq"]))
+
+
+def told(conversation: IFTConversation, segments: list[Any]) -> list[Record]:
+    """What the truth says of segments to which something has happened."""
+    return [
+        {name: value for name, value in record.items() if name not in UNTOLD}
+        for record in conversation.truth(segments, payload=True)
+        if record["type"] in ("ift_frame", "adaption_indication")
+    ]
+
+
+@settings(max_examples=60, deadline=None)
+@given(framed_conversations())
+def test_truth(conversation: IFTConversation) -> None:
+    """The dissector reports the truth and nothing else, on both ways of reading (4, 5)."""
+    frames = conversation.frames()
+    assert plain(frames) == conversation.truth(messages=True, payload=True)
+    assert inlined(frames) == conversation.truth()
+
+
+@pytest.mark.parametrize("impair", SHUFFLES)
+@settings(max_examples=30, deadline=None)
+@given(conversation=framed_conversations(), seed=st.integers(0, 1 << 20))
+def test_whatever_order(impair: Impairment, conversation: IFTConversation, seed: int) -> None:
+    """In whatever order segments come, as long as all do, each frame is found, once (6)."""
+    segments = impair(conversation.segments(), random.Random(seed))
+    records = plain(conversation.frames(segments))
+    assert by_place(frames_of(records)) == by_place(told(conversation, segments))
+    assert not [record for record in records if record["type"] in ("error", "gap")]
+    for record in records:
+        if record["type"] == "ift_frame":
+            assert record["confirmed"] is (True if record["placed"] == "speculative" else None)
+
+
+def with_holes(conversation: IFTConversation, seed: int, more: Impairment) -> list[Segment]:
+    """Segments of which some are missing, but neither the handshake nor an indication."""
+    rng = random.Random(seed)
+    segments = conversation.segments()
+    items = conversation.captured(segments)
+    begin = max(max(each.frames) for each in items if isinstance(each.placed.item, IndicationItem))
+    return segments[:begin] + more(lose(segments[begin:], rng), rng)
+
+
+@settings(max_examples=80, deadline=None)
+@given(framed_conversations(hc=True), st.integers(0, 1 << 20), st.sampled_from(SHUFFLES))
+def test_behind_holes(conversation: IFTConversation, seed: int, more: Impairment) -> None:
+    """Of what has header CRCs every frame that is whole is found, and nothing else is."""
+    segments = with_holes(conversation, seed, more)
+    records = plain(conversation.frames(segments))
+    assert by_place(frames_of(records)) == by_place(told(conversation, segments))
+    assert not [record for record in records if record["type"] == "error"]
+
+
+@settings(max_examples=80, deadline=None)
+@given(framed_conversations(hc=False), st.integers(0, 1 << 20), st.sampled_from(SHUFFLES))
+def test_behind_holes_without_header_crcs(
+    conversation: IFTConversation, seed: int, more: Impairment
+) -> None:
+    """Without header CRCs nothing is found that is not there."""
+    segments = with_holes(conversation, seed, more)
+    records = plain(conversation.frames(segments))
+    wanted = told(conversation, segments)
+    assert all(frame in wanted for frame in frames_of(records))
+    assert not [record for record in records if record["type"] == "error"]
