@@ -17,6 +17,8 @@ from scapy_mpa.craft.mutations.enhanced import ENHANCED
 from scapy_mpa.craft.mutations.expectation import Action, Expectation
 from scapy_mpa.craft.mutations.extensions import EXTENSIONS
 from scapy_mpa.craft.mutations.fpdu import FPDU
+from scapy_mpa.craft.mutations.ift_frames import IFT_FRAMES
+from scapy_mpa.craft.mutations.ift_indications import IFT_INDICATIONS
 from scapy_mpa.craft.mutations.markers import MARKERS
 from scapy_mpa.craft.mutations.mutation import Case, Mutation
 from scapy_mpa.craft.mutations.random_fuzz import RANDOM
@@ -37,6 +39,7 @@ __all__ = [
 
 for _group in (
     *(STARTUP, DRAFT_MPA, RTR_FRAME, ENHANCED),
-    *(MARKERS, FPDU, DDP, RDMAP, TERMINATE, EXTENSIONS, RANDOM),
+    *(MARKERS, FPDU, DDP, RDMAP, TERMINATE, EXTENSIONS),
+    *(IFT_INDICATIONS, IFT_FRAMES, RANDOM),
 ):
     register(*_group)

@@ -10,6 +10,7 @@ from random import Random
 from typing import Any, Final
 
 from scapy_mpa.craft.conversation import Conversation
+from scapy_mpa.craft.ift_conversation import IFTConversation
 from scapy_mpa.craft.side import Side
 from scapy_mpa.wire.crc import CRC_LENGTH
 from scapy_mpa.wire.ddp import UNTAGGED_LENGTH
@@ -21,6 +22,9 @@ __all__ = [
     "announced",
     "enhanced",
     "extended",
+    "framed",
+    "framed_speculative",
+    "framed_without_crcs",
     "marked",
     "oldest",
     "peer_to_peer",
@@ -133,6 +137,28 @@ def terminated(rng: Random) -> Conversation:
     return conversation
 
 
+def framed(rng: Random) -> Conversation:
+    """Return one of all messages in iWARP Framing for TCP, with both CRCs."""
+    return _framed(rng)
+
+
+def framed_without_crcs(rng: Random) -> Conversation:
+    """Return the same without CRCs."""
+    return _framed(rng, hc=False, pc=False)
+
+
+def framed_speculative(rng: Random) -> Conversation:
+    """Return the same with CRCs, and speculative placement allowed."""
+    return _framed(rng, sp=True)
+
+
+def _framed(rng: Random, **options: Any) -> Conversation:
+    vtags = rng.sample(range(1 << 16), 2)
+    conversation = IFTConversation(vtags=(vtags[0], vtags[1]), **options)
+    conversation.negotiate()
+    return _exchange(conversation, rng)
+
+
 def _start(conversation: Conversation, rng: Random, **startup: Any) -> None:
     conversation.startup(_data(rng, 64), _data(rng, 64), **startup)
 
@@ -145,6 +171,11 @@ def _spoken(
     :param first: octets of the first Send of each; None: any number.
     """
     _start(conversation, rng, **startup)
+    return _exchange(conversation, rng, first)
+
+
+def _exchange(conversation: Conversation, rng: Random, first: int | None = None) -> Conversation:
+    """Let both sides say all kinds of messages, and close."""
     initiator, responder = conversation.sides
     for side in (initiator, responder):
         side.send(_data(rng) if first is None else rng.randbytes(first))

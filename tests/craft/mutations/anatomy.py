@@ -115,6 +115,41 @@ def _message(opcode: int, body: bytes) -> Fields:
     return {"rest": body}
 
 
+def indication(octets: bytes) -> Fields:
+    """The fields of an adaption indication (draft-williams-iwarp-ift-01 4.1)."""
+    magic, version, bc_version, flags, vtag, interval = struct.unpack_from(">IHHIHH", octets)
+    names = ("ph", "r", "hc", "pc", "ih", "ip", "sp", "sm", "rm")
+    return {
+        "magic": magic,
+        "version": version,
+        "bc_version": bc_version,
+        **{name: flags >> 31 - place & 1 for place, name in enumerate(names)},
+        "reserved_flags": flags & 0x7FFFFF,
+        "vtag": vtag,
+        "interval": interval,
+        "reserved": octets[16:60],
+        "crc": crc32c(octets[:60]).to_bytes(4, "little") == octets[60:],
+    }
+
+
+def frame(octets: bytes, *, header_crc: bool, payload_crc: bool) -> Fields:
+    """The fields of a frame (draft-williams-iwarp-ift-01 5.1), and of what is in it.
+
+    The DDP header is as long as its first bit says, whatever header_size says.
+    """
+    header_size, payload_size, vtag = struct.unpack_from(">HHH", octets)
+    end = 6 + (14 if octets[6] >> 7 else 18)
+    payload = octets[end + 4 * header_crc : len(octets) - 4 * payload_crc]
+    fields: Fields = {"header_size": header_size, "payload_size": payload_size, "vtag": vtag}
+    if header_crc:
+        fields["header_crc"] = crc32c(octets[:end]) == int.from_bytes(
+            octets[end : end + 4], "little"
+        )
+    if payload_crc:
+        fields["payload_crc"] = crc32c(payload) == int.from_bytes(octets[-4:], "little")
+    return {**fields, **_segment(octets[6:end] + payload)}
+
+
 def differences(one: Fields, other: Fields) -> set[str]:
     """The names of the fields that are not the same."""
     return {

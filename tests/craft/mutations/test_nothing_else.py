@@ -9,10 +9,11 @@ import pytest
 
 from scapy_mpa.craft.layout import Placed
 from scapy_mpa.craft.mutations import Action, Case, Mutation, find, mutations
-from scapy_mpa.craft.script import FPDUItem, StartupItem
+from scapy_mpa.craft.script import FPDUItem, FrameItem, IndicationItem, StartupItem
 from tests.craft.mutations import anatomy
 
 SEEDS = range(4)
+IFT = "draft-williams-iwarp-ift-01"
 
 CHANGED: dict[str, set[str]] = {
     # Startup frames
@@ -95,6 +96,23 @@ CHANGED: dict[str, set[str]] = {
     "rfc7306/5.2.1/atomic-request-reserved-set": {"operation"},
     "rfc7306/8.2/*": {"remote_to"},
     "rfc7306/5.2.2/atomic-response-unrequested": {"identifier"},
+    # iWARP Framing for TCP
+    f"{IFT}/4.1/*-magic-wrong": {"magic"},
+    f"{IFT}/4.2/*-bc-version-2": {"version", "bc_version"},
+    f"{IFT}/4.2/*-bc-version-0": {"bc_version"},
+    f"{IFT}/4.2/*-version-*": {"version"},
+    f"{IFT}/4.2/*-crc-*": {"crc"},
+    f"{IFT}/4.2/*-reserved-flag-set": {"reserved_flags"},
+    f"{IFT}/4.2/*-reserved-not-zero": {"reserved"},
+    f"{IFT}/4.2/*-marker-interval-set": {"interval"},
+    **{f"{IFT}/4.2/phase-?-{flag}-*": {flag} for flag in ("ph", "r", "ih", "ip", "sp", "sm", "rm")},
+    f"{IFT}/4.2/vtag-*": {"vtag"},
+    f"{IFT}/5.1/header-crc-[!mu]*": {"header_crc"},
+    f"{IFT}/5.1/payload-crc-[!mu]*": {"payload_crc"},
+    f"{IFT}/5.1/header-size-*": {"header_size"},
+    f"{IFT}/5.1/payload-size-*": {"payload_size"},
+    f"{IFT}/5.1/padded": {"rest"},
+    f"{IFT}/8/frame-in-payload": {"rest"},
 }
 """By name, the fields that differ in each item that is not as it was.  The first that fits holds;
 others are looked at below, one by one."""
@@ -106,6 +124,11 @@ MARKER_PLACES = (
     "rfc5044/7.1.2/rule-7-first-marker-missing",
 )
 CRC_MISSING = "rfc5044/4.4/crc-missing"
+IFT_CRCS = {
+    f"{IFT}/5.1/*-crc-missing": -4,
+    f"{IFT}/5.1/*-crc-unannounced": 4,
+}
+"""How many octets there are more than there should be."""
 LENGTHS = (
     "rfc6581/6/*-s-set-without-data",
     "rfc6581/6/*-rev-1",
@@ -141,6 +164,8 @@ SEVERAL: dict[str, int | None] = {
     "rfc5040/5.2.2/responses-swapped": 2,
     "rfc5040/5.2.2/response-unrequested": 1,
     "rfc5040/5.4/*": 1,
+    f"{IFT}/4.2/phase-1-missing": 0,
+    f"{IFT}/9/markers-agreed": 2,
 }
 """Where it is not just one item that differs: how many there are in a row, None if that depends."""
 
@@ -221,6 +246,16 @@ def test_only_those_fields_change(mutation: Mutation) -> None:
         for one, other in found:
             if isinstance(one.item, StartupItem):
                 fields = anatomy.startup(one.octets), anatomy.startup(other.octets)
+            elif isinstance(one.item, IndicationItem):
+                fields = anatomy.indication(one.octets), anatomy.indication(other.octets)
+            elif isinstance(one.item, FrameItem):
+                assert case.valid.options.ift is not None
+                own = case.valid.options.ift[one.item.side]
+                first, second = (
+                    anatomy.frame(each.octets, header_crc=own.hc, payload_crc=own.pc)
+                    for each in (one, other)
+                )
+                fields = first, second
             else:
                 fields = (
                     anatomy.fpdu(one.octets, offset_of(one, case)),
@@ -280,10 +315,24 @@ def test_crc_missing() -> None:
         assert other.octets == one.octets[:-4]
 
 
+@pytest.mark.parametrize("pattern", IFT_CRCS)
+def test_ift_crcs_missing_or_unannounced(pattern: str) -> None:
+    """Four octets are not there, or there, and all others are."""
+    for mutation in mutations(pattern):
+        for case in cases(mutation):
+            ((one, other),) = pairs(case)
+            more = IFT_CRCS[pattern]
+            assert len(other.octets) - len(one.octets) == more
+            longer, shorter = sorted((one.octets, other.octets), key=len, reverse=True)
+            at = 6 + (14 if one.octets[6] >> 7 else 18) if "header" in mutation.name else -4
+            rest = longer[at + 4 :] if at > 0 else b""
+            assert longer[:at] + rest == shorter
+
+
 def test_all_are_looked_at() -> None:
     """Each mutation is subject to a test that knows what it does, or only moves items."""
     for mutation in NAMED:
-        known = (CHANGED, MARKER_PLACES, LENGTHS, SEVERAL, (CRC_MISSING,))
+        known = (CHANGED, MARKER_PLACES, LENGTHS, SEVERAL, (CRC_MISSING,), tuple(IFT_CRCS))
         assert any(fitting(mutation.name, each) for each in known), mutation.name
     for patterns in (CHANGED, LENGTHS, SEVERAL):
         for pattern in patterns:

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Adaption indications with something wrong in them (draft-williams-iwarp-ift-01 4, 9)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+from typing import Any, Final
+
+from scapy_mpa.craft.conversation import Conversation
+from scapy_mpa.craft.mutations.bases import framed
+from scapy_mpa.craft.mutations.edit import other_than, replaced
+from scapy_mpa.craft.mutations.expectation import ACCEPT, Action, Expectation, accept
+from scapy_mpa.craft.mutations.mutation import Change, Mutation
+from scapy_mpa.craft.script import IndicationItem
+from scapy_mpa.wire.ift_indication import (
+    DOCUMENT,
+    MAGIC,
+    RESERVED_LENGTH,
+    build_indication,
+    parse_indication,
+)
+
+__all__ = ["IFT_INDICATIONS"]
+
+_RESERVED_FLAGS: Final = 23
+_CLOSED: Final = Expectation(Action.CLOSE)
+_BY_POLICY: Final = accept("a side that does not want it aborts the connection")
+
+
+def _indication(phase: int, **fields: Any) -> Change:
+    """Return what sets fields of an indication; callables are given it and a generator."""
+
+    def apply(conversation: Conversation, rng: Random) -> Conversation:
+        at, item = _at(conversation, phase)
+        values = {
+            name: value(item.indication, rng) if callable(value) else value
+            for name, value in fields.items()
+        }
+        changed = replace(item, indication=replace(item.indication, **values))
+        return replaced(conversation, at, changed)
+
+    return apply
+
+
+def _at(conversation: Conversation, phase: int) -> tuple[int, IndicationItem]:
+    return next(
+        (at, item)
+        for at, item in enumerate(conversation.script)
+        if isinstance(item, IndicationItem) and item.indication.ph == phase
+    )
+
+
+def _crc_of(indication: Any) -> int:
+    crc = parse_indication(build_indication(indication)).crc
+    assert crc is not None
+    return crc
+
+
+def _crc_wrong(indication: Any, rng: Random) -> int:
+    return _crc_of(indication) ^ 1 << rng.randrange(32)
+
+
+def _crc_swapped(indication: Any, rng: Random) -> int:
+    return int.from_bytes(_crc_of(indication).to_bytes(4, "big"), "little")
+
+
+def _other_magic(indication: Any, rng: Random) -> int:
+    return other_than(MAGIC, 0xFFFFFFFF, rng)
+
+
+def _markers(conversation: Conversation, rng: Random) -> Conversation:
+    return _indication(1, rm=True)(_indication(0, sm=True)(conversation, rng), rng)
+
+
+def _unanswered(conversation: Conversation, rng: Random) -> Conversation:
+    at, _ = _at(conversation, 1)
+    return replaced(conversation, at)
+
+
+def _reserved(indication: Any, rng: Random) -> bytes:
+    octets = bytearray(RESERVED_LENGTH)
+    octets[rng.randrange(RESERVED_LENGTH)] = rng.randrange(1, 256)
+    return bytes(octets)
+
+
+def _reserved_flag(indication: Any, rng: Random) -> int:
+    return 1 << rng.randrange(_RESERVED_FLAGS)
+
+
+def _interval(indication: Any, rng: Random) -> int:
+    return rng.randrange(1, 0x10000)
+
+
+def _of_indication(
+    section: str,
+    what: str,
+    breaks: str,
+    expectation: Expectation,
+    *,
+    phases: tuple[int, ...] = (0, 1),
+    **fields: Any,
+) -> list[Mutation]:
+    """Return a mutation of each phase."""
+    return [
+        Mutation(
+            f"{DOCUMENT}/{section}/phase-{phase}-{what}",
+            breaks.format(f"phase {phase}"),
+            expectation,
+            framed,
+            _indication(phase, **fields),
+        )
+        for phase in phases
+    ]
+
+
+IFT_INDICATIONS: Final = [
+    *_of_indication(
+        "4.1", "magic-wrong", "The magic number of {} is another one.", _CLOSED, magic=_other_magic
+    ),
+    *_of_indication("4.2", "version-0", "The version of {} is 0.", _CLOSED, version=0),
+    *_of_indication(
+        "4.2", "version-2", "The version of {} is 2, and its BC version 1.", ACCEPT, version=2
+    ),
+    *_of_indication("4.2", "bc-version-0", "The BC version of {} is 0.", _CLOSED, bc_version=0),
+    *_of_indication(
+        "4.2",
+        "bc-version-2",
+        "Version and BC version of {} are 2.",
+        _CLOSED,
+        version=2,
+        bc_version=2,
+    ),
+    *_of_indication("4.2", "crc-wrong", "The CRC of {} has a wrong bit.", _CLOSED, crc=_crc_wrong),
+    *_of_indication(
+        "4.2",
+        "crc-swapped",
+        "The CRC of {} has its octets in the other order.",
+        _CLOSED,
+        crc=_crc_swapped,
+    ),
+    *_of_indication(
+        "4.2",
+        "reserved-flag-set",
+        "A reserved flag of {} is set.",
+        ACCEPT,
+        reserved_flags=_reserved_flag,
+    ),
+    *_of_indication(
+        "4.2",
+        "reserved-not-zero",
+        "A reserved octet of {} is not zero.",
+        ACCEPT,
+        reserved=_reserved,
+    ),
+    *_of_indication(
+        "4.2",
+        "marker-interval-set",
+        "There is a marker interval in {}, and there are no markers.",
+        ACCEPT,
+        marker_interval=_interval,
+    ),
+    *_of_indication("4.2", "ih-set", "The sender of {} ignores header CRCs.", _BY_POLICY, ih=True),
+    *_of_indication("4.2", "ip-set", "The sender of {} ignores payload CRCs.", _BY_POLICY, ip=True),
+    *_of_indication(
+        "4.2", "sp-set", "The sender of {} allows speculative placement.", ACCEPT, sp=True
+    ),
+    *_of_indication(
+        "4.2", "sm-set", "The sender of {} is willing to send markers.", ACCEPT, sm=True
+    ),
+    *_of_indication(
+        "4.2", "rm-set", "The sender of {} wishes to receive markers.", ACCEPT, rm=True
+    ),
+    *_of_indication(
+        "4.2",
+        "r-cleared",
+        "The sender of {} asks for DDP mode, the other one for RDMA mode.",
+        _CLOSED,
+        r=False,
+    ),
+    *_of_indication(
+        "4.2", "ph-set", "Both indications are phase 1.", _CLOSED, phases=(0,), ph=True
+    ),
+    *_of_indication(
+        "4.2", "ph-cleared", "Both indications are phase 0.", _CLOSED, phases=(1,), ph=False
+    ),
+    Mutation(
+        f"{DOCUMENT}/4.2/phase-1-missing",
+        "Frames follow where phase 0 must be answered.",
+        _CLOSED,
+        framed,
+        _unanswered,
+    ),
+    Mutation(
+        f"{DOCUMENT}/9/markers-agreed",
+        "Markers are agreed on, which are not defined.",
+        Expectation(Action.CLOSE, note="nobody knows what they look like"),
+        framed,
+        _markers,
+    ),
+]
+"""In the order of the draft."""
