@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Captures of iWARP Framing for TCP: what is reported is what a plain walker found."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.cli.command import PCAPS, Record, records, run
+from tests.truth.iftwalker import EXPECTED
+
+NAMES = sorted(path.stem for path in EXPECTED.glob("*.json"))
+SHIFTS = {
+    name: 31 - place
+    for place, name in enumerate(["ph", "r", "hc", "pc", "ih", "ip", "sp", "sm", "rm"])
+}
+VERDICTS = {True: "good", False: "bad", None: "off"}
+
+
+def roles(found: list[Record]) -> dict[tuple[int, str], str]:
+    """Who is who: connection and endpoint to ``i`` or ``r``."""
+    return {
+        (record["connection"], record[end]): role
+        for record in found
+        if record["type"] == "connection"
+        for end, role in (("initiator", "i"), ("responder", "r"))
+    }
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_indications(name: str) -> None:
+    """Each adaption indication, with all of its flags (4.2)."""
+    expected = json.loads((EXPECTED / f"{name}.json").read_text())
+    found = records(PCAPS / f"{name}.pcap")
+    role = roles(found)
+    told = [
+        [
+            record["connection"],
+            role[record["connection"], record["src"]],
+            sum(record[flag] << shift for flag, shift in SHIFTS.items()),
+            record["vtag"],
+        ]
+        for record in found
+        if record["type"] == "adaption_indication"
+    ]
+    assert sorted(told) == sorted(expected["indications"])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_frames(name: str) -> None:
+    """Each frame once, with its verdicts; what was taken back is no frame (5.1, 8)."""
+    expected = json.loads((EXPECTED / f"{name}.json").read_text())
+    found = records(PCAPS / f"{name}.pcap")
+    role = roles(found)
+    told = []
+    for record in found:
+        if record["type"] == "ift_frame" and record["confirmed"] is not False:
+            first = record["tagged"] << 7 | record["last"] << 6 | record["ddp_version"]
+            told.append(
+                [
+                    record["connection"],
+                    role[record["connection"], record["src"]],
+                    *(record[key] for key in ("seq", "header_size", "payload_size", "vtag")),
+                    record["header_crc"],
+                    record["payload_crc"],
+                    f"{first:02x}{record['rdmap_version'] << 6 | record['opcode']:02x}",
+                ]
+            )
+    wanted = [[*row[:6], VERDICTS[row[6]], VERDICTS[row[7]], row[8]] for row in expected["frames"]]
+    assert sorted(told) == sorted(wanted)
+    assert not [record for record in found if record["type"] in ("error", "gap")]
+
+
+def test_8_all_fates_of_speculative_placement_are_there() -> None:
+    """The capture shows frames in order, confirmed ones, and one that was taken back."""
+    found = records(PCAPS / "ift_speculative.pcap")
+    fates = {
+        (record["placed"], record["confirmed"]) for record in found if record["type"] == "ift_frame"
+    }
+    assert fates == {("in order", None), ("speculative", True), ("speculative", False)}
+
+
+def test_lines_and_layers() -> None:
+    """The listing tells of flags, VTags and placement; -V shows the layers."""
+    text = run("dissect", PCAPS / "ift_speculative.pcap").stdout
+    assert "Adaption indication phase 0 RDMA HC PC SP VTag 0x1a2b" in text
+    assert "placed speculatively, confirmed" in text
+    assert "placed speculatively, taken back" in text
+    assert "draft-williams-iwarp-ift-01" in run("summary", PCAPS / "ift_speculative.pcap").stdout
+    tree = run("dissect", "-V", PCAPS / "ift_speculative.pcap").stdout
+    assert "###[ IFT Adaption Indication ]###" in tree
+    assert "###[ IFT Frame ]###" in tree and "###[ DDP Tagged ]###" in tree
