@@ -36,7 +36,7 @@ from scapy_mpa.wire.rdmap import (
     parse_control,
 )
 from scapy_mpa.wire.rdmap_names import Opcode
-from scapy_mpa.wire.rules import TerminateCode, Violation, violation
+from scapy_mpa.wire.rules import TerminateCode, Violation, version_violation, violation
 from scapy_mpa.wire.startup import StartupFrame, StartupKind
 
 __all__ = ["DOUBTFUL", "OUTSTANDING", "WAITING", "WAITING_IN_TOTAL", "Checks"]
@@ -156,7 +156,7 @@ class _Half:
 class _Connection:
     """What counts of a connection."""
 
-    __slots__ = ("_doubtful", "errors", "found", "halves", "irds", "request")
+    __slots__ = ("_doubtful", "errors", "found", "halves", "irds", "request", "version")
 
     def __init__(self) -> None:
         self.errors = 0
@@ -169,6 +169,8 @@ class _Connection:
         self.irds: list[int | None] = [None, None]
         """By direction, how many RDMA Read Requests it may have outstanding."""
         self.request: StartupFrame | None = None
+        self.version: int | None = None
+        """DV of both directions (RFC 5044 C.1), None while nothing tells."""
 
     def _report(self, event: StartupSeen | FPDURecovered, what: Violation) -> None:
         self.errors += 1
@@ -186,6 +188,8 @@ class _Connection:
         if startup.kind is not StartupKind.REPLY:
             return
         request, self.request = self.request, None
+        # With revision 0 it may be either: Linux siw has version 1 there.
+        self.version = 1 if startup.revision in (1, 2) else None
         if request is None or startup.rejected or not (request.enhanced and startup.enhanced):
             return
         self.irds[1 - event.direction] = _depth(startup.ird)
@@ -241,7 +245,11 @@ class _Connection:
             found = violation(ulpdu, fpdu.ulpdu_length)
             if found is None:
                 header = _header_of(ulpdu)
-            else:
+            if header is not None:
+                if self.version is None:
+                    self.version = header.ddp_version
+                found = version_violation(header, self.version)
+            if found is not None:
                 # What else would be wrong because of it is not another fault.
                 self._report(fpdu, found)
             if header is not None:

@@ -32,7 +32,7 @@ from scapy_mpa.wire.rdmap_names import (
 )
 from scapy_mpa.wire.terminate import parse_terminate, terminate_text
 
-__all__ = ["MSN_RANGE", "TerminateCode", "Violation", "violation"]
+__all__ = ["MSN_RANGE", "TerminateCode", "Violation", "version_violation", "violation"]
 
 _TO_WRAP: Final = (1, 1, 3)
 _TAGGED_VERSION: Final = (1, 1, 4)
@@ -95,6 +95,20 @@ def violation(ulpdu: bytes, ulpdu_length: int) -> Violation | None:
     if found is None and len(ulpdu) == ulpdu_length and header.last and not header.mo:
         found = _of_message(parse_control(header.rsvdulp).opcode, ulpdu[header.length :])
     return found
+
+
+def version_violation(header: DDPHeader, version: int) -> Violation | None:
+    """Tell whether a segment has another DDP version than its connection (RFC 5044 C.1).
+
+    :param version: that of the connection: what its revision says, or another segment's.
+    """
+    if header.ddp_version == version:
+        return None
+    return Violation(
+        f"DV {header.ddp_version} on a connection of version {version}",
+        "RFC 5044 C.1",
+        _TAGGED_VERSION if header.tagged else _UNTAGGED_VERSION,
+    )
 
 
 def _of_ddp(header: DDPHeader, length: int) -> Violation | None:

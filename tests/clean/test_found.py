@@ -45,7 +45,7 @@ def test_real_captures(capture: Path) -> None:
 
 @pytest.mark.parametrize("impair", IMPAIRMENTS)
 @settings(max_examples=25)
-@given(conversation=conversations(crc=True), seed=st.integers(0, 1 << 20))
+@given(conversation=conversations(crc=True, rtr_frames=False), seed=st.integers(0, 1 << 20))
 def test_crafted_conversations(impair: Impairment, conversation: Conversation, seed: int) -> None:
     """Conversations of all kinds, lost, copied, reordered or cut up on the way."""
     frames = conversation.frames(impair(conversation.segments(), random.Random(seed)))
@@ -54,6 +54,22 @@ def test_crafted_conversations(impair: Impairment, conversation: Conversation, s
         isinstance(item, StartupItem) and item.rejected for item in conversation.script
     )
     check(frames, twice=not is_rejected)
+
+
+@pytest.mark.parametrize("impair", IMPAIRMENTS)
+@settings(max_examples=25)
+@given(
+    conversation=conversations(
+        crc=True, revision=1, rtr_frame=True, beginnings=("SYN",), handshake=True
+    ),
+    seed=st.integers(0, 1 << 20),
+)
+def test_conversations_with_an_rtr_frame(
+    impair: Impairment, conversation: Conversation, seed: int
+) -> None:
+    """The same where an Rtr Frame is taken away."""
+    frames = conversation.frames(impair(conversation.segments(), random.Random(seed)))
+    check(frames, twice=False)
 
 
 @settings(max_examples=25)

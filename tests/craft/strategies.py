@@ -69,11 +69,16 @@ VERBS = ("send", "write", "read", "several reads", "immediate", "atomic")
 
 @st.composite
 def conversations(
-    draw: st.DrawFn, *, beginnings: tuple[str, ...] = BEGINNINGS, **fixed: Any
+    draw: st.DrawFn,
+    *,
+    beginnings: tuple[str, ...] = BEGINNINGS,
+    rtr_frames: bool = True,
+    **fixed: Any,
 ) -> Conversation:
     """A conversation in which everything is right.
 
     :param beginnings: what may be there before the startup frames.
+    :param rtr_frames: whether there may be an Rtr Frame.
     :param fixed: options that are not to be drawn.
     """
     version = draw(st.sampled_from((4, 6)))
@@ -88,7 +93,7 @@ def conversations(
         "vlan": draw(st.sampled_from((None, 7))),
         "ack_every": draw(st.sampled_from((0, 1, 2, 5))),
     }
-    if {**options, **fixed}["revision"] == 1:
+    if rtr_frames and {**options, **fixed}["revision"] == 1:
         options["rtr_frame"] = draw(FLAGS)
     begins = draw(st.sampled_from(beginnings))
     # Behind octets of which the SYN was not captured, a Key alone proves nothing.

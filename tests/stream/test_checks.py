@@ -253,3 +253,35 @@ def test_errors_are_counted() -> None:
     assert isinstance(last, ConnectionEnded)
     assert last.errors == sum(isinstance(each, ErrorFound) for each in out) > 0
     assert not held._connections
+
+
+@pytest.mark.parametrize(
+    ("revision", "versions", "wrong"),
+    [
+        (0, (0, 0), []),
+        (0, (1, 1), []),  # Linux siw
+        (0, (0, 1), [1]),
+        (1, (1, 1), []),
+        (1, (0, 0), [0, 1]),
+        (1, (1, 0), [1]),
+        (2, (0, 1), [0]),
+    ],
+)
+def test_ddp_versions(revision: int, versions: tuple[int, int], wrong: list[int]) -> None:
+    """RFC 5044 C.1: version 1 but with revision 0, and in both directions the same one."""
+    conversation = Conversation(revision=revision, crc=False)
+    conversation.initiator.send(b"one")
+    conversation.responder.send(b"other")
+    conversation.close()
+    script = [
+        item.with_header(
+            ddp_version=versions[item.side],
+            rsvdulp=item.header.rsvdulp & 0x3F | versions[item.side] << 6,
+        )
+        if isinstance(item, FPDUItem)
+        else item
+        for item in conversation.script
+    ]
+    found = errors_of(events_of(conversation.with_script(script)))
+    assert [each.direction for each in found] == wrong
+    assert all("(RFC 5044 C.1): 1/2/0x06" in each.text for each in found)
