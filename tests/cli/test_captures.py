@@ -105,6 +105,16 @@ def test_capture(path: Path) -> None:
     assert gaps == [hole[:3] for hole in expected["holes"]]
 
 
+def test_linux_siw_echoes_s() -> None:
+    """S in Request and Reply of revision 1, and no Rtr Frame: RFC 5044, and nothing is wrong."""
+    found = records("--connection", "11", PCAPS / "live_siw_probe_guest_eth0.pcap.gz")
+    startups = [each for each in found if each["type"] == "startup"]
+    assert [(each["revision"], each["s"]) for each in startups] == [(1, True), (1, True)]
+    assert [each["dialect"] for each in found if "dialect" in each] == ["rfc5044"] * 3
+    assert "fpdu" in {each["type"] for each in found}
+    assert "error" not in {each["type"] for each in found}
+
+
 @pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.name)
 def test_every_way_of_showing_a_capture_agrees(path: Path) -> None:
     """A line for each record; the connection records of both commands; the same exit status."""
