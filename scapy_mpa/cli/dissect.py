@@ -45,7 +45,8 @@ Examples:
     "types",
     metavar="LIST",
     callback=record_types,
-    help="Only these types of record: startup,fpdu,message,gap,overlap,error,connection.  "
+    help="Only these types of record: startup,fpdu,message,gap,overlap,error,connection, and "
+    "adaption_indication,ift_frame of iWARP Framing for TCP.  "
     "Without it, all but message, which puts together what the FPDUs of a message say.",
 )
 @click.option(

@@ -10,7 +10,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from scapy_mpa.stream.ift_scan import find_indication, first_indication, may_be_indication
+from scapy_mpa.stream.ift_scan import (
+    FoundIndication,
+    find_indication,
+    first_indication,
+    may_be_indication,
+)
 from scapy_mpa.stream.inference import fpdu_begins, fpdus_before, may_be_fpdu
 from scapy_mpa.stream.island import SEAM, Island
 from scapy_mpa.stream.phase import Phase
@@ -137,7 +142,7 @@ class Streaming:
             island.joined = False
         elif island.end < island.need and not final:
             return
-        if self._is_indication(island, final=final):
+        if island.scan == island.start and self._is_indication(island, final=final):
             return
         at_begin = island.held == island.start == half.begin and not self._key_checked
         if at_begin and not self._check_key(island) and not final:
@@ -146,7 +151,9 @@ class Streaming:
         before = island.scan
         self._find_startup(island, final=final)
         if half.phase is Phase.STREAMING:
-            self._find_indication(island, before)
+            indication = find_indication(island, before)
+            if indication is not None:
+                self._doubt_indication(island, indication)
         if (
             half.phase is Phase.STREAMING
             and not self._awaits_startup(island)
@@ -307,8 +314,7 @@ class Streaming:
         One that does is passed on.
         """
         start = island.start
-        is_first = island.scan == start == island.held
-        if not is_first or not self._half.may_begin_at(island, start):
+        if island.held != start or not self._half.may_begin_at(island, start):
             return False
         if not may_be_indication(island):
             return False
@@ -323,20 +329,18 @@ class Streaming:
         self._owner.on_indication(self._half, found, island.frames(start, end))
         return True
 
-    def _find_indication(self, island: Island, start: int) -> None:
+    def _doubt_indication(self, island: Island, found: FoundIndication | int | None) -> None:
         """Pass on what may be adaption indications, behind octets in streaming mode.
 
-        :param start: what lies before was looked at.
+        :param found: the first, or where one has begun that is not whole.
         """
         half = self._half
-        while half.phase is Phase.STREAMING:
-            found = find_indication(island, start)
-            if found is None:
-                return
-            if isinstance(found, int):
-                island.scan = found
-                island.need = found + INDICATION_LENGTH
-                return
+        while isinstance(found, FoundIndication):
             frames = island.frames(found.position, found.end)
             self._owner.on_doubtful_indication(half, found, frames)
-            start = found.position + 1
+            if half.phase is not Phase.STREAMING:
+                return
+            found = find_indication(island, found.position + 1)
+        if found is not None:
+            island.scan = found
+            island.need = found + INDICATION_LENGTH

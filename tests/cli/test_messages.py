@@ -12,7 +12,7 @@ import pytest
 
 from tests.cli.command import PCAPS, Record, records, run
 from tests.cli.test_captures import CAPTURES, roles
-from tests.truth import walker
+from tests.truth import iftwalker, walker
 
 PROBE = PCAPS / "live_siw_probe_guest_eth0.pcap.gz"
 READ_REQUEST, READ_RESPONSE = 1, 2
@@ -35,7 +35,8 @@ def walked(path: Path) -> tuple[list[Message], list[Read]]:
     """
     found: list[Message] = []
     reads: list[Read] = []
-    _, connections = walker.walk(path)
+    is_ift = (iftwalker.EXPECTED / f"{walker.capture_name(path)}.json").exists()
+    connections = iftwalker.connections(path) if is_ift else walker.walk(path)[1]
     for number, connection in enumerate(connections):
         asked: dict[str, list[tuple[int, int, tuple[int, int]]]] = {"i": [], "r": []}
         given: dict[str, list[tuple[int, tuple[int, int]]]] = {"i": [], "r": []}

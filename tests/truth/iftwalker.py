@@ -12,6 +12,7 @@ from __future__ import annotations
 import pathlib
 import struct
 import sys
+from collections.abc import Iterator
 
 from crc32c import crc32c
 
@@ -20,54 +21,76 @@ from tests.truth import walker
 EXPECTED = walker.EXPECTED / "ift"
 HC, PC = 1 << 29, 1 << 28
 
+Frame = tuple[int, tuple[int, int, int], bytes, bytes, bool | None, bool | None]
+
 
 def fits(octets: bytes, crc: bytes) -> bool:
     """Whether a CRC is that of octets."""
     return crc32c(octets) == int.from_bytes(crc, "little")
 
 
-def walk(path: pathlib.Path) -> dict[str, int | list[list[object]]]:
-    """What the module docstring says."""
+def connections(path: pathlib.Path) -> list[walker.Connection]:
+    """The connections of a capture; what is told as FPDUs are the DDP segments of their frames."""
     segments = [
         segment
         for number, frame in enumerate(walker.read_pcap(path), 1)
         if (segment := walker.parse_frame(number, frame)) is not None
     ]
-    indications: list[list[object]] = []
-    frames: list[list[object]] = []
-    for number, connection in enumerate(walker.group(segments)):
+    found = walker.group(segments)
+    for connection in found:
         walker.reassemble(connection)
         for role in "ir":
             stream = connection.streams[role]
-            octets = stream.contiguous()
             assert not stream.holes()
-            magic, flags, vtag = struct.unpack_from(">I4xIH", octets)
-            assert magic == 0x52444450 and fits(octets[:60], octets[60:64])
+            connection.fpdus[role] = [
+                walker.WalkedFPDU(stream.seq(at), ddp + payload, all_good, False)
+                for at, _, ddp, payload, *verdicts in frames_of(stream.contiguous())
+                for all_good in [False not in verdicts]
+            ]
+    return found
+
+
+def frames_of(octets: bytes) -> Iterator[Frame]:
+    """The frames of a direction: offset, IFT header, DDP header, payload, verdicts on both CRCs."""
+    _, flags, _ = indication_of(octets)
+    at = 64
+    while at < len(octets):
+        size, payload_size, vtag = struct.unpack_from(">HHH", octets, at)
+        end = at + 6 + size
+        payload = end + (4 if flags & HC else 0)
+        payload_end = payload + payload_size
+        behind = payload_end + (4 if flags & PC else 0)
+        yield (
+            at,
+            (size, payload_size, vtag),
+            octets[at + 6 : end],
+            octets[payload:payload_end],
+            fits(octets[at:end], octets[end:payload]) if flags & HC else None,
+            fits(octets[payload:payload_end], octets[payload_end:behind]) if flags & PC else None,
+        )
+        at = behind
+    assert at == len(octets)
+
+
+def indication_of(octets: bytes) -> tuple[int, int, int]:
+    """Magic number, flags and VTag of the indication with which a direction begins."""
+    magic, flags, vtag = struct.unpack_from(">I4xIH", octets)
+    assert magic == 0x52444450 and fits(octets[:60], octets[60:64])
+    return magic, flags, vtag
+
+
+def walk(path: pathlib.Path) -> dict[str, int | list[list[object]]]:
+    """What the module docstring says."""
+    indications: list[list[object]] = []
+    frames: list[list[object]] = []
+    for number, connection in enumerate(connections(path)):
+        for role in "ir":
+            stream = connection.streams[role]
+            octets = stream.contiguous()
+            _, flags, vtag = indication_of(octets)
             indications.append([number, role, flags, vtag])
-            at = 64
-            while at < len(octets):
-                size, payload_size, vtag = struct.unpack_from(">HHH", octets, at)
-                end = at + 6 + size
-                payload = end + (4 if flags & HC else 0)
-                payload_end = payload + payload_size
-                behind = payload_end + (4 if flags & PC else 0)
-                frames.append(
-                    [
-                        number,
-                        role,
-                        stream.seq(at),
-                        size,
-                        payload_size,
-                        vtag,
-                        fits(octets[at:end], octets[end:payload]) if flags & HC else None,
-                        fits(octets[payload:payload_end], octets[payload_end:behind])
-                        if flags & PC
-                        else None,
-                        octets[at + 6 : at + 8].hex(),
-                    ]
-                )
-                at = behind
-            assert at == len(octets)
+            for at, header, ddp, _, *verdicts in frames_of(octets):
+                frames.append([number, role, stream.seq(at), *header, *verdicts, ddp[:2].hex()])
     return {"indications": indications, "frames": frames}
 
 
