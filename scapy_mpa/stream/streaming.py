@@ -31,7 +31,8 @@ __all__ = ["ASSUMING_OCTETS", "STREAMING_OCTETS", "Doubtful", "Streaming"]
 
 STREAMING_OCTETS: Final = 1 << 18
 """Octets of a half connection in streaming mode after which it is taken for something else than
-iWARP, unless a startup frame comes: enough for a few of the longest FPDUs."""
+iWARP, unless a startup frame comes: enough for a few of the longest FPDUs.  Adaption indications
+are no longer looked for then, since all other TCP traffic would pay for it."""
 
 ASSUMING_OCTETS: Final = 1 << 16
 """Octets behind a startup frame after which the peer's is taken for lost."""
@@ -150,7 +151,7 @@ class Streaming:
             return
         before = island.scan
         self._find_startup(island, final=final)
-        if half.phase is Phase.STREAMING:
+        if half.phase is Phase.STREAMING and half.octets <= STREAMING_OCTETS:
             indication = find_indication(island, before)
             if indication is not None:
                 self._doubt_indication(island, indication)
