@@ -7,18 +7,22 @@ from hypothesis import strategies as st
 
 from scapy_mpa.records import RecordedEvent
 from scapy_mpa.stream.events import (
+    AdaptionIndicationSeen,
     ConnectionEnded,
     ConnectionId,
     ErrorFound,
     FPDURecovered,
     GapFound,
     HalfSummary,
+    IFTFrameRecovered,
     MessageRecovered,
     OverlapDiffers,
     StartupSeen,
 )
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
+from scapy_mpa.wire.ift_frame import FrameHeader
+from scapy_mpa.wire.ift_indication import parse_indication
 from scapy_mpa.wire.interoperability import RNIC, Kinds
 from scapy_mpa.wire.rdmap import ReadRequest
 from scapy_mpa.wire.startup import StartupFrame, StartupKind
@@ -163,6 +167,32 @@ endings = st.builds(
     rnics=st.none() | st.builds(Kinds, rnics, rnics),
 )
 
+indications = st.builds(
+    AdaptionIndicationSeen,
+    **common,
+    seq=numbers,
+    octets=st.just(b""),
+    frames=st.just(()),
+    indication=st.binary(min_size=64, max_size=64).map(parse_indication),
+)
+
+frames = st.builds(
+    IFTFrameRecovered,
+    **common,
+    seq=numbers,
+    offset=counts,
+    header=st.builds(FrameHeader, *[st.integers(0, 40) | st.integers(0, 65535)] * 3),
+    octets=st.binary(max_size=80),
+    rdma=st.none() | flags,
+    header_crc=st.sampled_from(["good", "bad", "off", "unknown"]),
+    payload_crc=st.sampled_from(["good", "bad", "off", "unknown"]),
+    located_by=st.sampled_from(["start", "length", "search"]),
+    out_of_order=flags,
+    frames=st.lists(counts, max_size=4).map(tuple),
+    placed=st.sampled_from(["in order", "speculative"]),
+    confirmed=st.none() | flags,
+)
+
 events: st.SearchStrategy[RecordedEvent] = st.one_of(
-    startups, fpdus, messages, gaps, overlaps, errors, endings
+    startups, fpdus, messages, gaps, overlaps, errors, endings, indications, frames
 )

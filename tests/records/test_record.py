@@ -10,12 +10,14 @@ from hypothesis import given
 
 from scapy_mpa.records import RECORD_TYPES, RecordedEvent, record_of, type_of
 from scapy_mpa.stream.events import (
+    AdaptionIndicationSeen,
     ConnectionEnded,
     ConnectionId,
     ErrorFound,
     FPDURecovered,
     GapFound,
     HalfSummary,
+    IFTFrameRecovered,
     MessageRecovered,
     OverlapDiffers,
     StartupSeen,
@@ -23,6 +25,8 @@ from scapy_mpa.stream.events import (
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.fpdu import build_fpdu
+from scapy_mpa.wire.ift_frame import FrameHeader
+from scapy_mpa.wire.ift_indication import parse_indication
 from scapy_mpa.wire.interoperability import RNIC, Kinds
 from scapy_mpa.wire.rdmap import ReadRequest
 from scapy_mpa.wire.startup import StartupKind, parse_startup
@@ -90,6 +94,8 @@ PLAIN = startup(
 )
 SEGMENT = messages.write(0xFFFFFFFF, 2**64 - 1, b"\x00\xff")[0]
 INVALIDATE = messages.send(5, b"hi", opcode=4, invalidate_stag=0x1234)[0]
+INDICATION = bytes.fromhex("52444450 0001 0001 D2000003 ABCD 0200") + bytes(48)
+"""Phase 1, RDMA mode, payload CRCs, speculative placement, two reserved flags; its CRC is wrong."""
 HALVES = (
     HalfSummary(False, 1, 100, 0, 2, 3, 4, 1460),
     HalfSummary(None, 5, 200, 6, 7, 8, 9, 0),
@@ -387,6 +393,83 @@ WRITTEN_OUT: list[tuple[RecordedEvent, dict[str, object]]] = [
             "ended": "half closed",
             "farthest_ahead": {"src": 0, "dst": 1460},
             "rnics": {"src": ["RDMAC"], "dst": ["RDMAC", "permissive"]},
+        },
+    ),
+    (
+        AdaptionIndicationSeen(
+            **AT,
+            seq=1001,
+            octets=INDICATION,
+            frames=(6, 7),
+            indication=parse_indication(INDICATION),
+        ),
+        {
+            "type": "adaption_indication",
+            **COMMON,
+            "seq": 1001,
+            "version": 1,
+            "bc_version": 1,
+            "ph": 1,
+            "r": True,
+            "hc": False,
+            "pc": True,
+            "ih": False,
+            "ip": False,
+            "sp": True,
+            "sm": False,
+            "rm": False,
+            "reserved_flags": 3,
+            "vtag": 0xABCD,
+            "marker_interval": 512,
+            "reserved": "00" * 44,
+            "crc": "bad",
+            "dialect": "draft-williams-iwarp-ift-01",
+        },
+    ),
+    (
+        IFTFrameRecovered(
+            **AT,
+            seq=5000,
+            offset=64,
+            header=FrameHeader(14, 2, 0xABCD),
+            octets=b"\x00\x0e\x00\x02\xab\xcd" + SEGMENT[:14] + b"HCRC" + SEGMENT[14:],
+            rdma=True,
+            header_crc="good",
+            payload_crc="off",
+            located_by="search",
+            out_of_order=True,
+            frames=(5, 7),
+            placed="speculative",
+            confirmed=False,
+        ),
+        {
+            "type": "ift_frame",
+            **COMMON,
+            "seq": 5000,
+            "offset": 64,
+            "header_size": 14,
+            "payload_size": 2,
+            "vtag": 0xABCD,
+            "header_crc": "good",
+            "payload_crc": "off",
+            "located_by": "search",
+            "out_of_order": True,
+            "placed": "speculative",
+            "confirmed": False,
+            "frames": [5, 7],
+            "tagged": True,
+            "last": True,
+            "ddp_version": 1,
+            "rdmap_version": 1,
+            "opcode": 0,
+            "message": "RDMA Write",
+            "stag": 0xFFFFFFFF,
+            "to": 2**64 - 1,
+            "qn": None,
+            "msn": None,
+            "mo": None,
+            "invalidate_stag": None,
+            "payload_length": 2,
         },
     ),
 ]
