@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What the four control flags of enhanced data mean: two documents, two meanings.
+
+RFC 6581 9 moved the flags of draft-ietf-storm-mpa-peer-connect-01 8 by one, and nothing on the wire
+says which of the two a peer has read:
+
+====  =======================  =====================
+flag  RFC 6581                 the draft
+====  =======================  =====================
+A     peer-to-peer connection  RTR by zero-length Send
+B     RTR by zero-length Send  RTR by zero-length Write
+C     RTR by zero-length Write RTR by zero-length Read
+D     RTR by zero-length Read  reserved
+====  =======================  =====================
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import Final, NamedTuple
+
+from scapy_mpa.wire.dialect import Dialect
+
+__all__ = ["RTR", "Meaning", "meaning_of", "rtr_flags"]
+
+
+class RTR(str, enum.Enum):
+    """The zero-length message that is a Ready to Receive indication (RFC 6581 9.2)."""
+
+    SEND = "send"
+    WRITE = "write"
+    READ = "read"
+
+
+class Meaning(NamedTuple):
+    """What one document has the control flags mean."""
+
+    peer_to_peer: str | None
+    """The letter that says so; None: the document has no such flag."""
+    rtr: dict[str, RTR]
+    """By letter, the RTR indication that it stands for."""
+
+    def options(self, control_flags: str) -> tuple[RTR, ...]:
+        """Return the RTR indications that flags stand for, always in the same order."""
+        return tuple(kind for letter, kind in self.rtr.items() if letter in control_flags)
+
+    def is_peer_to_peer(self, control_flags: str) -> bool:
+        """Tell whether flags say that the connection is one of peers."""
+        return self.peer_to_peer is not None and self.peer_to_peer in control_flags
+
+    def words(self, control_flags: str) -> list[str]:
+        """Return what each flag says, such as ``["peer-to-peer", "RTR by Write"]``."""
+        words = []
+        for letter in control_flags:
+            if letter in self.rtr:
+                words.append(f"RTR by {self.rtr[letter].value.capitalize()}")
+            else:
+                words.append("peer-to-peer" if letter == self.peer_to_peer else "reserved")
+        return words
+
+
+_RFC6581: Final = Meaning("A", {"B": RTR.SEND, "C": RTR.WRITE, "D": RTR.READ})
+_DRAFT: Final = Meaning(None, {"A": RTR.SEND, "B": RTR.WRITE, "C": RTR.READ})
+
+
+def meaning_of(dialect: Dialect | None) -> Meaning:
+    """Return what the flags mean in a dialect: that of RFC 6581, unless it is the draft's."""
+    return _DRAFT if dialect is Dialect.DRAFT_PEER_CONNECT_01 else _RFC6581
+
+
+def rtr_flags(dialect: Dialect | None, *options: RTR) -> str:
+    """Return the letters that ask for RTR indications, in RFC 6581 with that of peer-to-peer."""
+    meaning = meaning_of(dialect)
+    letters = [letter for letter, kind in meaning.rtr.items() if kind in options]
+    return (meaning.peer_to_peer or "") + "".join(letters)

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A dialect that the user says is spoken, where the octets leave a choice.
+
+What contradicts the octets has no effect: a Request of revision 1 is none of RFC 6581, whatever is
+said.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from scapy_mpa.wire.dialect import Dialect, dialect_of
+from scapy_mpa.wire.errors import LocalProtocolError
+
+__all__ = ["DIALECT_NAMES", "dialect_in_force", "dialect_named"]
+
+DIALECT_NAMES: Final = tuple(dialect.value for dialect in Dialect)
+"""All names that there are."""
+
+_REVISIONS: Final[dict[Dialect, tuple[int, ...]]] = {
+    Dialect.RFC5044: (1,),
+    Dialect.DRAFT_MPA_01: (0,),
+    Dialect.RTR_PROPOSAL_2007: (1,),
+    Dialect.RFC6581: (2,),
+    Dialect.DRAFT_PEER_CONNECT_01: (2,),
+    Dialect.ERDMA: (129,),
+    Dialect.OSC: (0, 1),
+    Dialect.SOFTUIWARP: (1,),
+}
+"""Rev of the startup frames of each dialect that has any of MPA's."""
+
+
+def dialect_named(name: str | Dialect | None) -> Dialect | None:
+    """Return the dialect of a name, None for None.
+
+    :raises LocalProtocolError: there is none.
+    """
+    if name is None:
+        return None
+    try:
+        return Dialect(name)
+    except ValueError as error:
+        raise LocalProtocolError(
+            f"there is no dialect {name!r}; there are {', '.join(DIALECT_NAMES)}"
+        ) from error
+
+
+def dialect_in_force(revision: int, forced: Dialect | None = None) -> Dialect | None:
+    """Return the dialect that startup frames of a revision speak, None if none is known.
+
+    :param forced: what the user says is spoken.
+    """
+    if forced is not None and revision in _REVISIONS.get(forced, ()):
+        return forced
+    return dialect_of(revision)

@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What a Request and a Reply come to (RFC 6581 9 and 10), and what the draft before it has."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scapy_mpa.wire.control_flags import RTR, meaning_of, rtr_flags
+from scapy_mpa.wire.dialect import Dialect
+from scapy_mpa.wire.negotiation import LEFT_TO_ULP, Negotiation, negotiate, rtr_of
+from scapy_mpa.wire.startup import StartupFrame, StartupKind, build_enhanced
+from tests.truth import messages
+
+DRAFT = Dialect.DRAFT_PEER_CONNECT_01
+ALL = (RTR.SEND, RTR.WRITE, RTR.READ)
+WRITE = messages.write(1, 0, b"")[0]
+SEND = messages.send(1, b"")[0]
+REAL_SEND = messages.send(1, b"x")[0]
+
+depths = st.integers(0, LEFT_TO_ULP) | st.sampled_from([0, 1, LEFT_TO_ULP])
+flags = st.sets(st.sampled_from("ABCD")).map(lambda letters: "".join(sorted(letters)))
+
+
+def frame(
+    kind: StartupKind, control_flags: str | None = "", ird: int = 4, ord: int = 4, revision: int = 2
+) -> StartupFrame:
+    """A startup frame; without enhanced data if the flags are None."""
+    data = b"" if control_flags is None else build_enhanced(control_flags, ird, ord)
+    s_bit = control_flags is not None
+    return StartupFrame(kind, False, True, False, s_bit, 0, revision, len(data), data)
+
+
+def request(control_flags: str | None = "", ird: int = 4, ord: int = 4) -> StartupFrame:
+    """A Request."""
+    return frame(StartupKind.REQUEST, control_flags, ird, ord)
+
+
+def reply(
+    control_flags: str | None = "", ird: int = 4, ord: int = 4, revision: int = 2
+) -> StartupFrame:
+    """A Reply."""
+    return frame(StartupKind.REPLY, control_flags, ird, ord, revision)
+
+
+def agreed(one: StartupFrame, other: StartupFrame, dialect: Dialect | None = None) -> Negotiation:
+    """What they come to, which must be something."""
+    found = negotiate(one, other, dialect)
+    assert found is not None
+    return found
+
+
+def clauses(found: Negotiation) -> list[str]:
+    """The clauses that are broken."""
+    return [each.clause for each in found.broken]
+
+
+def test_9_1_each_side_is_bound_by_the_other() -> None:
+    """RFC 6581 9.1: initiator ORD <= responder IRD, responder ORD <= initiator IRD."""
+    found = agreed(request(ird=8, ord=16), reply(ird=5, ord=3))
+    assert (found.ird, found.ord) == ((8, 5), (5, 3))
+    assert not found.broken
+
+
+def test_9_1_responder_ird_may_be_more() -> None:
+    """RFC 6581 9.1: an ORD of 0 can be answered with an IRD of 1, for an RTR by Read."""
+    found = agreed(request("AD", ird=4, ord=0), reply("AD", ird=1, ord=4))
+    assert (found.ird, found.ord) == ((4, 1), (0, 4))
+    assert not found.broken
+
+
+def test_9_1_responder_ord_at_most_initiator_ird() -> None:
+    """RFC 6581 9.1: else the Initiator has too few resources, which is error code 6."""
+    found = agreed(request(ird=4), reply(ord=5))
+    assert [each.terminate for each in found.refused] == [(2, 0, 6)]
+    assert clauses(found) == ["RFC 6581 9.1"]
+    assert found.ird[0] == 5, "it must have so many if it goes on"
+
+
+def test_9_1_left_to_the_ulp() -> None:
+    """RFC 6581 9.1: 0x3FFF leaves a number to the ULP, and is answered with 0x3FFF."""
+    found = agreed(request(ird=LEFT_TO_ULP, ord=7), reply(ird=9, ord=LEFT_TO_ULP))
+    assert (found.ird, found.ord, found.broken) == ((None, 9), (7, None), ())
+    found = agreed(request(ird=7, ord=LEFT_TO_ULP), reply(ird=LEFT_TO_ULP, ord=2))
+    assert (found.ird, found.ord, found.broken) == ((7, None), (None, 2), ())
+    wrong = agreed(request(ird=LEFT_TO_ULP, ord=LEFT_TO_ULP), reply(ird=128, ord=16))
+    assert clauses(wrong) == ["RFC 6581 9.1"] * 2
+    assert not wrong.refused
+
+
+def test_9_1_responder_leaves_it() -> None:
+    """RFC 6581 9.1: a Responder's 0x3FFF leaves the Initiator's numbers unchanged."""
+    found = agreed(request(ird=7, ord=6), reply(ird=LEFT_TO_ULP, ord=LEFT_TO_ULP))
+    assert (found.ird, found.ord, found.broken) == ((7, None), (6, None), ())
+
+
+def test_9_2_what_both_offer() -> None:
+    """RFC 6581 9.2: an RTR indication is one that both can do."""
+    found = agreed(request("ACD"), reply("ABC"))
+    assert (found.peer_to_peer, found.rtr) == (True, (RTR.WRITE,))
+    assert agreed(request("ABCD"), reply("ABCD")).rtr == ALL
+
+
+@pytest.mark.parametrize(("asked", "offered"), [("AB", "ACD"), ("A", "ABCD"), ("ABCD", "A")])
+def test_9_2_no_match(asked: str, offered: str) -> None:
+    """RFC 6581 9.2: without a match it is error code 7."""
+    found = agreed(request(asked), reply(offered))
+    assert found.rtr == ()
+    assert [each.terminate for each in found.refused] == [(2, 0, 7)]
+
+
+def test_9_2_client_and_server() -> None:
+    """RFC 6581 9.2: without A no RTR indication is called for, whatever other flags say."""
+    found = agreed(request(""), reply(""))
+    assert (found.peer_to_peer, found.rtr, found.broken) == (False, None, ())
+    found = agreed(request("B"), reply("CD"))
+    assert (found.peer_to_peer, found.rtr) == (False, None)
+    assert clauses(found) == ["RFC 6581 9.2"] * 2
+    assert not found.refused
+
+
+@pytest.mark.parametrize(("asked", "offered"), [("ABC", ""), ("", "ABC")])
+def test_9_2_a_is_answered_with_a(asked: str, offered: str) -> None:
+    """RFC 6581 9.2: A of the Reply is that of the Request; if not, nobody speaks of peers."""
+    found = agreed(request(asked), reply(offered))
+    assert (found.peer_to_peer, found.rtr) == (False, None)
+    assert clauses(found) == ["RFC 6581 9.2"]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [reply(None), reply(None, revision=1), reply("AB", revision=1), reply(None, revision=0)],
+)
+def test_10_unenhanced_reply(other: StartupFrame) -> None:
+    """RFC 6581 10: a Reply to enhanced data has enhanced data; without them nothing is agreed."""
+    found = agreed(request("AB"), other)
+    assert clauses(found) == ["RFC 6581 10"]
+    assert (found.ird, found.ord, found.rtr) == ((None, None), (None, None), None)
+
+
+def test_10_unenhanced_request() -> None:
+    """RFC 6581 10: a Request without enhanced data gets a Reply without."""
+    assert negotiate(request(None), reply(None)) is None
+    assert clauses(agreed(request(None), reply("AB"))) == ["RFC 6581 10"]
+    found = negotiate(None, reply("AB"))
+    assert found is not None and clauses(found) == ["RFC 6581 10"]
+    assert negotiate(None, reply(None)) is None
+
+
+def test_rejected() -> None:
+    """A Reply that rejects agrees on nothing (RFC 5044 7.1.2 rule 3)."""
+    assert negotiate(request("AB"), replace(reply("AB"), rejected=True)) is None
+
+
+def test_draft_8_flags() -> None:
+    """The draft, 8: A, B and C of the Reply are a Send, a Write and a Read; D is ignored."""
+    for letters, kinds in {
+        "A": (RTR.SEND,),
+        "B": (RTR.WRITE,),
+        "C": (RTR.READ,),
+        "ABC": ALL,
+        "AD": (RTR.SEND,),
+        "": (),
+    }.items():
+        found = agreed(request("C"), reply(letters), DRAFT)
+        assert (found.peer_to_peer, found.rtr, found.broken) == (None, kinds, ())
+
+
+def test_draft_8_reply_without_enhanced_data() -> None:
+    """The draft, 8: with its revision it is equal to A, B and C; with revision 1 it is RFC 5044."""
+    found = agreed(request("A", ird=3, ord=5), reply(None), DRAFT)
+    assert (found.rtr, found.ird, found.ord) == (ALL, (None, None), (5, None))
+    assert negotiate(request("A"), reply(None, revision=1), DRAFT) is None
+
+
+def test_draft_8_depths() -> None:
+    """The draft, 8: IRD of the Request is wanted of the Responder, who need not give it."""
+    found = agreed(request(ird=3, ord=9), reply(ird=5, ord=7), DRAFT)
+    assert (found.ird, found.ord, found.broken) == ((None, 5), (5, 7), ())
+
+
+@given(flags, flags, depths, depths, depths, depths, st.sampled_from([None, DRAFT]))
+def test_any_numbers(
+    asked: str, offered: str, ird: int, ord: int, reply_ird: int, reply_ord: int, dialect: Dialect
+) -> None:
+    """Whatever is said, what is agreed on is in range and each side is bound by the other."""
+    found = agreed(request(asked, ird, ord), reply(offered, reply_ird, reply_ord), dialect)
+    for number in (*found.ird, *found.ord):
+        assert number is None or 0 <= number < LEFT_TO_ULP
+    for orders, limits in zip(found.ord, reversed(found.ird), strict=True):
+        assert orders is None or limits is None or orders <= limits
+    assert set(found.refused) <= set(found.broken)
+    for ulpdu in (WRITE, SEND, REAL_SEND, b"", b"\x41"):
+        kind, broken = found.judge(ulpdu, len(ulpdu))
+        assert broken is None or found.rtr is not None
+        assert kind is None or found.rtr is not None
+
+
+def test_rtr_of_each_kind() -> None:
+    """RFC 6581 9.2: the three zero-length messages, and what is none of them."""
+    read = messages.read_request(1, 7, 0, 0, 8, 0)[0]
+    longer = messages.read_request(1, 7, 0, 1, 8, 0)[0]
+    assert rtr_of(WRITE, 14) is RTR.WRITE
+    assert rtr_of(SEND, 18) is RTR.SEND
+    assert rtr_of(read, len(read)) is RTR.READ
+    assert rtr_of(b"", 0) is RTR.SEND
+    for other in (longer, REAL_SEND, messages.write(1, 0, b"x")[0], b"\x01", bytes(14)):
+        assert rtr_of(other, len(other)) is None
+    assert rtr_of(read[:30], len(read)) is None, "the snap length has cut it"
+    assert rtr_of(bytes([SEND[0] & ~0x40]) + SEND[1:], 18) is None, "not the last segment"
+
+
+def test_judged() -> None:
+    """RFC 6581 9.2: the first FPDU is one of the RTR indications agreed on."""
+    found = agreed(request("AC"), reply("ABC"))
+    assert found.judge(WRITE, 14) == (RTR.WRITE, None)
+    kind, broken = found.judge(SEND, 18)
+    assert kind is RTR.SEND and broken is not None and broken.clause == "RFC 6581 9.2"
+    kind, broken = found.judge(REAL_SEND, len(REAL_SEND))
+    assert kind is None and broken is not None
+    terminate = messages.terminate(2, 0, 6)[0]
+    assert found.judge(terminate, len(terminate)) == (None, None)
+
+
+def test_draft_8_judged() -> None:
+    """The draft, 8: without a flag it is a Send of the ULP's; with some, that will do, too."""
+    none = agreed(request("ABC"), reply(""), DRAFT)
+    assert none.judge(REAL_SEND, len(REAL_SEND)) == (RTR.SEND, None)
+    assert none.judge(SEND, 18)[1] is not None
+    assert none.judge(WRITE, 14)[1] is not None
+    some = agreed(request("ABC"), reply("B"), DRAFT)
+    assert some.judge(WRITE, 14) == (RTR.WRITE, None)
+    assert some.judge(REAL_SEND, len(REAL_SEND)) == (RTR.SEND, None)
+    assert some.judge(SEND, 18)[1] is not None
+    real = messages.write(1, 0, b"x")[0]
+    assert some.judge(real, len(real)) == (None, None)
+
+
+def test_meanings() -> None:
+    """The letters moved by one between the draft and RFC 6581."""
+    assert meaning_of(DRAFT).words("ABCD") == [
+        "RTR by Send",
+        "RTR by Write",
+        "RTR by Read",
+        "reserved",
+    ]
+    assert meaning_of(None).words("ABCD") == [
+        "peer-to-peer",
+        "RTR by Send",
+        "RTR by Write",
+        "RTR by Read",
+    ]
+    for kind, letters, draft in zip(ALL, ("AB", "AC", "AD"), "ABC", strict=True):
+        assert (rtr_flags(None, kind), rtr_flags(DRAFT, kind)) == (letters, draft)
