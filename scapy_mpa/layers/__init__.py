@@ -20,6 +20,7 @@ from scapy_mpa.layers.ddp import DDPTagged, DDPUntagged
 from scapy_mpa.layers.fpdu import FPDU, MPAMarker
 from scapy_mpa.layers.ift import IFTAdaptionIndication, IFTFrame
 from scapy_mpa.layers.mpa import MPA, MPAReply, MPARequest, MPARtr
+from scapy_mpa.layers.nvme_rdma import NVMeRDMAAccept, NVMeRDMAReject, NVMeRDMARequest
 from scapy_mpa.layers.rdmap import (
     RDMAPAtomicRequest,
     RDMAPAtomicResponse,
@@ -33,6 +34,8 @@ from scapy_mpa.layers.rdmap import (
     RDMAPSendWithSEAndInvalidate,
     RDMAPWrite,
 )
+from scapy_mpa.layers.rpcrdma import RPCRDMAPrivateData
+from scapy_mpa.layers.smb_direct import SMBDirectPrivateData
 from scapy_mpa.layers.terminate import RDMAPTerminate
 from scapy_mpa.wire.rdmap_names import QUEUE_NUMBERS, TAGGED_OPCODES, Opcode
 
@@ -47,6 +50,9 @@ __all__ = [
     "MPAReply",
     "MPARequest",
     "MPARtr",
+    "NVMeRDMAAccept",
+    "NVMeRDMAReject",
+    "NVMeRDMARequest",
     "RDMAPAtomicRequest",
     "RDMAPAtomicResponse",
     "RDMAPImmediateData",
@@ -59,6 +65,8 @@ __all__ = [
     "RDMAPSendWithSEAndInvalidate",
     "RDMAPTerminate",
     "RDMAPWrite",
+    "RPCRDMAPrivateData",
+    "SMBDirectPrivateData",
 ]
 
 _MESSAGES: dict[Opcode, type[Packet]] = {

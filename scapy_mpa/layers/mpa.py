@@ -16,12 +16,10 @@ from __future__ import annotations
 from typing import Any
 
 from scapy.fields import (
-    BitEnumField,
     BitField,
     ByteField,
     ConditionalField,
     ShortField,
-    StrLenField,
 )
 from scapy.fields import Field as ScapyField
 from scapy.packet import Packet
@@ -29,7 +27,11 @@ from scapy.packet import Packet
 from scapy_mpa.layers.base import _Layer, count
 from scapy_mpa.layers.fields import KeyField, NoteField, OffWire
 from scapy_mpa.layers.fpdu import FPDU
+from scapy_mpa.layers.private_data import PrivateDataField
+from scapy_mpa.wire.control_flags import meaning_of
+from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import LocalProtocolError
+from scapy_mpa.wire.forced import dialect_named
 from scapy_mpa.wire.startup import (
     ENHANCED_LENGTH,
     KEY_LENGTH,
@@ -40,7 +42,7 @@ from scapy_mpa.wire.startup import (
     StartupKind,
 )
 
-__all__ = ["MPA", "MPAReply", "MPARequest", "MPARtr"]
+__all__ = ["MPA", "MPAReply", "MPARequest", "MPARtr", "fields_of_dialect"]
 
 _LARGEST_NUMBER = 0xFFFF
 
@@ -59,6 +61,33 @@ class _EnhancedField(OffWire):
 
 def _enhanced(field: Any) -> ConditionalField:
     return ConditionalField(field, _has_enhanced_data)
+
+
+class _DialectField(ScapyField):
+    """The name of a dialect."""
+
+    def any2i(self, pkt: Any, x: Any) -> Any:
+        dialect = dialect_named(x)
+        return None if dialect is None else dialect.value
+
+
+class _FlagField(BitField):
+    """A control flag, shown with what it means in the dialect of its frame."""
+
+    def i2repr(self, pkt: Any, x: Any) -> Any:
+        if not x or pkt is None:
+            return super().i2repr(pkt, x)
+        letter = self.name.upper()
+        meaning = meaning_of(dialect_named(pkt.dialect))
+        kind = meaning.rtr.get(letter)
+        if kind is None:
+            return meaning.words(letter)[0]
+        return f"RTR by zero-length {kind.value.capitalize()}"
+
+
+def fields_of_dialect(dialect: Dialect | None) -> dict[str, str]:
+    """Return what a layer is given along with its octets: a dialect that these do not show."""
+    return {"dialect": dialect.value} if dialect is Dialect.DRAFT_PEER_CONNECT_01 else {}
 
 
 def _private_data_length(pkt: _Startup) -> int:
@@ -80,13 +109,14 @@ class _Startup(_Layer):
         ByteField("revision", 1),
         ShortField("pd_length", None),
         _EnhancedField(ScapyField("enhanced", None)),
-        _enhanced(BitEnumField("a", 0, 1, {1: "peer-to-peer"})),
-        _enhanced(BitEnumField("b", 0, 1, {1: "RTR by zero-length FPDU"})),
+        OffWire(_DialectField("dialect", None)),
+        _enhanced(_FlagField("a", 0, 1)),
+        _enhanced(_FlagField("b", 0, 1)),
         _enhanced(BitField("ird", 0, 14)),
-        _enhanced(BitEnumField("c", 0, 1, {1: "RTR by zero-length Write"})),
-        _enhanced(BitEnumField("d", 0, 1, {1: "RTR by zero-length Read"})),
+        _enhanced(_FlagField("c", 0, 1)),
+        _enhanced(_FlagField("d", 0, 1)),
         _enhanced(BitField("ord", 0, 14)),
-        StrLenField("private_data", b"", _private_data_length, max_length=LARGEST_PD_LENGTH),
+        PrivateDataField("private_data", b"", _private_data_length, max_length=LARGEST_PD_LENGTH),
         OffWire(NoteField("provenance", None)),
     ]
 
@@ -103,7 +133,7 @@ class _Startup(_Layer):
         text = "rev=%revision% M=%markers% C=%crc% R=%rejected% S=%s%"
         if _has_enhanced_data(self):
             text += " ird=%ird% ord=%ord%"
-        data = count(len(self.private_data), "octet")
+        data = count(len(bytes(self.private_data)), "octet")
         return f"{self.name} {self.sprintf(text)}, {data} of Private Data"
 
 
@@ -121,9 +151,12 @@ class MPARequest(_Startup):
     pd_length     PD_Length, octets of everything behind it, 16 bits
     enhanced      not on the wire: whether there are enhanced data; None: if
                   ``revision`` is 2 and ``s`` is set
+    dialect       not on the wire: whose meaning the control flags have, by its
+                  name; None: that of RFC 6581
     a, b, c, d    control flags, 1 bit each (RFC 6581 9.2)
     ird, ord      RDMA Read Queue Depths, 14 bits each, from 0
-    private_data  what follows, up to PD_Length
+    private_data  what follows, up to PD_Length: octets, or a layer (see
+                  :mod:`scapy_mpa.layers.private_data`)
     provenance    not on the wire: where the frame was found, any object
     ============  =============================================================
 

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Private Data of NVMe over RDMA: which queue a connection is, and how deep (NVMe over Fabrics).
+
+Nothing in them tells what they are, so they are read as these only if
+:func:`~scapy_mpa.layers.private_data.bind_private_data` says so::
+
+    bind_private_data(MPARequest, NVMeRDMARequest)
+    bind_private_data(MPAReply, NVMeRDMAAccept, rejected=0)
+    bind_private_data(MPAReply, NVMeRDMAReject, rejected=1)
+"""
+
+from __future__ import annotations
+
+from scapy.fields import LEShortEnumField, LEShortField, StrFixedLenField
+
+from scapy_mpa.layers.private_data import PrivateData
+from scapy_mpa.wire.private_data import NVME_LENGTH, NVME_REJECT_LENGTH
+
+__all__ = ["NVMeRDMAAccept", "NVMeRDMAReject", "NVMeRDMARequest"]
+
+_STATUS = {
+    1: "invalid length",
+    2: "invalid record format",
+    3: "invalid queue id",
+    4: "invalid host send queue size",
+    5: "invalid host receive queue size",
+    6: "no resources",
+    7: "invalid IRD",
+    8: "invalid ORD",
+}
+
+
+class _NVMe(PrivateData):
+    """What the three have in common."""
+
+    @classmethod
+    def fits(cls, octets: bytes) -> bool:
+        return len(octets) == cls.shortest
+
+
+class NVMeRDMARequest(_NVMe):
+    """What a host writes into its Request; numbers have 16 bits, the least significant octet first.
+
+    ========  ========================================
+    recfmt    record format, 0
+    qid       queue id, 0 for the admin queue
+    hrqsize   depth of the host's receive queue
+    hsqsize   depth of its send queue, less 1
+    cntlid    controller id
+    reserved  22 octets
+    ========  ========================================
+
+    :raises RemoteProtocolError: read from fewer than 32 octets.
+    """
+
+    name = "NVMe RDMA Request"
+    shortest = NVME_LENGTH
+    fields_desc = [
+        LEShortField("recfmt", 0),
+        LEShortField("qid", 0),
+        LEShortField("hrqsize", 32),
+        LEShortField("hsqsize", 31),
+        LEShortField("cntlid", 0),
+        StrFixedLenField("reserved", bytes(NVME_LENGTH - 10), NVME_LENGTH - 10),
+    ]
+
+
+class NVMeRDMAAccept(_NVMe):
+    """What a controller writes into a Reply that accepts: ``recfmt``, ``crqsize`` (depth of its
+    receive queue), 16 bits each, and 28 reserved octets.
+
+    :raises RemoteProtocolError: read from fewer than 32 octets.
+    """
+
+    name = "NVMe RDMA Accept"
+    shortest = NVME_LENGTH
+    fields_desc = [
+        LEShortField("recfmt", 0),
+        LEShortField("crqsize", 32),
+        StrFixedLenField("reserved", bytes(NVME_LENGTH - 4), NVME_LENGTH - 4),
+    ]
+
+
+class NVMeRDMAReject(_NVMe):
+    """What a controller writes into a Reply that rejects: ``recfmt``, ``sts`` (why), 16 bits each.
+
+    :raises RemoteProtocolError: read from fewer than 4 octets.
+    """
+
+    name = "NVMe RDMA Reject"
+    shortest = NVME_REJECT_LENGTH
+    fields_desc = [
+        LEShortField("recfmt", 0),
+        LEShortEnumField("sts", 6, _STATUS),
+    ]

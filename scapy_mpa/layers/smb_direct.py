@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Private Data of SMB Direct with revision 1: IRD and ORD, which enhanced data would tell.
+
+They are 8 octets without anything that tells what they are, so they are read as this only if
+:func:`~scapy_mpa.layers.private_data.bind_private_data` says so.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scapy.fields import Field
+
+from scapy_mpa.layers.fields import OffWire
+from scapy_mpa.layers.private_data import PrivateData
+from scapy_mpa.wire.private_data import SMB_LENGTH, smb_is_little_endian
+
+__all__ = ["SMBDirectPrivateData"]
+
+
+class _OrderField(Field):
+    """Which octet of a number comes first, told from the octets."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, None)
+
+
+class _OrderNoted(OffWire):
+    """Notices which it is."""
+
+    def getfield(self, pkt: Any, s: bytes) -> tuple[bytes, bool | None]:
+        return s, smb_is_little_endian(s) or None
+
+
+class _NumberField(Field):
+    """A 32-bit number in the order that its layer has."""
+
+    def __init__(self, name: str, default: int) -> None:
+        super().__init__(name, default, "I")
+
+    def addfield(self, pkt: Any, s: bytes, val: Any) -> bytes:
+        return s + int(self.i2m(pkt, val)).to_bytes(4, _order(pkt))
+
+    def getfield(self, pkt: Any, s: bytes) -> tuple[bytes, int]:
+        return s[4:], int.from_bytes(s[:4], _order(pkt))
+
+
+def _order(pkt: Any) -> Any:
+    return "little" if pkt.little_endian else "big"
+
+
+class SMBDirectPrivateData(PrivateData):
+    """Private Data of SMB Direct on revision 1.
+
+    =============  =======================================================
+    little_endian  not on the wire: the numbers are as an old Linux client
+                   sends them; read, told from which are smaller
+    ird            Inbound RDMA Read Queue Depth, 32 bits
+    ord            Outbound RDMA Read Queue Depth, 32 bits
+    =============  =======================================================
+
+    :raises RemoteProtocolError: read from fewer than 8 octets.
+    """
+
+    name = "SMB Direct Private Data"
+    shortest = SMB_LENGTH
+    fields_desc = [
+        _OrderNoted(_OrderField("little_endian")),
+        _NumberField("ird", 1),
+        _NumberField("ord", 1),
+    ]
+
+    @classmethod
+    def fits(cls, octets: bytes) -> bool:
+        return len(octets) == SMB_LENGTH

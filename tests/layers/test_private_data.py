@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Private Data of ULPs as layers: RPC-over-RDMA (RFC 8797 4), SMB Direct, NVMe over RDMA."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scapy_mpa.layers import (
+    MPAReply,
+    MPARequest,
+    NVMeRDMAAccept,
+    NVMeRDMAReject,
+    NVMeRDMARequest,
+    RPCRDMAPrivateData,
+    SMBDirectPrivateData,
+)
+from scapy_mpa.layers.private_data import PrivateData, bind_private_data, split_private_data
+from scapy_mpa.session import rdmpa
+from scapy_mpa.wire.errors import LocalProtocolError, RemoteProtocolError
+from scapy_mpa.wire.private_data import (
+    nvme_accept,
+    nvme_reject,
+    nvme_request,
+    rpc_private_data,
+    smb_private_data,
+)
+
+PCAPS = Path(__file__).resolve().parents[2] / "pcaps"
+
+shorts = st.integers(0, 0xFFFF)
+words = st.integers(0, 0xFFFFFFFF)
+sizes = st.integers(1, 256).map(lambda units: units * 1024)
+
+rpcs = st.builds(
+    RPCRDMAPrivateData,
+    reserved=st.integers(0, 127),
+    remote_invalidation=st.integers(0, 1),
+    send_size=sizes,
+    receive_size=sizes,
+    rest=st.binary(max_size=20),
+)
+smbs = st.builds(SMBDirectPrivateData, ird=st.integers(0, 255), ord=st.integers(0, 255))
+nvmes = st.one_of(
+    st.builds(
+        NVMeRDMARequest,
+        qid=shorts,
+        hrqsize=shorts,
+        hsqsize=shorts,
+        cntlid=shorts,
+        reserved=st.binary(min_size=22, max_size=22),
+    ),
+    st.builds(NVMeRDMAAccept, recfmt=shorts, crqsize=shorts),
+    st.builds(NVMeRDMAReject, recfmt=shorts, sts=shorts),
+)
+
+
+@pytest.fixture
+def bound() -> Iterator[None]:
+    """All that have no magic number are bound."""
+    bindings: list[tuple[Any, Any, dict[str, Any]]] = [
+        (MPARequest, SMBDirectPrivateData, {"revision": 1}),
+        (MPARequest, NVMeRDMARequest, {}),
+        (MPAReply, NVMeRDMAAccept, {"rejected": 0}),
+        (MPAReply, NVMeRDMAReject, {"rejected": 1}),
+    ]
+    for frame, layer, fields in bindings:
+        bind_private_data(frame, layer, **fields)
+    yield
+    for frame, layer, fields in bindings:
+        split_private_data(frame, layer, **fields)
+
+
+@given(rpcs | smbs | nvmes)
+def test_build_then_dissect(layer: PrivateData) -> None:
+    """What is built is read as the same, and rebuilt."""
+    octets = bytes(layer)
+    read = type(layer)(octets)
+    assert read == layer
+    assert bytes(read) == octets == bytes(read.copy())
+    assert type(layer).fits(octets)
+
+
+@given(rpcs, st.sampled_from([MPARequest, MPAReply]), st.booleans())
+def test_rpc_is_told_by_its_magic_number(
+    layer: RPCRDMAPrivateData, frame: Any, enhanced: bool
+) -> None:
+    """RFC 8797 4: in Private Data, behind any enhanced data, and rebuilt when it is changed."""
+    options = {"revision": 2, "s": 1, "ird": 3} if enhanced else {}
+    packet = frame(private_data=layer, **options)
+    read = frame(bytes(packet))
+    assert read.private_data == layer
+    assert bytes(read) == bytes(packet)
+    assert read.show(dump=True).count("RPC-over-RDMA") == 1
+    assert "octets of Private Data" in read.summary()
+    read.private_data.reserved ^= 1
+    changed = frame(bytes(read))
+    assert changed.private_data.reserved == layer.reserved ^ 1
+    assert bytes(frame(bytes(packet))) == bytes(packet)
+
+
+@given(words, words, st.booleans())
+def test_wire_rpc(send: int, receive: int, invalidation: bool) -> None:
+    """The layer and the codec write the same octets, and refuse the same sizes (RFC 8797 4)."""
+    sizes = [1024 + size % 0x3FC00 // 1024 * 1024 for size in (send, receive)]
+    octets = rpc_private_data(*sizes, remote_invalidation=invalidation)
+    layer = RPCRDMAPrivateData(
+        send_size=sizes[0], receive_size=sizes[1], remote_invalidation=int(invalidation)
+    )
+    assert bytes(layer) == octets
+    for wrong in (0, 1, 1023, 1025, 257 * 1024):
+        with pytest.raises(LocalProtocolError):
+            rpc_private_data(wrong)
+        with pytest.raises(LocalProtocolError):
+            bytes(RPCRDMAPrivateData(send_size=wrong))
+
+
+@given(st.integers(0, 0xFFFF), st.integers(0, 0xFFFF), st.booleans())
+def test_smb_in_either_order(ird: int, ord: int, little: bool) -> None:
+    """Both numbers are read in the order in which they are small, and written as they were."""
+    octets = smb_private_data(ird, ord, little_endian=little)
+    read = SMBDirectPrivateData(octets)
+    assert bytes(read) == octets
+    assert (read.ird, read.ord) == (ird, ord) or not (ird or ord)
+    assert bytes(SMBDirectPrivateData(ird=ird, ord=ord, little_endian=little)) == octets
+
+
+@given(shorts, shorts, shorts, shorts)
+def test_wire_nvme(qid: int, hrqsize: int, hsqsize: int, cntlid: int) -> None:
+    """The layers and the codec write the same octets."""
+    request = NVMeRDMARequest(qid=qid, hrqsize=hrqsize, hsqsize=hsqsize, cntlid=cntlid)
+    assert bytes(request) == nvme_request(qid, hrqsize, hsqsize, cntlid=cntlid)
+    assert bytes(NVMeRDMAAccept(crqsize=qid)) == nvme_accept(qid)
+    assert bytes(NVMeRDMAReject(sts=qid)) == nvme_reject(qid)
+
+
+@given(st.binary(max_size=40))
+def test_nothing_is_guessed(octets: bytes) -> None:
+    """Octets without a magic number stay octets, whatever length they have."""
+    assert MPARequest(bytes(MPARequest(private_data=octets))).private_data == octets
+
+
+@pytest.mark.usefixtures("bound")
+def test_bound() -> None:
+    """What is bound is read, in the frames that it is bound to, if the length is right."""
+
+    def read(frame: Any) -> Any:
+        return type(frame)(bytes(frame)).private_data
+
+    smb = SMBDirectPrivateData(ird=8, ord=1)
+    assert read(MPARequest(private_data=smb)) == smb
+    assert read(MPARequest(revision=2, s=1, private_data=smb)) == bytes(smb)
+    assert read(MPAReply(private_data=smb)) == bytes(smb)
+    assert read(MPARequest(private_data=bytes(smb) + b"x")) == bytes(smb) + b"x"
+    accept, reject = NVMeRDMAAccept(crqsize=128), NVMeRDMAReject(sts=6)
+    assert read(MPAReply(private_data=accept)) == accept
+    assert read(MPAReply(private_data=reject, rejected=1)) == reject
+    assert "no resources" in MPAReply(private_data=reject, rejected=1).show(dump=True)
+    assert read(MPAReply(private_data=reject)) == bytes(reject)
+
+
+def test_split() -> None:
+    """What is not bound any more is not read any more; doing it twice does no harm."""
+    octets = bytes(MPARequest(private_data=bytes(32)))
+    bind_private_data(MPARequest, NVMeRDMARequest)
+    assert isinstance(MPARequest(octets).private_data, NVMeRDMARequest)
+    split_private_data(MPARequest, NVMeRDMARequest)
+    split_private_data(MPARequest, NVMeRDMARequest)
+    assert MPARequest(octets).private_data == bytes(32)
+
+
+@pytest.mark.parametrize(
+    "layer", [RPCRDMAPrivateData, SMBDirectPrivateData, NVMeRDMARequest, NVMeRDMAReject]
+)
+def test_too_short(layer: type[PrivateData]) -> None:
+    """Fewer octets than the format has are none of it."""
+    with pytest.raises(RemoteProtocolError):
+        layer(bytes(layer.shortest - 1))
+
+
+@pytest.mark.usefixtures("bound")
+def test_captures() -> None:
+    """NFS and NVMe of the Linux kernel: what both sides say of themselves."""
+    of_nfs = [each.private_data for each in rdmpa(PCAPS / "ulp_nfs4_rdma_crcoff.pcap")[:2]]
+    assert [(each.send_size, each.receive_size) for each in of_nfs] == [(4096, 4096)] * 2
+    assert [each.remote_invalidation for each in of_nfs] == [1, 0]
+    packets = rdmpa(PCAPS / "ulp_nvme_rdma_crcoff.pcap.gz")
+    requests = [each[MPARequest].private_data for each in packets if MPARequest in each]
+    assert [(each.qid, each.hrqsize, each.hsqsize) for each in requests] == [
+        (0, 32, 31),
+        (1, 128, 127),
+        (2, 128, 127),
+    ]
+    replies = [each[MPAReply].private_data for each in packets if MPAReply in each]
+    assert [each.crqsize for each in replies] == [32, 128, 128]
