@@ -17,6 +17,7 @@ from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.phase import Phase
 from scapy_mpa.stream.segment import RST, SYN, Segment, reverse_flow
+from scapy_mpa.wire.dialect import Dialect
 
 __all__ = ["Cleaner"]
 
@@ -37,14 +38,15 @@ class Cleaner:
 
     :param limits: what may be held in memory.  Frames whose fate is not decided may take as many
         octets in total again.
+    :param dialect: what the user says is spoken.
     """
 
     __slots__ = ("_decoder", "_flows", "_limit", "_orders", "_out", "_past", "_queue", "report")
 
-    def __init__(self, *, limits: Limits | None = None) -> None:
+    def __init__(self, *, limits: Limits | None = None, dialect: Dialect | None = None) -> None:
         self.report = Report()
         self._decoder = Decoder()
-        self._flows = Flows(limits=limits)
+        self._flows = Flows(limits=limits, dialect=dialect)
         self._limit = self._flows.limits.octets_in_total
         self._queue = Queue()
         self._orders: dict[int, Order] = {}

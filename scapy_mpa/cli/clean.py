@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from scapy_mpa.cli.options import limit_options
+from scapy_mpa.cli.options import dialect_option, limit_options
 
 if TYPE_CHECKING:
     from scapy_mpa.stream.limits import Limits
+    from scapy_mpa.wire.dialect import Dialect
 
 __all__ = ["clean"]
 
@@ -54,8 +55,9 @@ Examples:
     "- for standard output.",
 )
 @click.option("-q", "--quiet", is_flag=True, help="Do not say what was changed.")
+@dialect_option
 @limit_options
-def clean(source: str, target: str, quiet: bool, limits: Limits) -> None:
+def clean(source: str, target: str, quiet: bool, dialect: Dialect | None, limits: Limits) -> None:
     """Rewrite a capture so that any other tool can read it.
 
     FILE is a pcap or pcapng file, plain or gzip-compressed, or - for standard input.  Frames that
@@ -66,4 +68,4 @@ def clean(source: str, target: str, quiet: bool, limits: Limits) -> None:
     context = click.get_current_context()
     from scapy_mpa.cli.cleaning import Cleaning
 
-    context.exit(Cleaning(source, target, quiet=quiet).run(limits))
+    context.exit(Cleaning(source, target, quiet=quiet, dialect=dialect).run(limits))

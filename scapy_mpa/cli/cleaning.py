@@ -22,6 +22,7 @@ from scapy_mpa.cli.output import is_terminal, settle_output
 from scapy_mpa.cli.progress import with_progress
 from scapy_mpa.cli.status import CLEAN, FAILED, complain
 from scapy_mpa.stream.limits import Limits
+from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import CaptureError, LocalProtocolError
 
 __all__ = ["Cleaning"]
@@ -40,12 +41,16 @@ class Cleaning:
     :param source: the capture, ``-`` for standard input.
     :param target: where to write, ``-`` for standard output.
     :param quiet: say nothing of what was changed.
+    :param dialect: what the user says is spoken.
     """
 
-    def __init__(self, source: str, target: str, *, quiet: bool) -> None:
+    def __init__(
+        self, source: str, target: str, *, quiet: bool, dialect: Dialect | None = None
+    ) -> None:
         self._source = source
         self._target = target
         self._quiet = quiet
+        self._dialect = dialect
         self._writer: PcapWriter | PcapngWriter | None = None
 
     def run(self, limits: Limits) -> int:
@@ -68,7 +73,7 @@ class Cleaning:
         if refusal := self._refusal():
             complain(refusal)
             return FAILED
-        cleaner = Cleaner(limits=limits)
+        cleaner = Cleaner(limits=limits, dialect=self._dialect)
         if self._target == _STANDARD_OUTPUT:
             self._copy(capture, cleaner, sys.stdout.buffer)
         else:

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from scapy_mpa.cli.options import files_argument, limit_options, record_types
+from scapy_mpa.cli.options import dialect_option, files_argument, limit_options, record_types
 from scapy_mpa.cli.status import EXIT_STATUS_HELP
 
 if TYPE_CHECKING:
     from scapy_mpa.stream.limits import Limits
+    from scapy_mpa.wire.dialect import Dialect
 
 __all__ = ["dissect"]
 
@@ -70,6 +71,7 @@ Examples:
     help="Hold segments and messages against the rules of DDP and RDMAP, too (RFC 5041, RFC 5040, "
     "RFC 7306, RFC 6581), and report as errors what a receiver must not accept.  Takes longer.",
 )
+@dialect_option
 @limit_options
 def dissect(
     files: tuple[str, ...],
@@ -79,6 +81,7 @@ def dissect(
     connections: tuple[int, ...],
     payload: bool,
     checks: bool,
+    dialect: Dialect | None,
     limits: Limits,
 ) -> None:
     """List what is in captures: every FPDU, whatever happened to its TCP segments.
@@ -94,4 +97,4 @@ def dissect(
     from scapy_mpa.cli.listing import Listing
 
     listing = Listing(types, payload=payload, as_json=as_json, layers=verbose, checks=checks)
-    context.exit(listing.run(files, frozenset(connections), limits))
+    context.exit(listing.run(files, frozenset(connections), limits, dialect))

@@ -11,6 +11,7 @@ from scapy_mpa.cli.output import OutputError, write_lines
 from scapy_mpa.cli.reading import Reading
 from scapy_mpa.cli.status import CLEAN, FAILED, FINDINGS, complain
 from scapy_mpa.stream.limits import Limits
+from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import CaptureError
 
 __all__ = ["STANDARD_INPUT", "read_files", "shown"]
@@ -26,6 +27,7 @@ def read_files(
     headings: bool,
     connections: frozenset[int] = frozenset(),
     checks: bool = False,
+    dialect: Dialect | None = None,
 ) -> int:
     """Show each capture, and say on standard error what is wrong; return the exit status.
 
@@ -35,6 +37,7 @@ def read_files(
     :param headings: print the name of each file before what it holds, if there are several.
     :param connections: numbers of the connections that matter, none for all.
     :param checks: report what DDP and RDMAP must not accept, too.
+    :param dialect: what the user says is spoken.
     """
     status = CLEAN
     number = 0
@@ -54,6 +57,7 @@ def read_files(
                 connections=connections,
                 live=name == STANDARD_INPUT,
                 checks=checks,
+                dialect=dialect,
             )
             try:
                 if headings and len(names) > 1:

@@ -39,9 +39,11 @@ from scapy_mpa.stream.events import (
     IFTFrameRecovered,
     LocatedBy,
     MessageRecovered,
+    Negotiated,
     OverlapDiffers,
     StartupSeen,
 )
+from scapy_mpa.wire.control_flags import meaning_of
 from scapy_mpa.wire.ddp import TAGGED_LENGTH, UNTAGGED_LENGTH, parse_ddp
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import RemoteProtocolError
@@ -230,7 +232,8 @@ def _startup(event: StartupSeen) -> str:
     if startup.enhanced:
         words.append(f"IRD {startup.ird} ORD {startup.ord}")
         if startup.control_flags:
-            words.append(f"flags {startup.control_flags}")
+            meant = ", ".join(meaning_of(event.dialect).words(startup.control_flags))
+            words.append(f"flags {startup.control_flags} ({meant})")
     words.append(f"PD {len(startup.private_data)}")
     return " ".join(words)
 
@@ -410,12 +413,27 @@ def _connection(event: ConnectionEnded) -> str:
     noun = "frames" if event.dialect is Dialect.DRAFT_IFT_01 else "FPDUs"
     words.append(f"{both('fpdus')} {noun}" if carried_mpa(event) else "no MPA")
     words.append(f"{both('octets')} octets")
+    if event.negotiated is not None:
+        words += _negotiated(event.negotiated)
     for name, text in _COUNTS.items():
         if any(getattr(half, name) for half in halves):
             words.append(f"{both(name)} {text}")
     if event.errors:
         words.append(_counted(event.errors, "error"))
     return f"ended: {', '.join(words)}"
+
+
+def _negotiated(negotiated: Negotiated) -> Iterator[str]:
+    """Yield what was negotiated, and what was not kept."""
+    for name, pair in (("IRD", negotiated.ird), ("ORD", negotiated.ord)):
+        if pair != (None, None):
+            yield f"{name} {'/'.join('-' if number is None else str(number) for number in pair)}"
+    if negotiated.rtr is not None:
+        yield f"RTR by {negotiated.rtr.value.capitalize()}"
+    elif negotiated.rtr_agreed:
+        yield "no RTR"
+    for text in negotiated.broken:
+        yield f"not kept: {text}"
 
 
 _COUNTS: Final = {

@@ -15,6 +15,7 @@ from scapy_mpa.records.jsonline import JSONTemplates
 from scapy_mpa.records.kinds import Patterns, Templates
 from scapy_mpa.stream.events import ConnectionEnded, Event
 from scapy_mpa.stream.limits import Limits
+from scapy_mpa.wire.dialect import Dialect
 
 if TYPE_CHECKING:
     from scapy_mpa.cli.lines import Lines
@@ -54,10 +55,17 @@ class Listing:
         self._layers = layers
         self._checks = checks
 
-    def run(self, files: Sequence[str], connections: frozenset[int], limits: Limits) -> int:
+    def run(
+        self,
+        files: Sequence[str],
+        connections: frozenset[int],
+        limits: Limits,
+        dialect: Dialect | None = None,
+    ) -> int:
         """Print the records of ``files``; return the exit status.
 
         :param connections: numbers of the connections to be printed, none for all.
+        :param dialect: what the user says is spoken.
         """
         headings = not self._as_json
         return read_files(
@@ -67,6 +75,7 @@ class Listing:
             headings=headings,
             connections=connections,
             checks=self._checks,
+            dialect=dialect,
         )
 
     def _show(self, reading: Reading) -> None:

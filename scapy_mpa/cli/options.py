@@ -5,19 +5,47 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from scapy_mpa.cli.size import size
 from scapy_mpa.cli.start import import_crc32c_alone
 
-__all__ = ["files_argument", "limit_options", "record_types"]
+if TYPE_CHECKING:
+    from scapy_mpa.wire.dialect import Dialect
+
+__all__ = ["dialect_option", "files_argument", "limit_options", "record_types"]
 
 files_argument = click.argument(
     "files", metavar="FILE...", nargs=-1, required=True, type=click.Path(allow_dash=True)
 )
 """Files are opened by the capture reader, which says best what is wrong with one."""
+
+
+def _dialect(ctx: click.Context, param: click.Parameter, value: str | None) -> Dialect | None:
+    """Return the dialect of a name.
+
+    :raises click.BadParameter: there is none.
+    """
+    from scapy_mpa.wire.errors import LocalProtocolError
+    from scapy_mpa.wire.forced import dialect_named
+
+    try:
+        return dialect_named(value)
+    except LocalProtocolError as error:
+        raise click.BadParameter(f"{error}.", ctx, param) from error
+
+
+dialect_option = click.option(
+    "--dialect",
+    metavar="NAME",
+    callback=_dialect,
+    help="The dialect that is spoken, where the octets leave a choice, such as "
+    "draft-ietf-storm-mpa-peer-connect-01 for the control flags of revision 2.  docs/dialects.md "
+    "lists them.  What contradicts the octets has no effect.",
+)
+"""As ``dialect``."""
 
 
 # The defaults are those of Limits, which is not imported for the sake of help.

@@ -14,8 +14,9 @@ from scapy_mpa.cli.progress import with_progress
 from scapy_mpa.cli.reading import Reading
 from scapy_mpa.cli.table import Column, table
 from scapy_mpa.records import json_line
-from scapy_mpa.stream.events import ConnectionEnded, Event, HalfSummary
+from scapy_mpa.stream.events import ConnectionEnded, Event, HalfSummary, Negotiated
 from scapy_mpa.stream.limits import Limits
+from scapy_mpa.wire.dialect import Dialect
 
 __all__ = ["Overview"]
 
@@ -33,11 +34,16 @@ _COLUMNS: Final = (
     Column("Ahead", right=True),
     Column("Rexmit", right=True),
     Column("Gaps", right=True),
+    Column("IRD", right=True),
+    Column("ORD", right=True),
+    Column("RTR"),
     Column("Err", right=True),
     Column("Ended"),
 )
 
 _UNKNOWN: Final = "-"
+_OF_NEGOTIATION: Final = frozenset({"IRD", "ORD", "RTR"})
+"""Columns that are there if a connection has anything in them."""
 _LINES: Final = 512
 """Lines that are written at once."""
 
@@ -53,10 +59,13 @@ class Overview:
         self._as_json = as_json
         self._everything = everything
 
-    def run(self, files: Sequence[str], limits: Limits) -> int:
-        """Print the connections of ``files``; return the exit status."""
+    def run(self, files: Sequence[str], limits: Limits, dialect: Dialect | None = None) -> int:
+        """Print the connections of ``files``; return the exit status.
+
+        :param dialect: what the user says is spoken.
+        """
         show = self._show_records if self._as_json else self._show_table
-        return read_files(files, show, limits, headings=not self._as_json)
+        return read_files(files, show, limits, headings=not self._as_json, dialect=dialect)
 
     def _show_records(self, reading: Reading) -> None:
         def lines_of(events: list[Event]) -> list[str]:
@@ -78,13 +87,14 @@ class Overview:
                 others += not is_mpa
                 if is_mpa or self._everything:
                     rows.append(_row(event))
+                    rows.has_negotiated |= event.negotiated is not None
             return []
 
         for _ in with_progress(reading.capture, reading.lines(None, note)):
             pass
         # Connections end in another order than they begin in.
         rows.sort()
-        lines = table(_COLUMNS, rows) if len(rows) else iter(())
+        lines = table(rows.columns(), rows) if len(rows) else iter(())
         while batch := list(islice(lines, _LINES)):
             write_lines(batch)
         write_lines(self._footer(others, len(rows)))
@@ -103,6 +113,16 @@ class _Rows:
 
     def __init__(self) -> None:
         self._texts: list[str] = []
+        self.has_negotiated = False
+        """Whether any row has something in the columns of what was negotiated."""
+
+    def columns(self) -> list[Column]:
+        """Return the columns that are shown."""
+        return [
+            column
+            for column in _COLUMNS
+            if self.has_negotiated or column.heading not in _OF_NEGOTIATION
+        ]
 
     def append(self, cells: Sequence[str]) -> None:
         """Add a row."""
@@ -116,8 +136,10 @@ class _Rows:
         return len(self._texts)
 
     def __iter__(self) -> Iterator[list[str]]:
+        shown = [place for place, column in enumerate(_COLUMNS) if column in set(self.columns())]
         for text in self._texts:
-            yield text.split("\t")
+            cells = text.split("\t")
+            yield [cells[place] for place in shown]
 
 
 def _crcs(event: ConnectionEnded, source: HalfSummary, target: HalfSummary) -> str:
@@ -151,6 +173,19 @@ def _row(event: ConnectionEnded) -> list[str]:
         both(lambda half: half.farthest_ahead),
         both(lambda half: half.retransmitted),
         both(lambda half: half.gaps),
+        *_negotiated(event.negotiated),
         str(event.errors),
         f"rejected, {event.ending}" if event.rejected else event.ending,
     ]
+
+
+def _negotiated(negotiated: Negotiated | None) -> list[str]:
+    """Return IRD, ORD and the RTR indication."""
+    if negotiated is None:
+        return [_UNKNOWN] * len(_OF_NEGOTIATION)
+    depths = (
+        "/".join(_UNKNOWN if number is None else str(number) for number in pair)
+        for pair in (negotiated.ird, negotiated.ord)
+    )
+    rtr = _UNKNOWN if negotiated.rtr is None else negotiated.rtr.value
+    return [*depths, f"{rtr}!" if negotiated.kept is False else rtr]

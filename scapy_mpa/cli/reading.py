@@ -14,6 +14,7 @@ from scapy_mpa.records.kinds import Patterns, Templates
 from scapy_mpa.stream.events import ConnectionEnded, Event, GapFound
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits
+from scapy_mpa.wire.dialect import Dialect
 
 if TYPE_CHECKING:
     from scapy_mpa.stream.checks import Checks
@@ -42,6 +43,7 @@ class Reading:
     :param connections: numbers of the connections that matter, none for all.
     :param live: give events as soon as they are there, not in large batches.
     :param checks: report what DDP and RDMAP must not accept, too.
+    :param dialect: what the user says is spoken.
     """
 
     def __init__(
@@ -53,6 +55,7 @@ class Reading:
         connections: frozenset[int] = frozenset(),
         live: bool = False,
         checks: bool = False,
+        dialect: Dialect | None = None,
     ) -> None:
         self.capture = capture
         self.first_time_ns = 0
@@ -65,7 +68,7 @@ class Reading:
         self._largest = 1 if live else _EVENTS
         self._checks = self._new_checks() if checks else None
         self._decoder = Decoder()
-        self._flows = Flows(first_number, limits=limits)
+        self._flows = Flows(first_number, limits=limits, dialect=dialect)
         # Because of a limit.
         self._gaps = 0
         self._ended = 0

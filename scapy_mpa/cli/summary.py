@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from scapy_mpa.cli.options import files_argument, limit_options
+from scapy_mpa.cli.options import dialect_option, files_argument, limit_options
 from scapy_mpa.cli.status import EXIT_STATUS_HELP
 
 if TYPE_CHECKING:
     from scapy_mpa.stream.limits import Limits
+    from scapy_mpa.wire.dialect import Dialect
 
 __all__ = ["summary"]
 
@@ -26,6 +27,9 @@ Columns; A/B is what the Initiator sent and what the Responder sent:
   Ahead      by how many octets at most such an FPDU was ahead
   Rexmit     segments that brought octets captured before
   Gaps       stretches of octets that were sent but never captured, or that a limit dropped
+  IRD, ORD   as negotiated (RFC 6581); - if they were not, or are left to the ULP
+  RTR        the RTR indication, - if there was none, with ! if a side did not keep to what was
+             negotiated; IRD, ORD and RTR are shown if there is anything to show
   Err        errors, as listed by `scapy-mpa dissect --type error`
 """
 
@@ -57,8 +61,15 @@ Examples:
 @click.option(
     "--all", "everything", is_flag=True, help="List TCP connections that carried no MPA, too."
 )
+@dialect_option
 @limit_options
-def summary(files: tuple[str, ...], as_json: bool, everything: bool, limits: Limits) -> None:
+def summary(
+    files: tuple[str, ...],
+    as_json: bool,
+    everything: bool,
+    dialect: Dialect | None,
+    limits: Limits,
+) -> None:
     """Show a table of the connections in captures.
 
     FILE is a pcap or pcapng file, plain or gzip-compressed, or - for standard input.
@@ -66,4 +77,5 @@ def summary(files: tuple[str, ...], as_json: bool, everything: bool, limits: Lim
     context = click.get_current_context()
     from scapy_mpa.cli.overview import Overview
 
-    context.exit(Overview(as_json=as_json, everything=everything).run(files, limits))
+    overview = Overview(as_json=as_json, everything=everything)
+    context.exit(overview.run(files, limits, dialect))

@@ -22,11 +22,12 @@ def layer_tree(event: RecordedEvent) -> list[str]:
     """Return the lines of the layers that ``event`` brought, none if it brought no packet."""
     # Scapy takes most of a second to import, which only those wait for who ask for layers.
     from scapy_mpa.layers import FPDU, MPA, IFTAdaptionIndication, IFTFrame
+    from scapy_mpa.layers.mpa import fields_of_dialect
 
     if isinstance(event, FPDURecovered):
         packet = FPDU(event.octets, phase=event.phase)
     elif isinstance(event, StartupSeen):
-        packet = MPA(event.octets)
+        packet = MPA(event.octets, **fields_of_dialect(event.dialect))
     elif isinstance(event, IFTFrameRecovered):
         packet = IFTFrame(event.octets, crcs=event.crcs)
     elif isinstance(event, AdaptionIndicationSeen):

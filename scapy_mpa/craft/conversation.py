@@ -7,7 +7,7 @@ import enum
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Final, Literal, SupportsBytes, TypeVar
 
 from scapy_mpa.capture.build_frame import FrameBuilder
 from scapy_mpa.capture.frame import Frame
@@ -34,8 +34,10 @@ from scapy_mpa.craft.segmentation import segments_of
 from scapy_mpa.craft.side import Side
 from scapy_mpa.craft.truth import Setting, truth_of
 from scapy_mpa.records.record import Record
-from scapy_mpa.wire.dialect import largest_pd_length
+from scapy_mpa.wire.control_flags import RTR, rtr_flags
+from scapy_mpa.wire.dialect import Dialect, largest_pd_length
 from scapy_mpa.wire.errors import LocalProtocolError
+from scapy_mpa.wire.forced import dialect_named
 from scapy_mpa.wire.startup import ENHANCED_LENGTH, StartupKind
 
 __all__ = ["Conversation"]
@@ -50,8 +52,35 @@ _ISNS: Final = (1000, 5000)
 _DEPTH: Final = 16
 """IRD and ORD that are asked for unless told otherwise."""
 
-_RTR_FLAGS: Final = {"send": "AB", "write": "AC", "read": "AD"}
-"""Control flags of each kind of RTR indication (RFC 6581 9.2)."""
+
+_REVISIONS: Final = {
+    None: 1,
+    Dialect.RFC5044: 1,
+    Dialect.DRAFT_MPA_01: 0,
+    Dialect.RFC6581: 2,
+    Dialect.DRAFT_PEER_CONNECT_01: 2,
+}
+"""Rev of the dialects in which there are conversations."""
+
+
+def _revision_of(dialect: Dialect | None) -> int:
+    try:
+        return _REVISIONS[dialect]
+    except KeyError as error:
+        assert dialect is not None
+        raise LocalProtocolError(
+            f"there are no conversations in the dialect {dialect.value}"
+        ) from error
+
+
+def _control_flags(dialect: Dialect | None, rtr: str | None) -> str:
+    """Return the control flags of a Request.
+
+    The draft has one set for all that the Initiator is able to, which is no request.
+    """
+    if rtr is not None:
+        return rtr_flags(dialect, RTR(rtr))
+    return rtr_flags(dialect, *RTR) if dialect is Dialect.DRAFT_PEER_CONNECT_01 else ""
 
 
 class Phase(enum.Enum):
@@ -75,7 +104,10 @@ class Conversation:
 
     :param initiator: who opens the TCP connection and sends the Request.
     :param responder: the other end.
-    :param revision: Rev of both startup frames.
+    :param revision: Rev of both startup frames; None: that of the dialect.
+    :param dialect: what both sides speak, by its name in
+        :class:`~scapy_mpa.wire.dialect.Dialect`; None: what the revision says, without one RFC
+        5044.
     :param markers: M of Initiator and Responder, or of both: whether a side wants Markers in what
         it *receives* (RFC 5044 7.1.1).
     :param crc: C of Initiator and Responder, or of both; CRCs are on if either is set.
@@ -118,7 +150,8 @@ class Conversation:
         initiator: Endpoint = USUAL_INITIATOR,
         responder: Endpoint = USUAL_RESPONDER,
         *,
-        revision: int = 1,
+        revision: int | None = None,
+        dialect: str | Dialect | None = None,
         markers: bool | tuple[bool, bool] = False,
         crc: bool | tuple[bool, bool] = True,
         rtr_frame: bool | tuple[bool, bool] = False,
@@ -134,6 +167,10 @@ class Conversation:
         handshake: bool = True,
         strict: bool = True,
     ) -> None:
+        spoken = dialect_named(dialect)
+        usual = _revision_of(spoken)
+        if revision is None:
+            revision = usual
         oldest = 1 if revision else 0
         self.options = Options(
             revision=revision,
@@ -148,6 +185,7 @@ class Conversation:
             ack_every=ack_every,
             start_ns=_nanoseconds(start_time),
             rtt_ns=_nanoseconds(rtt),
+            dialect=spoken,
         )
         self.mulpdus = self.options.mulpdu_of(INITIATOR), self.options.mulpdu_of(RESPONDER)
         """MULPDU of Initiator and Responder, in octets."""
@@ -175,8 +213,8 @@ class Conversation:
 
     def startup(
         self,
-        private_data: bytes = b"",
-        reply_private_data: bytes = b"",
+        private_data: bytes | SupportsBytes = b"",
+        reply_private_data: bytes | SupportsBytes = b"",
         *,
         ird: int | None = None,
         ord: int | None = None,
@@ -193,11 +231,13 @@ class Conversation:
         For a delayed startup, let the sides say :meth:`~scapy_mpa.craft.side.Side.octets` first.
         Revision 2 brings enhanced data with it.
 
-        :param private_data: of the Request, up to 512 octets, enhanced data included.
+        :param private_data: of the Request, up to 512 octets, enhanced data included; octets or a
+            layer.
         :param reply_private_data: of the Reply.
         :param ird: of the Request, 14 bits.
         :param ord: of the Request, 14 bits.
-        :param control_flags: of the Request, letters out of ``ABCD``; None: as ``rtr`` asks for.
+        :param control_flags: of the Request, letters out of ``ABCD``; None: as ``rtr`` asks for,
+            in the dialect of the conversation.
         :param reply_ird: None: the Request's ``ord``.
         :param reply_ord: None: the Request's ``ird``.
         :param reply_control_flags: None: as in the Request.
@@ -215,7 +255,7 @@ class Conversation:
         request = reply = {}
         if is_enhanced:
             if control_flags is None:
-                control_flags = _RTR_FLAGS[rtr] if rtr else ""
+                control_flags = _control_flags(self.options.dialect, rtr)
             request = {
                 "control_flags": control_flags,
                 "ird": _DEPTH if ird is None else ird,
@@ -235,8 +275,10 @@ class Conversation:
             request, reply = (
                 {**fields, "s_bit": s} for fields, s in zip((request, reply), s_bits, strict=True)
             )
-        self._append_startup(INITIATOR, StartupKind.REQUEST, private_data, False, request)
-        self._append_startup(RESPONDER, StartupKind.REPLY, reply_private_data, rejected, reply)
+        self._append_startup(INITIATOR, StartupKind.REQUEST, bytes(private_data), False, request)
+        self._append_startup(
+            RESPONDER, StartupKind.REPLY, bytes(reply_private_data), rejected, reply
+        )
         self._phase = Phase.REJECTED if rejected else Phase.FULL
         if self.options.has_rtr_frame and not rejected:
             self.initiator.rtr_frame(rtr_private_data)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, get_args
 
 from scapy_mpa.wire.ddp import UNTAGGED_LENGTH
+from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.fpdu import LARGEST_ULPDU_LENGTH, mulpdu
 from scapy_mpa.wire.ift_frame import mulpdu as frame_mulpdu
@@ -67,6 +68,8 @@ class Options:
     """From one segment of a side to its next, in nanoseconds."""
     ift: tuple[AdaptionIndication, AdaptionIndication] | None = None
     """What the two announce, if they speak iWARP Framing for TCP and not MPA."""
+    dialect: Dialect | None = None
+    """What both sides speak, where octets leave a choice; None: what the revision says."""
 
     def __post_init__(self) -> None:
         for name, value, low, high in (

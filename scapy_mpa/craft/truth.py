@@ -12,9 +12,9 @@ A key is left out where the script alone does not say what it must be:
   ``fpdu`` records only then, of those of which every octet is there as it was sent;
 * behind something that hides where FPDUs begin (a ULPDU_Length that lies, a bad CRC, octets of any
   kind in the Full Operation Phase), the same keys of that direction, and of the ``connection`` all
-  that is counted.  There are no ``message`` records then, nor if an FPDU carries something else
-  than the segment that a verb put into it;
-* ``text`` of an ``error``.
+  that is counted, and what depends on the RTR indication.  There are no ``message`` records then,
+  nor if an FPDU carries something else than the segment that a verb put into it;
+* ``text`` of an ``error``, and ``broken`` of a ``connection`` if anything is.
 """
 
 from __future__ import annotations
@@ -38,11 +38,13 @@ from scapy_mpa.craft.script import (
 )
 from scapy_mpa.craft.segment import Segment
 from scapy_mpa.craft.truth_messages import message_records
+from scapy_mpa.craft.truth_negotiation import negotiation_truth
 from scapy_mpa.records.ddp import INVALIDATING
 from scapy_mpa.records.record import Record, rnics_field, startup_fields
 from scapy_mpa.wire.ddp import TAGGED_LENGTH, UNTAGGED_LENGTH, parse_ddp
-from scapy_mpa.wire.dialect import dialect_of
+from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
+from scapy_mpa.wire.forced import dialect_in_force
 from scapy_mpa.wire.interoperability import Offer, kinds_of
 from scapy_mpa.wire.rdmap import parse_control, plausible
 from scapy_mpa.wire.rdmap_names import message_name
@@ -201,6 +203,12 @@ def _is_whole(placed: Placed, startup: StartupFrame) -> bool:
     return has_key and startup.pd_length == len(startup.data)
 
 
+def _is_whole_startup(found: Found) -> bool:
+    """Tell whether a startup frame, if it is one, can be taken for one."""
+    detail = found.detail
+    return not isinstance(detail, StartupFrame) or _is_whole(found.placed, detail)
+
+
 def _is_bad(found: Found) -> bool:
     """Tell whether an FPDU's CRC is wrong: what is behind it must be looked for."""
     return isinstance(found.detail, Assembled) and found.detail.crc is False
@@ -216,7 +224,8 @@ def _records(found: Found, setting: Setting) -> list[Record]:
     if isinstance(detail, StartupFrame):
         if not _is_whole(placed, detail):
             return []
-        records = [{**setting.head("startup", side, place), **_startup(detail)}]
+        startup = _startup(detail, setting)
+        records = [{**setting.head("startup", side, place), **startup}]
         records += [
             {**_error(setting, placed, ErrorCode.INVALID_STARTUP_FRAME, place, 0), "text": problem}
             for problem in detail.problems()
@@ -251,7 +260,7 @@ def _impaired(pieces: list[Captured], setting: Setting) -> Iterable[Record]:
         side = side_of(placed)
         detail = _detail(placed, setting.options)
         if isinstance(detail, StartupFrame) and _is_whole(placed, detail):
-            yield {**setting.head("startup", side, None), **_startup(detail)}
+            yield {**setting.head("startup", side, None), **_startup(detail, setting)}
         elif isinstance(detail, Assembled) and detail.is_regular:
             fpdu = _fpdu(placed, detail, each.frames, setting, None)
             if not is_known or max(each.frames) < known_at:
@@ -259,8 +268,8 @@ def _impaired(pieces: list[Captured], setting: Setting) -> Iterable[Record]:
             yield {**setting.head("fpdu", side, None), **fpdu}
 
 
-def _startup(startup: StartupFrame) -> Record:
-    return startup_fields(startup, dialect_of(startup))
+def _startup(startup: StartupFrame, setting: Setting) -> Record:
+    return startup_fields(startup, dialect_in_force(startup, setting.options.dialect))
 
 
 def _fpdu(
@@ -356,9 +365,9 @@ def _connection(
     ]
     said = [each for each in startups if each.kind is not StartupKind.RTR]
     last = said[-1] if said else None
-    # Nothing but the Rtr Frame shows the dialect that has one.
-    dialect = dialect_of(startups[-1]) if startups else None
     options = setting.options
+    # Nothing but the Rtr Frame shows the dialect that has one.
+    dialect = dialect_in_force(startups[-1], options.dialect) if startups else None
     record = setting.head("connection", INITIATOR, len(setting.segments))
     record["initiator"] = setting.endpoints[INITIATOR] if startups else None
     record["responder"] = setting.endpoints[RESPONDER] if startups else None
@@ -393,7 +402,32 @@ def _connection(
     offers = [Offer(each.revision, each.markers, each.crc) for each in said[-2:]]
     is_answered = last is not None and last.kind is StartupKind.REPLY and len(offers) == 2
     record["rnics"] = rnics_field(kinds_of(*offers) if is_answered else None)
+    negotiated = _negotiated(found, said, dialect)
+    if errors is None and negotiated["rtr_agreed"] is not None:
+        # What the first FPDUs are may be hidden, too.
+        for name in ("rtr", "kept", "broken"):
+            negotiated.pop(name, None)
+    if errors is not None or all(_is_whole_startup(each) for each in found):
+        record.update(negotiated)
     return record
+
+
+def _negotiated(
+    found: list[Found], startups: list[StartupFrame], dialect: Dialect | None
+) -> Record:
+    """Return what the last pair of startup frames came to."""
+    request = reply = StartupFrame(StartupKind.REPLY, False, False, True, False, 0, 1, 0, b"")
+    if [each.kind for each in startups[-2:]] == [StartupKind.REQUEST, StartupKind.REPLY]:
+        request, reply = startups[-2:]
+    first = next(
+        (
+            each.detail
+            for each in found
+            if isinstance(each.detail, Assembled) and side_of(each.placed) == INITIATOR
+        ),
+        None,
+    )
+    return negotiation_truth(request, reply, None if first is None else first.ulpdu, dialect)
 
 
 def _counted(found: list[Found]) -> Record:

@@ -22,6 +22,7 @@ from scapy_mpa.stream.events import (
     GapFound,
     IFTFrameRecovered,
     MessageRecovered,
+    Negotiated,
     OverlapDiffers,
     StartupSeen,
 )
@@ -36,6 +37,7 @@ __all__ = [
     "Record",
     "RecordedEvent",
     "indication_fields",
+    "negotiation_fields",
     "own_fields",
     "record_of",
     "rnics_field",
@@ -228,6 +230,7 @@ def _connection(event: ConnectionEnded) -> Record:
         "ended": event.ending,
         "farthest_ahead": {"src": source.farthest_ahead, "dst": target.farthest_ahead},
         "rnics": rnics_field(event.rnics),
+        **negotiation_fields(event.negotiated),
     }
 
 
@@ -235,8 +238,32 @@ def rnics_field(rnics: Kinds | None) -> Record | None:
     """Return the value of the key ``rnics``."""
     if rnics is None:
         return None
-    sides = zip(("src", "dst"), rnics, strict=True)
+    sides = zip(_ENDS, rnics, strict=True)
     return {name: [rnic.value for rnic in side] for name, side in sides}
+
+
+def negotiation_fields(negotiated: Negotiated | None) -> Record:
+    """Return the keys of a ``connection`` record that tell what was negotiated (RFC 6581 9).
+
+    :param negotiated: None if nothing was.
+    """
+    if negotiated is None:
+        return {**dict.fromkeys(_NEGOTIATED), "broken": []}
+    agreed = negotiated.rtr_agreed
+    values = (
+        negotiated.peer_to_peer,
+        dict(zip(_ENDS, negotiated.ird, strict=True)),
+        dict(zip(_ENDS, negotiated.ord, strict=True)),
+        None if agreed is None else [each.value for each in agreed],
+        None if negotiated.rtr is None else negotiated.rtr.value,
+        negotiated.kept,
+        list(negotiated.broken),
+    )
+    return dict(zip(_NEGOTIATED, values, strict=True))
+
+
+_ENDS: Final = ("src", "dst")
+_NEGOTIATED: Final = ("peer_to_peer", "ird", "ord", "rtr_agreed", "rtr", "kept", "broken")
 
 
 _KINDS: Final[dict[type, tuple[str, Callable[[Any], Record]]]] = {

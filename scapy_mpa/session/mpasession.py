@@ -13,6 +13,8 @@ from scapy_mpa.session.recovery import Recovery
 from scapy_mpa.session.source import Source, dissect, source_of
 from scapy_mpa.stream.events import Event
 from scapy_mpa.stream.limits import Limits
+from scapy_mpa.wire.dialect import Dialect
+from scapy_mpa.wire.forced import dialect_named
 
 if TYPE_CHECKING:
     from scapy.supersocket import SuperSocket
@@ -41,6 +43,8 @@ class MPASession(DefaultSession):
         told nowhere else.
     :param supersession: a session that sees each frame first, such as Scapy's ``IPSession``.
     :param limits: what may be held in memory of each capture and each interface.
+    :param dialect: what is spoken, by its name, where the octets leave a choice.
+    :raises scapy_mpa.wire.errors.LocalProtocolError: there is no such dialect.
     """
 
     def __init__(
@@ -50,11 +54,13 @@ class MPASession(DefaultSession):
         on_event: Callable[[Event], None] | None = None,
         supersession: Any = None,
         limits: Limits | None = None,
+        dialect: str | Dialect | None = None,
     ) -> None:
         super().__init__(supersession)
         self._others = others
         self._on_event = on_event
         self._limits = limits
+        self._dialect = dialect_named(dialect)
         self._captures: dict[SuperSocket, tuple[Source, Recovery]] = {}
 
     def recv(self, sock: SuperSocket) -> Iterator[Packet]:
@@ -63,7 +69,7 @@ class MPASession(DefaultSession):
         if capture is None:
             capture = (
                 source_of(sock, self.supersession),
-                Recovery(dissect, self._on_event, self._limits),
+                Recovery(dissect, self._on_event, self._limits, self._dialect),
             )
             self._captures[sock] = capture
         source, recovery = capture

@@ -27,6 +27,8 @@ from scapy_mpa.stream.events import (
     StartupSeen,
 )
 from scapy_mpa.stream.limits import Limits
+from scapy_mpa.wire.dialect import Dialect
+from scapy_mpa.wire.forced import dialect_named
 
 __all__ = ["MPAPacketList", "rdmpa"]
 
@@ -83,6 +85,7 @@ def rdmpa(
     others: bool = False,
     count: int = -1,
     limits: Limits | None = None,
+    dialect: str | Dialect | None = None,
 ) -> MPAPacketList:
     """Read the startup frames and FPDUs of a capture.
 
@@ -93,6 +96,8 @@ def rdmpa(
     :param others: whether frames that carry no MPA octets are listed, too.
     :param count: how many packets to return at most, -1 for all.
     :param limits: what may be held in memory.
+    :param dialect: what is spoken, by its name, where the octets leave a choice.
+    :raises scapy_mpa.wire.errors.LocalProtocolError: there is no such dialect.
     :raises scapy_mpa.wire.errors.CaptureError: the file is no capture that can be read. If it
         ends badly, what was readable is returned, and a warning is logged.
     """
@@ -103,7 +108,7 @@ def rdmpa(
         if not isinstance(event, _PACKETS):
             events.append(event)
 
-    recovery = Recovery(dissect, keep, limits)
+    recovery = Recovery(dissect, keep, limits, dialect_named(dialect))
     with open_capture(filename) as capture:
         for frame in capture:
             found, is_other = recovery.take(frame)

@@ -13,6 +13,7 @@ from scapy.packet import NoPayload, Packet
 from scapy_mpa.capture.decoder import Decoder
 from scapy_mpa.capture.frame import Frame
 from scapy_mpa.layers import MPA, IFTAdaptionIndication, IFTFrame
+from scapy_mpa.layers.mpa import fields_of_dialect
 from scapy_mpa.session.form import put, stack
 from scapy_mpa.session.lower import LowerLayers
 from scapy_mpa.session.provenance import Provenance
@@ -28,6 +29,7 @@ from scapy_mpa.stream.events import (
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.segment import reverse_flow
+from scapy_mpa.wire.dialect import Dialect
 
 __all__ = ["Recovery"]
 
@@ -42,6 +44,7 @@ class Recovery:
     :param dissect: makes a packet of a frame, with all lower layers.
     :param on_event: called with every event of the stream core.
     :param limits: what may be held in memory.
+    :param dialect: what the user says is spoken.
     """
 
     def __init__(
@@ -49,11 +52,12 @@ class Recovery:
         dissect: Dissect,
         on_event: Callable[[Event], None] | None = None,
         limits: Limits | None = None,
+        dialect: Dialect | None = None,
     ) -> None:
         self._lower = LowerLayers(lambda frame: _bare(dissect(frame)), whole=False)
         self._upper = UpperLayers()
         self._on_event = on_event
-        self._flows = Flows(limits=limits)
+        self._flows = Flows(limits=limits, dialect=dialect)
         self._decoder = Decoder()
         self.frames = 0
         """Frames taken so far."""
@@ -90,7 +94,7 @@ class Recovery:
             if isinstance(event, FPDURecovered):
                 packets.append(self._stacked(event, self._upper.of(event), frame))
             elif isinstance(event, StartupSeen):
-                startup = MPA(event.octets)
+                startup = MPA(event.octets, **fields_of_dialect(event.dialect))
                 startup.provenance = Provenance.of(event)
                 packets.append(self._stacked(event, startup, frame))
             elif isinstance(event, AdaptionIndicationSeen):

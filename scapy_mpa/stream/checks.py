@@ -28,6 +28,7 @@ from scapy_mpa.stream.sequence import first_position, unwrap
 from scapy_mpa.wire.ddp import DDPHeader, parse_ddp
 from scapy_mpa.wire.errors import ErrorCode, RemoteProtocolError
 from scapy_mpa.wire.fpdu import fpdu_layout
+from scapy_mpa.wire.negotiation import INSUFFICIENT_IRD, NO_MATCHING_RTR, negotiate
 from scapy_mpa.wire.rdmap import (
     ATOMIC_REQUEST_LENGTH,
     ATOMIC_RESPONSE_LENGTH,
@@ -54,13 +55,7 @@ OUTSTANDING: Final = 4096
 DOUBTFUL: Final = 64
 """Errors of one connection and kind that may wait for its end."""
 
-_NOT_NEGOTIATED: Final = 0x3FFF
-"""An IRD or ORD that says nothing (RFC 6581 9.1)."""
-
 _NO_BUFFER: Final = (1, 2, 2)
-_INSUFFICIENT_IRD: Final = (2, 0, 6)
-_NO_MATCHING_RTR: Final = (2, 0, 7)
-_RTR_FLAGS: Final = frozenset("BCD")
 
 
 class _Turn(NamedTuple):
@@ -112,7 +107,11 @@ class Checks:
             connection.finish()
             self._waiting -= before
             errors = event.errors + connection.errors
-            return [*connection.found, replace(event, errors=errors)]
+            negotiated = event.negotiated
+            if negotiated is not None and connection.broken:
+                broken = (*negotiated.broken, *connection.broken)
+                negotiated = replace(negotiated, kept=False, broken=broken)
+            return [*connection.found, replace(event, errors=errors, negotiated=negotiated)]
         self._waiting += connection.waiting - before
         if not connection.found:
             return [event]
@@ -156,7 +155,17 @@ class _Half:
 class _Connection:
     """What counts of a connection."""
 
-    __slots__ = ("_doubtful", "errors", "found", "halves", "irds", "request", "version")
+    __slots__ = (
+        "_doubtful",
+        "_exceeded",
+        "broken",
+        "errors",
+        "found",
+        "halves",
+        "irds",
+        "request",
+        "version",
+    )
 
     def __init__(self) -> None:
         self.errors = 0
@@ -171,6 +180,10 @@ class _Connection:
         self.request: StartupFrame | None = None
         self.version: int | None = None
         """DV of both directions (RFC 5044 C.1), None while nothing tells."""
+        self._exceeded: list[str] = []
+        """What is broken of what was negotiated, unless the capture lacks something."""
+        self.broken: list[str] = []
+        """What is."""
 
     def _report(self, event: StartupSeen | FPDURecovered, what: Violation) -> None:
         self.errors += 1
@@ -190,30 +203,15 @@ class _Connection:
         request, self.request = self.request, None
         # With revision 0 it may be either: Linux siw has version 1 there.
         self.version = 1 if startup.revision in (1, 2) else None
-        if request is None or startup.rejected or not (request.enhanced and startup.enhanced):
+        agreed = None if request is None else negotiate(request, startup, event.dialect)
+        if agreed is None:
             return
-        self.irds[1 - event.direction] = _depth(startup.ird)
-        self.irds[event.direction] = _depth(request.ird)
-        ird, ord = _depth(request.ird), _depth(startup.ord)
-        if ird is not None and ord is not None and ord > ird:
-            self._report(
-                event,
-                Violation(
-                    f"ORD {ord} of the Reply exceeds IRD {ird} of the Request",
-                    "RFC 6581 9.1",
-                    _INSUFFICIENT_IRD,
-                ),
-            )
-        asked, offered = set(request.control_flags or ""), set(startup.control_flags or "")
-        if "A" in asked & offered and not asked & offered & _RTR_FLAGS:
-            self._report(
-                event,
-                Violation(
-                    "the Reply offers no RTR indication that the Request asks for",
-                    "RFC 6581 9.2",
-                    _NO_MATCHING_RTR,
-                ),
-            )
+        # Each side is bound by the IRD of the other.
+        of_initiator, of_responder = agreed.ird
+        self.irds[1 - event.direction] = of_responder
+        self.irds[event.direction] = of_initiator
+        for each in agreed.refused:
+            self._report(event, each)
 
     # -- segments ----------------------------------------------------------------------------------
 
@@ -284,6 +282,7 @@ class _Connection:
             for half in self.halves:
                 self._doubtful += half.unasked.values()
             self.errors += len(self._doubtful)
+            self.broken = self._exceeded
             self.found += self._doubtful
 
     def _deliver(self, direction: int, upto: int) -> None:
@@ -370,11 +369,12 @@ class _Connection:
                 _NO_BUFFER,
             )
             self._doubtful.append(_error(fpdu, what))
+            self._exceeded.append(str(what))
 
 
 _MPA_CODES: Final[dict[TerminateCode | None, ErrorCode]] = {
-    _INSUFFICIENT_IRD: ErrorCode.INSUFFICIENT_IRD,
-    _NO_MATCHING_RTR: ErrorCode.NO_MATCHING_RTR,
+    INSUFFICIENT_IRD: ErrorCode.INSUFFICIENT_IRD,
+    NO_MATCHING_RTR: ErrorCode.NO_MATCHING_RTR,
 }
 
 
@@ -388,11 +388,6 @@ def _error(event: StartupSeen | FPDURecovered, what: Violation) -> ErrorFound:
         event.seq,
         str(what),
     )
-
-
-def _depth(number: int | None) -> int | None:
-    """Return an IRD or ORD, None if it says nothing."""
-    return None if number == _NOT_NEGOTIATED else number
 
 
 def _header_of(ulpdu: bytes) -> DDPHeader | None:

@@ -40,7 +40,7 @@ from scapy_mpa.stream.segment import ACK, RST, Segment
 from scapy_mpa.stream.sequence import sequence_number
 from scapy_mpa.stream.startup import StartupState
 from scapy_mpa.stream.startup_phase import StartupPhase
-from scapy_mpa.wire.dialect import Dialect, dialect_of
+from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.fpdu import MARKER_INTERVAL
 
@@ -55,6 +55,7 @@ class Connection:
     :param recent: where octets are kept for comparison.
     :param budget: what all half connections together may hold.
     :param moments: where times of frames are kept.
+    :param dialect: what the user says is spoken.
     """
 
     __slots__ = (
@@ -82,6 +83,7 @@ class Connection:
         recent: RecentOctets,
         budget: Budget,
         moments: Moments,
+        dialect: Dialect | None = None,
     ) -> None:
         self.identity = identity
         self._emit = emit
@@ -93,7 +95,7 @@ class Connection:
         self.segments = 0
         self._frame = 0
         self._time_ns = 0
-        self.startup = StartupPhase(self.halves)
+        self.startup = StartupPhase(self.halves, dialect)
         self._ift: IFTPhase | None = None
         """Made when the first adaption indication is seen, or what may be one."""
         self._errors = 0
@@ -226,6 +228,7 @@ class Connection:
             errors=self._errors,
             ending=ending,
             rnics=startup.rnics,
+            negotiated=None if startup.negotiating is None else startup.negotiating.result(),
         )
 
     # -- what the halves report ----------------------------------------------------------------
@@ -248,7 +251,7 @@ class Connection:
                 octets=found.octets,
                 frames=frames,
                 startup=found.startup,
-                dialect=dialect_of(found.startup),
+                dialect=self.startup.dialect_of(found.startup),
             )
         )
         for breach in breaches.of_frame(self.startup, half, found, what):
@@ -374,24 +377,30 @@ class Connection:
             if then is not None:
                 # It was held back.
                 frame, time_ns = max(frames), then
-        self._emit(
-            FPDURecovered(
-                self.identity,
-                half.direction,
-                frame,
-                time_ns,
-                sequence_number(header),
-                offset,
-                fpdu.ulpdu_length,
-                fpdu.octets,
-                (fpdu.start - framing.origin) % MARKER_INTERVAL if framing.markers else None,
-                len(fpdu.layout.markers),
-                fpdu.crc,
-                by,
-                half.islands.is_ahead(island, fpdu.start),
-                frames,
-            )
+        event = FPDURecovered(
+            self.identity,
+            half.direction,
+            frame,
+            time_ns,
+            sequence_number(header),
+            offset,
+            fpdu.ulpdu_length,
+            fpdu.octets,
+            (fpdu.start - framing.origin) % MARKER_INTERVAL if framing.markers else None,
+            len(fpdu.layout.markers),
+            fpdu.crc,
+            by,
+            half.islands.is_ahead(island, fpdu.start),
+            frames,
         )
+        startup = self.startup
+        if startup.negotiating is not None and startup.negotiating.is_open:
+            startup.negotiating.take_fpdu(
+                event,
+                by_initiator=half.direction == startup.initiator,
+                is_heard=startup.is_heard,
+            )
+        self._emit(event)
 
     def on_gap(self, half: HalfConnection, start: int, end: int, reason: GapReason) -> None:
         """Pass on a hole that will stay."""

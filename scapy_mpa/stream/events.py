@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
 from scapy_mpa.stream.segment import flow_endpoints, reverse_flow
+from scapy_mpa.wire.control_flags import RTR
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, fpdu_layout, strip_markers
@@ -41,6 +42,7 @@ __all__ = [
     "IFTFrameRecovered",
     "LocatedBy",
     "MessageRecovered",
+    "Negotiated",
     "OverlapDiffers",
     "Placed",
     "StartupSeen",
@@ -353,6 +355,29 @@ class HalfSummary:
 
 
 @dataclass(frozen=True, slots=True)
+class Negotiated:
+    """What a Request and its Reply with enhanced data came to (RFC 6581 9); pairs are for Initiator
+    and Responder."""
+
+    peer_to_peer: bool | None
+    """Whether the connection is one of peers, None if nothing says so."""
+    ird: tuple[int | None, int | None]
+    """IRD of each, None if it is left to the ULP or not told."""
+    ord: tuple[int | None, int | None]
+    """ORD of each, likewise."""
+    rtr_agreed: tuple[RTR, ...] | None
+    """The RTR indications that will do, None if none is called for."""
+    rtr: RTR | None
+    """Which one the Initiator's first FPDU is, None if it is none, or not known, or not called
+    for."""
+    kept: bool | None
+    """Whether both sides kept to what was negotiated and to how, as far as startup frames and
+    first FPDUs tell; None if these were not captured."""
+    broken: tuple[str, ...]
+    """The rules that were broken, each with its clause."""
+
+
+@dataclass(frozen=True, slots=True)
 class ConnectionEnded:
     """A TCP connection is over, or the capture is."""
 
@@ -373,6 +398,8 @@ class ConnectionEnded:
     ending: Ending
     rnics: Kinds | None = None
     """What the startup frames tell of both sides (RFC 5044 C), None if nothing."""
+    negotiated: Negotiated | None = None
+    """None if there were no enhanced data, or no Reply that accepts."""
 
 
 Event: TypeAlias = (

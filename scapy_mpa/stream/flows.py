@@ -19,6 +19,7 @@ from scapy_mpa.stream.overlap import RecentOctets
 from scapy_mpa.stream.past import PastConnections
 from scapy_mpa.stream.phase import Phase
 from scapy_mpa.stream.segment import SYN, Segment, reverse_flow
+from scapy_mpa.wire.dialect import Dialect
 
 __all__ = ["LINGERING_CONNECTIONS", "LINGER_NS", "Flows"]
 
@@ -48,11 +49,13 @@ class Flows:
 
     :param first_number: the number of the first connection.
     :param limits: what may be held in memory.
+    :param dialect: what the user says is spoken, where octets leave a choice.
     """
 
     __slots__ = (
         "_budget",
         "_connections",
+        "_dialect",
         "_emit",
         "_events",
         "_lingering",
@@ -66,8 +69,15 @@ class Flows:
         "recall",
     )
 
-    def __init__(self, first_number: int = 0, *, limits: Limits | None = None) -> None:
+    def __init__(
+        self,
+        first_number: int = 0,
+        *,
+        limits: Limits | None = None,
+        dialect: Dialect | None = None,
+    ) -> None:
         self.limits = limits or Limits()
+        self._dialect = dialect
         # Both flows of a connection lead to it.
         self._connections: dict[bytes, Connection] = {}
         self._lingering: deque[tuple[int, Connection]] = deque()
@@ -172,6 +182,7 @@ class Flows:
             self._recent,
             self._budget,
             self._moments,
+            self._dialect,
         )
         self._number += 1
         # A connection from an endpoint to itself has one flow for both directions.

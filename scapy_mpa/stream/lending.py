@@ -38,6 +38,8 @@ def lend(connection: Connection) -> tuple[Loan, Loan] | None:
         return None
     if one.acknowledged is None or other.acknowledged is None:
         return None
+    if connection.startup.awaits_rtr:
+        return None
     loans = (
         Loan(connection.identity, 0, sequence_number(other.acknowledged), one),
         Loan(connection.identity, 1, sequence_number(one.acknowledged), other),

@@ -35,7 +35,7 @@ import enum
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from scapy_mpa.wire.dialect import Dialect, dialect_of
+from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.interoperability import Offer
 from scapy_mpa.wire.startup import StartupFrame, StartupKind
 
@@ -72,11 +72,9 @@ class Declared(NamedTuple):
 _declared: Final = lru_cache(maxsize=2048)(Declared)  # 256 revisions, three flags
 
 
-def declared(startup: StartupFrame) -> Declared:
+def declared(startup: StartupFrame, dialect: Dialect | None) -> Declared:
     """Return what a startup frame declares, as one object for all connections."""
-    return _declared(
-        startup.revision, startup.markers, startup.crc, startup.s_bit, dialect_of(startup)
-    )
+    return _declared(startup.revision, startup.markers, startup.crc, startup.s_bit, dialect)
 
 
 class StartupState(enum.Enum):

@@ -14,6 +14,7 @@ from scapy_mpa.stream import rtr
 from scapy_mpa.stream.candidate import FPDUReader
 from scapy_mpa.stream.extent import is_whole, span
 from scapy_mpa.stream.half import HalfConnection
+from scapy_mpa.stream.negotiation import Negotiating
 from scapy_mpa.stream.phase import Phase
 from scapy_mpa.stream.scan import FoundStartup, has_request
 from scapy_mpa.stream.startup import (
@@ -26,8 +27,9 @@ from scapy_mpa.stream.startup import (
     step,
 )
 from scapy_mpa.wire.dialect import Dialect
+from scapy_mpa.wire.forced import dialect_in_force
 from scapy_mpa.wire.interoperability import Kinds, agreed_markers, kinds_of
-from scapy_mpa.wire.startup import StartupKind
+from scapy_mpa.wire.startup import StartupFrame, StartupKind
 
 __all__ = ["StartupPhase"]
 
@@ -46,20 +48,28 @@ class StartupPhase:
     """How far the startup of a connection has come, and what is known from it.
 
     :param halves: both half connections, by direction.
+    :param forced: the dialect that the user says is spoken.
     """
 
     __slots__ = (
         "declared",
+        "forced",
         "halves",
         "initiator",
         "is_silent",
+        "negotiating",
         "origins",
         "saw_rtr",
         "state",
     )
 
-    def __init__(self, halves: tuple[HalfConnection, HalfConnection]) -> None:
+    def __init__(
+        self, halves: tuple[HalfConnection, HalfConnection], forced: Dialect | None = None
+    ) -> None:
         self.halves = halves
+        self.forced = forced
+        self.negotiating: Negotiating | None = None
+        """There is one from the first startup frame of revision 2 on."""
         self.state = StartupState.IDLE
         self.initiator: int | None = None
         """Its direction, None if it is not known."""
@@ -89,6 +99,10 @@ class StartupPhase:
         last = self.last
         return None if last is None else last.dialect
 
+    def dialect_of(self, startup: StartupFrame) -> Dialect | None:
+        """Return what a startup frame speaks on this connection."""
+        return dialect_in_force(startup, self.forced)
+
     @property
     def rnics(self) -> Kinds | None:
         """What kinds of RNIC the startup frames are from, None if they do not tell (RFC 5044 C)."""
@@ -98,6 +112,23 @@ class StartupPhase:
         if request is None or reply is None:
             return None
         return kinds_of(request.offer, reply.offer)
+
+    @property
+    def is_heard(self) -> bool:
+        """Whether the Responder has acknowledged an octet of the Initiator's FPDUs.
+
+        It counts as heard if that cannot be told.
+        """
+        half = None if self.initiator is None else self.halves[self.initiator]
+        if half is None or half.framing is None or half.acknowledged is None:
+            return True
+        return half.acknowledged > half.framing.origin
+
+    @property
+    def awaits_rtr(self) -> bool:
+        """Whether the next FPDU may tell whether the peers keep to what was negotiated."""
+        negotiating = self.negotiating
+        return negotiating is not None and negotiating.holds_back(is_heard=self.is_heard)
 
     @property
     def uses_crc(self) -> bool | None:
@@ -143,9 +174,18 @@ class StartupPhase:
             self.saw_rtr = what.breach is None
         elif what.breach is None:
             other = self.declared[1 - direction]
-            mine = declared(found.startup)
+            mine = declared(found.startup, self.dialect_of(found.startup))
             self.declared = both(other, mine) if direction else both(mine, other)
+            self._negotiate(found.startup, what)
         return what, not is_first
+
+    def _negotiate(self, startup: StartupFrame, what: Step) -> None:
+        """Take note of what a startup frame asks for, or agrees to."""
+        if startup.revision == 2 and self.negotiating is None:
+            self.negotiating = Negotiating()
+        if self.negotiating is not None:
+            dialect = self.dialect_of(startup)
+            self.negotiating.take_startup(startup, what, dialect)
 
     def go_on(self, half: HalfConnection, found: FoundStartup, what: Step, *, again: bool) -> None:
         """Have the half connections do what a startup frame calls for.
@@ -315,6 +355,7 @@ class StartupPhase:
         self.initiator = None
         self.declared = None, None
         self.is_silent = False
+        self.negotiating = None
 
     # -- behind a rejection --------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from typing import Final
 
 from scapy_mpa.wire.dialect import Dialect, dialect_of
 from scapy_mpa.wire.errors import LocalProtocolError
+from scapy_mpa.wire.startup import StartupFrame
 
 __all__ = ["DIALECT_NAMES", "dialect_in_force", "dialect_named"]
 
@@ -45,11 +46,11 @@ def dialect_named(name: str | Dialect | None) -> Dialect | None:
         ) from error
 
 
-def dialect_in_force(revision: int, forced: Dialect | None = None) -> Dialect | None:
-    """Return the dialect that startup frames of a revision speak, None if none is known.
+def dialect_in_force(startup: StartupFrame, forced: Dialect | None = None) -> Dialect | None:
+    """Return the dialect that a startup frame speaks, None if none is known.
 
     :param forced: what the user says is spoken.
     """
-    if forced is not None and revision in _REVISIONS.get(forced, ()):
+    if forced is not None and startup.revision in _REVISIONS.get(forced, ()):
         return forced
-    return dialect_of(revision)
+    return dialect_of(startup)

@@ -16,9 +16,9 @@ ABSENT = PCAPS / "listener_absent.pcap"
 
 TABLE = """\
 #  Initiator          Responder         Dialect  Rev  M    CRC  FPDUs  Octets  OoO  Ahead  Rexmit\
-  Gaps  Err  Ended
+  Gaps    IRD    ORD  RTR  Err  Ended
 0  192.168.7.1:46132  192.168.7.2:7175  rfc6581    2  0/0  on     1/1   56/88  0/0    0/0     0/0\
-   0/0    0  closed
+   0/0  16/16  16/16  -      0  closed
 """
 """Octets: 24 of the Request and 32 of an FPDU; 40 of the Reply and 48 of the Terminate."""
 

@@ -15,6 +15,7 @@ from scapy_mpa.records import json_line
 from scapy_mpa.records.jsonline import JSONTemplates
 from scapy_mpa.stream.events import Event
 from scapy_mpa.stream.messages import Messages
+from scapy_mpa.wire.dialect import Dialect
 
 Record = dict[str, Any]
 
@@ -28,9 +29,9 @@ def file_of(frames: Iterable[Frame]) -> bytes:
     return file.getvalue()
 
 
-def plain(frames: Iterable[Frame]) -> list[Record]:
+def plain(frames: Iterable[Frame], dialect: Dialect | None = None) -> list[Record]:
     """All records, with messages and payload, by the plain way."""
-    reading = Reading(open_capture(io.BytesIO(file_of(frames))))
+    reading = Reading(open_capture(io.BytesIO(file_of(frames))), dialect=dialect)
     messages = Messages()
     lines = []
     for batch in reading.batches():
@@ -40,12 +41,12 @@ def plain(frames: Iterable[Frame]) -> list[Record]:
     return [json.loads(line) for line in lines]
 
 
-def inlined(frames: Iterable[Frame]) -> list[Record]:
+def inlined(frames: Iterable[Frame], dialect: Dialect | None = None) -> list[Record]:
     """The records, without messages and payload, by the inlined way where it can be taken."""
 
     def lines_of(events: list[Event]) -> list[str]:
         return [json_line(event) for event in events]
 
-    reading = Reading(open_capture(io.BytesIO(file_of(frames))))
+    reading = Reading(open_capture(io.BytesIO(file_of(frames))), dialect=dialect)
     text = b"".join(reading.lines(JSONTemplates(), lines_of))
     return [json.loads(line) for line in text.splitlines()]

@@ -22,6 +22,7 @@ EVERYTHING = r"""
 endpoints [fd00::1]:1000 [fd00::2]:2000
 macs 02:00:00:00:00:11 02:00:00:00:00:22
 isns 0xFFFFFFF0 7
+dialect rfc6581
 revision 2
 markers both
 crc responder
@@ -69,6 +70,7 @@ def everything() -> Conversation:
     conversation = Conversation(
         Endpoint("fd00::1", 1000, "02:00:00:00:00:11", 0xFFFFFFF0),
         Endpoint("fd00::2", 2000, "02:00:00:00:00:22", 7),
+        dialect="rfc6581",
         revision=2,
         markers=True,
         crc=(False, True),

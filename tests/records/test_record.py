@@ -373,6 +373,7 @@ WRITTEN_OUT: list[tuple[RecordedEvent, dict[str, object]]] = [
             errors=1,
             ending="half closed",
             rnics=Kinds((RNIC.RDMAC,), (RNIC.RDMAC, RNIC.PERMISSIVE)),
+            negotiated=None,
         ),
         {
             "type": "connection",
@@ -393,6 +394,13 @@ WRITTEN_OUT: list[tuple[RecordedEvent, dict[str, object]]] = [
             "ended": "half closed",
             "farthest_ahead": {"src": 0, "dst": 1460},
             "rnics": {"src": ["RDMAC"], "dst": ["RDMAC", "permissive"]},
+            "peer_to_peer": None,
+            "ird": None,
+            "ord": None,
+            "rtr_agreed": None,
+            "rtr": None,
+            "kept": None,
+            "broken": [],
         },
     ),
     (

@@ -23,6 +23,7 @@ from scapy_mpa.craft.scenario.values import (
     text,
 )
 from scapy_mpa.craft.scenario.words import Word
+from scapy_mpa.wire.forced import DIALECT_NAMES
 
 __all__ = ["OPTIONS", "OptionLines"]
 
@@ -43,6 +44,7 @@ OPTIONS: Final[dict[str, tuple[Read, ...]]] = {
     "endpoints": (endpoint, endpoint),
     "macs": (text, text),
     "isns": (UINT32, UINT32),
+    "dialect": (choice({name: name for name in DIALECT_NAMES}),),
     "revision": (UINT8,),
     "markers": (_WHO,),
     "crc": (_WHO,),

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What one connection has negotiated, and whether its peers kept to it (RFC 6581 9).
+
+The Initiator's first FPDU is the RTR indication, if one is called for; the Responder sends none
+before it has that (RFC 5044 7.1.2 rule 4).  One that has acknowledged no octet of it has not: in a
+capture the two directions may stand in another order than the Responder has seen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+from typing import Final
+
+from scapy_mpa.stream.events import FPDURecovered, Negotiated
+from scapy_mpa.stream.startup import Step
+from scapy_mpa.wire.control_flags import RTR
+from scapy_mpa.wire.dialect import Dialect
+from scapy_mpa.wire.fpdu import fpdu_layout
+from scapy_mpa.wire.negotiation import Negotiation, negotiate
+from scapy_mpa.wire.rules import Violation
+from scapy_mpa.wire.startup import ENHANCED_LENGTH, StartupFrame, StartupKind
+
+__all__ = ["Negotiating"]
+
+_TOO_EARLY: Final = Violation(
+    "the Responder sends an FPDU before it has the RTR indication", "RFC 5044 7.1.2 rule 4"
+)
+
+
+_PATIENCE: Final = 64
+"""Segments for which the RTR indication is waited for in the plain way, more than overtake it; one
+that comes still later is found if it fills a hole."""
+
+_negotiate: Final = lru_cache(maxsize=1024)(negotiate)
+"""As one object for all connections that agree on the same."""
+
+
+class Negotiating:
+    """Takes the startup frames of one connection, from the first of revision 2 on, and FPDUs."""
+
+    __slots__ = (
+        "_agreed",
+        "_broken",
+        "_held_back",
+        "_is_decided",
+        "_is_judged",
+        "_reply",
+        "_request",
+        "_rtr",
+    )
+
+    def __init__(self) -> None:
+        self._request: StartupFrame | None = None
+        self._reply: StartupFrame | None = None
+        """One that was captured before its Request."""
+        self._agreed: Negotiation | None = None
+        self._forget()
+
+    def _forget(self) -> None:
+        self._agreed = None
+        self._rtr: RTR | None = None
+        self._broken: tuple[Violation, ...] = ()
+        self._is_decided = False
+        """Whether it is known what the Initiator's first FPDU is, or that it never will be."""
+        self._held_back = 0
+        self._is_judged = False
+        """Whether it is known what it is."""
+
+    def take_startup(self, startup: StartupFrame, what: Step, dialect: Dialect | None) -> None:
+        """Take a startup frame.
+
+        :param what: what it is, where it stands.
+        :param dialect: what it speaks.
+        """
+        # What the ULP adds is no matter here, and may be long.
+        startup = replace(startup, data=startup.data[:ENHANCED_LENGTH])
+        if what in (Step.REQUEST, Step.LATE_ACCEPT, Step.REJECT):
+            self._forget()
+            self._request = startup if what is Step.REQUEST else None
+            self._reply = startup if what is Step.LATE_ACCEPT else None
+        elif what is Step.ACCEPT:
+            is_reply = startup.kind is StartupKind.REPLY
+            request, reply = (self._request, startup) if is_reply else (startup, self._reply)
+            self._request = self._reply = None
+            if reply is not None:
+                self._agreed = _negotiate(request, reply, dialect)
+            if self._agreed is not None:
+                self._broken = self._agreed.broken
+
+    @property
+    def is_open(self) -> bool:
+        """Whether FPDUs still have something to say of what was negotiated."""
+        return self._agreed is not None and self._agreed.rtr is not None
+
+    def holds_back(self, *, is_heard: bool) -> bool:
+        """Tell whether what is known of the connection must not be lent: the next FPDU of either
+        side may be one that matters.
+
+        :param is_heard: whether the Responder has acknowledged anything of the Initiator's.
+        """
+        if not self.is_open or (self._is_decided and is_heard):
+            return False
+        self._held_back += 1
+        return self._held_back <= _PATIENCE
+
+    def take_fpdu(self, fpdu: FPDURecovered, *, by_initiator: bool, is_heard: bool) -> None:
+        """Take an FPDU, as long as :attr:`is_open`.
+
+        :param by_initiator: whether the Initiator has sent it.
+        :param is_heard: see :meth:`holds_back`.
+        """
+        if not by_initiator:
+            if not is_heard and fpdu.crc != "bad" and _TOO_EARLY not in self._broken:
+                self._broken += (_TOO_EARLY,)
+            return
+        if self._is_decided or (fpdu.out_of_order and not _is_first(fpdu)):
+            return
+        self._is_decided = True
+        if not _is_first(fpdu) or fpdu.crc == "bad":
+            # What came first was not captured, or nobody can tell what it was.
+            return
+        assert self._agreed is not None
+        self._rtr, broken = self._agreed.judge(fpdu.ulpdu, fpdu.ulpdu_length)
+        if broken is not None:
+            self._broken += (broken,)
+        self._is_judged = True
+
+    def result(self) -> Negotiated | None:
+        """Return what came of it, None if nothing was negotiated."""
+        agreed = self._agreed
+        if agreed is None:
+            return None
+        kept = None if agreed.rtr is not None and not self._is_judged else True
+        return Negotiated(
+            peer_to_peer=agreed.peer_to_peer,
+            ird=agreed.ird,
+            ord=agreed.ord,
+            rtr_agreed=agreed.rtr,
+            rtr=self._rtr,
+            kept=False if self._broken else kept,
+            broken=tuple(map(str, self._broken)),
+        )
+
+
+def _is_first(fpdu: FPDURecovered) -> bool:
+    """Tell whether an FPDU is the first of its direction in the Full Operation Phase."""
+    return fpdu.offset == fpdu_layout(fpdu.ulpdu_length, fpdu.phase).header
