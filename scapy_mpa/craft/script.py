@@ -168,6 +168,12 @@ class SegmentItem:
         changed: _Segment = replace(self, ulpdu=ulpdu)  # type: ignore[type-var]
         return changed
 
+    def with_payload(self: _Segment, payload: bytes) -> _Segment:
+        """Return this item with something else behind its DDP header."""
+        ulpdu = self.ulpdu[: self.header.length] + payload
+        changed: _Segment = replace(self, ulpdu=ulpdu)  # type: ignore[type-var]
+        return changed
+
     def __repr__(self) -> str:
         what = f"ULPDU of {len(self.ulpdu)} octets"
         if self.message is not None or plausible(self.ulpdu, len(self.ulpdu)):

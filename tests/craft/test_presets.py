@@ -19,7 +19,9 @@ FRAMED = [name for name in NAMES if isinstance(conversation_of(name), IFTConvers
 """Those of iWARP Framing for TCP."""
 FEATURES = (
     "send write read markers markers-one-way crc-off mpa-rev0 mpa-rev2-enhanced rtr-write rtr-read "
-    "rtr-send reject delayed-startup terminate immediate atomics large-message packed "
+    "rtr-send draft-rtr-send draft-rtr-write draft-rtr-read draft-ulp-send draft-reply-unenhanced "
+    "depths-left-to-ulp rpc-over-rdma smb-direct smb-direct-little-endian nvme-over-rdma "
+    "reject delayed-startup terminate immediate atomics large-message packed "
     "stream-segmentation ipv6 vlan private-data jumbo close half-close reset ift ift-one-crc "
     "ift-without-crcs ift-speculative ift-ddp-mode"
 )
@@ -30,8 +32,9 @@ def test_truth(name: str) -> None:
     """The dissector reports the truth and nothing else, on both ways of reading."""
     conversation = conversation_of(name, seed=1)
     frames = conversation.frames()
-    assert plain(frames) == conversation.truth(messages=True, payload=True)
-    assert inlined(frames) == conversation.truth()
+    dialect = conversation.options.dialect
+    assert plain(frames, dialect) == conversation.truth(messages=True, payload=True)
+    assert inlined(frames, dialect) == conversation.truth()
 
 
 def test_features() -> None:

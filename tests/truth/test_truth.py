@@ -28,6 +28,8 @@ COUNTED = {
     "connect_pd200_ird4_ord8": (17, 4, 1, 4, 0, 0),
     "crafted_draft-ietf-rddp-mpa-01": (26, 13, 1, 0, 13, 0),
     "crafted_rtr-frame-proposal-2007": (20, 9, 1, 9, 0, 0),
+    "crafted_draft_rtr_read": (18, 7, 1, 7, 0, 0),
+    "crafted_draft_ulp_send": (16, 6, 1, 6, 0, 0),
     "jumbo9000_mix_crcon": (104, 51, 1, 51, 0, 0),
     "listener_absent": (2, 0, 1, 0, 0, 0),
     "live_siw_probe_guest_eth0": (2041, 342, 127, 286, 53, 3),

@@ -21,6 +21,7 @@ from scapy_mpa.craft.mutations.ift_frames import IFT_FRAMES
 from scapy_mpa.craft.mutations.ift_indications import IFT_INDICATIONS
 from scapy_mpa.craft.mutations.markers import MARKERS
 from scapy_mpa.craft.mutations.mutation import Case, Mutation
+from scapy_mpa.craft.mutations.peer_connect import PEER_CONNECT
 from scapy_mpa.craft.mutations.random_fuzz import RANDOM
 from scapy_mpa.craft.mutations.rdmap import RDMAP
 from scapy_mpa.craft.mutations.rtr_frame import RTR_FRAME
@@ -38,7 +39,7 @@ __all__ = [
 ]
 
 for _group in (
-    *(STARTUP, DRAFT_MPA, RTR_FRAME, ENHANCED),
+    *(STARTUP, DRAFT_MPA, RTR_FRAME, ENHANCED, PEER_CONNECT),
     *(MARKERS, FPDU, DDP, RDMAP, TERMINATE, EXTENSIONS),
     *(IFT_INDICATIONS, IFT_FRAMES, RANDOM),
 ):

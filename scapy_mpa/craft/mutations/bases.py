@@ -14,7 +14,9 @@ from scapy_mpa.craft.ift_conversation import IFTConversation
 from scapy_mpa.craft.side import Side
 from scapy_mpa.wire.crc import CRC_LENGTH
 from scapy_mpa.wire.ddp import UNTAGGED_LENGTH
+from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_INTERVAL, MARKER_LENGTH
+from scapy_mpa.wire.negotiation import LEFT_TO_ULP
 from scapy_mpa.wire.rdmap_names import AtomicOperation
 
 __all__ = [
@@ -25,9 +27,13 @@ __all__ = [
     "framed",
     "framed_speculative",
     "framed_without_crcs",
+    "left_to_ulp",
     "marked",
     "oldest",
+    "peer_connect",
+    "peer_connect_ulp",
     "peer_to_peer",
+    "peers_of_any_kind",
     "plain",
     "reading",
     "terminated",
@@ -81,6 +87,28 @@ def enhanced(rng: Random) -> Conversation:
 def peer_to_peer(rng: Random) -> Conversation:
     """Return the same of peers, with a zero-length Send as RTR indication (RFC 6581 9.2)."""
     return _spoken(Conversation(revision=2), rng, rtr="send")
+
+
+def peers_of_any_kind(rng: Random) -> Conversation:
+    """Return the same, with a zero-length Send where any RTR indication would do."""
+    return _spoken(Conversation(revision=2), rng, rtr="send", control_flags="ABCD")
+
+
+def left_to_ulp(rng: Random) -> Conversation:
+    """Return the same with IRD and ORD left to the ULP (RFC 6581 9.1)."""
+    return _spoken(Conversation(revision=2), rng, ird=LEFT_TO_ULP, ord=LEFT_TO_ULP)
+
+
+def peer_connect(rng: Random) -> Conversation:
+    """Return the same by the draft before RFC 6581, with a zero-length RDMA Write as RTR."""
+    conversation = Conversation(dialect=Dialect.DRAFT_PEER_CONNECT_01)
+    return _spoken(conversation, rng, rtr="write", control_flags="ABC")
+
+
+def peer_connect_ulp(rng: Random) -> Conversation:
+    """Return the same with a Reply that asks for a Send of the ULP's."""
+    conversation = Conversation(dialect=Dialect.DRAFT_PEER_CONNECT_01)
+    return _spoken(conversation, rng, control_flags="ABC", reply_control_flags="")
 
 
 def reading(rng: Random) -> Conversation:

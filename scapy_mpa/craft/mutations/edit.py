@@ -18,6 +18,7 @@ __all__ = [
     "Edit",
     "change_fpdu",
     "change_startup",
+    "first_fpdu",
     "fpdu_at",
     "fpdus",
     "header",
@@ -106,6 +107,17 @@ def change_fpdu(
 
     def apply(conversation: Conversation, rng: Random) -> Conversation:
         at = rng.choice(fpdus(conversation, opcodes, where))
+        made = edit(fpdu_at(conversation, at), rng)
+        return replaced(conversation, at, *(made if isinstance(made, Sequence) else (made,)))
+
+    return apply
+
+
+def first_fpdu(edit: Edit) -> Change:
+    """Return what puts something else in the place of the first FPDU."""
+
+    def apply(conversation: Conversation, rng: Random) -> Conversation:
+        at = fpdus(conversation)[0]
         made = edit(fpdu_at(conversation, at), rng)
         return replaced(conversation, at, *(made if isinstance(made, Sequence) else (made,)))
 

@@ -7,8 +7,15 @@ from random import Random
 from typing import Final
 
 from scapy_mpa.craft.conversation import Conversation
-from scapy_mpa.craft.mutations.bases import IRD, enhanced, peer_to_peer, reading
-from scapy_mpa.craft.mutations.edit import change_startup, fpdus, moved
+from scapy_mpa.craft.mutations.bases import (
+    IRD,
+    enhanced,
+    left_to_ulp,
+    peer_to_peer,
+    peers_of_any_kind,
+    reading,
+)
+from scapy_mpa.craft.mutations.edit import change_startup, first_fpdu, fpdus, moved
 from scapy_mpa.craft.mutations.expectation import ACCEPT, accept, improper, terminate
 from scapy_mpa.craft.mutations.mutation import Mutation
 from scapy_mpa.craft.options import INITIATOR, RESPONDER
@@ -29,6 +36,7 @@ _INSUFFICIENT_IRD: Final = (2, 0, 6)
 _NO_MATCHING_RTR: Final = (2, 0, 7)
 _NO_BUFFER: Final = (1, 2, 2)
 _MSN_RANGE: Final = (1, 2, 3)
+_UNBLOCKED: Final = "any FPDU lets the Responder speak (RFC 5044 7.1.2 rule 4)"
 
 
 def _beyond_ird(conversation: Conversation, rng: Random) -> Conversation:
@@ -133,6 +141,69 @@ ENHANCED: Final = (
         accept("the connection is of client and server"),
         peer_to_peer,
         change_startup(_REPLY, control_flags=""),
+    ),
+    Mutation(
+        "rfc6581/9.1/reply-ord-not-left",
+        "IRD of the Request is left to the ULP, and ORD of the Reply is a number.",
+        accept("no consequence is named"),
+        left_to_ulp,
+        change_startup(_REPLY, ord=lambda _, rng: rng.randrange(0x3FFF)),
+    ),
+    Mutation(
+        "rfc6581/9.1/reply-ird-not-left",
+        "ORD of the Request is left to the ULP, and IRD of the Reply is a number.",
+        accept("no consequence is named"),
+        left_to_ulp,
+        change_startup(_REPLY, ird=lambda _, rng: rng.randrange(1, 0x3FFF)),
+    ),
+    Mutation(
+        "rfc6581/9.2/request-without-rtr",
+        "The Request asks for a connection of peers and for no RTR indication.",
+        terminate(_NO_MATCHING_RTR, code=7),
+        peer_to_peer,
+        change_startup(_REQUEST, control_flags="A"),
+    ),
+    Mutation(
+        "rfc6581/9.2/reply-without-rtr",
+        "The Reply agrees to a connection of peers and offers no RTR indication.",
+        terminate(_NO_MATCHING_RTR, code=7),
+        peer_to_peer,
+        change_startup(_REPLY, control_flags="A"),
+    ),
+    Mutation(
+        "rfc6581/9.2/reply-a-set",
+        "Control flag A is set in the Reply and not in the Request.",
+        accept("the connection is of client and server"),
+        enhanced,
+        change_startup(_REPLY, control_flags=lambda _, rng: rng.choice(("AB", "AC", "ABCD"))),
+    ),
+    Mutation(
+        "rfc6581/9.2/rtr-not-agreed",
+        "The RTR indication is a Send, which the Reply does not offer.",
+        accept(_UNBLOCKED),
+        peers_of_any_kind,
+        change_startup(_REPLY, control_flags=lambda _, rng: rng.choice(("AC", "AD", "ACD"))),
+    ),
+    Mutation(
+        "rfc6581/9.2/rtr-with-payload",
+        "The first FPDU of the Initiator is a Send with octets in it, and no RTR indication.",
+        accept(_UNBLOCKED),
+        peer_to_peer,
+        first_fpdu(lambda item, rng: item.with_payload(rng.randbytes(rng.randrange(1, 60)))),
+    ),
+    Mutation(
+        "rfc6581/10/reply-unenhanced",
+        "The Request has enhanced data, and the Reply has none.",
+        accept("nothing is negotiated"),
+        enhanced,
+        change_startup(_REPLY, control_flags=None, ird=None, ord=None),
+    ),
+    Mutation(
+        "rfc6581/10/reply-rev-1-unenhanced",
+        "The Request has revision 2 and enhanced data, and the Reply is one of revision 1.",
+        accept("nothing is negotiated"),
+        enhanced,
+        change_startup(_REPLY, control_flags=None, ird=None, ord=None, revision=1),
     ),
 )
 """RFC 6581."""

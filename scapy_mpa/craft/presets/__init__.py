@@ -13,7 +13,16 @@ from random import Random
 from typing import Any, Final
 
 from scapy_mpa.craft.conversation import Conversation
-from scapy_mpa.craft.presets import dialects, endings, framing, messages, startups, streams
+from scapy_mpa.craft.presets import (
+    dialects,
+    endings,
+    framing,
+    messages,
+    negotiations,
+    private_data,
+    startups,
+    streams,
+)
 from scapy_mpa.craft.presets.preset import Preset
 from scapy_mpa.wire.errors import LocalProtocolError
 
@@ -21,7 +30,10 @@ __all__ = ["PRESETS", "Preset", "conversation_of"]
 
 PRESETS: Final = {
     each.name: each
-    for module in (messages, startups, streams, endings, dialects, framing)
+    for module in (
+        *(messages, startups, negotiations, private_data, streams, endings),
+        *(dialects, framing),
+    )
     for each in vars(module).values()
     if isinstance(each, Preset)
 }

@@ -27,7 +27,9 @@ NOT_FLAGGED = {
 def errors(conversation: Conversation, path: pathlib.Path) -> list[dict[str, Any]]:
     """The errors that the command line reports of a conversation."""
     conversation.write(path)
-    result = run("dissect", "--check", "--json", path)
+    dialect = conversation.options.dialect
+    spoken = () if dialect is None else ("--dialect", dialect.value)
+    result = run("dissect", "--check", "--json", *spoken, path)
     records = parsed(result.stdout)
     found = [record for record in records if record["type"] == "error"]
     assert sum(record["errors"] for record in records if record["type"] == "connection") == len(

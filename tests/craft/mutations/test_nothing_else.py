@@ -40,7 +40,10 @@ CHANGED: dict[str, set[str]] = {
     "rfc5044/7.1.2/rule-9-*": {"pd_length"},
     "rfc5044/7.1.2/rule-8-*": {"key"},
     "rfc6581/6/*-s-cleared": {"s"},
+    "rfc6581/9.2/rtr-with-payload": {"rest", "ulpdu_length"},
     "rfc6581/9.2/*": {"control_flags"},
+    "draft-ietf-storm-mpa-peer-connect-01/8/ulp-*": {"rest", "ulpdu_length"},
+    "draft-ietf-storm-mpa-peer-connect-01/8/*": {"control_flags"},
     "rfc6581/9.1/reply-ord-*": {"ord"},
     "rfc6581/9.1/reply-ird-*": {"ird"},
     # FPDUs
@@ -132,6 +135,8 @@ IFT_CRCS = {
 LENGTHS = (
     "rfc6581/6/*-s-set-without-data",
     "rfc6581/6/*-rev-1",
+    "rfc6581/10/*",
+    "draft-ietf-storm-mpa-peer-connect-01/6/*-s-set-without-data",
     "rfc5041/4.4/*",
     "rfc5041/4.1/l-twice",
     "rfc5040/4.2/read-request-with-payload",

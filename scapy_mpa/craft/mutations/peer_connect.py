@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Enhanced connection establishment by the draft before RFC 6581, with something wrong in it.
+
+The draft says what a sender must do and names no consequence if it does not.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from scapy_mpa.craft.mutations.bases import peer_connect, peer_connect_ulp
+from scapy_mpa.craft.mutations.edit import change_startup, first_fpdu
+from scapy_mpa.craft.mutations.expectation import accept, improper
+from scapy_mpa.craft.mutations.mutation import Mutation
+from scapy_mpa.wire.startup import StartupKind
+
+__all__ = ["PEER_CONNECT"]
+
+_REQUEST, _REPLY = StartupKind.REQUEST, StartupKind.REPLY
+_NAMES: Final = {_REQUEST: "Request", _REPLY: "Reply"}
+_DRAFT: Final = "draft-ietf-storm-mpa-peer-connect-01"
+_UNBLOCKED: Final = "no consequence is named, and any FPDU will do in RFC 5044 7.1.2 rule 4"
+
+
+def _of_each_frame() -> list[Mutation]:
+    found = []
+    for kind, name in _NAMES.items():
+        found += [
+            Mutation(
+                f"{_DRAFT}/6/{name.lower()}-s-set-without-data",
+                f"S of the {name} is set, and the Private Data are too short for enhanced data.",
+                improper(),
+                peer_connect,
+                change_startup(
+                    kind,
+                    s_bit=True,
+                    ird=None,
+                    ord=None,
+                    control_flags=None,
+                    private_data=lambda _, rng: rng.randbytes(rng.randrange(4)),
+                ),
+            ),
+            Mutation(
+                f"{_DRAFT}/8/{name.lower()}-d-set",
+                f"Control flag D of the {name} is set, which is reserved.",
+                accept("it is ignored"),
+                peer_connect,
+                change_startup(kind, control_flags="ABCD"),
+            ),
+        ]
+    return found
+
+
+PEER_CONNECT: Final = (
+    *_of_each_frame(),
+    Mutation(
+        f"{_DRAFT}/8/rtr-not-accepted",
+        "The RTR indication is one that the Reply does not accept.",
+        accept(_UNBLOCKED),
+        peer_connect,
+        change_startup(_REPLY, control_flags=lambda _, rng: rng.choice(("A", "C", "AC"))),
+    ),
+    Mutation(
+        f"{_DRAFT}/8/ulp-send-without-payload",
+        "The Reply asks for a Send of the ULP's, and the first Send is one of no octets.",
+        accept(_UNBLOCKED),
+        peer_connect_ulp,
+        first_fpdu(lambda item, rng: item.with_payload(b"")),
+    ),
+)
+"""draft-ietf-storm-mpa-peer-connect-01."""

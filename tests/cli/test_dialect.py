@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""``--dialect``, and what was negotiated, on the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from scapy_mpa.layers import MPAReply, MPARequest
+from scapy_mpa.session import MPASession, rdmpa
+from scapy_mpa.wire.errors import LocalProtocolError
+from tests.cli.command import PCAPS, records, run
+
+DRAFT = "draft-ietf-storm-mpa-peer-connect-01"
+OF_DRAFT = PCAPS / "crafted_draft_rtr_read.pcap"
+OF_PEERS = PCAPS / "p2p_rtr_write_crcoff.pcap"
+PROBE = PCAPS / "live_siw_probe_guest_eth0.pcap.gz"
+
+
+def test_flags_are_shown_by_dialect() -> None:
+    """The letters stay those of the bits; what they mean is the dialect's (RFC 6581 9.2)."""
+    text = run("dissect", OF_DRAFT).stdout
+    assert "flags ABC (peer-to-peer, RTR by Send, RTR by Write)" in text
+    text = run("dissect", "--dialect", DRAFT, OF_DRAFT).stdout
+    assert "flags ABC (RTR by Send, RTR by Write, RTR by Read)" in text
+    assert DRAFT in text and "RTR by Read" in text.splitlines()[-1]
+    flags = [record["control_flags"] for record in records("--type", "startup", OF_DRAFT)]
+    assert flags == ["ABC", "ABC"]
+
+
+@pytest.mark.parametrize("dialect", [(), ("--dialect", DRAFT)])
+def test_layers_are_shown_by_dialect(dialect: tuple[str, ...]) -> None:
+    """So are the fields of the layers."""
+    text = run("dissect", "-V", "--type", "startup", *dialect, OF_DRAFT).stdout
+    words = {line.partition(" = ")[2] for line in text.splitlines() if " = " in line}
+    assert ("RTR by zero-length Read" in words) is bool(dialect)
+    assert ("peer-to-peer" in words) is not bool(dialect)
+
+
+def test_python() -> None:
+    """``rdmpa()`` and ``MPASession()`` take the name; one that there is not is refused."""
+    (request, reply, *_), forced = rdmpa(OF_DRAFT), rdmpa(OF_DRAFT, dialect=DRAFT)
+    assert request[MPARequest].dialect is None
+    assert forced[0][MPARequest].dialect == forced[1][MPAReply].dialect == DRAFT
+    for one, other in zip((request, reply), forced[:2], strict=True):
+        assert bytes(one) == bytes(other)
+    assert forced.connections()[0]["dialect"] == DRAFT
+    for refused in (lambda: rdmpa(OF_DRAFT, dialect="x"), lambda: MPASession(dialect="x")):
+        with pytest.raises(LocalProtocolError, match="there is no dialect 'x'"):
+            refused()
+
+
+def test_layer_takes_a_dialect() -> None:
+    """It is no part of the octets, and kept where a packet is copied."""
+    request = MPARequest(revision=2, s=1, a=1, c=1, dialect=DRAFT)
+    assert bytes(request) == bytes(MPARequest(revision=2, s=1, a=1, c=1))
+    assert request.copy().dialect == DRAFT
+    shown = request.show(dump=True)
+    assert "RTR by zero-length Send" in shown and "RTR by zero-length Read" in shown
+    assert "reserved" in MPARequest(revision=2, s=1, d=1, dialect=DRAFT).show(dump=True)
+    with pytest.raises(LocalProtocolError):
+        MPARequest(dialect="x")
+
+
+def test_unknown_dialect() -> None:
+    """The command line says which there are."""
+    for command in (("dissect",), ("summary",), ("clean", "-o", "-")):
+        result = run(*command, "--dialect", "rfc1149", OF_DRAFT)
+        assert result.exit_code == 2
+        assert DRAFT in " ".join(result.stderr.split())
+
+
+def test_clean(tmp_path: Path) -> None:
+    """A forced dialect does not change what is written of MPA."""
+    one, other = tmp_path / "one.pcap", tmp_path / "other.pcap"
+    assert run("clean", OF_DRAFT, "-o", one).exit_code == 0
+    assert run("clean", "--dialect", DRAFT, OF_DRAFT, "-o", other).exit_code == 0
+    assert one.read_bytes() == other.read_bytes()
+
+
+def test_summary() -> None:
+    """IRD, ORD and the RTR indication are columns where anything was negotiated."""
+    heading, row = run("summary", OF_PEERS).stdout.splitlines()
+    cells = dict(zip(heading.split(), row.split(), strict=True))
+    assert (cells["IRD"], cells["ORD"], cells["RTR"]) == ("1/1", "1/1", "write")
+    assert "RTR" not in run("summary", PCAPS / "mix_mpa1_crcon.pcap").stdout
+    heading, row = run("summary", "--dialect", DRAFT, OF_DRAFT).stdout.splitlines()
+    cells = dict(zip(heading.split(), row.split(), strict=True))
+    assert (cells["Dialect"], cells["IRD"], cells["RTR"]) == (DRAFT, "-/4", "read")
+
+
+def test_what_was_not_kept_stands_out() -> None:
+    """It has a mark in the table, and is told in the line of the connection's end."""
+    rows = run("summary", PROBE).stdout.splitlines()
+    marked = [row.split()[0] for row in rows if "!" in row]
+    assert marked == ["6", "38", "39"]
+    text = run("dissect", "--connection", 39, PROBE).stdout
+    assert "no RTR, not kept: the first FPDU is no RTR indication (RFC 6581 9.2)" in text

@@ -1,0 +1,409 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What was negotiated on a connection, and whether its peers kept to it (RFC 6581 9)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scapy_mpa.capture import Decoder, open_capture
+from scapy_mpa.cli.reading import Reading
+from scapy_mpa.craft import Conversation, FPDUItem, Segment, impair
+from scapy_mpa.craft.impairments import (
+    CaptureLoss,
+    Duplication,
+    Loss,
+    Reordering,
+    Resegmentation,
+)
+from scapy_mpa.craft.mutations import mutations
+from scapy_mpa.craft.presets import conversation_of
+from scapy_mpa.records import json_line
+from scapy_mpa.records.jsonline import JSONTemplates
+from scapy_mpa.stream.checks import Checks
+from scapy_mpa.stream.events import ConnectionEnded, Event
+from scapy_mpa.stream.flows import Flows
+from scapy_mpa.wire.dialect import Dialect
+from tests.cli.command import parsed
+from tests.craft.reading import inlined, plain
+
+PCAPS = Path(__file__).resolve().parents[2] / "pcaps"
+ALL = sorted(PCAPS.glob("*.pcap*"))
+OF_SIW = [path for path in ALL if not path.name.startswith("crafted_")]
+DRAFT = Dialect.DRAFT_PEER_CONNECT_01
+KEYS = ("peer_to_peer", "ird", "ord", "rtr_agreed", "rtr", "kept", "broken")
+NOTHING = [None, None, None, None, None, None, []]
+OF_PEERS = ("rtr-send", "rtr-write", "rtr-read")
+OF_DRAFT = ("draft-rtr-send", "draft-rtr-write", "draft-rtr-read", "draft-ulp-send")
+
+
+def records(path: Path, dialect: Dialect | None = None) -> list[dict[str, Any]]:
+    """All records of a capture, by the inlined way."""
+    with open_capture(path) as capture:
+        reading = Reading(capture, dialect=dialect)
+        lines = reading.lines(JSONTemplates(), lambda events: list(map(json_line, events)))
+        return parsed(b"".join(lines).decode())
+
+
+@lru_cache(maxsize=4)
+def connections(path: Path) -> list[dict[str, Any]]:
+    """The connections of a capture, by number."""
+    found = [record for record in records(path) if record["type"] == "connection"]
+    return sorted(found, key=lambda record: int(record["connection"]))
+
+
+def told(record: dict[str, Any]) -> list[Any]:
+    """What a record says of what was negotiated; numbers as pairs of Initiator and Responder."""
+    return [
+        (value["src"], value["dst"]) if isinstance(value, dict) else value
+        for value in (record[key] for key in KEYS)
+    ]
+
+
+def depths(ird: tuple[int, int], ord: tuple[int, int]) -> list[Any]:
+    """What is said of client and server that kept to it."""
+    return [False, ird, ord, None, None, True, []]
+
+
+def peers(depth: int, rtr: str) -> list[Any]:
+    """What is said of peers that agreed on one RTR indication and kept to it."""
+    return [True, (depth, depth), (depth, depth), [rtr], rtr, True, []]
+
+
+@pytest.mark.parametrize(
+    ("name", "number", "dialect", "wanted"),
+    [
+        ("mix_mpa0_crcoff", 0, "draft-ietf-rddp-mpa-01", NOTHING),
+        ("mix_mpa1_crcon", 0, "rfc5044", NOTHING),
+        ("mix_mpa2_crcoff", 0, "rfc6581", depths((16, 16), (16, 16))),
+        ("connect_pd200_ird4_ord8", 0, "rfc6581", depths((4, 8), (8, 2))),
+        ("p2p_rtr_read_crcon", 0, "rfc6581", peers(1, "read")),
+        (
+            "p2p_rtr_write_crcoff",
+            0,
+            "rfc6581",
+            [True, (1, 1), (1, 1), ["write"], "write", True, []],
+        ),
+        ("reject_pdata", 0, "rfc6581", NOTHING),
+        ("reject_pdata_mpa1", 0, "rfc5044", NOTHING),
+        ("listener_absent", 0, None, NOTHING),
+        ("ulp_nfs4_rdma_crcoff", 0, "rfc6581", depths((128, 0), (0, 128))),
+        ("live_siw_probe_guest_eth0", 3, "rfc6581", depths((8, 8), (8, 8))),
+        ("live_siw_probe_guest_eth0", 7, "rfc6581", NOTHING),  # Rev 2 without S
+        ("live_siw_probe_guest_eth0", 11, "rfc5044", NOTHING),  # Rev 1 with S, echoed
+        ("live_siw_probe_guest_eth0", 20, "rfc6581", NOTHING),  # rejected
+        ("live_siw_probe_guest_eth0", 36, "rfc6581", peers(8, "write")),
+        ("live_siw_probe_guest_eth0", 37, "rfc6581", peers(8, "read")),
+    ],
+)
+def test_captures(name: str, number: int, dialect: str | None, wanted: list[Any]) -> None:
+    """What the Linux kernel's siw has negotiated, as ``pcaps/README.md`` tells it."""
+    (path,) = (each for each in ALL if each.name.startswith(f"{name}.pcap"))
+    record = connections(path)[number]
+    if dialect != "rfc5044" or number != 11:
+        assert record["dialect"] == dialect
+    assert told(record) == wanted
+
+
+@pytest.mark.parametrize(
+    ("number", "rtr", "clauses"),
+    [
+        (6, None, ["RFC 6581 9.1"] * 2),  # numbers in answer to 0x3FFF
+        (38, "send", ["RFC 6581 9.2"]),  # a Write in answer to a Send
+        (39, None, ["RFC 6581 9.2"]),  # no RTR indication at all
+    ],
+)
+def test_captures_in_which_it_was_not_kept(
+    number: int, rtr: str | None, clauses: list[str]
+) -> None:
+    """Those in which siw, or the client, did otherwise, by number."""
+    (path,) = (each for each in ALL if "probe" in each.name)
+    record = connections(path)[number]
+    assert (record["rtr"], record["kept"]) == (rtr, False)
+    assert len(record["broken"]) == len(clauses)
+    assert all(f"({one})" in other for one, other in zip(clauses, record["broken"], strict=True))
+
+
+@pytest.mark.parametrize("path", OF_SIW, ids=lambda path: path.name.partition(".")[0])
+def test_all_other_captures_kept_to_it(path: Path) -> None:
+    """In no other connection of any capture is anything said to be broken."""
+    for record in connections(path):
+        if "probe" not in path.name or record["connection"] not in (6, 38, 39):
+            assert record["kept"] is not False and not record["broken"]
+            assert record["kept"] or record["rtr_agreed"] or record["ird"] is None
+
+
+@pytest.mark.parametrize(
+    ("name", "preset", "rtr_agreed", "rtr"),
+    [
+        ("crafted_draft_rtr_read", "draft-rtr-read", ["send", "write", "read"], "read"),
+        ("crafted_draft_ulp_send", "draft-ulp-send", [], "send"),
+    ],
+)
+def test_captures_of_the_draft(name: str, preset: str, rtr_agreed: list[str], rtr: str) -> None:
+    """draft-ietf-storm-mpa-peer-connect-01 8: IRD of the Initiator is not told, flags are A, B, C.
+
+    Read as RFC 6581, whose flags they are not, neither was kept.
+    """
+    path = PCAPS / f"{name}.pcap"
+    *_, record = records(path, DRAFT)
+    assert record["dialect"] == DRAFT.value
+    assert told(record) == [None, (None, 4), (4, 4), rtr_agreed, rtr, True, []]
+    *_, record = records(path)
+    assert (record["dialect"], record["kept"]) == ("rfc6581", False)
+    with open_capture(path) as capture:
+        written = [frame.octets for frame in capture]
+    assert written == [frame.octets for frame in conversation_of(preset).frames()]
+
+
+CHANGED = [
+    mutation
+    for mutation in mutations()
+    if mutation.name.startswith(("rfc6581/", "draft-ietf-storm-mpa-peer-connect-01/"))
+    and "without-data" not in mutation.name
+]
+
+
+@pytest.mark.parametrize("mutation", CHANGED, ids=lambda mutation: mutation.name)
+def test_broken_rules(mutation: Any) -> None:
+    """What a mutation breaks is told as its truth has it, and nothing of the valid one is."""
+    for seed in range(3):
+        case = mutation.case(seed)
+        for conversation in (case.valid, case.conversation):
+            dialect = conversation.options.dialect
+            truth = conversation.truth()[-1]
+            wanted = {key: truth[key] for key in KEYS if key in truth}
+            for found in (plain, inlined):
+                listed = found(conversation.frames(), dialect)
+                record = next(each for each in listed if each["type"] == "connection")
+                assert {key: record[key] for key in wanted} == wanted
+                assert bool(record["broken"]) == (record["kept"] is False)
+        assert case.valid.truth()[-1]["kept"] is True
+
+
+def events_of(
+    conversation: Conversation, segments: Sequence[Segment] | None = None, checks: bool = False
+) -> list[Event]:
+    """What the stream core says, with the errors above MPA if they are wanted."""
+    flows, decoder, held = Flows(dialect=conversation.options.dialect), Decoder(), Checks()
+    events: list[Event] = []
+    for frame in conversation.frames(segments):
+        segment = decoder.segment(frame)
+        assert segment is not None
+        events += flows.receive(segment)
+    events += flows.finish()
+    return [each for event in events for each in held.take(event)] if checks else events
+
+
+def ended(
+    conversation: Conversation, segments: Sequence[Segment] | None = None, checks: bool = False
+) -> Any:
+    """What was negotiated, by the last event."""
+    event = events_of(conversation, segments, checks)[-1]
+    assert isinstance(event, ConnectionEnded)
+    return event.negotiated
+
+
+def too_early() -> Conversation:
+    """A Responder that does not wait for the RTR indication."""
+    conversation = Conversation(revision=2, strict=False, ack_every=1)
+    conversation.startup(control_flags="AC")
+    conversation.responder.send(b"already?")
+    conversation.initiator.write(b"")
+    conversation.responder.send(b"again")
+    conversation.close()
+    return conversation
+
+
+def test_responder_before_the_rtr() -> None:
+    """RFC 5044 7.1.2 rule 4: the Responder sends no FPDU before it has one."""
+    result = ended(too_early())
+    assert result.rtr == "write" and result.kept is False
+    assert len(result.broken) == 1 and "RFC 5044 7.1.2 rule 4" in result.broken[0]
+    assert inlined(too_early().frames())[-1]["broken"] == list(result.broken)
+
+
+def test_responder_before_the_rtr_captured_the_other_way_round() -> None:
+    """What the Responder has acknowledged tells who sent first, not the order of capture."""
+    conversation = too_early()
+    segments = conversation.segments()
+    early = next(n for n, each in enumerate(segments) if b"already?" in each.octets)
+    rtr = next(n for n, each in enumerate(segments) if n > early and each.octets)
+    between = [each for each in segments[early:rtr] if each.octets]
+    rest = [each for each in segments[early + 1 : rtr] if not each.octets]
+    moved = [*segments[:early], segments[rtr], *between, *rest, *segments[rtr + 1 :]]
+    result = ended(conversation, moved)
+    assert result.rtr == "write" and result.kept is False
+    assert inlined(conversation.frames(moved))[-1]["kept"] is False
+
+
+@pytest.mark.parametrize("name", [*OF_PEERS, *OF_DRAFT])
+@pytest.mark.parametrize("first_is_responders", [False, True])
+def test_captured_near_either_side(name: str, first_is_responders: bool) -> None:
+    """A Responder that has waited is not blamed, though its FPDU was captured before the RTR."""
+    conversation = conversation_of(name, 3)
+    segments = conversation.segments()
+    data = [
+        place
+        for place, each in enumerate(segments)
+        if each.octets and not each.octets.startswith(b"MPA ID")
+    ]
+    rtr = data[0]
+    answer = next(place for place in data if segments[place].side == 1)
+    if first_is_responders:
+        segments.insert(rtr, segments.pop(answer))
+    result = ended(conversation, segments)
+    assert result.kept is True and result.rtr is not None
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.sampled_from([*OF_PEERS, *OF_DRAFT, "mpa-rev2-enhanced", "depths-left-to-ulp"]),
+    st.integers(0, 1 << 16),
+    st.sampled_from(
+        [
+            Loss(0.2),
+            Reordering(0.3),
+            Duplication(0.2),
+            CaptureLoss(0.2),
+            Resegmentation("tiny"),
+        ]
+    ),
+)
+def test_a_valid_connection_is_never_blamed(name: str, seed: int, impairment: Any) -> None:
+    """Whatever happens to its segments, nothing that was kept is said to be broken.
+
+    What is told is what was negotiated, or that it is not known; both ways tell the same.
+    """
+    conversation = conversation_of(name, seed)
+    segments = impair(conversation.segments(), impairment, seed=seed)
+    frames, dialect = conversation.frames(segments), conversation.options.dialect
+    found = next(each for each in plain(frames, dialect) if each["type"] == "connection")
+    wanted = conversation.truth()[-1]
+    assert found["kept"] in (True, None) and not found["broken"]
+    for key in KEYS[:-1]:
+        assert found[key] in (wanted[key], None)
+    assert {key: found[key] for key in KEYS} == {
+        key: inlined(frames, dialect)[-1][key] for key in KEYS
+    }
+
+
+def test_the_first_fpdu_was_not_captured() -> None:
+    """Then nobody can tell whether it was kept."""
+    conversation = conversation_of("rtr-send", 1)
+    segments = conversation.segments()
+    first = next(
+        place
+        for place, each in enumerate(segments)
+        if each.octets and not each.octets.startswith(b"MPA ID")
+    )
+    result = ended(conversation, segments[:first] + segments[first + 1 :])
+    assert (result.rtr, result.kept, result.broken) == (None, None, ())
+    frames = conversation.frames(segments[:first] + segments[first + 1 :])
+    assert inlined(frames)[-1]["kept"] is None
+
+
+@pytest.mark.parametrize("is_captured", [True, False])
+def test_the_ordinary_way_is_taken_once_it_is_known(is_captured: bool) -> None:
+    """Segments are lent once the RTR indication is acknowledged, or was waited for long enough."""
+    conversation = Conversation(revision=2)
+    conversation.startup(rtr="write")
+    for _ in range(200):
+        conversation.responder.send(b"something")
+    segments = conversation.segments()
+    rtr = next(n for n, each in enumerate(segments) if each.octets[:2] == b"\0\x0e")
+    if not is_captured:
+        del segments[rtr]
+    flows, decoder = Flows(), Decoder()
+    lent_at = None
+    for place, frame in enumerate(conversation.frames(segments)):
+        segment = decoder.segment(frame)
+        assert segment is not None
+        flows.receive(segment)
+        if flows.lend(segment.flow) is not None:
+            lent_at = place
+            break
+    assert lent_at is not None and rtr <= lent_at < rtr + 100
+
+
+def test_a_first_fpdu_with_a_bad_crc() -> None:
+    """It is no FPDU that a receiver knows anything of."""
+    conversation = conversation_of("rtr-write", 1)
+    script = list(conversation.script)
+    at = next(n for n, item in enumerate(script) if isinstance(item, FPDUItem))
+    item = script[at]
+    assert isinstance(item, FPDUItem)
+    script[at] = item.override(crc=bytes(4))
+    result = ended(conversation.with_script(script))
+    assert (result.rtr, result.kept) == (None, None)
+
+
+def test_reads_beyond_ird() -> None:
+    """RFC 6581 9.1: more RDMA Read Requests outstanding than agreed on are told by the checks."""
+    conversation = Conversation(revision=2)
+    conversation.startup(ird=1, ord=1)
+    for _ in range(2):
+        conversation.initiator.read_request(10)
+    conversation.responder.read_response(bytes(10))
+    conversation.responder.read_response(bytes(10))
+    conversation.close()
+    assert ended(conversation).kept is True
+    checked = ended(conversation, checks=True)
+    assert checked.kept is False
+    assert "RFC 6581 9.1" in checked.broken[0]
+
+
+def test_a_second_startup_counts() -> None:
+    """What a rejected startup asked for has no part in what the next one agrees on."""
+    conversation = Conversation(revision=2)
+    conversation.startup(ird=1, ord=1, rejected=True, rtr=None, control_flags="AB")
+    conversation.startup(ird=6, ord=7)
+    conversation.initiator.send(b"x")
+    conversation.close()
+    result = ended(conversation)
+    assert (result.peer_to_peer, result.ird, result.ord, result.kept) == (
+        False,
+        (6, 7),
+        (7, 6),
+        True,
+    )
+
+
+def test_reply_captured_before_its_request() -> None:
+    """The order of capture is no matter."""
+    conversation = conversation_of("rtr-read", 1)
+    segments = conversation.segments()
+    at = [n for n, each in enumerate(segments) if each.octets.startswith(b"MPA ID")]
+    segments[at[0]], segments[at[1]] = segments[at[1]], segments[at[0]]
+    result = ended(conversation, segments)
+    assert (result.rtr, result.kept, result.ird) == ("read", True, (4, 4))
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.sampled_from(ALL), st.sampled_from(Dialect))
+def test_a_dialect_forced_wrongly(path: Path, dialect: Dialect) -> None:
+    """Whatever is forced on a capture, its FPDUs are the same; only what it means may differ."""
+    free, forced = records(path), records(path, dialect)
+    assert len(free) == len(forced)
+    differing = {"dialect", *KEYS} if dialect is Dialect.DRAFT_PEER_CONNECT_01 else {"dialect"}
+    for one, other in zip(free, forced, strict=True):
+        assert one.keys() == other.keys()
+        assert {key for key in one if one[key] != other[key]} <= differing
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.sampled_from([*OF_PEERS, *OF_DRAFT]), st.sampled_from([None, *Dialect]))
+def test_read_as_another_dialect(name: str, dialect: Dialect | None) -> None:
+    """Conversations of RFC 6581 and of the draft, taken for anything, are read to their end."""
+    conversation = conversation_of(name, 2)
+    frames = conversation.frames()
+    found = plain(frames, dialect)
+    assert [each["type"] for each in found] == [
+        each["type"] for each in conversation.truth(messages=True)
+    ]
