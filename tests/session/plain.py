@@ -14,9 +14,23 @@ from scapy.packet import NoPayload, Packet
 
 from scapy_mpa.capture.decoder import Decoder
 from scapy_mpa.capture.frame import Frame
-from scapy_mpa.layers import FPDU, MPAMarker, MPAReply, MPARequest, MPARtr
+from scapy_mpa.layers import (
+    FPDU,
+    IFTAdaptionIndication,
+    IFTFrame,
+    MPAMarker,
+    MPAReply,
+    MPARequest,
+    MPARtr,
+)
 from scapy_mpa.session import Provenance
-from scapy_mpa.stream.events import Event, FPDURecovered, StartupSeen
+from scapy_mpa.stream.events import (
+    AdaptionIndicationSeen,
+    Event,
+    FPDURecovered,
+    IFTFrameRecovered,
+    StartupSeen,
+)
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.wire.startup import StartupKind
 
@@ -142,6 +156,10 @@ def yielded(packets: Iterable[Packet]) -> Iterator[Packet]:
                 layer = FPDU(event.octets, phase=event.phase)
             elif isinstance(event, StartupSeen):
                 layer = LAYERS[event.startup.kind](event.octets)
+            elif isinstance(event, AdaptionIndicationSeen):
+                layer = IFTAdaptionIndication(event.octets)
+            elif isinstance(event, IFTFrameRecovered):
+                layer = IFTFrame(event.octets, crcs=event.crcs)
             else:
                 continue
             layer.provenance = Provenance.of(event)
