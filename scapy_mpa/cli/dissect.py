@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from scapy_mpa.cli.options import dialect_option, files_argument, limit_options, record_types
+from scapy_mpa.cli.options import (
+    check_option,
+    dialect_option,
+    files_argument,
+    limit_options,
+    record_types,
+)
 from scapy_mpa.cli.status import EXIT_STATUS_HELP
 
 if TYPE_CHECKING:
@@ -64,13 +70,7 @@ Examples:
     is_flag=True,
     help="With the ULP payload of each FPDU: a hex dump, or the key payload with --json.",
 )
-@click.option(
-    "--check",
-    "checks",
-    is_flag=True,
-    help="Hold segments and messages against the rules of DDP and RDMAP, too (RFC 5041, RFC 5040, "
-    "RFC 7306, RFC 6581), and report as errors what a receiver must not accept.  Takes longer.",
-)
+@check_option
 @dialect_option
 @limit_options
 def dissect(

@@ -15,12 +15,20 @@ from scapy_mpa.cli.start import import_crc32c_alone
 if TYPE_CHECKING:
     from scapy_mpa.wire.dialect import Dialect
 
-__all__ = ["dialect_option", "files_argument", "limit_options", "record_types"]
+__all__ = ["check_option", "dialect_option", "files_argument", "limit_options", "record_types"]
 
 files_argument = click.argument(
     "files", metavar="FILE...", nargs=-1, required=True, type=click.Path(allow_dash=True)
 )
 """Files are opened by the capture reader, which says best what is wrong with one."""
+
+check_option = click.option(
+    "--check",
+    "checks",
+    is_flag=True,
+    help="Hold segments and messages against the rules of DDP and RDMAP, too (RFC 5041, RFC 5040, "
+    "RFC 7306, RFC 6581), and report as errors what a receiver must not accept.  Takes longer.",
+)
 
 
 def _dialect(ctx: click.Context, param: click.Parameter, value: str | None) -> Dialect | None:

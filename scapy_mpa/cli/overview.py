@@ -53,11 +53,15 @@ class Overview:
 
     :param as_json: print records instead.
     :param everything: list the TCP connections that carried no MPA, too.
+    :param checks: count the errors of DDP and RDMAP, too.
     """
 
-    def __init__(self, *, as_json: bool = False, everything: bool = False) -> None:
+    def __init__(
+        self, *, as_json: bool = False, everything: bool = False, checks: bool = False
+    ) -> None:
         self._as_json = as_json
         self._everything = everything
+        self._checks = checks
 
     def run(self, files: Sequence[str], limits: Limits, dialect: Dialect | None = None) -> int:
         """Print the connections of ``files``; return the exit status.
@@ -65,7 +69,14 @@ class Overview:
         :param dialect: what the user says is spoken.
         """
         show = self._show_records if self._as_json else self._show_table
-        return read_files(files, show, limits, headings=not self._as_json, dialect=dialect)
+        return read_files(
+            files,
+            show,
+            limits,
+            headings=not self._as_json,
+            checks=self._checks,
+            dialect=dialect,
+        )
 
     def _show_records(self, reading: Reading) -> None:
         def lines_of(events: list[Event]) -> list[str]:

@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from scapy_mpa.cli.options import dialect_option, files_argument, limit_options
+from scapy_mpa.cli.options import (
+    check_option,
+    dialect_option,
+    files_argument,
+    limit_options,
+)
 from scapy_mpa.cli.status import EXIT_STATUS_HELP
 
 if TYPE_CHECKING:
@@ -30,7 +35,8 @@ Columns; A/B is what the Initiator sent and what the Responder sent:
   IRD, ORD   as negotiated (RFC 6581); - if they were not, or are left to the ULP
   RTR        the RTR indication, - if there was none, with ! if a side did not keep to what was
              negotiated; IRD, ORD and RTR are shown if there is anything to show
-  Err        errors, as listed by `scapy-mpa dissect --type error`
+  Err        errors, as listed by `scapy-mpa dissect --type error`; those of DDP and RDMAP with
+             --check only
 """
 
 _EXAMPLES = """\
@@ -61,12 +67,14 @@ Examples:
 @click.option(
     "--all", "everything", is_flag=True, help="List TCP connections that carried no MPA, too."
 )
+@check_option
 @dialect_option
 @limit_options
 def summary(
     files: tuple[str, ...],
     as_json: bool,
     everything: bool,
+    checks: bool,
     dialect: Dialect | None,
     limits: Limits,
 ) -> None:
@@ -77,5 +85,5 @@ def summary(
     context = click.get_current_context()
     from scapy_mpa.cli.overview import Overview
 
-    overview = Overview(as_json=as_json, everything=everything)
+    overview = Overview(as_json=as_json, everything=everything, checks=checks)
     context.exit(overview.run(files, limits, dialect))

@@ -44,6 +44,8 @@ class MPASession(DefaultSession):
     :param supersession: a session that sees each frame first, such as Scapy's ``IPSession``.
     :param limits: what may be held in memory of each capture and each interface.
     :param dialect: what is spoken, by its name, where the octets leave a choice.
+    :param check: have ``on_event`` called with what DDP and RDMAP must not accept, too
+        (:mod:`scapy_mpa.stream.checks`).
     :raises scapy_mpa.wire.errors.LocalProtocolError: there is no such dialect.
     """
 
@@ -55,12 +57,14 @@ class MPASession(DefaultSession):
         supersession: Any = None,
         limits: Limits | None = None,
         dialect: str | Dialect | None = None,
+        check: bool = False,
     ) -> None:
         super().__init__(supersession)
         self._others = others
         self._on_event = on_event
         self._limits = limits
         self._dialect = dialect_named(dialect)
+        self._check = check
         self._captures: dict[SuperSocket, tuple[Source, Recovery]] = {}
 
     def recv(self, sock: SuperSocket) -> Iterator[Packet]:
@@ -69,7 +73,7 @@ class MPASession(DefaultSession):
         if capture is None:
             capture = (
                 source_of(sock, self.supersession),
-                Recovery(dissect, self._on_event, self._limits, self._dialect),
+                Recovery(dissect, self._on_event, self._limits, self._dialect, check=self._check),
             )
             self._captures[sock] = capture
         source, recovery = capture

@@ -72,7 +72,10 @@ class MPAPacketList(PacketList):
         return self._records(OverlapDiffers)
 
     def errors(self) -> list[dict[str, object]]:
-        """Return a record for each error (RFC 5044 8, RFC 6581 8)."""
+        """Return a record for each error (RFC 5044 8, RFC 6581 8).
+
+        With ``rdmpa(..., check=True)`` also for what DDP and RDMAP must not accept.
+        """
         return self._records(ErrorFound)
 
     def _records(self, kind: type) -> list[dict[str, object]]:
@@ -86,6 +89,7 @@ def rdmpa(
     count: int = -1,
     limits: Limits | None = None,
     dialect: str | Dialect | None = None,
+    check: bool = False,
 ) -> MPAPacketList:
     """Read the startup frames and FPDUs of a capture.
 
@@ -97,6 +101,8 @@ def rdmpa(
     :param count: how many packets to return at most, -1 for all.
     :param limits: what may be held in memory.
     :param dialect: what is spoken, by its name, where the octets leave a choice.
+    :param check: hold DDP segments and RDMAP messages against their rules, too, so that
+        ``errors()`` tells what a receiver must not accept (:mod:`scapy_mpa.stream.checks`).
     :raises scapy_mpa.wire.errors.LocalProtocolError: there is no such dialect.
     :raises scapy_mpa.wire.errors.CaptureError: the file is no capture that can be read. If it
         ends badly, what was readable is returned, and a warning is logged.
@@ -108,7 +114,7 @@ def rdmpa(
         if not isinstance(event, _PACKETS):
             events.append(event)
 
-    recovery = Recovery(dissect, keep, limits, dialect_named(dialect))
+    recovery = Recovery(dissect, keep, limits, dialect_named(dialect), check=check)
     with open_capture(filename) as capture:
         for frame in capture:
             found, is_other = recovery.take(frame)

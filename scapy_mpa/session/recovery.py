@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain
 from typing import Final
 
 from scapy.layers.inet import IP, TCP
@@ -18,6 +19,7 @@ from scapy_mpa.session.form import put, stack
 from scapy_mpa.session.lower import LowerLayers
 from scapy_mpa.session.provenance import Provenance
 from scapy_mpa.session.upper import UpperLayers
+from scapy_mpa.stream.checks import Checks
 from scapy_mpa.stream.events import (
     AdaptionIndicationSeen,
     ConnectionEnded,
@@ -45,6 +47,7 @@ class Recovery:
     :param on_event: called with every event of the stream core.
     :param limits: what may be held in memory.
     :param dialect: what the user says is spoken.
+    :param check: report what DDP and RDMAP must not accept, too.
     """
 
     def __init__(
@@ -53,10 +56,13 @@ class Recovery:
         on_event: Callable[[Event], None] | None = None,
         limits: Limits | None = None,
         dialect: Dialect | None = None,
+        *,
+        check: bool = False,
     ) -> None:
         self._lower = LowerLayers(lambda frame: _bare(dissect(frame)), whole=False)
         self._upper = UpperLayers()
         self._on_event = on_event
+        self._checks = Checks() if check else None
         self._flows = Flows(limits=limits, dialect=dialect)
         self._decoder = Decoder()
         self.frames = 0
@@ -88,6 +94,8 @@ class Recovery:
 
     def _packets(self, events: list[Event], frame: Frame | None) -> list[Packet]:
         packets = []
+        if self._checks is not None:
+            events = list(chain.from_iterable(map(self._checks.take, events)))
         for event in events:
             if self._on_event is not None:
                 self._on_event(event)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+from scapy_mpa.craft.mutations import find
 from tests.cli.command import PCAPS, parsed, records, run
 from tests.stream import feed
 from tests.truth import impair, pcapfile
@@ -28,6 +29,18 @@ def test_table() -> None:
     result = run("summary", PCAPS / "term_sendnorecv.pcap")
     assert result.stdout == TABLE
     assert result.exit_code == 0
+
+
+def test_check(tmp_path: Path) -> None:
+    """With --check, what a receiver above MPA must not accept is counted, and is a finding."""
+    path = tmp_path / "qn.pcapng"
+    find("rfc5041/4.3/qn-unknown").case(1).conversation.write(path)
+    for options, errors in ((), 0), (("--check",), 1):
+        table, records = run("summary", *options, path), run("summary", "--json", *options, path)
+        headings, row = table.stdout.splitlines()
+        assert dict(zip(headings.split(), row.split(), strict=True))["Err"] == str(errors)
+        assert parsed(records.stdout)[0]["errors"] == errors
+        assert table.exit_code == records.exit_code == errors
 
 
 def test_fpdus_ahead_of_order(tmp_path: Path) -> None:
