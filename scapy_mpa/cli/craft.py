@@ -83,8 +83,8 @@ def _show_list(ctx: click.Context, param: click.Parameter, value: bool) -> None:
     metavar="FILE",
     type=click.Path(allow_dash=True),
     help="Write the records that a perfect dissector reports, one JSON object a line, as "
-    "`dissect --json` does; see docs/records.md.  Of what was impaired only startup frames and "
-    "FPDUs of which every octet is there are told, without what depends on when they are found.",
+    "`dissect --json` does; see docs/records.md.  Of what was impaired nothing is told that "
+    "depends on when it is found; what is told where octets are missing is in docs/crafting.md.",
 )
 @click.option("--messages", is_flag=True, help="With message records in the truth.")
 @click.option("--payload", is_flag=True, help="With the payload of FPDUs in the truth.")

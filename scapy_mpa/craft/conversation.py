@@ -13,7 +13,7 @@ from scapy_mpa.capture.build_frame import FrameBuilder
 from scapy_mpa.capture.frame import Frame
 from scapy_mpa.capture.link import ETHERNET
 from scapy_mpa.capture.write import write_frames
-from scapy_mpa.craft.captured import Captured, captured
+from scapy_mpa.craft.captured import Captured, captured_items, captured_streams
 from scapy_mpa.craft.endpoint import USUAL_INITIATOR, USUAL_RESPONDER, Endpoint, mac_octets
 from scapy_mpa.craft.layout import Placed, lay_out
 from scapy_mpa.craft.options import INITIATOR, RESPONDER, SIDES, Options, Packing
@@ -488,7 +488,7 @@ class Conversation:
 
     def captured(self, segments: Sequence[Segment]) -> list[Captured]:
         """Return what ``segments`` have of each item: whether it is whole, and in which frames."""
-        return captured(self.layout(), segments, self.isns)
+        return captured_items(self.layout(), captured_streams(segments, self.isns))
 
     # -- for the sides ----------------------------------------------------------------------------
 

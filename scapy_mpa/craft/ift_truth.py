@@ -11,13 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from operator import itemgetter
 
-from scapy_mpa.craft.captured import Captured, captured
+from scapy_mpa.craft.captured import Captured, captured_items, captured_streams
 from scapy_mpa.craft.ift_assemble import AssembledFrame
 from scapy_mpa.craft.layout import Placed, assembled_frame
 from scapy_mpa.craft.options import INITIATOR, RESPONDER
 from scapy_mpa.craft.script import FrameItem, IndicationItem
-from scapy_mpa.craft.truth import Found, Setting, ddp_record, ending_of, side_of
+from scapy_mpa.craft.truth import Found, Setting, ddp_record, side_of
 from scapy_mpa.craft.truth_messages import message_records
+from scapy_mpa.craft.truth_tcp import ending
 from scapy_mpa.records.record import Record, indication_fields
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.ift_indication import AdaptionIndication, Problem
@@ -36,7 +37,7 @@ def ift_truth_of(
     :param is_impaired: whether the segments are other than the conversation's own.
     :param messages: with ``message`` records, unless something is hidden or impaired.
     """
-    pieces = captured(placed, setting.segments, setting.isns)
+    pieces = captured_items(placed, captured_streams(setting.segments, setting.isns))
     agreement = _agreement(each.placed for each in pieces)
     if is_impaired:
         return list(_impaired(pieces, agreement, setting))
@@ -59,7 +60,7 @@ def ift_truth_of(
             own = _frame_records(each, agreement, setting)
         if each.placed.number in told:
             own.insert(1, told[each.placed.number])
-        records += [(each.place, record) for record in own]
+        records += [(each.place or 0, record) for record in own]
     records.sort(key=itemgetter(0))
     errors = sum(record["type"] == "error" for _, record in records)
     return [
@@ -161,7 +162,7 @@ def _frame_records(found: Found, agreement: Agreement | None, setting: Setting) 
     return [record, *(error for fault in faults if fault)]
 
 
-def _with_place(record: Record, located_by: str) -> Record:
+def _with_place(record: Record, located_by: str | None) -> Record:
     """Return the record of a frame that was found in order, its keys in their order."""
     placed: Record = {
         "located_by": located_by,
@@ -270,7 +271,7 @@ def _connection(
         record["retransmitted"] = dict(nothing)
         record["crc"] = None
         record["errors"] = errors
-    record["ended"] = ending_of(placed)
+    record["ended"] = ending(setting.segments)
     if errors is not None:
         record["farthest_ahead"] = dict(nothing)
     return record

@@ -7,9 +7,17 @@ Names and order of keys are those of :mod:`scapy_mpa.records`.
 A key is left out where the script alone does not say what it must be:
 
 * where segments were lost, copied, reordered or cut, what depends on when a dissector finds
-  something (``frame``, ``time``, ``located_by``, ``out_of_order``), and ``offset`` of an FPDU that
-  was captured before everything up to the last startup frame was.  There are ``startup`` and
-  ``fpdu`` records only then, of those of which every octet is there as it was sent;
+  something (``frame`` and ``time`` but of an ``overlap``, ``located_by``, ``out_of_order``,
+  ``farthest_ahead``), and ``offset`` of an FPDU that was captured before everything up to the last
+  startup frame was;
+* where octets are missing or other than they were sent: ``startup`` and ``fpdu`` records are of
+  those of which every octet is there.  ``message`` records are of Untagged messages of which an
+  FPDU is, but for Responses: of a Tagged message nobody knows whether it goes on in a hole, and of
+  a Response, whether the Request that it seems to answer is that.  A ``gap`` has no ``reason``, and
+  no ``length`` where its end may be the FIN.  Of the ``connection`` what FPDUs were found is left
+  out, all of it unless everything up to the last startup frame is there;
+* where a snap length has cut segments, also ``gap``, ``overlap`` and ``message`` records: what is
+  made of FPDUs that are cut is up to the dissector;
 * behind something that hides where FPDUs begin (a ULPDU_Length that lies, a bad CRC, octets of any
   kind in the Full Operation Phase), the same keys of that direction, and of the ``connection`` all
   that is counted, and what depends on the RTR indication.  There are no ``message`` records then,
@@ -24,33 +32,43 @@ from operator import itemgetter
 from typing import Final, NamedTuple, TypeAlias
 
 from scapy_mpa.craft.assemble import Assembled
-from scapy_mpa.craft.captured import Captured, captured
+from scapy_mpa.craft.captured import (
+    Captured,
+    CapturedStream,
+    captured_items,
+    captured_streams,
+)
 from scapy_mpa.craft.layout import Placed, assembled, startup_frame
-from scapy_mpa.craft.options import INITIATOR, RESPONDER, Options
+from scapy_mpa.craft.options import Options
 from scapy_mpa.craft.script import (
-    CloseItem,
     FPDUItem,
     IndicationItem,
     OctetsItem,
-    ResetItem,
     SegmentItem,
     StartupItem,
 )
 from scapy_mpa.craft.segment import Segment
-from scapy_mpa.craft.truth_messages import message_records
-from scapy_mpa.craft.truth_negotiation import negotiation_truth
+from scapy_mpa.craft.truth_connection import (
+    COUNTED,
+    FOUND,
+    NEGOTIATED,
+    UNTIMED,
+    connection_record,
+    hidden_agreement,
+    without,
+)
+from scapy_mpa.craft.truth_messages import message_records, records_in_part
+from scapy_mpa.craft.truth_tcp import gap_records, is_cut, overlap_records
 from scapy_mpa.records.ddp import INVALIDATING
-from scapy_mpa.records.record import Record, rnics_field, startup_fields
+from scapy_mpa.records.record import Record, startup_fields
 from scapy_mpa.wire.ddp import TAGGED_LENGTH, UNTAGGED_LENGTH, parse_ddp
-from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.forced import dialect_in_force
-from scapy_mpa.wire.interoperability import Offer, kinds_of
 from scapy_mpa.wire.rdmap import parse_control, plausible
 from scapy_mpa.wire.rdmap_names import message_name
 from scapy_mpa.wire.startup import KIND_OF_KEY, StartupFrame, StartupKind
 
-__all__ = ["Found", "Setting", "ddp_record", "ending_of", "side_of", "truth_of"]
+__all__ = ["Found", "Setting", "ddp_record", "side_of", "truth_of"]
 
 _SECOND: Final = 10**9
 _WORD: Final = 0xFFFFFFFF
@@ -91,7 +109,11 @@ class Setting(NamedTuple):
 
     def seq(self, placed: Placed, at: int = 0) -> int:
         """Return the sequence number of an octet of an item."""
-        return self.isns[side_of(placed)] + 1 + placed.start + at & _WORD
+        return self.number(side_of(placed), placed.start + at)
+
+    def number(self, side: int, offset: int) -> int:
+        """Return the sequence number of an octet by its offset in what a side sends."""
+        return self.isns[side] + 1 + offset & _WORD
 
 
 Detail: TypeAlias = Assembled | StartupFrame | None
@@ -104,11 +126,34 @@ class Found(NamedTuple):
     detail: Detail
     """What is in an FPDU or a startup frame."""
     frames: tuple[int, ...]
-    place: int
-    """Of the segment with which it is found: never before both startup frames are there."""
+    place: int | None
+    """Of the segment with which it is found: never before both startup frames are there; None: that
+    is not known."""
     is_sure: bool
     """Whether nothing hides where it begins."""
-    located_by: str
+    located_by: str | None
+    """None: that is not known."""
+
+    @property
+    def side(self) -> int:
+        """Who sends it."""
+        return side_of(self.placed)
+
+    @property
+    def is_startup(self) -> bool:
+        """Whether it can be taken for a startup frame, and ends where it says."""
+        detail, item = self.detail, self.placed.item
+        return (
+            isinstance(detail, StartupFrame)
+            and isinstance(item, StartupItem)
+            and (item.key is None or KIND_OF_KEY.get(item.key) is item.kind)
+            and detail.pd_length == len(detail.data)
+        )
+
+    @property
+    def is_bad(self) -> bool:
+        """Whether it is an FPDU with a wrong CRC: what is behind it must be looked for."""
+        return isinstance(self.detail, Assembled) and self.detail.crc is False
 
 
 def side_of(placed: Placed) -> int:
@@ -133,31 +178,101 @@ def truth_of(
     """Return the records of a conversation, in the order of a perfect dissector.
 
     :param is_impaired: whether the segments are other than the conversation's own.
-    :param messages: with ``message`` records, unless something is hidden or impaired.
+    :param messages: with ``message`` records, unless something is hidden or missing.
     """
-    pieces = captured(placed, setting.segments, setting.isns)
-    if is_impaired:
-        return list(_impaired(pieces, setting))
+    streams = captured_streams(setting.segments, setting.isns)
+    pieces = captured_items(placed, streams)
+    if is_impaired and not _is_all_there(pieces, streams, setting):
+        return _of_what_is_there(pieces, streams, setting, messages=messages)
     found = _found(pieces, setting.options)
+    places = [each.place or 0 for each in found]
     is_sure = all(each.is_sure for each in found)
-    is_sure &= not any(_is_bad(each) for each in found)
+    is_sure &= not any(each.is_bad for each in found)
+    if is_impaired:
+        found = [each._replace(place=None, located_by=None) for each in found]
     told: dict[int, Record] = {}
     untold: list[Record] = []
     if messages and is_sure:
         told, untold = message_records(found, setting)
+    known_at = _known_at(pieces) if is_impaired else 0
     records: list[tuple[int, Record]] = []
-    for each in found:
-        own = _records(each, setting)
+    delivered = [0, 0]
+    for each, place in zip(found, places, strict=True):
+        own = [(place, record) for record in _records(each, setting, known_at)]
+        side = each.side
+        delivered[side] = max(delivered[side], place)
         if each.placed.number in told:
-            own.insert(1, told[each.placed.number])
-        records += [(each.place, record) for record in own]
-    records.sort(key=itemgetter(0))
+            # Before what is wrong with its last FPDU.
+            own.insert(1, (delivered[side], told[each.placed.number]))
+        records += own
     errors = sum(record["type"] == "error" for _, record in records)
-    return [
-        *(record for _, record in records),
-        _connection(found, placed, setting, errors if is_sure else None),
-        *untold,
+    records += overlap_records(streams, setting)
+    records.sort(key=itemgetter(0))
+    end = connection_record(found, streams, setting, errors)
+    unknown = UNTIMED if is_impaired else frozenset()
+    if not is_sure:
+        unknown |= NEGOTIATED | COUNTED | hidden_agreement(end, found)
+    return [*(record for _, record in records), without(end, unknown), *untold]
+
+
+def _is_all_there(
+    pieces: Iterable[Captured], streams: tuple[CapturedStream, CapturedStream], setting: Setting
+) -> bool:
+    """Tell whether nothing was lost or altered: all octets are there, and known to be all."""
+    if is_cut(setting.segments) or any(each.fate != "whole" for each in pieces):
+        return False
+    # Without the SYN nobody knows that nothing came before, unless it is a startup frame.
+    begun = {side_of(each.placed): each.placed.item for each in reversed(list(pieces))}
+    return all(
+        stream.has_syn or isinstance(begun.get(side), StartupItem)
+        for side, stream in enumerate(streams)
+    )
+
+
+def _known_at(pieces: Iterable[Captured]) -> int:
+    """Return the place of the segment with which everything up to the last startup frame is there:
+    before, nobody knows the ``offset`` of an FPDU."""
+    pieces = list(pieces)
+    upto = max(
+        (n for n, e in enumerate(pieces) if isinstance(e.placed.item, StartupItem)), default=-1
+    )
+    return max((max(each.frames) for each in pieces[: upto + 1] if each.frames), default=0)
+
+
+def _of_what_is_there(
+    pieces: list[Captured],
+    streams: tuple[CapturedStream, CapturedStream],
+    setting: Setting,
+    *,
+    messages: bool,
+) -> list[Record]:
+    """Return what there is to say if octets are missing."""
+    # A startup frame behind a hole may be part of something else.
+    upto = max(
+        (n for n, e in enumerate(pieces) if isinstance(e.placed.item, StartupItem)), default=-1
+    )
+    beginning = pieces[: upto + 1]
+    is_known = bool(beginning) and all(each.fate == "whole" for each in beginning)
+    known_at = _known_at(pieces) if is_known else len(setting.segments) + 1
+    is_uncut = not is_cut(setting.segments)
+    whole = [each for each in pieces if each.fate == "whole"]
+    found = [each._replace(place=None, located_by=None) for each in _found(whole, setting.options)]
+    records = [
+        (max(each.frames), record) for each in found for record in _records(each, setting, known_at)
     ]
+    if is_uncut:
+        records += overlap_records(streams, setting)
+        if messages and is_known:
+            records += records_in_part(pieces, setting)
+    records.sort(key=itemgetter(0))
+    told = [record for _, record in records]
+    if is_uncut:
+        told += gap_records(streams, setting)
+    if is_known:
+        end = connection_record(found, streams, setting, 0)
+        unknown = UNTIMED | FOUND | hidden_agreement(end, found)
+        told.append(without(end, unknown if is_uncut else unknown | COUNTED))
+    return told
 
 
 # -- when and how --------------------------------------------------------------------------------
@@ -173,11 +288,12 @@ def _found(pieces: Iterable[Captured], options: Options) -> list[Found]:
     for each in pieces:
         placed = each.placed
         side = side_of(placed)
-        place = max(max(each.frames), full_at)
+        place = max(*each.frames, full_at)
         detail = _detail(placed, options)
         if isinstance(detail, StartupFrame):
-            is_sure[side] &= _is_whole(placed, detail)
-            found.append(Found(placed, detail, each.frames, place, is_sure[side], ""))
+            startup = Found(placed, detail, each.frames, place, True, "")
+            is_sure[side] &= startup.is_startup
+            found.append(startup._replace(is_sure=is_sure[side]))
             behind[side] = "start"
             is_rejected = detail.rejected and detail.kind is StartupKind.REPLY
             if detail.kind is StartupKind.REPLY:
@@ -195,34 +311,18 @@ def _found(pieces: Iterable[Captured], options: Options) -> list[Found]:
     return found
 
 
-def _is_whole(placed: Placed, startup: StartupFrame) -> bool:
-    """Tell whether a startup frame can be taken for one, and ends where it says."""
-    item = placed.item
-    assert isinstance(item, StartupItem)
-    has_key = item.key is None or KIND_OF_KEY.get(item.key) is item.kind
-    return has_key and startup.pd_length == len(startup.data)
-
-
-def _is_whole_startup(found: Found) -> bool:
-    """Tell whether a startup frame, if it is one, can be taken for one."""
-    detail = found.detail
-    return not isinstance(detail, StartupFrame) or _is_whole(found.placed, detail)
-
-
-def _is_bad(found: Found) -> bool:
-    """Tell whether an FPDU's CRC is wrong: what is behind it must be looked for."""
-    return isinstance(found.detail, Assembled) and found.detail.crc is False
-
-
 # -- records ---------------------------------------------------------------------------------------
 
 
-def _records(found: Found, setting: Setting) -> list[Record]:
-    """Return what there is to say of an item: itself, and what is wrong with it."""
+def _records(found: Found, setting: Setting, known_at: int = 0) -> list[Record]:
+    """Return what there is to say of an item: itself, and what is wrong with it.
+
+    :param known_at: place of the segment before which no ``offset`` is known.
+    """
     placed, detail, frames, place, is_sure, located_by = found
     side = side_of(placed)
     if isinstance(detail, StartupFrame):
-        if not _is_whole(placed, detail):
+        if not found.is_startup:
             return []
         startup = _startup(detail, setting)
         records = [{**setting.head("startup", side, place), **startup}]
@@ -237,35 +337,13 @@ def _records(found: Found, setting: Setting) -> list[Record]:
     known = place if is_sure else None
     fpdu = setting.head("fpdu", side, known)
     fpdu.update(_fpdu(placed, detail, frames, setting, located_by if is_sure else None))
+    if max(frames) < known_at:
+        del fpdu["offset"]
     if detail.crc is False:
         return [fpdu, _error(setting, placed, ErrorCode.CRC_MISMATCH, known, detail.header)]
     if not detail.agrees:
         return [fpdu, _error(setting, placed, ErrorCode.MARKER_MISMATCH, known, detail.header)]
     return [fpdu]
-
-
-def _impaired(pieces: list[Captured], setting: Setting) -> Iterable[Record]:
-    """Yield what there is to say of items that are whole, whenever they are found."""
-    # A startup frame behind a hole may be part of something else.
-    upto = max(
-        (n for n, e in enumerate(pieces) if isinstance(e.placed.item, StartupItem)), default=-1
-    )
-    beginning = pieces[: upto + 1]
-    is_known = bool(beginning) and all(each.fate == "whole" for each in beginning)
-    known_at = max((max(each.frames) for each in beginning if each.frames), default=0)
-    for each in pieces:
-        placed = each.placed
-        if each.fate != "whole":
-            continue
-        side = side_of(placed)
-        detail = _detail(placed, setting.options)
-        if isinstance(detail, StartupFrame) and _is_whole(placed, detail):
-            yield {**setting.head("startup", side, None), **_startup(detail, setting)}
-        elif isinstance(detail, Assembled) and detail.is_regular:
-            fpdu = _fpdu(placed, detail, each.frames, setting, None)
-            if not is_known or max(each.frames) < known_at:
-                del fpdu["offset"]
-            yield {**setting.head("fpdu", side, None), **fpdu}
 
 
 def _startup(startup: StartupFrame, setting: Setting) -> Record:
@@ -346,101 +424,3 @@ _UNTAGGED_ENDS: Final = {**_BOTH_ENDS, "invalidate_stag": 6, "qn": 10, "msn": 14
 def _error(setting: Setting, placed: Placed, code: ErrorCode, place: int | None, at: int) -> Record:
     head = setting.head("error", side_of(placed), place)
     return {**head, "code": int(code), "seq": setting.seq(placed, at)}
-
-
-# -- the connection --------------------------------------------------------------------------------
-
-
-def _connection(
-    found: list[Found], placed: list[Placed], setting: Setting, errors: int | None
-) -> Record:
-    """Return the last record.
-
-    :param errors: None: something hides what is there to be counted.
-    """
-    startups = [
-        each.detail
-        for each in found
-        if isinstance(each.detail, StartupFrame) and _is_whole(each.placed, each.detail)
-    ]
-    said = [each for each in startups if each.kind is not StartupKind.RTR]
-    last = said[-1] if said else None
-    options = setting.options
-    # Nothing but the Rtr Frame shows the dialect that has one.
-    dialect = dialect_in_force(startups[-1], options.dialect) if startups else None
-    record = setting.head("connection", INITIATOR, len(setting.segments))
-    record["initiator"] = setting.endpoints[INITIATOR] if startups else None
-    record["responder"] = setting.endpoints[RESPONDER] if startups else None
-    record["dialect"] = None if dialect is None else dialect.value
-    record["revision"] = None if last is None else last.revision
-    nothing = {"src": 0, "dst": 0}
-    fpdus = [each for each in found if isinstance(each.detail, Assembled)]
-    bad = [each for each in fpdus if _is_bad(each)]
-    if errors is not None:
-        is_full = fpdus or (
-            last is not None and last.kind is StartupKind.REPLY and not last.rejected
-        )
-        record["markers"] = {
-            "src": options.has_markers(INITIATOR) if is_full else None,
-            "dst": options.has_markers(RESPONDER) if is_full else None,
-        }
-        record["fpdus"] = _counted(fpdus)
-    record["octets"] = {
-        name: sum(len(each.octets) for each in placed if each.octets and side_of(each) == side)
-        for side, name in enumerate(nothing)
-    }
-    if errors is not None:
-        record["crc_bad"] = _counted(bad)
-        record["gaps"] = dict(nothing)
-        record["out_of_order"] = dict(nothing)
-        record["retransmitted"] = dict(nothing)
-        record["crc"] = options.has_crcs if startups else None
-        record["errors"] = errors
-    record["ended"] = ending_of(placed)
-    if errors is not None:
-        record["farthest_ahead"] = dict(nothing)
-    offers = [Offer(each.revision, each.markers, each.crc) for each in said[-2:]]
-    is_answered = last is not None and last.kind is StartupKind.REPLY and len(offers) == 2
-    record["rnics"] = rnics_field(kinds_of(*offers) if is_answered else None)
-    negotiated = _negotiated(found, said, dialect)
-    if errors is None and negotiated["rtr_agreed"] is not None:
-        # What the first FPDUs are may be hidden, too.
-        for name in ("rtr", "kept", "broken"):
-            negotiated.pop(name, None)
-    if errors is not None or all(_is_whole_startup(each) for each in found):
-        record.update(negotiated)
-    return record
-
-
-def _negotiated(
-    found: list[Found], startups: list[StartupFrame], dialect: Dialect | None
-) -> Record:
-    """Return what the last pair of startup frames came to."""
-    request = reply = StartupFrame(StartupKind.REPLY, False, False, True, False, 0, 1, 0, b"")
-    if [each.kind for each in startups[-2:]] == [StartupKind.REQUEST, StartupKind.REPLY]:
-        request, reply = startups[-2:]
-    first = next(
-        (
-            each.detail
-            for each in found
-            if isinstance(each.detail, Assembled) and side_of(each.placed) == INITIATOR
-        ),
-        None,
-    )
-    return negotiation_truth(request, reply, None if first is None else first.ulpdu, dialect)
-
-
-def _counted(found: list[Found]) -> Record:
-    sides = [side_of(each.placed) for each in found]
-    return {"src": sides.count(INITIATOR), "dst": sides.count(RESPONDER)}
-
-
-def ending_of(placed: list[Placed]) -> str:
-    """Return how the TCP connection ends."""
-    items = [each.item for each in placed]
-    if any(isinstance(item, ResetItem) for item in items):
-        return "reset"
-    closes = [item for item in items if isinstance(item, CloseItem)]
-    if any(close.both for close in closes) or len({close.side for close in closes}) == 2:
-        return "closed"
-    return "half closed" if closes else "capture ended"

@@ -52,8 +52,11 @@ def behind_startup(conversation: Conversation, impairment: Impairment) -> Impair
 
 
 @st.composite
-def mixes(draw: st.DrawFn, conversation: Conversation) -> list[Impairment]:
-    """Some impairments in the order of the world."""
+def mixes(draw: st.DrawFn, conversation: Conversation, *, missing: bool = True) -> list[Impairment]:
+    """Some impairments in the order of the world.
+
+    :param missing: whether octets may be missing in the end.
+    """
     mix: list[Impairment] = []
 
     def maybe(*choices: st.SearchStrategy[Any]) -> None:
@@ -80,7 +83,7 @@ def mixes(draw: st.DrawFn, conversation: Conversation) -> list[Impairment]:
     maybe(st.builds(Duplication, RATES))
     maybe(st.builds(Overlap, RATES, reach=st.sampled_from((1, 40, 3000))))
     is_overlapping = bool(mix) and isinstance(mix[-1], Overlap)
-    if draw(st.booleans()):
+    if missing and draw(st.booleans()):
         maybe(behind(st.builds(CaptureLoss, st.sampled_from((0.02, 0.2)))))
         late = st.builds(LateStart, st.integers(0, 12))
         starts = [
@@ -93,11 +96,13 @@ def mixes(draw: st.DrawFn, conversation: Conversation) -> list[Impairment]:
             starts.append(late)
         maybe(*starts)
     else:
-        # Differing octets come second as long as nothing is missed.
-        maybe(st.builds(Overlap, RATES, differing=st.just(True)))
+        # Differing octets come second as long as nothing is missed.  How far one overlap of
+        # another reaches back is not bounded, what octets are compared with is.
+        if missing or not is_overlapping:
+            maybe(st.builds(Overlap, RATES, differing=st.just(True)))
         is_overlapping |= bool(mix) and isinstance(mix[-1], Overlap)
     headers = conversation.header_length
-    if not is_overlapping:
+    if missing and not is_overlapping:
         # What copies bring of octets that were cut off is not waited for.
         lengths = st.integers(headers + 1, headers + 1000)
         maybe(st.builds(SnapLength, lengths, st.just(headers)))

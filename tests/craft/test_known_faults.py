@@ -10,6 +10,7 @@ from __future__ import annotations
 import pytest
 
 from scapy_mpa.craft import Conversation
+from tests.craft.reading import plain
 from tests.craft.small import REPLY, found, kinds
 
 
@@ -24,3 +25,16 @@ def test_rejection_not_captured() -> None:
     del segments[REPLY]
     records = found(conversation, segments)
     assert kinds(records) == ["startup", "startup", "startup", "fpdu"]
+
+
+@pytest.mark.xfail(strict=True, reason="the Full Operation Phase begins behind it")
+def test_gap_before_a_startup_frame() -> None:
+    """What is missing before a Reply is a gap, also once that Reply has accepted."""
+    conversation = Conversation()
+    conversation.initiator.octets(b"?")
+    conversation.responder.octets(b"no Key")
+    conversation.startup()
+    conversation.initiator.send(b"x")
+    segments = [each for each in conversation.segments() if each.octets != b"no Key"]
+    gaps = [each for each in plain(conversation.frames(segments)) if each["type"] == "gap"]
+    assert [(each["seq"], each["length"]) for each in gaps] == [(5001, 6)]
