@@ -244,6 +244,8 @@ class HalfConnection:
         :param is_guess: whether Markers may as well be elsewhere.
         :param crc_is_known: whether it is known that CRCs are on, or off.
         """
+        if self.streaming is not None:
+            self.streaming.refuse_startup()
         self.phase = Phase.FULL
         # First, so that one takes the memory of the other: there may be a hundred thousand.
         self.streaming = None

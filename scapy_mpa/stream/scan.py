@@ -29,6 +29,7 @@ __all__ = [
     "find_startup",
     "has_request",
     "may_begin",
+    "refused_at",
     "rtr_at",
     "startup_at",
     "undecided_from",
@@ -139,6 +140,15 @@ def rtr_at(island: Island, position: int, *, final: bool) -> FoundStartup | bool
     if end > island.end and not final:
         return None
     return _found(island, position, min(end, island.end))
+
+
+def refused_at(island: Island, position: int) -> list[str]:
+    """Say why a receiver must not accept the startup frame at a position; empty if it may, or if
+    there is none whose header is whole."""
+    head = island.read(position, min(position + STARTUP_HEADER_LENGTH, island.end))
+    if len(head) < STARTUP_HEADER_LENGTH or head[:KEY_LENGTH] not in KEYS.values():
+        return []
+    return parse_startup(head).problems() if _is_captured(island, position) else []
 
 
 def may_begin(island: Island, begin: int) -> int:

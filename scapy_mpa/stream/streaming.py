@@ -19,7 +19,14 @@ from scapy_mpa.stream.ift_scan import (
 from scapy_mpa.stream.inference import fpdu_begins, fpdus_before, may_be_fpdu
 from scapy_mpa.stream.island import SEAM, Island
 from scapy_mpa.stream.phase import Phase
-from scapy_mpa.stream.scan import FoundStartup, almost_key, find_startup, may_begin, undecided_from
+from scapy_mpa.stream.scan import (
+    FoundStartup,
+    almost_key,
+    find_startup,
+    may_begin,
+    refused_at,
+    undecided_from,
+)
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.ift_indication import INDICATION_LENGTH
 from scapy_mpa.wire.startup import KEY_LENGTH, StartupKind
@@ -217,6 +224,16 @@ class Streaming:
                 f"the Key of the startup frame is {octets!r}",
             )
         return True
+
+    def refuse_startup(self) -> None:
+        """Report a startup frame that says it goes on into what has turned out to be FPDUs."""
+        half = self._half
+        if half.phase is not Phase.STREAMING:
+            return
+        for island in self._islands.items:
+            if island.held == island.start == half.begin:
+                for problem in refused_at(island, island.start):
+                    half.wrong(ErrorCode.INVALID_STARTUP_FRAME, island.start, problem)
 
     # -- what seems to be a startup frame ------------------------------------------------------
 

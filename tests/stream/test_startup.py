@@ -444,6 +444,24 @@ def test_a_request_that_never_becomes_whole(closed: bool) -> None:
     assert errors(events) == [(0, code, at)]
 
 
+@pytest.mark.parametrize("pd_length", [9000, 65535])
+@pytest.mark.parametrize("size", [50, 1460])
+@pytest.mark.parametrize("markers", [0, 1])
+def test_a_reply_that_claims_what_follows_it(pd_length: int, size: int, markers: int) -> None:
+    """PD_Length above 512 of a Reply behind which there are FPDUs is reported, once, and they are
+    found (7.1.1, 7.1.2 rule 9)."""
+    octets, _ = stream(markers=bool(markers))
+    talk = Talk()
+    talk.say(0, request(markers=markers))
+    at = talk.say(1, reply(private_data=b"only this", pd_length=pd_length, markers=markers))
+    for direction in (0, 1):
+        talk.say(direction, octets, size=size)
+    talk.close()
+    events = talk.fed()
+    assert [found(events, direction) for direction in (0, 1)] == [ULPDUS] * 2
+    assert errors(events) == [(1, ErrorCode.INVALID_STARTUP_FRAME, at)]
+
+
 @pytest.mark.parametrize("place", range(16))
 @pytest.mark.parametrize("size", [1, 20])
 def test_a_key_with_one_wrong_octet(place: int, size: int) -> None:

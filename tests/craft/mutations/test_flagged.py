@@ -17,12 +17,6 @@ NAMED = [mutation for mutation in mutations() if mutation.expectation.action is 
 RANDOM = [mutation for mutation in mutations() if mutation.expectation.action is Action.ANYTHING]
 SEEDS = range(3)
 
-NOT_FLAGGED = {
-    "rfc5044/7.1.2/rule-9-reply-pd-length-65535": "what follows the Reply is waited for, and found "
-    "to be FPDUs in the end",
-}
-"""What a receiver must not accept and is not reported, and why."""
-
 
 def errors(conversation: Conversation, path: pathlib.Path) -> list[dict[str, Any]]:
     """The errors that the command line reports of a conversation."""
@@ -51,14 +45,7 @@ def is_named(mutation: Mutation, error: dict[str, Any]) -> bool:
     )
 
 
-def marked(mutation: Mutation) -> Any:
-    """A mutation as a parameter; one that is not flagged is expected to fail."""
-    why = NOT_FLAGGED.get(mutation.name)
-    marks = [] if why is None else [pytest.mark.xfail(reason=why, strict=True)]
-    return pytest.param(mutation, id=mutation.name, marks=marks)
-
-
-@pytest.mark.parametrize("mutation", [*map(marked, NAMED)])
+@pytest.mark.parametrize("mutation", NAMED, ids=lambda mutation: mutation.name)
 def test_flagged_as_it_must_be(mutation: Mutation, tmp_path: pathlib.Path) -> None:
     """An error is reported if a receiver must notice, and the octets on the wire show it.
 
@@ -72,11 +59,6 @@ def test_flagged_as_it_must_be(mutation: Mutation, tmp_path: pathlib.Path) -> No
             assert any(is_named(mutation, error) for error in found), found
         else:
             assert not found
-
-
-def test_what_is_not_flagged_is_known() -> None:
-    """The list of what is not flagged names mutations that there are."""
-    assert set(NOT_FLAGGED) <= {mutation.name for mutation in NAMED}
 
 
 @pytest.mark.parametrize("mutation", RANDOM, ids=lambda mutation: mutation.name)
