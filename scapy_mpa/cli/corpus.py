@@ -90,7 +90,8 @@ class Corpus:
             return None
         if not chosen:
             wanted = self._name or self._only
-            complain(f"no mutation has a name like {wanted!r}; --list shows which there are")
+            which = "with --from, --list shows" if self._capture else "--list shows"
+            complain(f"no mutation has a name like {wanted!r}; {which} which there are")
             return None
         return chosen
 

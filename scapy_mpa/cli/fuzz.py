@@ -9,6 +9,8 @@ from scapy_mpa.cli.start import import_crc32c_alone
 
 __all__ = ["fuzz"]
 
+_ALL = "*"
+
 _EXIT_STATUS = """\
 \b
 Exit status:
@@ -57,7 +59,7 @@ Examples:
 @click.option(
     "--only",
     metavar="GLOB",
-    default="*",
+    default=_ALL,
     help="Only mutations whose name matches, such as 'rfc5044/7.1*' or '*crc*'.",
 )
 @click.option("--case", "name", metavar="NAME", help="Only the mutation of this name; no manifest.")
@@ -98,6 +100,8 @@ def fuzz(
         raise click.UsageError("say where the captures go (-o DIR), or ask for --list.")
     if as_json and not lists:
         raise click.UsageError("--json goes with --list; a corpus has manifest.jsonl.")
+    if name is not None and only != _ALL:
+        raise click.UsageError("--case names one mutation and --only selects some: choose one.")
     import_crc32c_alone()
     from scapy_mpa.cli.corpus import Corpus
 

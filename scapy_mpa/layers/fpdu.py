@@ -7,7 +7,8 @@
 '52 23 99 83'
 
 In a stream with Markers an FPDU must know where it lies: its *phase*, the offset of its first
-octet in the Full Operation Phase of its direction, modulo 512.
+octet in the Full Operation Phase of its direction, modulo 512.  At offset 70,000 that is
+``FPDU(phase=70_000 % 512)``.
 
 >>> FPDU(bytes(FPDU(phase=508) / b"abcdef"), phase=508).markers
 [<MPAMarker  reserved=0 fpduptr=4 |>]

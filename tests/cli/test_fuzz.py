@@ -116,7 +116,8 @@ def test_the_list() -> None:
         (("-o", "x", "--case", "nothing"), "there is no mutation 'nothing'"),
         (("-o", "x", "--from", "not there"), "there is no such file"),
         (("-o", "x", "--from", PCAPS / "listener_absent.pcap"), "no connection with startup"),
-        (("-o", "x", "--from", CAPTURE, "--only", "rfc*"), "no mutation has a name like"),
+        (("-o", "x", "--from", CAPTURE, "--only", "rfc*"), "with --from, --list shows which there"),
+        (("-o", "x", "--case", NAME, "--only", "rfc*"), "--case names one mutation"),
     ],
 )
 def test_what_is_wrong_is_said(
