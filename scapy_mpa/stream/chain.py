@@ -71,13 +71,14 @@ class FPDUChain(FPDUFinder):
             self._sink.wrong(
                 ErrorCode.CRC_MISMATCH,
                 fpdu.start + fpdu.layout.header,
-                f"CRC does not match the FPDU (ULPDU_Length {fpdu.ulpdu_length})",
+                f"CRC does not match the FPDU, ULPDU_Length {fpdu.ulpdu_length} (RFC 5044 4.4)",
             )
         elif not fpdu.agrees:
             self._sink.wrong(
                 ErrorCode.MARKER_MISMATCH,
                 fpdu.start + fpdu.layout.header,
-                f"Markers point elsewhere than to their FPDU (ULPDU_Length {fpdu.ulpdu_length})",
+                f"Markers point elsewhere than to their FPDU, ULPDU_Length {fpdu.ulpdu_length} "
+                "(RFC 5044 4.3)",
             )
 
     # -- the chain of lengths ----------------------------------------------------------------
@@ -271,7 +272,7 @@ class FPDUChain(FPDUFinder):
             self._sink.wrong(
                 ErrorCode.CRC_MISMATCH if self.crc else ErrorCode.MARKER_MISMATCH,
                 begin,
-                f"{found.start - begin} octets in which no FPDU begins",
+                f"{found.start - begin} octets in which no FPDU begins (RFC 5044 4.1)",
             )
         if run.is_empty:
             run.start = found.start
@@ -313,7 +314,7 @@ class FPDUChain(FPDUFinder):
                 self._sink.wrong(
                     ErrorCode.CRC_MISMATCH if self.crc else ErrorCode.MARKER_MISMATCH,
                     run.end,
-                    f"{limit - run.end} octets in which no FPDU begins",
+                    f"{limit - run.end} octets in which no FPDU begins (RFC 5044 4.1)",
                 )
         run.trouble = None
         run.end = run.last = limit

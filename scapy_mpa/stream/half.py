@@ -330,7 +330,7 @@ class HalfConnection:
                 self,
                 ErrorCode.CONNECTION_LOST,
                 position,
-                f"the connection was {how} {length} octets into an FPDU",
+                f"the connection was {how} {length} octets into an FPDU (RFC 5044 8)",
             )
 
     @property

@@ -337,11 +337,24 @@ class StartupPhase:
         Until the Reply is there, the Initiator sends nothing behind its Request (RFC 5044 7.1.2
         rule 3).
         """
-        streaming, asking = half.streaming, self.halves[1 - half.direction].streaming
+        other = self.halves[1 - half.direction]
+        streaming, asking = half.streaming, other.streaming
         if found.startup.kind is not StartupKind.REPLY or asking is None or streaming is None:
             return
-        if asking.awaits_reply():
+        if other.direction == self.initiator:
+            self.find_repeated_request()
+        if asking.awaits_reply() or self._awaits_reply(other):
             streaming.confirm()
+
+    def _awaits_reply(self, asking: HalfConnection) -> bool:
+        """Tell whether the last that a side sent is a Request that was not answered."""
+        end = self.origins[asking.direction]
+        return (
+            self.state is StartupState.REQUESTED
+            and asking.direction == self.initiator
+            and asking.islands.at(end) is None
+            and (asking.acknowledged or 0) <= end
+        )
 
     def refute(self, half: HalfConnection) -> None:
         """Forget a startup frame that was part of a payload."""

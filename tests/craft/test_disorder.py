@@ -67,3 +67,15 @@ def test_reply_captured_first() -> None:
     segments = impair(conversation.segments(), SnapLength(54 + 56))
     segments[REQUEST], segments[REPLY] = segments[REPLY], segments[REQUEST]
     assert kinds(found(conversation, segments)) == ["startup", "startup", "fpdu", "fpdu"]
+
+
+def test_rejection_not_captured() -> None:
+    """If only the rejection was not captured, the second Request is none the less no FPDU."""
+    conversation = Conversation()
+    conversation.startup(rejected=True)
+    conversation.startup()
+    conversation.initiator.send(b"x")
+    segments = conversation.segments()
+    del segments[REPLY]
+    records = found(conversation, segments)
+    assert kinds(records) == ["startup", "startup", "startup", "fpdu"]

@@ -11,20 +11,6 @@ import pytest
 
 from scapy_mpa.craft import Conversation
 from tests.craft.reading import plain
-from tests.craft.small import REPLY, found, kinds
-
-
-@pytest.mark.xfail(strict=True, reason="the Reply is taken for that to the first Request")
-def test_rejection_not_captured() -> None:
-    """If only the rejection was not captured, the second Request is none the less no FPDU."""
-    conversation = Conversation()
-    conversation.startup(rejected=True)
-    conversation.startup()
-    conversation.initiator.send(b"x")
-    segments = conversation.segments()
-    del segments[REPLY]
-    records = found(conversation, segments)
-    assert kinds(records) == ["startup", "startup", "startup", "fpdu"]
 
 
 @pytest.mark.xfail(strict=True, reason="the Full Operation Phase begins behind it")

@@ -49,6 +49,8 @@ def is_named(mutation: Mutation, error: dict[str, Any]) -> bool:
 def test_flagged_as_it_must_be(mutation: Mutation, tmp_path: pathlib.Path) -> None:
     """An error is reported if a receiver must notice, and the octets on the wire show it.
 
+    It names the clause by which a receiver tells: where a length or a place is wrong, often that of
+    the CRC.
     The valid conversation has none, nor has one with what a receiver must accept.
     """
     for seed in SEEDS:
@@ -57,6 +59,7 @@ def test_flagged_as_it_must_be(mutation: Mutation, tmp_path: pathlib.Path) -> No
         found = errors(case.conversation, tmp_path / "mutated.pcapng")
         if mutation.is_overheard or (mutation.expectation.is_error and mutation.is_evident):
             assert any(is_named(mutation, error) for error in found), found
+            assert all("(RFC " in error["text"] for error in found)
         else:
             assert not found
 
