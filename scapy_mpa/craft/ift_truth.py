@@ -19,7 +19,7 @@ from scapy_mpa.craft.script import FrameItem, IndicationItem
 from scapy_mpa.craft.truth import Found, Setting, ddp_record, side_of
 from scapy_mpa.craft.truth_messages import message_records
 from scapy_mpa.craft.truth_tcp import ending
-from scapy_mpa.records.record import Record, indication_fields
+from scapy_mpa.records.record import Record, indication_fields, negotiation_fields
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.ift_indication import AdaptionIndication, Problem
 from scapy_mpa.wire.ift_negotiation import Agreement, negotiate
@@ -274,7 +274,7 @@ def _connection(
     record["ended"] = ending(setting.segments)
     if errors is not None:
         record["farthest_ahead"] = dict(nothing)
-    return record
+    return {**record, "rnics": None, **negotiation_fields(None)}
 
 
 def _indication(found: Found) -> AdaptionIndication:

@@ -39,7 +39,7 @@ from scapy_mpa.craft.captured import (
     captured_streams,
 )
 from scapy_mpa.craft.layout import Placed, assembled, startup_frame
-from scapy_mpa.craft.options import Options
+from scapy_mpa.craft.options import INITIATOR, Options
 from scapy_mpa.craft.script import (
     FPDUItem,
     IndicationItem,
@@ -194,7 +194,7 @@ def truth_of(
     untold: list[Record] = []
     if messages and is_sure:
         told, untold = message_records(found, setting)
-    known_at = _known_at(pieces) if is_impaired else 0
+    known_at = _known_at(_beginning(pieces, setting.options)) if is_impaired else 0
     records: list[tuple[int, Record]] = []
     delivered = [0, 0]
     for each, place in zip(found, places, strict=True):
@@ -229,14 +229,26 @@ def _is_all_there(
     )
 
 
-def _known_at(pieces: Iterable[Captured]) -> int:
-    """Return the place of the segment with which everything up to the last startup frame is there:
-    before, nobody knows the ``offset`` of an FPDU."""
-    pieces = list(pieces)
-    upto = max(
-        (n for n, e in enumerate(pieces) if isinstance(e.placed.item, StartupItem)), default=-1
-    )
-    return max((max(each.frames) for each in pieces[: upto + 1] if each.frames), default=0)
+def _beginning(pieces: Sequence[Captured], options: Options) -> Sequence[Captured]:
+    """Return what shows where FPDUs begin: everything up to the last startup frame, and, where that
+    may be an Rtr Frame, what the Initiator sends next, which tells whether it is one."""
+    startups = [n for n, each in enumerate(pieces) if isinstance(each.placed.item, StartupItem)]
+    upto = max(startups, default=-1)
+    frames = [_detail(pieces[n].placed, options) for n in startups]
+    if any(isinstance(each, StartupFrame) and _announces_rtr(each) for each in frames):
+        behind = range(upto + 1, len(pieces))
+        upto = next((n for n in behind if side_of(pieces[n].placed) == INITIATOR), upto)
+    return pieces[: upto + 1]
+
+
+def _announces_rtr(startup: StartupFrame) -> bool:
+    return startup.kind is not StartupKind.RTR and startup.revision == 1 and startup.s_bit
+
+
+def _known_at(beginning: Iterable[Captured]) -> int:
+    """Return the place of the segment with which all of the beginning is there: before, nobody
+    knows the ``offset`` of an FPDU."""
+    return max((max(each.frames) for each in beginning if each.frames), default=0)
 
 
 def _of_what_is_there(
@@ -248,12 +260,9 @@ def _of_what_is_there(
 ) -> list[Record]:
     """Return what there is to say if octets are missing."""
     # A startup frame behind a hole may be part of something else.
-    upto = max(
-        (n for n, e in enumerate(pieces) if isinstance(e.placed.item, StartupItem)), default=-1
-    )
-    beginning = pieces[: upto + 1]
+    beginning = _beginning(pieces, setting.options)
     is_known = bool(beginning) and all(each.fate == "whole" for each in beginning)
-    known_at = _known_at(pieces) if is_known else len(setting.segments) + 1
+    known_at = _known_at(beginning) if is_known else len(setting.segments) + 1
     is_uncut = not is_cut(setting.segments)
     whole = [each for each in pieces if each.fate == "whole"]
     found = [each._replace(place=None, located_by=None) for each in _found(whole, setting.options)]

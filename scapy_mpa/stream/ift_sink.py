@@ -66,7 +66,10 @@ class IFTSink:
         end = position + length
         if half.islands.items[-1].end == end and (half.fin == end or half.owner.was_reset):
             how = "closed" if half.fin == end else "reset"
-            text = f"the connection was {how} {length} octets into a frame"
+            text = (
+                f"the connection was {how} {length} octets into a frame "
+                "(draft-williams-iwarp-ift-01 6)"
+            )
             half.owner.on_error(half, None, position, text)
 
     def cut_off(self, start: int, end: int) -> None:

@@ -55,6 +55,8 @@ COUNTED = {
     "ulp_nfs4_rdma_crcoff": (301, 195, 1, 0, 195, 0),
     "ulp_nvme_rdma_crcoff": (693, 379, 3, 0, 379, 0),
     "vlan5_mix_crcon": (46, 17, 1, 17, 0, 0),
+    # iWARP Framing for TCP: no FPDUs.
+    "ift_speculative": (33, 0, 1, 0, 0, 0),
 }
 
 
