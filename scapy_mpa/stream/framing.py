@@ -195,7 +195,8 @@ class Framing(FPDUChain):
             return
         if not self.from_start:
             runs = self._find_beginning(island, runs)
-        if self.from_start and island.start <= self.origin < runs[0].start:
+        begins = self.from_start and island.start <= self.origin
+        if begins and (not runs or self.origin < runs[0].start):
             runs = (self._first_run(island), *runs)
         elif island.open_left and (found := self._by_marker(island, runs[0].start)) is not None:
             runs = (Run(found.start, "marker"), *runs)

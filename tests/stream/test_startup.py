@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import random
-from itertools import combinations
+from itertools import combinations, permutations
 
 import pytest
 
@@ -647,6 +647,34 @@ def test_startup_frames_captured_behind_fpdus(
         for each in mine:
             if each.offset is not None or max(each.frames) > known_at:
                 assert each.offset == (each.seq - base) % 2**32
+
+
+@pytest.mark.parametrize("markers", [0, 1])
+@pytest.mark.parametrize("by", [0, 1])
+def test_pieces_of_a_startup_frame_and_of_an_fpdu_in_any_order(by: int, markers: int) -> None:
+    """Whichever of them completes what, both are found (7.1.1, 7.1.2)."""
+    octets, truth = build_stream(ULPDUS[:1], markers=bool(markers))
+    frames = request(markers=markers), reply(markers=markers)
+    sent = frames[by] + octets
+    edges = 0, 16, 20, 21, 22, len(sent)
+    for order in permutations(range(5)):
+        talk = Talk()
+        if by:
+            talk.say(0, frames[0])
+        begin = talk.next[by]
+        for piece in order:
+            talk.copy(by, begin + edges[piece], sent[edges[piece] : edges[piece + 1]])
+        talk.next[by] += len(sent)
+        if not by:
+            talk.say(1, frames[1])
+        events = talk.fed()
+        assert errors(events) == []
+        assert [each.startup.kind for each in seen(events)] == [
+            StartupKind.REQUEST,
+            StartupKind.REPLY,
+        ]
+        said = [(each.offset, each.ulpdu) for each in fpdus(events, by)]
+        assert said == [(truth[0].seq_offset, ULPDUS[0])]
 
 
 @pytest.mark.parametrize("late", [0, 1])
