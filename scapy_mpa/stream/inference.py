@@ -20,7 +20,8 @@ connection, so finding out costs a bounded amount.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import heapq
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from scapy_mpa.stream.island import Island
@@ -59,6 +60,9 @@ _OCTETS_AT_FIRST: Final = 1 << 20
 _OCTETS_PER_OCTET: Final = 16
 _COUNTED_OCTETS: Final = 1 << 18
 _COST_OF_MARKERS: Final = 64
+# The share of it that is kept for the less likely alignments: an STag may look like the header of a
+# long FPDU, and stands in all FPDUs of a message.
+_SHARE_OF_OTHERS: Final = 16
 # What the words behind a ULPDU_Length field say if they are Markers: its first, or its second, for
 # one of them may be forged.
 _POINTERS: Final = b"".join(
@@ -282,23 +286,32 @@ class _Look:
     def _starts(self) -> Iterator[int]:
         """Yield where an FPDU's ULPDU_Length may stand that nothing explains so far.
 
-        First where segments begin, then at any word, in the likeliest alignment first.
+        First where segments begin, then at any word of the likeliest alignment, then at those of
+        the others, in their order: what an FPDU explains is looked at no more.
         """
         begin, end = self._begin, self._island.end
-        for position in self._island.telling_boundaries(begin, end):
-            if self.allowance < 0:
-                return
-            if begin <= position and not self._explained[position - begin]:
-                yield position
         counts = [0] * _WORD
         for chunk in self._island.chunks(begin, end):
             counts[(chunk.position - begin) % _WORD] += 1
-        for shift in sorted(range(_WORD), key=lambda each: -counts[each]):
-            for word in header_words(self._octets[shift:]):
-                if self.allowance < 0:
-                    return
-                if not self._explained[shift + word]:
-                    yield begin + shift + word
+        likeliest, *others = sorted(range(_WORD), key=lambda each: -counts[each])
+        kept = self.allowance // _SHARE_OF_OTHERS
+        yield from self._affordable(self._island.telling_boundaries(begin, end), kept)
+        yield from self._affordable(self._words(likeliest), kept)
+        yield from self._affordable(heapq.merge(*map(self._words, others)), 0)
+
+    def _affordable(self, places: Iterable[int], kept: int) -> Iterator[int]:
+        """Yield those that nothing explains, as long as more may be spent than what is kept."""
+        begin = self._begin
+        for position in places:
+            if self.allowance < kept:
+                return
+            if begin <= position and not self._explained[position - begin]:
+                yield position
+
+    def _words(self, shift: int) -> Iterator[int]:
+        """Yield the places in an alignment where the first word of an FPDU may stand."""
+        first = self._begin + shift
+        return (first + word for word in header_words(self._octets[shift:]))
 
     def _explain(self, start: int, end: int) -> None:
         """Take note of octets in which no further FPDU begins."""
@@ -417,20 +430,26 @@ def shows_crcs(islands: Sequence[Island], known: Known) -> bool:
     return known.crc is not False and _ballot(islands, known) is not None
 
 
-def _allowance_for(islands: Sequence[Island]) -> int:
-    octets = sum(island.end - island.start for island in islands)
-    return _OCTETS_AT_FIRST + _OCTETS_PER_OCTET * min(octets, _COUNTED_OCTETS)
+def _looks(islands: Sequence[Island], known: Known) -> Iterator[tuple[Island, _Look]]:
+    """Yield a look at each island, at what it is worth and what those before it have left."""
+    allowance = _OCTETS_AT_FIRST
+    counted = _COUNTED_OCTETS
+    for island in islands:
+        octets = min(island.end - island.start, counted)
+        counted -= octets
+        look = _Look(island, known, allowance + _OCTETS_PER_OCTET * octets)
+        yield island, look
+        allowance = look.allowance
+        if allowance < 0 and not counted:
+            break
 
 
 def _ballot(islands: Sequence[Island], known: Known) -> Ballot | None:
     """Return what verified FPDUs say, if there are any."""
     ballots: dict[int, Ballot] = {}
-    allowance = _allowance_for(islands)
-    for island in islands:
-        look = _Look(island, known, allowance)
-        if look.count(ballots) or look.allowance < 0:
+    for _, look in _looks(islands, known):
+        if look.count(ballots):
             break
-        allowance = look.allowance
     origin = known.origin
     for island in islands:
         if origin is not None and island.start <= origin < island.end - _WORD:
@@ -451,17 +470,12 @@ def _longest_row(islands: Sequence[Island], known: Known, *, final: bool) -> _Ro
     """Return the row of FPDUs that is to be believed, without CRCs."""
     rows: list[_Row] = []
     origin = known.origin
-    allowance = _allowance_for(islands)
-    for island in islands:
-        look = _Look(island, known, allowance)
+    for island, look in _looks(islands, known):
         if origin is not None and island.start <= origin < island.end:
             row = look.row_at(origin)
             if row is not None and row.fpdus >= (1 if final else _PLAUSIBLE_ROW):
                 return row
         rows += look.rows()
-        allowance = look.allowance
-        if allowance < 0:
-            break
     longest = max(rows, key=_octets_of, default=None)
     # A shorter one may be part of a payload.
     is_proof = longest is not None and _octets_of(longest) > _LONGEST_FPDU

@@ -112,6 +112,20 @@ def test_a_payload_of_headers_is_nothing_beside_crcs(size: int, both: bool) -> N
     assert told(events, 1) == (good(truth[1:]) if both else [])
 
 
+@pytest.mark.parametrize("shift", range(4))
+def test_an_stag_that_reads_as_the_header_of_a_long_fpdu(shift: int) -> None:
+    """It comes with each FPDU of a message, off the grid on which they lie, and hides none."""
+    rng = random.Random(shift)
+    # With the first octet of TO: ULPDU_Length 40000, the control octets of a Write of Rev 0.
+    write = messages.write(0x019C40C0, 0, rng.randbytes(60_000), mulpdu=128)
+    octets, truth = build_stream(write)
+    talk = Talk()
+    talk.miss(0, startup_frame(REQUEST_KEY, crc=1) + octets[: 20 + shift])
+    # Segments begin in the alignment of what is none, or in another one.
+    talk.say(0, octets[20 + shift :], size=400)
+    assert told(talk.fed(), 0) == good(truth[1:])
+
+
 def test_payload_of_headers_in_one_direction_and_crcs_in_the_other() -> None:
     """That CRCs are on is shown by one direction for both (RFC 5044 7.1.1)."""
     (write,) = messages.write(7, 4096, HEADER_WORDS * 5000, mulpdu=50_000)
