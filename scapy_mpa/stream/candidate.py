@@ -181,7 +181,7 @@ class FPDUReader:
     def _header_at(self, island: Island, start: int, limit: int) -> tuple[bool, Layout] | None:
         """Read the header at ``start``: whether it makes sense, and what it says.
 
-        None if it is not there.
+        None if it is not there, or not all of one that makes sense so far.
         """
         phase = (start - self.origin) % MARKER_INTERVAL if self.markers else None
         header = start + MARKER_LENGTH if phase == 0 else start
@@ -193,7 +193,12 @@ class FPDUReader:
             return None
         ulpdu_length = int.from_bytes(head[header - start : header - start + 2], "big")
         layout = fpdu_layout(ulpdu_length, phase)
-        return self._plausible(head, layout, ulpdu_length), layout
+        makes_sense = self._plausible(head, layout, ulpdu_length)
+        if not makes_sense and len(head) < header + HEAD - start:
+            # Zeros are what least speaks against it.
+            is_short = self._plausible(head + bytes(HEAD), layout, ulpdu_length)
+            return None if is_short else (False, layout)
+        return makes_sense, layout
 
     def _looks_like_start(self, island: Island, position: int, limit: int) -> bool:
         """Tell whether the first word of an FPDU at ``position`` is there and makes sense."""

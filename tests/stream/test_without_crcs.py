@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from scapy_mpa.stream.events import Event
+from scapy_mpa.stream.events import ErrorFound, Event
 from tests.stream.feed import fpdus
 from tests.stream.test_connections import Talk
 from tests.truth import messages, mpastream
@@ -118,6 +118,19 @@ def test_two_ways_that_lead_to_the_same_place() -> None:
     assert at + 72 == truth[2].end == truth[3].start
     events = captured(octets, [(100, at)], markers=True)
     assert found(events) == [each.seq_offset for each in truth[1:]]
+
+
+@pytest.mark.parametrize("markers", [False, True])
+@pytest.mark.parametrize("there", range(1, 32))
+def test_a_hole_in_a_header(there: int, markers: bool) -> None:
+    """As much of it as was captured speaks against nothing, whatever the hole leaves of it."""
+    octets, truth = mpastream.build_stream(sends([100] * 40), markers=markers, crc=False)
+    # With Markers: some fall in the headers.
+    for fpdu in truth[4:20]:
+        hole = (fpdu.start + there, fpdu.start + there + 40)
+        events = captured(octets, [hole], markers=markers)
+        assert not [each for each in events if isinstance(each, ErrorFound)]
+        assert found(events) == [each.seq_offset for each in whole(truth, [hole])]
 
 
 def lied(
