@@ -204,7 +204,7 @@ class _Look:
                 for back in self._markers_behind(start)
             }
             agreeing = {
-                start + back: self._agreeing(start, other)
+                start + back: self._told(start, other)[0]
                 for back, other in others.items()
                 if start + other.length == end
             }
@@ -251,9 +251,12 @@ class _Look:
         origin = None if first.phase is None else first.start - first.phase
         last = at = first.start
         is_whole = True
-        while reading is not None and self._makes_sense_as(reading):
+        while reading is not None:
+            witnesses = self._witnesses(reading)
+            if witnesses is None:
+                break
             count += 1
-            markers += len(reading.layout.markers)
+            markers += witnesses
             last, at = at, reading.end
             is_whole = self._island.captured_until(last, at) == at
             whole += is_whole
@@ -264,15 +267,20 @@ class _Look:
         borne_out = at if may_be_fpdu(self._island, at) else last
         return _Row(first.start, at, origin, count, whole, markers, borne_out)
 
-    def _makes_sense_as(self, reading: _Reading) -> bool:
+    def _witnesses(self, reading: _Reading) -> int | None:
+        """Return how many Markers bear out an FPDU, None if one or its header says otherwise."""
         start, end, layout, _ = reading
-        if end > self._island.end or self._agreeing(start, layout) < len(layout.markers):
-            return False
+        if end > self._island.end:
+            return None
+        agreeing, others = self._told(start, layout)
+        if others:
+            return None
         self.allowance -= _HEAD
         at = start - self._begin
         head = self._octets[at : at + layout.header + _HEAD]
         body = strip_markers(head, [each for each in layout.markers if each < len(head)])
-        return plausible(body[HEADER_LENGTH:], self._number(start + layout.header))
+        makes_sense = plausible(body[HEADER_LENGTH:], self._number(start + layout.header))
+        return agreeing if makes_sense else None
 
     def _read(self, start: int, phase: int | None) -> _Reading | None:
         """Return the FPDU at ``start``, if its ULPDU_Length is there."""
@@ -344,19 +352,32 @@ class _Look:
             reading = _reading(header, ulpdu_length, phase)
             if phase and reading.layout.markers:
                 yield reading
-        if header - self._begin >= MARKER_LENGTH and self._word(header - _WORD) == 0:
-            yield _reading(header - MARKER_LENGTH, ulpdu_length, 0)
+        leading = header - MARKER_LENGTH
+        if leading >= self._begin and self._word(leading) == 0 and self._is_captured(leading):
+            yield _reading(leading, ulpdu_length, 0)
         if markers:
             # It may hold none.
             yield _reading(header, ulpdu_length, None)
 
-    def _agreeing(self, start: int, layout: Layout) -> int:
-        """Return how many Markers of an FPDU that is there point to its ULPDU_Length."""
+    def _told(self, start: int, layout: Layout) -> tuple[int, int]:
+        """Return how many Markers of an FPDU that is there point to its ULPDU_Length, and how many
+        do not.  Those that the snap length cut off say nothing."""
+        island = self._island
         said = layout.unpack.unpack_from(self._octets, start - self._begin)
-        return sum(
-            one & FPDUPTR_MASK == other & FPDUPTR_MASK
-            for one, other in zip(said, layout.fpduptrs, strict=True)
-        )
+        agreeing = others = 0
+        for at, one, other in zip(layout.markers, said, layout.fpduptrs, strict=True):
+            if island.absent and not self._is_captured(start + at):
+                continue
+            if one & FPDUPTR_MASK == other & FPDUPTR_MASK:
+                agreeing += 1
+            else:
+                others += 1
+        return agreeing, others
+
+    def _is_captured(self, marker: int) -> bool:
+        """Tell whether the snap length cut off nothing of a Marker."""
+        end = marker + MARKER_LENGTH
+        return self._island.captured_until(marker, end) == end
 
     def _number(self, position: int) -> int:
         at = position - self._begin

@@ -535,3 +535,21 @@ def test_whether_crcs_are_on_is_not_concluded_from_what_was_cut_off(crc: bool, w
     else:
         assert verdicts == {"unknown"}
         assert ended.crc is None
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_markers_that_were_cut_off_say_nothing(seed: int) -> None:
+    """Without startup frames and CRCs, those that were captured tell where Markers are."""
+    rng = random.Random(seed)
+    sizes = [rng.choice((0, 8, 20, 40, 300, 450)) for _ in range(60)]
+    octets, truth = stream(sizes, markers=True, crc=False)
+    talk = Talk(syn=False)
+    for fpdu in truth:
+        talk.say(0, octets[fpdu.start : fpdu.end])
+    segments = (as_segment(number, each) for number, each in enumerate(talk.segments, 1))
+    events = feed(each._replace(payload=each.payload[:74]) for each in segments)
+    found = [((each.seq - 1001) % 2**32, each.ulpdu_length, each.markers) for each in fpdus(events)]
+    wanted = [(each.seq_offset, each.ulpdu_length, each.markers) for each in truth]
+    assert found == wanted[-len(found) :]
+    assert len(found) > 50
+    assert wrong(events) == []
