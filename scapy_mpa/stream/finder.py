@@ -50,6 +50,8 @@ _LAST_WHOLE_HEADER: Final = MARKER_INTERVAL - HEADER_LENGTH - UNTAGGED_LENGTH
 _CONVINCING_CHAIN: Final = 3
 # The same, against the word of an FPDU that claims their octets as part of its payload.
 _OUTWEIGHING_CHAIN: Final = 8
+# T, the first bit of a DDP header (RFC 5041 4.1).
+_TAGGED: Final = 0x80
 # Sound FPDUs in a row behind which nobody looks for a break any more.
 _LONGEST_CHAIN: Final = 64
 
@@ -320,9 +322,8 @@ class FPDUFinder(FPDUReader):
         An untagged header has 43 bits that are known beforehand (RFC 5041 4.3, RFC 5040 4.1), a
         tagged one 13: among thousands of segments there is a payload that has these.
         """
-        is_tagged = fpdu.octets[fpdu.layout.header + HEADER_LENGTH] & 0x80
         boundaries = island.telling_boundaries(fpdu.start, fpdu.start + 1)
-        return not is_tagged and boundaries == [fpdu.start]
+        return not _is_tagged(fpdu) and boundaries == [fpdu.start]
 
     def _repeats(self, island: Island, fpdu: Candidate, limit: int, repeated: set[bytes]) -> bool:
         """Tell whether what looks like a header is repeated: some payloads are full of such.
@@ -349,26 +350,33 @@ class FPDUFinder(FPDUReader):
     ) -> Candidate | None:
         """Return the FPDU, unless octets that it claims lead to its end just as well.
 
-        Several in a row are more than one; of one and one, neither is certain.
+        Several in a row are more than one; of one and one, an untagged header says more than a
+        tagged one, else neither is certain.
         """
         if island.fills_segments(fpdu.start, fpdu.end):
             return fpdu
         for start in self._starts(island, fpdu.start + WORD, fpdu.end):
-            row: list[Candidate] = []
-            at = start
-            while at < fpdu.end:
-                following = self._try(island, at, fpdu.end)
-                if isinstance(following, int) or not following.sound:
-                    break
-                self._allowance -= following.layout.length
-                row.append(following)
-                at = following.end
-            if at < fpdu.end or self._repeats(island, row[0], fpdu.end, repeated):
+            first = following = self._try(island, start, fpdu.end)
+            if isinstance(first, int) or not first.sound:
                 continue
-            if len(row) > 1:
-                return row[0]
-            behind = self._try(island, at, limit)
-            return None if isinstance(behind, int) else behind
+            if self._repeats(island, first, limit, repeated):
+                continue
+            count = 0
+            at = start
+            while not isinstance(following, int) and following.sound:
+                self._allowance -= following.layout.length
+                count += 1
+                at = following.end
+                if at == fpdu.end:
+                    break
+                following = self._try(island, at, fpdu.end)
+            if at < fpdu.end:
+                continue
+            if count > 1 or _is_tagged(fpdu) > _is_tagged(first):
+                return first
+            if _is_tagged(fpdu) == _is_tagged(first):
+                behind = self._try(island, at, limit)
+                return None if isinstance(behind, int) else behind
         return fpdu
 
     def _chain_from(self, island: Island, fpdu: Candidate, limit: int) -> tuple[int, bool]:
@@ -446,6 +454,11 @@ class FPDUFinder(FPDUReader):
 def _head_of(fpdu: Candidate) -> bytes:
     """Return ULPDU_Length and DDP header, as far as it tells one FPDU from the next."""
     return fpdu.octets[fpdu.layout.header :][: HEADER_LENGTH + UNTAGGED_LENGTH]
+
+
+def _is_tagged(fpdu: Candidate) -> bool:
+    """Tell whether the header of an FPDU is tagged, of which less is known beforehand."""
+    return fpdu.octets[fpdu.layout.header + HEADER_LENGTH] >= _TAGGED
 
 
 def found_by(fpdu: Candidate) -> LocatedBy:

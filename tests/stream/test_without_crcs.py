@@ -120,6 +120,36 @@ def test_two_ways_that_lead_to_the_same_place() -> None:
     assert found(events) == [each.seq_offset for each in truth[1:]]
 
 
+def between_markers(first: bytes, begin: int) -> tuple[list[int], list[TrueFPDU]]:
+    """What is found of FPDUs between two holes that hide all Markers, and which of them are whole.
+
+    first: the ULPDU of the first of them; begin: octets that are there of the one before it.
+    """
+    lead = sends([796])
+    lead[0] = lead[0][:-8] + b"\x00\x26\xc1\x40" + bytes(4)
+    ulpdus = [*lead, first, *sends([6, 4, 2] * 20, first=2)]
+    octets, truth = mpastream.build_stream(ulpdus, markers=True, crc=False)
+    holes = [(100, truth[0].end - begin), (1020, len(octets) - 8)]
+    events = captured(octets, holes, markers=True)
+    return found(events), whole(truth, holes)
+
+
+def test_an_untagged_header_says_more_than_a_tagged_one() -> None:
+    """What looks like a Write at the end of a payload leads to where a Send ends, too."""
+    seen, there = between_markers(sends([6])[0], 12)
+    assert len(there) == 6
+    assert seen == [each.seq_offset for each in there]
+
+
+def test_a_payload_that_repeats_itself_contests_nothing() -> None:
+    """One of its headers leads to where the Write ends that carries it."""
+    payload = LOOKS_LIKE_HEADERS * 12
+    (write,) = messages.write(1, 2**40 + 5, payload, mulpdu=1000)
+    seen, there = between_markers(write, 8)
+    assert len(there) == 3
+    assert seen == [each.seq_offset for each in there]
+
+
 @pytest.mark.parametrize("markers", [False, True])
 @pytest.mark.parametrize("there", range(1, 32))
 def test_a_hole_in_a_header(there: int, markers: bool) -> None:
