@@ -226,10 +226,13 @@ class FPDUFinder(FPDUReader):
         doubtful = None
         doubted_until = limit
         repeated: set[bytes] = set()
+        broken: set[int] = set()
         tried = run.searched if run is not None else 0
         for start in self._starts(island, begin, limit, tried):
             if start >= doubted_until:
                 return doubtful
+            if start in broken:
+                continue
             fpdu = self._try(island, start, limit)
             if isinstance(fpdu, int) or not fpdu.sound:
                 continue
@@ -239,7 +242,7 @@ class FPDUFinder(FPDUReader):
                 needed = _OUTWEIGHING_CHAIN if claimed else _CONVINCING_CHAIN
                 if self._repeats(island, fpdu, limit, repeated):
                     continue
-                until = self._borne_out(island, fpdu, limit, needed, final=final)
+                until = self._borne_out(island, fpdu, limit, needed, broken, final=final)
                 if until is None:
                     repeated.add(_head_of(fpdu))
                 elif until == limit:
@@ -262,7 +265,14 @@ class FPDUFinder(FPDUReader):
     # -- without a CRC that tells --------------------------------------------------------------
 
     def _borne_out(
-        self, island: Island, fpdu: Candidate, limit: int, needed: int, *, final: bool
+        self,
+        island: Island,
+        fpdu: Candidate,
+        limit: int,
+        needed: int,
+        broken: set[int],
+        *,
+        final: bool,
     ) -> int | None:
         """Look for others that say, too, that an FPDU begins where it merely looks like one.
 
@@ -275,6 +285,7 @@ class FPDUFinder(FPDUReader):
         better begins before its last one, which is then returned.
 
         :param needed: how many headers in a row are no chance.
+        :param broken: where the FPDUs of such rows begin: from there they lead nowhere, either.
         """
         following: Candidate | int = fpdu
         at = fpdu.start
@@ -308,6 +319,7 @@ class FPDUFinder(FPDUReader):
         else:
             goes_on = following.sound
         if not goes_on:
+            broken.update(row)
             return row[-1] if len(heads) >= needed else None
         if following == UNREADABLE and self._stands_first(island, fpdu):
             return limit

@@ -35,6 +35,14 @@ def sends(sizes: list[int], filler: bytes | None = None, *, first: int = 1) -> l
     ]
 
 
+def started(*, markers: bool = False) -> Talk:
+    """A connection whose Full Operation Phase has begun, without CRCs."""
+    talk = Talk()
+    for direction, key in enumerate((mpastream.REQUEST_KEY, mpastream.REPLY_KEY)):
+        talk.say(direction, mpastream.startup_frame(key, markers=int(markers)))
+    return talk
+
+
 def captured(
     octets: bytes, holes: list[tuple[int, int]], *, markers: bool, size: int = 1460
 ) -> list[Event]:
@@ -42,9 +50,7 @@ def captured(
 
     The octets are sent in segments of ``size``; what a hole leaves of one was a segment of its own.
     """
-    talk = Talk()
-    for direction, key in enumerate((mpastream.REQUEST_KEY, mpastream.REPLY_KEY)):
-        talk.say(direction, mpastream.startup_frame(key, markers=int(markers)))
+    talk = started(markers=markers)
     at = 0
     for start, end in [*holes, (len(octets), len(octets))]:
         if at < start:
@@ -203,6 +209,21 @@ def test_a_row_between_two_lies() -> None:
         octets, truth = mpastream.build_stream(made, markers=markers, crc=False, damage=harm)
         events = captured(octets, [], markers=markers)
         assert found(events) == [each.seq_offset for each in truth]
+
+
+def test_a_long_row_before_a_lie_costs_none_behind_it() -> None:
+    """From each FPDU of a row the lengths lead to the same lie: once is enough to see that."""
+    made = sends([1400] * 100)
+    harm = {at: mpastream.Damage(ulpdu_length=5000) for at in (3, 64)}
+    octets, truth = mpastream.build_stream(made, crc=False, damage=harm)
+    talk = started()
+    talk.say(0, octets, size=1460)
+    # All of it is there before any of it can be read.
+    talk.segments.append(talk.segments.pop(-len(octets) // 1460))
+    seen = set(found(talk.fed()))
+    claimed = {at + by for at in harm for by in (1, 2, 3)}
+    assert seen >= {each.seq_offset for at, each in enumerate(truth) if at not in claimed}
+    assert seen <= {each.seq_offset for each in truth}
 
 
 @pytest.mark.parametrize("fpduptr", [4, 500, 0xFFFC])
