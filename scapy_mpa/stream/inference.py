@@ -28,6 +28,7 @@ from scapy_mpa.stream.island import Island
 from scapy_mpa.stream.places import Ballot
 from scapy_mpa.stream.search import header_words
 from scapy_mpa.wire.crc import RESIDUE, crc32c
+from scapy_mpa.wire.ddp import TAGGED_LENGTH
 from scapy_mpa.wire.fpdu import (
     FPDUPTR_MASK,
     HEADER_LENGTH,
@@ -60,6 +61,8 @@ _OCTETS_AT_FIRST: Final = 1 << 20
 _OCTETS_PER_OCTET: Final = 16
 _COUNTED_OCTETS: Final = 1 << 18
 _COST_OF_MARKERS: Final = 64
+# Octets of an FPDU in which its header is looked for once more.
+_REPEATED: Final = 512
 # The share of it that is kept for the less likely alignments: an STag may look like the header of a
 # long FPDU, and stands in all FPDUs of a message.
 _SHARE_OF_OTHERS: Final = 16
@@ -279,8 +282,19 @@ class _Look:
         at = start - self._begin
         head = self._octets[at : at + layout.header + _HEAD]
         body = strip_markers(head, [each for each in layout.markers if each < len(head)])
-        makes_sense = plausible(body[HEADER_LENGTH:], self._number(start + layout.header))
-        return agreeing if makes_sense else None
+        if not plausible(body[HEADER_LENGTH:], self._number(start + layout.header)):
+            return None
+        return None if self._recurs(start + layout.header, end) else agreeing
+
+    def _recurs(self, header: int, end: int) -> bool:
+        """Tell whether what looks like the header of an FPDU comes again in its payload.
+
+        That is part of a payload which repeats itself: from each copy on there are such rows.
+        """
+        at = header - self._begin
+        head = self._octets[at : at + HEADER_LENGTH + TAGGED_LENGTH]
+        # Copies may overlap each other.
+        return self._octets.find(head, at + _WORD, min(end - self._begin, at + _REPEATED)) >= 0
 
     def _read(self, start: int, phase: int | None) -> _Reading | None:
         """Return the FPDU at ``start``, if its ULPDU_Length is there."""

@@ -139,6 +139,21 @@ def test_payload_of_headers_in_one_direction_and_crcs_in_the_other() -> None:
     assert told(events, 1) == good(truth)
 
 
+@pytest.mark.parametrize("crc", [False, True])
+@pytest.mark.parametrize("filler", [HEADER_WORDS, HEADER_WORDS * 3 + b"\x00\x40\xc1\x40" * 2])
+@pytest.mark.parametrize("begin", [5000, 5001, 5006])
+def test_payload_of_headers_and_nothing_else(begin: int, filler: bytes, crc: bool) -> None:
+    """Of an FPDU no whole one was captured: a row of headers that are all the same is none."""
+    octets, truth = build_stream(messages.write(7, 4096, filler * 4000, mulpdu=20_000), crc=crc)
+    hole = truth[1].start - 100, truth[1].start + 9
+    talk = Talk(syn=False)
+    talk.say(0, octets[begin : hole[0]], size=1448)
+    talk.miss(0, octets[hole[0] : hole[1]])
+    talk.say(0, octets[hole[1] : truth[1].end - 4], size=1448)
+    talk.close()
+    assert told(talk.fed(), 0) == []
+
+
 def test_more_holes_than_are_kept_before_anything_is_known() -> None:
     """Islands are not given up before what they hold has been looked at."""
     octets, truth = build_stream(sends(*[40] * 400))
