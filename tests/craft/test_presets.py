@@ -12,6 +12,7 @@ from scapy_mpa.craft import Conversation, IFTConversation, conversation_of
 from scapy_mpa.craft.presets import PRESETS
 from scapy_mpa.wire.errors import LocalProtocolError
 from tests.craft.reading import inlined, plain
+from tests.differential.presets import READABLE
 from tests.differential.test_tshark import differences
 
 NAMES = list(PRESETS)
@@ -102,17 +103,7 @@ def test_unknown_name() -> None:
         conversation_of("xyzzy")
 
 
-UNMARKED = [
-    name
-    for name in NAMES
-    if name not in FRAMED
-    for options in [conversation_of(name).options]
-    if not any(options.markers) and not options.has_rtr_frame
-]
-"""Those of which Wireshark finds everything; it does not know of iWARP Framing for TCP."""
-
-
-@pytest.mark.parametrize("name", UNMARKED)
+@pytest.mark.parametrize("name", READABLE)
 def test_tshark_agrees(tmp_path: Path, tshark: str, name: str) -> None:
     """Wireshark finds the same startup frames and FPDUs, with the same fields."""
     conversation = conversation_of(name)
