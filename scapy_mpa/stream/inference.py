@@ -36,6 +36,7 @@ from scapy_mpa.wire.fpdu import (
     MARKER_LENGTH,
     Layout,
     fpdu_layout,
+    fpdu_length,
     strip_markers,
 )
 from scapy_mpa.wire.rdmap import plausible
@@ -150,6 +151,9 @@ class _Look:
         for header in self._starts():
             at = header - self._begin
             if not _head_makes_sense(self._octets[at : at + _HEAD]):
+                continue
+            claimed = header + fpdu_length(self._number(header))
+            if self._recurs(header, claimed) and self._explained[at]:
                 continue
             reading = next(self._verified(header), None)
             row = 0
@@ -289,12 +293,23 @@ class _Look:
     def _recurs(self, header: int, end: int) -> bool:
         """Tell whether what looks like the header of an FPDU comes again in its payload.
 
-        That is part of a payload which repeats itself: from each copy on there are such rows.
+        That is part of a payload which repeats itself: from each copy on there are such rows.  The
+        stretch that does so is explained by that.
         """
-        at = header - self._begin
-        head = self._octets[at : at + HEADER_LENGTH + TAGGED_LENGTH]
+        octets = self._octets
+        first = at = header - self._begin
+        head = octets[at : at + HEADER_LENGTH + TAGGED_LENGTH]
         # Copies may overlap each other.
-        return self._octets.find(head, at + _WORD, min(end - self._begin, at + _REPEATED)) >= 0
+        again = octets.find(head, at + _WORD, min(end - self._begin, at + _REPEATED))
+        if again < 0:
+            return False
+        while size := min(_REPEATED, len(octets) - again):
+            if octets[at : at + size] != octets[again : again + size]:
+                break
+            at += size
+            again += size
+        self._explain(header, header + at - first)
+        return True
 
     def _read(self, start: int, phase: int | None) -> _Reading | None:
         """Return the FPDU at ``start``, if its ULPDU_Length is there."""
