@@ -16,7 +16,9 @@ With CRCs:
    one follows in the same stretch, which gives the lie away. Of several in a row the second and
    further ones must be reported if their headers are intact and a good one follows them. All this
    holds if it is known where Markers are, or that there are none (``_knows_places``).
-3. Any other damaged FPDU may be reported as what it says it is.
+3. Any other damaged FPDU may be reported as what it says it is. So may one that was garbled on its
+   way: of octets that came twice, the first captured are others than the sender's. A good one that
+   stands alone between two of these may be missed, for nothing but its CRC tells it from payload.
 
 Without CRCs, an FPDU that is whole must be found if its start is certain or anchored:
 
@@ -97,6 +99,8 @@ class Wanted:
     """Any part of the payload will do, from its beginning."""
     may_be_unknown: bool = False
     """Of its CRC it may be said that it is unknown."""
+    may_be_unmarked: bool = False
+    """It may be said to hold no Markers: it lies about its length, and nobody knows of any."""
     in_time: Statement | None = None
     """What was captured of it in time, if copies came later that brought more."""
 
@@ -105,6 +109,8 @@ class Wanted:
         mine = self.statement
         if self.may_be_unknown and statement.crc == "unknown":
             mine = mine._replace(crc="unknown")
+        if self.may_be_unmarked and statement.markers == 0:
+            mine = mine._replace(markers=0)
         early = self.in_time
         if early is not None and statement.crc == early.crc:
             payload = statement.payload
@@ -194,6 +200,25 @@ class Captured:
         """Whether each octet was captured in time, and is that of the stream."""
         return self.captured_until(start, end) == end
 
+    def differs(self, start: int, end: int) -> bool:
+        """Whether octets were captured that are not those of the stream."""
+        start, end = start + self.before, end + self.before
+        first, stream = self._octets[start:end], self._stream[start:end]
+        if first == stream:
+            return False
+        there = self._captured[start:end]
+        return any(at and one != other for at, one, other in zip(there, first, stream, strict=True))
+
+    def first_copies(self, places: Sequence[int]) -> bytes:
+        """What was captured first at some places, up to one where nothing was."""
+        octets = bytearray()
+        for place in places:
+            at = place + self.before
+            if at >= len(self._captured) or not self._captured[at]:
+                break
+            octets.append(self._octets[at])
+        return bytes(octets)
+
     def is_carried(self, start: int, end: int) -> bool:
         """Whether captured segments held each octet, though the snap length cut some off."""
         return self._carried.find(0, start + self.before, end + self.before) < 0
@@ -250,6 +275,7 @@ class _Side:
             whole and (fpdu.crc_ok is True if dimensions.crc else fpdu.damage is None)
             for whole, fpdu in zip(self.whole, truth, strict=True)
         ]
+        self.garbled = [captured.differs(fpdu.start, fpdu.end) for fpdu in truth]
         self.claimed = self._claimed()
 
     # -- what is known of the direction --------------------------------------------------------
@@ -384,16 +410,19 @@ class _Side:
         certain = self._certain(other)
         for index, fpdu in enumerate(truth):
             if self.sound[index]:
-                required = knows and (self.dimensions.crc or certain[index])
+                required = knows and (
+                    not self._stands_alone(index) if self.dimensions.crc else certain[index]
+                )
                 yield self._wanted(fpdu, fpdu.end, required=required)
             elif fpdu.damage is not None and self._is_told(index):
-                required = (
-                    knows
-                    and self.dimensions.crc
-                    and self._tells_damage(index, certain)
-                    and self._knows_places(other)
-                )
-                yield self._wanted_liar(fpdu, lies=self.lies[index], required=required)
+                places = knows and self._knows_places(other)
+                required = places and self.dimensions.crc and self._tells_damage(index, certain)
+                liar = self._wanted_liar(fpdu, lies=self.lies[index], required=required)
+                yield replace(liar, may_be_unmarked=self.lies[index] and not places)
+            elif self.garbled[index]:
+                wanted = self._wanted_garbled(fpdu)
+                if wanted is not None:
+                    yield wanted
             elif self.dimensions.snap and self.carried[index]:
                 until = self.captured.captured_until(fpdu.start, fpdu.end)
                 at_last = self.captured.captured_until(fpdu.start, fpdu.end, at_last=True)
@@ -407,6 +436,12 @@ class _Side:
                     cut = self._wanted(fpdu, until, required=required)
                     both = self.knows_startup and other.knows_startup
                     yield replace(cut, may_be_unknown=not both)
+
+    def _stands_alone(self, index: int) -> bool:
+        """Whether those before and behind an FPDU were garbled."""
+        return 0 < index < len(self.garbled) - 1 and (
+            self.garbled[index - 1] and self.garbled[index + 1]
+        )
 
     def _is_told(self, index: int) -> bool:
         """Whether enough of a damaged FPDU was captured to say what it says it is."""
@@ -480,6 +515,18 @@ class _Side:
         octets = self.half.octets
         ulpdu = bytes(octets[place] for place in places if place < len(octets))
         return self._said(fpdu, length, markers, crc, ulpdu, required, is_cut=True)
+
+    def _wanted_garbled(self, fpdu: TrueFPDU) -> Wanted | None:
+        """An FPDU as what the copies say that were captured first, if its length was captured."""
+        header = fpdu.seq_offset
+        said = self.captured.first_copies(range(header, header + 2))
+        if len(said) < 2:
+            return None
+        length = int.from_bytes(said, "big")
+        _, markers, places = self._reading(fpdu, length)
+        ulpdu = self.captured.first_copies(places)
+        crc = "bad" if self.dimensions.crc else "off"
+        return self._said(fpdu, length, markers, crc, ulpdu, required=False, is_cut=True)
 
     def _said(
         self,
