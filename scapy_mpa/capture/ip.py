@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""IP headers: from the place of an IPv4 or IPv6 packet to the place and end of its TCP segment.
+"""IP headers: from the place of an IPv4 or IPv6 packet to the place and end of what it carries,
+which is a TCP segment or an SCTP packet.
 
 What IP says of a packet's length is trusted over the length of the frame, which may hold Ethernet
 padding. Where IP says zero (a large segment captured before the interface card cut it, or an IPv6
@@ -21,10 +22,12 @@ from scapy_mpa.capture.reason import (
     demand,
 )
 
-__all__ = ["TCP", "Datagram", "ipv4_datagram", "ipv6_datagram"]
+__all__ = ["SCTP", "TCP", "Datagram", "ipv4_datagram", "ipv6_datagram"]
 
 TCP: Final = 6
-"""IP protocol number."""
+SCTP: Final = 132
+"""IP protocol numbers."""
+_FOLLOWED: Final = frozenset({TCP, SCTP})
 
 _ROUTING: Final = 43
 _FRAGMENT: Final = 44
@@ -60,17 +63,19 @@ class Datagram(NamedTuple):
     addresses: bytes
     """Source and destination address, as in the header."""
     at: int
-    """Where the TCP header begins."""
+    """Where the TCP or SCTP header begins."""
     end: int
     """Where the segment ends, which may be behind what was captured."""
+    protocol: int = TCP
+    """TCP or SCTP."""
 
 
 def ipv4_datagram(octets: bytes, at: int, length: int) -> Datagram:
-    """Return where the TCP segment of the IPv4 packet at ``at`` lies (RFC 791 3.1).
+    """Return where the TCP or SCTP header of the IPv4 packet at ``at`` lies (RFC 791 3.1).
 
     :param octets: what was captured of the frame.
     :param length: octets of the frame on the wire.
-    :raises NotFollowedError: it is not TCP, a fragment, or the header is not whole.
+    :raises NotFollowedError: it is neither, a fragment, or the header is not whole.
     """
     demand(octets, at + _IPV4_LENGTH, length, "IPv4 header")
     version, total, fragment, protocol = _IPV4.unpack_from(octets, at)
@@ -80,18 +85,20 @@ def ipv4_datagram(octets: bytes, at: int, length: int) -> Datagram:
         raise NotFollowedError("IPv4 header damaged")
     demand(octets, start, end, "IPv4 header")
     if fragment & _IPV4_FRAGMENT:
-        raise NotFollowedError(FRAGMENT if protocol in (TCP, _AH) else NOT_TCP)
-    if protocol != TCP:
-        start = _past_extensions(octets, start, end, protocol, frozenset({_AH}), "IPv4 header")
-    return Datagram(octets[at + 12 : at + 20], start, end)
+        raise NotFollowedError(FRAGMENT if protocol in (TCP, SCTP, _AH) else NOT_TCP)
+    if protocol not in _FOLLOWED:
+        start, protocol = _past_extensions(
+            octets, start, end, protocol, frozenset({_AH}), "IPv4 header"
+        )
+    return Datagram(octets[at + 12 : at + 20], start, end, protocol)
 
 
 def ipv6_datagram(octets: bytes, at: int, length: int) -> Datagram:
-    """Return where the TCP segment of the IPv6 packet at ``at`` lies (RFC 8200 3, 4).
+    """Return where the TCP or SCTP header of the IPv6 packet at ``at`` lies (RFC 8200 3, 4).
 
     :param octets: what was captured of the frame.
     :param length: octets of the frame on the wire.
-    :raises NotFollowedError: it is not TCP, a fragment, or a header is not whole.
+    :raises NotFollowedError: it is neither, a fragment, or a header is not whole.
     """
     start = at + _IPV6_LENGTH
     demand(octets, start, length, "IPv6 header")
@@ -99,23 +106,23 @@ def ipv6_datagram(octets: bytes, at: int, length: int) -> Datagram:
     end = start + payload if payload else length
     if version >> 4 != 6 or end > length:
         raise NotFollowedError("IPv6 header damaged")
-    if protocol != TCP:
-        start = _past_extensions(octets, start, end, protocol, _EXTENSIONS, "IPv6 header")
-    return Datagram(octets[at + 8 : at + _IPV6_LENGTH], start, end)
+    if protocol not in _FOLLOWED:
+        start, protocol = _past_extensions(octets, start, end, protocol, _EXTENSIONS, "IPv6 header")
+    return Datagram(octets[at + 8 : at + _IPV6_LENGTH], start, end, protocol)
 
 
 def _past_extensions(
     octets: bytes, at: int, end: int, protocol: int, extensions: frozenset[int], header: str
-) -> int:
-    """Return where the TCP header behind a chain of extension headers begins.
+) -> tuple[int, int]:
+    """Return where the header behind a chain of extension headers begins, and its protocol.
 
     :param at: where the first of them begins, of the kind ``protocol``.
     :param extensions: the kinds that may occur.
     :param header: what to call a header that is not whole.
     """
     for _ in range(_MOST_EXTENSIONS):
-        if protocol == TCP:
-            return at
+        if protocol in _FOLLOWED:
+            return at, protocol
         if protocol == _ESP:
             raise NotFollowedError(ENCRYPTED)
         if protocol not in extensions:
@@ -125,7 +132,7 @@ def _past_extensions(
         if protocol == _FRAGMENT:
             # With neither offset nor M it is a whole packet: an atomic fragment (RFC 6946).
             if fragment & _IPV6_FRAGMENT:
-                follows = following == TCP or following in extensions
+                follows = following in _FOLLOWED or following in extensions
                 raise NotFollowedError(FRAGMENT if follows else NOT_TCP)
             at += _SHORTEST_EXTENSION
         elif protocol == _AH:

@@ -16,6 +16,7 @@ from scapy_mpa.capture.build_frame import LARGEST_DATAGRAM, checksum
 from scapy_mpa.capture.frame import Frame
 from scapy_mpa.capture.ip import TCP, ipv4_datagram, ipv6_datagram
 from scapy_mpa.capture.link import ETHERNET, IPV4, network_packet
+from scapy_mpa.capture.reason import NOT_TCP, NotFollowedError
 from scapy_mpa.stream.segment import reverse_flow
 
 __all__ = ["Reframer"]
@@ -56,7 +57,10 @@ class Reframer:
         octets, length = frame.octets, frame.original_length
         ether_type, at = network_packet(frame.link_type, octets, length)
         self._is_ipv4 = ether_type == IPV4
-        tcp_at = (ipv4_datagram if self._is_ipv4 else ipv6_datagram)(octets, at, length).at
+        datagram = (ipv4_datagram if self._is_ipv4 else ipv6_datagram)(octets, at, length)
+        if datagram.protocol != TCP:
+            raise NotFollowedError(NOT_TCP)
+        tcp_at = datagram.at
         self._flow = flow
         self._link_type = frame.link_type
         self._link = _link_header(frame.link_type, octets[:at], ether_type)

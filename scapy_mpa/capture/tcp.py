@@ -28,7 +28,7 @@ def tcp_segment(frame: Frame, datagram: Datagram) -> Segment:
     :raises NotFollowedError: the TCP header, options included, is not whole.
     """
     octets = frame.octets
-    addresses, at, end = datagram
+    addresses, at, end, _ = datagram
     demand(octets, at + _TCP_LENGTH, end, "TCP header")
     ports, seq, ack, data_offset, flags = _TCP.unpack_from(octets, at)
     start = at + (data_offset >> 4) * 4

@@ -52,8 +52,9 @@ Examples:
     "types",
     metavar="LIST",
     callback=record_types,
-    help="Only these types of record: startup,fpdu,message,gap,overlap,error,connection, and "
-    "adaption_indication,ift_frame of iWARP Framing for TCP.  "
+    help="Only these types of record: startup,fpdu,message,gap,overlap,error,connection, "
+    "adaption_indication,ift_frame of iWARP Framing for TCP, and session_control,ddp_segment of "
+    "DDP over SCTP.  "
     "Without it, all but message, which puts together what the FPDUs of a message say.",
 )
 @click.option(

@@ -7,7 +7,13 @@ from typing import Final
 
 from scapy_mpa.records import RecordedEvent
 from scapy_mpa.records.ddp import ddp_payload, frame_payload
-from scapy_mpa.stream.events import FPDURecovered, IFTFrameRecovered, StartupSeen
+from scapy_mpa.stream.events import (
+    DDPSegmentRecovered,
+    FPDURecovered,
+    IFTFrameRecovered,
+    SessionControlSeen,
+    StartupSeen,
+)
 
 __all__ = ["hex_dump", "payload_dump"]
 
@@ -17,13 +23,15 @@ _SHOWN: Final = bytes(octet if 0x20 <= octet < 0x7F else ord(".") for octet in r
 
 
 def payload_dump(event: RecordedEvent) -> list[str]:
-    """Return the lines of what the ULP sent: an FPDU's or a frame's payload, or Private Data."""
-    if isinstance(event, FPDURecovered):
+    """Return the lines of what the ULP sent: the payload of a DDP segment, or Private Data."""
+    if isinstance(event, FPDURecovered | DDPSegmentRecovered):
         return hex_dump(ddp_payload(event))
     if isinstance(event, IFTFrameRecovered):
         return hex_dump(frame_payload(event))
     if isinstance(event, StartupSeen):
         return hex_dump(event.startup.private_data)
+    if isinstance(event, SessionControlSeen):
+        return hex_dump(event.control.private_data)
     return []
 
 

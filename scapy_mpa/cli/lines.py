@@ -30,9 +30,12 @@ from scapy_mpa.records.ddp import (
 from scapy_mpa.records.kinds import Label
 from scapy_mpa.stream.events import (
     AdaptionIndicationSeen,
+    ChunksMissing,
     ConnectionEnded,
     ConnectionId,
     CrcVerdict,
+    DDPCarrier,
+    DDPSegmentRecovered,
     ErrorFound,
     FPDURecovered,
     GapFound,
@@ -41,9 +44,11 @@ from scapy_mpa.stream.events import (
     MessageRecovered,
     Negotiated,
     OverlapDiffers,
+    SctpConnectionId,
+    SessionControlSeen,
     StartupSeen,
 )
-from scapy_mpa.wire.control_flags import meaning_of
+from scapy_mpa.wire.control_flags import Meaning, meaning_of
 from scapy_mpa.wire.ddp import TAGGED_LENGTH, UNTAGGED_LENGTH, parse_ddp
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import RemoteProtocolError
@@ -70,7 +75,9 @@ _CACHED_PATTERNS: Final = 1024
 _COLOURS: Final[dict[type, str]] = {
     StartupSeen: "green",
     AdaptionIndicationSeen: "green",
+    SessionControlSeen: "green",
     GapFound: "yellow",
+    ChunksMissing: "yellow",
     OverlapDiffers: "yellow",
     ErrorFound: "red",
     ConnectionEnded: "cyan",
@@ -168,7 +175,7 @@ class Lines:
         )
 
     def _coloured(self, event: RecordedEvent, line: str) -> str:
-        if isinstance(event, FPDURecovered | IFTFrameRecovered):
+        if isinstance(event, FPDURecovered | IFTFrameRecovered | DDPSegmentRecovered):
             colour = "red" if event.crc == "bad" else None
         elif isinstance(event, MessageRecovered):
             colour = None if event.complete else "yellow"
@@ -230,21 +237,51 @@ def _startup(event: StartupSeen) -> str:
     if startup.reserved:
         words.append(f"reserved 0x{startup.reserved:x}")
     if startup.enhanced:
-        words.append(f"IRD {startup.ird} ORD {startup.ord}")
-        if startup.control_flags:
-            meant = ", ".join(meaning_of(event.dialect).words(startup.control_flags))
-            words.append(f"flags {startup.control_flags} ({meant})")
+        meaning = meaning_of(event.dialect)
+        words.append(_enhanced(startup.ird, startup.ord, startup.control_flags, meaning))
     words.append(f"PD {len(startup.private_data)}")
     return " ".join(words)
 
 
 def _fpdu(event: FPDURecovered) -> str:
+    marks = _marks(event.crc, event.located_by, ahead=event.out_of_order)
+    return f"{_ddp(event)}{marks}, seq {event.seq}"
+
+
+def _ddp_segment(event: DDPSegmentRecovered) -> str:
+    marks = _marks(event.crc, "length", ahead=event.out_of_order)
+    return f"{_ddp(event)}{marks}, DDP-SSN {event.ddp_ssn}, TSN {event.seq}"
+
+
+def _session_control(event: SessionControlSeen) -> str:
+    control = event.control
+    words = [f"Session {control.function} stream {event.stream}"]
+    if control.enhanced:
+        meaning = meaning_of(Dialect.RFC5043)
+        words.append(_enhanced(control.ird, control.ord, control.control_flags, meaning))
+    words.append(f"PD {len(control.private_data)}")
+    ahead = ", out of order" if event.out_of_order else ""
+    return f"{' '.join(words)}{ahead}, DDP-SSN {control.ddp_ssn}, TSN {event.seq}"
+
+
+def _enhanced(
+    ird: int | None, ord: int | None, control_flags: str | None, meaning: Meaning
+) -> str:
+    """Return what enhanced data say (RFC 6581 9)."""
+    flags = ""
+    if control_flags:
+        flags = f" flags {control_flags} ({', '.join(meaning.words(control_flags))})"
+    return f"IRD {ird} ORD {ord}{flags}"
+
+
+def _ddp(event: DDPCarrier) -> str:
+    """Return what the DDP and RDMAP headers say."""
     fields = ddp_fields(event)
     what = _segment(fields, ddp_payload(event))
     if what is None:
-        what = f"{fields.message or 'FPDU'}, ULPDU of {event.ulpdu_length} octets"
-    marks = _marks(event.crc, event.located_by, ahead=event.out_of_order)
-    return f"{what}{marks}, seq {event.seq}"
+        unit = "FPDU" if isinstance(event, FPDURecovered) else "DDP Segment Chunk"
+        what = f"{fields.message or unit}, ULPDU of {event.ulpdu_length} octets"
+    return what
 
 
 def _segment(fields: DDPFields, payload: bytes) -> str | None:
@@ -331,7 +368,9 @@ def _message(event: MessageRecovered) -> str:
         last = (event.msn + event.messages - 1) & 0xFFFFFFFF
         words.append(f"qn {event.qn} msn {event.msn}{f' to {last}' if event.messages > 1 else ''}")
     if event.fpdus:
-        words.append(f"{event.length} octets in {_counted(event.fpdus, 'FPDU')}")
+        is_sctp = isinstance(event.connection, SctpConnectionId)
+        unit = "DDP Segment" if is_sctp else "FPDU"
+        words.append(f"{event.length} octets in {_counted(event.fpdus, unit)}")
     return " ".join(words) + "".join(f", {each}" for each in _of_message(event))
 
 
@@ -380,13 +419,18 @@ def _gap(event: GapFound) -> str:
     return f"gap of {_counted(event.length, 'octet')}: {event.reason}, seq {event.seq}"
 
 
+def _chunks_missing(event: ChunksMissing) -> str:
+    return f"gap of {_counted(event.length, 'chunk')}: {event.reason}, DDP-SSN {event.seq}"
+
+
 def _overlap(event: OverlapDiffers) -> str:
     return f"overlap: {_counted(event.length, 'octet')} came again, not the same, seq {event.seq}"
 
 
 def _error(event: ErrorFound) -> str:
     code = "" if event.code is None else f" {event.code:d}"
-    return f"error{code}: {event.text}, seq {event.seq}"
+    name = "TSN" if isinstance(event.connection, SctpConnectionId) else "seq"
+    return f"error{code}: {event.text}, {name} {event.seq}"
 
 
 def _connection(event: ConnectionEnded) -> str:
@@ -410,12 +454,16 @@ def _connection(event: ConnectionEnded) -> str:
         words.append("CRC " + "/".join((half.crcs or "").upper() or "off" for half in halves))
     if event.rnics is not None and any(RNIC.RDMAC in side for side in event.rnics):
         words.append("RNICs " + " to ".join(" or ".join(side) for side in event.rnics))
+    over_sctp = isinstance(event.connection, SctpConnectionId)
     noun = "frames" if event.dialect is Dialect.DRAFT_IFT_01 else "FPDUs"
+    if over_sctp:
+        noun = "DDP Segments"
     words.append(f"{both('fpdus')} {noun}" if carried_mpa(event) else "no MPA")
     words.append(f"{both('octets')} octets")
     if event.negotiated is not None:
         words += _negotiated(event.negotiated)
-    for name, text in _COUNTS.items():
+    counts = {**_COUNTS, "farthest_ahead": "chunks ahead"} if over_sctp else _COUNTS
+    for name, text in counts.items():
         if any(getattr(half, name) for half in halves):
             words.append(f"{both(name)} {text}")
     if event.errors:
@@ -457,8 +505,11 @@ _WHAT: Final[dict[type, Callable[[Any], str]]] = {
     FPDURecovered: _fpdu,
     AdaptionIndicationSeen: _indication,
     IFTFrameRecovered: _frame,
+    SessionControlSeen: _session_control,
+    DDPSegmentRecovered: _ddp_segment,
     MessageRecovered: _message,
     GapFound: _gap,
+    ChunksMissing: _chunks_missing,
     OverlapDiffers: _overlap,
     ErrorFound: _error,
     ConnectionEnded: _connection,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Which TCP connections are of interest."""
+"""Which connections are of interest."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ __all__ = ["carried_mpa"]
 
 
 def carried_mpa(event: ConnectionEnded) -> bool:
-    """Tell whether a connection had anything to do with MPA, be it only a bad startup frame."""
+    """Tell whether a connection had anything to do with MPA, be it only a bad startup frame.
+
+    DDP Stream Sessions over SCTP count, too.
+    """
     return (
         event.dialect is not None
         or event.revision is not None

@@ -14,6 +14,8 @@ from scapy_mpa.records.kinds import Patterns, Templates
 from scapy_mpa.stream.events import ConnectionEnded, Event, GapFound
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits
+from scapy_mpa.stream.sctp.associations import Associations
+from scapy_mpa.stream.sctp.packet import SctpPacket
 from scapy_mpa.wire.dialect import Dialect
 
 if TYPE_CHECKING:
@@ -29,6 +31,9 @@ _FRAMES: Final = 4096
 
 _LATE_COPY: Final = "late copy"
 """Why a frame is not followed whose connection was ended before it came."""
+
+_WITHOUT_DDP: Final = "SCTP without DDP"
+_NO_ASSOCIATION: Final = "SCTP of no association"
 
 _LINK_TYPE: Final = "link type "
 """How the decoder's reasons begin where it does not know the link layer."""
@@ -67,8 +72,11 @@ class Reading:
         self._connections = connections
         self._largest = 1 if live else _EVENTS
         self._checks = self._new_checks() if checks else None
-        self._decoder = Decoder()
+        self._decoder = Decoder(self._take_sctp)
         self._flows = Flows(first_number, limits=limits, dialect=dialect)
+        self._associations = Associations(self._flows.take_number, limits)
+        self._sctp_events: list[Event] = []
+        """What SCTP packets have brought, until it is passed on."""
         # Because of a limit.
         self._gaps = 0
         self._ended = 0
@@ -86,6 +94,7 @@ class Reading:
         Batches may be empty: they come at least every few thousand frames.
         """
         segment_of, receive, largest = self._decoder.segment, self._flows.receive, self._largest
+        sctp_events = self._sctp_events
         batch: list[Event] = []
         for frame in self.capture:
             number = frame.number
@@ -95,11 +104,23 @@ class Reading:
             if segment is not None:
                 self._segments += 1
                 batch += receive(segment)
+            elif sctp_events:
+                batch += sctp_events
+                sctp_events.clear()
             if len(batch) >= largest or not number % _FRAMES:
                 yield self._noted(batch)
                 batch = []
         yield self._noted(batch)
-        yield from map(self._noted, self._flows.ends())
+        yield from map(self._noted, self._ends())
+
+    def _ends(self) -> Iterator[list[Event]]:
+        """Yield what can be said now that the capture has ended."""
+        yield from self._flows.ends()
+        yield from self._associations.ends()
+
+    def _take_sctp(self, packet: SctpPacket) -> None:
+        self._segments += 1
+        self._sctp_events += self._associations.receive(packet)
 
     def lines(
         self, writer: Patterns | Templates | None, lines_of: Callable[[list[Event]], list[str]]
@@ -121,8 +142,11 @@ class Reading:
             writer,
             lambda events: lines_of(self._noted(events)),
             self._begin,
+            self._sctp_events,
         )
         yield from express.batches()
+        for batch in self._associations.ends():
+            yield text_of(lines_of(self._noted(batch)))
         self._segments += express.segments
 
     def _begin(self, time_ns: int) -> None:
@@ -151,6 +175,10 @@ class Reading:
         counts = self._decoder.not_followed.copy()
         if self._flows.late_copies:
             counts[_LATE_COPY] = self._flows.late_copies
+        if self._associations.without_ddp:
+            counts[_WITHOUT_DDP] = self._associations.without_ddp
+        if self._associations.unknown:
+            counts[_NO_ASSOCIATION] = self._associations.unknown
         total = counts.total()
         if not total:
             return None

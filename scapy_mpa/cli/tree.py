@@ -8,8 +8,10 @@ from typing import Final
 from scapy_mpa.records import RecordedEvent
 from scapy_mpa.stream.events import (
     AdaptionIndicationSeen,
+    DDPSegmentRecovered,
     FPDURecovered,
     IFTFrameRecovered,
+    SessionControlSeen,
     StartupSeen,
 )
 
@@ -21,7 +23,14 @@ _INDENT: Final = " " * 8
 def layer_tree(event: RecordedEvent) -> list[str]:
     """Return the lines of the layers that ``event`` brought, none if it brought no packet."""
     # Scapy takes most of a second to import, which only those wait for who ask for layers.
-    from scapy_mpa.layers import FPDU, MPA, IFTAdaptionIndication, IFTFrame
+    from scapy_mpa.layers import (
+        FPDU,
+        MPA,
+        DDPSegmentChunk,
+        DDPStreamSessionControl,
+        IFTAdaptionIndication,
+        IFTFrame,
+    )
     from scapy_mpa.layers.mpa import fields_of_dialect
 
     if isinstance(event, FPDURecovered):
@@ -32,6 +41,10 @@ def layer_tree(event: RecordedEvent) -> list[str]:
         packet = IFTFrame(event.octets, crcs=event.crcs)
     elif isinstance(event, AdaptionIndicationSeen):
         packet = IFTAdaptionIndication(event.octets)
+    elif isinstance(event, DDPSegmentRecovered):
+        packet = DDPSegmentChunk(event.octets)
+    elif isinstance(event, SessionControlSeen):
+        packet = DDPStreamSessionControl(event.octets)
     else:
         return []
     return [f"{_INDENT}{line}".rstrip() for line in packet.show(dump=True).splitlines()]

@@ -70,6 +70,7 @@ class ExpressReader:
     :param writer: how FPDUs are written; None: they are only counted.
     :param lines_of: makes lines of the events of what is not ordinary.
     :param begin: is told the time of the first frame, in nanoseconds since the epoch.
+    :param others: where the decoder has events put of frames that have no segment.
     """
 
     def __init__(
@@ -80,6 +81,7 @@ class ExpressReader:
         writer: Patterns | Templates | None,
         lines_of: Callable[[list[Event]], list[str]],
         begin: Callable[[int], None],
+        others: list[Event] | None = None,
     ) -> None:
         self._capture = capture
         header = capture.pcap
@@ -90,6 +92,7 @@ class ExpressReader:
         self._decoder = decoder
         self._lines_of = lines_of
         self._begin = begin
+        self._others = [] if others is None else others
         self._page = Page()
         self._borrower = Borrower(writer, self._page, flows.recent, self._unit)
         self._loans: dict[bytes, Loan] = {}
@@ -389,6 +392,9 @@ class ExpressReader:
                 _ETHERTYPE_IPV4, _ETHERTYPE_AT
             )
             self._receive(segment, is_ours=is_ours)
+        elif self._others:
+            self._page.add(self._lines_of(self._others[:]))
+            self._others.clear()
 
     def _receive(self, segment: Segment, *, is_ours: bool = True) -> None:
         """Let the plain path have a segment, and borrow the connection if that is of use.

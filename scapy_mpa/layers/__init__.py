@@ -11,7 +11,8 @@ sent as it is, right or wrong.  ``opcode`` and ``qn`` follow from the payload.  
 dissected is rebuilt octet by octet; a field that changes does not change others, so whoever
 wants a new CRC says ``del packet[FPDU].crc``.
 
-No TCP port is bound, since iWARP has none; see :mod:`scapy_mpa.layers.mpa`.
+No TCP port is bound, since iWARP has none; see :mod:`scapy_mpa.layers.mpa`.  Over SCTP, DDP has
+Payload Protocol Identifiers, which are; see :mod:`scapy_mpa.layers.sctp`.
 """
 
 from scapy.packet import Packet, bind_bottom_up, bind_layers, bind_top_down
@@ -35,6 +36,7 @@ from scapy_mpa.layers.rdmap import (
     RDMAPWrite,
 )
 from scapy_mpa.layers.rpcrdma import RPCRDMAPrivateData
+from scapy_mpa.layers.sctp import DDPSegmentChunk, DDPStreamSessionControl
 from scapy_mpa.layers.smb_direct import SMBDirectPrivateData
 from scapy_mpa.layers.terminate import RDMAPTerminate
 from scapy_mpa.wire.rdmap_names import QUEUE_NUMBERS, TAGGED_OPCODES, Opcode
@@ -42,6 +44,8 @@ from scapy_mpa.wire.rdmap_names import QUEUE_NUMBERS, TAGGED_OPCODES, Opcode
 __all__ = [
     "FPDU",
     "MPA",
+    "DDPSegmentChunk",
+    "DDPStreamSessionControl",
     "DDPTagged",
     "DDPUntagged",
     "IFTAdaptionIndication",

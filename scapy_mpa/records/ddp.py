@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What a record says of the DDP and RDMAP headers in an FPDU (RFC 5041 4, RFC 5040 4.1).
 
+The same goes for the user data of a DDP Segment Chunk: the DDP-SSN in front of the DDP segment has
+two octets, as ULPDU_Length has (RFC 5043 5.2.2).
+
 Each header field that was captured whole counts, even if the header as a whole was not: the ULPDU
 may be too short for it, or the snap length may have cut it.
 """
@@ -9,7 +12,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from scapy_mpa.stream.events import FPDURecovered, IFTFrameRecovered
+from scapy_mpa.stream.events import DDPCarrier, IFTFrameRecovered
 from scapy_mpa.wire.ddp import TAGGED_LENGTH, UNTAGGED_LENGTH, parse_ddp
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_LENGTH, fpdu_layout, strip_markers
 from scapy_mpa.wire.rdmap import parse_control
@@ -56,7 +59,7 @@ class DDPFields(NamedTuple):
 _NOTHING: Final = DDPFields(*[None] * len(DDPFields._fields))
 
 
-def ddp_header(fpdu: FPDURecovered) -> bytes:
+def ddp_header(fpdu: DDPCarrier) -> bytes:
     """Return the first 18 octets of the ULPDU, fewer if it has fewer or if they were cut."""
     octets = fpdu.octets
     ulpdu_length = fpdu.ulpdu_length
@@ -68,13 +71,13 @@ def ddp_header(fpdu: FPDURecovered) -> bytes:
     return octets[start : start + min(ulpdu_length, UNTAGGED_LENGTH)]
 
 
-def ddp_payload(fpdu: FPDURecovered) -> bytes:
+def ddp_payload(fpdu: DDPCarrier) -> bytes:
     """Return what was captured behind the DDP header."""
     ulpdu = fpdu.ulpdu
     return ulpdu[TAGGED_LENGTH if ulpdu[:1] >= b"\x80" else UNTAGGED_LENGTH :]
 
 
-def ddp_fields(fpdu: FPDURecovered) -> DDPFields:
+def ddp_fields(fpdu: DDPCarrier) -> DDPFields:
     """Return the header fields of the DDP segment in ``fpdu``."""
     return _fields(ddp_header(fpdu), fpdu.ulpdu_length)
 

@@ -15,7 +15,9 @@ from typing import Any, Final, TypeAlias
 from scapy_mpa.records.ddp import ddp_fields, ddp_payload, frame_fields, frame_payload
 from scapy_mpa.stream.events import (
     AdaptionIndicationSeen,
+    ChunksMissing,
     ConnectionEnded,
+    DDPSegmentRecovered,
     ErrorFound,
     Event,
     FPDURecovered,
@@ -24,12 +26,14 @@ from scapy_mpa.stream.events import (
     MessageRecovered,
     Negotiated,
     OverlapDiffers,
+    SessionControlSeen,
     StartupSeen,
 )
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.ift_indication import FLAGS, AdaptionIndication
 from scapy_mpa.wire.interoperability import Kinds
 from scapy_mpa.wire.rdmap_names import message_name
+from scapy_mpa.wire.sctp_ddp import SessionControl
 from scapy_mpa.wire.startup import StartupFrame
 
 __all__ = [
@@ -41,6 +45,7 @@ __all__ = [
     "own_fields",
     "record_of",
     "rnics_field",
+    "session_control_fields",
     "startup_fields",
     "type_of",
 ]
@@ -55,8 +60,8 @@ _SECOND: Final = 10**9
 def record_of(event: RecordedEvent, *, payload: bool = False) -> Record:
     """Return the record of ``event``.
 
-    :param payload: give an ``fpdu`` or ``ift_frame`` record the key ``payload``: what was captured
-        behind the DDP header, in hexadecimal.
+    :param payload: give an ``fpdu``, ``ift_frame`` or ``ddp_segment`` record the key ``payload``:
+        what was captured behind the DDP header, in hexadecimal.
     """
     endpoints = event.connection.endpoints
     return {
@@ -81,7 +86,7 @@ def own_fields(event: RecordedEvent, *, payload: bool = False) -> Record:
     :param payload: see :func:`record_of`.
     """
     fields = _KINDS[type(event)][1](event)
-    if payload and isinstance(event, FPDURecovered):
+    if payload and isinstance(event, (FPDURecovered, DDPSegmentRecovered)):
         fields["payload"] = ddp_payload(event).hex()
     elif payload and isinstance(event, IFTFrameRecovered):
         fields["payload"] = frame_payload(event).hex()
@@ -164,6 +169,46 @@ def _frame(event: IFTFrameRecovered) -> Record:
         "confirmed": event.confirmed,
         "frames": list(event.frames),
         **frame_fields(event)._asdict(),
+    }
+
+
+def _session_control(event: SessionControlSeen) -> Record:
+    return {
+        "stream": event.stream,
+        "tsn": event.seq,
+        **session_control_fields(event.control),
+        "unordered": event.unordered,
+        "out_of_order": event.out_of_order,
+        "frames": list(event.frames),
+        "dialect": Dialect.RFC5043.value,
+    }
+
+
+def session_control_fields(control: SessionControl) -> Record:
+    """Return the keys of a ``session_control`` record that are about the message itself."""
+    return {
+        "ddp_ssn": control.ddp_ssn,
+        "function_code": control.function_code,
+        "function": control.function,
+        "enhanced": control.enhanced,
+        "private_data": control.private_data.hex(),
+        "ird": control.ird,
+        "ord": control.ord,
+        "control_flags": control.control_flags,
+    }
+
+
+def _ddp_segment(event: DDPSegmentRecovered) -> Record:
+    return {
+        "stream": event.stream,
+        "tsn": event.seq,
+        "ddp_ssn": event.ddp_ssn,
+        "ulpdu_length": event.ulpdu_length,
+        "unordered": event.unordered,
+        "crc": event.crc,
+        "out_of_order": event.out_of_order,
+        "frames": list(event.frames),
+        **ddp_fields(event)._asdict(),
     }
 
 
@@ -271,12 +316,15 @@ _KINDS: Final[dict[type, tuple[str, Callable[[Any], Record]]]] = {
     FPDURecovered: ("fpdu", _fpdu),
     MessageRecovered: ("message", _message),
     GapFound: ("gap", _gap),
+    ChunksMissing: ("gap", _gap),
     OverlapDiffers: ("overlap", _overlap),
     ErrorFound: ("error", _error),
     ConnectionEnded: ("connection", _connection),
     AdaptionIndicationSeen: ("adaption_indication", _indication),
     IFTFrameRecovered: ("ift_frame", _frame),
+    SessionControlSeen: ("session_control", _session_control),
+    DDPSegmentRecovered: ("ddp_segment", _ddp_segment),
 }
 
-RECORD_TYPES: Final = tuple(kind for kind, _ in _KINDS.values())
+RECORD_TYPES: Final = tuple(dict.fromkeys(kind for kind, _ in _KINDS.values()))
 """Every value of the key ``type``."""

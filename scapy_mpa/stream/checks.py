@@ -17,6 +17,8 @@ from typing import Final, NamedTuple
 from scapy_mpa.stream.events import (
     ConnectionEnded,
     ConnectionId,
+    DDPCarrier,
+    DDPSegmentRecovered,
     ErrorFound,
     Event,
     FPDURecovered,
@@ -27,7 +29,6 @@ from scapy_mpa.stream.order import QueueOrder
 from scapy_mpa.stream.sequence import first_position, unwrap
 from scapy_mpa.wire.ddp import DDPHeader, parse_ddp
 from scapy_mpa.wire.errors import ErrorCode, RemoteProtocolError
-from scapy_mpa.wire.fpdu import fpdu_layout
 from scapy_mpa.wire.negotiation import INSUFFICIENT_IRD, NO_MATCHING_RTR, negotiate
 from scapy_mpa.wire.rdmap import (
     ATOMIC_REQUEST_LENGTH,
@@ -70,7 +71,7 @@ class _Turn(NamedTuple):
     """None if nothing can be told of it."""
     length: int
     """Octets behind the header."""
-    fpdu: FPDURecovered
+    fpdu: FPDURecovered | DDPSegmentRecovered
 
 
 class Checks:
@@ -94,7 +95,7 @@ class Checks:
         if connection is None:
             connection = connections[event.connection] = _Connection()
         before = connection.waiting
-        if isinstance(event, FPDURecovered):
+        if isinstance(event, (FPDURecovered, DDPSegmentRecovered)):
             connection.take_fpdu(event)
             if self._waiting + connection.waiting - before > WAITING_IN_TOTAL:
                 connection.flush()
@@ -185,7 +186,7 @@ class _Connection:
         self.broken: list[str] = []
         """What is."""
 
-    def _report(self, event: StartupSeen | FPDURecovered, what: Violation) -> None:
+    def _report(self, event: StartupSeen | DDPCarrier, what: Violation) -> None:
         self.errors += 1
         self.found.append(_error(event, what))
 
@@ -220,22 +221,23 @@ class _Connection:
         half = self.halves[gap.direction]
         half.is_whole = False
         if half.expected is not None and gap.reason != "snap length":
-            self._deliver(gap.direction, unwrap(gap.seq, half.expected) + gap.length)
+            seq, length = gap.place
+            self._deliver(gap.direction, unwrap(seq, half.expected) + length)
 
-    def take_fpdu(self, fpdu: FPDURecovered) -> None:
+    def take_fpdu(self, fpdu: FPDURecovered | DDPSegmentRecovered) -> None:
         """Look at a segment, and let it wait for its turn."""
         half = self.halves[fpdu.direction]
-        layout = fpdu_layout(fpdu.ulpdu_length, fpdu.phase)
+        seq, offset, leading, extent = fpdu.place
         if half.expected is None:
             # What came before it is known only if its offset is.
-            position = first_position(fpdu.seq)
-            half.expected = position - (layout.header if fpdu.offset is None else fpdu.offset)
-            if fpdu.offset is None:
+            position = first_position(seq)
+            half.expected = position - (leading if offset is None else offset)
+            if offset is None:
                 half.is_whole = False
                 half.order.forget()
         else:
-            position = unwrap(fpdu.seq, half.expected)
-        start = position - layout.header
+            position = unwrap(seq, half.expected)
+        start = position - leading
         header = None
         length = 0
         if fpdu.crc != "bad":
@@ -254,7 +256,7 @@ class _Connection:
                 length = fpdu.ulpdu_length - header.length
                 self._note_response(fpdu, header, ulpdu)
         half.count += 1
-        turn = _Turn(start, half.count, start + layout.length, header, length, fpdu)
+        turn = _Turn(start, half.count, start + extent, header, length, fpdu)
         if start == half.expected and not half.waiting:
             self._look_at(half, turn)
             return
@@ -321,7 +323,7 @@ class _Connection:
 
     # -- Requests and Responses --------------------------------------------------------------------
 
-    def _note_response(self, fpdu: FPDURecovered, header: DDPHeader, ulpdu: bytes) -> None:
+    def _note_response(self, fpdu: DDPCarrier, header: DDPHeader, ulpdu: bytes) -> None:
         """Take note of Requests and Responses that have to do with each other.
 
         As they are recovered, not in turn: a Response answers its Request even if the capture has
@@ -346,7 +348,7 @@ class _Connection:
         elif opcode == Opcode.ATOMIC_RESPONSE and len(body) == ATOMIC_RESPONSE_LENGTH:
             self._answer(fpdu, parse_atomic_response(body).original_request_identifier)
 
-    def _answer(self, fpdu: FPDURecovered, identifier: int) -> None:
+    def _answer(self, fpdu: DDPCarrier, identifier: int) -> None:
         half = self.halves[1 - fpdu.direction]
         known = half.identifiers.pop(identifier, 0)
         if known > 1:
@@ -357,7 +359,7 @@ class _Connection:
                 Violation(f"no Atomic Request has the identifier {identifier}", "RFC 7306 5.2.2"),
             )
 
-    def _check_depth(self, half: _Half, fpdu: FPDURecovered) -> None:
+    def _check_depth(self, half: _Half, fpdu: DDPCarrier) -> None:
         """Tell whether more RDMA Read Requests are outstanding than the peer allows."""
         limit = self.irds[fpdu.direction]
         if limit is not None and half.reads > limit:
@@ -378,7 +380,7 @@ _MPA_CODES: Final[dict[TerminateCode | None, ErrorCode]] = {
 }
 
 
-def _error(event: StartupSeen | FPDURecovered, what: Violation) -> ErrorFound:
+def _error(event: StartupSeen | DDPCarrier, what: Violation) -> ErrorFound:
     return ErrorFound(
         event.connection,
         event.direction,

@@ -12,15 +12,10 @@ a message's one of Delivery (RFC 5041 5.4).
 from __future__ import annotations
 
 from heapq import heappop, heappush
-from typing import Final, TypeAlias
+from typing import Final
 
 from scapy_mpa.stream.assembly import DDPMessage, DDPSegment
-from scapy_mpa.stream.events import (
-    FPDURecovered,
-    GapFound,
-    IFTFrameRecovered,
-    MessageRecovered,
-)
+from scapy_mpa.stream.events import DDPCarrier, GapFound, MessageRecovered, Place
 from scapy_mpa.stream.msn import FIRST_MSN, SKIPPED_STRETCHES, MSNSequence, Skipped
 from scapy_mpa.stream.pairing import OUTSTANDING_REQUESTS, Hole, Requests
 from scapy_mpa.stream.request import Request, request_of
@@ -28,14 +23,11 @@ from scapy_mpa.stream.responses import Responses
 from scapy_mpa.stream.sequence import first_position, sequence_number, unwrap
 from scapy_mpa.wire.ddp import DDPHeader, parse_ddp
 from scapy_mpa.wire.errors import RemoteProtocolError
-from scapy_mpa.wire.fpdu import MARKER_INTERVAL, MARKER_LENGTH, fpdu_layout
+from scapy_mpa.wire.fpdu import MARKER_INTERVAL, MARKER_LENGTH
 from scapy_mpa.wire.rdmap import ATOMIC_REQUEST_LENGTH, parse_control
 from scapy_mpa.wire.rdmap_names import TAGGED_OPCODES, Opcode, QueueNumber
 
-__all__ = ["OPEN_MESSAGES", "WAITING_SEGMENTS", "Carrier", "HalfMessages"]
-
-Carrier: TypeAlias = FPDURecovered | IFTFrameRecovered
-"""What carries a DDP segment over TCP."""
+__all__ = ["OPEN_MESSAGES", "WAITING_SEGMENTS", "HalfMessages"]
 
 OPEN_MESSAGES: Final = 1024
 """Messages of one direction that may lack segments at one time: a sender cuts up one message at
@@ -107,10 +99,11 @@ class HalfMessages:
 
     # -- in --------------------------------------------------------------------------------------
 
-    def take(self, fpdu: Carrier) -> None:
-        """Take an FPDU, or a frame, that a receiver accepts."""
-        header, length = _extent(fpdu)
-        start = self._place(fpdu, header)
+    def take(self, fpdu: DDPCarrier) -> None:
+        """Take an FPDU that a receiver accepts, or what else carries a DDP segment."""
+        place = fpdu.place
+        start = self._position(place)
+        end = start + place[3]
         segment = _segment_of(fpdu, start)
         if segment is None and fpdu.crc == "unknown":
             # Its header was cut off: it is as good as missing.
@@ -118,10 +111,10 @@ class HalfMessages:
         waiting = self._waiting
         if start == self._expected and not waiting:
             # Nearly all are.
-            self._look_at(start, start + length, segment)
+            self._look_at(start, end, segment)
             return
         self._count += 1
-        heappush(waiting, (start, self._count, start + length, segment))
+        heappush(waiting, (start, self._count, end, segment))
         if not fpdu.out_of_order:
             self._deliver(start)
         elif len(waiting) > WAITING_SEGMENTS:
@@ -132,7 +125,8 @@ class HalfMessages:
         if self._expected is None:
             self._note_hole()
             return
-        end = unwrap(gap.seq, self._expected) + gap.length
+        seq, length = gap.place
+        end = unwrap(seq, self._expected) + length
         self._given_up = max(self._given_up, end)
         if not self._waiting:
             self._note_last_gap()
@@ -183,19 +177,20 @@ class HalfMessages:
         stretches = self._stretches + responses.stretches
         self.held = count * _HELD_BY_EACH + stretches * _HELD_BY_STRETCH
 
-    def _place(self, fpdu: Carrier, header: int) -> int:
+    def _position(self, place: Place) -> int:
         """Return the position of an FPDU's first octet."""
+        seq, offset, header, _ = place
         if self._expected is None:
-            position = first_position(fpdu.seq)
+            position = first_position(seq)
             # Where the stream began before the first FPDU found, others may be missing.
-            self._expected = position - (header if fpdu.offset is None else fpdu.offset)
-            if fpdu.offset is None:
+            self._expected = position - (header if offset is None else offset)
+            if offset is None:
                 self._unsure.update(TAGGED_OPCODES)
                 self._asked.hidden = True
                 self._responses.begin_unsure()
                 self._queues = _queues(None)
         else:
-            position = unwrap(fpdu.seq, self._expected)
+            position = unwrap(seq, self._expected)
         return position - header
 
     def _deliver(self, upto: int) -> None:
@@ -406,15 +401,7 @@ def _queues(first: int | None) -> dict[int, MSNSequence]:
     return {number: MSNSequence(number, first) for number in QueueNumber}
 
 
-def _extent(fpdu: Carrier) -> tuple[int, int]:
-    """Return the octets before what ``seq`` and ``offset`` tell of, and those of the whole."""
-    if isinstance(fpdu, IFTFrameRecovered):
-        return 0, fpdu.length
-    layout = fpdu_layout(fpdu.ulpdu_length, fpdu.phase)
-    return layout.header, layout.length
-
-
-def _segment_of(fpdu: Carrier, start: int) -> DDPSegment | None:
+def _segment_of(fpdu: DDPCarrier, start: int) -> DDPSegment | None:
     """Return the DDP segment in an FPDU, None if it has none that was captured."""
     ulpdu = fpdu.ulpdu
     try:
@@ -433,6 +420,6 @@ def _segment_of(fpdu: Carrier, start: int) -> DDPSegment | None:
         length - there,
         ulpdu[header.length :] if has_body and not header.tagged else b"",
         fpdu.phase,
-        fpdu[:5],
+        (fpdu.connection, fpdu.direction, fpdu.frame, fpdu.time_ns, fpdu.seq),
         max(fpdu.frames),
     )

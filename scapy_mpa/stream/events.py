@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple, Protocol, TypeAlias
 
 from scapy_mpa.stream.segment import flow_endpoints, reverse_flow
 from scapy_mpa.wire.control_flags import RTR
@@ -25,13 +25,17 @@ from scapy_mpa.wire.ift_frame import (
 from scapy_mpa.wire.ift_indication import AdaptionIndication
 from scapy_mpa.wire.interoperability import Kinds
 from scapy_mpa.wire.rdmap import ReadRequest
+from scapy_mpa.wire.sctp_ddp import DDP_SSN_LENGTH, SessionControl
 from scapy_mpa.wire.startup import StartupFrame
 
 __all__ = [
     "AdaptionIndicationSeen",
+    "ChunksMissing",
     "ConnectionEnded",
     "ConnectionId",
     "CrcVerdict",
+    "DDPCarrier",
+    "DDPSegmentRecovered",
     "Ending",
     "ErrorFound",
     "Event",
@@ -44,7 +48,10 @@ __all__ = [
     "MessageRecovered",
     "Negotiated",
     "OverlapDiffers",
+    "Place",
     "Placed",
+    "SctpConnectionId",
+    "SessionControlSeen",
     "StartupSeen",
 ]
 
@@ -77,6 +84,52 @@ class ConnectionId:
     def flows(self) -> tuple[bytes, bytes]:
         """The flows of direction 0 and 1."""
         return self.flow, reverse_flow(self.flow)
+
+
+@dataclass(frozen=True, slots=True)
+class SctpConnectionId(ConnectionId):
+    """Which DDP Stream Session of an SCTP association an event belongs to (RFC 5043 6)."""
+
+    stream: int | None
+    """SCTP Stream Identifier, the same in both directions; None for an association in which no
+    session was seen."""
+
+
+Place: TypeAlias = tuple[int, int | None, int, int]
+"""Where a carrier of a DDP segment lies in its direction, all in octets: a 32-bit sequence number;
+the same as an offset from the beginning, None if that is unknown; how far before it the carrier
+begins; and how long the carrier is."""
+
+
+class DDPCarrier(Protocol):
+    """What Delivery wants of an event that brings a DDP segment, whatever carried it."""
+
+    @property
+    def connection(self) -> ConnectionId: ...
+    @property
+    def direction(self) -> int: ...
+    @property
+    def frame(self) -> int: ...
+    @property
+    def time_ns(self) -> int: ...
+    @property
+    def seq(self) -> int: ...
+    @property
+    def octets(self) -> bytes: ...
+    @property
+    def ulpdu(self) -> bytes: ...
+    @property
+    def ulpdu_length(self) -> int: ...
+    @property
+    def phase(self) -> int | None: ...
+    @property
+    def crc(self) -> CrcVerdict: ...
+    @property
+    def out_of_order(self) -> bool: ...
+    @property
+    def frames(self) -> tuple[int, ...]: ...
+    @property
+    def place(self) -> Place: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +180,91 @@ class FPDURecovered(NamedTuple):
         layout = fpdu_layout(self.ulpdu_length, self.phase)
         body = strip_markers(self.octets, layout.markers)
         return body[HEADER_LENGTH : HEADER_LENGTH + self.ulpdu_length]
+
+    @property
+    def place(self) -> Place:
+        """Where it lies in its direction."""
+        layout = fpdu_layout(self.ulpdu_length, self.phase)
+        return self.seq, self.offset, layout.header, layout.length
+
+
+_CHUNK_PLACE: Final = 1 << 16
+"""How much of a direction a DATA chunk stands for, in octets: more than any can carry, so that what
+a hole may have held is not thought too little.  Half the space of sequence numbers is then 32768
+chunks, as many as RFC 5043 10 lets be under way."""
+_SEQUENCE_NUMBERS: Final = (1 << 32) - 1
+
+
+def _chunk_place(serial: int) -> int:
+    """Return where the chunk with a DDP-SSN lies: the first control message is before them all."""
+    return (serial - 1) * _CHUNK_PLACE
+
+
+class DDPSegmentRecovered(NamedTuple):
+    """A DDP Segment Chunk is whole (RFC 5043 5.2.2)."""
+
+    connection: ConnectionId
+    direction: int
+    frame: int
+    time_ns: int
+    seq: int
+    """TSN of its DATA chunk, of the first one if it was fragmented."""
+    stream: int
+    serial: int
+    """Its DDP-SSN, counted on where that wraps."""
+    begun: bool
+    """Whether ``serial`` counts from the beginning of the session."""
+    ulpdu_length: int
+    """Octets of the DDP segment."""
+    octets: bytes
+    """The user data, DDP-SSN included, as far as they were captured."""
+    unordered: bool
+    crc: CrcVerdict
+    """Of the SCTP packet: good, or unknown if it cannot be checked."""
+    out_of_order: bool
+    """Found before all earlier DDP-SSNs of its direction were captured."""
+    frames: tuple[int, ...]
+    """The captured frames that brought its octets, ascending by TSN."""
+
+    @property
+    def ddp_ssn(self) -> int:
+        """DDP-SSN, 16 bits."""
+        return self.serial & 0xFFFF
+
+    @property
+    def phase(self) -> None:
+        """There are no Markers in SCTP."""
+        return
+
+    @property
+    def ulpdu(self) -> bytes:
+        """The DDP segment, as far as it was captured."""
+        return self.octets[DDP_SSN_LENGTH:]
+
+    @property
+    def place(self) -> Place:
+        """Where it lies in its direction."""
+        at = _chunk_place(self.serial)
+        return at & _SEQUENCE_NUMBERS, at if self.begun else None, 0, _CHUNK_PLACE
+
+
+@dataclass(frozen=True, slots=True)
+class SessionControlSeen:
+    """A DDP Stream Session Control message is whole (RFC 5043 5.2.3)."""
+
+    connection: ConnectionId
+    direction: int
+    frame: int
+    time_ns: int
+    seq: int
+    """TSN of its DATA chunk."""
+    stream: int
+    octets: bytes
+    """The user data, as far as they were captured."""
+    unordered: bool
+    out_of_order: bool
+    frames: tuple[int, ...]
+    control: SessionControl
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +332,11 @@ class IFTFrameRecovered(NamedTuple):
     def length(self) -> int:
         """Octets that it claims, CRCs included."""
         return self.layout.length
+
+    @property
+    def place(self) -> Place:
+        """Where it lies in its direction."""
+        return self.seq, self.offset, 0, self.length
 
     @property
     def ulpdu(self) -> bytes:
@@ -301,6 +444,29 @@ class GapFound:
     seq: int
     length: int
     reason: GapReason
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Where it begins, as a sequence number, and its length, both in octets."""
+        return self.seq, self.length
+
+
+@dataclass(frozen=True, slots=True)
+class ChunksMissing(GapFound):
+    """DDP-SSNs that no captured DATA chunk has and that are not waited for any longer.
+
+    ``seq`` is the first of them, and ``length`` says how many there are.
+    """
+
+    serial: int
+    """The first of them, counted on where DDP-SSNs wrap."""
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Where it begins, as a sequence number, and its length, both in octets."""
+        end = _chunk_place(self.serial + self.length)
+        at = min(end, max(0, _chunk_place(self.serial)))
+        return at & _SEQUENCE_NUMBERS, end - at
 
 
 @dataclass(frozen=True, slots=True)
@@ -411,4 +577,6 @@ Event: TypeAlias = (
     | ConnectionEnded
     | AdaptionIndicationSeen
     | IFTFrameRecovered
+    | SessionControlSeen
+    | DDPSegmentRecovered
 )

@@ -123,6 +123,12 @@ class Flows:
         self._events.clear()
         return events
 
+    def take_number(self) -> int:
+        """Return the number of the next connection, which it will not be any more."""
+        number = self._number
+        self._number = number + 1
+        return number
+
     def carries_mpa(self, flow: bytes) -> bool:
         """Tell whether what a flow carries now is MPA: behind its startup frame."""
         connection = self._connections.get(flow)
@@ -177,14 +183,13 @@ class Flows:
             self._sweep(segment.time_ns)
         flow = segment.flow
         connection = Connection(
-            ConnectionId(self._number, flow),
+            ConnectionId(self.take_number(), flow),
             self._emit,
             self._recent,
             self._budget,
             self._moments,
             self._dialect,
         )
-        self._number += 1
         # A connection from an endpoint to itself has one flow for both directions.
         self._connections[reverse_flow(flow)] = connection
         self._connections[flow] = connection

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """From the events of the stream core to the RDMAP messages that they complete.
 
-An FPDU's event is a matter of Placement, a message's one of Delivery: the messages of a direction
-come in the order of the stream, in whatever order their segments were recovered (RFC 5041 5.4).
+The event of an FPDU, or of a DDP segment over SCTP, is a matter of Placement, a message's one of
+Delivery: the messages of a direction come in the order of the stream, in whatever order their
+segments were recovered (RFC 5041 5.4).
 """
 
 from __future__ import annotations
@@ -10,10 +11,12 @@ from __future__ import annotations
 from typing import Final, TypeAlias
 
 from scapy_mpa.stream.budget import Budget
-from scapy_mpa.stream.delivery import Carrier, HalfMessages
+from scapy_mpa.stream.delivery import HalfMessages
 from scapy_mpa.stream.events import (
     ConnectionEnded,
     ConnectionId,
+    DDPCarrier,
+    DDPSegmentRecovered,
     Event,
     FPDURecovered,
     GapFound,
@@ -50,7 +53,7 @@ class Messages:
         FPDUs that no receiver would have accepted, or that carry no DDP header, bring nothing; nor
         do frames of iWARP Framing for TCP in DDP mode, which carry no RDMAP.
         """
-        if isinstance(event, FPDURecovered):
+        if isinstance(event, (FPDURecovered, DDPSegmentRecovered)):
             if event.crc != "bad":
                 self._take_segment(event)
         elif isinstance(event, IFTFrameRecovered):
@@ -68,7 +71,7 @@ class Messages:
         self._out.clear()
         return out
 
-    def _take_segment(self, event: Carrier) -> None:
+    def _take_segment(self, event: DDPCarrier) -> None:
         halves = self._halves_of(event.connection)
         half = halves[event.direction]
         half.take(event)

@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 from scapy_mpa.records import RecordedEvent
 from scapy_mpa.stream.events import (
     AdaptionIndicationSeen,
+    ChunksMissing,
     ConnectionEnded,
     ConnectionId,
+    DDPSegmentRecovered,
     ErrorFound,
     FPDURecovered,
     GapFound,
@@ -17,6 +19,7 @@ from scapy_mpa.stream.events import (
     IFTFrameRecovered,
     MessageRecovered,
     OverlapDiffers,
+    SessionControlSeen,
     StartupSeen,
 )
 from scapy_mpa.wire.dialect import Dialect
@@ -25,6 +28,7 @@ from scapy_mpa.wire.ift_frame import FrameHeader
 from scapy_mpa.wire.ift_indication import parse_indication
 from scapy_mpa.wire.interoperability import RNIC, Kinds
 from scapy_mpa.wire.rdmap import ReadRequest
+from scapy_mpa.wire.sctp_ddp import SessionControl
 from scapy_mpa.wire.startup import StartupFrame, StartupKind
 
 counts = st.integers(0, 2**70)
@@ -88,6 +92,38 @@ fpdus = st.builds(
     frames=st.lists(counts, max_size=4).map(tuple),
 )
 
+session_controls = st.builds(
+    SessionControlSeen,
+    **common,
+    seq=numbers,
+    stream=st.integers(0, 65535),
+    octets=st.binary(max_size=40),
+    unordered=flags,
+    out_of_order=flags,
+    frames=st.lists(counts, max_size=4).map(tuple),
+    control=st.builds(
+        SessionControl,
+        ddp_ssn=st.integers(0, 65535),
+        function_code=st.integers(0, 9) | st.integers(0, 65535),
+        data=st.binary(max_size=40),
+    ),
+)
+
+ddp_segments = st.builds(
+    DDPSegmentRecovered,
+    **common,
+    seq=numbers,
+    stream=st.integers(0, 65535),
+    serial=counts,
+    begun=flags,
+    ulpdu_length=st.integers(0, 40) | st.integers(0, 65535),
+    octets=st.binary(max_size=80),
+    unordered=flags,
+    crc=st.sampled_from(["good", "unknown"]),
+    out_of_order=flags,
+    frames=st.lists(counts, max_size=4).map(tuple),
+)
+
 read_requests = st.builds(
     ReadRequest,
     sink_stag=numbers,
@@ -131,6 +167,15 @@ gaps = st.builds(
     reason=st.sampled_from(
         ["acknowledged", "connection ended", "capture ended", "limit", "snap length"]
     ),
+)
+
+chunks_missing = st.builds(
+    ChunksMissing,
+    **common,
+    seq=numbers,
+    length=counts,
+    reason=st.sampled_from(["connection ended", "capture ended", "limit"]),
+    serial=counts,
 )
 
 overlaps = st.builds(OverlapDiffers, **common, seq=numbers, length=counts)
@@ -194,5 +239,16 @@ frames = st.builds(
 )
 
 events: st.SearchStrategy[RecordedEvent] = st.one_of(
-    startups, fpdus, messages, gaps, overlaps, errors, endings, indications, frames
+    startups,
+    fpdus,
+    session_controls,
+    ddp_segments,
+    messages,
+    gaps,
+    chunks_missing,
+    overlaps,
+    errors,
+    endings,
+    indications,
+    frames,
 )

@@ -11,8 +11,10 @@ from hypothesis import given
 from scapy_mpa.records import RECORD_TYPES, RecordedEvent, record_of, type_of
 from scapy_mpa.stream.events import (
     AdaptionIndicationSeen,
+    ChunksMissing,
     ConnectionEnded,
     ConnectionId,
+    DDPSegmentRecovered,
     ErrorFound,
     FPDURecovered,
     GapFound,
@@ -20,6 +22,8 @@ from scapy_mpa.stream.events import (
     IFTFrameRecovered,
     MessageRecovered,
     OverlapDiffers,
+    SctpConnectionId,
+    SessionControlSeen,
     StartupSeen,
 )
 from scapy_mpa.wire.dialect import Dialect
@@ -29,9 +33,10 @@ from scapy_mpa.wire.ift_frame import FrameHeader
 from scapy_mpa.wire.ift_indication import parse_indication
 from scapy_mpa.wire.interoperability import RNIC, Kinds
 from scapy_mpa.wire.rdmap import ReadRequest
+from scapy_mpa.wire.sctp_ddp import SessionControl
 from scapy_mpa.wire.startup import StartupKind, parse_startup
 from tests.records import made
-from tests.truth import messages, mpastream
+from tests.truth import messages, mpastream, sctpstream
 
 CONNECTION = ConnectionId(
     3, bytes.fromhex("fd00" + "00" * 13 + "01" + "fd00" + "00" * 13 + "02" + "9c400fa0")
@@ -49,6 +54,7 @@ COMMON = {
     "frame": 7,
     "time": 1_700_000_000.25,
 }
+SCTP = {**AT, "connection": SctpConnectionId(3, CONNECTION.flow, 3)}
 BACK = {**COMMON, "src": COMMON["dst"], "dst": COMMON["src"]}
 
 
@@ -351,6 +357,80 @@ WRITTEN_OUT: list[tuple[RecordedEvent, dict[str, object]]] = [
     (
         GapFound(**AT, seq=9, length=1460, reason="acknowledged"),
         {"type": "gap", **COMMON, "seq": 9, "length": 1460, "reason": "acknowledged"},
+    ),
+    (
+        SessionControlSeen(
+            **SCTP,
+            seq=77,
+            stream=3,
+            octets=b"",
+            unordered=True,
+            out_of_order=False,
+            frames=(6, 7),
+            control=SessionControl(0, 6, sctpstream.enhanced(8, 4, a=1, d=1) + b"hi"),
+        ),
+        {
+            "type": "session_control",
+            **COMMON,
+            "stream": 3,
+            "tsn": 77,
+            "ddp_ssn": 0,
+            "function_code": 6,
+            "function": "Enhanced Accept",
+            "enhanced": True,
+            "private_data": "6869",
+            "ird": 8,
+            "ord": 4,
+            "control_flags": "AD",
+            "unordered": True,
+            "out_of_order": False,
+            "frames": [6, 7],
+            "dialect": "rfc5043",
+        },
+    ),
+    (
+        DDPSegmentRecovered(
+            **SCTP,
+            seq=78,
+            stream=3,
+            serial=65537,
+            begun=True,
+            ulpdu_length=16,
+            octets=sctpstream.segment(1, sctpstream.write(7, 9, b"xy")),
+            unordered=True,
+            crc="good",
+            out_of_order=True,
+            frames=(7,),
+        ),
+        {
+            "type": "ddp_segment",
+            **COMMON,
+            "stream": 3,
+            "tsn": 78,
+            "ddp_ssn": 1,
+            "ulpdu_length": 16,
+            "unordered": True,
+            "crc": "good",
+            "out_of_order": True,
+            "frames": [7],
+            "tagged": True,
+            "last": True,
+            "ddp_version": 1,
+            "rdmap_version": 1,
+            "opcode": 0,
+            "message": "RDMA Write",
+            "stag": 7,
+            "to": 9,
+            "qn": None,
+            "msn": None,
+            "mo": None,
+            "invalidate_stag": None,
+            "payload_length": 2,
+        },
+    ),
+    (
+        ChunksMissing(**SCTP, seq=5, length=2, reason="capture ended", serial=65541),
+        {"type": "gap", **COMMON, "seq": 5, "length": 2, "reason": "capture ended"},
     ),
     (
         OverlapDiffers(**{**AT, "direction": 1}, seq=9, length=3),

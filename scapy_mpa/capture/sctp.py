@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""SCTP packets: the header and the chunks at a known place of a frame (RFC 4960 3).
+
+Unlike that of TCP, the Checksum is verified: a receiver that finds it wrong discards the packet
+(RFC 4960 6.8), which nothing else in the capture tells.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from scapy_mpa.capture.frame import Frame
+from scapy_mpa.capture.ip import Datagram
+from scapy_mpa.capture.reason import demand
+from scapy_mpa.stream.sctp.packet import SctpPacket
+from scapy_mpa.wire.sctp_packet import (
+    COMMON_HEADER_LENGTH,
+    checksum_is_good,
+    parse_chunks,
+    parse_header,
+)
+
+__all__ = ["sctp_packet"]
+
+_PORTS = 4
+
+
+def sctp_packet(frame: Frame, datagram: Datagram) -> SctpPacket:
+    """Return the packet of ``frame`` that ``datagram`` places.
+
+    :raises NotFollowedError: the common header is not whole.
+    """
+    addresses, at, end, _ = datagram
+    demand(frame.octets, at + COMMON_HEADER_LENGTH, end, "SCTP header")
+    octets = frame.octets[at:end]
+    header = parse_header(octets)
+    crc: Literal["good", "bad", "unknown"] = "unknown"
+    if len(octets) == end - at:
+        if checksum_is_good(octets):
+            crc = "good"
+        elif header.checksum:
+            crc = "bad"
+    return SctpPacket(
+        addresses + octets[:_PORTS],
+        header.verification_tag,
+        parse_chunks(octets),
+        crc,
+        frame.number,
+        frame.time_ns,
+    )

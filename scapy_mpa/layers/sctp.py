@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""DDP over SCTP: what lies in Scapy's ``SCTPChunkData`` (RFC 5043 5.2, RFC 6581 7).
+
+The Payload Protocol Identifiers 16 and 17 are bound to the two layers here, so Scapy dissects them
+by itself:
+
+>>> from scapy.layers.sctp import SCTPChunkData
+>>> from scapy_mpa.layers import DDPSegmentChunk, DDPTagged, RDMAPWrite
+>>> data = DDPSegmentChunk(ddp_ssn=1) / DDPTagged(stag=1, to=0) / RDMAPWrite() / b"x"
+>>> chunk = SCTPChunkData(
+...     unordered=1, beginning=1, ending=1, tsn=1, stream_id=0, stream_seq=0, proto_id=16, data=data
+... )
+>>> SCTPChunkData(bytes(chunk)).data[RDMAPWrite].load
+b'x'
+
+A user message is a field of Scapy's chunk, not its payload, so ``proto_id`` and the flags are to be
+given.  Scapy dissects messages of one chunk only; fragments stay ``Raw``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scapy.config import conf
+from scapy.fields import (
+    BitEnumField,
+    BitField,
+    ConditionalField,
+    ShortEnumField,
+    ShortField,
+    StrField,
+)
+from scapy.fields import Field as ScapyField
+from scapy.layers.sctp import SCTPChunkData
+from scapy.packet import Packet, bind_bottom_up
+
+from scapy_mpa.layers.base import _Layer, count
+from scapy_mpa.layers.ddp import DDPTagged, DDPUntagged
+from scapy_mpa.layers.fields import NoteField, OffWire
+from scapy_mpa.wire.sctp_ddp import (
+    DDP_SSN_LENGTH,
+    ENHANCED_FUNCTIONS,
+    FUNCTION_NAMES,
+    SEGMENT_PPID,
+    SESSION_CONTROL_LENGTH,
+    SESSION_CONTROL_PPID,
+    FunctionCode,
+)
+from scapy_mpa.wire.startup import ENHANCED_LENGTH
+
+__all__ = ["DDPSegmentChunk", "DDPStreamSessionControl"]
+
+
+class DDPSegmentChunk(_Layer):
+    """The user data of a DDP Segment Chunk, PPID 16 (RFC 5043 5.2.2); its payload is a DDP segment.
+
+    ==========  ===============================================================
+    ddp_ssn     DDP-SSN, 16 bits
+    provenance  not on the wire: where it was found, any object
+    ==========  ===============================================================
+
+    :raises RemoteProtocolError: read from fewer than 2 octets.
+    """
+
+    name = "DDP Segment Chunk"
+    shortest = DDP_SSN_LENGTH
+    fields_desc = [ShortField("ddp_ssn", 0), OffWire(NoteField("provenance", None))]
+
+    def default_payload_class(self, payload: bytes) -> type[Packet]:
+        segment = DDPTagged if payload[0] & 0x80 else DDPUntagged
+        chosen: type[Packet] = segment if len(payload) >= segment.shortest else conf.raw_layer
+        return chosen
+
+    def describe(self) -> str:
+        return f"{self.name} {self.sprintf('ddp_ssn=%ddp_ssn%')}"
+
+
+def _has_enhanced_data(pkt: DDPStreamSessionControl) -> bool:
+    return bool(pkt.function_code in ENHANCED_FUNCTIONS if pkt.enhanced is None else pkt.enhanced)
+
+
+class _EnhancedField(OffWire):
+    """Notices a message that should have enhanced data, but has no room for them."""
+
+    def getfield(self, pkt: Any, s: bytes) -> tuple[bytes, bool | None]:
+        return s, False if _has_enhanced_data(pkt) and len(s) < ENHANCED_LENGTH else None
+
+
+def _enhanced(field: Any) -> ConditionalField:
+    return ConditionalField(field, _has_enhanced_data)
+
+
+class DDPStreamSessionControl(_Layer):
+    """A DDP Stream Session Control message, PPID 17 (RFC 5043 5.2.3, RFC 6581 7).
+
+    =============  ============================================================
+    ddp_ssn        DDP-SSN, 16 bits
+    function_code  16 bits: Initiate, Accept, Reject, Terminate, and the three
+                   Enhanced ones
+    enhanced       not on the wire: whether there are enhanced data; None: if
+                   ``function_code`` is 5, 6 or 7
+    a, b, c, d     control flags, 1 bit each (RFC 6581 9.2)
+    ird, ord       RDMA Read Queue Depths, 14 bits each, from 0
+    private_data   all that follows
+    provenance     not on the wire: where it was found, any object
+    =============  ============================================================
+
+    ``a`` to ``ord`` exist only in messages with enhanced data.
+
+    :raises RemoteProtocolError: read from fewer than 4 octets.
+    """
+
+    name = "DDP Stream Session Control"
+    shortest = SESSION_CONTROL_LENGTH
+    fields_desc = [
+        ShortField("ddp_ssn", 0),
+        ShortEnumField("function_code", int(FunctionCode.INITIATE), dict(FUNCTION_NAMES)),
+        _EnhancedField(ScapyField("enhanced", None)),
+        _enhanced(BitEnumField("a", 0, 1, {1: "peer-to-peer"})),
+        _enhanced(BitEnumField("b", 0, 1, {1: "RTR by zero-length FPDU"})),
+        _enhanced(BitField("ird", 0, 14)),
+        _enhanced(BitEnumField("c", 0, 1, {1: "RTR by zero-length Write"})),
+        _enhanced(BitEnumField("d", 0, 1, {1: "RTR by zero-length Read"})),
+        _enhanced(BitField("ord", 0, 14)),
+        StrField("private_data", b""),
+        OffWire(NoteField("provenance", None)),
+    ]
+
+    def describe(self) -> str:
+        text = "%function_code% ddp_ssn=%ddp_ssn%"
+        if _has_enhanced_data(self):
+            text += " ird=%ird% ord=%ord%"
+        data = count(len(self.private_data), "octet")
+        return f"{self.name} {self.sprintf(text)}, {data} of Private Data"
+
+
+bind_bottom_up(SCTPChunkData, DDPSegmentChunk, proto_id=SEGMENT_PPID)
+bind_bottom_up(SCTPChunkData, DDPStreamSessionControl, proto_id=SESSION_CONTROL_PPID)

@@ -1,0 +1,475 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""One SCTP association, and the DDP Stream Sessions on its streams (RFC 4960, RFC 5043)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from scapy_mpa.stream.events import (
+    ConnectionEnded,
+    CrcVerdict,
+    Ending,
+    ErrorFound,
+    Event,
+    GapReason,
+    HalfSummary,
+    SctpConnectionId,
+)
+from scapy_mpa.stream.sctp.fragments import Fragments, UserMessage
+from scapy_mpa.stream.sctp.packet import SctpPacket
+from scapy_mpa.stream.sctp.session import Session
+from scapy_mpa.stream.sctp.tsn import TSNSpace
+from scapy_mpa.stream.segment import reverse_flow
+from scapy_mpa.wire.dialect import Dialect
+from scapy_mpa.wire.errors import RemoteProtocolError
+from scapy_mpa.wire.rdmap import plausible
+from scapy_mpa.wire.rules import Violation
+from scapy_mpa.wire.sctp_chunks import (
+    DataChunk,
+    InitChunk,
+    parse_cumulative_ack,
+    parse_data,
+    parse_init,
+)
+from scapy_mpa.wire.sctp_ddp import (
+    DDP_SSN_LENGTH,
+    SEGMENT_PPID,
+    SESSION_CONTROL_PPID,
+    FunctionCode,
+    SessionControl,
+    parse_segment,
+    parse_session_control,
+)
+from scapy_mpa.wire.sctp_packet import Chunk, ChunkType
+from scapy_mpa.wire.sctp_rules import (
+    data_violations,
+    init_violations,
+    length_violation,
+    speaks_ddp,
+)
+from scapy_mpa.wire.sctp_session import INITIATES
+
+__all__ = ["Association"]
+
+_T_FLAG: Final = 0x01
+"""Of ABORT and SHUTDOWN COMPLETE: the sender had no association, and reflects the Verification Tag
+(RFC 4960 8.5.1)."""
+
+_HELD_BY_TURN: Final = 200
+"""Octets of memory that a waiting chunk takes, roughly."""
+
+_MOST_PROBLEMS: Final = 16
+"""Errors that wait for a session to be reported of: a chunk with another PPID counts once."""
+
+_CODES: Final = frozenset(FunctionCode)
+_OUT_OF_THE_BLUE: Final = frozenset({ChunkType.ABORT, ChunkType.SHUTDOWN_COMPLETE})
+
+
+class _Problem(NamedTuple):
+    """What is wrong with the association, or with a chunk that belongs to no session."""
+
+    direction: int
+    frame: int
+    time_ns: int
+    seq: int
+    what: Violation
+
+
+class _Stream:
+    """The sessions on one pair of SCTP streams with the same identifier."""
+
+    __slots__ = ("current", "previous")
+
+    def __init__(self, first: Session) -> None:
+        self.current = first
+        self.previous: Session | None = None
+        """The one before, to which chunks may still come late."""
+
+    def sessions(self) -> list[Session]:
+        """Return those that are kept, in the order of their beginnings."""
+        return [self.current] if self.previous is None else [self.previous, self.current]
+
+
+class Association:
+    """An association, from the first of its packets that was captured on.
+
+    :param flow: of direction 0: who sent that packet.
+    :param number: gives the number of the next connection.
+    :param emit: takes events.
+    """
+
+    __slots__ = (
+        "_emit",
+        "_fragments",
+        "_inits",
+        "_is_claimed",
+        "_number",
+        "_problems",
+        "_streams",
+        "_told",
+        "_tsns",
+        "_waiting",
+        "ending",
+        "flow",
+        "held",
+        "last_frame",
+        "last_time_ns",
+        "lingers",
+        "packets",
+        "sessions",
+        "tags",
+    )
+
+    def __init__(
+        self, flow: bytes, number: Callable[[], int], emit: Callable[[Event], None]
+    ) -> None:
+        self.flow = flow
+        self._number = number
+        self._emit = emit
+        self.tags: list[int | None] = [None, None]
+        """By direction, the Verification Tag of its packets, None if it is not known."""
+        self._inits: list[InitChunk | None] = [None, None]
+        self._tsns = TSNSpace(), TSNSpace()
+        self._fragments = Fragments(), Fragments()
+        self._streams: dict[int, _Stream] = {}
+        self._problems: list[_Problem] = []
+        self._told: set[int] = set()
+        self._is_claimed = False
+        self._waiting = 0
+        """Chunks of all sessions that wait for others."""
+        self.ending: Ending | None = None
+        """How it has ended, None while it lives."""
+        self.lingers = False
+        self.last_frame = 0
+        self.last_time_ns = 0
+        self.packets = 0
+        self.sessions = 0
+        """How many sessions are kept."""
+        self.held = 0
+        """Octets of memory that what waits takes, roughly."""
+
+    # -- whose packet it is ----------------------------------------------------------------------
+
+    def direction_of(self, packet: SctpPacket) -> int | None:
+        """Return which direction a packet belongs to, None if it is none of this association's.
+
+        :param packet: one between the same endpoints.
+        """
+        direction = 0 if packet.flow == self.flow else 1
+        tag = packet.verification_tag
+        if packet.chunks and packet.chunks[0].type == ChunkType.INIT:
+            return direction if self._takes_init(direction, packet.chunks[0]) else None
+        known = self.tags[direction]
+        if known is None or known == tag:
+            return direction
+        if packet.chunks and packet.chunks[0].type in _OUT_OF_THE_BLUE:
+            reflects = packet.chunks[0].flags & _T_FLAG and self.tags[1 - direction] == tag
+            return direction if reflects else None
+        return None
+
+    def _takes_init(self, direction: int, chunk: Chunk) -> bool:
+        """Tell whether an INIT is of this association, and not the beginning of another one."""
+        try:
+            init = parse_init(chunk.value)
+        except RemoteProtocolError:
+            return True
+        known = self.tags[1 - direction]
+        if known == init.initiate_tag:
+            return True
+        return known is None and self._tsns[direction].highest < 0 and self.ending is None
+
+    # -- in --------------------------------------------------------------------------------------
+
+    def receive(self, packet: SctpPacket, direction: int) -> None:
+        """Take a packet."""
+        self.packets += 1
+        self.last_frame, self.last_time_ns = packet.frame, packet.time_ns
+        if packet.crc == "bad":
+            self._note_bad(packet, direction)
+            return
+        for chunk in packet.chunks:
+            kind = chunk.type
+            if kind == ChunkType.DATA:
+                self._take_data(packet, direction, chunk)
+            elif kind in (ChunkType.INIT, ChunkType.INIT_ACK):
+                self._take_init(packet, direction, chunk)
+            elif kind in (ChunkType.SACK, ChunkType.SHUTDOWN):
+                self._take_ack(direction, chunk)
+            elif kind == ChunkType.ABORT:
+                self.ending = "reset"
+            elif kind in (ChunkType.SHUTDOWN_ACK, ChunkType.SHUTDOWN_COMPLETE):
+                self.ending = "closed"
+        if self.tags[direction] is None and packet.verification_tag:
+            self.tags[direction] = packet.verification_tag
+
+    def _take_init(self, packet: SctpPacket, direction: int, chunk: Chunk) -> None:
+        try:
+            init = parse_init(chunk.value)
+        except RemoteProtocolError:
+            # The snap length cut it, or nobody can make anything of it.
+            return
+        if self._inits[direction] is not None:
+            return
+        self._inits[direction] = init
+        self.tags[1 - direction] = init.initiate_tag
+        self._tsns[direction].begin(init.initial_tsn)
+        if speaks_ddp(init):
+            self._is_claimed = True
+        name = "INIT" if chunk.type == ChunkType.INIT else "INIT ACK"
+        for what in init_violations(init, name):
+            self._add_problem(packet, direction, init, what)
+
+    def _take_ack(self, direction: int, chunk: Chunk) -> None:
+        try:
+            self._tsns[1 - direction].acknowledge(parse_cumulative_ack(chunk.value))
+        except RemoteProtocolError:
+            # The snap length cut it: then it says nothing.
+            return
+
+    def _take_data(self, packet: SctpPacket, direction: int, chunk: Chunk) -> None:
+        try:
+            data = parse_data(chunk.flags, chunk.value, chunk.length)
+        except RemoteProtocolError:
+            return
+        tsns = self._tsns[direction]
+        position = tsns.position(data.tsn)
+        if not tsns.take(position):
+            session = self._session_of(direction, data.stream, position)
+            if session is not None:
+                session.halves[direction].retransmitted += 1
+            return
+        message: UserMessage | None = UserMessage(
+            position, data, (packet.frame,), packet.frame, packet.time_ns, _verdict(packet)
+        )
+        if not (data.beginning and data.ending):
+            assert message is not None
+            message = self._fragments[direction].take(message)
+        if message is not None:
+            self._take_message(packet, direction, message)
+        self._weigh()
+
+    def _take_message(self, packet: SctpPacket, direction: int, message: UserMessage) -> None:
+        """Take a whole user message."""
+        chunk = message.chunk
+        if chunk.ppid not in (SEGMENT_PPID, SESSION_CONTROL_PPID):
+            self._take_other(packet, direction, chunk)
+            return
+        if not self._is_claimed and not _looks_like_ddp(chunk):
+            return
+        self._is_claimed = True
+        control: SessionControl | None = None
+        try:
+            if chunk.ppid == SESSION_CONTROL_PPID:
+                control = parse_session_control(chunk.user_data)
+                ddp_ssn = control.ddp_ssn
+            else:
+                ddp_ssn, _ = parse_segment(chunk.user_data)
+        except RemoteProtocolError:
+            # It is that short, or the snap length cut it.
+            what = length_violation(chunk)
+            if what is not None:
+                self._add_problem(packet, direction, chunk, what)
+            return
+        session = self._place(direction, message, ddp_ssn, control)
+        before = session.waiting
+        session.take(direction, message, ddp_ssn, control)
+        self._waiting += session.waiting - before
+
+    def _take_other(self, packet: SctpPacket, direction: int, chunk: DataChunk) -> None:
+        """Take a chunk that is none of DDP's (RFC 5043 5.1)."""
+        if chunk.ppid in self._told or len(self._told) >= _MOST_PROBLEMS:
+            return
+        self._told.add(chunk.ppid)
+        for what in data_violations(chunk):
+            self._add_problem(packet, direction, chunk, what)
+
+    # -- sessions --------------------------------------------------------------------------------
+
+    def _place(
+        self, direction: int, message: UserMessage, ddp_ssn: int, control: SessionControl | None
+    ) -> Session:
+        """Return the session that a chunk belongs to."""
+        number = message.chunk.stream
+        is_initiate = control is not None and control.function_code in INITIATES and not ddp_ssn
+        known = self._session_of(direction, number, message.position)
+        if known is not None and not (
+            is_initiate and self._begins_anew(known, direction, message.position)
+        ):
+            return known
+        # The first session on a stream of an association whose beginning was captured begins with
+        # DDP-SSN 0, whichever of its chunks comes first.
+        begun = is_initiate or (known is None and any(self._inits))
+        session = Session(
+            SctpConnectionId(self._number(), self.flow, number), self._emit, begun=begun
+        )
+        self.sessions += 1
+        session.note(message.frame, message.time_ns)
+        stream = self._streams.get(number)
+        if stream is None:
+            self._streams[number] = _Stream(session)
+        else:
+            if stream.previous is not None:
+                self._finish(stream.previous, "reused", "connection ended", orderly=True)
+            stream.previous, stream.current = stream.current, session
+        self._tell(session)
+        return session
+
+    def _session_of(self, direction: int, number: int, position: int) -> Session | None:
+        """Return the session on a stream to which a TSN belongs.
+
+        A stream is not used again while chunks of the session before may be outstanding (RFC 5043
+        6.6), so a TSN below the highest of that session is one of its.
+        """
+        stream = self._streams.get(number)
+        if stream is None:
+            return None
+        previous = stream.previous
+        if previous is not None and position <= previous.halves[direction].highest_position:
+            return previous
+        return stream.current
+
+    def _begins_anew(self, session: Session, direction: int, position: int) -> bool:
+        """Tell whether an Initiate with DDP-SSN 0 is the beginning of another session.
+
+        What a direction begins with has the lowest TSN (RFC 5043 6.6).
+        """
+        highest = session.halves[direction].highest_position
+        if highest >= 0:
+            return position > highest
+        # Of a session that is over it may come late, unless its own is known to be missing.
+        return session.is_over and not self._tsns[direction].is_whole
+
+    def _tell(self, session: Session) -> None:
+        """Report of a session what is wrong with the association."""
+        problems, self._problems = self._problems, []
+        for each in problems:
+            session.note(each.frame, each.time_ns)
+            session.error(each.direction, each.seq, each.what)
+
+    def _add_problem(
+        self, packet: SctpPacket, direction: int, chunk: DataChunk | InitChunk, what: Violation
+    ) -> None:
+        """Report of a session, at once or when there is one."""
+        number, seq = (
+            (chunk.stream, chunk.tsn) if isinstance(chunk, DataChunk) else (0, chunk.initial_tsn)
+        )
+        if len(self._problems) < _MOST_PROBLEMS:
+            self._problems.append(_Problem(direction, packet.frame, packet.time_ns, seq, what))
+        stream = self._streams.get(number) or next(iter(self._streams.values()), None)
+        if stream is not None:
+            self._tell(stream.current)
+
+    def _note_bad(self, packet: SctpPacket, direction: int) -> None:
+        """Report a packet that its receiver discards (RFC 4960 6.8)."""
+        for chunk in packet.chunks:
+            if chunk.type != ChunkType.DATA:
+                continue
+            try:
+                data = parse_data(chunk.flags, chunk.value, chunk.length)
+            except RemoteProtocolError:
+                continue
+            stream = self._streams.get(data.stream)
+            if stream is not None:
+                session = stream.current
+                session.halves[direction].crc_bad += 1
+                session.note(packet.frame, packet.time_ns)
+                what = Violation("the CRC32c of an SCTP packet is bad", "RFC 4960 6.8")
+                session.error(direction, data.tsn, what)
+                return
+
+    # -- memory ----------------------------------------------------------------------------------
+
+    def _weigh(self) -> None:
+        """Find out what is held."""
+        held = self._fragments[0].held + self._fragments[1].held
+        self.held = held + self._waiting * _HELD_BY_TURN
+
+    def relieve(self) -> None:
+        """Hold less: forget the oldest fragments, or wait for nothing."""
+        if not any(fragments.drop_oldest() for fragments in self._fragments):
+            for session in self._sessions():
+                session.relieve()
+            self._waiting = 0
+        self._weigh()
+
+    def _sessions(self) -> list[Session]:
+        return [session for stream in self._streams.values() for session in stream.sessions()]
+
+    # -- the end ---------------------------------------------------------------------------------
+
+    def finish(self, ending: Ending, reason: GapReason) -> bool:
+        """Report what is left to say; return whether the association had to do with DDP.
+
+        :param ending: unless it has ended by itself.
+        :param reason: why what is missing is not waited for any longer.
+        """
+        ending = self.ending or ending
+        for stream in self._streams.values():
+            if stream.previous is not None:
+                self._finish(stream.previous, "reused", reason, orderly=True)
+            self._finish(stream.current, ending, reason, orderly=ending == "closed")
+        if not self._is_claimed:
+            return False
+        if not self._streams:
+            self._finish_alone(ending)
+        return True
+
+    def _finish(
+        self, session: Session, ending: Ending, reason: GapReason, *, orderly: bool
+    ) -> None:
+        self.sessions -= 1
+        self._waiting -= session.waiting
+        whole = self._tsns[0].is_complete, self._tsns[1].is_complete
+        session.finish(ending, reason, whole=whole, orderly=orderly)
+
+    def _finish_alone(self, ending: Ending) -> None:
+        """Report an association on which no session was seen."""
+        identity = SctpConnectionId(self._number(), self.flow, None)
+        errors = self._problems
+        for each in errors:
+            text = str(each.what)
+            self._emit(
+                ErrorFound(identity, each.direction, each.frame, each.time_ns, None, each.seq, text)
+            )
+        nothing = HalfSummary(False, 0, 0, 0, 0, 0, 0, 0)
+        self._emit(
+            ConnectionEnded(
+                connection=identity,
+                direction=0,
+                frame=self.last_frame,
+                time_ns=self.last_time_ns,
+                initiator=None,
+                responder=None,
+                dialect=Dialect.RFC5043,
+                revision=None,
+                crc=None,
+                rejected=False,
+                halves=(nothing, nothing),
+                errors=len(errors),
+                ending=ending,
+            )
+        )
+
+    @property
+    def flows(self) -> tuple[bytes, bytes]:
+        """The flows of direction 0 and 1."""
+        return self.flow, reverse_flow(self.flow)
+
+
+def _verdict(packet: SctpPacket) -> CrcVerdict:
+    return "good" if packet.crc == "good" else "unknown"
+
+
+def _looks_like_ddp(chunk: DataChunk) -> bool:
+    """Tell whether a chunk shows by itself that DDP is spoken.
+
+    The PPIDs are assigned to DDP, but nothing keeps others from using them.
+    """
+    octets = chunk.user_data
+    if chunk.ppid == SEGMENT_PPID:
+        return plausible(octets[DDP_SSN_LENGTH:], chunk.length - DDP_SSN_LENGTH)
+    try:
+        return parse_session_control(octets).function_code in _CODES
+    except RemoteProtocolError:
+        return False

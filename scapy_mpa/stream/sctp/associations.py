@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""All SCTP associations of a capture: packets in, events out."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from scapy_mpa.stream.budget import Budget
+from scapy_mpa.stream.events import Ending, Event, GapReason
+from scapy_mpa.stream.limits import Limits
+from scapy_mpa.stream.sctp.association import Association
+from scapy_mpa.stream.sctp.packet import SctpPacket
+from scapy_mpa.wire.sctp_packet import ChunkType
+
+__all__ = ["LINGER_NS", "Associations"]
+
+_SECOND: Final = 1_000_000_000
+_BATCH: Final = 512
+
+LINGER_NS: Final = 30 * _SECOND
+"""Nanoseconds for which an association that is over still takes late copies as its own."""
+
+_OPENING: Final = frozenset({ChunkType.INIT, ChunkType.INIT_ACK, ChunkType.DATA})
+"""What an association that is not known may be met with first; the rest carries nothing."""
+
+
+class Associations:
+    """Takes SCTP packets in the order of capture, gives events.
+
+    :param number: gives the number of the next connection; each DDP Stream Session is one.
+    :param limits: what may be held in memory; there are never more associations, nor sessions, than
+        ``connections`` says.
+    """
+
+    __slots__ = (
+        "_budget",
+        "_by_flow",
+        "_by_tag",
+        "_emit",
+        "_events",
+        "_limits",
+        "_lingering",
+        "_live",
+        "_number",
+        "_sessions",
+        "unknown",
+        "without_ddp",
+    )
+
+    def __init__(self, number: Callable[[], int], limits: Limits | None = None) -> None:
+        self._number = number
+        self._limits = limits or Limits()
+        self._budget = Budget(self._limits)
+        self._events: list[Event] = []
+        self._emit = self._events.append
+        self._by_flow: dict[bytes, Association] = {}
+        self._by_tag: dict[tuple[bytes, int], tuple[Association, int]] = {}
+        """By ports and Verification Tag: whose packet it is if the addresses are other ones (RFC
+        4960 6.4: an endpoint may have several)."""
+        self._live: dict[Association, None] = {}
+        """The one without a packet for longest comes first."""
+        self._lingering: deque[tuple[int, Association]] = deque()
+        self._sessions = 0
+        self.without_ddp = 0
+        """Packets of associations that have shown nothing of DDP, counted when these end."""
+        self.unknown = 0
+        """Packets that belong to no association, by their Verification Tags (RFC 4960 8.5)."""
+
+    def receive(self, packet: SctpPacket) -> list[Event]:
+        """Take a packet; return what it brought to light, in order of recovery."""
+        while self._lingering and self._lingering[0][0] < packet.time_ns:
+            self._end(self._lingering.popleft()[1], "closed", "connection ended")
+        found = self._find(packet)
+        if found is None:
+            self.unknown += 1
+            return self._taken()
+        association, direction = found
+        before = association.sessions
+        association.receive(packet, direction)
+        self._sessions += association.sessions - before
+        for side, tag in enumerate(association.tags):
+            if tag is not None:
+                ports = association.flows[side][-4:]
+                self._by_tag.setdefault((ports, tag), (association, side))
+        del self._live[association]
+        self._live[association] = None
+        if association.ending is not None and not association.lingers:
+            association.lingers = True
+            self._lingering.append((packet.time_ns + LINGER_NS, association))
+        while association.held > self._limits.octets_per_half:
+            association.relieve()
+        self._budget.update(association)
+        while self._sessions > self._limits.connections:
+            self._end(next(iter(self._live)), "limit", "limit")
+        return self._taken()
+
+    def ends(self) -> Iterator[list[Event]]:
+        """Yield what can be said now that the capture has ended, some hundred events at a time."""
+        for association in sorted(self._live, key=lambda each: each.last_frame):
+            is_over = association.ending is not None
+            reason: GapReason = "connection ended" if is_over else "capture ended"
+            self._end(association, "capture ended", reason)
+            if len(self._events) >= _BATCH:
+                yield self._taken()
+        self._lingering.clear()
+        yield self._taken()
+
+    def _taken(self) -> list[Event]:
+        events = self._events[:]
+        self._events.clear()
+        return events
+
+    def _find(self, packet: SctpPacket) -> tuple[Association, int] | None:
+        """Return whose packet it is, and in which direction; None if it is nobody's."""
+        association = self._by_flow.get(packet.flow)
+        if association is not None:
+            direction = association.direction_of(packet)
+            if direction is not None:
+                return association, direction
+        known = self._by_tag.get((packet.flow[-4:], packet.verification_tag))
+        if known is not None:
+            return known
+        kinds = {chunk.type for chunk in packet.chunks}
+        if packet.crc == "bad" or not kinds & _OPENING:
+            return None
+        if association is not None:
+            if association.ending is None and ChunkType.INIT not in kinds:
+                # It is discarded (RFC 4960 8.5).
+                return None
+            self._end(association, "reused", "connection ended")
+        return self._open(packet), 0
+
+    def _open(self, packet: SctpPacket) -> Association:
+        idle_ns = self._limits.idle_seconds * _SECOND
+        while self._live:
+            oldest = next(iter(self._live))
+            if packet.time_ns - oldest.last_time_ns >= idle_ns:
+                self._end(oldest, "idle", "limit")
+            elif len(self._live) >= self._limits.connections:
+                self._end(oldest, "limit", "limit")
+            else:
+                break
+        association = Association(packet.flow, self._number, self._emit)
+        for flow in association.flows:
+            self._by_flow[flow] = association
+        self._live[association] = None
+        return association
+
+    def _end(self, association: Association, ending: Ending, reason: GapReason) -> None:
+        if association not in self._live:
+            return
+        del self._live[association]
+        for side, flow in enumerate(association.flows):
+            if self._by_flow.get(flow) is association:
+                del self._by_flow[flow]
+            tag = association.tags[side]
+            if tag is not None and self._by_tag.get((flow[-4:], tag), (None,))[0] is association:
+                del self._by_tag[flow[-4:], tag]
+        self._sessions -= association.sessions
+        if not association.finish(ending, reason):
+            self.without_ddp += association.packets
+        association.held = 0
+        self._budget.count(association)

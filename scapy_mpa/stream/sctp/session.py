@@ -1,0 +1,333 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""One DDP Stream Session: its chunks as events, and its rules (RFC 5043 6, RFC 6581 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from scapy_mpa.stream.events import (
+    ChunksMissing,
+    ConnectionEnded,
+    DDPSegmentRecovered,
+    Ending,
+    ErrorFound,
+    Event,
+    GapReason,
+    SctpConnectionId,
+    SessionControlSeen,
+)
+from scapy_mpa.stream.sctp.fragments import UserMessage
+from scapy_mpa.stream.sctp.half import WAITING_CHUNKS, SessionHalf, Turn
+from scapy_mpa.wire.dialect import Dialect
+from scapy_mpa.wire.rules import Violation
+from scapy_mpa.wire.sctp_ddp import DDP_SSN_LENGTH, SessionControl
+from scapy_mpa.wire.sctp_rules import control_violations, data_violations
+from scapy_mpa.wire.sctp_session import (
+    ANSWERS,
+    INITIATES,
+    NEXT,
+    SEGMENT,
+    HalfState,
+    Role,
+    answer_violation,
+    order_violation,
+    rejected_violation,
+    role_of,
+)
+
+__all__ = ["Session"]
+
+_MASK: Final = 0xFFFF
+
+
+class Session:
+    """A session, from its first chunk on.
+
+    :param identity: what its events are given.
+    :param emit: takes its events.
+    :param begun: whether its beginning is in the capture, so that DDP-SSN 0 is awaited.
+    """
+
+    __slots__ = ("_active", "_emit", "_errors", "_frame", "_time_ns", "halves", "identity")
+
+    def __init__(
+        self, identity: SctpConnectionId, emit: Callable[[Event], None], *, begun: bool
+    ) -> None:
+        self.identity = identity
+        self._emit = emit
+        self.halves = SessionHalf(begun=begun), SessionHalf(begun=begun)
+        self._active: int | None = None
+        """The direction in which the active side sends."""
+        self._errors = 0
+        self._frame = 0
+        self._time_ns = 0
+
+    # -- in --------------------------------------------------------------------------------------
+
+    def take(
+        self, direction: int, message: UserMessage, ddp_ssn: int, control: SessionControl | None
+    ) -> None:
+        """Take a whole chunk.
+
+        :param control: what is in it, None if it is a DDP Segment Chunk.
+        """
+        half = self.halves[direction]
+        chunk = message.chunk
+        self._frame, self._time_ns = message.frame, message.time_ns
+        code = SEGMENT if control is None else control.function_code
+        serial = half.serial_of(ddp_ssn, code)
+        assert half.expected is not None
+        ahead = serial - half.expected
+        half.highest_position = max(half.highest_position, message.position)
+        half.octets += len(chunk.user_data)
+        if control is None:
+            half.segments += 1
+            half.out_of_order += ahead > 0
+            half.farthest_ahead = max(half.farthest_ahead, ahead)
+            self._emit(
+                DDPSegmentRecovered(
+                    self.identity,
+                    direction,
+                    message.frame,
+                    message.time_ns,
+                    chunk.tsn,
+                    chunk.stream,
+                    serial,
+                    half.begun,
+                    chunk.length - DDP_SSN_LENGTH,
+                    chunk.user_data,
+                    chunk.unordered,
+                    message.crc,
+                    ahead > 0,
+                    message.frames,
+                )
+            )
+        else:
+            self._emit(
+                SessionControlSeen(
+                    self.identity,
+                    direction,
+                    message.frame,
+                    message.time_ns,
+                    chunk.tsn,
+                    chunk.stream,
+                    chunk.user_data,
+                    chunk.unordered,
+                    ahead > 0,
+                    message.frames,
+                    control,
+                )
+            )
+        turn = Turn(serial, 0, code, chunk.tsn, message.frame, message.time_ns, ddp_ssn)
+        for found in data_violations(chunk):
+            self._tell_once(direction, turn, found.clause, found)
+        if control is not None:
+            for found in control_violations(control, chunk.length):
+                self.error(direction, turn.seq, found)
+        half.take(turn)
+        self._deliver(direction)
+        if half.waiting > WAITING_CHUNKS:
+            self._skip(direction, "limit")
+
+    def error(self, direction: int, seq: int, what: Violation) -> None:
+        """Report something that is wrong with what the last frame brought.
+
+        :param seq: TSN.
+        """
+        self._report(direction, self._frame, self._time_ns, seq, what)
+
+    def note(self, frame: int, time_ns: int) -> None:
+        """Take note of a frame that has to do with the session."""
+        self._frame, self._time_ns = frame, time_ns
+
+    def relieve(self) -> None:
+        """Wait for nothing."""
+        for direction in (0, 1):
+            while self.halves[direction].waiting:
+                self._skip(direction, "limit")
+
+    @property
+    def waiting(self) -> int:
+        """How many chunks wait for others."""
+        return self.halves[0].waiting + self.halves[1].waiting
+
+    @property
+    def is_over(self) -> bool:
+        """Whether one of the sides has ended it."""
+        return any(half.is_over for half in self.halves)
+
+    # -- in the order of DDP-SSNs ----------------------------------------------------------------
+
+    def _deliver(self, direction: int) -> None:
+        for turn, is_late in self.halves[direction].due():
+            if is_late:
+                self._note_copy(direction, turn)
+            else:
+                self._look_at(direction, turn)
+
+    def _note_copy(self, direction: int, turn: Turn) -> None:
+        """Report a DDP-SSN that is used twice, if it was there before."""
+        if self.halves[direction].is_whole:
+            self._report(
+                direction,
+                turn.frame,
+                turn.time_ns,
+                turn.seq,
+                Violation(f"DDP-SSN {turn.number} is used twice", "RFC 5043 5.2.1"),
+            )
+
+    def _look_at(self, direction: int, turn: Turn) -> None:
+        """Hold a chunk against what came before it."""
+        half = self.halves[direction]
+        code = turn.code
+        role = self._role(direction, code)
+        found = order_violation(role, half.state, code)
+        if found is not None:
+            self._tell_once(direction, turn, (half.state, code), found)
+            if half.state is HalfState.START:
+                # Once will do.
+                half.state = HalfState.OPEN
+        else:
+            if half.state is HalfState.START:
+                half.first_code = code
+                if role is None:
+                    # Only the passive side may begin with a Terminate (RFC 5043 6.4).
+                    role = Role.PASSIVE
+                    self._active = 1 - direction
+            elif role is None:
+                role = Role.ACTIVE
+            half.state = NEXT[role, half.state, code]
+        self._compare(direction, turn)
+
+    def _role(self, direction: int, code: int) -> Role | None:
+        """Return which side a direction is sent by, None if that is not known."""
+        if self._active is None:
+            role = role_of(code)
+            if role is not None:
+                self._active = direction if role is Role.ACTIVE else 1 - direction
+            return role
+        return Role.ACTIVE if direction == self._active else Role.PASSIVE
+
+    def _compare(self, direction: int, turn: Turn) -> None:
+        """Hold what one side has sent against what the other one has."""
+        if self._active is None:
+            return
+        active, passive = self.halves[self._active], self.halves[1 - self._active]
+        if active.first_code is not None and passive.first_code is not None:
+            found = answer_violation(active.first_code, passive.first_code)
+            if found is not None:
+                self._tell_once(1 - self._active, turn, "answer", found)
+        if active.begun and (active.expected or 0) > 1:
+            found = rejected_violation(passive.state)
+            if found is not None:
+                self._tell_once(self._active, turn, "rejected", found)
+
+    # -- holes -----------------------------------------------------------------------------------
+
+    def _skip(self, direction: int, reason: GapReason, *, is_skipped: bool = False) -> None:
+        """Give up the first hole of a direction.
+
+        :param is_skipped: whether nothing is missing from the capture, so that there is no chunk
+            with these DDP-SSNs.
+        """
+        half = self.halves[direction]
+        hole = half.hole()
+        assert hole is not None
+        serial, length = hole
+        if is_skipped:
+            first = serial & _MASK
+            self._report(
+                direction,
+                self._frame,
+                self._time_ns,
+                0,
+                Violation(f"{length} DDP-SSNs from {first} on were never used", "RFC 5043 6"),
+            )
+        else:
+            half.gaps += 1
+            self._emit(
+                ChunksMissing(
+                    self.identity,
+                    direction,
+                    self._frame,
+                    self._time_ns,
+                    serial & _MASK,
+                    length,
+                    reason,
+                    serial,
+                )
+            )
+        half.skip()
+        self._deliver(direction)
+
+    # -- the end ---------------------------------------------------------------------------------
+
+    def finish(
+        self, ending: Ending, reason: GapReason, *, whole: tuple[bool, bool], orderly: bool
+    ) -> None:
+        """Report what is left to say.
+
+        :param ending: if the session itself does not say how it ended.
+        :param reason: why what is missing is not waited for any longer.
+        :param whole: by direction, whether all DATA chunks were captured, of all streams.
+        :param orderly: whether nothing more could come because the association was shut down, or
+            its stream used for another session.
+        """
+        for direction in (0, 1):
+            while self.halves[direction].waiting:
+                self._skip(
+                    direction, reason, is_skipped=whole[direction] and self.halves[direction].begun
+                )
+        halves = self.halves
+        if (
+            orderly
+            and all(whole)
+            and all(half.is_whole and half.state is HalfState.OPEN for half in halves)
+            and any(half.first_code in INITIATES for half in halves)
+            and any(half.first_code in ANSWERS for half in halves)
+        ):
+            assert self._active is not None
+            self.error(
+                self._active,
+                0,
+                Violation("neither side has sent a Terminate", "RFC 5043 6.2"),
+            )
+        is_rejected = any(half.state in (HalfState.REJECTED, HalfState.REFUSED) for half in halves)
+        terminated = sum(half.has_terminated for half in halves)
+        if is_rejected or terminated == len(halves) or (terminated and ending == "closed"):
+            ending = "closed"
+        elif terminated:
+            ending = "half closed"
+        active = self._active
+        endpoints = self.identity.endpoints
+        self._emit(
+            ConnectionEnded(
+                connection=self.identity,
+                direction=active or 0,
+                frame=self._frame,
+                time_ns=self._time_ns,
+                initiator=None if active is None else endpoints[active],
+                responder=None if active is None else endpoints[1 - active],
+                dialect=Dialect.RFC5043,
+                revision=None,
+                crc=None,
+                rejected=is_rejected,
+                halves=(halves[0].summary(), halves[1].summary()),
+                errors=self._errors,
+                ending=ending,
+            )
+        )
+
+    # -- out -------------------------------------------------------------------------------------
+
+    def _tell_once(self, direction: int, turn: Turn, what: object, found: Violation) -> None:
+        """Report what is wrong with a chunk, unless the like was reported of the direction."""
+        told = self.halves[direction].told
+        if what not in told:
+            told.add(what)
+            self._report(direction, turn.frame, turn.time_ns, turn.seq, found)
+
+    def _report(self, direction: int, frame: int, time_ns: int, seq: int, what: Violation) -> None:
+        self._errors += 1
+        self._emit(ErrorFound(self.identity, direction, frame, time_ns, None, seq, str(what)))

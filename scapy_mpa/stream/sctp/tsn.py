@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Transmission Sequence Numbers of one direction: which have come (RFC 4960 3.3.1)."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import Final
+
+from scapy_mpa.stream.sequence import first_position, unwrap
+
+__all__ = ["HOLES", "TSNSpace"]
+
+HOLES: Final = 1024
+"""Holes that are remembered; of more, the oldest is taken for filled, and a late copy of what lies
+in it for a copy."""
+
+
+class TSNSpace:
+    """Takes 32-bit TSNs, gives positions that never wrap, and tells copies."""
+
+    __slots__ = ("_acknowledged", "_ends", "_first", "_starts")
+
+    def __init__(self) -> None:
+        # Stretches of TSNs that have come, ascending, with a hole between each two.
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+        self._first: int | None = None
+        """The position of the direction's first TSN, if that is known."""
+        self._acknowledged = -1
+        """The highest position that the peer has acknowledged, with all before it."""
+
+    def begin(self, tsn: int) -> None:
+        """Take note of the Initial TSN (RFC 4960 3.3.2); the first word on it counts."""
+        if self._first is None and not self._starts:
+            self._first = first_position(tsn)
+
+    @property
+    def highest(self) -> int:
+        """The highest position that has come, -1 if none has."""
+        return self._ends[-1] - 1 if self._ends else -1
+
+    def acknowledge(self, tsn: int) -> None:
+        """Take note of a Cumulative TSN Ack of the peer (RFC 4960 3.3.4)."""
+        self._acknowledged = max(self._acknowledged, self.position(tsn))
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing before the highest is missing, from the very first on."""
+        return len(self._starts) == 1 and self._starts[0] == self._first
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing at all is missing: the peer has acknowledged just what has come."""
+        return self.is_whole and self._acknowledged == self.highest
+
+    def position(self, tsn: int) -> int:
+        """Return the position of a TSN."""
+        if self._ends:
+            return unwrap(tsn, self._ends[-1])
+        return first_position(tsn) if self._first is None else unwrap(tsn, self._first)
+
+    def take(self, position: int) -> bool:
+        """Take a TSN by its position; return whether it has not come before."""
+        starts, ends = self._starts, self._ends
+        if ends and position == ends[-1]:
+            # Nearly all do.
+            ends[-1] = position + 1
+            return True
+        if self._first is not None and position < self._first:
+            return False
+        index = bisect_right(starts, position)
+        if index and position < ends[index - 1]:
+            return False
+        joins_left = bool(index) and ends[index - 1] == position
+        joins_right = index < len(starts) and starts[index] == position + 1
+        if joins_left and joins_right:
+            ends[index - 1] = ends[index]
+            del starts[index], ends[index]
+        elif joins_left:
+            ends[index - 1] = position + 1
+        elif joins_right:
+            starts[index] = position
+        else:
+            starts.insert(index, position)
+            ends.insert(index, position + 1)
+            if len(starts) > HOLES + 1:
+                starts[1] = starts[0]
+                del starts[0], ends[0]
+        return True

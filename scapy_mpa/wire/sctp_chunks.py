@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The values of those SCTP chunks that DDP over SCTP has to do with (RFC 4960 3.3, RFC 5061).
+
+DATA carries DDP; INIT and INIT ACK say which streams there are and whether DDP is spoken; SACK says
+what has come.
+"""
+
+from __future__ import annotations
+
+import struct
+from struct import Struct
+from typing import Final, NamedTuple
+
+from scapy_mpa.wire.errors import LocalProtocolError, RemoteProtocolError
+from scapy_mpa.wire.sctp_packet import ChunkType, build_chunk
+
+__all__ = [
+    "ADAPTATION_LAYER_INDICATION",
+    "DATA_HEADER_LENGTH",
+    "DDP_ADAPTATION",
+    "DataChunk",
+    "DataFlag",
+    "InitChunk",
+    "build_data",
+    "build_init",
+    "build_parameter",
+    "build_sack",
+    "parse_cumulative_ack",
+    "parse_data",
+    "parse_init",
+]
+
+ADAPTATION_LAYER_INDICATION: Final = 0xC006
+"""Type of the parameter of INIT and INIT ACK (RFC 5061 4.2.6)."""
+DDP_ADAPTATION: Final = 1
+"""The indication that stands for DDP (RFC 5043 5.1)."""
+
+DATA_HEADER_LENGTH: Final = 12
+"""Octets of a DATA chunk's value before the user data."""
+
+
+class DataFlag:
+    """Flags of a DATA chunk (RFC 4960 3.3.1, RFC 7053)."""
+
+    ENDING: Final = 0x01
+    BEGINNING: Final = 0x02
+    UNORDERED: Final = 0x04
+    IMMEDIATE: Final = 0x08
+
+
+_DATA: Final = Struct(">IHHI")
+_INIT: Final = Struct(">IIHHI")
+_PARAMETER: Final = Struct(">HH")
+_INDICATION: Final = Struct(">I")
+_SACK: Final = Struct(">IIHH")
+_TSN: Final = Struct(">I")
+
+
+class DataChunk(NamedTuple):
+    """A DATA chunk (RFC 4960 3.3.1)."""
+
+    tsn: int
+    """Transmission Sequence Number, 32 bits."""
+    stream: int
+    """Stream Identifier, 16 bits."""
+    ssn: int
+    """Stream Sequence Number, 16 bits; means nothing in an unordered chunk."""
+    ppid: int
+    """Payload Protocol Identifier, 32 bits."""
+    user_data: bytes
+    """As far as it was captured."""
+    length: int
+    """Octets of user data that were sent."""
+    flags: int = DataFlag.UNORDERED | DataFlag.BEGINNING | DataFlag.ENDING
+
+    @property
+    def unordered(self) -> bool:
+        """U."""
+        return bool(self.flags & DataFlag.UNORDERED)
+
+    @property
+    def beginning(self) -> bool:
+        """B: the first fragment of a user message."""
+        return bool(self.flags & DataFlag.BEGINNING)
+
+    @property
+    def ending(self) -> bool:
+        """E: the last fragment."""
+        return bool(self.flags & DataFlag.ENDING)
+
+
+class InitChunk(NamedTuple):
+    """An INIT or INIT ACK (RFC 4960 3.3.2, 3.3.3)."""
+
+    initiate_tag: int
+    """What packets to its sender are to have as Verification Tag, 32 bits."""
+    receiver_window: int
+    """Advertised Receiver Window Credit, octets, 32 bits."""
+    outbound_streams: int
+    """16 bits."""
+    inbound_streams: int
+    """16 bits."""
+    initial_tsn: int
+    """32 bits."""
+    adaptation: int | None = None
+    """The Adaptation Layer Indication, 32 bits; None if there is none."""
+
+
+def parse_data(flags: int, value: bytes, length: int) -> DataChunk:
+    """Read the value of a DATA chunk (RFC 4960 3.3.1).
+
+    :param flags: of the chunk.
+    :param value: as far as it was captured.
+    :param length: octets of the whole value.
+    :raises RemoteProtocolError: fewer than 12 octets.
+    """
+    if len(value) < DATA_HEADER_LENGTH:
+        raise RemoteProtocolError(f"a DATA chunk needs 12 octets, {len(value)} are there")
+    tsn, stream, ssn, ppid = _DATA.unpack_from(value)
+    user_data = value[DATA_HEADER_LENGTH:]
+    return DataChunk(tsn, stream, ssn, ppid, user_data, length - DATA_HEADER_LENGTH, flags)
+
+
+def build_data(chunk: DataChunk) -> bytes:
+    """Return the octets of a DATA chunk with its pad; its ``length`` is sent as it is.
+
+    :raises LocalProtocolError: a number does not fit its field.
+    """
+    try:
+        value = _DATA.pack(chunk.tsn, chunk.stream, chunk.ssn, chunk.ppid) + chunk.user_data
+    except struct.error as error:
+        raise LocalProtocolError(
+            f"a number does not fit its field (RFC 4960 3.3.1): {chunk}"
+        ) from error
+    length = 4 + DATA_HEADER_LENGTH + chunk.length
+    return build_chunk(ChunkType.DATA, chunk.flags, value, length=length)
+
+
+def parse_init(value: bytes) -> InitChunk:
+    """Read the value of an INIT or INIT ACK, and of its parameters the adaptation indication.
+
+    :raises RemoteProtocolError: fewer than 16 octets.
+    """
+    if len(value) < _INIT.size:
+        raise RemoteProtocolError(f"an INIT needs 16 octets, {len(value)} are there")
+    adaptation = None
+    at = _INIT.size
+    while at + _PARAMETER.size <= len(value):
+        kind, length = _PARAMETER.unpack_from(value, at)
+        if kind == ADAPTATION_LAYER_INDICATION and length == _PARAMETER.size + _INDICATION.size:
+            if at + length <= len(value):
+                (adaptation,) = _INDICATION.unpack_from(value, at + _PARAMETER.size)
+            break
+        if length < _PARAMETER.size:
+            break
+        at += length + 3 & ~3
+    tag, window, outbound, inbound, tsn = _INIT.unpack_from(value)
+    return InitChunk(tag, window, outbound, inbound, tsn, adaptation)
+
+
+def build_parameter(kind: int, value: bytes) -> bytes:
+    """Return a parameter with its pad (RFC 4960 3.2.1).
+
+    :raises LocalProtocolError: a number does not fit its field.
+    """
+    size = _PARAMETER.size + len(value)
+    try:
+        return _PARAMETER.pack(kind, size) + value + bytes(-size & 3)
+    except struct.error as error:
+        raise LocalProtocolError(
+            f"parameter {kind} of {size} octets does not fit its fields (RFC 4960 3.2.1)"
+        ) from error
+
+
+def build_init(init: InitChunk, kind: int = ChunkType.INIT, parameters: bytes = b"") -> bytes:
+    """Return the octets of an INIT or INIT ACK (RFC 4960 3.3.2, 3.3.3).
+
+    :param parameters: that come before the adaptation indication, if there is one.
+    :raises LocalProtocolError: a number does not fit its field.
+    """
+    try:
+        value = _INIT.pack(*init[:5]) + parameters
+        if init.adaptation is not None:
+            indication = _INDICATION.pack(init.adaptation)
+            value += build_parameter(ADAPTATION_LAYER_INDICATION, indication)
+    except struct.error as error:
+        raise LocalProtocolError(
+            f"a number does not fit its field (RFC 4960 3.3.2): {init}"
+        ) from error
+    return build_chunk(kind, 0, value)
+
+
+def parse_cumulative_ack(value: bytes) -> int:
+    """Return the Cumulative TSN Ack of a SACK or SHUTDOWN (RFC 4960 3.3.4, 3.3.8).
+
+    :raises RemoteProtocolError: fewer than 4 octets.
+    """
+    if len(value) < _TSN.size:
+        raise RemoteProtocolError(f"a Cumulative TSN Ack needs 4 octets, {len(value)} are there")
+    tsn: int = _TSN.unpack_from(value)[0]
+    return tsn
+
+
+def build_sack(cumulative_ack: int, receiver_window: int = 0xFFFF) -> bytes:
+    """Return a SACK without Gap Ack Blocks and Duplicate TSNs (RFC 4960 3.3.4).
+
+    :raises LocalProtocolError: a number does not fit its field.
+    """
+    try:
+        value = _SACK.pack(cumulative_ack, receiver_window, 0, 0)
+    except struct.error as error:
+        raise LocalProtocolError(
+            f"TSN {cumulative_ack} or window {receiver_window} does not fit its 32 bits"
+        ) from error
+    return build_chunk(ChunkType.SACK, 0, value)

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What DDP over SCTP puts into DATA chunks (RFC 5043 5.2, RFC 6581 7).
+
+::
+
+    DDP Segment Chunk (PPID 16)           DDP Stream Session Control (PPID 17)
+    DDP-SSN      2 octets                 DDP-SSN          2 octets
+    DDP segment                           Function Code    2 octets
+                                          Private Data     up to 512 octets
+
+The Private Data of the enhanced messages, function codes 5 to 7, begin with the 4 octets of
+enhanced data that MPA startup frames have, too (RFC 6581 9).
+"""
+
+from __future__ import annotations
+
+import enum
+import struct
+from dataclasses import dataclass
+from struct import Struct
+from typing import Final
+
+from scapy_mpa.wire.errors import LocalProtocolError, RemoteProtocolError
+from scapy_mpa.wire.startup import ENHANCED_LENGTH, StartupFrame, StartupKind
+
+__all__ = [
+    "DDP_SSN_LENGTH",
+    "ENHANCED_FUNCTIONS",
+    "FUNCTION_NAMES",
+    "LARGEST_PRIVATE_DATA",
+    "SEGMENT_PPID",
+    "SESSION_CONTROL_LENGTH",
+    "SESSION_CONTROL_PPID",
+    "FunctionCode",
+    "SessionControl",
+    "build_segment",
+    "build_session_control",
+    "function_name",
+    "parse_segment",
+    "parse_session_control",
+]
+
+SEGMENT_PPID: Final = 16
+"""Payload Protocol Identifier of a DDP Segment Chunk (RFC 5043 5.2)."""
+SESSION_CONTROL_PPID: Final = 17
+"""Payload Protocol Identifier of a DDP Stream Session Control message (RFC 5043 5.2)."""
+
+DDP_SSN_LENGTH: Final = 2
+SESSION_CONTROL_LENGTH: Final = 4
+"""Octets of a session control message before its Private Data."""
+LARGEST_PRIVATE_DATA: Final = 512
+"""Octets of Private Data, enhanced data included (RFC 5043 5.2.3, RFC 6581 7)."""
+
+_SSN: Final = Struct(">H")
+_CONTROL: Final = Struct(">HH")
+
+
+class FunctionCode(enum.IntEnum):
+    """What a session control message is for (RFC 5043 5.2.3, RFC 6581 7)."""
+
+    INITIATE = 1
+    ACCEPT = 2
+    REJECT = 3
+    TERMINATE = 4
+    ENHANCED_INITIATE = 5
+    ENHANCED_ACCEPT = 6
+    ENHANCED_REJECT = 7
+
+
+FUNCTION_NAMES: Final[dict[int, str]] = {
+    code: code.name.replace("_", " ").title() for code in FunctionCode
+}
+"""The names, without the "DDP Stream Session" that all of them have."""
+
+ENHANCED_FUNCTIONS: Final = frozenset(
+    {
+        FunctionCode.ENHANCED_INITIATE,
+        FunctionCode.ENHANCED_ACCEPT,
+        FunctionCode.ENHANCED_REJECT,
+    }
+)
+
+
+def function_name(code: int) -> str:
+    """Return the name of a function code, such as ``Enhanced Accept``."""
+    return FUNCTION_NAMES.get(code) or f"function code {code}"
+
+
+@dataclass(frozen=True, slots=True)
+class SessionControl:
+    """One DDP Stream Session Control message (RFC 5043 5.2.3)."""
+
+    ddp_ssn: int
+    """DDP-SSN, 16 bits."""
+    function_code: int
+    """16 bits."""
+    data: bytes = b""
+    """The whole Private Data field, enhanced data included, as far as it was captured."""
+
+    @property
+    def function(self) -> str:
+        """The name of the function code."""
+        return function_name(self.function_code)
+
+    @property
+    def enhanced(self) -> bool:
+        """Whether enhanced data are there (RFC 6581 7, 9)."""
+        return self.function_code in ENHANCED_FUNCTIONS and len(self.data) >= ENHANCED_LENGTH
+
+    @property
+    def private_data(self) -> bytes:
+        """What the ULP gave: the Private Data field behind any enhanced data."""
+        return self.data[ENHANCED_LENGTH:] if self.enhanced else self.data
+
+    @property
+    def ird(self) -> int | None:
+        """Inbound RDMA Read Queue Depth, 0 to 0x3FFF, or None without enhanced data."""
+        return self._as_startup().ird
+
+    @property
+    def ord(self) -> int | None:
+        """Outbound RDMA Read Queue Depth, 0 to 0x3FFF, or None without enhanced data."""
+        return self._as_startup().ord
+
+    @property
+    def control_flags(self) -> str | None:
+        """The letters of the control flags that are set, such as ``"ACD"`` (RFC 6581 9.2)."""
+        return self._as_startup().control_flags
+
+    def _as_startup(self) -> StartupFrame:
+        """Return a startup frame with the same enhanced data, which reads them."""
+        enhanced = self.enhanced
+        revision = 2 if enhanced else 1
+        return StartupFrame(
+            StartupKind.REQUEST, False, False, False, enhanced, 0, revision, 0, self.data
+        )
+
+
+def parse_session_control(octets: bytes) -> SessionControl:
+    """Read a session control message (RFC 5043 5.2.3).
+
+    :raises RemoteProtocolError: fewer than 4 octets.
+    """
+    if len(octets) < SESSION_CONTROL_LENGTH:
+        raise RemoteProtocolError(
+            f"a session control message needs 4 octets, {len(octets)} are there (RFC 5043 5.2.3)"
+        )
+    ddp_ssn, function_code = _CONTROL.unpack_from(octets)
+    return SessionControl(ddp_ssn, function_code, bytes(octets[SESSION_CONTROL_LENGTH:]))
+
+
+def build_session_control(control: SessionControl) -> bytes:
+    """Return the octets of a session control message, right or wrong (RFC 5043 5.2.3).
+
+    :raises LocalProtocolError: a number does not fit its 16 bits.
+    """
+    try:
+        return _CONTROL.pack(control.ddp_ssn, control.function_code) + control.data
+    except struct.error as error:
+        raise LocalProtocolError(
+            f"DDP-SSN {control.ddp_ssn} or function code {control.function_code} does not fit its "
+            "16 bits (RFC 5043 5.2.3)"
+        ) from error
+
+
+def parse_segment(octets: bytes) -> tuple[int, bytes]:
+    """Return the DDP-SSN and the DDP segment of a DDP Segment Chunk (RFC 5043 5.2.2).
+
+    :raises RemoteProtocolError: fewer than 2 octets.
+    """
+    if len(octets) < DDP_SSN_LENGTH:
+        raise RemoteProtocolError(
+            f"a DDP Segment Chunk needs 2 octets, {len(octets)} are there (RFC 5043 5.2.2)"
+        )
+    (ddp_ssn,) = _SSN.unpack_from(octets)
+    return ddp_ssn, bytes(octets[DDP_SSN_LENGTH:])
+
+
+def build_segment(ddp_ssn: int, segment: bytes) -> bytes:
+    """Return the user data of a DDP Segment Chunk (RFC 5043 5.2.2).
+
+    :param ddp_ssn: 16 bits.
+    :param segment: DDP header and payload, or anything else.
+    :raises LocalProtocolError: the DDP-SSN does not fit its 16 bits.
+    """
+    try:
+        return _SSN.pack(ddp_ssn) + segment
+    except struct.error as error:
+        raise LocalProtocolError(
+            f"DDP-SSN {ddp_ssn} does not fit its 16 bits (RFC 5043 5.2.1)"
+        ) from error

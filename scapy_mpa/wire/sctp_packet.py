@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""SCTP packets: the common header and the chunks behind it (RFC 4960 section 3).
+
+::
+
+    source port, destination port     2 octets each
+    Verification Tag                  4 octets
+    Checksum                          4 octets: CRC32c, least significant octet first
+    chunks, each                      type, flags, 2 octets of length, value, pad to 4 octets
+
+The length of a chunk counts its 4 octets of header and not its pad.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+from struct import Struct
+from typing import Final, NamedTuple
+
+from scapy_mpa.wire.crc import crc32c
+from scapy_mpa.wire.errors import LocalProtocolError, RemoteProtocolError
+
+__all__ = [
+    "CHUNK_HEADER_LENGTH",
+    "COMMON_HEADER_LENGTH",
+    "Chunk",
+    "ChunkType",
+    "SctpHeader",
+    "build_chunk",
+    "build_packet",
+    "checksum_is_good",
+    "parse_chunks",
+    "parse_header",
+    "sctp_checksum",
+]
+
+COMMON_HEADER_LENGTH: Final = 12
+CHUNK_HEADER_LENGTH: Final = 4
+
+_HEADER: Final = Struct(">HHI")
+_CHECKSUM: Final = Struct("<I")
+_CHUNK: Final = Struct(">BBH")
+_CHECKSUM_AT: Final = _HEADER.size
+_NO_CHECKSUM: Final = bytes(_CHECKSUM.size)
+
+
+class ChunkType:
+    """The chunk types that are looked at (RFC 4960 3.2)."""
+
+    DATA: Final = 0
+    INIT: Final = 1
+    INIT_ACK: Final = 2
+    SACK: Final = 3
+    ABORT: Final = 6
+    SHUTDOWN: Final = 7
+    SHUTDOWN_ACK: Final = 8
+    COOKIE_ECHO: Final = 10
+    COOKIE_ACK: Final = 11
+    SHUTDOWN_COMPLETE: Final = 14
+
+
+class SctpHeader(NamedTuple):
+    """The common header of an SCTP packet (RFC 4960 3.1)."""
+
+    source_port: int
+    destination_port: int
+    verification_tag: int
+    """32 bits: what the receiver has chosen; 0 in a packet with an INIT."""
+    checksum: int
+    """The usual CRC32c value; on the wire its least significant octet comes first."""
+
+
+class Chunk(NamedTuple):
+    """One chunk, as far as it was captured."""
+
+    type: int
+    flags: int
+    value: bytes
+    """What follows the 4 octets of its header, without pad."""
+    length: int
+    """Octets of the value by its length field; more than ``value`` if it is not all there."""
+
+
+def parse_header(octets: bytes) -> SctpHeader:
+    """Read the common header at the beginning of ``octets`` (RFC 4960 3.1).
+
+    :raises RemoteProtocolError: fewer than 12 octets.
+    """
+    if len(octets) < COMMON_HEADER_LENGTH:
+        raise RemoteProtocolError(f"an SCTP header needs 12 octets, {len(octets)} are there")
+    source_port, destination_port, verification_tag = _HEADER.unpack_from(octets)
+    (checksum,) = _CHECKSUM.unpack_from(octets, _CHECKSUM_AT)
+    return SctpHeader(source_port, destination_port, verification_tag, checksum)
+
+
+def parse_chunks(octets: bytes, at: int = COMMON_HEADER_LENGTH) -> list[Chunk]:
+    """Return the chunks of a packet, in order (RFC 4960 3.2).
+
+    The last one may be cut.  Whatever the octets are, nothing is raised: a length of less than 4
+    leads nowhere, and ends the list.
+
+    :param at: where the first one begins.
+    """
+    chunks = []
+    there = len(octets)
+    while at + CHUNK_HEADER_LENGTH <= there:
+        kind, flags, length = _CHUNK.unpack_from(octets, at)
+        if length < CHUNK_HEADER_LENGTH:
+            break
+        value = octets[at + CHUNK_HEADER_LENGTH : at + length]
+        chunks.append(Chunk(kind, flags, value, length - CHUNK_HEADER_LENGTH))
+        at += length + 3 & ~3
+    return chunks
+
+
+def build_chunk(kind: int, flags: int, value: bytes = b"", *, length: int | None = None) -> bytes:
+    """Return the octets of a chunk with its pad (RFC 4960 3.2).
+
+    :param kind: 8 bits.
+    :param flags: 8 bits.
+    :param length: what its length field says, 16 bits; None: what it is.
+    :raises LocalProtocolError: a number does not fit its field.
+    """
+    size = CHUNK_HEADER_LENGTH + len(value)
+    try:
+        head = _CHUNK.pack(kind, flags, size if length is None else length)
+    except struct.error as error:
+        raise LocalProtocolError(
+            f"chunk type {kind}, flags {flags}, {size} octets: one does not fit its field "
+            "(RFC 4960 3.2)"
+        ) from error
+    return head + value + bytes(-size & 3)
+
+
+def sctp_checksum(packet: bytes) -> int:
+    """Return the CRC32c of a packet, with zeros in the place of its Checksum (RFC 4960 6.8)."""
+    value = crc32c(_NO_CHECKSUM, crc32c(packet[:_CHECKSUM_AT]))
+    return crc32c(packet[COMMON_HEADER_LENGTH:], value)
+
+
+def checksum_is_good(packet: bytes) -> bool:
+    """Tell whether the Checksum of a whole packet is right (RFC 4960 6.8).
+
+    :raises RemoteProtocolError: fewer than 12 octets.
+    """
+    return parse_header(packet).checksum == sctp_checksum(packet)
+
+
+def build_packet(
+    source_port: int,
+    destination_port: int,
+    verification_tag: int,
+    chunks: Iterable[bytes],
+    *,
+    checksum: int | None = None,
+) -> bytes:
+    """Return the octets of a packet (RFC 4960 3.1).
+
+    :param source_port: 16 bits.
+    :param destination_port: 16 bits.
+    :param verification_tag: 32 bits.
+    :param chunks: as :func:`build_chunk` makes them.
+    :param checksum: 32 bits; None: computed.
+    :raises LocalProtocolError: a number does not fit its field.
+    """
+    try:
+        head = _HEADER.pack(source_port, destination_port, verification_tag)
+        body = b"".join(chunks)
+        if checksum is None:
+            checksum = sctp_checksum(head + _NO_CHECKSUM + body)
+        return head + _CHECKSUM.pack(checksum) + body
+    except struct.error as error:
+        raise LocalProtocolError(
+            f"ports {source_port} and {destination_port}, Verification Tag {verification_tag}, "
+            f"Checksum {checksum}: one does not fit its field (RFC 4960 3.1)"
+        ) from error

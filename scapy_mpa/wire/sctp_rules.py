@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What DDP over SCTP must not do, as far as one chunk shows it (RFC 5043, RFC 6581 7).
+
+The order of messages is the matter of :mod:`scapy_mpa.wire.sctp_session`.
+"""
+
+from __future__ import annotations
+
+from scapy_mpa.wire.rules import Violation
+from scapy_mpa.wire.sctp_chunks import DDP_ADAPTATION, DataChunk, InitChunk
+from scapy_mpa.wire.sctp_ddp import (
+    DDP_SSN_LENGTH,
+    ENHANCED_FUNCTIONS,
+    LARGEST_PRIVATE_DATA,
+    SEGMENT_PPID,
+    SESSION_CONTROL_LENGTH,
+    SESSION_CONTROL_PPID,
+    FunctionCode,
+    SessionControl,
+)
+from scapy_mpa.wire.startup import ENHANCED_LENGTH
+
+__all__ = [
+    "control_violations",
+    "data_violations",
+    "init_violations",
+    "length_violation",
+    "speaks_ddp",
+]
+
+_WITH_ENHANCED_DATA = frozenset({FunctionCode.ENHANCED_INITIATE, FunctionCode.ENHANCED_ACCEPT})
+"""RFC 6581 7 demands enhanced data of these two, and of an Enhanced Reject only Private Data."""
+
+
+def speaks_ddp(init: InitChunk) -> bool:
+    """Tell whether an INIT or INIT ACK offers DDP (RFC 5043 5.1)."""
+    return init.adaptation == DDP_ADAPTATION
+
+
+def init_violations(init: InitChunk, name: str) -> list[Violation]:
+    """Say what is wrong with the INIT or INIT ACK of an association that carries DDP.
+
+    :param name: what to call it.
+    """
+    found = []
+    if init.adaptation is None:
+        found.append(Violation(f"the {name} has no adaptation layer indication", "RFC 5043 11.1"))
+    elif init.adaptation != DDP_ADAPTATION:
+        found.append(
+            Violation(
+                f"the {name} indicates adaptation {init.adaptation:#x}, not DDP", "RFC 5043 11.1"
+            )
+        )
+    if init.outbound_streams != init.inbound_streams:
+        found.append(
+            Violation(
+                f"the {name} asks for {init.outbound_streams} outbound and "
+                f"{init.inbound_streams} inbound streams",
+                "RFC 5043 8",
+            )
+        )
+    return found
+
+
+def data_violations(chunk: DataChunk) -> list[Violation]:
+    """Say what is wrong with a DATA chunk of an association that carries DDP."""
+    found = []
+    if not chunk.unordered:
+        found.append(Violation("a DATA chunk is ordered", "RFC 5043 10"))
+    if chunk.ppid not in (SEGMENT_PPID, SESSION_CONTROL_PPID):
+        found.append(Violation(f"a DATA chunk has PPID {chunk.ppid}", "RFC 5043 5.1"))
+    return found
+
+
+def length_violation(chunk: DataChunk) -> Violation | None:
+    """Say what is wrong with a chunk of DDP that is too short for what it must begin with."""
+    if chunk.ppid == SESSION_CONTROL_PPID and chunk.length < SESSION_CONTROL_LENGTH:
+        return Violation(
+            f"a session control message has {chunk.length} octets, not 4", "RFC 5043 5.2.3"
+        )
+    if chunk.ppid == SEGMENT_PPID and chunk.length < DDP_SSN_LENGTH:
+        return Violation(f"a DDP Segment Chunk has {chunk.length} octets, not 2", "RFC 5043 5.2.2")
+    return None
+
+
+def control_violations(control: SessionControl, length: int) -> list[Violation]:
+    """Say what is wrong with a session control message by itself.
+
+    :param length: octets of the whole message.
+    """
+    code, name = control.function_code, control.function
+    octets = length - SESSION_CONTROL_LENGTH
+    try:
+        FunctionCode(code)
+    except ValueError:
+        return [Violation(f"function code {code} is not defined", "RFC 5043 5.2.3")]
+    found = []
+    if octets > LARGEST_PRIVATE_DATA:
+        clause = "RFC 6581 7" if code in ENHANCED_FUNCTIONS else "RFC 5043 5.2.3"
+        found.append(Violation(f"the {name} has {octets} octets of Private Data, not 512", clause))
+    if code == FunctionCode.TERMINATE and octets:
+        found.append(Violation("the Terminate has Private Data", "RFC 5043 5.2.3"))
+    if code in _WITH_ENHANCED_DATA and octets < ENHANCED_LENGTH:
+        found.append(Violation(f"the {name} has no enhanced data", "RFC 6581 7"))
+    return found

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""DDP Stream Sessions: which message may follow which (RFC 5043 6, RFC 6581 7).
+
+The normative order is that of the DDP-SSNs, and those count each direction for itself.  So each
+direction has a state of its own, and what the two have to do with each other is looked at apart.
+
+The active side (RFC 5043 6.2 to 6.4, 6.6)::
+
+    START    Initiate, Enhanced Initiate            OPEN
+    OPEN     DDP Segment                            OPEN
+    OPEN     Terminate                              DONE
+
+The passive side::
+
+    START    Accept, Enhanced Accept                OPEN
+    START    Reject, Enhanced Reject                REJECTED     (6.3)
+    START    Terminate                              REFUSED      (6.4)
+    OPEN     DDP Segment                            OPEN
+    OPEN     Terminate                              DONE         (6.2)
+
+Behind DONE, REJECTED and REFUSED nothing follows but another session, which begins with another
+Initiate.  Where the beginning of a direction was not captured it is OPEN; what is there shows which
+side it is, or that stays unknown.
+
+Between the two: an enhanced answer goes with an enhanced Initiate, and Accept with Initiate (RFC
+6581 7); where the passive side has rejected or refused, the active side has sent nothing but its
+Initiate (RFC 5043 6.3, 6.4).  A Reject may answer an Enhanced Initiate, too: RFC 6581 7 wants the
+enhanced one only where the unenhanced session would have been accepted.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import Final
+
+from scapy_mpa.wire.rules import Violation
+from scapy_mpa.wire.sctp_ddp import FunctionCode, function_name
+
+__all__ = [
+    "ANSWERS",
+    "INITIATES",
+    "NEXT",
+    "SEGMENT",
+    "HalfState",
+    "Role",
+    "answer_violation",
+    "order_violation",
+    "rejected_violation",
+    "role_of",
+]
+
+
+class Role(enum.Enum):
+    """Which side of a session a direction is sent by."""
+
+    ACTIVE = enum.auto()
+    PASSIVE = enum.auto()
+
+
+class HalfState(enum.Enum):
+    """How far one direction of a session has come."""
+
+    START = enum.auto()
+    OPEN = enum.auto()
+    DONE = enum.auto()
+    REJECTED = enum.auto()
+    REFUSED = enum.auto()
+
+
+SEGMENT: Final = 0
+"""Stands for a DDP Segment Chunk where function codes stand for the others."""
+
+INITIATES: Final = frozenset({FunctionCode.INITIATE, FunctionCode.ENHANCED_INITIATE})
+_ACCEPTS: Final = frozenset({FunctionCode.ACCEPT, FunctionCode.ENHANCED_ACCEPT})
+_REJECTS: Final = frozenset({FunctionCode.REJECT, FunctionCode.ENHANCED_REJECT})
+ANSWERS: Final = _ACCEPTS | _REJECTS
+
+NEXT: Final[dict[tuple[Role, HalfState, int], HalfState]] = {
+    **{(Role.ACTIVE, HalfState.START, code): HalfState.OPEN for code in INITIATES},
+    **{(Role.PASSIVE, HalfState.START, code): HalfState.OPEN for code in _ACCEPTS},
+    **{(Role.PASSIVE, HalfState.START, code): HalfState.REJECTED for code in _REJECTS},
+    (Role.PASSIVE, HalfState.START, FunctionCode.TERMINATE): HalfState.REFUSED,
+    **{(role, HalfState.OPEN, SEGMENT): HalfState.OPEN for role in Role},
+    **{(role, HalfState.OPEN, FunctionCode.TERMINATE): HalfState.DONE for role in Role},
+}
+"""By role, state and what is sent: the state behind it.  What is not there is illegal."""
+
+
+def role_of(code: int) -> Role | None:
+    """Return whose message a function code is, None if both sides may send it."""
+    if code in INITIATES:
+        return Role.ACTIVE
+    return Role.PASSIVE if code in ANSWERS else None
+
+
+def order_violation(role: Role | None, state: HalfState, code: int) -> Violation | None:
+    """Return which rule a message breaks by its place, None if it breaks none.
+
+    :param role: None: it is not known which side sends it.
+    :param code: function code, or ``SEGMENT``.
+    """
+    if any((each, state, code) in NEXT for each in ([role] if role else Role)):
+        return None
+    what = "a DDP Segment" if code == SEGMENT else f"a session control message ({_name(code)})"
+    if state is HalfState.START:
+        if role is Role.PASSIVE:
+            return Violation(f"{what} comes before Accept or Reject", "RFC 5043 6.2")
+        return Violation(f"{what} comes before the Initiate", "RFC 5043 6.6")
+    if state is HalfState.DONE:
+        return Violation(f"{what} follows the Terminate", "RFC 5043 6.2")
+    if state is HalfState.REJECTED:
+        return Violation(f"{what} follows the Reject", "RFC 5043 6.3")
+    if state is HalfState.REFUSED:
+        return Violation(f"{what} follows the Terminate that refused", "RFC 5043 6.4")
+    return Violation(f"{what} comes in the midst of the session", "RFC 5043 6.1")
+
+
+def answer_violation(initiate: int, answer: int) -> Violation | None:
+    """Return which rule an answer breaks, None if it fits its Initiate (RFC 6581 7).
+
+    :param initiate: function code of the active side's first message.
+    :param answer: function code of the passive side's first message.
+    """
+    if initiate not in INITIATES or answer not in ANSWERS or answer == FunctionCode.REJECT:
+        return None
+    is_enhanced = initiate == FunctionCode.ENHANCED_INITIATE
+    if is_enhanced == (answer in (FunctionCode.ENHANCED_ACCEPT, FunctionCode.ENHANCED_REJECT)):
+        return None
+    return Violation(f"{_name(answer)} answers {_name(initiate)}", "RFC 6581 7")
+
+
+def rejected_violation(state: HalfState) -> Violation | None:
+    """Return which rule is broken if the active side has sent more than its Initiate.
+
+    :param state: of the passive side.
+    """
+    if state is HalfState.REJECTED:
+        return Violation("more than the Initiate was sent of a rejected session", "RFC 5043 6.3")
+    if state is HalfState.REFUSED:
+        return Violation("more than the Initiate was sent of a refused session", "RFC 5043 6.4")
+    return None
+
+
+def _name(code: int) -> str:
+    return function_name(code)

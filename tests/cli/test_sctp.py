@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""DDP over SCTP on the command line: lines, records, layers and the table (RFC 5043)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command import PCAPS, parsed, records, run
+from tests.stream.sctp_feed import OPENING, Talk, closing, frames_of
+from tests.truth import pcapfile
+from tests.truth import sctpstream as sctp
+
+ALL = "session_control,ddp_segment,message,gap,error,connection"
+
+
+def talk() -> Talk:
+    """An enhanced session, with a chunk that comes early, and one that never does."""
+    made = Talk()
+    made.control(0, sctp.ENHANCED_INITIATE, sctp.enhanced(4, 8, a=1, b=1) + b"hello")
+    made.control(1, sctp.ENHANCED_ACCEPT, sctp.enhanced(8, 4, a=1, b=1))
+    for payload in (b"zero", b"one", b"two", b"three"):
+        made.send(0, payload)
+    made.say(1, sctp.SEGMENT, sctp.segment(1, sctp.write(7, 0x1000, b"written")))
+    made.ssns[1] += 1
+    made.control(0, 9)
+    made.end_session()
+    return made
+
+
+@pytest.fixture
+def capture(tmp_path: Path) -> Path:
+    """A capture of :func:`talk`."""
+    made = talk()
+    units = made.units
+    kept = [*units[:2], units[3], units[2], *units[5:]]
+    path = tmp_path / "sctp.pcap"
+    frames = [*OPENING, *frames_of(kept), *closing(made)]
+    path.write_bytes(pcapfile.pcap(frames))
+    return path
+
+
+def test_lines(capture: Path) -> None:
+    """What stands in them."""
+    result = run("dissect", "--type", ALL, capture)
+    assert result.exit_code == 1
+    lines = result.stdout.splitlines()
+    expected = (
+        "Session Enhanced Initiate stream 0 IRD 4 ORD 8 flags AB PD 5, DDP-SSN 0, TSN 100",
+        "Session Enhanced Accept stream 0 IRD 8 ORD 4 flags AB PD 0, DDP-SSN 0, TSN 900",
+        "Send qn 0 msn 2 mo 0 3 octets L, out of order, DDP-SSN 2, TSN 102",
+        "Send qn 0 msn 1 mo 0 4 octets L, DDP-SSN 1, TSN 101",
+        "Send message qn 0 msn 1 4 octets in 1 DDP Segment",
+        "RDMA Write stag 0x00000007 to 0x1000 7 octets L, DDP-SSN 1, TSN 901",
+        "Session function code 9 stream 0 PD 0, out of order, DDP-SSN 5, TSN 105",
+        "error: function code 9 is not defined (RFC 5043 5.2.3), TSN 105",
+        "gap of 1 chunk: connection ended, DDP-SSN 3",
+        "ended: closed, rfc5043, 3/1 DDP Segments, ",
+        ", 1/0 gaps, 2/0 out of order, ",
+        "/0 chunks ahead, 2 errors",
+    )
+    for each in expected:
+        assert any(each in line for line in lines), each
+
+
+def test_json_and_lines_are_the_same_records(capture: Path) -> None:
+    """One line for each record, in the same order; without ``message`` the other reader reads."""
+    for types in (ALL, ALL.replace("message,", "")):
+        found = records("--type", types, capture)
+        lines = run("dissect", "--type", types, capture).stdout.splitlines()
+        assert [int(line.split()[0]) for line in lines] == [each["frame"] for each in found]
+    with_messages = [each for each in records("--type", ALL, capture) if each["type"] != "message"]
+    assert with_messages == found
+
+
+def test_payload_and_layers(capture: Path) -> None:
+    """``--payload`` and ``-V`` know both kinds of chunks."""
+    found = records("--payload", capture)
+    payloads = {each["tsn"]: each["payload"] for each in found if each["type"] == "ddp_segment"}
+    assert payloads == {
+        101: b"zero".hex(),
+        102: b"one".hex(),
+        104: b"three".hex(),
+        901: b"written".hex(),
+    }
+    text = run("dissect", "-V", "--payload", capture).stdout
+    assert text.count("###[ DDP Stream Session Control ]###") == 5
+    assert text.count("###[ DDP Segment Chunk ]###") == 4
+    assert "ird       = 4" in text and "|hello" not in text
+    assert "77 72 69 74 74 65 6e" in text and "68 65 6c 6c 6f" in text
+
+
+def test_summary(capture: Path) -> None:
+    """A session is a line of the table."""
+    result = run("summary", capture)
+    heading, line = result.stdout.splitlines()
+    assert heading.split()[:5] == ["#", "Initiator", "Responder", "Dialect", "Rev"]
+    cells = line.split()
+    assert cells[:5] == ["0", "10.0.0.1:40000", "10.0.0.2:4000", "rfc5043", "-"]
+    assert cells[7] == "3/1" and cells[-3:] == ["1/0", "2", "closed"]
+    (record,) = parsed(run("summary", "--json", capture).stdout)
+    assert record["fpdus"] == {"src": 3, "dst": 1}
+    assert (record["dialect"], record["crc"], record["revision"]) == ("rfc5043", None, None)
+
+
+def test_tcp_and_sctp_in_one_capture(tmp_path: Path, capture: Path) -> None:
+    """Connections of both are numbered as they appear."""
+    tcp = (PCAPS / "rping_mpa2_crcon.pcap").read_bytes()
+    path = tmp_path / "both.pcap"
+    path.write_bytes(tcp + capture.read_bytes()[24:])
+    alone = records(PCAPS / "rping_mpa2_crcon.pcap")
+    both = records(path)
+    assert [each for each in both if each["connection"] == 0 and each["type"] == "fpdu"] == [
+        each for each in alone if each["type"] == "fpdu"
+    ]
+    of_sctp = [each for each in both if each["connection"] == 1]
+    assert {each["type"] for each in of_sctp} == {
+        "session_control",
+        "ddp_segment",
+        "gap",
+        "error",
+        "connection",
+    }
+    assert records("--connection", "1", path) == of_sctp
+    assert "not followed" not in run("dissect", path).stderr
+
+
+def test_other_sctp_is_counted(tmp_path: Path) -> None:
+    """As what is not followed."""
+    made = Talk()
+    made.say(0, 46, b"diameter")
+    path = tmp_path / "diameter.pcap"
+    path.write_bytes(pcapfile.pcap(frames_of(made.units)))
+    result = run("dissect", path)
+    assert result.stdout == ""
+    assert "1 frame not followed: 1 SCTP without DDP" in result.stderr

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Packets and chunks that were written out by hand, for the stream core."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import count
+
+from scapy_mpa.capture.decoder import Decoder
+from scapy_mpa.capture.frame import Frame
+from scapy_mpa.stream.events import Event
+from scapy_mpa.stream.limits import Limits
+from scapy_mpa.stream.sctp.associations import Associations
+from scapy_mpa.stream.sctp.packet import SctpPacket
+from tests.truth import sctpstream as sctp
+from tests.truth.sctpstream import Unit
+
+__all__ = ["OPENING", "Talk", "closing", "events_of", "frames_of"]
+
+MILLISECOND = 1_000_000
+
+FIRST_TSNS = 100, 900
+
+OPENING = [
+    sctp.frame(0, sctp.packet(0, sctp.init(0, FIRST_TSNS[0]), tag=0)),
+    sctp.frame(1, sctp.packet(1, sctp.init(1, FIRST_TSNS[1]))),
+    sctp.frame(0, sctp.packet(0, sctp.chunk(sctp.COOKIE_ECHO, 0, b"cookie"))),
+    sctp.frame(1, sctp.packet(1, sctp.chunk(sctp.COOKIE_ACK, 0, b""))),
+]
+"""How an association is set up, with TSNs that :class:`Talk` has, too."""
+
+
+class Talk:
+    """What both sides say, chunk after chunk, with the right TSNs and DDP-SSNs."""
+
+    def __init__(
+        self, tsns: tuple[int, int] = FIRST_TSNS, ssns: tuple[int, int] = (0, 0), stream: int = 0
+    ) -> None:
+        self.units: list[Unit] = []
+        self.tsns = list(tsns)
+        self.ssns = list(ssns)
+        self.msns = [0, 0]
+        self.stream = stream
+
+    def say(self, side: int, ppid: int, user_data: bytes, size: int | None = None) -> None:
+        """Say anything; with ``size``, in fragments of so many octets."""
+        unit = Unit(side, self.tsns[side], ppid, user_data, stream=self.stream)
+        made = [unit] if size is None else unit.fragments(size)
+        self.units += made
+        self.tsns[side] += len(made)
+
+    def control(self, side: int, code: int, private_data: bytes = b"") -> None:
+        """Say a session control message."""
+        self.say(side, sctp.CONTROL, sctp.control(self._ssn(side), code, private_data))
+
+    def send(self, side: int, payload: bytes = b"x", size: int | None = None) -> None:
+        """Say a Send."""
+        self.msns[side] += 1
+        ulpdu = sctp.send(self.msns[side], payload)
+        self.say(side, sctp.SEGMENT, sctp.segment(self._ssn(side), ulpdu), size)
+
+    def begin_session(self) -> None:
+        """Initiate and Accept; DDP-SSNs and MSNs begin anew."""
+        self.ssns = [0, 0]
+        self.msns = [0, 0]
+        self.control(0, sctp.INITIATE, b"hello")
+        self.control(1, sctp.ACCEPT, b"hi")
+
+    def end_session(self) -> None:
+        """Terminate from both sides."""
+        self.control(0, sctp.TERMINATE)
+        self.control(1, sctp.TERMINATE)
+
+    def _ssn(self, side: int) -> int:
+        self.ssns[side] += 1
+        return self.ssns[side] - 1
+
+
+def closing(talk: Talk) -> list[bytes]:
+    """How an association is shut down; both sides have acknowledged all that was said."""
+    last = [(tsn - 1 & 0xFFFFFFFF).to_bytes(4, "big") for tsn in talk.tsns]
+    return [
+        sctp.frame(1, sctp.packet(1, sctp.chunk(sctp.SACK, 0, last[0] + bytes(8)))),
+        sctp.frame(0, sctp.packet(0, sctp.chunk(sctp.SHUTDOWN, 0, last[1]))),
+        sctp.frame(1, sctp.packet(1, sctp.chunk(sctp.SHUTDOWN_ACK, 0, b""))),
+        sctp.frame(0, sctp.packet(0, sctp.chunk(sctp.SHUTDOWN_COMPLETE, 0, b""))),
+    ]
+
+
+def frames_of(units: Iterable[Unit]) -> list[bytes]:
+    """A frame for each DATA chunk."""
+    return [sctp.frame(unit.side, unit.octets) for unit in units]
+
+
+def events_of(
+    frames: Iterable[bytes],
+    *,
+    limits: Limits | None = None,
+    step_ns: int = MILLISECOND,
+    associations: Associations | None = None,
+) -> list[Event]:
+    """What the core makes of frames, the end of the capture included."""
+    numbers = count()
+    if associations is None:
+        associations = Associations(lambda: next(numbers), limits)
+    packets: list[SctpPacket] = []
+    decoder = Decoder(packets.append)
+    found: list[Event] = []
+    for number, octets in enumerate(frames, 1):
+        frame = Frame(number, number * step_ns, 1, octets, len(octets), None)
+        assert decoder.segment(frame) is None
+        while packets:
+            found += associations.receive(packets.pop())
+    for events in associations.ends():
+        found += events
+    assert not decoder.not_followed
+    return found

@@ -1,0 +1,281 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""DDP over SCTP in any order, lost, copied, in fragments, with numbers that wrap (RFC 5043 6.1).
+
+What must be found is told by what was said, not by what was captured in which order.
+"""
+
+from __future__ import annotations
+
+import random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scapy_mpa.stream.events import (
+    ChunksMissing,
+    ConnectionEnded,
+    DDPSegmentRecovered,
+    ErrorFound,
+    Event,
+    MessageRecovered,
+    SessionControlSeen,
+)
+from scapy_mpa.stream.messages import Messages
+from tests.stream.sctp_feed import OPENING, Talk, closing, events_of, frames_of
+from tests.truth import sctpstream as sctp
+from tests.truth.sctpstream import B, E, Unit
+
+seeds = st.integers(0, 2**32)
+counts = st.tuples(st.integers(0, 12), st.integers(0, 12))
+
+
+def session(
+    counts: tuple[int, int], rng: random.Random, sizes: bool = False, talk: Talk | None = None
+) -> Talk:
+    """A session in which both sides send, maybe in fragments."""
+    talk = talk or Talk()
+    talk.begin_session()
+    for side, count in enumerate(counts):
+        for _ in range(count):
+            size = rng.randrange(1, 30) if sizes and rng.random() < 0.5 else None
+            talk.send(side, rng.randbytes(rng.randrange(40)), size)
+    talk.end_session()
+    return talk
+
+
+def whole(units: list[Unit]) -> list[Unit]:
+    """The user messages that fragments make, as they were said."""
+    found: list[Unit] = []
+    for unit in units:
+        if unit.flags & B:
+            found.append(unit)
+        else:
+            last = found.pop()
+            found.append(
+                Unit(
+                    last.side,
+                    last.tsn,
+                    last.ppid,
+                    last.user_data + unit.user_data,
+                    last.flags | unit.flags & E,
+                    last.stream,
+                )
+            )
+    return found
+
+
+def told(events: list[Event]) -> set[tuple[int, int, bytes]]:
+    """Side, TSN and octets of what was found; nothing is found twice."""
+    found = [
+        (each.direction, each.seq, each.octets)
+        for each in events
+        if isinstance(each, (DDPSegmentRecovered, SessionControlSeen))
+    ]
+    assert len(found) == len(set(found))
+    return set(found)
+
+
+def said(units: list[Unit]) -> set[tuple[int, int, bytes]]:
+    """The same of what was said."""
+    return {(unit.side, unit.tsn & 0xFFFFFFFF, unit.user_data) for unit in whole(units)}
+
+
+def of(kind: type, events: list[Event]) -> list:
+    """The events of a kind."""
+    return [event for event in events if isinstance(event, kind)]
+
+
+@given(counts, seeds)
+def test_any_order_and_copies(counts: tuple[int, int], seed: int) -> None:
+    """Everything is found once, nothing is wrong, and the session has ended."""
+    rng = random.Random(seed)
+    talk = session(counts, rng)
+    frames = frames_of(talk.units)
+    copies = rng.sample(frames, len(frames) // 3)
+    mixed = frames + copies
+    rng.shuffle(mixed)
+    events = events_of(OPENING + mixed + closing(talk))
+    assert told(events) == said(talk.units)
+    assert not of(ErrorFound, events) and not of(ChunksMissing, events)
+    (ended,) = of(ConnectionEnded, events)
+    assert ended.ending == "closed"
+    assert sum(half.retransmitted for half in ended.halves) == len(copies)
+    assert [half.fpdus for half in ended.halves] == list(counts)
+    assert (ended.initiator, ended.responder) == ("10.0.0.1:40000", "10.0.0.2:4000")
+
+
+@given(counts, seeds)
+def test_fragments_in_any_order(counts: tuple[int, int], seed: int) -> None:
+    """Those of several messages in disorder, some of them twice (RFC 4960 6.9)."""
+    rng = random.Random(seed)
+    talk = session(counts, rng, sizes=True)
+    frames = frames_of(talk.units)
+    frames += rng.sample(frames, len(frames) // 3)
+    rng.shuffle(frames)
+    events = events_of(OPENING + frames + closing(talk))
+    assert told(events) == said(talk.units)
+    assert not of(ErrorFound, events) and not of(ChunksMissing, events)
+
+
+@given(counts, seeds)
+def test_messages_come_in_the_order_of_ddp_ssns(counts: tuple[int, int], seed: int) -> None:
+    """In whatever order chunks were captured (RFC 5043 6.1, RFC 5041 5.4)."""
+    rng = random.Random(seed)
+    talk = session(counts, rng)
+    frames = frames_of(talk.units)
+    rng.shuffle(frames)
+    messages = Messages()
+    found: list[MessageRecovered] = []
+    for event in events_of(OPENING + frames + closing(talk)):
+        found += messages.take(event)
+    for side, count in enumerate(counts):
+        msns = [each.msn for each in found if each.direction == side]
+        assert msns == list(range(1, count + 1))
+    assert all(each.complete for each in found)
+
+
+@given(counts, seeds, st.floats(0, 0.6))
+def test_loss(counts: tuple[int, int], seed: int, share: float) -> None:
+    """What was captured is found, gaps say which DDP-SSNs were not, and nothing is called wrong."""
+    rng = random.Random(seed)
+    talk = session(counts, rng)
+    kept = [unit for unit in talk.units if rng.random() >= share]
+    rng.shuffle(kept)
+    events = events_of(OPENING + frames_of(kept) + closing(talk))
+    assert told(events) == said(kept)
+    assert not of(ErrorFound, events)
+    for side in (0, 1):
+        there = {unit.ddp_ssn for unit in kept if unit.side == side}
+        missing = {
+            serial
+            for gap in of(ChunksMissing, events)
+            if gap.direction == side
+            for serial in range(gap.serial, gap.serial + gap.length)
+        }
+        assert missing == set(range(max(there, default=0))) - there
+
+
+@given(seeds, st.integers(2, 40))
+def test_lost_fragments(seed: int, size: int) -> None:
+    """A message of which a fragment is missing is a gap; all others are there."""
+    rng = random.Random(seed)
+    talk = Talk()
+    talk.begin_session()
+    for _ in range(6):
+        talk.send(0, rng.randbytes(100), size)
+    talk.end_session()
+    lost = rng.choice([unit for unit in talk.units if unit.flags & (B | E) != B | E])
+    kept = [unit for unit in talk.units if unit is not lost]
+    rng.shuffle(kept)
+    events = events_of(OPENING + frames_of(kept) + closing(talk))
+    (gap,) = of(ChunksMissing, events)
+    (victim,) = [
+        unit
+        for unit in whole(talk.units)
+        if unit.side == lost.side and unit.tsn <= lost.tsn < unit.tsn + -(-120 // size) + 1
+    ][-1:]
+    assert (gap.seq, gap.length) == (victim.ddp_ssn, 1)
+    assert told(events) == said(talk.units) - {(victim.side, victim.tsn, victim.user_data)}
+    assert not of(ErrorFound, events)
+
+
+@given(counts, seeds, st.integers(0, 20), st.integers(0, 20))
+def test_numbers_wrap(counts: tuple[int, int], seed: int, tsns: int, ssns: int) -> None:
+    """TSNs pass 2^32 and DDP-SSNs 65536; the capture begins in the midst of the association."""
+    rng = random.Random(seed)
+    talk = Talk((2**32 - tsns, 2**32 - 1), (65536 - ssns, 65536 - ssns))
+    talk.msns = [2**32 - 1 - ssns, 7]
+    for side, count in enumerate(counts):
+        # The first one comes first, and then there is something to be put in order to.
+        for _ in range(count + 1):
+            if talk.msns[side] == 0xFFFFFFFF:
+                talk.msns[side] = -1
+            talk.send(side, b"some octets", None)
+    firsts = [talk.units[0], talk.units[counts[0] + 1]]
+    rest = [unit for unit in talk.units if unit not in firsts]
+    rng.shuffle(rest)
+    events = events_of(frames_of(firsts + rest))
+    assert told(events) == {
+        (side, tsn & 0xFFFFFFFF, octets) for side, tsn, octets in said(talk.units)
+    }
+    assert not of(ErrorFound, events) and not of(ChunksMissing, events)
+    (ended,) = of(ConnectionEnded, events)
+    assert (ended.initiator, ended.ending) == (None, "capture ended")
+    messages = Messages()
+    found = [message for event in events for message in messages.take(event)]
+    for side, count in enumerate(counts):
+        msns = [each.msn for each in found if each.direction == side]
+        first = (2**32 - 1 - ssns, 7)[side] + 1
+        assert msns == [first + number & 0xFFFFFFFF for number in range(count + 1)]
+
+
+def test_ddp_ssns_of_a_whole_lap() -> None:
+    """DDP-SSN 65535 is followed by 0 in a session that began in the capture."""
+    talk = Talk()
+    talk.begin_session()
+    for _ in range(65540):
+        talk.send(0, b"")
+    talk.end_session()
+    chunks = [
+        sctp.data(unit.tsn, unit.ppid, unit.user_data) for unit in talk.units if unit.side == 0
+    ]
+    answer = frames_of(unit for unit in talk.units if unit.side)
+    packets = [
+        sctp.frame(0, sctp.packet(0, *chunks[at : at + 1000])) for at in range(0, len(chunks), 1000)
+    ]
+    events = events_of([*OPENING, packets[0], *answer, *packets[1:], *closing(talk)])
+    segments = of(DDPSegmentRecovered, events)
+    assert [each.serial for each in segments] == list(range(1, 65541))
+    assert [each.ddp_ssn for each in segments[-6:]] == [65535, 0, 1, 2, 3, 4]
+    assert not of(ErrorFound, events) and not of(ChunksMissing, events)
+
+
+@given(st.lists(st.tuples(counts, st.integers(0, 3)), min_size=1, max_size=5), seeds)
+def test_several_sessions(sessions: list[tuple[tuple[int, int], int]], seed: int) -> None:
+    """Sessions on several streams, one after the other on each, are connections of their own."""
+    rng = random.Random(seed)
+    talk = Talk()
+    frames: list[bytes] = []
+    for counts, stream in sessions:
+        talk.stream = stream
+        begin = len(talk.units)
+        session(counts, rng, talk=talk)
+        mine = frames_of(talk.units[begin:])
+        # Not the Initiate: it is what tells one session from the one before.
+        rest = mine[1:]
+        rng.shuffle(rest)
+        frames += [mine[0], *rest]
+    events = events_of(OPENING + frames + closing(talk))
+    assert told(events) == said(talk.units)
+    assert not of(ErrorFound, events) and not of(ChunksMissing, events)
+    ended = sorted(of(ConnectionEnded, events), key=lambda each: each.connection.number)
+    assert [tuple(half.fpdus for half in each.halves) for each in ended] == [
+        counts for counts, _ in sessions
+    ]
+    assert [each.connection.stream for each in ended] == [stream for _, stream in sessions]
+    assert {each.ending for each in ended} == {"closed"}
+
+
+@given(st.lists(st.binary(max_size=60), max_size=30), seeds)
+def test_whatever_comes(pieces: list[bytes], seed: int) -> None:
+    """Any octets in any chunk: a result, and each association ends once."""
+    rng = random.Random(seed)
+    frames = list(OPENING)
+    for piece in pieces:
+        side = rng.randrange(2)
+        kind = rng.choice([0, 0, 0, 1, 2, 3, 6, 7, 14])
+        if rng.random() < 0.5:
+            made = sctp.data(
+                rng.randrange(95, 140),
+                rng.choice([16, 17, 17, 99]),
+                bytes([0, rng.randrange(4)]) + piece,
+                flags=rng.randrange(8),
+                stream=rng.randrange(2),
+            )
+        else:
+            made = sctp.chunk(kind, rng.randrange(4), piece)
+        frames.append(sctp.frame(side, sctp.packet(side, made)))
+    events = events_of(frames)
+    ended = [each.connection for each in of(ConnectionEnded, events)]
+    assert len(ended) == len(set(ended))
+    assert {event.connection for event in events} == set(ended)

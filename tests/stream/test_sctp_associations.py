@@ -1,0 +1,350 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Which packets are one association, how it begins and ends, and what it may take (RFC 4960)."""
+
+from __future__ import annotations
+
+from itertools import count
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scapy_mpa.capture.decoder import Decoder
+from scapy_mpa.capture.frame import Frame
+from scapy_mpa.stream.events import (
+    ChunksMissing,
+    ConnectionEnded,
+    DDPSegmentRecovered,
+    ErrorFound,
+    Event,
+    SessionControlSeen,
+)
+from scapy_mpa.stream.limits import Limits
+from scapy_mpa.stream.sctp.associations import Associations
+from scapy_mpa.stream.sctp.packet import SctpPacket
+from scapy_mpa.stream.sctp.tsn import HOLES, TSNSpace
+from tests.stream.sctp_feed import OPENING, Talk, closing, events_of, frames_of
+from tests.truth import sctpstream as sctp
+
+
+def conversation(stream: int = 0) -> Talk:
+    """A session in which both sides send."""
+    talk = Talk(stream=stream)
+    talk.begin_session()
+    talk.send(0, b"one")
+    talk.send(1, b"two")
+    talk.end_session()
+    return talk
+
+
+def ends(events: list[Event]) -> list[ConnectionEnded]:
+    """The ends of sessions."""
+    return [each for each in events if isinstance(each, ConnectionEnded)]
+
+
+@pytest.mark.parametrize("ipv6", [False, True])
+@pytest.mark.parametrize("vlan", [None, 5])
+def test_link_and_network_layers(ipv6: bool, vlan: int | None) -> None:
+    """IPv4 and IPv6, with a VLAN tag and without."""
+    talk = conversation()
+    packets = [
+        (0, sctp.packet(0, sctp.init(0, 100), tag=0)),
+        (1, sctp.packet(1, sctp.init(1, 900))),
+        *((unit.side, unit.octets) for unit in talk.units),
+    ]
+    frames = [sctp.frame(side, octets, vlan=vlan, ipv6=ipv6) for side, octets in packets]
+    (end,) = ends(events_of(frames))
+    assert end.initiator == ("[fd00::1]:40000" if ipv6 else "10.0.0.1:40000")
+    assert [half.fpdus for half in end.halves] == [1, 1]
+
+
+def test_frame_says_what_is_wrong_with_its_header() -> None:
+    """A header that is cut is counted; without anyone who takes SCTP it is not TCP."""
+    octets = sctp.frame(0, sctp.packet(0, sctp.init(0, 1), tag=0))
+    cut = Decoder(lambda packet: None)
+    assert cut.segment(Frame(1, 0, 1, octets[:40], len(octets), None)) is None
+    assert cut.not_followed == {"SCTP header cut": 1}
+    other = Decoder()
+    assert other.segment(Frame(1, 0, 1, octets, len(octets), None)) is None
+    assert other.not_followed == {"not TCP": 1}
+
+
+def verdict(octets: bytes, captured: int | None = None) -> str:
+    """What is said of the Checksum of a frame's packet."""
+    packets: list[SctpPacket] = []
+    shown = octets[:captured]
+    Decoder(packets.append).segment(Frame(1, 0, 1, shown, len(octets), None))
+    return packets[0].crc
+
+
+def test_rfc4960_6_8_checksum() -> None:
+    """Good, bad, and unknown where it was not computed yet or octets are missing."""
+    good = sctp.frame(0, sctp.packet(0, sctp.data(1, 16, b"hello")))
+    assert verdict(good) == "good"
+    assert verdict(good, len(good) - 1) == "unknown"
+    assert verdict(sctp.frame(0, sctp.packet(0, sctp.data(1, 16, b"hello"), bad=True))) == "bad"
+    assert verdict(good[:42] + bytes(4) + good[46:]) == "unknown"
+
+
+def test_mid_association_control() -> None:
+    """A session control message shows that DDP is spoken, and which side is which."""
+    talk = conversation()
+    (end,) = ends(events_of(frames_of(talk.units[1:])))
+    assert (end.initiator, end.responder) == ("10.0.0.1:40000", "10.0.0.2:4000")
+    assert end.errors == 0
+
+
+def test_mid_association_segments() -> None:
+    """So does a DDP header, but not which side is which; what follows is not out of order."""
+    talk = Talk(ssns=(500, 600))
+    talk.send(1, b"first")
+    talk.send(1, b"second")
+    talk.send(0, b"third")
+    events = events_of(frames_of(talk.units))
+    found = [each for each in events if isinstance(each, DDPSegmentRecovered)]
+    assert [each.ddp_ssn for each in found] == [600, 601, 500]
+    assert not any(each.out_of_order or each.begun for each in found)
+    (end,) = ends(events)
+    assert (end.initiator, end.dialect, end.ending) == (None, "rfc5043", "capture ended")
+
+
+@pytest.mark.parametrize(
+    ("ppid", "octets"),
+    [(46, b"diameter"), (16, b"\0\1nothing like a header"), (17, b"\0\1\x30\x39")],
+)
+def test_other_traffic_is_not_taken_for_ddp(ppid: int, octets: bytes) -> None:
+    """An assigned PPID alone proves nothing (nobody keeps others from using it)."""
+    talk = Talk()
+    for _ in range(5):
+        talk.say(0, ppid, octets)
+    numbers = count()
+    associations = Associations(lambda: next(numbers))
+    assert events_of(frames_of(talk.units), associations=associations) == []
+    assert associations.without_ddp == 5
+
+
+def test_init_without_indication_is_no_ddp() -> None:
+    """No record is made of an association that never says DDP."""
+    opening = [
+        sctp.frame(0, sctp.packet(0, sctp.init(0, 100, adaptation=None), tag=0)),
+        sctp.frame(1, sctp.packet(1, sctp.init(1, 900, adaptation=None))),
+    ]
+    talk = Talk()
+    talk.say(0, 46, b"diameter")
+    assert events_of(opening + frames_of(talk.units)) == []
+
+
+def test_rfc4960_8_5_other_verification_tag() -> None:
+    """A packet with another tag is none of the association's, whatever is in it."""
+    talk = conversation()
+    frames = frames_of(talk.units)
+    forged = sctp.packet(
+        0, sctp.data(102, 17, sctp.control(2, sctp.TERMINATE)), tag=sctp.TAGS[0] + 1
+    )
+    frames.insert(3, sctp.frame(0, forged))
+    numbers = count()
+    associations = Associations(lambda: next(numbers))
+    events = events_of([*OPENING, *frames, *closing(talk)], associations=associations)
+    (end,) = ends(events)
+    assert (end.errors, associations.unknown) == (0, 1)
+
+
+def test_rfc4960_6_4_several_addresses() -> None:
+    """An endpoint may have several addresses: ports and Verification Tag tell its packets."""
+    talk = conversation()
+    frames = frames_of(talk.units)
+    other = bytes((10, 0, 9, 9))
+    for number in (2, 4):
+        octets = frames[number]
+        frames[number] = octets[:26] + other + octets[30:]
+    (end,) = ends(events_of([*OPENING, *frames, *closing(talk)]))
+    assert [half.fpdus for half in end.halves] == [1, 1]
+    assert end.errors == 0
+
+
+def test_abort() -> None:
+    """An ABORT resets what is going on, and no Terminate is missed (RFC 5043 11.3)."""
+    talk = Talk()
+    talk.begin_session()
+    talk.send(0)
+    abort = sctp.frame(1, sctp.packet(1, sctp.chunk(sctp.ABORT, 0, b"")))
+    (end,) = ends(events_of([*OPENING, *frames_of(talk.units), abort]))
+    assert (end.ending, end.errors) == ("reset", 0)
+
+
+def test_abort_out_of_the_blue() -> None:
+    """With T set, the Verification Tag is reflected (RFC 4960 8.5.1)."""
+    talk = Talk()
+    talk.begin_session()
+    abort = sctp.frame(1, sctp.packet(1, sctp.chunk(sctp.ABORT, 1, b""), tag=sctp.TAGS[0]))
+    (end,) = ends(events_of([*OPENING, *frames_of(talk.units), abort]))
+    assert end.ending == "reset"
+
+
+def test_half_closed_at_the_end_of_the_capture() -> None:
+    """One side has sent its Terminate, the other one not yet."""
+    talk = Talk()
+    talk.begin_session()
+    talk.control(0, sctp.TERMINATE)
+    (end,) = ends(events_of([*OPENING, *frames_of(talk.units)]))
+    assert end.ending == "half closed"
+
+
+def test_ports_used_again() -> None:
+    """Another INIT on the same addresses and ports is another association."""
+    talk = conversation()
+    one = [*OPENING, *frames_of(talk.units), *closing(talk)]
+    first = sctp.init(0, 100)
+    again = first[:4] + b"\x99\x99\x99\x99" + first[8:]
+    answer = sctp.packet(1, sctp.init(1, 900), tag=0x99999999)
+    two = [sctp.frame(0, sctp.packet(0, again, tag=0)), sctp.frame(1, answer)]
+    two += [
+        sctp.frame(
+            unit.side,
+            sctp.packet(
+                unit.side,
+                sctp.data(unit.tsn, unit.ppid, unit.user_data),
+                tag=0x99999999 if unit.side else None,
+            ),
+        )
+        for unit in talk.units
+    ]
+    found = ends(events_of(one + two))
+    assert [each.connection.number for each in found] == [0, 1]
+    assert [[half.fpdus for half in each.halves] for each in found] == [[1, 1]] * 2
+    assert not any(each.errors for each in found)
+
+
+def test_init_sent_again() -> None:
+    """The same INIT twice, and the same INIT ACK, is one association."""
+    talk = conversation()
+    frames = [OPENING[0], *OPENING, OPENING[1], *frames_of(talk.units), *closing(talk)]
+    (end,) = ends(events_of(frames))
+    assert end.errors == 0
+
+
+def test_late_copies_of_an_association_that_is_over() -> None:
+    """They are counted where they belong, for half a minute."""
+    talk = conversation()
+    frames = frames_of(talk.units)
+    (end,) = ends(events_of([*OPENING, *frames, *closing(talk), frames[2]]))
+    assert [half.retransmitted for half in end.halves] == [1, 0]
+
+
+def test_lingering_ends() -> None:
+    """Half a minute after its end a session is told to be over."""
+    talk = conversation()
+    frames = [*OPENING, *frames_of(talk.units), *closing(talk)]
+    other = sctp.frame(0, sctp.packet(0, sctp.init(0, 1), tag=0), ipv6=True)
+    events = events_of([*frames, other], step_ns=40_000_000_000)
+    # The other association has said DDP, too, and is told of at the end.
+    assert [each.connection.number for each in ends(events)] == [0, 1]
+    assert ends(events)[0].frame == len(frames) - len(closing(talk))
+
+
+def test_snap_length() -> None:
+    """What was captured of a chunk is told, and how long it was."""
+    talk = Talk()
+    talk.begin_session()
+    talk.send(0, bytes(range(200)))
+    frames = [*OPENING, *frames_of(talk.units)]
+    numbers = count()
+    associations = Associations(lambda: next(numbers))
+    packets: list[SctpPacket] = []
+    decoder = Decoder(packets.append)
+    events: list[Event] = []
+    for number, octets in enumerate(frames, 1):
+        decoder.segment(Frame(number, number, 1, octets[:120], len(octets), None))
+        events += associations.receive(packets.pop())
+    (segment,) = [each for each in events if isinstance(each, DDPSegmentRecovered)]
+    assert (segment.ulpdu_length, segment.crc) == (218, "unknown")
+    assert segment.ulpdu == sctp.send(1, bytes(range(200)))[: len(segment.ulpdu)]
+    assert len(segment.octets) == 120 - 14 - 20 - 12 - 16
+
+
+# -- memory --------------------------------------------------------------------------------------
+
+
+def test_waiting_chunks_are_bounded() -> None:
+    """Behind a hole no more wait than may: it becomes a gap, and what waits goes on."""
+    talk = Talk()
+    talk.begin_session()
+    talk.send(0)
+    lost = talk.units[-1]
+    for _ in range(5000):
+        talk.send(0, b"")
+    units = [unit for unit in talk.units if unit is not lost]
+    events = events_of([*OPENING, *frames_of(units)])
+    gaps = [each for each in events if isinstance(each, ChunksMissing)]
+    assert [(each.seq, each.length, each.reason) for each in gaps] == [(1, 1, "limit")]
+    assert gaps[0].frame < len(units)
+
+
+def test_fragments_are_bounded() -> None:
+    """Of messages that never end, the oldest are forgotten."""
+    talk = Talk()
+    talk.begin_session()
+    numbers = count()
+    associations = Associations(lambda: next(numbers), Limits(octets_per_half=100_000))
+    frames = list(OPENING) + frames_of(talk.units)
+    for number in range(300):
+        made = sctp.data(200 + 2 * number, 16, bytes(1000), flags=sctp.U | sctp.B)
+        frames.append(sctp.frame(0, sctp.packet(0, made)))
+    packets: list[SctpPacket] = []
+    decoder = Decoder(packets.append)
+    for number, octets in enumerate(frames, 1):
+        decoder.segment(Frame(number, number, 1, octets, len(octets), None))
+        associations.receive(packets.pop())
+        assert all(each.held <= 100_000 for each in associations._live)
+
+
+def test_associations_are_bounded() -> None:
+    """Those without a packet for longest are ended, as ``limit``, and those idle, as ``idle``."""
+    frames = []
+    for number in range(10):
+        made = sctp.packet(0, sctp.init(0, 1), tag=0)
+        octets = sctp.frame(0, made)
+        frames.append(octets[:26] + bytes((10, 0, 1, number)) + octets[30:])
+    found = ends(events_of(frames, limits=Limits(connections=4)))
+    assert [each.ending for each in found] == ["limit"] * 6 + ["capture ended"] * 4
+    found = ends(events_of(frames, limits=Limits(idle_seconds=3.5), step_ns=10**9))
+    assert [each.ending for each in found] == ["idle"] * 6 + ["capture ended"] * 4
+
+
+def test_sessions_are_bounded() -> None:
+    """One association cannot have more sessions than there may be connections."""
+    talk = Talk()
+    for stream in range(10):
+        talk.stream = stream
+        talk.begin_session()
+    numbers = count()
+    associations = Associations(lambda: next(numbers), Limits(connections=4))
+    events = events_of([*OPENING, *frames_of(talk.units)], associations=associations)
+    assert {each.ending for each in ends(events)} >= {"limit"}
+    controls = [each for each in events if isinstance(each, SessionControlSeen)]
+    assert len(controls) == 20
+    assert not [each for each in events if isinstance(each, ErrorFound)]
+
+
+@given(st.lists(st.integers(0, 60), max_size=80), st.integers(0, 2**32 - 1))
+def test_tsns(order: list[int], first: int) -> None:
+    """A TSN is new once; the space is whole when no number before the highest is missing."""
+    space = TSNSpace()
+    space.begin(first)
+    seen: set[int] = set()
+    for number in order:
+        is_new = space.take(space.position(first + number & 0xFFFFFFFF))
+        assert is_new == (number not in seen)
+        seen.add(number)
+        assert space.is_whole == (len(seen) == max(seen) + 1)
+        assert space.highest - space.position(first) == max(seen)
+
+
+def test_holes_are_bounded() -> None:
+    """Of more holes than are remembered, the oldest count as filled."""
+    space = TSNSpace()
+    for number in range(0, 4 * HOLES, 2):
+        assert space.take(space.position(number))
+    assert len(space._starts) <= HOLES + 1
+    assert not space.take(space.position(1))
+    assert space.take(space.position(4 * HOLES - 3))

@@ -1,0 +1,353 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Which rule a DDP Stream Session breaks, and that it is named (RFC 5043, RFC 6581 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from scapy_mpa.stream.checks import Checks
+from scapy_mpa.stream.events import ConnectionEnded, ErrorFound, Event, SessionControlSeen
+from tests.stream.sctp_feed import OPENING, Talk, closing, events_of, frames_of
+from tests.truth import sctpstream as sctp
+
+
+def errors(events: list[Event]) -> list[str]:
+    """The clauses that errors name, in order."""
+    return [
+        each.text.rpartition("(")[2].rstrip(")") for each in events if isinstance(each, ErrorFound)
+    ]
+
+
+def ended(events: list[Event]) -> list[ConnectionEnded]:
+    """The ends of sessions, by number."""
+    found = [each for each in events if isinstance(each, ConnectionEnded)]
+    return sorted(found, key=lambda each: each.connection.number)
+
+
+def run(script: Callable[[Talk], None], opening: list[bytes] | None = None) -> list[Event]:
+    """What is made of an association on which this was said."""
+    talk = Talk()
+    script(talk)
+    frames = OPENING if opening is None else opening
+    return events_of([*frames, *frames_of(talk.units), *closing(talk)])
+
+
+def accepted(talk: Talk) -> None:
+    """Initiate, Accept, a Send each way, and Terminate (RFC 5043 6.2)."""
+    talk.begin_session()
+    talk.send(0)
+    talk.send(1)
+    talk.end_session()
+
+
+def one_terminate(talk: Talk) -> None:
+    """Only one side sends a Terminate, which is enough (RFC 5043 6.2)."""
+    talk.begin_session()
+    talk.send(1)
+    talk.control(0, sctp.TERMINATE)
+
+
+def rejected(talk: Talk) -> None:
+    """Initiate and Reject (RFC 5043 6.3)."""
+    talk.control(0, sctp.INITIATE)
+    talk.control(1, sctp.REJECT, b"no")
+
+
+def refused(talk: Talk) -> None:
+    """Initiate and Terminate (RFC 5043 6.4)."""
+    talk.control(0, sctp.INITIATE)
+    talk.control(1, sctp.TERMINATE)
+
+
+def enhanced(talk: Talk) -> None:
+    """The enhanced messages, ended by the one Terminate there is (RFC 6581 7)."""
+    talk.control(1, sctp.ENHANCED_INITIATE, sctp.enhanced(4, 4, a=1, b=1))
+    talk.control(0, sctp.ENHANCED_ACCEPT, sctp.enhanced(4, 4, a=1, b=1) + b"hi")
+    talk.send(0)
+    talk.end_session()
+
+
+def enhanced_rejected(talk: Talk) -> None:
+    """Enhanced Initiate and Enhanced Reject."""
+    talk.control(0, sctp.ENHANCED_INITIATE, sctp.enhanced(4, 4))
+    talk.control(1, sctp.ENHANCED_REJECT, b"no")
+
+
+def before_the_accept(talk: Talk) -> None:
+    """The active side may know by a SACK that its Initiate is there (RFC 5043 6.6)."""
+    talk.control(0, sctp.INITIATE)
+    talk.send(0)
+    talk.control(1, sctp.ACCEPT)
+    talk.end_session()
+
+
+@pytest.mark.parametrize(
+    ("script", "is_rejected"),
+    [
+        (accepted, False),
+        (one_terminate, False),
+        (rejected, True),
+        (refused, True),
+        (enhanced, False),
+        (enhanced_rejected, True),
+        (before_the_accept, False),
+    ],
+    ids=lambda each: getattr(each, "__name__", str(each)),
+)
+def test_rfc5043_6_legal_sequences(script: Callable[[Talk], None], is_rejected: bool) -> None:
+    """Nothing is wrong with them, and all of them are over."""
+    events = run(script)
+    assert errors(events) == []
+    (end,) = ended(events)
+    assert (end.rejected, end.ending) == (is_rejected, "closed")
+    side = 1 if script is enhanced else 0
+    assert end.initiator == end.connection.endpoints[side]
+
+
+def _segment_first(talk: Talk) -> None:
+    talk.send(0)
+    talk.control(0, sctp.INITIATE)
+    talk.control(1, sctp.ACCEPT)
+    talk.end_session()
+
+
+def _segment_before_accept(talk: Talk) -> None:
+    talk.control(0, sctp.INITIATE)
+    talk.send(1)
+    talk.control(1, sctp.ACCEPT)
+    talk.end_session()
+
+
+def _behind_terminate(talk: Talk) -> None:
+    talk.begin_session()
+    talk.control(0, sctp.TERMINATE)
+    talk.send(0)
+    talk.control(1, sctp.TERMINATE)
+
+
+def _behind_reject(talk: Talk) -> None:
+    rejected(talk)
+    talk.send(1)
+
+
+def _to_rejected(talk: Talk) -> None:
+    rejected(talk)
+    talk.send(0)
+
+
+def _to_refused(talk: Talk) -> None:
+    refused(talk)
+    talk.send(0)
+
+
+def _accept_twice(talk: Talk) -> None:
+    talk.begin_session()
+    talk.control(1, sctp.ACCEPT)
+    talk.end_session()
+
+
+def _both_initiate(talk: Talk) -> None:
+    talk.control(0, sctp.INITIATE)
+    talk.control(1, sctp.INITIATE)
+    talk.end_session()
+
+
+def _no_terminate(talk: Talk) -> None:
+    talk.begin_session()
+    talk.send(0)
+    talk.send(1)
+
+
+def _plain_accept(talk: Talk) -> None:
+    talk.control(0, sctp.ENHANCED_INITIATE, sctp.enhanced(4, 4))
+    talk.control(1, sctp.ACCEPT)
+    talk.end_session()
+
+
+def _enhanced_accept(talk: Talk) -> None:
+    talk.control(0, sctp.INITIATE)
+    talk.control(1, sctp.ENHANCED_ACCEPT, sctp.enhanced(4, 4))
+    talk.end_session()
+
+
+def _skipped(talk: Talk) -> None:
+    talk.begin_session()
+    talk.ssns[0] += 3
+    talk.send(0)
+    talk.end_session()
+
+
+def _used_twice(talk: Talk) -> None:
+    talk.begin_session()
+    talk.send(0)
+    talk.ssns[0] -= 1
+    talk.send(0)
+    talk.end_session()
+
+
+def _other_ppid(talk: Talk) -> None:
+    talk.begin_session()
+    talk.say(0, 46, b"diameter")
+    talk.say(0, 46, b"diameter again")
+    talk.end_session()
+
+
+def _unknown_code(talk: Talk) -> None:
+    talk.begin_session()
+    talk.control(0, 8)
+    talk.end_session()
+
+
+def _too_much(talk: Talk) -> None:
+    talk.control(0, sctp.INITIATE, bytes(513))
+    talk.control(1, sctp.ACCEPT)
+    talk.end_session()
+
+
+def _too_short(talk: Talk) -> None:
+    talk.begin_session()
+    talk.say(0, sctp.SEGMENT, b"\0")
+    talk.say(1, sctp.CONTROL, b"\0\1\0")
+    talk.end_session()
+
+
+def _terminate_with_data(talk: Talk) -> None:
+    talk.begin_session()
+    talk.control(0, sctp.TERMINATE, b"bye")
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        (_segment_first, ["RFC 5043 6.6", "RFC 5043 6.1"]),
+        (_segment_before_accept, ["RFC 5043 6.2", "RFC 5043 6.1"]),
+        (_behind_terminate, ["RFC 5043 6.2"]),
+        (_behind_reject, ["RFC 5043 6.3"]),
+        (_to_rejected, ["RFC 5043 6.3"]),
+        (_to_refused, ["RFC 5043 6.4"]),
+        (_accept_twice, ["RFC 5043 6.1"]),
+        (_both_initiate, ["RFC 5043 6.2"]),
+        (_no_terminate, ["RFC 5043 6.2"]),
+        (_plain_accept, ["RFC 6581 7"]),
+        (_enhanced_accept, ["RFC 6581 7"]),
+        (_skipped, ["RFC 5043 6"]),
+        (_used_twice, ["RFC 5043 5.2.1"]),
+        (_other_ppid, ["RFC 5043 5.1"]),
+        (_unknown_code, ["RFC 5043 5.2.3", "RFC 5043 6.1"]),
+        (_too_much, ["RFC 5043 5.2.3"]),
+        (_too_short, ["RFC 5043 5.2.2", "RFC 5043 5.2.3"]),
+        (_terminate_with_data, ["RFC 5043 5.2.3"]),
+    ],
+    ids=lambda each: getattr(each, "__name__", ""),
+)
+def test_the_rule_that_is_broken(script: Callable[[Talk], None], expected: list[str]) -> None:
+    """Each is named by its clause, and counted at the end."""
+    events = run(script)
+    assert errors(events) == expected
+    assert ended(events)[0].errors == len(expected)
+
+
+def test_rfc5043_10_ordered_chunks() -> None:
+    """Said once of a direction, not of each chunk."""
+    talk = Talk()
+    accepted(talk)
+    frames = [
+        sctp.frame(
+            unit.side,
+            sctp.packet(
+                unit.side, sctp.data(unit.tsn, unit.ppid, unit.user_data, flags=sctp.B | sctp.E)
+            ),
+        )
+        for unit in talk.units
+    ]
+    events = events_of([*OPENING, *frames, *closing(talk)])
+    assert errors(events) == ["RFC 5043 10"] * 2
+
+
+@pytest.mark.parametrize(
+    ("adaptation", "streams", "expected"),
+    [
+        (None, (4, 4), ["RFC 5043 11.1"]),
+        (7, (4, 4), ["RFC 5043 11.1"]),
+        (1, (4, 5), ["RFC 5043 8"]),
+    ],
+)
+def test_rfc5043_11_1_adaptation(
+    adaptation: int | None, streams: tuple[int, int], expected: list[str]
+) -> None:
+    """What is wrong with an INIT ACK is told of the first session."""
+    answer = sctp.init(1, 900, adaptation=adaptation, streams=streams)
+    opening = [OPENING[0], sctp.frame(1, sctp.packet(1, answer)), *OPENING[2:]]
+    events = run(accepted, opening)
+    assert errors(events) == expected
+    first = next(each for each in events if isinstance(each, ErrorFound))
+    assert (first.frame, first.seq, first.direction) == (2, 900, 1)
+
+
+def test_rfc5043_11_1_no_session() -> None:
+    """An association with an adaptation indication and no session has an end of its own."""
+    events = run(lambda talk: None, [OPENING[0], *OPENING[2:]])
+    (end,) = ended(events)
+    assert (end.connection.stream, end.dialect, end.initiator) == (None, "rfc5043", None)
+    assert end.ending == "closed"
+
+
+def test_rfc5043_6_stream_reused_without_a_terminate() -> None:
+    """The session before it should have been terminated (RFC 5043 6.2, 6.6)."""
+
+    def script(talk: Talk) -> None:
+        talk.begin_session()
+        talk.send(0)
+        talk.begin_session()
+        talk.end_session()
+
+    events = run(script)
+    assert errors(events) == ["RFC 5043 6.2"]
+    assert [each.ending for each in ended(events)] == ["reused", "closed"]
+
+
+def test_rfc4960_6_8_bad_checksum() -> None:
+    """A packet whose CRC32c is bad brings nothing; it is sent again, and then it does."""
+    talk = Talk()
+    accepted(talk)
+    frames = frames_of(talk.units)
+    unit = talk.units[2]
+    harmed = sctp.packet(0, sctp.data(unit.tsn, unit.ppid, unit.user_data), bad=True)
+    frames.insert(2, sctp.frame(0, harmed))
+    events = events_of([*OPENING, *frames, *closing(talk)])
+    assert errors(events) == ["RFC 4960 6.8"]
+    (end,) = ended(events)
+    assert [half.crc_bad for half in end.halves] == [1, 0]
+    assert [half.fpdus for half in end.halves] == [1, 1]
+    assert [half.retransmitted for half in end.halves] == [0, 0]
+
+
+def test_rfc6581_7_enhanced_data() -> None:
+    """Both messages say what they ask for."""
+    found = [each.control for each in run(enhanced) if isinstance(each, SessionControlSeen)]
+    assert [(each.ird, each.ord, each.control_flags) for each in found[:2]] == [(4, 4, "AB")] * 2
+    assert found[1].private_data == b"hi"
+
+
+def test_rfc5041_and_rfc5040_are_checked_too() -> None:
+    """What carries a DDP segment does not matter to what must not be in it."""
+    talk = Talk()
+    talk.begin_session()
+    talk.send(0)
+    talk.msns[0] += 1
+    talk.send(0)
+    talk.say(1, sctp.SEGMENT, sctp.segment(1, b"\x41\x43" + bytes(16)))
+    talk.ssns[1] += 1
+    talk.end_session()
+    checks = Checks()
+    events: list[Event] = []
+    for event in events_of([*OPENING, *frames_of(talk.units), *closing(talk)]):
+        events += checks.take(event)
+    found = [each for each in events if isinstance(each, ErrorFound)]
+    # MSN 3 follows 1 in one direction, and MSN 0 comes first in the other one.
+    assert [each.direction for each in found] == [0, 1]
+    assert all("RFC 5041" in each.text for each in found)
+    assert [each.seq for each in found] == [talk.units[3].tsn, talk.units[4].tsn]
+    assert ended(events)[0].errors == 2

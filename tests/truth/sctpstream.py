@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""DDP over SCTP, put together by hand: RFC 4960 3, RFC 5043 5, RFC 6581 7 and 9.
+
+Knows nothing of the package: headers are written out here once more, and a script says what a
+dissector must find.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import struct
+from dataclasses import dataclass, replace
+
+PORTS = (40000, 4000)
+TAGS = (0x22222222, 0x11111111)
+"""By sender: what its packets have as Verification Tag, which its peer has chosen."""
+HOSTS = ("10.0.0.1", "10.0.0.2")
+
+DATA, INIT, INIT_ACK, SACK, ABORT = 0, 1, 2, 3, 6
+SHUTDOWN, SHUTDOWN_ACK, COOKIE_ECHO, COOKIE_ACK, SHUTDOWN_COMPLETE = 7, 8, 10, 11, 14
+SEGMENT, CONTROL = 16, 17
+U, B, E = 4, 2, 1
+
+INITIATE, ACCEPT, REJECT, TERMINATE = 1, 2, 3, 4
+ENHANCED_INITIATE, ENHANCED_ACCEPT, ENHANCED_REJECT = 5, 6, 7
+
+_TABLE = []
+for _octet in range(256):
+    _value = _octet
+    for _ in range(8):
+        _value = _value >> 1 ^ (0x82F63B78 if _value & 1 else 0)
+    _TABLE.append(_value)
+
+
+def crc32c(octets: bytes) -> int:
+    """The CRC of RFC 4960 appendix B, octet by octet."""
+    value = 0xFFFFFFFF
+    for octet in octets:
+        value = value >> 8 ^ _TABLE[(value ^ octet) & 0xFF]
+    return value ^ 0xFFFFFFFF
+
+
+def chunk(kind: int, flags: int, value: bytes) -> bytes:
+    """A chunk with its pad."""
+    size = 4 + len(value)
+    return struct.pack(">BBH", kind, flags, size) + value + bytes(-size % 4)
+
+
+def packet(side: int, *chunks: bytes, tag: int | None = None, bad: bool = False) -> bytes:
+    """An SCTP packet."""
+    ports = PORTS[side], PORTS[1 - side]
+    head = struct.pack(">HHI", *ports, TAGS[side] if tag is None else tag)
+    body = b"".join(chunks)
+    checksum = crc32c(head + bytes(4) + body) ^ bad
+    return head + struct.pack("<I", checksum) + body
+
+
+def init(
+    side: int, tsn: int, *, adaptation: int | None = 1, streams: tuple[int, int] = (4, 4)
+) -> bytes:
+    """An INIT of side 0, or an INIT ACK of side 1."""
+    value = struct.pack(">IIHHI", TAGS[1 - side], 65535, *streams, tsn)
+    if side:
+        value += struct.pack(">HH", 7, 10) + b"cookie" + bytes(2)
+    if adaptation is not None:
+        value += struct.pack(">HHI", 0xC006, 8, adaptation)
+    return chunk(INIT_ACK if side else INIT, 0, value)
+
+
+def data(
+    tsn: int, ppid: int, user_data: bytes, *, stream: int = 0, flags: int = U | B | E
+) -> bytes:
+    """A DATA chunk."""
+    return chunk(DATA, flags, struct.pack(">IHHI", tsn & 0xFFFFFFFF, stream, 0, ppid) + user_data)
+
+
+def control(ddp_ssn: int, code: int, private_data: bytes = b"") -> bytes:
+    """The user data of a session control message."""
+    return struct.pack(">HH", ddp_ssn & 0xFFFF, code) + private_data
+
+
+def segment(ddp_ssn: int, ulpdu: bytes) -> bytes:
+    """The user data of a DDP Segment Chunk."""
+    return struct.pack(">H", ddp_ssn & 0xFFFF) + ulpdu
+
+
+def enhanced(ird: int, ord: int, *, a: int = 0, b: int = 0, c: int = 0, d: int = 0) -> bytes:
+    """The 4 octets of enhanced data."""
+    return struct.pack(">HH", a << 15 | b << 14 | ird, c << 15 | d << 14 | ord)
+
+
+def send(msn: int, payload: bytes) -> bytes:
+    """A Send that is one DDP segment."""
+    return struct.pack(">BBIIII", 0x41, 0x43, 0, 0, msn, 0) + payload
+
+
+def write(stag: int, to: int, payload: bytes, *, last: bool = True) -> bytes:
+    """A segment of an RDMA Write."""
+    return struct.pack(">BBIQ", 0x81 | last << 6, 0x40, stag, to) + payload
+
+
+def frame(side: int, octets: bytes, *, vlan: int | None = None, ipv6: bool = False) -> bytes:
+    """An Ethernet frame with an SCTP packet."""
+    link = bytes.fromhex("020000000002020000000001")
+    if vlan is not None:
+        link += struct.pack(">HH", 0x8100, vlan)
+    if ipv6:
+        hosts = [ipaddress.ip_address(f"fd00::{each + 1}").packed for each in (side, 1 - side)]
+        head = struct.pack(">IHBB", 6 << 28, len(octets), 132, 64) + b"".join(hosts)
+        return link + b"\x86\xdd" + head + octets
+    hosts = [ipaddress.ip_address(HOSTS[each]).packed for each in (side, 1 - side)]
+    head = struct.pack(">BBHHHBBH", 0x45, 0, 20 + len(octets), 0, 0x4000, 64, 132, 0)
+    return link + b"\x08\x00" + head + b"".join(hosts) + octets
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One DATA chunk, and what it must be found as."""
+
+    side: int
+    tsn: int
+    ppid: int
+    user_data: bytes
+    flags: int = U | B | E
+    stream: int = 0
+
+    @property
+    def ddp_ssn(self) -> int:
+        """What it says of its place."""
+        return int.from_bytes(self.user_data[:2], "big")
+
+    @property
+    def octets(self) -> bytes:
+        """The packet that it is alone in."""
+        return packet(
+            self.side,
+            data(self.tsn, self.ppid, self.user_data, stream=self.stream, flags=self.flags),
+        )
+
+    def fragments(self, size: int) -> list[Unit]:
+        """The same in DATA chunks of ``size`` octets; the TSNs behind it must be free."""
+        pieces = [self.user_data[at : at + size] for at in range(0, len(self.user_data), size)] or [
+            b""
+        ]
+        last = len(pieces) - 1
+        return [
+            replace(
+                self,
+                tsn=self.tsn + index,
+                user_data=piece,
+                flags=U | (B if not index else 0) | (E if index == last else 0),
+            )
+            for index, piece in enumerate(pieces)
+        ]

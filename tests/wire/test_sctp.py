@@ -1,0 +1,341 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""SCTP packets and chunks (RFC 4960 3), DDP in them (RFC 5043 5), and what must not be in them."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scapy_mpa.wire.errors import LocalProtocolError, RemoteProtocolError
+from scapy_mpa.wire.sctp_chunks import (
+    DataChunk,
+    InitChunk,
+    build_data,
+    build_init,
+    build_parameter,
+    build_sack,
+    parse_cumulative_ack,
+    parse_data,
+    parse_init,
+)
+from scapy_mpa.wire.sctp_ddp import (
+    SessionControl,
+    build_segment,
+    build_session_control,
+    function_name,
+    parse_segment,
+    parse_session_control,
+)
+from scapy_mpa.wire.sctp_packet import (
+    ChunkType,
+    SctpHeader,
+    build_chunk,
+    build_packet,
+    checksum_is_good,
+    parse_chunks,
+    parse_header,
+)
+from scapy_mpa.wire.sctp_rules import (
+    control_violations,
+    data_violations,
+    init_violations,
+    length_violation,
+)
+from scapy_mpa.wire.sctp_session import (
+    SEGMENT,
+    HalfState,
+    Role,
+    answer_violation,
+    order_violation,
+)
+from tests.truth import sctpstream
+
+words = st.integers(0, 0xFFFF)
+longs = st.integers(0, 0xFFFFFFFF)
+
+
+def clauses(found: list) -> list[str]:
+    """The clauses that violations name."""
+    return [each.clause for each in found]
+
+
+# -- RFC 4960 ------------------------------------------------------------------------------------
+
+
+def test_rfc4960_6_8_checksum() -> None:
+    """CRC32c with zeros in its place, least significant octet first."""
+    made = build_packet(40000, 4000, sctpstream.TAGS[0], [build_chunk(11, 0)])
+    assert made == sctpstream.packet(0, sctpstream.chunk(11, 0, b""))
+    assert checksum_is_good(made)
+    assert not checksum_is_good(sctpstream.packet(0, sctpstream.chunk(11, 0, b""), bad=True))
+
+
+@given(words, words, longs, longs)
+def test_rfc4960_3_1_common_header(source: int, target: int, tag: int, checksum: int) -> None:
+    """Whatever is written is read."""
+    made = build_packet(source, target, tag, [], checksum=checksum)
+    assert parse_header(made) == SctpHeader(source, target, tag, checksum)
+
+
+@given(st.lists(st.tuples(st.integers(0, 255), st.integers(0, 255), st.binary(max_size=20))))
+def test_rfc4960_3_2_chunks_are_padded(chunks: list[tuple[int, int, bytes]]) -> None:
+    """Chunks begin at multiples of 4 octets, and their lengths do not count the pad."""
+    made = build_packet(1, 2, 3, [build_chunk(*each) for each in chunks])
+    assert len(made) % 4 == 0
+    found = [(each.type, each.flags, each.value) for each in parse_chunks(made)]
+    assert found == chunks
+
+
+@given(st.binary(max_size=100))
+def test_whatever_the_octets_are_they_are_some_chunks(octets: bytes) -> None:
+    """Nothing is raised, and it ends."""
+    assert len(parse_chunks(octets)) <= len(octets) // 4
+
+
+@given(longs, words, words, longs, st.binary(max_size=40), st.integers(0, 15))
+def test_rfc4960_3_3_1_data(
+    tsn: int, stream: int, ssn: int, ppid: int, user_data: bytes, flags: int
+) -> None:
+    """A DATA chunk as it is, with all its flags."""
+    chunk = DataChunk(tsn, stream, ssn, ppid, user_data, len(user_data), flags)
+    (read,) = parse_chunks(build_data(chunk), 0)
+    assert parse_data(read.flags, read.value, read.length) == chunk
+
+
+def test_rfc4960_3_3_1_data_octets() -> None:
+    """The octets are those that are written out by hand."""
+    chunk = DataChunk(5, 2, 0, 16, b"hello", 5)
+    assert build_data(chunk) == sctpstream.data(5, 16, b"hello", stream=2)
+
+
+@given(longs, longs, words, words, longs, st.none() | longs, st.binary(max_size=9))
+def test_rfc4960_3_3_2_init(
+    tag: int, window: int, out: int, into: int, tsn: int, adaptation: int | None, cookie: bytes
+) -> None:
+    """The adaptation indication is found behind other parameters (RFC 5061 4.2.6)."""
+    init = InitChunk(tag, window, out, into, tsn, adaptation)
+    made = build_init(init, ChunkType.INIT_ACK, build_parameter(7, cookie))
+    (read,) = parse_chunks(made, 0)
+    assert read.type == ChunkType.INIT_ACK
+    assert parse_init(read.value) == init
+
+
+def test_rfc5043_5_1_adaptation_indication() -> None:
+    """Parameter 0xC006 with value 1, in an INIT that is written out by hand."""
+    init = InitChunk(sctpstream.TAGS[1], 65535, 4, 4, 9, 1)
+    assert build_init(init) == sctpstream.init(0, 9)
+    assert b"\xc0\x06\0\x08\0\0\0\x01" in build_init(init)
+
+
+def test_rfc4960_3_3_4_sack() -> None:
+    """The Cumulative TSN Ack comes first."""
+    (read,) = parse_chunks(build_sack(0x01020304), 0)
+    assert (read.type, parse_cumulative_ack(read.value)) == (ChunkType.SACK, 0x01020304)
+
+
+@pytest.mark.parametrize(
+    ("parse", "octets"),
+    [
+        (parse_header, bytes(11)),
+        (parse_init, bytes(15)),
+        (lambda octets: parse_data(0, octets, len(octets)), bytes(11)),
+        (parse_cumulative_ack, bytes(3)),
+        (parse_session_control, bytes(3)),
+        (parse_segment, bytes(1)),
+    ],
+)
+def test_too_few_octets(parse, octets: bytes) -> None:  # type: ignore[no-untyped-def]
+    """They are our own error."""
+    with pytest.raises(RemoteProtocolError):
+        parse(octets)
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda: build_packet(65536, 0, 0, []),
+        lambda: build_chunk(256, 0),
+        lambda: build_data(DataChunk(1 << 32, 0, 0, 0, b"", 0)),
+        lambda: build_init(InitChunk(0, 0, 65536, 0, 0)),
+        lambda: build_init(InitChunk(0, 0, 0, 0, 0, 1 << 32)),
+        lambda: build_parameter(65536, b""),
+        lambda: build_sack(-1),
+        lambda: build_segment(65536, b""),
+        lambda: build_session_control(SessionControl(0, 65536)),
+    ],
+)
+def test_numbers_that_do_not_fit(build) -> None:  # type: ignore[no-untyped-def]
+    """They are our own error."""
+    with pytest.raises(LocalProtocolError):
+        build()
+
+
+# -- RFC 5043 5.2, RFC 6581 7 --------------------------------------------------------------------
+
+
+@given(words, words, st.binary(max_size=30))
+def test_rfc5043_5_2_3_session_control(ddp_ssn: int, code: int, data: bytes) -> None:
+    """Whatever is written is read; the octets are those that are written out by hand."""
+    control = SessionControl(ddp_ssn, code, data)
+    octets = build_session_control(control)
+    assert octets == sctpstream.control(ddp_ssn, code, data)
+    assert parse_session_control(octets) == control
+
+
+@given(words, st.binary(max_size=30))
+def test_rfc5043_5_2_2_segment(ddp_ssn: int, ulpdu: bytes) -> None:
+    """DDP-SSN, then the DDP segment."""
+    octets = build_segment(ddp_ssn, ulpdu)
+    assert octets == sctpstream.segment(ddp_ssn, ulpdu)
+    assert parse_segment(octets) == (ddp_ssn, ulpdu)
+
+
+@pytest.mark.parametrize("code", [5, 6, 7])
+def test_rfc6581_7_enhanced_data(code: int) -> None:
+    """The 4 octets of enhanced data come first, with the meaning they have in MPA."""
+    data = sctpstream.enhanced(8, 0x3FFF, a=1, c=1) + b"hi"
+    control = SessionControl(0, code, data)
+    assert control.enhanced
+    assert (control.ird, control.ord, control.control_flags) == (8, 0x3FFF, "AC")
+    assert control.private_data == b"hi"
+
+
+@pytest.mark.parametrize("control", [SessionControl(0, 1, b"abcd"), SessionControl(0, 5, b"abc")])
+def test_no_enhanced_data(control: SessionControl) -> None:
+    """The other function codes have none, and 3 octets are too few."""
+    assert (control.enhanced, control.ird, control.ord, control.control_flags) == (
+        False,
+        None,
+        None,
+        None,
+    )
+    assert control.private_data == control.data
+
+
+def test_function_names() -> None:
+    """RFC 5043 5.2.3 and RFC 6581 7, and what has no name."""
+    assert [function_name(code) for code in range(1, 9)] == [
+        "Initiate",
+        "Accept",
+        "Reject",
+        "Terminate",
+        "Enhanced Initiate",
+        "Enhanced Accept",
+        "Enhanced Reject",
+        "function code 8",
+    ]
+
+
+# -- rules of one chunk ----------------------------------------------------------------------------
+
+
+def test_rfc5043_11_1_no_adaptation_indication() -> None:
+    """NONE and ANY-OTHER of the table there."""
+    assert clauses(init_violations(InitChunk(1, 2, 3, 3, 4), "INIT")) == ["RFC 5043 11.1"]
+    assert clauses(init_violations(InitChunk(1, 2, 3, 3, 4, 2), "INIT")) == ["RFC 5043 11.1"]
+    assert not init_violations(InitChunk(1, 2, 3, 3, 4, 1), "INIT")
+
+
+def test_rfc5043_8_numbers_of_streams() -> None:
+    """As many outbound as inbound ones."""
+    assert clauses(init_violations(InitChunk(1, 2, 3, 4, 4, 1), "INIT")) == ["RFC 5043 8"]
+
+
+def test_rfc5043_10_ordered() -> None:
+    """U must be set."""
+    chunk = DataChunk(1, 0, 0, 16, b"ab", 2, 3)
+    assert clauses(data_violations(chunk)) == ["RFC 5043 10"]
+    assert not data_violations(chunk._replace(flags=7))
+
+
+def test_rfc5043_5_1_other_ppid() -> None:
+    """Only what is defined there."""
+    assert clauses(data_violations(DataChunk(1, 0, 0, 18, b"ab", 2))) == ["RFC 5043 5.1"]
+
+
+@pytest.mark.parametrize(
+    ("ppid", "length", "clause"),
+    [(16, 1, "RFC 5043 5.2.2"), (16, 2, None), (17, 3, "RFC 5043 5.2.3"), (17, 4, None)],
+)
+def test_rfc5043_5_2_too_short(ppid: int, length: int, clause: str | None) -> None:
+    """What every payload begins with is there."""
+    found = length_violation(DataChunk(1, 0, 0, ppid, bytes(length), length))
+    assert (found and found.clause) == clause
+
+
+@pytest.mark.parametrize(
+    ("code", "octets", "expected"),
+    [
+        (1, 512, []),
+        (1, 513, ["RFC 5043 5.2.3"]),
+        (3, 513, ["RFC 5043 5.2.3"]),
+        (4, 0, []),
+        (4, 1, ["RFC 5043 5.2.3"]),
+        (5, 512, []),
+        (5, 513, ["RFC 6581 7"]),
+        (5, 3, ["RFC 6581 7"]),
+        (6, 0, ["RFC 6581 7"]),
+        (7, 0, []),
+        (0, 0, ["RFC 5043 5.2.3"]),
+        (8, 0, ["RFC 5043 5.2.3"]),
+    ],
+)
+def test_rfc5043_5_2_3_private_data(code: int, octets: int, expected: list[str]) -> None:
+    """At most 512 octets, none in a Terminate, enhanced data in what is enhanced."""
+    assert clauses(control_violations(SessionControl(0, code, bytes(octets)), octets + 4)) == (
+        expected
+    )
+
+
+# -- the order of messages -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("role", "state", "code", "clause"),
+    [
+        (Role.ACTIVE, HalfState.START, 1, None),
+        (Role.ACTIVE, HalfState.START, 5, None),
+        (Role.ACTIVE, HalfState.START, SEGMENT, "RFC 5043 6.6"),
+        (Role.ACTIVE, HalfState.START, 4, "RFC 5043 6.6"),
+        (Role.ACTIVE, HalfState.START, 2, "RFC 5043 6.6"),
+        (Role.PASSIVE, HalfState.START, 2, None),
+        (Role.PASSIVE, HalfState.START, 7, None),
+        (Role.PASSIVE, HalfState.START, 4, None),
+        (Role.PASSIVE, HalfState.START, 1, "RFC 5043 6.2"),
+        (Role.PASSIVE, HalfState.START, SEGMENT, "RFC 5043 6.2"),
+        (Role.ACTIVE, HalfState.OPEN, SEGMENT, None),
+        (None, HalfState.OPEN, 4, None),
+        (None, HalfState.START, SEGMENT, "RFC 5043 6.6"),
+        (Role.PASSIVE, HalfState.OPEN, 2, "RFC 5043 6.1"),
+        (Role.ACTIVE, HalfState.OPEN, 1, "RFC 5043 6.1"),
+        (Role.ACTIVE, HalfState.DONE, SEGMENT, "RFC 5043 6.2"),
+        (Role.PASSIVE, HalfState.DONE, 4, "RFC 5043 6.2"),
+        (Role.PASSIVE, HalfState.REJECTED, SEGMENT, "RFC 5043 6.3"),
+        (Role.PASSIVE, HalfState.REFUSED, 2, "RFC 5043 6.4"),
+    ],
+)
+def test_rfc5043_6_legal_sequences(
+    role: Role | None, state: HalfState, code: int, clause: str | None
+) -> None:
+    """What may follow in which state, and which clause says so."""
+    found = order_violation(role, state, code)
+    assert (found and found.clause) == clause
+
+
+@pytest.mark.parametrize(
+    ("initiate", "answer", "is_right"),
+    [
+        (1, 2, True),
+        (1, 3, True),
+        (1, 4, True),
+        (1, 6, False),
+        (1, 7, False),
+        (5, 6, True),
+        (5, 7, True),
+        (5, 3, True),
+        (5, 4, True),
+        (5, 2, False),
+    ],
+)
+def test_rfc6581_7_answers(initiate: int, answer: int, is_right: bool) -> None:
+    """Enhanced goes with enhanced, but for a plain Reject and a Terminate."""
+    assert (answer_violation(initiate, answer) is None) == is_right
