@@ -12,7 +12,7 @@ dissected is rebuilt octet by octet; a field that changes does not change others
 wants a new CRC says ``del packet[FPDU].crc``.
 
 No TCP port is bound, since iWARP has none; see :mod:`scapy_mpa.layers.mpa`.  Over SCTP, DDP has
-Payload Protocol Identifiers, which are; see :mod:`scapy_mpa.layers.sctp`.
+Payload Protocol Identifiers, which ``scapy_mpa.all`` binds; see :mod:`scapy_mpa.layers.sctp`.
 """
 
 from scapy.packet import Packet, bind_bottom_up, bind_layers, bind_top_down

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """DDP over SCTP: what lies in Scapy's ``SCTPChunkData`` (RFC 5043 5.2, RFC 6581 7).
 
-The Payload Protocol Identifiers 16 and 17 are bound to the two layers here, so Scapy dissects them
-by itself:
+Once :mod:`scapy_mpa.layers.sctp_bindings` is imported, as ``scapy_mpa.all`` and
+``load_contrib("mpa")`` do, Scapy dissects them by itself:
 
+>>> import scapy_mpa.layers.sctp_bindings
 >>> from scapy.layers.sctp import SCTPChunkData
 >>> from scapy_mpa.layers import DDPSegmentChunk, DDPTagged, RDMAPWrite
 >>> data = DDPSegmentChunk(ddp_ssn=1) / DDPTagged(stag=1, to=0) / RDMAPWrite() / b"x"
@@ -31,8 +32,7 @@ from scapy.fields import (
     StrField,
 )
 from scapy.fields import Field as ScapyField
-from scapy.layers.sctp import SCTPChunkData
-from scapy.packet import Packet, bind_bottom_up
+from scapy.packet import Packet
 
 from scapy_mpa.layers.base import _Layer, count
 from scapy_mpa.layers.ddp import DDPTagged, DDPUntagged
@@ -41,9 +41,7 @@ from scapy_mpa.wire.sctp_ddp import (
     DDP_SSN_LENGTH,
     ENHANCED_FUNCTIONS,
     FUNCTION_NAMES,
-    SEGMENT_PPID,
     SESSION_CONTROL_LENGTH,
-    SESSION_CONTROL_PPID,
     FunctionCode,
 )
 from scapy_mpa.wire.startup import ENHANCED_LENGTH
@@ -132,7 +130,3 @@ class DDPStreamSessionControl(_Layer):
             text += " ird=%ird% ord=%ord%"
         data = count(len(self.private_data), "octet")
         return f"{self.name} {self.sprintf(text)}, {data} of Private Data"
-
-
-bind_bottom_up(SCTPChunkData, DDPSegmentChunk, proto_id=SEGMENT_PPID)
-bind_bottom_up(SCTPChunkData, DDPStreamSessionControl, proto_id=SESSION_CONTROL_PPID)

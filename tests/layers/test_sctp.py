@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""DDP Segment Chunks and session control messages in Scapy's SCTP chunks (RFC 5043 5.2)."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scapy.layers.inet import IP
+from scapy.layers.l2 import Ether
+from scapy.layers.sctp import SCTP, SCTPChunkData
+from scapy.packet import Packet, Raw
+
+import scapy_mpa.layers.sctp_bindings  # noqa: F401
+from scapy_mpa.layers import (
+    DDPSegmentChunk,
+    DDPStreamSessionControl,
+    DDPTagged,
+    DDPUntagged,
+    RDMAPSend,
+    RDMAPWrite,
+)
+from scapy_mpa.wire.errors import RemoteProtocolError
+from scapy_mpa.wire.sctp_ddp import parse_segment, parse_session_control
+from tests.layers.strategies import ulpdus
+from tests.truth import sctpstream as sctp
+
+words = st.integers(0, 0xFFFF)
+depths = st.integers(0, 0x3FFF)
+bits = st.integers(0, 1)
+
+
+def chunk(ppid: int, data: Packet | bytes, **fields: int) -> SCTPChunkData:
+    """Scapy's DATA chunk with a whole, unordered user message."""
+    values = {"tsn": 1, "stream_id": 0, "stream_seq": 0, **fields}
+    return SCTPChunkData(
+        reserved=0, unordered=1, beginning=1, ending=1, proto_id=ppid, data=data, **values
+    )
+
+
+def test_rfc5043_5_2_bound_by_ppid() -> None:
+    """Scapy dissects both by itself, the CRC32c of the packet included."""
+    segment = sctp.segment(1, sctp.write(7, 9, b"hello"))
+    control = sctp.control(0, 5, sctp.enhanced(4, 8, a=1) + b"hi")
+    octets = sctp.frame(
+        0, sctp.packet(0, sctp.data(1, 16, segment), sctp.data(2, 17, control, stream=3))
+    )
+    packet = Ether(octets)
+    first, second = packet[SCTPChunkData], packet[SCTPChunkData].payload
+    write = first.data
+    assert isinstance(write, DDPSegmentChunk) and write.ddp_ssn == 1
+    assert (write[DDPTagged].stag, write[DDPTagged].to) == (7, 9)
+    assert write[RDMAPWrite].load == b"hello"
+    initiate = second.data
+    assert isinstance(initiate, DDPStreamSessionControl)
+    assert (initiate.ddp_ssn, initiate.function_code, initiate.a) == (0, 5, 1)
+    assert (initiate.ird, initiate.ord, initiate.private_data) == (4, 8, b"hi")
+    assert bytes(packet) == octets
+
+
+def test_a_chunk_of_another_kind_follows() -> None:
+    """What follows a chunk is dissected as a chunk, whatever the PPID before it."""
+    segment = sctp.segment(1, sctp.send(1, b""))
+    sack = sctp.chunk(sctp.SACK, 0, bytes(12))
+    packet = SCTP(sctp.packet(0, sctp.data(1, 16, segment), sack))
+    assert [layer.__name__ for layer in packet.layers()] == [
+        "SCTP",
+        "SCTPChunkData",
+        "SCTPChunkSACK",
+    ]
+
+
+def test_a_packet_built_with_scapy() -> None:
+    """Scapy's layers and ours make the octets that were written out by hand."""
+    data = DDPSegmentChunk(ddp_ssn=3) / DDPUntagged(msn=2) / RDMAPSend() / b"hello"
+    packet = SCTP(sport=40000, dport=4000, tag=sctp.TAGS[0]) / chunk(16, data, tsn=77)
+    expected = sctp.packet(0, sctp.data(77, 16, sctp.segment(3, sctp.send(2, b"hello"))))
+    assert bytes(packet) == expected
+    assert bytes(IP(bytes(IP(src="10.0.0.1", dst="10.0.0.2") / packet))[SCTP]) == expected
+
+
+@given(words, ulpdus())
+def test_segment_and_codec(ddp_ssn: int, ulpdu: bytes) -> None:
+    """Both read the same, and what was dissected is rebuilt."""
+    octets = sctp.segment(ddp_ssn, ulpdu)
+    assert bytes(DDPSegmentChunk(ddp_ssn=ddp_ssn) / Raw(ulpdu)) == octets
+    read = DDPSegmentChunk(octets)
+    assert (read.ddp_ssn, bytes(read.payload)) == parse_segment(octets)
+    assert bytes(read) == octets
+
+
+@given(words, words | st.integers(0, 8), st.binary(max_size=30))
+def test_control_and_codec(ddp_ssn: int, code: int, data: bytes) -> None:
+    """Both read the same, enhanced data included, and what was dissected is rebuilt."""
+    octets = sctp.control(ddp_ssn, code, data)
+    read, known = DDPStreamSessionControl(octets), parse_session_control(octets)
+    assert (read.ddp_ssn, read.function_code) == (known.ddp_ssn, known.function_code)
+    assert read.private_data == known.private_data
+    if known.enhanced:
+        flags = "".join(letter for letter in "ABCD" if getattr(read, letter.lower()))
+        assert (read.ird, read.ord, flags) == (known.ird, known.ord, known.control_flags)
+    assert bytes(read) == octets
+    assert bytes(SCTPChunkData(bytes(chunk(17, octets))).data) == octets
+
+
+@given(words, st.sampled_from([5, 6, 7]), depths, depths, bits, bits, bits, bits)
+def test_enhanced_data(
+    ddp_ssn: int, code: int, ird: int, ord: int, a: int, b: int, c: int, d: int
+) -> None:
+    """Built then dissected is the same (RFC 6581 9)."""
+    made = DDPStreamSessionControl(
+        ddp_ssn=ddp_ssn, function_code=code, ird=ird, ord=ord, a=a, b=b, c=c, d=d
+    )
+    data = sctp.enhanced(ird, ord, a=a, b=b, c=c, d=d)
+    assert bytes(made) == sctp.control(ddp_ssn, code, data)
+    assert DDPStreamSessionControl(bytes(made)) == made
+
+
+def test_enhanced_data_can_be_left_out_and_put_in() -> None:
+    """``enhanced`` decides, if it is given."""
+    assert bytes(DDPStreamSessionControl(function_code=5, enhanced=False)) == b"\0\0\0\5"
+    made = DDPStreamSessionControl(function_code=1, enhanced=True, ird=1)
+    assert bytes(made) == b"\0\0\0\1" + sctp.enhanced(1, 0)
+    assert DDPStreamSessionControl(b"\0\0\0\5abc").private_data == b"abc"
+
+
+@pytest.mark.parametrize(("layer", "octets"), [(DDPSegmentChunk, 1), (DDPStreamSessionControl, 3)])
+def test_too_few_octets(layer: type[Packet], octets: int) -> None:
+    """They are our own error; in a chunk of Scapy's they stay ``Raw``."""
+    with pytest.raises(RemoteProtocolError):
+        layer(bytes(octets))
+    ppid = 16 if layer is DDPSegmentChunk else 17
+    assert isinstance(SCTPChunkData(bytes(chunk(ppid, bytes(octets)))).data, Raw)
+
+
+def test_summaries() -> None:
+    """What each has to say."""
+    assert DDPStreamSessionControl(function_code=6, ird=4, ord=2).summary() == (
+        "DDP Stream Session Control Enhanced Accept ddp_ssn=0 ird=4 ord=2, 0 octets of Private Data"
+    )
+    made = DDPSegmentChunk(ddp_ssn=3) / DDPUntagged(msn=2) / RDMAPSend() / b"hello"
+    assert made.summary().startswith("DDP Segment Chunk ddp_ssn=3 / DDP Untagged qn=0 msn=2 mo=0 L")
