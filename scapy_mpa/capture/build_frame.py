@@ -122,15 +122,30 @@ class FrameBuilder:
                 f"TCP options have 0 to 40 octets, a multiple of 4, not {len(options)}"
             )
         length = head + len(payload)
-        whole = length + _IPV4_LENGTH if self._is_ipv4 else length
-        if whole > LARGEST_DATAGRAM:
-            raise LocalProtocolError(f"{len(payload)} octets do not fit one datagram")
+        headers = self._headers(length, TCP, identification)
         tcp = self._ports + _TCP.pack(seq, ack, head << 2, flags, window, 0, 0) + options
         total = checksum(tcp + payload, self._pseudo_sum + length)
         tcp = tcp[:_CHECKSUM_AT] + _uint16.pack(total) + tcp[_CHECKSUM_AT + 2 :]
+        return b"".join((headers, tcp, payload))
+
+    def datagram(self, protocol: int, octets: bytes, *, identification: int = 0) -> bytes:
+        """Return the frame that carries a packet of another protocol, as it is.
+
+        :param protocol: of IP, 8 bits.
+        :param octets: its header, which has the ports in it, and what follows.
+        :param identification: of the IPv4 header, 16 bits.
+        :raises LocalProtocolError: they do not fit a datagram.
+        """
+        return self._headers(len(octets), protocol, identification) + octets
+
+    def _headers(self, length: int, protocol: int, identification: int) -> bytes:
+        """Return link and IP headers in front of so many octets."""
+        whole = length + _IPV4_LENGTH if self._is_ipv4 else length
+        if whole > LARGEST_DATAGRAM:
+            raise LocalProtocolError(f"{length} octets do not fit one datagram")
         if self._is_ipv4:
-            fields = 0x45, 0, whole, identification, _DO_NOT_FRAGMENT, _HOPS, TCP
+            fields = 0x45, 0, whole, identification, _DO_NOT_FRAGMENT, _HOPS, protocol
             ip = _IPV4.pack(*fields, checksum(_IPV4.pack(*fields, 0), self._ip_sum))
         else:
-            ip = _IPV6.pack(6 << 28, length, TCP, _HOPS)
-        return b"".join((self._link, ip, self._ip, tcp, payload))
+            ip = _IPV6.pack(6 << 28, length, protocol, _HOPS)
+        return b"".join((self._link, ip, self._ip))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from scapy_mpa.cli.rate import rate
+from scapy_mpa.wire.errors import LocalProtocolError
 
 if TYPE_CHECKING:
     from scapy_mpa.craft.conversation import Conversation
@@ -42,10 +43,13 @@ class Impairing:
     def impairments(self, conversation: Conversation) -> list[Impairment]:
         """Return what is to happen to a conversation, in the order of the world.
 
-        :raises LocalProtocolError: a value is out of range.
+        :raises LocalProtocolError: a value is out of range, or SCTP knows no such thing.
         """
+        from scapy_mpa.craft import SctpConversation
         from scapy_mpa.craft import impairments as known
 
+        if isinstance(conversation, SctpConversation):
+            self._check_sctp()
         by_rate: tuple[tuple[float | None, Callable[[float], Impairment]], ...] = (
             (self.loss, known.Loss),
             (self.loss_behind, functools.partial(known.Loss, captured=True)),
@@ -67,6 +71,19 @@ class Impairing:
         if self.snap is not None:
             found.append(known.SnapLength(self.snap, conversation.header_length))
         return found
+
+    def _check_sctp(self) -> None:
+        """Refuse what can only happen to octets of a TCP stream."""
+        if (self.segment, self.overlap, self.overlap_differing, self.cut_startup) != (
+            None,
+            None,
+            None,
+            False,
+        ):
+            raise LocalProtocolError(
+                "--segment, --overlap, --overlap-differing and --cut-startup are about TCP, and "
+                "this is SCTP; --skip begins a capture later, too"
+            )
 
     def __str__(self) -> str:
         """The options that are not as they are without being said."""

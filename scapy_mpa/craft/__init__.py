@@ -47,15 +47,19 @@ from scapy_mpa.craft.script import (
     ResetItem,
     StartupItem,
 )
+from scapy_mpa.craft.sctp import AssociateItem, ChunkItem, ControlItem, SctpConversation
 from scapy_mpa.craft.segment import Segment
 from scapy_mpa.craft.side import Side
 
 __all__ = [
     "INITIATOR",
     "RESPONDER",
+    "AssociateItem",
     "CaptureLoss",
     "Captured",
+    "ChunkItem",
     "CloseItem",
+    "ControlItem",
     "Conversation",
     "Duplication",
     "Endpoint",
@@ -82,6 +86,7 @@ __all__ = [
     "Reordering",
     "Resegmentation",
     "ResetItem",
+    "SctpConversation",
     "Segment",
     "Side",
     "SnapLength",

@@ -390,7 +390,7 @@ def _fpdu(
 
 
 def ddp_record(ulpdu: bytes) -> tuple[Record, bytes]:
-    """Return what an ``fpdu`` or ``ift_frame`` record says of a DDP segment, and its payload."""
+    """Return what a record says of a DDP segment, whatever carried it, and its payload."""
     needed = TAGGED_LENGTH if ulpdu[:1] >= b"\x80" else UNTAGGED_LENGTH
     there = len(ulpdu)
     header = parse_ddp(ulpdu if there >= needed else ulpdu.ljust(UNTAGGED_LENGTH, b"\0"))

@@ -37,15 +37,16 @@ def speaks_ddp(init: InitChunk) -> bool:
     return init.adaptation == DDP_ADAPTATION
 
 
-def init_violations(init: InitChunk, name: str) -> list[Violation]:
+def init_violations(init: InitChunk, name: str, *, whole: bool = True) -> list[Violation]:
     """Say what is wrong with the INIT or INIT ACK of an association that carries DDP.
 
     :param name: what to call it.
+    :param whole: whether all of its parameters were captured.
     """
     found = []
-    if init.adaptation is None:
+    if init.adaptation is None and whole:
         found.append(Violation(f"the {name} has no adaptation layer indication", "RFC 5043 11.1"))
-    elif init.adaptation != DDP_ADAPTATION:
+    elif init.adaptation not in (None, DDP_ADAPTATION):
         found.append(
             Violation(
                 f"the {name} indicates adaptation {init.adaptation:#x}, not DDP", "RFC 5043 11.1"

@@ -25,6 +25,7 @@ from scapy_mpa.craft.mutations.peer_connect import PEER_CONNECT
 from scapy_mpa.craft.mutations.random_fuzz import RANDOM
 from scapy_mpa.craft.mutations.rdmap import RDMAP
 from scapy_mpa.craft.mutations.rtr_frame import RTR_FRAME
+from scapy_mpa.craft.mutations.sctp import SCTP
 from scapy_mpa.craft.mutations.startup import STARTUP
 from scapy_mpa.craft.mutations.terminate import TERMINATE
 
@@ -41,6 +42,6 @@ __all__ = [
 for _group in (
     *(STARTUP, DRAFT_MPA, RTR_FRAME, ENHANCED, PEER_CONNECT),
     *(MARKERS, FPDU, DDP, RDMAP, TERMINATE, EXTENSIONS),
-    *(IFT_INDICATIONS, IFT_FRAMES, RANDOM),
+    *(IFT_INDICATIONS, IFT_FRAMES, SCTP, RANDOM),
 ):
     register(*_group)

@@ -20,6 +20,7 @@ from scapy_mpa.craft.presets import (
     messages,
     negotiations,
     private_data,
+    sctp,
     startups,
     streams,
 )
@@ -32,7 +33,7 @@ PRESETS: Final = {
     each.name: each
     for module in (
         *(messages, startups, negotiations, private_data, streams, endings),
-        *(dialects, framing),
+        *(dialects, framing, sctp),
     )
     for each in vars(module).values()
     if isinstance(each, Preset)

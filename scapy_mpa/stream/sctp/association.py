@@ -217,7 +217,7 @@ class Association:
         if speaks_ddp(init):
             self._is_claimed = True
         name = "INIT" if chunk.type == ChunkType.INIT else "INIT ACK"
-        for what in init_violations(init, name):
+        for what in init_violations(init, name, whole=len(chunk.value) == chunk.length):
             self._add_problem(packet, direction, init, what)
 
     def _take_ack(self, direction: int, chunk: Chunk) -> None:

@@ -171,6 +171,7 @@ SEVERAL: dict[str, int | None] = {
     "rfc5040/5.4/*": 1,
     f"{IFT}/4.2/phase-1-missing": 0,
     f"{IFT}/9/markers-agreed": 2,
+    "rfc5043/6.2/no-terminate": 0,
 }
 """Where it is not just one item that differs: how many there are in a row, None if that depends."""
 

@@ -1,0 +1,362 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""DDP over SCTP with something wrong in it (RFC 5043, RFC 6581 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from random import Random
+from typing import Any, Final
+
+from scapy_mpa.craft.conversation import Conversation
+from scapy_mpa.craft.mutations.edit import replaced
+from scapy_mpa.craft.mutations.expectation import Expectation, accept, surface
+from scapy_mpa.craft.mutations.mutation import Change, Mutation
+from scapy_mpa.craft.options import INITIATOR, RESPONDER
+from scapy_mpa.craft.script import FPDUItem
+from scapy_mpa.craft.sctp.conversation import SctpConversation
+from scapy_mpa.craft.sctp.script import AssociateItem, ChunkItem, ControlItem, chunk_of
+from scapy_mpa.wire.sctp_ddp import (
+    LARGEST_PRIVATE_DATA,
+    SEGMENT_PPID,
+    SESSION_CONTROL_PPID,
+    FunctionCode,
+)
+
+__all__ = ["SCTP"]
+
+_SESSION: Final = surface("the DDP Stream Session is terminated (RFC 5043 6.1)")
+_ASSOCIATION: Final = surface("no DDP is spoken on the association (RFC 5043 11.1)")
+_INITIATES: Final = (FunctionCode.INITIATE, FunctionCode.ENHANCED_INITIATE)
+_ANSWERS: Final = (
+    FunctionCode.ACCEPT,
+    FunctionCode.REJECT,
+    FunctionCode.ENHANCED_ACCEPT,
+    FunctionCode.ENHANCED_REJECT,
+)
+_LARGEST_STAG: Final = 0xFFFFFFFF
+
+
+# -- valid ones ---------------------------------------------------------------------------------
+
+
+def sctp_plain(rng: Random) -> Conversation:
+    """Return a session that is accepted: all kinds of messages, Terminate from both sides."""
+    return _spoken(SctpConversation(), rng)
+
+
+def sctp_enhanced(rng: Random) -> Conversation:
+    """Return the same with enhanced messages (RFC 6581 7)."""
+    return _spoken(SctpConversation(revision=2), rng)
+
+
+def sctp_rejected(rng: Random) -> Conversation:
+    """Return a session that is rejected (RFC 5043 6.3)."""
+    conversation = SctpConversation()
+    conversation.startup(_data(rng), _data(rng), rejected=True)
+    conversation.close()
+    return conversation
+
+
+def sctp_refused(rng: Random) -> Conversation:
+    """Return a session that the passive side refuses without asking its ULP (RFC 5043 6.4)."""
+    conversation = sctp_rejected(rng)
+    at = _control_at(conversation, _ANSWERS)
+    return _put(conversation, at, ControlItem(RESPONDER, FunctionCode.TERMINATE))
+
+
+def _spoken(conversation: SctpConversation, rng: Random) -> Conversation:
+    conversation.startup(_data(rng), _data(rng))
+    left, right = conversation.sides
+    left.send(_data(rng))
+    right.send(_data(rng))
+    left.write(rng.randbytes(rng.randrange(3000, 6000)), rng.randint(1, _LARGEST_STAG))
+    left.read(rng.randbytes(rng.randrange(2000, 4000)), 1, 0, rng.randint(1, _LARGEST_STAG))
+    right.send(_data(rng), solicited=True)
+    left.send(_data(rng))
+    conversation.close()
+    return conversation
+
+
+def _data(rng: Random) -> bytes:
+    return rng.randbytes(rng.randrange(8, 200))
+
+
+# -- where and how ------------------------------------------------------------------------------
+
+
+def _put(conversation: Conversation, at: int, *items: Any, end: int | None = None) -> Conversation:
+    return replaced(conversation, at, *items, end=end)
+
+
+def _control_at(conversation: Conversation, codes: tuple[int, ...], side: int | None = None) -> int:
+    """Return the place of a session control message in a script."""
+    items: list[Any] = conversation.script
+    return next(
+        number
+        for number, item in enumerate(items)
+        if isinstance(item, ControlItem)
+        and item.function_code in codes
+        and side in (None, item.side)
+    )
+
+
+def _segments(conversation: Conversation) -> list[int]:
+    """Return the places of the DDP Segments in a script."""
+    return [number for number, item in enumerate(conversation.script) if isinstance(item, FPDUItem)]
+
+
+def _change_associate(make: Callable[[AssociateItem, Random], AssociateItem]) -> Change:
+    def change(conversation: Conversation, rng: Random) -> Conversation:
+        item: Any = conversation.script[0]
+        return _put(conversation, 0, make(item, rng))
+
+    return change
+
+
+def _change_control(
+    codes: tuple[int, ...], make: Callable[[ControlItem, Random], ControlItem | ChunkItem]
+) -> Change:
+    def change(conversation: Conversation, rng: Random) -> Conversation:
+        at = _control_at(conversation, codes)
+        item: Any = conversation.script[at]
+        return _put(conversation, at, make(item, rng))
+
+    return change
+
+
+def _change_segment(make: Callable[[ChunkItem, Random], ChunkItem]) -> Change:
+    """Change one of the DDP Segments that others of its side follow."""
+
+    def change(conversation: Conversation, rng: Random) -> Conversation:
+        at = rng.choice(_segments(conversation)[2:-1])
+        item: Any = conversation.script[at]
+        return _put(conversation, at, make(chunk_of(item), rng))
+
+    return change
+
+
+def _insert(
+    where: Callable[[Conversation], int], make: Callable[[Random], ControlItem | ChunkItem]
+) -> Change:
+    """Put something in front of an item."""
+
+    def change(conversation: Conversation, rng: Random) -> Conversation:
+        at = where(conversation)
+        return _put(conversation, at, make(rng), conversation.script[at])
+
+    return change
+
+
+def _before_segments(conversation: Conversation) -> int:
+    return _segments(conversation)[1]
+
+
+def _segment(side: int) -> Callable[[Random], ChunkItem]:
+    """Return what makes a DDP Segment: an RDMA Write of nothing, which fits anywhere."""
+    return lambda rng: ChunkItem(side, SEGMENT_PPID, b"\xc1\x40" + bytes(12))
+
+
+def _no_terminate(conversation: Conversation, rng: Random) -> Conversation:
+    at = _control_at(conversation, (FunctionCode.TERMINATE,))
+    return _put(conversation, at, end=at + 2)
+
+
+def _mutation(
+    name: str,
+    breaks: str,
+    apply: Change,
+    expectation: Expectation = _SESSION,
+    base: Callable[[Random], Conversation] = sctp_plain,
+) -> Mutation:
+    return Mutation(name, breaks, expectation, base, apply)
+
+
+SCTP: Final = (
+    _mutation(
+        "rfc5043/11.1/init-no-indication",
+        "The INIT has no adaptation layer indication.",
+        _change_associate(lambda item, _: replace(item, adaptations=(None, item.adaptations[1]))),
+        _ASSOCIATION,
+    ),
+    _mutation(
+        "rfc5043/11.1/init-ack-other-indication",
+        "The INIT ACK indicates another adaptation than DDP.",
+        _change_associate(
+            lambda item, rng: replace(
+                item, adaptations=(item.adaptations[0], rng.randrange(2, 1 << 32))
+            )
+        ),
+        _ASSOCIATION,
+    ),
+    _mutation(
+        "rfc5043/8/streams-differ",
+        "The INIT asks for another number of outbound than of inbound streams.",
+        _change_associate(
+            lambda item, rng: replace(item, streams=((rng.randrange(17, 99), 16), item.streams[1]))
+        ),
+        surface("the association is not set up as it must be"),
+    ),
+    _mutation(
+        "rfc5043/5.1/ppid-other",
+        "A DATA chunk has another PPID than 16 and 17.",
+        _insert(
+            _before_segments,
+            lambda rng: ChunkItem(INITIATOR, rng.randrange(18, 70), _data(rng), has_ddp_ssn=False),
+        ),
+    ),
+    _mutation(
+        "rfc5043/5.2.1/ddp-ssn-twice",
+        "Two DATA chunks of a session and direction have the same DDP-SSN.",
+        _insert(
+            _before_segments,
+            lambda rng: ChunkItem(INITIATOR, SEGMENT_PPID, b"\xc1\x40" + bytes(12), ddp_ssn=0),
+        ),
+    ),
+    _mutation(
+        "rfc5043/5.2.2/segment-too-short",
+        "A DDP Segment Chunk is too short for a DDP-SSN.",
+        _insert(
+            _before_segments,
+            lambda rng: ChunkItem(INITIATOR, SEGMENT_PPID, rng.randbytes(1), has_ddp_ssn=False),
+        ),
+    ),
+    _mutation(
+        "rfc5043/5.2.3/control-too-short",
+        "A session control message is too short for a function code.",
+        _insert(
+            _before_segments,
+            lambda rng: ChunkItem(
+                INITIATOR, SESSION_CONTROL_PPID, rng.randbytes(3), has_ddp_ssn=False
+            ),
+        ),
+    ),
+    _mutation(
+        "rfc5043/5.2.3/function-code-undefined",
+        "A session control message has a function code that is not defined.",
+        _insert(_before_segments, lambda rng: ControlItem(RESPONDER, rng.randrange(8, 1 << 16))),
+    ),
+    _mutation(
+        "rfc5043/5.2.3/initiate-private-data-over-512",
+        "The Initiate has more than 512 octets of Private Data.",
+        _change_control(
+            _INITIATES,
+            lambda item, rng: replace(
+                item, private_data=rng.randbytes(LARGEST_PRIVATE_DATA + rng.randrange(1, 400))
+            ),
+        ),
+    ),
+    _mutation(
+        "rfc5043/5.2.3/terminate-private-data",
+        "A Terminate has Private Data.",
+        _change_control(
+            (FunctionCode.TERMINATE,), lambda item, rng: replace(item, private_data=_data(rng))
+        ),
+    ),
+    _mutation(
+        "rfc5043/6/ddp-ssn-skipped",
+        "DDP-SSNs are left out.",
+        _change_segment(lambda item, rng: item.override(skip=rng.randrange(1, 100))),
+    ),
+    _mutation(
+        "rfc5043/6.1/initiate-twice",
+        "A second Initiate comes in the midst of the session.",
+        _insert(_before_segments, lambda _: ControlItem(INITIATOR, FunctionCode.INITIATE)),
+    ),
+    _mutation(
+        "rfc5043/6.1/accept-twice",
+        "A second Accept comes in the midst of the session.",
+        _insert(
+            lambda conversation: _segments(conversation)[-1],
+            lambda _: ControlItem(RESPONDER, FunctionCode.ACCEPT),
+        ),
+    ),
+    _mutation(
+        "rfc5043/6.2/segment-before-accept",
+        "The passive side sends a DDP Segment before its Accept.",
+        _insert(lambda conversation: _control_at(conversation, _ANSWERS), _segment(RESPONDER)),
+    ),
+    _mutation(
+        "rfc5043/6.2/segment-behind-terminate",
+        "A side sends a DDP Segment behind its Terminate.",
+        _insert(
+            lambda conversation: _control_at(conversation, (FunctionCode.TERMINATE,), RESPONDER),
+            _segment(INITIATOR),
+        ),
+    ),
+    _mutation(
+        "rfc5043/6.2/no-terminate",
+        "The association is shut down, and neither side has sent a Terminate.",
+        _no_terminate,
+        surface("the ULP is told (RFC 5043 11.3)"),
+    ),
+    _mutation(
+        "rfc5043/6.3/segment-behind-reject",
+        "The passive side sends a DDP Segment behind its Reject.",
+        _insert(lambda conversation: len(conversation.script) - 1, _segment(RESPONDER)),
+        base=sctp_rejected,
+    ),
+    _mutation(
+        "rfc5043/6.3/segment-of-rejected",
+        "The active side sends a DDP Segment of a session that was rejected.",
+        _insert(lambda conversation: len(conversation.script) - 1, _segment(INITIATOR)),
+        base=sctp_rejected,
+    ),
+    _mutation(
+        "rfc5043/6.4/segment-of-refused",
+        "The active side sends a DDP Segment of a session that was refused by a Terminate.",
+        _insert(lambda conversation: len(conversation.script) - 1, _segment(INITIATOR)),
+        base=sctp_refused,
+    ),
+    _mutation(
+        "rfc5043/6.6/segment-before-initiate",
+        "The active side sends a DDP Segment before its Initiate.",
+        _insert(lambda conversation: _control_at(conversation, _INITIATES), _segment(INITIATOR)),
+    ),
+    _mutation(
+        "rfc5043/9/fragmented",
+        "A DDP Segment that fits one DATA chunk is sent in several.",
+        _change_segment(lambda item, rng: item.override(fragments=rng.randrange(2, 9))),
+        accept("SCTP reassembles it, though its sender should not have cut it up"),
+    ),
+    _mutation(
+        "rfc5043/10/ordered",
+        "A DATA chunk is not unordered.",
+        _change_segment(lambda item, _: item.override(unordered=False)),
+        surface("no receiver is told to check it, but every sender must set U"),
+    ),
+    _mutation(
+        "rfc6581/7/accept-answers-enhanced",
+        "Accept answers an Enhanced Initiate.",
+        _change_control(
+            _ANSWERS,
+            lambda item, _: ControlItem(item.side, FunctionCode.ACCEPT, item.private_data),
+        ),
+        base=sctp_enhanced,
+    ),
+    _mutation(
+        "rfc6581/7/enhanced-accept-answers-initiate",
+        "Enhanced Accept answers an Initiate that is not enhanced.",
+        _change_control(
+            _ANSWERS,
+            lambda item, rng: replace(
+                item,
+                function_code=FunctionCode.ENHANCED_ACCEPT,
+                ird=rng.randrange(64),
+                ord=rng.randrange(64),
+            ),
+        ),
+    ),
+    _mutation(
+        "rfc6581/7/enhanced-initiate-without-data",
+        "The Enhanced Initiate has no room for enhanced data.",
+        _change_control(
+            _INITIATES,
+            lambda item, rng: ControlItem(
+                item.side, item.function_code, rng.randbytes(rng.randrange(4))
+            ),
+        ),
+        base=sctp_enhanced,
+    ),
+)
+"""RFC 5043, and RFC 6581 where it is about SCTP."""

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A scripted DDP Stream Session over SCTP: said with the same verbs as over TCP (RFC 5043)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from scapy_mpa.capture.frame import Frame
+from scapy_mpa.capture.ip import SCTP
+from scapy_mpa.capture.link import ETHERNET
+from scapy_mpa.craft.captured import Captured
+from scapy_mpa.craft.conversation import Conversation, Phase
+from scapy_mpa.craft.layout import Placed
+from scapy_mpa.craft.options import INITIATOR
+from scapy_mpa.craft.script import FPDUItem
+from scapy_mpa.craft.sctp.packets import OVERHEAD, Said, SctpSegment, packets_of
+from scapy_mpa.craft.sctp.script import AssociateItem, ChunkItem, ControlItem, chunk_of
+from scapy_mpa.craft.sctp.truth import sctp_truth_of
+from scapy_mpa.craft.segment import Segment
+from scapy_mpa.craft.truth import Setting
+from scapy_mpa.records.record import Record
+from scapy_mpa.wire.errors import LocalProtocolError
+from scapy_mpa.wire.sctp_ddp import LARGEST_PRIVATE_DATA, FunctionCode
+from scapy_mpa.wire.startup import ENHANCED_LENGTH, StartupKind
+
+__all__ = ["SctpConversation"]
+
+_SMALLEST_MSS: Final = 128
+"""Octets of a packet with an Atomic Request in it, and then some."""
+_TCP_HEADER: Final = 20
+
+_CODES: Final = {
+    (StartupKind.REQUEST, False): FunctionCode.INITIATE,
+    (StartupKind.REPLY, False): FunctionCode.ACCEPT,
+    (StartupKind.REPLY, True): FunctionCode.REJECT,
+}
+_ENHANCED_CODES: Final = {
+    (StartupKind.REQUEST, False): FunctionCode.ENHANCED_INITIATE,
+    (StartupKind.REPLY, False): FunctionCode.ENHANCED_ACCEPT,
+    (StartupKind.REPLY, True): FunctionCode.ENHANCED_REJECT,
+}
+
+
+class SctpConversation(Conversation):
+    """A scripted SCTP association with one DDP Stream Session on it, without I/O.
+
+    >>> conversation = SctpConversation()
+    >>> message = conversation.initiator.send(b"hello")
+    >>> conversation.close()
+    >>> conversation.write("hello.pcapng")          # doctest: +SKIP
+
+    The verbs and options are those of :class:`~scapy_mpa.craft.conversation.Conversation`, which
+    see, with these differences: the Initiator is the active side; ``startup`` exchanges Initiate
+    and Accept or Reject, enhanced ones with ``revision=2`` (RFC 6581 7); ``close`` has both sides
+    send a Terminate first; either side may speak first (RFC 6581 7); ``mss`` is the largest SCTP
+    packet, from 128 octets; ``packing`` other than ``aligned`` bundles DATA chunks; ``isn`` of an
+    endpoint is its Initial TSN.  ``markers`` and ``crc`` mean nothing.
+
+    :raises LocalProtocolError: a value is out of range.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, *args: Any, handshake: bool = True, **options: Any) -> None:
+        super().__init__(*args, handshake=False, **options)
+        if self.options.mss < _SMALLEST_MSS:
+            raise LocalProtocolError(
+                f"an mss of {self.options.mss} octets is too small for DDP over SCTP; give "
+                f"{_SMALLEST_MSS} or more"
+            )
+        mulpdu = self.options.mulpdu or (self.options.mss & ~3) - OVERHEAD
+        self.mulpdus = mulpdu, mulpdu
+        # DDP Segments cannot be taken for session control, so nobody has to wait (RFC 6581 7).
+        self._has_spoken = True
+        if handshake:
+            self.append(AssociateItem())
+
+    # -- verbs -----------------------------------------------------------------------------------
+
+    def close(self, side: int = INITIATOR, *, both: bool = True) -> None:
+        """End the session, if there is one, and shut the association down (RFC 5043 6.2).
+
+        :param side: who begins: 0 the Initiator, 1 the Responder.
+        :param both: False: the other side sends no Terminate, and does not answer the SHUTDOWN.
+        """
+        if self._phase is Phase.FULL:
+            self.append(ControlItem(side, FunctionCode.TERMINATE))
+            if both:
+                self.append(ControlItem(1 - side, FunctionCode.TERMINATE))
+        super().close(side, both=both)
+
+    def append(self, *items: Any) -> None:
+        """Append items to the script, those of :mod:`scapy_mpa.craft.sctp.script` too."""
+        self.script += items
+
+    # -- what the script comes to -----------------------------------------------------------------
+
+    def _packets(self) -> tuple[list[SctpSegment], list[Said]]:
+        ports = self.initiator.endpoint.port, self.responder.endpoint.port
+        return packets_of(self.script, self.isns, ports, self.options)
+
+    def segments(self) -> list[Segment]:
+        """Return the SCTP packets, as they come where nothing is lost.
+
+        :raises LocalProtocolError: an item cannot be expressed on the wire.
+        """
+        return [*self._packets()[0]]
+
+    def layout(self) -> list[Placed]:
+        """Return each item of the script with the octets of its DATA chunk behind the DDP-SSN."""
+        return [
+            Placed(
+                number,
+                item,
+                0,
+                chunk_of(item).body
+                if isinstance(item, (FPDUItem, ControlItem, ChunkItem))
+                else b"",
+            )
+            for number, item in enumerate(self.script)
+        ]
+
+    def wrapping(self) -> SctpConversation:
+        """Return the same conversation with TSNs that wrap (RFC 4960 1.6)."""
+        counts = [0, 0]
+        for said in self._packets()[1]:
+            counts[said.item.side] += 1
+        initiator, responder = (
+            replace(side.endpoint, isn=-(counts[side.index] // 2) & 0xFFFFFFFF)
+            for side in self.sides
+        )
+        moved = self.moved(initiator, responder)
+        assert isinstance(moved, SctpConversation)
+        return moved
+
+    @property
+    def header_length(self) -> int:
+        """Octets of the headers of each frame in front of the SCTP packet."""
+        return self._builders[INITIATOR].header_length - _TCP_HEADER
+
+    def frames(self, segments: Sequence[Segment] | None = None) -> list[Frame]:
+        """Return Ethernet frames as a capture has them, with valid checksums.
+
+        :param segments: in this order; None: :meth:`segments`.
+        :raises LocalProtocolError: an item cannot be expressed on the wire.
+        """
+        made = []
+        for number, segment in enumerate(self.segments() if segments is None else segments, 1):
+            builder = self._builders[segment.side]
+            octets = builder.datagram(SCTP, segment.octets, identification=number & 0xFFFF)
+            length = len(octets)
+            if segment.captured is not None:
+                octets = octets[: length - len(segment.octets) + segment.captured]
+            made.append(Frame(number, segment.time_ns, ETHERNET, octets, length, None))
+        return made
+
+    def truth(
+        self,
+        segments: Sequence[Segment] | None = None,
+        *,
+        messages: bool = False,
+        payload: bool = False,
+        connection: int = 0,
+        numbers: Sequence[int] | None = None,
+    ) -> list[Record]:
+        """Return the records that a perfect dissector must report (``docs/records.md``).
+
+        For parameters see :meth:`Conversation.truth`; what is left out is told in
+        :mod:`scapy_mpa.craft.sctp.truth`.
+        """
+        own, said = self._packets()
+        given: Sequence[Segment] = own if segments is None else segments
+        setting = Setting(
+            self.options,
+            (str(self.initiator.endpoint), str(self.responder.endpoint)),
+            self.isns,
+            connection,
+            given,
+            range(1, len(given) + 1) if numbers is None else numbers,
+            payload,
+        )
+        is_impaired = list(map(_but_for_time, given)) != list(map(_but_for_time, own))
+        return sctp_truth_of(self.script, said, setting, is_impaired=is_impaired, messages=messages)
+
+    def captured(self, segments: Sequence[Segment]) -> list[Captured]:
+        """Return in which frames there is something of each item."""
+        frames: dict[int, list[int]] = {}
+        for frame, segment in enumerate(segments, 1):
+            for number in getattr(segment, "items", ()):
+                frames.setdefault(number, []).append(frame)
+        return [
+            Captured(
+                placed,
+                "whole" if placed.number in frames else "missing",
+                tuple(frames.get(placed.number, ())),
+            )
+            for placed in self.layout()
+        ]
+
+    # -- inside ----------------------------------------------------------------------------------
+
+    def _append_startup(
+        self,
+        side: int,
+        kind: StartupKind,
+        private_data: bytes,
+        rejected: bool,
+        enhanced: dict[str, Any],
+    ) -> None:
+        is_first = not any(isinstance(each, ControlItem) for each in self.script)
+        if kind is StartupKind.REQUEST and not is_first:
+            raise LocalProtocolError("an SCTP conversation has one session: make another one")
+        length = len(private_data) + (ENHANCED_LENGTH if enhanced else 0)
+        if length > LARGEST_PRIVATE_DATA:
+            self.refuse(f"Private Data of {length} octets exceed 512 (RFC 5043 5.2.3)")
+        code = (_ENHANCED_CODES if enhanced else _CODES)[kind, rejected]
+        self.append(ControlItem(side, code, private_data, **enhanced))
+
+
+def _but_for_time(segment: Segment) -> tuple[object, ...]:
+    """Return what of a packet is not a matter of when it is captured."""
+    return segment.side, segment.octets, segment.captured

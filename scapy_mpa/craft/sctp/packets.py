@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""From a script to SCTP packets: an association, its DATA chunks and what acknowledges them.
+
+As with TCP, a side says what it has to say, and the other one acknowledges; each DATA chunk has a
+packet of its own unless they are to be packed.  Session control messages always have one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from scapy_mpa.craft.options import Options
+from scapy_mpa.craft.script import CloseItem, FPDUItem, PauseItem, ResetItem
+from scapy_mpa.craft.sctp.script import AssociateItem, ChunkItem, ControlItem, chunk_of
+from scapy_mpa.craft.segment import Segment
+from scapy_mpa.wire.errors import LocalProtocolError
+from scapy_mpa.wire.sctp_chunks import (
+    DATA_HEADER_LENGTH,
+    DataChunk,
+    DataFlag,
+    InitChunk,
+    build_data,
+    build_init,
+    build_parameter,
+    build_sack,
+)
+from scapy_mpa.wire.sctp_ddp import DDP_SSN_LENGTH, build_segment
+from scapy_mpa.wire.sctp_packet import (
+    CHUNK_HEADER_LENGTH,
+    COMMON_HEADER_LENGTH,
+    ChunkType,
+    build_chunk,
+    build_packet,
+    sctp_checksum,
+)
+
+__all__ = ["OVERHEAD", "STREAM", "Said", "SctpSegment", "packets_of"]
+
+OVERHEAD: Final = COMMON_HEADER_LENGTH + CHUNK_HEADER_LENGTH + DATA_HEADER_LENGTH + DDP_SSN_LENGTH
+"""Octets of a packet with one DATA chunk before the DDP segment."""
+
+STREAM: Final = 0
+"""The SCTP stream that the session is on."""
+
+_TAGS: Final = (0x5C7B0001, 0x5C7A0002)
+"""By sender, the Verification Tag of its packets, which its peer has chosen."""
+_WINDOW: Final = 0x10000
+_STATE_COOKIE: Final = 7
+_COOKIE: Final = b"a cookie of 24 octets..."
+_WORD: Final = 0xFFFFFFFF
+_SSN: Final = 0xFFFF
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SctpSegment(Segment):
+    """One SCTP packet; ``octets`` are all of it, and what is TCP's is 0."""
+
+    items: tuple[int, ...] = ()
+    """Of which items of the script there is something in it."""
+
+
+class Said(NamedTuple):
+    """A DATA chunk, or several if it was fragmented, with its numbers."""
+
+    number: int
+    """Of the item: its index in the script."""
+    item: FPDUItem | ControlItem | ChunkItem
+    tsn: int
+    """Of the first one."""
+    ddp_ssn: int
+    user_data: bytes
+    place: int
+    """Of the packet that completes it, from 1."""
+    places: tuple[int, ...]
+    """Of all packets that it is in."""
+
+
+def packets_of(
+    script: Iterable[Any], tsns: tuple[int, int], ports: tuple[int, int], options: Options
+) -> tuple[list[SctpSegment], list[Said]]:
+    """Return the packets in which the items travel, and what they say.
+
+    :param tsns: Initial TSNs of Initiator and Responder.
+    :param ports: of Initiator and Responder.
+    :raises LocalProtocolError: an item cannot be expressed on the wire; the message says which.
+    """
+    sender = _Sender(tsns, ports, options)
+    for number, item in enumerate(script):
+        try:
+            sender.take(number, item)
+        except LocalProtocolError as error:
+            raise LocalProtocolError(f"item {number} of the script, {item!r}: {error}") from error
+    sender.settle()
+    return sender.packets, sender.said
+
+
+class _Sender:
+    """Both ends of an association, as far as what they send goes."""
+
+    __slots__ = (
+        "_initial",
+        "_next",
+        "_now",
+        "_options",
+        "_pending",
+        "_ports",
+        "_size",
+        "_speaker",
+        "_ssns",
+        "_unacknowledged",
+        "packets",
+        "said",
+    )
+
+    def __init__(self, tsns: tuple[int, int], ports: tuple[int, int], options: Options) -> None:
+        self.packets: list[SctpSegment] = []
+        self.said: list[Said] = []
+        self._initial = tsns
+        self._next = list(tsns)
+        self._ports = ports
+        self._options = options
+        self._now = options.start_ns
+        self._ssns = [0, 0]
+        self._speaker: int | None = None
+        self._unacknowledged = [0, 0]
+        """By sender, packets with DATA that the other side has not acknowledged."""
+        self._pending: tuple[int, list[bytes], list[int]] | None = None
+        """Who has said which chunks of which items, that are to be packed."""
+        self._size = 0
+
+    def take(self, number: int, item: Any) -> None:
+        """Send what an item says."""
+        if isinstance(item, (FPDUItem, ControlItem, ChunkItem)):
+            self._say(number, item)
+        elif isinstance(item, AssociateItem):
+            self._associate(number, item)
+        elif isinstance(item, PauseItem):
+            self.settle()
+            self._now += item.nanoseconds
+        elif isinstance(item, CloseItem):
+            self._shut_down(item)
+        elif isinstance(item, ResetItem):
+            self._flush()
+            self._send(item.side, build_chunk(ChunkType.ABORT, 0), (number,))
+        else:
+            raise LocalProtocolError("SCTP has no such item")
+
+    def settle(self) -> None:
+        """Send what was said, and what acknowledges it."""
+        self._flush()
+        if self._options.ack_every:
+            for side in (0, 1):
+                if self._unacknowledged[side]:
+                    self._acknowledge(1 - side)
+
+    def _associate(self, number: int, item: AssociateItem) -> None:
+        cookie = build_parameter(_STATE_COOKIE, _COOKIE)
+        for side, kind in enumerate((ChunkType.INIT, ChunkType.INIT_ACK)):
+            out, into = item.streams[side]
+            init = InitChunk(
+                _TAGS[1 - side], _WINDOW, out, into, self._initial[side], item.adaptations[side]
+            )
+            octets = build_init(init, kind, cookie if side else b"")
+            self._send(side, octets, (number,), tag=None if side else 0)
+        self._send(0, build_chunk(ChunkType.COOKIE_ECHO, 0, _COOKIE), (number,))
+        self._send(1, build_chunk(ChunkType.COOKIE_ACK, 0), (number,))
+
+    def _say(self, number: int, item: FPDUItem | ControlItem | ChunkItem) -> None:
+        chunk = chunk_of(item)
+        side = chunk.side
+        if self._pending is not None and self._pending[0] != side:
+            self._flush()
+        self._ssns[side] += chunk.skip
+        ddp_ssn = self._ssns[side] & _SSN if chunk.ddp_ssn is None else chunk.ddp_ssn
+        self._ssns[side] += 1
+        user_data = build_segment(ddp_ssn, chunk.body) if chunk.has_ddp_ssn else chunk.body
+        tsn = self._next[side]
+        before = len(self.packets)
+        for octets in self._chunks(side, chunk, user_data):
+            is_alone = isinstance(item, ControlItem) or not (chunk.tagged and chunk.checked)
+            if is_alone or self._options.packing == "aligned":
+                self._flush()
+                self._send_data(side, octets, (number,), chunk)
+            else:
+                self._pack(side, octets, number)
+        pending = 1 if self._pending is not None and number in self._pending[2] else 0
+        places = tuple(
+            place
+            for place in range(before + 1, len(self.packets) + pending + 1)
+            if place > len(self.packets) or number in self.packets[place - 1].items
+        )
+        self.said.append(Said(number, item, tsn, ddp_ssn, user_data, places[-1], places))
+
+    def _chunks(self, side: int, chunk: ChunkItem, user_data: bytes) -> list[bytes]:
+        """Return the DATA chunks of a user message."""
+        if chunk.fragments is None:
+            size = (self._options.mss & ~3) - OVERHEAD + DDP_SSN_LENGTH
+        else:
+            size = -(-len(user_data) // chunk.fragments) or 1
+        pieces = [user_data[at : at + size] for at in range(0, len(user_data), size)] or [b""]
+        made = []
+        for index, piece in enumerate(pieces):
+            flags = DataFlag.UNORDERED if chunk.unordered else 0
+            flags |= 0 if index else DataFlag.BEGINNING
+            flags |= DataFlag.ENDING if index == len(pieces) - 1 else 0
+            tsn = self._next[side]
+            self._next[side] = tsn + 1 & _WORD
+            ssn = 0 if chunk.unordered else self._ssns[side] - 1 & _SSN
+            made.append(
+                build_data(DataChunk(tsn, STREAM, ssn, chunk.ppid, piece, len(piece), flags))
+            )
+        return made
+
+    def _pack(self, side: int, octets: bytes, number: int) -> None:
+        """Put a chunk to those that share a packet with it."""
+        if self._pending is None or self._size + len(octets) > self._options.mss:
+            self._flush()
+            self._pending = side, [], []
+            self._size = COMMON_HEADER_LENGTH
+        assert self._pending is not None
+        self._pending[1].append(octets)
+        self._pending[2].append(number)
+        self._size += len(octets)
+
+    def _flush(self) -> None:
+        """Send what was said."""
+        if self._pending is None:
+            return
+        side, chunks, numbers = self._pending
+        self._pending = None
+        self._send_data(side, b"".join(chunks), tuple(dict.fromkeys(numbers)))
+
+    def _send_data(
+        self, side: int, octets: bytes, items: tuple[int, ...], chunk: ChunkItem | None = None
+    ) -> None:
+        is_tagged = chunk is None or chunk.tagged
+        is_checked = chunk is None or chunk.checked
+        tag = None if is_tagged else _TAGS[side] ^ 1
+        self._send(side, octets, items, tag=tag, is_checked=is_checked)
+        self._unacknowledged[side] += 1
+        every = self._options.ack_every
+        if every and self._unacknowledged[side] >= every:
+            self._acknowledge(1 - side)
+
+    def _acknowledge(self, side: int) -> None:
+        """Let a side acknowledge all that the other one has sent."""
+        self._unacknowledged[1 - side] = 0
+        self._send(side, build_sack(self._next[1 - side] - 1 & _WORD, _WINDOW), ())
+
+    def _shut_down(self, item: CloseItem) -> None:
+        self.settle()
+        side = item.side
+        acknowledged = (self._next[1 - side] - 1 & _WORD).to_bytes(4, "big")
+        self._send(side, build_chunk(ChunkType.SHUTDOWN, 0, acknowledged), ())
+        if item.both:
+            self._send(1 - side, build_chunk(ChunkType.SHUTDOWN_ACK, 0), ())
+            self._send(side, build_chunk(ChunkType.SHUTDOWN_COMPLETE, 0), ())
+
+    def _send(
+        self,
+        side: int,
+        octets: bytes,
+        items: tuple[int, ...],
+        *,
+        tag: int | None = None,
+        is_checked: bool = True,
+    ) -> None:
+        if self._speaker is not None:
+            same = self._speaker == side
+            self._now += self._options.spacing_ns if same else self._options.rtt_ns // 2
+        self._speaker = side
+        ports = self._ports[side], self._ports[1 - side]
+        packet = build_packet(*ports, _TAGS[side] if tag is None else tag, [octets])
+        if not is_checked:
+            packet = build_packet(
+                *ports, _TAGS[side], [octets], checksum=sctp_checksum(packet) ^ _WORD
+            )
+        self.packets.append(SctpSegment(self._now, side, 0, 0, 0, packet, items=items))

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The items of a script that only DDP over SCTP has (RFC 5043 5, 11.1).
+
+DDP segments are the ``FPDUItem`` that they are over TCP.  A field that is None is computed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from scapy_mpa.craft.script import FPDUItem
+from scapy_mpa.wire.sctp_chunks import DDP_ADAPTATION
+from scapy_mpa.wire.sctp_ddp import (
+    SEGMENT_PPID,
+    SESSION_CONTROL_PPID,
+    SessionControl,
+    build_session_control,
+)
+from scapy_mpa.wire.startup import build_enhanced
+
+__all__ = ["AssociateItem", "ChunkItem", "ControlItem", "chunk_of"]
+
+_STREAMS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class AssociateItem:
+    """INIT, INIT ACK, COOKIE ECHO and COOKIE ACK (RFC 4960 5.1)."""
+
+    adaptations: tuple[int | None, int | None] = (DDP_ADAPTATION, DDP_ADAPTATION)
+    """Adaptation Layer Indication of INIT and INIT ACK, 32 bits; None: there is none."""
+    streams: tuple[tuple[int, int], tuple[int, int]] = ((_STREAMS, _STREAMS), (_STREAMS, _STREAMS))
+    """Outbound and inbound streams of INIT and of INIT ACK, 16 bits each."""
+
+
+@dataclass(frozen=True, slots=True)
+class ControlItem:
+    """A DDP Stream Session Control message (RFC 5043 5.2.3, RFC 6581 7)."""
+
+    side: int
+    function_code: int
+    """16 bits."""
+    private_data: bytes = b""
+    """Behind any enhanced data."""
+    control_flags: str | None = None
+    """Letters out of ``ABCD``. Enhanced data are there if this, ``ird`` or ``ord`` is not None."""
+    ird: int | None = None
+    ord: int | None = None
+
+    @property
+    def control(self) -> SessionControl:
+        """The message, with 0 as its DDP-SSN.
+
+        :raises LocalProtocolError: a number does not fit its field.
+        """
+        enhanced = b""
+        if not (self.control_flags is None and self.ird is None and self.ord is None):
+            enhanced = build_enhanced(self.control_flags or "", self.ird or 0, self.ord or 0)
+        return SessionControl(0, self.function_code, enhanced + self.private_data)
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkItem:
+    """A DATA chunk of which anything may be wrong."""
+
+    side: int
+    ppid: int
+    """Payload Protocol Identifier, 32 bits."""
+    body: bytes
+    """What follows the DDP-SSN."""
+    ddp_ssn: int | None = None
+    """16 bits; None: the next one."""
+    has_ddp_ssn: bool = True
+    """Whether there is one."""
+    skip: int = 0
+    """How many DDP-SSNs are left out before it."""
+    unordered: bool = True
+    """U."""
+    tagged: bool = True
+    """Whether the packet has the right Verification Tag."""
+    checked: bool = True
+    """Whether the packet has the right Checksum."""
+    fragments: int | None = None
+    """In how many chunks it is sent; None: as few as fit packets (RFC 5043 9)."""
+
+    @property
+    def is_regular(self) -> bool:
+        """Whether nothing is wrong with how it is sent."""
+        return (
+            self.ddp_ssn is None
+            and self.has_ddp_ssn
+            and not self.skip
+            and self.unordered
+            and self.tagged
+            and self.checked
+        )
+
+    def override(self, **changes: Any) -> ChunkItem:
+        """Return this chunk with other fields."""
+        return replace(self, **changes)
+
+
+def chunk_of(item: FPDUItem | ControlItem | ChunkItem) -> ChunkItem:
+    """Return the DATA chunk that an item is sent in.
+
+    :raises LocalProtocolError: a number does not fit its field.
+    """
+    if isinstance(item, ChunkItem):
+        return item
+    if isinstance(item, ControlItem):
+        body = build_session_control(item.control)[2:]
+        return ChunkItem(item.side, SESSION_CONTROL_PPID, body)
+    return ChunkItem(item.side, SEGMENT_PPID, item.ulpdu)

@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Crafting DDP over SCTP: verbs, what they come to, what happens to it, and the truth of it."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scapy_mpa.craft import (
+    CaptureLoss,
+    ChunkItem,
+    ControlItem,
+    Duplication,
+    Endpoint,
+    Interleaved,
+    LateStart,
+    Loss,
+    Reordering,
+    SctpConversation,
+    SnapLength,
+    conversation_of,
+    impair,
+)
+from scapy_mpa.wire.errors import LocalProtocolError
+from scapy_mpa.wire.sctp_ddp import FunctionCode
+from tests.cli.command import run
+from tests.craft.reading import plain
+from tests.truth import sctpstream as sctp
+
+PRESETS = ["sctp", "sctp-enhanced", "sctp-reject", "sctp-bundled", "sctp-fragments"]
+
+
+def packets(conversation: SctpConversation) -> list[bytes]:
+    """The SCTP packets."""
+    return [segment.octets for segment in conversation.segments()]
+
+
+def test_octets() -> None:
+    """They are those that are written out by hand, but for Verification Tags, cookie and window."""
+    conversation = SctpConversation()
+    conversation.startup(b"hello", b"hi")
+    conversation.initiator.send(b"one")
+    conversation.close()
+    bodies = [each[12:] for each in packets(conversation)]
+    assert sctp.data(1000, 17, sctp.control(0, 1, b"hello")) in bodies
+    assert sctp.data(5000, 17, sctp.control(0, 2, b"hi")) in bodies
+    assert sctp.data(1001, 16, sctp.segment(1, sctp.send(1, b"one"))) in bodies
+    assert sctp.data(1002, 17, sctp.control(2, 4)) in bodies
+    assert sctp.data(5001, 17, sctp.control(1, 4)) in bodies
+    for each in packets(conversation):
+        assert int.from_bytes(each[8:12], "little") == sctp.crc32c(each[:8] + bytes(4) + each[12:])
+    init = packets(conversation)[0]
+    assert init[4:8] == bytes(4) and init[12] == sctp.INIT
+    assert bytes.fromhex("c006000800000001") in init
+
+
+def test_enhanced() -> None:
+    """With revision 2 the messages are the enhanced ones (RFC 6581 7)."""
+    conversation = SctpConversation(revision=2)
+    conversation.startup(b"hello", ird=8, ord=4, control_flags="AB", reply_ird=4, reply_ord=2)
+    items: list[Any] = conversation.script
+    codes = [item.function_code for item in items if isinstance(item, ControlItem)]
+    assert codes == [FunctionCode.ENHANCED_INITIATE, FunctionCode.ENHANCED_ACCEPT]
+    body = sctp.control(0, 5, sctp.enhanced(8, 4, a=1, b=1) + b"hello")
+    assert any(body in each for each in packets(conversation))
+
+
+@pytest.mark.parametrize(("packing", "least"), [("aligned", 1), ("packed", 3)])
+def test_packing(packing: Any, least: int) -> None:
+    """A DATA chunk in each packet, or as many as fit (RFC 5043 11.2)."""
+    conversation = SctpConversation(packing=packing, mss=500)
+    for _ in range(6):
+        conversation.initiator.send(bytes(100))
+    conversation.close()
+    most = max(each.count(bytes(100)) for each in packets(conversation))
+    assert most == least
+    assert max(map(len, packets(conversation))) <= 500
+
+
+def test_fragments() -> None:
+    """What does not fit a packet is sent in several chunks (RFC 5043 9, RFC 4960 6.9)."""
+    conversation = SctpConversation(mss=500, mulpdu=1200)
+    conversation.initiator.send(bytes(range(256)) * 4)
+    assert max(map(len, packets(conversation))) <= 500
+    (record,) = [each for each in conversation.truth() if each["type"] == "ddp_segment"]
+    assert len(record["frames"]) == 3  # type: ignore[arg-type]
+
+
+@given(
+    st.sampled_from(PRESETS),
+    st.integers(0, 2**32),
+    st.lists(
+        st.sampled_from(
+            [
+                Loss(0.2),
+                Loss(0.2, captured=True),
+                Reordering(0.3),
+                Reordering(0.3, by_capture=True),
+                Duplication(0.3),
+                CaptureLoss(0.2),
+                LateStart(7),
+                SnapLength(90, 34),
+            ]
+        ),
+        min_size=1,
+        max_size=3,
+    ),
+    st.booleans(),
+)
+def test_impaired(preset: str, seed: int, impairments: list[Any], wraps: bool) -> None:
+    """What the truth says of an impaired capture is found, whatever else is."""
+    conversation = conversation_of(preset, seed=seed)
+    if wraps:
+        conversation = conversation.wrapping()
+    segments = impair(conversation.segments(), *impairments, seed=seed)
+    found = plain(conversation.frames(segments))
+    for record in conversation.truth(segments):
+        if record["type"] == "connection":
+            continue
+        assert any(all(each.get(key) == record[key] for key in record) for each in found), record
+    # What a network and a capture do is nobody's fault.
+    assert not [each for each in found if each["type"] == "error"]
+
+
+@pytest.mark.parametrize("preset", [each for each in PRESETS if each != "sctp-reject"])
+def test_wrapping(preset: str) -> None:
+    """TSNs pass 2^32 in the midst of what is said, and everything is found all the same."""
+    conversation = conversation_of(preset).wrapping()
+    tsns = {each["tsn"] for each in conversation.truth() if "tsn" in each}
+    assert 0 in tsns and 2**32 - 1 in tsns
+    assert plain(conversation.frames()) == conversation.truth(messages=True, payload=True)
+
+
+def test_ipv6_and_vlan() -> None:
+    """Frames are made as for TCP."""
+    ends = Endpoint("fd00::1", 40000), Endpoint("fd00::2", 4000)
+    conversation = SctpConversation(*ends, vlan=5)
+    conversation.initiator.send(b"hello")
+    conversation.close()
+    assert plain(conversation.frames()) == conversation.truth(messages=True, payload=True)
+    assert b"\x81\x00\x00\x05\x86\xdd" in conversation.frames()[0].octets
+
+
+def test_endings() -> None:
+    """A reset, a half close, and nothing at all."""
+    ended = []
+    for how in ("close", "half", "reset", ""):
+        conversation = SctpConversation()
+        conversation.initiator.send(b"hello")
+        if how == "reset":
+            conversation.reset(1)
+        elif how:
+            conversation.close(both=how == "close")
+        truth = conversation.truth(messages=True, payload=True)
+        assert plain(conversation.frames()) == truth
+        ended.append(truth[-1]["ended"])
+    assert ended == ["closed", "half closed", "reset", "capture ended"]
+
+
+def test_with_tcp_in_one_capture(tmp_path: Path) -> None:
+    """Conversations of both kinds are merged, and numbered as they appear."""
+    one = conversation_of("sctp")
+    other = Endpoint("10.0.0.1", 40001)
+    two = conversation_of("send").moved(other, start_time=1_700_000_000.0001)
+    both = Interleaved([(one, one.segments()), (two, two.segments())])
+    path = tmp_path / "both.pcapng"
+    both.write(path)
+    result = run("dissect", "--json", path)
+    assert result.exit_code == 0
+    kinds = {(each["type"], each["connection"]) for each in both.truth()}
+    assert {("ddp_segment", 0), ("fpdu", 1)} <= kinds
+
+
+def test_what_must_not_be() -> None:
+    """Verbs refuse it."""
+    conversation = SctpConversation()
+    with pytest.raises(LocalProtocolError, match=r"exceed 512 \(RFC 5043 5.2.3\)"):
+        conversation.startup(bytes(513))
+    conversation = conversation_of("sctp-reject")
+    with pytest.raises(LocalProtocolError, match="closed"):
+        conversation.initiator.send(b"x")
+    with pytest.raises(LocalProtocolError, match="one session"):
+        rejected = SctpConversation()
+        rejected.startup(rejected=True)
+        rejected.startup()
+    with pytest.raises(LocalProtocolError, match="128 or more"):
+        SctpConversation(mss=100)
+    with pytest.raises(LocalProtocolError, match="no such item"):
+        octets = SctpConversation()
+        octets.initiator.octets(b"streaming mode")
+        octets.segments()
+
+
+def test_truth_of_what_is_wrong() -> None:
+    """Of a chunk that is wrong nothing is told; the others are."""
+    conversation = SctpConversation()
+    conversation.startup()
+    conversation.append(ChunkItem(0, 99, b"wrong", has_ddp_ssn=False))
+    conversation.initiator.send(b"right")
+    truth = conversation.truth(messages=True)
+    assert [each["type"] for each in truth] == [
+        "session_control",
+        "session_control",
+        "ddp_segment",
+        "connection",
+    ]
+    assert "frame" not in truth[2] and "errors" not in truth[3]
+
+
+def test_craft_on_the_command_line(tmp_path: Path) -> None:
+    """``craft`` makes them by name, hurt or not; what is TCP's is refused."""
+    path, truth = tmp_path / "a.pcapng", tmp_path / "a.jsonl"
+    result = run("craft", "sctp", "-o", path, "--truth", truth, "--duplicate", "--connections", 3)
+    assert result.exit_code == 0, result.stderr
+    assert run("dissect", path).exit_code == 0
+    result = run("craft", "sctp", "-o", path, "--overlap")
+    assert result.exit_code == 2
+    assert "--skip begins a capture later" in result.stderr
+
+
+def test_tshark_dissects_the_chunks(tmp_path: Path, tshark: str) -> None:
+    """Wireshark sees the same TSNs, streams and PPIDs, a good checksum, and the indication."""
+    conversation = conversation_of("sctp-bundled", seed=3)
+    path = tmp_path / "sctp.pcapng"
+    conversation.write(path)
+    fields = ("data_tsn_raw", "data_sid", "data_payload_proto_id", "checksum.status")
+    names = [f"sctp.{each}" for each in fields] + ["sctp.adaptation_layer_indication"]
+    shown = subprocess.run(
+        [
+            *(tshark, "-r", str(path), "-o", "sctp.checksum:CRC 32c", "-T", "fields"),
+            *(word for name in names for word in ("-e", name)),
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.splitlines()
+    rows = [line.split("\t") for line in shown]
+    seen = [
+        (int(tsn, 0), int(stream, 0), int(ppid, 0))
+        for row in rows
+        if row[0]
+        for tsn, stream, ppid in zip(*(each.split(",") for each in row[:3]), strict=True)
+    ]
+    ppids = {"session_control": 17, "ddp_segment": 16}
+    told = [
+        (each["tsn"], each["stream"], ppids[str(each["type"])])
+        for each in conversation.truth()
+        if "tsn" in each
+    ]
+    assert seen == told
+    assert {row[3] for row in rows} == {"1"}
+    assert [int(row[4], 0) for row in rows[:2]] == [1, 1]
