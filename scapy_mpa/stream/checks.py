@@ -23,11 +23,13 @@ from scapy_mpa.stream.events import (
     Event,
     FPDURecovered,
     GapFound,
+    SessionControlSeen,
     StartupSeen,
 )
 from scapy_mpa.stream.order import QueueOrder
 from scapy_mpa.stream.sequence import first_position, unwrap
 from scapy_mpa.wire.ddp import DDPHeader, parse_ddp
+from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode, RemoteProtocolError
 from scapy_mpa.wire.negotiation import INSUFFICIENT_IRD, NO_MATCHING_RTR, negotiate
 from scapy_mpa.wire.rdmap import (
@@ -39,6 +41,7 @@ from scapy_mpa.wire.rdmap import (
 )
 from scapy_mpa.wire.rdmap_names import Opcode
 from scapy_mpa.wire.rules import TerminateCode, Violation, version_violation, violation
+from scapy_mpa.wire.sctp_ddp import FunctionCode
 from scapy_mpa.wire.startup import StartupFrame, StartupKind
 
 __all__ = ["DOUBTFUL", "OUTSTANDING", "WAITING", "WAITING_IN_TOTAL", "Checks"]
@@ -101,6 +104,10 @@ class Checks:
                 connection.flush()
         elif isinstance(event, StartupSeen):
             connection.take_startup(event)
+        elif isinstance(event, SessionControlSeen):
+            startup = _as_startup(event)
+            if startup is not None:
+                connection.take_startup(startup)
         elif isinstance(event, GapFound):
             connection.take_gap(event)
         elif isinstance(event, ConnectionEnded):
@@ -374,6 +381,12 @@ class _Connection:
             self._exceeded.append(str(what))
 
 
+_ENHANCED_KINDS: Final[dict[int, StartupKind]] = {
+    FunctionCode.ENHANCED_INITIATE: StartupKind.REQUEST,
+    FunctionCode.ENHANCED_ACCEPT: StartupKind.REPLY,
+    FunctionCode.ENHANCED_REJECT: StartupKind.REPLY,
+}
+
 _MPA_CODES: Final[dict[TerminateCode | None, ErrorCode]] = {
     INSUFFICIENT_IRD: ErrorCode.INSUFFICIENT_IRD,
     NO_MATCHING_RTR: ErrorCode.NO_MATCHING_RTR,
@@ -389,6 +402,29 @@ def _error(event: StartupSeen | DDPCarrier, what: Violation) -> ErrorFound:
         _MPA_CODES.get(what.terminate),
         event.seq,
         str(what),
+    )
+
+
+def _as_startup(event: SessionControlSeen) -> StartupSeen | None:
+    """Return an enhanced session control message as the startup frame that it is equivalent to.
+
+    What RFC 6581 9 says of IRD, ORD and RTR goes for both; None if the message is not enhanced.
+    """
+    kind = _ENHANCED_KINDS.get(event.control.function_code)
+    if kind is None:
+        return None
+    rejected = event.control.function_code == FunctionCode.ENHANCED_REJECT
+    startup = StartupFrame(kind, False, False, rejected, True, 0, 2, 0, event.control.data)
+    return StartupSeen(
+        event.connection,
+        event.direction,
+        event.frame,
+        event.time_ns,
+        event.seq,
+        event.octets,
+        event.frames,
+        startup,
+        Dialect.RFC5043,
     )
 
 

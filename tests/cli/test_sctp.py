@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
-from tests.cli.command import PCAPS, parsed, records, run
+from tests.cli.command import PCAPS, ROOT, parsed, records, run
 from tests.stream.sctp_feed import OPENING, Talk, closing, frames_of
-from tests.truth import pcapfile
+from tests.truth import pcapfile, sctpwalker
 from tests.truth import sctpstream as sctp
 
 ALL = "session_control,ddp_segment,message,gap,error,connection"
@@ -124,6 +125,42 @@ def test_tcp_and_sctp_in_one_capture(tmp_path: Path, capture: Path) -> None:
     }
     assert records("--connection", "1", path) == of_sctp
     assert "not followed" not in run("dissect", path).stderr
+
+
+CRAFTED = sorted((PCAPS / "crafted").glob("sctp_*.pcap"))
+
+
+@pytest.mark.parametrize("path", CRAFTED, ids=lambda path: path.name)
+def test_crafted_capture(path: Path) -> None:
+    """Every message once, with what a plain walker over its octets has found."""
+    expected = json.loads(
+        (ROOT / "tests" / "expected" / "crafted" / f"{path.stem}.json").read_text()
+    )
+    assert expected == sctpwalker.walk(path)
+    found = []
+    for each in records(path):
+        port = int(each["src"].rpartition(":")[2])
+        if each["type"] == "session_control":
+            data = bytes.fromhex(each["private_data"])
+            if each["enhanced"]:
+                flags = {letter.lower(): int(letter in each["control_flags"]) for letter in "ABCD"}
+                data = sctp.enhanced(each["ird"], each["ord"], **flags) + data
+            what = ["control", each["function_code"], data.hex()]
+        elif each["type"] == "ddp_segment":
+            kind = ["tagged", "stag", "to"] if each["tagged"] else ["untagged", "qn", "msn", "mo"]
+            rdmap = each["rdmap_version"] << 6 | each["opcode"]
+            what = [kind[0], int(each["last"]), rdmap, *(each[name] for name in kind[1:])]
+            what.append(each["payload_length"])
+        else:
+            assert (each["type"], each["errors"], each["ended"]) == ("connection", 0, "closed")
+            continue
+        found.append([port, each["tsn"], each["stream"], each["ddp_ssn"], *what])
+    assert sorted(found) == expected["messages"]
+
+
+def test_there_are_crafted_captures() -> None:
+    """One with enhanced data, one with fragments, and one of a rejection."""
+    assert [path.stem for path in CRAFTED] == ["sctp_enhanced", "sctp_fragments", "sctp_reject"]
 
 
 def test_other_sctp_is_counted(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable
 
 import pytest
@@ -329,6 +330,55 @@ def test_rfc6581_7_enhanced_data() -> None:
     found = [each.control for each in run(enhanced) if isinstance(each, SessionControlSeen)]
     assert [(each.ird, each.ord, each.control_flags) for each in found[:2]] == [(4, 4, "AB")] * 2
     assert found[1].private_data == b"hi"
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (sctp.enhanced(8, 4, a=1, b=1), []),
+        (sctp.enhanced(8, 5, a=1, b=1), [(6, "RFC 6581 9.1")]),
+        (sctp.enhanced(8, 0x3FFF, a=1, b=1), []),
+        (sctp.enhanced(8, 4, a=1, d=1), [(7, "RFC 6581 9.2")]),
+    ],
+)
+def test_rfc6581_9_enhanced_accept(answer: bytes, expected: list[tuple[int, str]]) -> None:
+    """ORD of the Accept is at most IRD of the Initiate, and one RTR indication is in both."""
+    talk = Talk()
+    talk.control(0, sctp.ENHANCED_INITIATE, sctp.enhanced(4, 8, a=1, b=1))
+    talk.control(1, sctp.ENHANCED_ACCEPT, answer)
+    talk.end_session()
+    checks = Checks()
+    found = [
+        each
+        for event in events_of([*OPENING, *frames_of(talk.units), *closing(talk)])
+        for each in checks.take(event)
+        if isinstance(each, ErrorFound)
+    ]
+    assert [(each.code, each.seq) for each in found] == [(code, 900) for code, _ in expected]
+    for each, (_, clause) in zip(found, expected, strict=True):
+        assert f"({clause})" in each.text
+
+
+def test_rfc6581_9_1_ird_exceeded() -> None:
+    """More RDMA Read Requests are outstanding than the Accept allows."""
+    talk = Talk()
+    talk.control(0, sctp.ENHANCED_INITIATE, sctp.enhanced(4, 1))
+    talk.control(1, sctp.ENHANCED_ACCEPT, sctp.enhanced(1, 4))
+    for msn in (1, 2):
+        head = struct.pack(">BBIIII", 0x41, 0x41, 0, 1, msn, 0)
+        request = struct.pack(">IQIIQ", 1, 0, 10, 2, 0)
+        talk.say(0, sctp.SEGMENT, sctp.segment(talk.ssns[0], head + request))
+        talk.ssns[0] += 1
+    talk.end_session()
+    checks = Checks()
+    found = [
+        each
+        for event in events_of([*OPENING, *frames_of(talk.units), *closing(talk)])
+        for each in checks.take(event)
+        if isinstance(each, ErrorFound)
+    ]
+    assert [each.seq for each in found] == [102]
+    assert "RFC 6581 9.1" in found[0].text
 
 
 def test_rfc5041_and_rfc5040_are_checked_too() -> None:
