@@ -34,6 +34,10 @@ class MPASession(DefaultSession):
     >>> sniff(offline="capture.pcap", session=MPASession)              # doctest: +SKIP
     >>> sniff(offline="capture.pcap", session=MPASession(others=False))  # doctest: +SKIP
 
+    Of DDP over SCTP there is a packet for each session control message and each DDP Segment Chunk,
+    as ``Ether/IP/SCTP/SCTPChunkData`` with one chunk, whose ``data`` are the whole user message,
+    put together if it was fragmented; its ``provenance`` says where it came from.
+
     Each capture that ``sniff()`` reads, and each interface, has streams of its own.  An object
     serves one ``sniff()`` call.
 

@@ -8,9 +8,11 @@ from typing import NamedTuple
 from scapy_mpa.stream.events import (
     AdaptionIndicationSeen,
     CrcVerdict,
+    DDPSegmentRecovered,
     FPDURecovered,
     IFTFrameRecovered,
     LocatedBy,
+    SessionControlSeen,
     StartupSeen,
 )
 
@@ -18,7 +20,9 @@ __all__ = ["Provenance"]
 
 
 class Provenance(NamedTuple):
-    """The ``provenance`` of a startup frame, FPDU or the like; the names are those of the records.
+    """The ``provenance`` of a startup frame, an FPDU or the like, or a user message of SCTP.
+
+    The names are those of the records.
 
     (A named tuple: one is made for each FPDU.)
     """
@@ -28,10 +32,11 @@ class Provenance(NamedTuple):
     src: str
     dst: str
     seq: int
-    """TCP sequence number of an FPDU's ULPDU_Length field, else of the first octet."""
+    """TCP sequence number of an FPDU's ULPDU_Length field, else of the first octet; over SCTP the
+    TSN."""
     offset: int | None
     """Offset of the ULPDU_Length field in the Full Operation Phase; of a frame of iWARP Framing for
-    TCP behind the adaption indication; None for a startup frame or an adaption indication."""
+    TCP behind the adaption indication; None for all else."""
     frames: tuple[int, ...]
     """Numbers, from 1, of the captured frames that brought its octets."""
     located_by: LocatedBy | None
@@ -41,7 +46,13 @@ class Provenance(NamedTuple):
 
     @classmethod
     def of(
-        cls, event: FPDURecovered | StartupSeen | AdaptionIndicationSeen | IFTFrameRecovered
+        cls,
+        event: FPDURecovered
+        | StartupSeen
+        | AdaptionIndicationSeen
+        | IFTFrameRecovered
+        | DDPSegmentRecovered
+        | SessionControlSeen,
     ) -> Provenance:
         """Return the provenance of what an event recovered."""
         connection, direction = event.connection, event.direction
@@ -60,6 +71,11 @@ class Provenance(NamedTuple):
                 event.crc,
                 event.out_of_order,
             )
+        crc: CrcVerdict | None = None
+        ahead = False
+        if isinstance(event, DDPSegmentRecovered | SessionControlSeen):
+            ahead = event.out_of_order
+            crc = event.crc if isinstance(event, DDPSegmentRecovered) else None
         return cls(
-            connection.number, source, target, event.seq, None, event.frames, None, None, False
+            connection.number, source, target, event.seq, None, event.frames, None, crc, ahead
         )

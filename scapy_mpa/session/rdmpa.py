@@ -18,12 +18,14 @@ from scapy_mpa.session.source import dissect
 from scapy_mpa.stream.events import (
     AdaptionIndicationSeen,
     ConnectionEnded,
+    DDPSegmentRecovered,
     ErrorFound,
     Event,
     FPDURecovered,
     GapFound,
     IFTFrameRecovered,
     OverlapDiffers,
+    SessionControlSeen,
     StartupSeen,
 )
 from scapy_mpa.stream.limits import Limits
@@ -32,7 +34,14 @@ from scapy_mpa.wire.forced import dialect_named
 
 __all__ = ["MPAPacketList", "rdmpa"]
 
-_PACKETS = FPDURecovered, StartupSeen, AdaptionIndicationSeen, IFTFrameRecovered
+_PACKETS = (
+    FPDURecovered,
+    StartupSeen,
+    AdaptionIndicationSeen,
+    IFTFrameRecovered,
+    DDPSegmentRecovered,
+    SessionControlSeen,
+)
 """Events of which there is a packet."""
 
 
@@ -60,11 +69,11 @@ class MPAPacketList(PacketList):
         return joined
 
     def connections(self) -> list[dict[str, object]]:
-        """Return a record for each TCP connection, in order of their ends."""
+        """Return a record for each TCP connection or DDP Stream Session, in order of their ends."""
         return self._records(ConnectionEnded)
 
     def gaps(self) -> list[dict[str, object]]:
-        """Return a record for each stretch of octets that was sent but not captured."""
+        """Return a record for each stretch of octets or chunks that was sent but not captured."""
         return self._records(GapFound)
 
     def overlaps(self) -> list[dict[str, object]]:
@@ -91,7 +100,7 @@ def rdmpa(
     dialect: str | Dialect | None = None,
     check: bool = False,
 ) -> MPAPacketList:
-    """Read the startup frames and FPDUs of a capture.
+    """Read the startup frames and FPDUs of a capture, and what DDP over SCTP has of both.
 
     They are what ``sniff(offline=filename, session=MPASession(others=others))`` yields, read
     without Scapy's own reader.

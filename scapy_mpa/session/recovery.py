@@ -18,20 +18,26 @@ from scapy_mpa.layers.mpa import fields_of_dialect
 from scapy_mpa.session.form import put, stack
 from scapy_mpa.session.lower import LowerLayers
 from scapy_mpa.session.provenance import Provenance
+from scapy_mpa.session.sctp import chunk_of, sctp_layer
 from scapy_mpa.session.upper import UpperLayers
 from scapy_mpa.stream.checks import Checks
 from scapy_mpa.stream.events import (
     AdaptionIndicationSeen,
     ConnectionEnded,
+    DDPSegmentRecovered,
     Event,
     FPDURecovered,
     IFTFrameRecovered,
+    SessionControlSeen,
     StartupSeen,
 )
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits
+from scapy_mpa.stream.sctp.associations import Associations
+from scapy_mpa.stream.sctp.packet import SctpPacket
 from scapy_mpa.stream.segment import reverse_flow
 from scapy_mpa.wire.dialect import Dialect
+from scapy_mpa.wire.sctp_packet import ChunkType
 
 __all__ = ["Recovery"]
 
@@ -59,12 +65,16 @@ class Recovery:
         *,
         check: bool = False,
     ) -> None:
+        self._dissect = dissect
         self._lower = LowerLayers(lambda frame: _bare(dissect(frame)), whole=False)
         self._upper = UpperLayers()
         self._on_event = on_event
         self._checks = Checks() if check else None
         self._flows = Flows(limits=limits, dialect=dialect)
-        self._decoder = Decoder()
+        self._associations = Associations(self._flows.take_number, limits)
+        self._packet: SctpPacket | None = None
+        """What the decoder has last found in place of a segment."""
+        self._decoder = Decoder(self._take_sctp)
         self.frames = 0
         """Frames taken so far."""
         # For each direction the frame that brought octets last: its lower layers are those of
@@ -80,7 +90,8 @@ class Recovery:
         self.frames += 1
         segment = self._decoder.segment(frame)
         if segment is None:
-            return [], True
+            packet, self._packet = self._packet, None
+            return ([], True) if packet is None else self._take_packet(packet, frame)
         if segment.length:
             self._last[segment.flow] = frame
         events = self._flows.receive(segment)
@@ -88,9 +99,21 @@ class Recovery:
         is_mpa = bool(segment.length) and self._flows.carries_mpa(segment.flow)
         return packets, not (is_mpa or packets)
 
+    def _take_sctp(self, packet: SctpPacket) -> None:
+        self._packet = packet
+
+    def _take_packet(self, packet: SctpPacket, frame: Frame) -> tuple[list[Packet], bool]:
+        """Take an SCTP packet, as :meth:`take` does a frame."""
+        packets = self._packets(self._associations.receive(packet), frame)
+        has_data = any(chunk.type == ChunkType.DATA for chunk in packet.chunks)
+        return packets, not (packets or (has_data and self._associations.carries_ddp(packet.flow)))
+
     def finish(self) -> list[Packet]:
         """Return the packets that the end of the capture brings to light."""
-        return self._packets(self._flows.finish(), None)
+        packets = self._packets(self._flows.finish(), None)
+        for events in self._associations.ends():
+            packets += self._packets(events, None)
+        return packets
 
     def _packets(self, events: list[Event], frame: Frame | None) -> list[Packet]:
         packets = []
@@ -113,6 +136,9 @@ class Recovery:
                 ift = IFTFrame(event.octets, crcs=event.crcs)
                 ift.provenance = Provenance.of(event)
                 packets.append(self._stacked(event, ift, frame))
+            elif isinstance(event, (DDPSegmentRecovered, SessionControlSeen)):
+                assert frame is not None
+                packets.append(self._on_sctp(event, frame))
             elif isinstance(event, ConnectionEnded):
                 for flow in event.connection.flows:
                     # But for the first frame of a connection that uses the same ports.
@@ -139,15 +165,31 @@ class Recovery:
         stack(tcp, layer)
         return packet
 
+    def _on_sctp(self, event: DDPSegmentRecovered | SessionControlSeen, frame: Frame) -> Packet:
+        """Put a user message on the lower layers of the frame that completed it."""
+        chunk = chunk_of(event)
+        packet = self._dissect(frame)
+        sctp = sctp_layer(packet)
+        if sctp is None:
+            return chunk
+        _strip(sctp)
+        sctp.add_payload(chunk)
+        return packet
+
 
 def _bare(packet: Packet) -> Packet:
     """Take away what lies above TCP, and what is true only with it: lengths and checksums."""
     tcp = packet.getlayer(TCP)
-    if tcp is None:
-        return packet
-    tcp.remove_payload()
-    del tcp.chksum
-    network = tcp.underlayer
+    if tcp is not None:
+        _strip(tcp)
+    return packet
+
+
+def _strip(transport: Packet) -> None:
+    """Take away what lies above TCP or SCTP, and lengths and checksums."""
+    transport.remove_payload()
+    del transport.chksum
+    network = transport.underlayer
     while network is not None and not isinstance(network, NoPayload):
         if isinstance(network, IP):
             del network.len
@@ -155,4 +197,3 @@ def _bare(packet: Packet) -> Packet:
         elif isinstance(network, IPv6):
             del network.plen
         network = network.underlayer
-    return packet

@@ -103,13 +103,13 @@ class Association:
         "_emit",
         "_fragments",
         "_inits",
-        "_is_claimed",
         "_number",
         "_problems",
         "_streams",
         "_told",
         "_tsns",
         "_waiting",
+        "carries_ddp",
         "ending",
         "flow",
         "held",
@@ -135,7 +135,8 @@ class Association:
         self._streams: dict[int, _Stream] = {}
         self._problems: list[_Problem] = []
         self._told: set[int] = set()
-        self._is_claimed = False
+        self.carries_ddp = False
+        """Whether anything has shown that it carries DDP."""
         self._waiting = 0
         """Chunks of all sessions that wait for others."""
         self.ending: Ending | None = None
@@ -215,7 +216,7 @@ class Association:
         self.tags[1 - direction] = init.initiate_tag
         self._tsns[direction].begin(init.initial_tsn)
         if speaks_ddp(init):
-            self._is_claimed = True
+            self.carries_ddp = True
         name = "INIT" if chunk.type == ChunkType.INIT else "INIT ACK"
         for what in init_violations(init, name, whole=len(chunk.value) == chunk.length):
             self._add_problem(packet, direction, init, what)
@@ -255,9 +256,9 @@ class Association:
         if chunk.ppid not in (SEGMENT_PPID, SESSION_CONTROL_PPID):
             self._take_other(packet, direction, chunk)
             return
-        if not self._is_claimed and not _looks_like_ddp(chunk):
+        if not self.carries_ddp and not _looks_like_ddp(chunk):
             return
-        self._is_claimed = True
+        self.carries_ddp = True
         control: SessionControl | None = None
         try:
             if chunk.ppid == SESSION_CONTROL_PPID:
@@ -409,7 +410,7 @@ class Association:
             if stream.previous is not None:
                 self._finish(stream.previous, "reused", reason, orderly=True)
             self._finish(stream.current, ending, reason, orderly=ending == "closed")
-        if not self._is_claimed:
+        if not self.carries_ddp:
             return False
         if not self._streams:
             self._finish_alone(ending)

@@ -96,6 +96,11 @@ class Associations:
             self._end(next(iter(self._live)), "limit", "limit")
         return self._taken()
 
+    def carries_ddp(self, flow: bytes) -> bool:
+        """Tell whether the association between these endpoints has shown that it carries DDP."""
+        association = self._by_flow.get(flow)
+        return association is not None and association.carries_ddp
+
     def ends(self) -> Iterator[list[Event]]:
         """Yield what can be said now that the capture has ended, some hundred events at a time."""
         for association in sorted(self._live, key=lambda each: each.last_frame):

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""``MPASession`` and ``rdmpa()`` on DDP over SCTP: a packet for each message (RFC 5043 5.2)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from scapy.layers.inet import IP
+from scapy.layers.sctp import SCTP, SCTPChunkData
+from scapy.packet import Packet
+from scapy.sendrecv import sniff
+
+from scapy_mpa.layers import DDPSegmentChunk, DDPStreamSessionControl, RDMAPSendWithSE
+from scapy_mpa.session import MPASession, rdmpa
+from tests.stream.sctp_feed import OPENING, Talk, closing, frames_of
+from tests.truth import pcapfile, sctpwalker
+from tests.truth import sctpstream as sctp
+
+CRAFTED = Path(__file__).resolve().parents[2] / "pcaps" / "crafted"
+
+
+def shown(packet: Packet) -> list[object]:
+    """What a packet says, as the walker has it."""
+    chunk = packet[SCTPChunkData]
+    ppid = 16 if isinstance(chunk.data, DDPSegmentChunk) else 17
+    assert chunk.proto_id == ppid
+    row = sctpwalker.row(ppid, bytes(chunk.data))
+    return [packet[SCTP].sport, chunk.tsn, chunk.stream_id, *row]
+
+
+@pytest.mark.parametrize("name", ["sctp_enhanced", "sctp_fragments", "sctp_reject"])
+def test_one_packet_for_each_message(name: str) -> None:
+    """Both ways give what the walker found, fragments put together and copies left out."""
+    path = CRAFTED / f"{name}.pcap"
+    expected = sctpwalker.walk(path)["messages"]
+    packets = rdmpa(str(path))
+    assert sorted(map(shown, packets)) == expected
+    sniffed = sniff(offline=str(path), session=MPASession(others=False))
+    assert [bytes(each) for each in sniffed] == [bytes(each) for each in packets]
+    (connection,) = packets.connections()
+    assert (connection["dialect"], connection["ended"]) == ("rfc5043", "closed")
+    assert not packets.errors() and not packets.gaps()
+
+
+def test_packets_are_rebuilt_with_lengths_and_checksums() -> None:
+    """What is yielded is a whole packet, which Scapy and our own reader take for good."""
+    for packet in rdmpa(str(CRAFTED / "sctp_fragments.pcap")):
+        again = IP(bytes(packet[IP]))
+        assert again.len == len(bytes(again))
+        octets = bytes(again[SCTP])
+        assert octets[8:12] == sctp.crc32c(octets[:8] + bytes(4) + octets[12:]).to_bytes(
+            4, "little"
+        )
+
+
+def test_messages_that_were_fragmented() -> None:
+    """They are one chunk, and their provenance says which frames brought them."""
+    packets = rdmpa(str(CRAFTED / "sctp_fragments.pcap"))
+    chunks = [each[SCTPChunkData] for each in packets]
+    (send,) = [each for each in chunks if RDMAPSendWithSE in each.data and each.len is None][:1]
+    provenance = send.data.provenance
+    assert len(provenance.frames) > 1
+    assert (provenance.src, provenance.connection) == ("10.0.0.2:4000", 0)
+    assert (provenance.seq, provenance.crc) == (send.tsn, "good")
+
+
+def test_other_frames(tmp_path: Path) -> None:
+    """Those with DATA chunks of DDP are replaced, all others pass; gaps and errors are told."""
+    talk = Talk()
+    talk.begin_session()
+    talk.send(0, b"lost")
+    talk.send(0, b"there")
+    talk.control(0, 99)
+    talk.end_session()
+    units = [unit for unit in talk.units if unit.ddp_ssn != 1 or unit.side]
+    path = tmp_path / "sctp.pcap"
+    path.write_bytes(pcapfile.pcap([*OPENING, *frames_of(units), *closing(talk)]))
+    everything = rdmpa(str(path), others=True)
+    others = [each for each in everything if not each.haslayer(SCTPChunkData)]
+    assert len(others) == len(OPENING) + len(closing(talk))
+    assert len(everything) - len(others) == len(units)
+    (gap,) = everything.gaps()
+    assert (gap["seq"], gap["length"]) == (1, 1)
+    texts = [str(each["text"]) for each in everything.errors()]
+    assert texts and "RFC 5043 5.2.3" in texts[0]
+    first = next(each for each in everything if each.haslayer(SCTPChunkData))
+    assert isinstance(first[SCTPChunkData].data, DDPStreamSessionControl)
+
+
+def test_other_sctp_passes(tmp_path: Path) -> None:
+    """What is no DDP is left as it is."""
+    talk = Talk()
+    talk.say(0, 46, b"diameter")
+    path = tmp_path / "diameter.pcap"
+    path.write_bytes(pcapfile.pcap(frames_of(talk.units)))
+    assert len(rdmpa(str(path))) == 0
+    (packet,) = rdmpa(str(path), others=True)
+    assert packet[SCTPChunkData].proto_id == 46
