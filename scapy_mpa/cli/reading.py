@@ -34,6 +34,7 @@ _LATE_COPY: Final = "late copy"
 
 _WITHOUT_DDP: Final = "SCTP without DDP"
 _NO_ASSOCIATION: Final = "SCTP of no association"
+_DAMAGED: Final = "SCTP checksum bad"
 
 _LINK_TYPE: Final = "link type "
 """How the decoder's reasons begin where it does not know the link layer."""
@@ -179,6 +180,8 @@ class Reading:
             counts[_WITHOUT_DDP] = self._associations.without_ddp
         if self._associations.unknown:
             counts[_NO_ASSOCIATION] = self._associations.unknown
+        if self._associations.damaged:
+            counts[_DAMAGED] = self._associations.damaged
         total = counts.total()
         if not total:
             return None

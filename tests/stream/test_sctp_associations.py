@@ -149,6 +149,44 @@ def test_rfc4960_8_5_other_verification_tag() -> None:
     assert (end.errors, associations.unknown) == (0, 1)
 
 
+def test_initiate_tag_that_contradicts() -> None:
+    """An INIT ACK that comes late and says another tag than was seen changes nothing."""
+    talk = conversation()
+    frames = frames_of(talk.units)
+    answer = sctp.init(1, 900)
+    other = answer[:4] + b"\x77\x77\x77\x77" + answer[8:]
+    late = sctp.frame(1, sctp.packet(1, other))
+    again = sctp.frame(0, sctp.packet(0, b"", tag=0x77777777), ipv6=True)
+    frames = [OPENING[0], *frames[:2], late, *frames[2:], again, *closing(talk)]
+    (end,) = ends(events_of(frames))
+    assert [half.fpdus for half in end.halves] == [1, 1]
+
+
+def test_bad_checksums_before_any_session() -> None:
+    """They are counted, and nothing is believed of what they say."""
+    numbers = count()
+    associations = Associations(lambda: next(numbers))
+    bad = sctp.frame(0, sctp.packet(0, sctp.data(100, 17, sctp.control(0, 1)), bad=True))
+    assert ends(events_of([*OPENING, bad], associations=associations))[0].connection.stream is None
+    assert associations.damaged == 1
+    first = sctp.frame(0, sctp.packet(0, sctp.init(0, 1), tag=0, bad=True))
+    assert events_of([first], associations=Associations(lambda: next(numbers))) == []
+
+
+def test_dropped_fragments_are_no_fault_of_the_sender() -> None:
+    """What was given up because of a limit is a gap, and not a DDP-SSN that was never used."""
+    talk = Talk()
+    talk.begin_session()
+    talk.send(0, bytes(3000), 1000)
+    talk.send(0, b"behind")
+    talk.end_session()
+    late = talk.units.pop(4)
+    frames = [*OPENING, *frames_of(talk.units), *frames_of([late]), *closing(talk)]
+    found = events_of(frames, limits=Limits(octets_per_half=1500))
+    assert [each.length for each in found if isinstance(each, ChunksMissing)] == [1]
+    assert not [each for each in found if isinstance(each, ErrorFound)]
+
+
 def test_rfc4960_6_4_several_addresses() -> None:
     """An endpoint may have several addresses: ports and Verification Tag tell its packets."""
     talk = conversation()
@@ -213,6 +251,22 @@ def test_ports_used_again() -> None:
     assert [each.connection.number for each in found] == [0, 1]
     assert [[half.fpdus for half in each.halves] for each in found] == [[1, 1]] * 2
     assert not any(each.errors for each in found)
+
+
+@given(st.permutations(range(9)))
+def test_set_up_in_disorder(order: list[int]) -> None:
+    """In whatever order packets are captured, it is one association and one session."""
+    talk = Talk()
+    talk.begin_session()
+    talk.send(0, b"one")
+    talk.send(1, b"two")
+    talk.control(0, sctp.TERMINATE)
+    frames = [*OPENING, *frames_of(talk.units)]
+    events = events_of([frames[number] for number in order])
+    (end,) = ends(events)
+    assert [half.fpdus for half in end.halves] == [1, 1]
+    assert end.initiator == "10.0.0.1:40000"
+    assert end.errors == 0
 
 
 def test_init_sent_again() -> None:

@@ -48,7 +48,7 @@ from scapy_mpa.wire.sctp_rules import (
     length_violation,
     speaks_ddp,
 )
-from scapy_mpa.wire.sctp_session import INITIATES
+from scapy_mpa.wire.sctp_session import ANSWERS, INITIATES
 
 __all__ = ["Association"]
 
@@ -108,8 +108,10 @@ class Association:
         "_streams",
         "_told",
         "_tsns",
+        "_unplaced",
         "_waiting",
         "carries_ddp",
+        "damaged",
         "ending",
         "flow",
         "held",
@@ -135,6 +137,8 @@ class Association:
         self._streams: dict[int, _Stream] = {}
         self._problems: list[_Problem] = []
         self._told: set[int] = set()
+        self._unplaced = False
+        """Whether a chunk was captured of which no session knows."""
         self.carries_ddp = False
         """Whether anything has shown that it carries DDP."""
         self._waiting = 0
@@ -145,6 +149,8 @@ class Association:
         self.last_frame = 0
         self.last_time_ns = 0
         self.packets = 0
+        self.damaged = 0
+        """Packets with a bad Checksum that no error tells of."""
         self.sessions = 0
         """How many sessions are kept."""
         self.held = 0
@@ -178,7 +184,8 @@ class Association:
         known = self.tags[1 - direction]
         if known == init.initiate_tag:
             return True
-        return known is None and self._tsns[direction].highest < 0 and self.ending is None
+        may_begin = self._tsns[direction].may_begin_with(init.initial_tsn)
+        return known is None and may_begin and self.ending is None
 
     # -- in --------------------------------------------------------------------------------------
 
@@ -213,7 +220,8 @@ class Association:
         if self._inits[direction] is not None:
             return
         self._inits[direction] = init
-        self.tags[1 - direction] = init.initiate_tag
+        if self.tags[1 - direction] is None:
+            self.tags[1 - direction] = init.initiate_tag
         self._tsns[direction].begin(init.initial_tsn)
         if speaks_ddp(init):
             self.carries_ddp = True
@@ -257,6 +265,7 @@ class Association:
             self._take_other(packet, direction, chunk)
             return
         if not self.carries_ddp and not _looks_like_ddp(chunk):
+            self._unplaced = True
             return
         self.carries_ddp = True
         control: SessionControl | None = None
@@ -268,6 +277,7 @@ class Association:
                 ddp_ssn, _ = parse_segment(chunk.user_data)
         except RemoteProtocolError:
             # It is that short, or the snap length cut it.
+            self._unplaced = True
             what = length_violation(chunk)
             if what is not None:
                 self._add_problem(packet, direction, chunk, what)
@@ -294,17 +304,21 @@ class Association:
         number = message.chunk.stream
         is_initiate = control is not None and control.function_code in INITIATES and not ddp_ssn
         known = self._session_of(direction, number, message.position)
-        if known is not None and not (
-            is_initiate and self._begins_anew(known, direction, message.position)
-        ):
-            return known
-        # The first session on a stream of an association whose beginning was captured begins with
-        # DDP-SSN 0, whichever of its chunks comes first.
-        begun = is_initiate or (known is None and any(self._inits))
+        if known is not None:
+            if is_initiate:
+                is_next = self._begins_anew(known, direction, message.position)
+            else:
+                is_next = self._is_of_next(known, direction, message.position, ddp_ssn, control)
+            if not is_next:
+                return known
+        # A session begins with DDP-SSN 0, whichever of its chunks comes first; what is not known
+        # is only whether the first one of an association has begun in the capture.
+        begun = is_initiate or known is not None or any(self._inits)
         session = Session(
             SctpConnectionId(self._number(), self.flow, number), self._emit, begun=begun
         )
         self.sessions += 1
+        session.is_initiated = is_initiate
         session.note(message.frame, message.time_ns)
         stream = self._streams.get(number)
         if stream is None:
@@ -339,7 +353,28 @@ class Association:
         if highest >= 0:
             return position > highest
         # Of a session that is over it may come late, unless its own is known to be missing.
-        return session.is_over and not self._tsns[direction].is_whole
+        return session.is_over and self._tsns[direction].lacks_before(position)
+
+    def _is_of_next(
+        self,
+        session: Session,
+        direction: int,
+        position: int,
+        ddp_ssn: int,
+        control: SessionControl | None,
+    ) -> bool:
+        """Tell whether a chunk is of another session, the Initiate of which was not captured."""
+        half = session.halves[direction]
+        if self._is_gapless or position <= half.highest_position:
+            return False
+        if control is not None and control.function_code in ANSWERS and not ddp_ssn:
+            return half.begun and bool(half.expected)
+        return half.is_over
+
+    @property
+    def _is_gapless(self) -> bool:
+        """Whether no DATA chunk is known to be missing."""
+        return self._tsns[0].is_gapless and self._tsns[1].is_gapless
 
     def _tell(self, session: Session) -> None:
         """Report of a session what is wrong with the association."""
@@ -378,6 +413,7 @@ class Association:
                 what = Violation("the CRC32c of an SCTP packet is bad", "RFC 4960 6.8")
                 session.error(direction, data.tsn, what)
                 return
+        self.damaged += 1
 
     # -- memory ----------------------------------------------------------------------------------
 
@@ -388,7 +424,9 @@ class Association:
 
     def relieve(self) -> None:
         """Hold less: forget the oldest fragments, or wait for nothing."""
-        if not any(fragments.drop_oldest() for fragments in self._fragments):
+        if any(fragments.drop_oldest() for fragments in self._fragments):
+            self._unplaced = True
+        else:
             for session in self._sessions():
                 session.relieve()
             self._waiting = 0
@@ -421,8 +459,11 @@ class Association:
     ) -> None:
         self.sessions -= 1
         self._waiting -= session.waiting
-        whole = self._tsns[0].is_complete, self._tsns[1].is_complete
-        session.finish(ending, reason, whole=whole, orderly=orderly)
+        # Of an association whose beginning was not captured, the beginning of a session may have
+        # been before the first chunk of one direction, and other chunks of it behind that.
+        sure = self._is_gapless and (all(self._inits) or session.is_initiated)
+        whole = all(each.is_complete for each in self._tsns) and not self._unplaced
+        session.finish(ending, reason, whole=whole, sure=sure, orderly=orderly)
 
     def _finish_alone(self, ending: Ending) -> None:
         """Report an association on which no session was seen."""

@@ -45,6 +45,7 @@ class Associations:
         "_live",
         "_number",
         "_sessions",
+        "damaged",
         "unknown",
         "without_ddp",
     )
@@ -65,6 +66,8 @@ class Associations:
         self._sessions = 0
         self.without_ddp = 0
         """Packets of associations that have shown nothing of DDP, counted when these end."""
+        self.damaged = 0
+        """Packets with a bad Checksum (RFC 4960 6.8) that no error tells of."""
         self.unknown = 0
         """Packets that belong to no association, by their Verification Tags (RFC 4960 8.5)."""
 
@@ -77,11 +80,12 @@ class Associations:
             self.unknown += 1
             return self._taken()
         association, direction = found
-        before = association.sessions
+        before, damaged = association.sessions, association.damaged
         association.receive(packet, direction)
         self._sessions += association.sessions - before
+        self.damaged += association.damaged - damaged
         for side, tag in enumerate(association.tags):
-            if tag is not None:
+            if tag:
                 ports = association.flows[side][-4:]
                 self._by_tag.setdefault((ports, tag), (association, side))
         del self._live[association]
@@ -129,6 +133,7 @@ class Associations:
             return known
         kinds = {chunk.type for chunk in packet.chunks}
         if packet.crc == "bad" or not kinds & _OPENING:
+            # Nothing that may be believed, or that carries anything.
             return None
         if association is not None:
             if association.ending is None and ChunkType.INIT not in kinds:

@@ -12,7 +12,7 @@ from heapq import heappop, heappush
 from typing import Final, NamedTuple
 
 from scapy_mpa.stream.events import HalfSummary
-from scapy_mpa.wire.sctp_session import ANSWERS, HalfState
+from scapy_mpa.wire.sctp_session import ANSWERS, INITIATES, HalfState
 
 __all__ = ["WAITING_CHUNKS", "SessionHalf", "Turn"]
 
@@ -94,7 +94,7 @@ class SessionHalf:
     def serial_of(self, ddp_ssn: int, code: int) -> int:
         """Return the serial number of a chunk: the one closest to what is awaited."""
         if self.expected is None:
-            if ddp_ssn == 0 and code in ANSWERS:
+            if ddp_ssn == 0 and (code in INITIATES or code in ANSWERS):
                 # What a direction begins with shows its beginning (RFC 5043 6.1).
                 self.begun = self.is_whole = True
                 self.state = HalfState.START

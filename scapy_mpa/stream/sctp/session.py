@@ -36,7 +36,10 @@ from scapy_mpa.wire.sctp_session import (
     role_of,
 )
 
-__all__ = ["Session"]
+__all__ = ["DOUBTFUL", "Session"]
+
+DOUBTFUL: Final = 64
+"""Errors of one session that may wait for its end."""
 
 _MASK: Final = 0xFFFF
 
@@ -49,16 +52,31 @@ class Session:
     :param begun: whether its beginning is in the capture, so that DDP-SSN 0 is awaited.
     """
 
-    __slots__ = ("_active", "_emit", "_errors", "_frame", "_time_ns", "halves", "identity")
+    __slots__ = (
+        "_active",
+        "_doubtful",
+        "_emit",
+        "_errors",
+        "_frame",
+        "_time_ns",
+        "halves",
+        "identity",
+        "is_initiated",
+    )
 
     def __init__(
         self, identity: SctpConnectionId, emit: Callable[[Event], None], *, begun: bool
     ) -> None:
         self.identity = identity
         self._emit = emit
+        self.is_initiated = False
+        """Whether the first of its chunks that was captured is its Initiate."""
         self.halves = SessionHalf(begun=begun), SessionHalf(begun=begun)
         self._active: int | None = None
         """The direction in which the active side sends."""
+        self._doubtful: list[ErrorFound] = []
+        """What is wrong with the order of messages, unless DATA chunks are missing, which may be
+        known only later: then it may be the capture's fault."""
         self._errors = 0
         self._frame = 0
         self._time_ns = 0
@@ -162,6 +180,8 @@ class Session:
     def _deliver(self, direction: int) -> None:
         for turn, is_late in self.halves[direction].due():
             if is_late:
+                # It may still tell which side is which.
+                self._role(direction, turn.code)
                 self._note_copy(direction, turn)
             else:
                 self._look_at(direction, turn)
@@ -169,13 +189,8 @@ class Session:
     def _note_copy(self, direction: int, turn: Turn) -> None:
         """Report a DDP-SSN that is used twice, if it was there before."""
         if self.halves[direction].is_whole:
-            self._report(
-                direction,
-                turn.frame,
-                turn.time_ns,
-                turn.seq,
-                Violation(f"DDP-SSN {turn.number} is used twice", "RFC 5043 5.2.1"),
-            )
+            what = Violation(f"DDP-SSN {turn.number} is used twice", "RFC 5043 5.2.1")
+            self._claim(direction, turn, what)
 
     def _look_at(self, direction: int, turn: Turn) -> None:
         """Hold a chunk against what came before it."""
@@ -184,7 +199,10 @@ class Session:
         role = self._role(direction, code)
         found = order_violation(role, half.state, code)
         if found is not None:
-            self._tell_once(direction, turn, (half.state, code), found)
+            if code != SEGMENT or half.state not in half.told:
+                # Of segments the first will do.
+                half.told.add(half.state)
+                self._claim(direction, turn, found)
             if half.state is HalfState.START:
                 # Once will do.
                 half.state = HalfState.OPEN
@@ -216,12 +234,14 @@ class Session:
         active, passive = self.halves[self._active], self.halves[1 - self._active]
         if active.first_code is not None and passive.first_code is not None:
             found = answer_violation(active.first_code, passive.first_code)
-            if found is not None:
-                self._tell_once(1 - self._active, turn, "answer", found)
+            if found is not None and "answer" not in passive.told:
+                passive.told.add("answer")
+                self._claim(1 - self._active, turn, found)
         if active.begun and (active.expected or 0) > 1:
             found = rejected_violation(passive.state)
-            if found is not None:
-                self._tell_once(self._active, turn, "rejected", found)
+            if found is not None and "rejected" not in active.told:
+                active.told.add("rejected")
+                self._claim(self._active, turn, found)
 
     # -- holes -----------------------------------------------------------------------------------
 
@@ -264,25 +284,34 @@ class Session:
     # -- the end ---------------------------------------------------------------------------------
 
     def finish(
-        self, ending: Ending, reason: GapReason, *, whole: tuple[bool, bool], orderly: bool
+        self,
+        ending: Ending,
+        reason: GapReason,
+        *,
+        whole: bool,
+        sure: bool,
+        orderly: bool,
     ) -> None:
         """Report what is left to say.
 
         :param ending: if the session itself does not say how it ended.
         :param reason: why what is missing is not waited for any longer.
-        :param whole: by direction, whether all DATA chunks were captured, of all streams.
+        :param whole: whether all DATA chunks were captured, of all streams and both directions.
+        :param sure: whether what is wrong with the order of messages is their sender's fault.
         :param orderly: whether nothing more could come because the association was shut down, or
             its stream used for another session.
         """
         for direction in (0, 1):
             while self.halves[direction].waiting:
-                self._skip(
-                    direction, reason, is_skipped=whole[direction] and self.halves[direction].begun
-                )
+                self._skip(direction, reason, is_skipped=whole and self.halves[direction].begun)
         halves = self.halves
+        if sure:
+            self._errors += len(self._doubtful)
+            for each in self._doubtful:
+                self._emit(each)
         if (
             orderly
-            and all(whole)
+            and whole
             and all(half.is_whole and half.state is HalfState.OPEN for half in halves)
             and any(half.first_code in INITIATES for half in halves)
             and any(half.first_code in ANSWERS for half in halves)
@@ -327,6 +356,14 @@ class Session:
         if what not in told:
             told.add(what)
             self._report(direction, turn.frame, turn.time_ns, turn.seq, found)
+
+    def _claim(self, direction: int, turn: Turn, what: Violation) -> None:
+        """Report what is wrong with the order of messages, in the end."""
+        if len(self._doubtful) < DOUBTFUL:
+            identity, text = self.identity, str(what)
+            self._doubtful.append(
+                ErrorFound(identity, direction, turn.frame, turn.time_ns, None, turn.seq, text)
+            )
 
     def _report(self, direction: int, frame: int, time_ns: int, seq: int, what: Violation) -> None:
         self._errors += 1

@@ -10,6 +10,10 @@ from scapy_mpa.stream.sequence import first_position, unwrap
 
 __all__ = ["HOLES", "TSNSpace"]
 
+_LATE: Final = 256
+"""TSNs by which a direction may be ahead when its Initial TSN comes: a capture may be in disorder.
+That another association begins with one of these is one chance in 16 million."""
+
 HOLES: Final = 1024
 """Holes that are remembered; of more, the oldest is taken for filled, and a late copy of what lies
 in it for a copy."""
@@ -31,8 +35,12 @@ class TSNSpace:
 
     def begin(self, tsn: int) -> None:
         """Take note of the Initial TSN (RFC 4960 3.3.2); the first word on it counts."""
-        if self._first is None and not self._starts:
-            self._first = first_position(tsn)
+        if self._first is None:
+            self._first = self.position(tsn)
+
+    def may_begin_with(self, tsn: int) -> bool:
+        """Tell whether an Initial TSN may be that of what has come: just before, or the first."""
+        return not self._starts or 0 <= self._starts[0] - self.position(tsn) <= _LATE
 
     @property
     def highest(self) -> int:
@@ -49,9 +57,21 @@ class TSNSpace:
         return len(self._starts) == 1 and self._starts[0] == self._first
 
     @property
+    def is_gapless(self) -> bool:
+        """Whether no TSN is known to be missing, be it by what the peer has acknowledged."""
+        if self._acknowledged > self.highest:
+            return False
+        return not self._starts or not self.lacks_before(self.highest)
+
+    @property
     def is_complete(self) -> bool:
         """Whether nothing at all is missing: the peer has acknowledged just what has come."""
         return self.is_whole and self._acknowledged == self.highest
+
+    def lacks_before(self, position: int) -> bool:
+        """Tell whether any TSN before one that has come is known to be missing."""
+        index = bisect_right(self._starts, position) - 1
+        return index > 0 or (self._first is not None and self._starts[index] > self._first)
 
     def position(self, tsn: int) -> int:
         """Return the position of a TSN."""
