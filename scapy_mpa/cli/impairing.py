@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from scapy_mpa.cli.rate import rate
-from scapy_mpa.wire.errors import LocalProtocolError
 
 if TYPE_CHECKING:
     from scapy_mpa.craft.conversation import Conversation
@@ -74,6 +73,8 @@ class Impairing:
 
     def _check_sctp(self) -> None:
         """Refuse what can only happen to octets of a TCP stream."""
+        from scapy_mpa.wire.errors import LocalProtocolError
+
         if (self.segment, self.overlap, self.overlap_differing, self.cut_startup) != (
             None,
             None,

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from fnmatch import fnmatchcase
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from scapy_mpa.craft.layout import Placed
 from scapy_mpa.craft.mutations import Action, Case, Mutation, find, mutations
 from scapy_mpa.craft.script import FPDUItem, FrameItem, IndicationItem, StartupItem
+from scapy_mpa.craft.sctp.script import ChunkItem, chunk_of
 from tests.craft.mutations import anatomy
 
 SEEDS = range(4)
@@ -175,6 +177,22 @@ SEVERAL: dict[str, int | None] = {
 }
 """Where it is not just one item that differs: how many there are in a row, None if that depends."""
 
+OF_SCTP: dict[str, set[str] | int] = {
+    "rfc5043/11.1/*": {"adaptations"},
+    "rfc5043/8/*": {"streams"},
+    "rfc5043/5.2.3/*-private-data*": {"private_data"},
+    "rfc5043/6/ddp-ssn-skipped": {"skip"},
+    "rfc5043/9/fragmented": {"fragments"},
+    "rfc5043/10/ordered": {"unordered"},
+    "rfc6581/7/accept-answers-enhanced": {"function_code", "control_flags", "ird", "ord"},
+    "rfc6581/7/enhanced-accept-answers-initiate": {"function_code", "ird", "ord"},
+    "rfc6581/7/enhanced-initiate-without-data": {"private_data", "control_flags", "ird", "ord"},
+    "rfc5043/6.2/no-terminate": -2,
+    "rfc5043/*": 1,
+}
+"""Over SCTP, by name: the fields of the item that differ, or how many items are put in.  The first
+that fits holds."""
+
 NAMED = [mutation for mutation in mutations() if mutation.expectation.action is not Action.ANYTHING]
 """All but random fuzzing, which may change anything."""
 
@@ -335,11 +353,49 @@ def test_ift_crcs_missing_or_unannounced(pattern: str) -> None:
             assert longer[:at] + rest == shorter
 
 
+@pytest.mark.parametrize(
+    "mutation",
+    [each for each in NAMED if fitting(each.name, OF_SCTP)],
+    ids=lambda mutation: mutation.name,
+)
+def test_only_that_of_a_chunk_changes(mutation: Mutation) -> None:
+    """Over SCTP one item is put in, or has other fields; all the others are the same objects."""
+    pattern = fitting(mutation.name, OF_SCTP)
+    assert pattern is not None
+    for case in cases(mutation):
+        before, after = case.valid.script, case.conversation.script
+        added = len(after) - len(before)
+        wanted = OF_SCTP[pattern]
+        if isinstance(wanted, int):
+            assert added == wanted
+            at = case.touched.start
+            behind = at + max(added, 0)
+            assert [id(each) for each in after[:at] + after[behind:]] == [
+                id(each) for each in before[:at] + before[at + max(-added, 0) :]
+            ]
+            continue
+        assert not added
+        ((one, other),) = [
+            (old, new) for old, new in zip(before, after, strict=True) if old is not new
+        ]
+        assert not isinstance(one, ChunkItem)
+        if isinstance(other, ChunkItem):
+            assert isinstance(one, FPDUItem)
+            one = chunk_of(one)
+        assert type(one) is type(other)
+        differ = {
+            field.name
+            for field in dataclasses.fields(one)
+            if getattr(one, field.name) != getattr(other, field.name)
+        }
+        assert differ == wanted
+
+
 def test_all_are_looked_at() -> None:
     """Each mutation is subject to a test that knows what it does, or only moves items."""
     for mutation in NAMED:
-        known = (CHANGED, MARKER_PLACES, LENGTHS, SEVERAL, (CRC_MISSING,), tuple(IFT_CRCS))
+        known = (CHANGED, MARKER_PLACES, LENGTHS, SEVERAL, OF_SCTP, (CRC_MISSING,), tuple(IFT_CRCS))
         assert any(fitting(mutation.name, each) for each in known), mutation.name
-    for patterns in (CHANGED, LENGTHS, SEVERAL):
+    for patterns in (CHANGED, LENGTHS, SEVERAL, OF_SCTP):
         for pattern in patterns:
             assert mutations(pattern), pattern
