@@ -162,6 +162,15 @@ def test_endings() -> None:
     assert ended == ["closed", "half closed", "reset", "capture ended"]
 
 
+def test_nothing_is_said() -> None:
+    """An association without a session is dissected to its truth, too."""
+    conversation = SctpConversation()
+    conversation.close()
+    (record,) = conversation.truth()
+    assert (record["initiator"], record["dialect"], record["ended"]) == (None, "rfc5043", "closed")
+    assert plain(conversation.frames()) == [record]
+
+
 def test_with_tcp_in_one_capture(tmp_path: Path) -> None:
     """Conversations of both kinds are merged, and numbered as they appear."""
     one = conversation_of("sctp")
