@@ -264,9 +264,7 @@ def _session_control(event: SessionControlSeen) -> str:
     return f"{' '.join(words)}{ahead}, DDP-SSN {control.ddp_ssn}, TSN {event.seq}"
 
 
-def _enhanced(
-    ird: int | None, ord: int | None, control_flags: str | None, meaning: Meaning
-) -> str:
+def _enhanced(ird: int | None, ord: int | None, control_flags: str | None, meaning: Meaning) -> str:
     """Return what enhanced data say (RFC 6581 9)."""
     flags = ""
     if control_flags:

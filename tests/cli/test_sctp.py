@@ -51,8 +51,10 @@ def test_lines(capture: Path) -> None:
     assert result.exit_code == 1
     lines = result.stdout.splitlines()
     expected = (
-        "Session Enhanced Initiate stream 0 IRD 4 ORD 8 flags AB PD 5, DDP-SSN 0, TSN 100",
-        "Session Enhanced Accept stream 0 IRD 8 ORD 4 flags AB PD 0, DDP-SSN 0, TSN 900",
+        "Session Enhanced Initiate stream 0 IRD 4 ORD 8 "
+        "flags AB (peer-to-peer, RTR by Send) PD 5, DDP-SSN 0, TSN 100",
+        "Session Enhanced Accept stream 0 IRD 8 ORD 4 "
+        "flags AB (peer-to-peer, RTR by Send) PD 0, DDP-SSN 0, TSN 900",
         "Send qn 0 msn 2 mo 0 3 octets L, out of order, DDP-SSN 2, TSN 102",
         "Send qn 0 msn 1 mo 0 4 octets L, DDP-SSN 1, TSN 101",
         "Send message qn 0 msn 1 4 octets in 1 DDP Segment",
