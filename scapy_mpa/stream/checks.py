@@ -41,7 +41,7 @@ from scapy_mpa.wire.rdmap import (
 )
 from scapy_mpa.wire.rdmap_names import Opcode
 from scapy_mpa.wire.rules import TerminateCode, Violation, version_violation, violation
-from scapy_mpa.wire.sctp_ddp import FunctionCode
+from scapy_mpa.wire.sctp_ddp import ENHANCED_FUNCTIONS
 from scapy_mpa.wire.startup import StartupFrame, StartupKind
 
 __all__ = ["DOUBTFUL", "OUTSTANDING", "WAITING", "WAITING_IN_TOTAL", "Checks"]
@@ -381,12 +381,6 @@ class _Connection:
             self._exceeded.append(str(what))
 
 
-_ENHANCED_KINDS: Final[dict[int, StartupKind]] = {
-    FunctionCode.ENHANCED_INITIATE: StartupKind.REQUEST,
-    FunctionCode.ENHANCED_ACCEPT: StartupKind.REPLY,
-    FunctionCode.ENHANCED_REJECT: StartupKind.REPLY,
-}
-
 _MPA_CODES: Final[dict[TerminateCode | None, ErrorCode]] = {
     INSUFFICIENT_IRD: ErrorCode.INSUFFICIENT_IRD,
     NO_MATCHING_RTR: ErrorCode.NO_MATCHING_RTR,
@@ -410,11 +404,8 @@ def _as_startup(event: SessionControlSeen) -> StartupSeen | None:
 
     What RFC 6581 9 says of IRD, ORD and RTR goes for both; None if the message is not enhanced.
     """
-    kind = _ENHANCED_KINDS.get(event.control.function_code)
-    if kind is None:
+    if event.control.function_code not in ENHANCED_FUNCTIONS:
         return None
-    rejected = event.control.function_code == FunctionCode.ENHANCED_REJECT
-    startup = StartupFrame(kind, False, False, rejected, True, 0, 2, 0, event.control.data)
     return StartupSeen(
         event.connection,
         event.direction,
@@ -423,7 +414,7 @@ def _as_startup(event: SessionControlSeen) -> StartupSeen | None:
         event.seq,
         event.octets,
         event.frames,
-        startup,
+        event.control.startup,
         Dialect.RFC5043,
     )
 

@@ -81,6 +81,10 @@ ENHANCED_FUNCTIONS: Final = frozenset(
 )
 
 
+_REJECTS: Final = frozenset({FunctionCode.REJECT, FunctionCode.ENHANCED_REJECT})
+_ANSWERS: Final = _REJECTS | {FunctionCode.ACCEPT, FunctionCode.ENHANCED_ACCEPT}
+
+
 def function_name(code: int) -> str:
     """Return the name of a function code, such as ``Enhanced Accept``."""
     return FUNCTION_NAMES.get(code) or f"function code {code}"
@@ -115,25 +119,26 @@ class SessionControl:
     @property
     def ird(self) -> int | None:
         """Inbound RDMA Read Queue Depth, 0 to 0x3FFF, or None without enhanced data."""
-        return self._as_startup().ird
+        return self.startup.ird
 
     @property
     def ord(self) -> int | None:
         """Outbound RDMA Read Queue Depth, 0 to 0x3FFF, or None without enhanced data."""
-        return self._as_startup().ord
+        return self.startup.ord
 
     @property
     def control_flags(self) -> str | None:
         """The letters of the control flags that are set, such as ``"ACD"`` (RFC 6581 9.2)."""
-        return self._as_startup().control_flags
+        return self.startup.control_flags
 
-    def _as_startup(self) -> StartupFrame:
-        """Return a startup frame with the same enhanced data, which reads them."""
+    @property
+    def startup(self) -> StartupFrame:
+        """The MPA startup frame that it is equivalent to (RFC 6581 7), with its enhanced data."""
         enhanced = self.enhanced
+        kind = StartupKind.REPLY if self.function_code in _ANSWERS else StartupKind.REQUEST
+        rejected = self.function_code in _REJECTS
         revision = 2 if enhanced else 1
-        return StartupFrame(
-            StartupKind.REQUEST, False, False, False, enhanced, 0, revision, 0, self.data
-        )
+        return StartupFrame(kind, False, False, rejected, enhanced, 0, revision, 0, self.data)
 
 
 def parse_session_control(octets: bytes) -> SessionControl:

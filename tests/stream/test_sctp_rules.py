@@ -359,6 +359,47 @@ def test_rfc6581_9_enhanced_accept(answer: bytes, expected: list[tuple[int, str]
         assert f"({clause})" in each.text
 
 
+@pytest.mark.parametrize(
+    ("flags", "first", "rtr", "kept", "broken"),
+    [
+        ({"a": 1, "b": 1}, sctp.send(1, b""), "send", True, []),
+        ({"a": 1, "c": 1}, sctp.send(1, b""), "send", False, ["RFC 6581 9.2"]),
+        ({"a": 1, "b": 1}, sctp.send(1, b"x"), None, False, ["RFC 6581 9.2"]),
+        ({"a": 1, "b": 1}, None, None, None, []),
+        ({}, None, None, True, []),
+    ],
+)
+def test_rfc6581_9_negotiated(
+    flags: dict[str, int],
+    first: bytes | None,
+    rtr: str | None,
+    kept: bool | None,
+    broken: list[str],
+) -> None:
+    """What Enhanced Initiate and Accept come to, and the active side's first DDP segment."""
+    talk = Talk()
+    talk.control(0, sctp.ENHANCED_INITIATE, sctp.enhanced(4, 8, **flags))
+    talk.control(1, sctp.ENHANCED_ACCEPT, sctp.enhanced(6, 4, **flags))
+    talk.send(1)
+    if first is not None:
+        talk.say(0, sctp.SEGMENT, sctp.segment(1, first))
+        talk.ssns[0] += 1
+    talk.end_session()
+    (end,) = ended(events_of([*OPENING, *frames_of(talk.units), *closing(talk)]))
+    came = end.negotiated
+    assert came is not None
+    assert (came.ird, came.ord) == ((4, 6), (6, 4))
+    assert came.peer_to_peer is bool(flags)
+    assert (came.rtr, came.kept) == (rtr, kept)
+    assert [each.rpartition("(")[2].rstrip(")") for each in came.broken] == broken
+
+
+def test_rfc6581_9_nothing_negotiated() -> None:
+    """Of messages without enhanced data, of a rejection, and of an answer that does not fit."""
+    for script in (accepted, enhanced_rejected):
+        assert {each.negotiated for each in ended(run(script))} == {None}
+
+
 def test_rfc6581_9_1_ird_exceeded() -> None:
     """More RDMA Read Requests are outstanding than the Accept allows."""
     talk = Talk()

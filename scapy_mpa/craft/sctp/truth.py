@@ -20,9 +20,11 @@ from scapy_mpa.craft.sctp.packets import STREAM, Said
 from scapy_mpa.craft.sctp.script import ChunkItem, ControlItem
 from scapy_mpa.craft.truth import Found, Setting, ddp_record
 from scapy_mpa.craft.truth_messages import message_records
+from scapy_mpa.craft.truth_negotiation import negotiation_truth
 from scapy_mpa.records.record import Record, negotiation_fields, session_control_fields
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.sctp_ddp import SEGMENT_PPID, FunctionCode, parse_session_control
+from scapy_mpa.wire.startup import StartupFrame
 
 __all__ = ["sctp_truth_of"]
 
@@ -39,6 +41,13 @@ _COUNTED: Final = (
     "errors",
     "ended",
     "farthest_ahead",
+    "peer_to_peer",
+    "ird",
+    "ord",
+    "rtr_agreed",
+    "rtr",
+    "kept",
+    "broken",
 )
 
 
@@ -150,12 +159,25 @@ def _connection(
         "ended": _ended(script, codes),
         "farthest_ahead": {"src": 0, "dst": 0},
         "rnics": None,
-        **negotiation_fields(None),
+        **_negotiated(said, source),
     }
     if not is_sure:
         for name in (*_COUNTED, "initiator", "responder", "src", "dst"):
-            record.pop(name)
+            record.pop(name, None)
     return record
+
+
+def _negotiated(said: Sequence[Said], active: int) -> Record:
+    """Return what the messages that both sides begin with came to (RFC 6581 7, 9)."""
+    first: dict[int, StartupFrame] = {}
+    for each in said:
+        if isinstance(each.item, ControlItem):
+            first.setdefault(each.item.side, each.item.control.startup)
+    if not (len(first) > 1 and all(each.enhanced for each in first.values())):
+        return negotiation_fields(None)
+    segments = (each.item for each in said if isinstance(each.item, FPDUItem))
+    ulpdu = next((item.ulpdu for item in segments if item.side == active), None)
+    return negotiation_truth(first[active], first[1 - active], ulpdu, Dialect.RFC5043)
 
 
 def _ended(script: Sequence[Any], codes: Sequence[tuple[int, int]]) -> str:

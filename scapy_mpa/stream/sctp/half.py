@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 from scapy_mpa.stream.events import HalfSummary
 from scapy_mpa.wire.sctp_session import ANSWERS, INITIATES, HalfState
+from scapy_mpa.wire.startup import StartupFrame
 
 __all__ = ["WAITING_CHUNKS", "SessionHalf", "Turn"]
 
@@ -56,6 +57,7 @@ class SessionHalf:
         "expected",
         "farthest_ahead",
         "first_code",
+        "first_segment",
         "gaps",
         "highest_position",
         "is_whole",
@@ -63,6 +65,7 @@ class SessionHalf:
         "out_of_order",
         "retransmitted",
         "segments",
+        "startup",
         "state",
         "told",
     )
@@ -75,6 +78,10 @@ class SessionHalf:
         self.state = HalfState.START if begun else HalfState.OPEN
         self.first_code: int | None = None
         """Function code of the message that the direction began with."""
+        self.startup: StartupFrame | None = None
+        """What the enhanced message is equivalent to that it began with, None if there is none."""
+        self.first_segment: tuple[bytes, int] | None = None
+        """The head of its first DDP segment, and the octets of the whole segment."""
         self.is_whole = begun
         """Whether no DDP-SSN was given up."""
         self.told: set[object] = set()

@@ -19,6 +19,7 @@ from scapy_mpa.stream.events import (
 )
 from scapy_mpa.stream.sctp.fragments import UserMessage
 from scapy_mpa.stream.sctp.half import WAITING_CHUNKS, SessionHalf, Turn
+from scapy_mpa.stream.sctp.negotiation import negotiated, note_control, note_segment
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.rules import Violation
 from scapy_mpa.wire.sctp_ddp import DDP_SSN_LENGTH, SessionControl
@@ -103,6 +104,8 @@ class Session:
             half.segments += 1
             half.out_of_order += ahead > 0
             half.farthest_ahead = max(half.farthest_ahead, ahead)
+            length = chunk.length - DDP_SSN_LENGTH
+            note_segment(half, serial, chunk.user_data[DDP_SSN_LENGTH:], length)
             self._emit(
                 DDPSegmentRecovered(
                     self.identity,
@@ -113,7 +116,7 @@ class Session:
                     chunk.stream,
                     serial,
                     half.begun,
-                    chunk.length - DDP_SSN_LENGTH,
+                    length,
                     chunk.user_data,
                     chunk.unordered,
                     message.crc,
@@ -122,6 +125,7 @@ class Session:
                 )
             )
         else:
+            note_control(half, serial, control)
             self._emit(
                 SessionControlSeen(
                     self.identity,
@@ -345,6 +349,9 @@ class Session:
                 halves=(halves[0].summary(), halves[1].summary()),
                 errors=self._errors,
                 ending=ending,
+                negotiated=(
+                    None if active is None else negotiated(halves[active], halves[1 - active])
+                ),
             )
         )
 

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What a session with enhanced messages has negotiated, and whether both sides kept to it.
+
+The rules are those of RFC 6581 9: Enhanced Initiate and Accept are equivalent to a Request and the
+Reply that accepts (RFC 6581 7).  The active side's first DDP segment is the RTR indication, if one
+is called for; the passive side need not wait for it, since a DDP segment cannot be taken for
+session control.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from scapy_mpa.stream.events import Negotiated
+from scapy_mpa.stream.sctp.half import SessionHalf
+from scapy_mpa.wire.ddp import UNTAGGED_LENGTH
+from scapy_mpa.wire.dialect import Dialect
+from scapy_mpa.wire.negotiation import negotiate
+from scapy_mpa.wire.rdmap import READ_REQUEST_LENGTH
+from scapy_mpa.wire.sctp_ddp import SessionControl
+from scapy_mpa.wire.startup import StartupKind
+
+__all__ = ["negotiated", "note_control", "note_segment"]
+
+_LONGEST_RTR: Final = UNTAGGED_LENGTH + READ_REQUEST_LENGTH
+"""Octets of the longest message that is an RTR indication."""
+
+
+def note_control(half: SessionHalf, serial: int, control: SessionControl) -> None:
+    """Take note of the message that a direction begins with, if it has enhanced data."""
+    if half.begun and serial == 0 and control.enhanced and half.startup is None:
+        half.startup = control.startup
+
+
+def note_segment(half: SessionHalf, serial: int, ulpdu: bytes, ulpdu_length: int) -> None:
+    """Take note of the first DDP segment of a direction.
+
+    :param ulpdu: as far as it was captured.
+    """
+    if half.begun and serial == 1 and half.first_segment is None:
+        head = ulpdu[:_LONGEST_RTR]
+        if len(head) == min(ulpdu_length, _LONGEST_RTR):
+            half.first_segment = head, ulpdu_length
+
+
+def negotiated(active: SessionHalf, passive: SessionHalf) -> Negotiated | None:
+    """Return what two directions came to, None if nothing was negotiated."""
+    request, reply = active.startup, passive.startup
+    if request is None or reply is None:
+        return None
+    if request.kind is not StartupKind.REQUEST or reply.kind is not StartupKind.REPLY:
+        return None
+    agreed = negotiate(request, reply, Dialect.RFC5043)
+    if agreed is None:
+        return None
+    broken = agreed.broken
+    rtr = None
+    is_judged = agreed.rtr is None
+    if active.first_segment is not None:
+        is_judged = True
+        rtr, breach = agreed.judge(*active.first_segment)
+        if breach is not None:
+            broken += (breach,)
+    return Negotiated(
+        peer_to_peer=agreed.peer_to_peer,
+        ird=agreed.ird,
+        ord=agreed.ord,
+        rtr_agreed=agreed.rtr,
+        rtr=rtr,
+        kept=False if broken else (True if is_judged else None),
+        broken=tuple(map(str, broken)),
+    )
