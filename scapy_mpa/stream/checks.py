@@ -15,10 +15,11 @@ from heapq import heappop, heappush
 from typing import Final, NamedTuple
 
 from scapy_mpa.stream.events import (
+    CARRIERS,
+    Carrier,
     ConnectionEnded,
     ConnectionId,
     DDPCarrier,
-    DDPSegmentRecovered,
     ErrorFound,
     Event,
     FPDURecovered,
@@ -61,12 +62,15 @@ DOUBTFUL: Final = 64
 
 _NO_BUFFER: Final = (1, 2, 2)
 
+_MPA_VERSIONS: Final = "RFC 5044 C.1"
+_DDP_VERSION: Final = "RFC 5041 4.1"
+
 
 class _Turn(NamedTuple):
     """A segment that waits for its turn."""
 
     start: int
-    """Position of its FPDU."""
+    """Position of what carries it."""
     serial: int
     """So that nothing behind it is ever compared."""
     end: int
@@ -74,7 +78,7 @@ class _Turn(NamedTuple):
     """None if nothing can be told of it."""
     length: int
     """Octets behind the header."""
-    fpdu: FPDURecovered | DDPSegmentRecovered
+    fpdu: Carrier
 
 
 class Checks:
@@ -98,10 +102,11 @@ class Checks:
         if connection is None:
             connection = connections[event.connection] = _Connection()
         before = connection.waiting
-        if isinstance(event, (FPDURecovered, DDPSegmentRecovered)):
-            connection.take_fpdu(event)
-            if self._waiting + connection.waiting - before > WAITING_IN_TOTAL:
-                connection.flush()
+        if isinstance(event, CARRIERS):
+            if event.carries_rdmap:
+                connection.take_segment(event)
+                if self._waiting + connection.waiting - before > WAITING_IN_TOTAL:
+                    connection.flush()
         elif isinstance(event, StartupSeen):
             connection.take_startup(event)
         elif isinstance(event, SessionControlSeen):
@@ -231,7 +236,7 @@ class _Connection:
             seq, length = gap.place
             self._deliver(gap.direction, unwrap(seq, half.expected) + length)
 
-    def take_fpdu(self, fpdu: FPDURecovered | DDPSegmentRecovered) -> None:
+    def take_segment(self, fpdu: Carrier) -> None:
         """Look at a segment, and let it wait for its turn."""
         half = self.halves[fpdu.direction]
         seq, offset, leading, extent = fpdu.place
@@ -247,7 +252,7 @@ class _Connection:
         start = position - leading
         header = None
         length = 0
-        if fpdu.crc != "bad":
+        if fpdu.is_acceptable:
             ulpdu = fpdu.ulpdu
             found = violation(ulpdu, fpdu.ulpdu_length)
             if found is None:
@@ -255,7 +260,8 @@ class _Connection:
             if header is not None:
                 if self.version is None:
                     self.version = header.ddp_version
-                found = version_violation(header, self.version)
+                clause = _MPA_VERSIONS if isinstance(fpdu, FPDURecovered) else _DDP_VERSION
+                found = version_violation(header, self.version, clause)
             if found is not None:
                 # What else would be wrong because of it is not another fault.
                 self._report(fpdu, found)

@@ -29,7 +29,9 @@ from scapy_mpa.wire.sctp_ddp import DDP_SSN_LENGTH, SessionControl
 from scapy_mpa.wire.startup import StartupFrame
 
 __all__ = [
+    "CARRIERS",
     "AdaptionIndicationSeen",
+    "Carrier",
     "ChunksMissing",
     "ConnectionEnded",
     "ConnectionId",
@@ -102,7 +104,11 @@ begins; and how long the carrier is."""
 
 
 class DDPCarrier(Protocol):
-    """What Delivery wants of an event that brings a DDP segment, whatever carried it."""
+    """What an event has that brings a DDP segment, whatever carried it: for messages, for checks.
+
+    One that does not carry RDMAP is none of theirs.  One that is not acceptable holds its place in
+    the stream, but what is in it does not count.
+    """
 
     @property
     def connection(self) -> ConnectionId: ...
@@ -130,6 +136,10 @@ class DDPCarrier(Protocol):
     def frames(self) -> tuple[int, ...]: ...
     @property
     def place(self) -> Place: ...
+    @property
+    def carries_rdmap(self) -> bool: ...
+    @property
+    def is_acceptable(self) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +196,16 @@ class FPDURecovered(NamedTuple):
         """Where it lies in its direction."""
         layout = fpdu_layout(self.ulpdu_length, self.phase)
         return self.seq, self.offset, layout.header, layout.length
+
+    @property
+    def carries_rdmap(self) -> bool:
+        """True: there is nothing else in FPDUs."""
+        return True
+
+    @property
+    def is_acceptable(self) -> bool:
+        """Whether a receiver takes its DDP segment for what it is."""
+        return self.crc != "bad"
 
 
 _CHUNK_PLACE: Final = 1 << 16
@@ -246,6 +266,16 @@ class DDPSegmentRecovered(NamedTuple):
         """Where it lies in its direction."""
         at = _chunk_place(self.serial)
         return at & _SEQUENCE_NUMBERS, at if self.begun else None, 0, _CHUNK_PLACE
+
+    @property
+    def carries_rdmap(self) -> bool:
+        """True: there is nothing else in DDP Segment Chunks."""
+        return True
+
+    @property
+    def is_acceptable(self) -> bool:
+        """True: nothing is told of packets that SCTP must discard."""
+        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,15 +395,26 @@ class IFTFrameRecovered(NamedTuple):
         return "off"
 
     @property
+    def carries_rdmap(self) -> bool:
+        """Whether the connection is in RDMA mode, and the frame was not taken back."""
+        return bool(self.rdma) and self.confirmed is not False
+
+    @property
     def is_acceptable(self) -> bool:
-        """Whether a receiver in RDMA mode takes its DDP segment for what it is."""
+        """Whether a receiver takes its DDP segment for what it is."""
         first = self.octets[FRAME_HEADER_LENGTH : FRAME_HEADER_LENGTH + 1]
         return (
             self.crc != "bad"
-            and self.confirmed is not False
             and bool(first)
             and ddp_header_length(first[0]) == self.header.header_size
         )
+
+
+Carrier: TypeAlias = FPDURecovered | IFTFrameRecovered | DDPSegmentRecovered
+"""Every event that is a :class:`DDPCarrier`."""
+
+CARRIERS: Final = (FPDURecovered, IFTFrameRecovered, DDPSegmentRecovered)
+"""The same, for ``isinstance``, which is quicker with a tuple."""
 
 
 class MessageRecovered(NamedTuple):

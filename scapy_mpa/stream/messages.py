@@ -13,14 +13,12 @@ from typing import Final, TypeAlias
 from scapy_mpa.stream.budget import Budget
 from scapy_mpa.stream.delivery import HalfMessages
 from scapy_mpa.stream.events import (
+    CARRIERS,
     ConnectionEnded,
     ConnectionId,
     DDPCarrier,
-    DDPSegmentRecovered,
     Event,
-    FPDURecovered,
     GapFound,
-    IFTFrameRecovered,
     MessageRecovered,
 )
 from scapy_mpa.stream.limits import Limits
@@ -53,11 +51,8 @@ class Messages:
         FPDUs that no receiver would have accepted, or that carry no DDP header, bring nothing; nor
         do frames of iWARP Framing for TCP in DDP mode, which carry no RDMAP.
         """
-        if isinstance(event, (FPDURecovered, DDPSegmentRecovered)):
-            if event.crc != "bad":
-                self._take_segment(event)
-        elif isinstance(event, IFTFrameRecovered):
-            if event.rdma and event.is_acceptable:
+        if isinstance(event, CARRIERS):
+            if event.carries_rdmap and event.is_acceptable:
                 self._take_segment(event)
         elif isinstance(event, GapFound):
             half = self._halves_of(event.connection)[event.direction]

@@ -97,16 +97,17 @@ def violation(ulpdu: bytes, ulpdu_length: int) -> Violation | None:
     return found
 
 
-def version_violation(header: DDPHeader, version: int) -> Violation | None:
-    """Tell whether a segment has another DDP version than its connection (RFC 5044 C.1).
+def version_violation(header: DDPHeader, version: int, clause: str) -> Violation | None:
+    """Tell whether a segment has another DDP version than its connection.
 
     :param version: that of the connection: what its revision says, or another segment's.
+    :param clause: that says so: RFC 5044 C.1 over MPA, else RFC 5041 4.1.
     """
     if header.ddp_version == version:
         return None
     return Violation(
         f"DV {header.ddp_version} on a connection of version {version}",
-        "RFC 5044 C.1",
+        clause,
         _TAGGED_VERSION if header.tagged else _UNTAGGED_VERSION,
     )
 

@@ -28,7 +28,7 @@ def _talk(conversation: SctpConversation, rng: Random) -> SctpConversation:
     return conversation
 
 
-@preset("sctp", "DDP over SCTP (RFC 5043): a session that is accepted and ended by both sides")
+@preset("sctp", "DDP over SCTP (RFC 5043): a session that both sides end")
 def sctp(rng: Random, **options: Any) -> SctpConversation:
     """Initiate, Accept, DDP Segments, Terminate both ways; the passive side speaks first."""
     conversation = SctpConversation(**options)
