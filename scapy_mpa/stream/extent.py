@@ -45,10 +45,10 @@ def _announces(half: HalfConnection, begin: int) -> bool:
 
 def span(half: HalfConnection) -> Span:
     """Return where the octets of a direction lie, as far as is known."""
-    items = half.islands.items
     high = half.high or 0
     begin = half.begin
     if begin is None:
+        items = half.islands.items
         begin = items[0].start if items else half.islands.floor or high
     # An acknowledgement counts the FIN, too.
     upto = half.acknowledged or 0 if half.fin is None else half.fin
@@ -57,11 +57,13 @@ def span(half: HalfConnection) -> Span:
 
 def is_complete(half: HalfConnection) -> bool:
     """Tell whether the FIN was captured, and every octet before it, or the peer has it all."""
-    items = half.islands.items
     if half.fin is None:
         return False
     if half.acknowledged is not None and half.acknowledged >= half.fin:
         return True
+    if half.rest is not None:
+        return half.rest.end >= half.fin
+    items = half.islands.items
     if not items:
         return half.islands.front is None or half.islands.front >= half.fin
     return len(items) == 1 and items[0].end >= half.fin and not half.islands.behind_open_hole()

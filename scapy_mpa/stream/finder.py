@@ -69,6 +69,10 @@ class FPDUFinder(FPDUReader):
         """Let searches spend what so many octets of stream are worth."""
         self._allowance += fresh * _OCTETS_PER_OCTET
 
+    def has_spent_nothing(self, octets: int) -> bool:
+        """Tell whether searches may still spend all that so many octets of stream are worth."""
+        return self._allowance == _OCTETS_AT_FIRST + octets * _OCTETS_PER_OCTET
+
     def _bridge(
         self, island: Island, at: int, limit: int, *, senseless: int = 0
     ) -> tuple[list[Candidate], Literal["sound", "end", "short", "long"], int]:

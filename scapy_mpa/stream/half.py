@@ -8,7 +8,9 @@ whether there are Markers and CRCs.  Then its octets are FPDUs.
 
 from __future__ import annotations
 
-from scapy_mpa.stream import holes
+from typing import TYPE_CHECKING
+
+from scapy_mpa.stream import holes, rest
 from scapy_mpa.stream.budget import Budget
 from scapy_mpa.stream.candidate import Candidate
 from scapy_mpa.stream.cuts import Cuts
@@ -23,6 +25,7 @@ from scapy_mpa.stream.overlap import RecentOctets, differing_stretches
 from scapy_mpa.stream.owner import Owner
 from scapy_mpa.stream.phase import Phase
 from scapy_mpa.stream.reader import Reader
+from scapy_mpa.stream.rest import Rest
 from scapy_mpa.stream.scan import FoundStartup
 from scapy_mpa.stream.segment import FIN, RST, SYN, Segment
 from scapy_mpa.stream.sequence import SEQUENCE_WINDOW, first_position, unwrap
@@ -63,6 +66,7 @@ class HalfConnection:
         "out_of_order",
         "owner",
         "phase",
+        "rest",
         "retransmitted",
         "streaming",
     )
@@ -79,6 +83,8 @@ class HalfConnection:
         """What is kept until it is known to carry FPDUs, None from then on."""
         self.ift: IFTFraming | None = None
         """What finds the frames of iWARP Framing for TCP, if it carries these."""
+        self.rest: Rest | None = None
+        """What stands for islands and framing while it does without them."""
         self.held = 0
         """Octets held in memory."""
         self.high: int | None = None
@@ -100,6 +106,15 @@ class HalfConnection:
         self.farthest_ahead = 0
         self.retransmitted = 0
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> object:
+            """Be awake again: asked for what is there, but for a half connection at rest."""
+            if name not in ("framing", "islands"):
+                raise AttributeError(name)
+            rest.wake(self)
+            return getattr(self, name)
+
     # -- in ----------------------------------------------------------------------------------
 
     def _begin_at(self, position: int) -> None:
@@ -120,7 +135,7 @@ class HalfConnection:
             position += 1
             if self.begin is None:
                 self._begin_at(position)
-        elif self.islands.front is None and segment.length:
+        elif segment.length and self.islands.front is None:
             self.islands.front = position
         if high is None:
             self.high = high = position
@@ -283,7 +298,7 @@ class HalfConnection:
                 island.is_torn = False
             island.scan = island.need = island.start
             if island.end > begin:
-                self.advance(island, island.end - island.start)
+                self.advance(island, island.end - max(island.start, begin))
             else:
                 # No more than a startup frame, which has been read.
                 self.release(island, island.start, island.end)

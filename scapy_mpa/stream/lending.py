@@ -10,6 +10,7 @@ from scapy_mpa.stream.half import HalfConnection
 from scapy_mpa.stream.island import CHUNK_OVERHEAD, Run
 from scapy_mpa.stream.loan import LENT_PIECES, Loan
 from scapy_mpa.stream.phase import Phase
+from scapy_mpa.stream.rest import Rest, lay_down
 from scapy_mpa.stream.sequence import sequence_number
 
 __all__ = ["lend", "reclaim"]
@@ -30,7 +31,9 @@ def lend(connection: Connection) -> tuple[Loan, Loan] | None:
         return None
     if _awaits_copies(one) or _awaits_copies(other):
         return None
-    if _run_to_lend(one) is None and _run_to_lend(other) is None:
+    if not (_takes_data(one) or _takes_data(other)):
+        lay_down(one)
+        lay_down(other)
         return None
     flow, reverse = connection.identity.flows
     if flow == reverse:
@@ -66,12 +69,22 @@ def reclaim(connection: Connection, loans: tuple[Loan, Loan]) -> None:
     for half, loan in zip(connection.halves, loans, strict=True):
         _reclaim(half, loan)
         connection.catch_up(loan.segments, loan.stamp)
-        connection.halves[1 - loan.direction].acknowledge(loan.ack)
+    one, other = connection.halves
+    one.acknowledge(loans[1].ack)
+    other.acknowledge(loans[0].ack)
 
 
 def _awaits_copies(half: HalfConnection) -> bool:
     """Tell whether a copy may bring octets of a direction that the snap length cut off."""
     return half.cuts is not None and half.cuts.awaited is not None
+
+
+def _takes_data(half: HalfConnection) -> bool:
+    """Tell whether a direction is in its ordinary state."""
+    rest = half.rest
+    if rest is None:
+        return _run_to_lend(half) is not None
+    return rest.end > rest.origin and half.fin is None
 
 
 def _run_to_lend(half: HalfConnection) -> Run | None:
@@ -94,14 +107,33 @@ def _run_to_lend(half: HalfConnection) -> Run | None:
 
 def _lend(half: HalfConnection, loan: Loan) -> None:
     """Fill in the loan of a direction, if that is in its ordinary state."""
-    if half.acknowledged is not None:
-        loan.seq = sequence_number(half.acknowledged) + (1 << 32)
-    run = _run_to_lend(half)
-    framing = half.framing
-    if run is None or framing is None:
-        return
+    loan.takes_data = _takes_data(half)
+    if not loan.takes_data:
+        # It may still send what carries nothing.
+        loan.seq = loan.peer.ack + (1 << 32)
+    elif half.rest is None:
+        _lend_octets(half, loan)
+    else:
+        _lend_rest(half.rest, loan)
+    lay_down(half)
+
+
+def _lend_rest(rest: Rest, loan: Loan) -> None:
+    """Fill in the loan of a direction at rest."""
+    loan.begin = rest.begin
+    loan.start = loan.last = loan.end = loan.lent_end = rest.end
+    loan.seq = sequence_number(rest.end)
+    loan.origin = loan.base = rest.origin
+    loan.markers = rest.markers
+    loan.crc = rest.crc
+
+
+def _lend_octets(half: HalfConnection, loan: Loan) -> None:
+    """Fill in the loan of a direction that is not at rest; what it holds goes to the borrower."""
+    run, framing = _run_to_lend(half), half.framing
+    assert run is not None
+    assert framing is not None
     island = half.islands.items[0]
-    loan.takes_data = True
     loan.start = run.end
     loan.last = run.last
     loan.begin = island.start
@@ -125,9 +157,22 @@ def _lend(half: HalfConnection, loan: Loan) -> None:
 
 def _reclaim(half: HalfConnection, loan: Loan) -> None:
     """Take back a direction as the borrower has left it."""
-    framing = half.framing
-    if not loan.takes_data or framing is None:
+    if not loan.takes_data:
         return
+    half.high = max(half.high or 0, loan.end)
+    half.fpdus += loan.fpdus
+    half.octets += loan.end - loan.lent_end
+    half.retransmitted += loan.retransmitted
+    if half.rest is not None and not (loan.tail or loan.pieces or loan.early):
+        half.rest.end = loan.end
+    else:
+        _reclaim_octets(half, loan)
+
+
+def _reclaim_octets(half: HalfConnection, loan: Loan) -> None:
+    """Take back what the borrower has of the octets of a direction, and how far it has come."""
+    framing = half.framing
+    assert framing is not None
     island = half.islands.items[0]
     run = island.runs[-1]
     done = loan.start if loan.pieces else loan.end
@@ -138,15 +183,11 @@ def _reclaim(half: HalfConnection, loan: Loan) -> None:
     run.end = done
     run.last = loan.last
     island.need = island.start
-    half.high = max(half.high or 0, loan.end)
-    half.fpdus += loan.fpdus
-    half.octets += loan.end - loan.lent_end
-    half.retransmitted += loan.retransmitted
     framing.allow(loan.end - loan.lent_end)
     for early in loan.early:
         inserted = half.islands.insert(*early)
         half.octets += inserted.fresh
         half.held += inserted.fresh + CHUNK_OVERHEAD
         framing.allow(inserted.fresh)
-        half.high = max(half.high, early.position + inserted.fresh)
+        half.high = max(half.high or 0, early.position + inserted.fresh)
     half.budget.update(half)

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Half connections at rest: in order, with nothing held, nothing missing and nothing to decide.
+
+That is how nearly all directions are nearly all of the time, and of nearly all connections at once
+where there are a hundred thousand.  What framing and islands are then follows from a few numbers.
+So such a direction does without them, until anything asks for them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scapy_mpa.stream.framing import Framing
+from scapy_mpa.stream.island import Island, Run
+from scapy_mpa.stream.islands import Islands
+
+if TYPE_CHECKING:
+    from scapy_mpa.stream.half import HalfConnection
+
+__all__ = ["Rest", "lay_down", "wake"]
+
+
+class Rest:
+    """What framing and islands of a direction at rest are made anew from."""
+
+    __slots__ = ("begin", "crc", "end", "markers", "origin")
+
+    def __init__(self, begin: int, end: int, framing: Framing) -> None:
+        self.begin = begin
+        """Position of the first octet captured."""
+        self.end = end
+        """Position behind the last FPDU, or ``origin`` if there is none yet."""
+        self.origin = framing.origin
+        self.markers = framing.markers
+        self.crc = framing.crc
+
+
+def lay_down(half: HalfConnection) -> None:
+    """Do without framing and islands, if these are what :func:`wake` makes anew.
+
+    Only for who is not called by what reads octets, which would go on with what is gone.
+    """
+    if half.rest is not None or half.held:
+        return
+    framing, islands = half.framing, half.islands
+    if framing is None or len(islands.items) != 1:
+        return
+    island = islands.items[0]
+    origin = framing.origin
+    if (
+        framing.from_start
+        and framing.crc_is_known
+        and not framing.is_guess
+        and framing.has_spent_nothing(island.end - origin)
+        and islands.floor == islands.front == origin
+        and island.start <= origin <= island.end
+        and not (island.open_left or island.joined or island.is_torn or island.leads)
+        and not island.absent
+        and _is_one_run(island, origin)
+    ):
+        # The same number need not be kept twice.
+        begin = half.begin if half.begin == island.start else island.start
+        half.rest = Rest(begin, island.end, framing)
+        del half.framing, half.islands
+
+
+def _is_one_run(island: Island, origin: int) -> bool:
+    """Tell whether all behind the origin was passed on without ado, be it nothing yet."""
+    runs = island.runs
+    if len(runs) != 1:
+        return not runs and island.end == origin
+    run = runs[0]
+    return (
+        run.start == island.start
+        and run.trouble is None
+        and run.anchored
+        and run.next_by == "length"
+        and not (run.search_at or run.searched or run.awaits)
+        and island.settled
+    )
+
+
+def wake(half: HalfConnection) -> None:
+    """Make framing and islands anew."""
+    rest = half.rest
+    assert rest is not None
+    half.rest = None
+    origin, end = rest.origin, rest.end
+    half.framing = Framing(half, origin, markers=rest.markers, crc=rest.crc)
+    half.framing.allow(end - origin)
+    island = Island(rest.begin)
+    island.end = end
+    island.open_left = False
+    if end > origin:
+        run = Run(rest.begin, "length")
+        run.end = run.last = end
+        island.runs = (run,)
+        island.settled = True
+    half.islands = islands = Islands()
+    islands.floor = islands.front = origin
+    islands.items = [island]
