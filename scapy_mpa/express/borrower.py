@@ -125,7 +125,6 @@ class Borrower:
             # The first FPDU is not sound: this segment was not taken at all.
             return 0
         if at:
-            loan.last = base + last
             loan.tail = () if loan.crc else [Chunk(base + last, data[last:at], brought_by)]
         loan.start = base + at
         if missing or at == available:
@@ -133,13 +132,15 @@ class Borrower:
                 loan.pieces = ()
                 if at < available:
                     loan.pieces = [Chunk(base + at, data[at:], brought_by)]
+                else:
+                    loan.start = 0
             else:
                 pieces.append(Chunk(begin, octets, brought_by))
             loan.missing = missing
             self._moved(loan, base + available)
             return len(octets)
         loan.pieces = ()
-        loan.missing = 0
+        loan.start = loan.missing = 0
         self._moved(loan, base + at)
         return base + at - begin
 
@@ -185,7 +186,7 @@ class Borrower:
                 break
             run.append(chunk)
             end += len(chunk.octets)
-        before = loan.end, loan.start, loan.last, loan.tail, loan.pieces, loan.missing, loan.fpdus
+        before = loan.end, loan.start, loan.tail, loan.pieces, loan.missing, loan.fpdus
         if loan.pieces:
             loan.pieces = loan.pieces.copy()
         mark = self._page.mark()
@@ -194,7 +195,7 @@ class Borrower:
             data = b"".join([chunk.octets for chunk in run])
             sound = self.take(loan, data, number, number, moment) == len(data)
             if sound and loan.pieces:
-                pieces = [chunk.behind(loan.start) for chunk in (*before[4], *run)]
+                pieces = [chunk.behind(loan.start) for chunk in (*before[3], *run)]
                 loan.pieces = [piece for piece in pieces if piece.octets]
         else:
             sound = all(
@@ -203,7 +204,7 @@ class Borrower:
             )
         if not sound:
             self._page.cut(mark)
-            _, loan.start, loan.last, loan.tail, loan.pieces, loan.missing, loan.fpdus = before
+            _, loan.start, loan.tail, loan.pieces, loan.missing, loan.fpdus = before
             self._moved(loan, before[0])
             return False
         remember = self._recent.remember

@@ -96,6 +96,8 @@ class ExpressReader:
         self._page = Page()
         self._borrower = Borrower(writer, self._page, flows.recent, self._unit)
         self._loans: dict[bytes, Loan] = {}
+        # What the headers of nearly all segments have in common, each number kept once.
+        self._common: dict[int, int] = {}
         self.segments = 0
         """TCP segments that went the ordinary way of the plain path."""
 
@@ -257,7 +259,7 @@ class ExpressReader:
                                             third,
                                             seq + leading & _MASK,
                                         )
-                                position = loan.last = loan.end
+                                position = loan.end
                                 loan.end = position + length
                                 loan.seq = loan.quick_seq = seq + length & _MASK
                                 loan.ack = ack
@@ -327,7 +329,8 @@ class ExpressReader:
                 return False
         else:
             ack = loan.ack
-        loan.begins, loan.fragment = begins, fragment
+        loan.begins = self._common.setdefault(begins, begins)
+        loan.fragment = self._common.setdefault(fragment, fragment)
         return self._take(loan, flow, seq, ack, rest, frame[header:end], stamp, moment)
 
     def _take(

@@ -50,15 +50,19 @@ class Templates(Protocol):
 class Label:
     """What stands for a direction in its lines."""
 
-    __slots__ = ("octets", "text")
+    __slots__ = ("octets",)
 
     def __init__(self, text: str) -> None:
         self.write(text)
 
     def write(self, text: str) -> None:
         """Change it: the lines to come are to have it like this."""
-        self.text = text
         self.octets = text.encode()
+
+    @property
+    def text(self) -> str:
+        """The same as text."""
+        return self.octets.decode()
 
 
 @runtime_checkable

@@ -111,21 +111,28 @@ def _lend(half: HalfConnection, loan: Loan) -> None:
     if not loan.takes_data:
         # It may still send what carries nothing.
         loan.seq = loan.peer.ack + (1 << 32)
-    elif half.rest is None:
+        lay_down(half)
+        return
+    if half.rest is None:
         _lend_octets(half, loan)
-    else:
-        _lend_rest(half.rest, loan)
-    lay_down(half)
+        lay_down(half)
+    if half.rest is not None:
+        _lend_rest(half, half.rest, loan)
+    loan.seq = sequence_number(loan.end)
+    half.octets -= loan.end
 
 
-def _lend_rest(rest: Rest, loan: Loan) -> None:
-    """Fill in the loan of a direction at rest."""
+def _lend_rest(half: HalfConnection, rest: Rest, loan: Loan) -> None:
+    """Fill in the loan of a direction at rest, which then has no other place."""
+    loan.rests = True
     loan.begin = rest.begin
-    loan.start = loan.last = loan.end = loan.lent_end = rest.end
-    loan.seq = sequence_number(rest.end)
+    loan.end = rest.end
     loan.origin = loan.base = rest.origin
     loan.markers = rest.markers
     loan.crc = rest.crc
+    half.rest = None
+    # What the loan knows better is not kept twice.
+    half.high = half.acknowledged = rest.begin
 
 
 def _lend_octets(half: HalfConnection, loan: Loan) -> None:
@@ -134,14 +141,13 @@ def _lend_octets(half: HalfConnection, loan: Loan) -> None:
     assert run is not None
     assert framing is not None
     island = half.islands.items[0]
-    loan.start = run.end
-    loan.last = run.last
     loan.begin = island.start
-    loan.end = loan.lent_end = island.end
-    loan.seq = sequence_number(island.end)
+    loan.end = island.end
     loan.tail = () if framing.crc else island.cut_out(run.last, run.end)
     loan.pieces = island.cut_out(run.end, island.end) or ()
-    loan.missing = island.need - island.end if loan.pieces else 0
+    if loan.pieces:
+        loan.start = run.end
+        loan.missing = island.need - island.end
     loan.origin = framing.origin
     loan.base = framing.origin if framing.from_start else None
     loan.markers = framing.markers
@@ -160,13 +166,14 @@ def _reclaim(half: HalfConnection, loan: Loan) -> None:
     if not loan.takes_data:
         return
     half.high = max(half.high or 0, loan.end)
+    half.octets += loan.end
     half.fpdus += loan.fpdus
-    half.octets += loan.end - loan.lent_end
     half.retransmitted += loan.retransmitted
-    if half.rest is not None and not (loan.tail or loan.pieces or loan.early):
-        half.rest.end = loan.end
-    else:
-        _reclaim_octets(half, loan)
+    if loan.rests:
+        half.rest = Rest(loan.begin, loan.end, loan.origin, markers=loan.markers, crc=loan.crc)
+        if not (loan.tail or loan.pieces or loan.early):
+            return
+    _reclaim_octets(half, loan)
 
 
 def _reclaim_octets(half: HalfConnection, loan: Loan) -> None:
@@ -175,15 +182,16 @@ def _reclaim_octets(half: HalfConnection, loan: Loan) -> None:
     assert framing is not None
     island = half.islands.items[0]
     run = island.runs[-1]
+    framing.allow(loan.end - island.end)
     done = loan.start if loan.pieces else loan.end
-    island.end = done if loan.crc else loan.last
+    last = loan.tail[0].position if loan.tail else done
+    island.end = done if loan.crc else last
     for chunk in (*loan.tail, *loan.pieces):
         island.append(chunk)
         half.held += len(chunk.octets) + CHUNK_OVERHEAD
     run.end = done
-    run.last = loan.last
+    run.last = last
     island.need = island.start
-    framing.allow(loan.end - loan.lent_end)
     for early in loan.early:
         inserted = half.islands.insert(*early)
         half.octets += inserted.fresh

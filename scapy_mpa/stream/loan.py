@@ -65,8 +65,6 @@ class Loan:
         "fpdus",
         "fragment",
         "label",
-        "last",
-        "lent_end",
         "markers",
         "missing",
         "origin",
@@ -74,6 +72,7 @@ class Loan:
         "peer",
         "pieces",
         "quick_seq",
+        "rests",
         "retransmitted",
         "segments",
         "seq",
@@ -102,6 +101,8 @@ class Loan:
         """The frame that brought the last one: number, seconds, nanoseconds."""
         self.takes_data = False
         """Whether segments with payload may be taken; if not, what follows is of no account."""
+        self.rests = False
+        """Whether the direction is made anew from this when it is given back."""
         self.seq = 0
         """The 32-bit sequence number at which the next segment must begin.  If no data may be
         taken, what the peer has acknowledged, and 2 to the power of 32, so that no segment does."""
@@ -109,14 +110,10 @@ class Loan:
         """Position of the first octet that may be repeated."""
         self.end = 0
         """Position of the octet that ``seq`` stands for."""
-        self.lent_end = 0
-        """What ``end`` was when the loan was given."""
         self.start = 0
         """Position of the first of ``pieces``; without them of no account."""
-        self.last = 0
-        """Position of the last one that was."""
         self.tail: Chunks = ()
-        """Without CRCs, the octets from ``last`` up to ``start``; else nothing."""
+        """Without CRCs, the octets of the last FPDU; else nothing."""
         self.pieces: Chunks = ()
         """The octets from ``start`` up to ``end``."""
         self.missing = 0

@@ -25,14 +25,15 @@ class Rest:
 
     __slots__ = ("begin", "crc", "end", "markers", "origin")
 
-    def __init__(self, begin: int, end: int, framing: Framing) -> None:
+    def __init__(self, begin: int, end: int, origin: int, *, markers: bool, crc: bool) -> None:
         self.begin = begin
         """Position of the first octet captured."""
         self.end = end
         """Position behind the last FPDU, or ``origin`` if there is none yet."""
-        self.origin = framing.origin
-        self.markers = framing.markers
-        self.crc = framing.crc
+        self.origin = origin
+        """Position of offset 0 of the Full Operation Phase."""
+        self.markers = markers
+        self.crc = crc
 
 
 def lay_down(half: HalfConnection) -> None:
@@ -60,7 +61,7 @@ def lay_down(half: HalfConnection) -> None:
     ):
         # The same number need not be kept twice.
         begin = half.begin if half.begin == island.start else island.start
-        half.rest = Rest(begin, island.end, framing)
+        half.rest = Rest(begin, island.end, origin, markers=framing.markers, crc=framing.crc)
         del half.framing, half.islands
 
 
