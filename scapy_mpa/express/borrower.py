@@ -88,8 +88,9 @@ class Borrower:
     def end(self, loan: Loan) -> None:
         """Make a loan ready to be given back."""
         self.early_octets -= sum(len(chunk.octets) for chunk in loan.early)
-        number, seconds, fraction = loan.stamp
-        loan.stamp = number, seconds, fraction * self._unit
+        if loan.first is loan:
+            number, seconds, fraction = loan.stamp
+            loan.stamp = number, seconds, fraction * self._unit
         loan.segments += loan.singles
         loan.fpdus += loan.singles
 
@@ -419,7 +420,7 @@ class Borrower:
                     )
                     self._page.add((line,))
                     return
-        _, seconds, fraction = loan.stamp
+        _, seconds, fraction = loan.first.stamp
         event = FPDURecovered(
             loan.connection,
             loan.direction,

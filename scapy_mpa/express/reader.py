@@ -211,7 +211,7 @@ class ExpressReader:
                         if not length:
                             loan.ack = ack
                             loan.segments += 1
-                            loan.stamp = number, seconds, fraction
+                            loan.first.stamp = number, seconds, fraction
                             continue
                         if seq == loan.quick_seq and length >= SHORTEST:
                             octets = window[start + offset : start + _IPV4_AT + total]
@@ -264,7 +264,7 @@ class ExpressReader:
                                 loan.seq = loan.quick_seq = seq + length & _MASK
                                 loan.ack = ack
                                 loan.singles += 1
-                                loan.stamp = number, seconds, fraction
+                                loan.first.stamp = number, seconds, fraction
                                 order.append((position, octets, loan.owner))
                                 fresh += length
                                 if fresh > _TRIM:
@@ -352,7 +352,7 @@ class ExpressReader:
         length = len(octets)
         borrower = self._borrower
         if octets and seq == loan.seq:
-            loan.stamp = stamp
+            loan.first.stamp = stamp
             if loan.early:
                 if not borrower.fill(loan, octets, number, moment):
                     return False
@@ -384,7 +384,7 @@ class ExpressReader:
                 return False
         loan.ack = ack
         loan.segments += 1
-        loan.stamp = stamp
+        loan.first.stamp = stamp
         return True
 
     def _receive_frame(self, frame: Frame) -> None:
@@ -432,7 +432,8 @@ class ExpressReader:
             self._borrower.end(each_loan)
         self._flows.reclaim(loans)
         # They refer to each other, and would stay until the collector comes.
-        del loans[0].peer, loans[1].peer
+        for each_loan in loans:
+            del each_loan.peer, each_loan.first
 
     def _give_all_back(self) -> None:
         for flow in list(self._loans):

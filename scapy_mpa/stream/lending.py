@@ -48,6 +48,7 @@ def lend(connection: Connection) -> tuple[Loan, Loan] | None:
         Loan(connection.identity, 1, sequence_number(one.acknowledged), other),
     )
     for half, loan in zip(connection.halves, loans, strict=True):
+        loan.first = loans[0]
         loan.peer = loans[1 - loan.direction]
         _lend(half, loan)
     connection.is_lent = loans[0].takes_data or loans[1].takes_data
@@ -68,7 +69,7 @@ def reclaim(connection: Connection, loans: tuple[Loan, Loan]) -> None:
     loans[1].peer = loans[1]
     for half, loan in zip(connection.halves, loans, strict=True):
         _reclaim(half, loan)
-        connection.catch_up(loan.segments, loan.stamp)
+    connection.catch_up(loans[0].segments + loans[1].segments, loans[0].stamp)
     one, other = connection.halves
     one.acknowledge(loans[1].ack)
     other.acknowledge(loans[0].ack)

@@ -46,6 +46,7 @@ EARLY_OCTETS: Final = 1 << 20
 Chunks: TypeAlias = list[Chunk] | tuple[()]
 """Nearly all are empty at any time, and there may be a hundred thousand loans."""
 
+_NO_FRAME: Final = (0, 0, 0)
 _NOTHING_KNOWN: Final[dict[Any, Any]] = {}
 
 
@@ -62,6 +63,7 @@ class Loan:
         "direction",
         "early",
         "end",
+        "first",
         "fpdus",
         "fragment",
         "label",
@@ -97,8 +99,10 @@ class Loan:
         """Segments taken."""
         self.retransmitted = 0
         """How many of them brought nothing new."""
-        self.stamp: tuple[int, int, int] = 0, 0, 0
-        """The frame that brought the last one: number, seconds, nanoseconds."""
+        self.first: Loan
+        """The loan of direction 0, which has ``stamp`` for both."""
+        self.stamp = _NO_FRAME
+        """The frame that brought the last segment of either: number, seconds, nanoseconds."""
         self.takes_data = False
         """Whether segments with payload may be taken; if not, what follows is of no account."""
         self.rests = False
