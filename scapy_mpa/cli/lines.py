@@ -27,7 +27,6 @@ from scapy_mpa.records.ddp import (
     frame_fields,
     frame_payload,
 )
-from scapy_mpa.records.kinds import Label
 from scapy_mpa.stream.events import (
     AdaptionIndicationSeen,
     ChunksMissing,
@@ -96,9 +95,9 @@ class Lines:
     def __init__(self, reading: Reading, *, colour: bool = False) -> None:
         self._reading = reading
         self._colour = colour
-        self._width = 0
+        self.width = 0
         # By number and direction, -1 for a connection as a whole.
-        self._labels: dict[tuple[int, int], tuple[ConnectionId, Label]] = {}
+        self._labels: dict[tuple[int, int], tuple[ConnectionId, str]] = {}
         self._patterns: dict[tuple[bytes, CrcVerdict, LocatedBy, bool, int | None], str | None] = {}
 
     def line(self, event: RecordedEvent) -> str:
@@ -109,7 +108,7 @@ class Lines:
             what = _WHAT[kind](event)
             direction = -1 if kind is ConnectionEnded else event.direction
             seconds = (event.time_ns - self._reading.first_time_ns) / _SECOND
-            label = self.label(event.connection, direction).text
+            label = self.label(event.connection, direction)
             line = f"{event.frame:>6} {seconds:>11.6f} {label}  {what}"
         return self._coloured(event, line) if self._colour else line
 
@@ -133,25 +132,25 @@ class Lines:
             self._patterns[key] = _pattern(*key)
         return self._patterns[key]
 
-    def label(self, connection: ConnectionId, direction: int) -> Label:
+    def label(self, connection: ConnectionId, direction: int) -> str:
         """Return number and endpoints; ``direction`` is -1 for a connection as a whole."""
         key = connection.number, direction
         known = self._labels.get(key)
         if known is not None and known[0] is connection:
             return known[1]
         one, other = connection.endpoints
-        pair = {0: f"{one} > {other}", 1: f"{other} > {one}", -1: f"{one} - {other}"}[direction]
-        text = f"#{connection.number:<2} {pair}"
+        if direction == 1:
+            one, other = other, one
+        text = f"#{connection.number:<2} {one} {'-' if direction < 0 else '>'} {other}"
         if len(self._labels) >= _CACHED_LABELS:
             self._labels.clear()
-        made = Label(text.ljust(self._width))
-        self._labels[key] = connection, made
-        if len(text) > self._width:
-            # Lines are aligned from the widest so far on.
-            self._width = len(text)
-            for _, each in self._labels.values():
-                each.write(each.text.ljust(self._width))
-        return made
+        if len(text) > self.width:
+            self.width = width = len(text)
+            for at, (known_connection, each) in self._labels.items():
+                self._labels[at] = known_connection, each.ljust(width)
+        text = text.ljust(self.width)
+        self._labels[key] = connection, text
+        return text
 
     def _fpdu_line(self, event: FPDURecovered) -> str | None:
         """Return the line of an FPDU whose header is whole and says all."""
@@ -168,7 +167,7 @@ class Lines:
         return pattern % (
             event.frame,
             (event.time_ns - self._reading.first_time_ns) / _SECOND,
-            self.label(event.connection, event.direction).text,
+            self.label(event.connection, event.direction),
             *(_TAGGED if tagged else _UNTAGGED).unpack_from(octets),
             event.ulpdu_length - length,
             event.seq,

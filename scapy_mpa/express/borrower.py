@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from struct import Struct
 from typing import Any, Final
 
@@ -67,6 +68,7 @@ class Borrower:
         # By whether there are CRCs: a pattern for each pair of control octets.
         self._known: tuple[dict[int, bytes | None], dict[int, bytes | None]] = {}, {}
         self.shapes = Shapes(self._patterns)
+        self._width = 0
         self._head = b"" if self._patterns is None else self._patterns.head.encode()
         self.early_octets = 0
         """Octets beyond holes that all loans together keep."""
@@ -80,10 +82,18 @@ class Borrower:
         if self.is_quick and loan.takes_data:
             self._moved(loan, loan.end)
         if self._patterns is not None:
-            loan.label = self._patterns.label(loan.connection, loan.direction)
+            loan.label = self._patterns.label(loan.connection, loan.direction).encode()
             loan.templates = self._known[loan.crc]
         elif self._templates is not None:
             loan.templates = {}
+
+    def align(self, loans: Mapping[bytes, Loan]) -> None:
+        """Have the labels of all loans as wide as the widest that was written so far."""
+        patterns = self._patterns
+        if patterns is not None and patterns.width != self._width:
+            self._width = patterns.width
+            for loan in loans.values():
+                loan.label = loan.label.ljust(self._width)
 
     def end(self, loan: Loan) -> None:
         """Make a loan ready to be given back."""
@@ -343,7 +353,7 @@ class Borrower:
         fpdus = 0
         available = len(data)
         enough = available - (SHORTEST + MARKER_LENGTH if markers else SHORTEST)
-        head = self._head % (number, moment, loan.label.octets) if writes else b""
+        head = self._head % (number, moment, loan.label) if writes else b""
         header = at
         phase = None
         while at <= enough:
@@ -405,7 +415,7 @@ class Borrower:
                     self._page.fields += (
                         number,
                         moment,
-                        loan.label.octets,
+                        loan.label,
                         *(fields if tagged else fields[1:]),
                         ulpdu_length - length,
                         position & _MASK,

@@ -244,7 +244,7 @@ class ExpressReader:
                                         fields += (
                                             number,
                                             (units + fraction) / in_a_second,
-                                            loan.label.octets,
+                                            loan.label,
                                             first,
                                             more,
                                             seq + leading & _MASK,
@@ -253,7 +253,7 @@ class ExpressReader:
                                         fields += (
                                             number,
                                             (units + fraction) / in_a_second,
-                                            loan.label.octets,
+                                            loan.label,
                                             more >> 32,
                                             more & _MASK,
                                             third,
@@ -411,6 +411,7 @@ class ExpressReader:
         events = self._flows.receive(segment)
         if events:
             self._page.add(self._lines_of(events))
+            self._borrower.align(self._loans)
         if segment.length and is_ours:
             self._borrow(flow)
 
@@ -421,6 +422,7 @@ class ExpressReader:
             for loan, each in zip(loans, loans[0].connection.flows, strict=True):
                 self._borrower.begin(loan)
                 self._loans[each] = loan
+            self._borrower.align(self._loans)
 
     def _give_back(self, flow: bytes) -> None:
         """Give a connection back."""

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from scapy_mpa.stream.events import ConnectionId, CrcVerdict, Event, LocatedBy
 
-__all__ = ["FPDUKind", "Label", "Patterns", "Templates", "WriteTagged", "WriteUntagged"]
+__all__ = ["FPDUKind", "Patterns", "Templates", "WriteTagged", "WriteUntagged"]
 
 
 class FPDUKind(NamedTuple):
@@ -47,24 +47,6 @@ class Templates(Protocol):
         """Return what writes Untagged FPDUs of a kind, None if each must be seen as a whole."""
 
 
-class Label:
-    """What stands for a direction in its lines."""
-
-    __slots__ = ("octets",)
-
-    def __init__(self, text: str) -> None:
-        self.write(text)
-
-    def write(self, text: str) -> None:
-        """Change it: the lines to come are to have it like this."""
-        self.octets = text.encode()
-
-    @property
-    def text(self) -> str:
-        """The same as text."""
-        return self.octets.decode()
-
-
 @runtime_checkable
 class Patterns(Protocol):
     """Who writes events, FPDUs by patterns for ``%``.
@@ -77,11 +59,13 @@ class Patterns(Protocol):
     head: str
     """How all patterns begin: with what is the same for all FPDUs that a frame completes, which
     is frame, seconds and label."""
+    width: int
+    """Octets of a label, which only grow: lines are aligned from the widest so far on."""
 
     def line(self, event: Event) -> str:
         """Return the line of any event."""
 
-    def label(self, connection: ConnectionId, direction: int) -> Label:
+    def label(self, connection: ConnectionId, direction: int) -> str:
         """Return what stands for a direction."""
 
     def pattern(

@@ -52,3 +52,6 @@ class Budget:
             self._holders[holder] = held
         else:
             self._holders.pop(holder, None)
+            if not self._holders:
+                # There may have been very many, and a dictionary does not shrink by itself.
+                self._holders.clear()

@@ -71,7 +71,7 @@ def is_complete(half: HalfConnection) -> bool:
 
 def is_whole(half: HalfConnection) -> bool:
     """Tell whether all that was sent was captured, from the SYN on, as far as is known."""
-    if half.begin is None or half.gaps:
+    if half.begin is None or half.seldom.gaps:
         return False
     end = half.islands.items[-1].end if half.islands.items else half.begin
     if half.fin == end:

@@ -17,7 +17,6 @@ from scapy_mpa.stream.cuts import Cuts
 from scapy_mpa.stream.events import GapReason, HalfSummary, LocatedBy
 from scapy_mpa.stream.extent import how_it_ended
 from scapy_mpa.stream.framing import Framing
-from scapy_mpa.stream.holes import Acknowledgements
 from scapy_mpa.stream.ift_framing import IFTFraming
 from scapy_mpa.stream.island import CHUNK_OVERHEAD, Island
 from scapy_mpa.stream.islands import Islands
@@ -28,6 +27,7 @@ from scapy_mpa.stream.reader import Reader
 from scapy_mpa.stream.rest import Rest
 from scapy_mpa.stream.scan import FoundStartup
 from scapy_mpa.stream.segment import FIN, RST, SYN, Segment
+from scapy_mpa.stream.seldom import NOTHING, Seldom
 from scapy_mpa.stream.sequence import SEQUENCE_WINDOW, first_position, unwrap
 from scapy_mpa.stream.streaming import Streaming
 from scapy_mpa.wire.errors import ErrorCode
@@ -47,27 +47,22 @@ class HalfConnection:
     __slots__ = (
         "_recent_octets",
         "acknowledged",
-        "acks",
         "begin",
         "budget",
-        "crc_bad",
         "cuts",
         "direction",
-        "farthest_ahead",
         "fin",
         "fpdus",
         "framing",
-        "gaps",
         "held",
         "high",
         "ift",
         "islands",
         "octets",
-        "out_of_order",
         "owner",
         "phase",
         "rest",
-        "retransmitted",
+        "seldom",
         "streaming",
     )
 
@@ -94,17 +89,12 @@ class HalfConnection:
         self.acknowledged: int | None = None
         """What the peer has acknowledged."""
         self.fin: int | None = None
-        self.acks: Acknowledgements | None = None
-        """Those that say which holes may be closed, None if there never was a hole."""
         self.cuts: Cuts | None = None
         """What the snap length cut off, None if nothing was."""
         self.fpdus = 0
         self.octets = 0
-        self.crc_bad = 0
-        self.gaps = 0
-        self.out_of_order = 0
-        self.farthest_ahead = 0
-        self.retransmitted = 0
+        self.seldom = NOTHING
+        """What is known of what seldom happens; what happens goes to ``counting``."""
 
     if not TYPE_CHECKING:
 
@@ -175,8 +165,8 @@ class HalfConnection:
             self.advance(island, inserted.fresh)
         if len(islands.items) > 1 or self.held > self.budget.each or island.open_left:
             holes.check(self)
-        elif self.acks is not None:
-            self.acks.forget()
+        elif self.seldom.acks is not None:
+            self.seldom.acks.forget()
         if self.held != before:
             self.budget.update(self)
 
@@ -185,7 +175,7 @@ class HalfConnection:
         if len(octets) <= 1 and position + 1 == self.high:
             # A keep-alive probe repeats the last octet, and need not repeat it rightly.
             return
-        self.retransmitted += 1
+        self.count_copies(1)
         differing = differing_stretches(
             position, octets, repeated, self.islands, self._recent_octets, self
         )
@@ -314,11 +304,10 @@ class HalfConnection:
         """Count an FPDU and pass it on."""
         self.fpdus += 1
         if fpdu.crc == "bad":
-            self.crc_bad += 1
+            self.counting.crc_bad += 1
         if self.islands.is_ahead(island, fpdu.start):
-            self.out_of_order += 1
             distance = fpdu.start - self.islands.delivery_point(island)
-            self.farthest_ahead = max(self.farthest_ahead, distance)
+            self.counting.ahead(distance)
         self.owner.on_fpdu(self, island, fpdu, located_by)
 
     def may_start(self, island: Island) -> bool:
@@ -332,6 +321,18 @@ class HalfConnection:
         self.islands.front = max(found.end, self.islands.front or 0)
         frames = island.frames(found.position, found.end)
         self.owner.on_startup(self, found, frames)
+
+    @property
+    def counting(self) -> Seldom:
+        """Where to note what seldom happens."""
+        if self.seldom is NOTHING:
+            self.seldom = Seldom()
+        return self.seldom
+
+    def count_copies(self, segments: int) -> None:
+        """Count segments that brought octets captured before."""
+        if segments:
+            self.counting.retransmitted += segments
 
     def wrong(self, code: ErrorCode, position: int, text: str) -> None:
         """Pass on an error."""
@@ -374,7 +375,7 @@ class HalfConnection:
         """Report a hole that will stay."""
         # Without a SYN nobody knows what came before the first octets.
         if 0 < start < end:
-            self.gaps += 1
+            self.counting.gaps += 1
             self.owner.on_gap(self, start, end, reason)
 
     def relieve(self) -> None:
@@ -449,10 +450,10 @@ class HalfConnection:
             markers=None if framing is None else framing.markers,
             fpdus=self.fpdus,
             octets=self.octets,
-            crc_bad=self.crc_bad,
-            gaps=self.gaps,
-            out_of_order=self.out_of_order,
-            retransmitted=self.retransmitted,
-            farthest_ahead=self.farthest_ahead,
+            crc_bad=self.seldom.crc_bad,
+            gaps=self.seldom.gaps,
+            out_of_order=self.seldom.out_of_order,
+            retransmitted=self.seldom.retransmitted,
+            farthest_ahead=self.seldom.farthest_ahead,
             crcs=None if self.ift is None else self.ift.crcs,
         )

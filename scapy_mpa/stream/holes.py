@@ -82,8 +82,8 @@ def check(half: HalfConnection) -> None:
             break
     if islands.behind_open_hole() is not None:
         _close_acknowledged(half)
-    elif half.acks is not None:
-        half.acks.forget()
+    elif half.seldom.acks is not None:
+        half.seldom.acks.forget()
     # As long as nobody knows what is there, all of it may tell.
     if (
         not half.is_unknown
@@ -147,9 +147,9 @@ def give_up(half: HalfConnection, reason: GapReason) -> None:
 
 def _close_acknowledged(half: HalfConnection) -> None:
     """Close the holes that the peer acknowledged long enough ago."""
-    acks = half.acks
+    acks = half.seldom.acks
     if acks is None:
-        acks = half.acks = Acknowledgements()
+        acks = half.counting.acks = Acknowledgements()
     acks.note(half.owner.segments, half.acknowledged)
     while (island := half.islands.behind_open_hole()) is not None and island.start <= acks.passed:
         _close(half, island)

@@ -39,8 +39,7 @@ class IFTSink:
         half = self._half
         if confirmed is not False:
             self._count(speculated.found)
-            half.out_of_order += 1
-            half.farthest_ahead = max(half.farthest_ahead, speculated.ahead)
+            half.counting.ahead(speculated.ahead)
         half.owner.on_frame(
             half,
             speculated.found,
@@ -54,7 +53,7 @@ class IFTSink:
         half = self._half
         half.fpdus += 1
         if "bad" in (found.header_crc, found.payload_crc):
-            half.crc_bad += 1
+            half.counting.crc_bad += 1
 
     def wrong(self, position: int, problem: Problem) -> None:
         """Take an error; the draft has no codes."""

@@ -17,6 +17,8 @@ from scapy_mpa.stream.island import Chunk, Island
 __all__ = ["Inserted", "Islands"]
 
 _start_of: Final = attrgetter("start")
+_NO_ISLANDS: Final[list[Island]] = []
+"""What all begin with; never added to, since the first island brings a list of its own."""
 
 
 class Inserted(NamedTuple):
@@ -38,7 +40,7 @@ class Islands:
     __slots__ = ("floor", "front", "items")
 
     def __init__(self) -> None:
-        self.items: list[Island] = []
+        self.items = _NO_ISLANDS
         self.floor = 0
         """Octets below this position are no longer taken."""
         self.front: int | None = None

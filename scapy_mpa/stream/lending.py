@@ -10,7 +10,7 @@ from scapy_mpa.stream.half import HalfConnection
 from scapy_mpa.stream.island import CHUNK_OVERHEAD, Run
 from scapy_mpa.stream.loan import LENT_PIECES, Loan
 from scapy_mpa.stream.phase import Phase
-from scapy_mpa.stream.rest import Rest, lay_down
+from scapy_mpa.stream.rest import LENT, Rest, lay_down
 from scapy_mpa.stream.sequence import sequence_number
 
 __all__ = ["lend", "reclaim"]
@@ -44,8 +44,8 @@ def lend(connection: Connection) -> tuple[Loan, Loan] | None:
     if connection.startup.awaits_rtr:
         return None
     loans = (
-        Loan(connection.identity, 0, sequence_number(other.acknowledged), one),
-        Loan(connection.identity, 1, sequence_number(one.acknowledged), other),
+        Loan(one, sequence_number(other.acknowledged)),
+        Loan(other, sequence_number(one.acknowledged)),
     )
     for half, loan in zip(connection.halves, loans, strict=True):
         loan.first = loans[0]
@@ -108,8 +108,7 @@ def _run_to_lend(half: HalfConnection) -> Run | None:
 
 def _lend(half: HalfConnection, loan: Loan) -> None:
     """Fill in the loan of a direction, if that is in its ordinary state."""
-    loan.takes_data = _takes_data(half)
-    if not loan.takes_data:
+    if not _takes_data(half):
         # It may still send what carries nothing.
         loan.seq = loan.peer.ack + (1 << 32)
         lay_down(half)
@@ -125,15 +124,15 @@ def _lend(half: HalfConnection, loan: Loan) -> None:
 
 def _lend_rest(half: HalfConnection, rest: Rest, loan: Loan) -> None:
     """Fill in the loan of a direction at rest, which then has no other place."""
-    loan.rests = True
-    loan.begin = rest.begin
+    assert half.begin is not None
+    loan.begin = half.begin
     loan.end = rest.end
     loan.origin = loan.base = rest.origin
     loan.markers = rest.markers
     loan.crc = rest.crc
-    half.rest = None
+    half.rest = LENT
     # What the loan knows better is not kept twice.
-    half.high = half.acknowledged = rest.begin
+    half.high = half.acknowledged = half.begin
 
 
 def _lend_octets(half: HalfConnection, loan: Loan) -> None:
@@ -169,9 +168,9 @@ def _reclaim(half: HalfConnection, loan: Loan) -> None:
     half.high = max(half.high or 0, loan.end)
     half.octets += loan.end
     half.fpdus += loan.fpdus
-    half.retransmitted += loan.retransmitted
-    if loan.rests:
-        half.rest = Rest(loan.begin, loan.end, loan.origin, markers=loan.markers, crc=loan.crc)
+    half.count_copies(loan.retransmitted)
+    if half.rest is LENT:
+        half.rest = Rest(loan.end, loan.origin, markers=loan.markers, crc=loan.crc)
         if not (loan.tail or loan.pieces or loan.early):
             return
     _reclaim_octets(half, loan)

@@ -26,10 +26,13 @@ Without Markers it may also take a segment
 
 from __future__ import annotations
 
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from scapy_mpa.stream.events import ConnectionId
 from scapy_mpa.stream.island import Chunk
+
+if TYPE_CHECKING:
+    from scapy_mpa.stream.events import ConnectionId
+    from scapy_mpa.stream.half import HalfConnection
 
 __all__ = ["EARLY_OCTETS", "EARLY_SEGMENTS", "LENT_PIECES", "Loan"]
 
@@ -46,6 +49,7 @@ EARLY_OCTETS: Final = 1 << 20
 Chunks: TypeAlias = list[Chunk] | tuple[()]
 """Nearly all are empty at any time, and there may be a hundred thousand loans."""
 
+_LAST_SEQ: Final = (1 << 32) - 1
 _NO_FRAME: Final = (0, 0, 0)
 _NOTHING_KNOWN: Final[dict[Any, Any]] = {}
 
@@ -58,9 +62,7 @@ class Loan:
         "base",
         "begin",
         "begins",
-        "connection",
         "crc",
-        "direction",
         "early",
         "end",
         "first",
@@ -74,7 +76,6 @@ class Loan:
         "peer",
         "pieces",
         "quick_seq",
-        "rests",
         "retransmitted",
         "segments",
         "seq",
@@ -82,19 +83,16 @@ class Loan:
         "stamp",
         "start",
         "tail",
-        "takes_data",
         "templates",
     )
 
-    def __init__(self, connection: ConnectionId, direction: int, ack: int, owner: object) -> None:
-        self.connection = connection
-        self.direction = direction
+    def __init__(self, owner: HalfConnection, ack: int) -> None:
         self.peer: Loan
         """The loan of the other direction, as long as it lasts."""
         self.ack = ack
         """The last acknowledgement number that this direction has sent."""
         self.owner = owner
-        """As whose the octets of each segment are to be remembered."""
+        """Whose it is, and as whose the octets of each segment are to be remembered."""
         self.segments = 0
         """Segments taken."""
         self.retransmitted = 0
@@ -103,13 +101,10 @@ class Loan:
         """The loan of direction 0, which has ``stamp`` for both."""
         self.stamp = _NO_FRAME
         """The frame that brought the last segment of either: number, seconds, nanoseconds."""
-        self.takes_data = False
-        """Whether segments with payload may be taken; if not, what follows is of no account."""
-        self.rests = False
-        """Whether the direction is made anew from this when it is given back."""
         self.seq = 0
         """The 32-bit sequence number at which the next segment must begin.  If no data may be
-        taken, what the peer has acknowledged, and 2 to the power of 32, so that no segment does."""
+        taken, what the peer has acknowledged, and 2 to the power of 32, so that no segment does;
+        what follows is of no account then."""
         self.begin = 0
         """Position of the first octet that may be repeated."""
         self.end = 0
@@ -137,5 +132,20 @@ class Loan:
         self.singles = 0
         self.begins = -1
         self.fragment = -1
-        self.label: Any = None
+        self.label = b""
         self.templates: dict[Any, Any] = _NOTHING_KNOWN
+
+    @property
+    def takes_data(self) -> bool:
+        """Whether segments with payload may be taken."""
+        return self.seq <= _LAST_SEQ
+
+    @property
+    def connection(self) -> ConnectionId:
+        """The connection that is lent."""
+        return self.owner.owner.identity
+
+    @property
+    def direction(self) -> int:
+        """Which of its directions this is."""
+        return self.owner.direction

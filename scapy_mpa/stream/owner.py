@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from scapy_mpa.stream.candidate import Candidate
-from scapy_mpa.stream.events import GapReason, LocatedBy, Placed
+from scapy_mpa.stream.events import ConnectionId, GapReason, LocatedBy, Placed
 from scapy_mpa.stream.ift_reader import Found
 from scapy_mpa.stream.ift_scan import FoundIndication
 from scapy_mpa.stream.island import Island
@@ -22,6 +22,8 @@ __all__ = ["Owner"]
 class Owner(Protocol):
     """Who is told what is found in a half connection, and asked about its peer."""
 
+    identity: ConnectionId
+    """Number and flow."""
     segments: int
     """Segments received so far."""
     was_reset: bool

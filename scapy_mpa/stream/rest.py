@@ -8,32 +8,35 @@ So such a direction does without them, until anything asks for them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from scapy_mpa.stream.framing import Framing
 from scapy_mpa.stream.island import Island, Run
 from scapy_mpa.stream.islands import Islands
+from scapy_mpa.stream.sequence import compact
 
 if TYPE_CHECKING:
     from scapy_mpa.stream.half import HalfConnection
 
-__all__ = ["Rest", "lay_down", "wake"]
+__all__ = ["LENT", "Rest", "lay_down", "wake"]
 
 
 class Rest:
     """What framing and islands of a direction at rest are made anew from."""
 
-    __slots__ = ("begin", "crc", "end", "markers", "origin")
+    __slots__ = ("crc", "end", "markers", "origin")
 
-    def __init__(self, begin: int, end: int, origin: int, *, markers: bool, crc: bool) -> None:
-        self.begin = begin
-        """Position of the first octet captured."""
+    def __init__(self, end: int, origin: int, *, markers: bool, crc: bool) -> None:
         self.end = end
         """Position behind the last FPDU, or ``origin`` if there is none yet."""
         self.origin = origin
         """Position of offset 0 of the Full Operation Phase."""
         self.markers = markers
         self.crc = crc
+
+
+LENT: Final = Rest(0, 0, markers=False, crc=False)
+"""Stands for the rest of a direction that is on loan: the loan knows it."""
 
 
 def lay_down(half: HalfConnection) -> None:
@@ -54,14 +57,14 @@ def lay_down(half: HalfConnection) -> None:
         and not framing.is_guess
         and framing.has_spent_nothing(island.end - origin)
         and islands.floor == islands.front == origin
+        and island.start == half.begin
         and island.start <= origin <= island.end
         and not (island.open_left or island.joined or island.is_torn or island.leads)
         and not island.absent
         and _is_one_run(island, origin)
     ):
-        # The same number need not be kept twice.
-        begin = half.begin if half.begin == island.start else island.start
-        half.rest = Rest(begin, island.end, origin, markers=framing.markers, crc=framing.crc)
+        half.begin = compact(island.start)
+        half.rest = Rest(island.end, compact(origin), markers=framing.markers, crc=framing.crc)
         del half.framing, half.islands
 
 
@@ -85,15 +88,18 @@ def wake(half: HalfConnection) -> None:
     """Make framing and islands anew."""
     rest = half.rest
     assert rest is not None
+    assert rest is not LENT
     half.rest = None
     origin, end = rest.origin, rest.end
     half.framing = Framing(half, origin, markers=rest.markers, crc=rest.crc)
     half.framing.allow(end - origin)
-    island = Island(rest.begin)
+    begin = half.begin
+    assert begin is not None
+    island = Island(begin)
     island.end = end
     island.open_left = False
     if end > origin:
-        run = Run(rest.begin, "length")
+        run = Run(begin, "length")
         run.end = run.last = end
         island.runs = (run,)
         island.settled = True
