@@ -8,6 +8,7 @@ import pytest
 from scapy_mpa.wire.dialect import Dialect, dialect_of
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.forced import DIALECT_NAMES, dialect_in_force, dialect_named
+from scapy_mpa.wire.startup import StartupFrame, StartupKind
 
 
 def test_names() -> None:
@@ -25,8 +26,11 @@ def test_names() -> None:
 @pytest.mark.parametrize("revision", range(256))
 def test_what_contradicts_the_octets_has_no_effect(revision: int) -> None:
     """Only what goes with a revision is in force on it."""
-    assert dialect_in_force(revision) is dialect_of(revision)
-    of_draft = dialect_in_force(revision, Dialect.DRAFT_PEER_CONNECT_01)
-    assert of_draft is (Dialect.DRAFT_PEER_CONNECT_01 if revision == 2 else dialect_of(revision))
+    startup = StartupFrame(
+        StartupKind.REQUEST, False, True, False, False, 0, revision, pd_length=0, data=b""
+    )
+    assert dialect_in_force(startup) is dialect_of(startup)
+    of_draft = dialect_in_force(startup, Dialect.DRAFT_PEER_CONNECT_01)
+    assert of_draft is (Dialect.DRAFT_PEER_CONNECT_01 if revision == 2 else dialect_of(startup))
     for other in (Dialect.RFC5043, Dialect.DRAFT_IFT_01):
-        assert dialect_in_force(revision, other) is dialect_of(revision)
+        assert dialect_in_force(startup, other) is dialect_of(startup)
