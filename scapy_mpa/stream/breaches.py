@@ -16,9 +16,9 @@ from scapy_mpa.stream.sequence import unwrap
 from scapy_mpa.stream.startup import StartupState, Step, reply_problems, rtr_problems
 from scapy_mpa.stream.startup_phase import StartupPhase
 from scapy_mpa.wire.errors import ErrorCode
-from scapy_mpa.wire.startup import StartupKind
+from scapy_mpa.wire.startup import KEYS, StartupKind
 
-__all__ = ["Breach", "hear", "of_frame", "of_silence"]
+__all__ = ["Breach", "hear", "of_beginning", "of_frame", "of_silence"]
 
 
 class Breach(NamedTuple):
@@ -82,8 +82,26 @@ def hear(startup: StartupPhase, segment: Segment) -> Breach | None:
     return None
 
 
+def of_beginning(startup: StartupPhase) -> Breach | None:
+    """Tell whether a side began with FPDUs and neither sent a Request (RFC 5044 7.1.2 rule 1).
+
+    That is beyond doubt only if both directions were captured from the SYN on, with nothing
+    missing, and CRCs say that these are FPDUs.
+    """
+    if startup.initiator is not None or any(startup.origins):
+        return None
+    for half in startup.halves:
+        if half.framing is None or not half.framing.crc:
+            continue
+        runs = half.islands.items[0].runs if half.islands.items else ()
+        if runs and runs[0].start == half.begin and all(map(is_whole, startup.halves)):
+            text = "FPDUs come first, and nobody has sent a Request (RFC 5044 7.1.2 rule 1)"
+            return Breach(half, ErrorCode.INVALID_STARTUP_FRAME, runs[0].start, text)
+    return None
+
+
 def of_silence(startup: StartupPhase, how: str | None) -> Breach | None:
-    """Tell whether a Request was sent and nothing came back (RFC 5044 7.1.2 rules 3, 9).
+    """Tell whether a Request was sent and no Reply came back (RFC 5044 7.1.2 rules 3, 5, 9).
 
     :param how: how the connection ended; None if that was not captured.
     """
@@ -91,8 +109,14 @@ def of_silence(startup: StartupPhase, how: str | None) -> Breach | None:
         return None
     asking = startup.halves[startup.initiator]
     answering = startup.halves[1 - startup.initiator]
-    if answering.octets or not (is_whole(asking) and is_whole(answering)):
+    if not (is_whole(asking) and is_whole(answering)):
         return None
+    if answering.octets:
+        at = None if asking.framing is None else _without_reply(answering)
+        if at is None:
+            return None
+        text = "FPDUs follow a Request, and no Reply has answered it (RFC 5044 7.1.2 rules 3, 5)"
+        return Breach(answering, ErrorCode.INVALID_STARTUP_FRAME, at, text)
     origin = startup.origins[startup.initiator]
     more = span(asking)[1] - origin
     if more > 0:
@@ -104,3 +128,19 @@ def of_silence(startup: StartupPhase, how: str | None) -> Breach | None:
         return None
     text = f"the connection was {how} before its Request was answered (RFC 5044 7.1.2 rule 3)"
     return Breach(asking, ErrorCode.CONNECTION_LOST, origin, text)
+
+
+def _without_reply(answering: HalfConnection) -> int | None:
+    """Return where the FPDUs of a Responder begin if no Reply stands before them, else None.
+
+    :param answering: of which everything was captured, perhaps in another order.
+    """
+    island = answering.islands.items[0]
+    if answering.framing is None or answering.framing.from_start or not island.runs:
+        return None
+    at = island.runs[0].start
+    if island.start < at and (
+        island.start < island.held or KEYS[StartupKind.REPLY] in island.read(island.start, at)
+    ):
+        return None
+    return at

@@ -197,6 +197,7 @@ class Connection:
             beginnings.conclude(self.startup)
         if not self._errors:
             how = {"reset": "reset", "capture ended": None}.get(self._ending(), "closed")
+            self._report(breaches.of_beginning(self.startup))
             self._report(breaches.of_silence(self.startup, how))
 
     def _ending(self) -> Ending:

@@ -319,6 +319,9 @@ class HalfConnection:
         """Pass on a startup frame that was captured behind FPDUs."""
         self.islands.floor = max(found.end, self.islands.floor)
         self.islands.front = max(found.end, self.islands.front or 0)
+        if self.owner.ends_startup(self, found.end):
+            # Passed on already, as one that nobody had asked for.
+            return
         frames = island.frames(found.position, found.end)
         self.owner.on_startup(self, found, frames)
 

@@ -3,7 +3,8 @@
 
 The rules of RFC 5044 7.1.2, and where what breaks them is told:
 
-1. Who sends the Request is the Initiator (``IDLE``).  A Key that is none: 5.
+1. Who sends the Request is the Initiator (``IDLE``).  FPDUs on a connection without startup frames:
+   :func:`~scapy_mpa.stream.breaches.of_beginning`.
 2. The Responder waits for the Request: a Reply that answers none is out of place, unless the
    capture began too late to hold the Request.  Octets that stand where the Request must are named
    with it.  What makes a frame improperly formatted is told by
@@ -14,7 +15,9 @@ The rules of RFC 5044 7.1.2, and where what breaks them is told:
 4. FPDUs flow once the Reply has accepted (``FULL``), and the Responder's behind one of the
    Initiator.  What it had received is told by the acknowledgement in its segment
    (:func:`~scapy_mpa.stream.breaches.hear`).
-5. A Key that was meant to be one and is none: :func:`~scapy_mpa.stream.scan.almost_key`.
+5. A Key that was meant to be one and is none: :func:`~scapy_mpa.stream.scan.almost_key`.  Another
+   one where the Request's must be: 2; where the Reply's:
+   :func:`~scapy_mpa.stream.breaches.of_silence`.
 6. What consumers make of Private Data cannot be seen.
 7. A first FPDU without the Marker that must precede it, or with one that must not, is one with a
    bad CRC.

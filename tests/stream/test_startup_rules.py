@@ -48,6 +48,74 @@ def test_octets_where_the_request_must_be(before: bytes) -> None:
 
 
 @pytest.mark.parametrize(
+    "captured", ["all", "no SYN", "no SYN ACK", "one direction", "a segment less", "a Reply"]
+)
+def test_fpdus_come_first(captured: str) -> None:
+    """Rule 1: neither side sends a startup frame; that is said only if it cannot be otherwise."""
+    octets, _ = stream()
+    talk = Talk()
+    if captured == "a Reply":
+        # Then it is that which is out of place.
+        talk.say(1, reply())
+    at = talk.say(0, octets)
+    if captured == "a segment less":
+        talk.miss(1, b"0123")
+    talk.say(1, octets)
+    talk.close()
+    if captured in ("no SYN", "no SYN ACK"):
+        del talk.segments[captured == "no SYN ACK"]
+    elif captured == "one direction":
+        talk.segments = [each for each in talk.segments if each.direction == 0]
+    events = talk.fed()
+    if captured == "all":
+        assert errors(events) == [(0, INVALID, at)]
+        text = "FPDUs come first, and nobody has sent a Request (RFC 5044 7.1.2 rule 1)"
+        assert texts(events) == [text]
+    else:
+        assert not any("rule 1)" in each for each in texts(events))
+    assert [each.ulpdu for each in fpdus(events, 0)] == ULPDUS
+
+
+@pytest.mark.parametrize("answer", [b"", b"200 OK\r\n", bytes(20)])
+@pytest.mark.parametrize("is_whole", [True, False])
+def test_no_reply_and_fpdus(answer: bytes, is_whole: bool) -> None:
+    """Rules 3 and 5: what follows the Request is no Reply, and then there are FPDUs."""
+    octets, _ = stream()
+    talk = Talk()
+    talk.say(0, request())
+    if answer:
+        talk.say(1, answer)
+    talk.say(0, octets)
+    if not is_whole:
+        talk.miss(1, reply())
+    at = talk.say(1, octets)
+    talk.close()
+    events = talk.fed()
+    assert errors(events) == ([(1, INVALID, at)] if is_whole else [])
+    if is_whole:
+        text = "FPDUs follow a Request, and no Reply has answered it (RFC 5044 7.1.2 rules 3, 5)"
+        assert texts(events) == [text]
+    for direction in (0, 1):
+        assert [each.ulpdu for each in fpdus(events, direction)] == ULPDUS
+
+
+def test_a_reply_before_fpdus_is_told_once() -> None:
+    """Rule 2: a Reply to what is no Request is one, also when FPDUs show where they begin."""
+    octets, _ = stream()
+    talk = Talk()
+    talk.say(0, b"GET / HTTP/1.1\r\n")
+    at = talk.say(1, reply())
+    talk.say(0, octets)
+    talk.say(1, octets)
+    talk.close()
+    events = talk.fed()
+    assert errors(events) == [(1, INVALID, at)]
+    assert len(seen(events)) == 1
+    for direction in (0, 1):
+        assert [each.ulpdu for each in fpdus(events, direction)] == ULPDUS
+
+
+@pytest.mark.parametrize(
     ("asked", "answered", "is_wrong"),
     [
         (0, 0, False),

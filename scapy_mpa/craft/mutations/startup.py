@@ -70,8 +70,6 @@ def _of_each_frame() -> list[Mutation]:
                 improper(),
                 plain,
                 change_startup(kind, key=KEYS[kind].lower()),
-                # Whoever looks on may take what the Responder says for streaming mode.
-                is_evident=kind is _REQUEST,
             ),
             Mutation(
                 f"{prefix}-reserved-set",
@@ -186,6 +184,19 @@ def _of_private_data() -> list[Mutation]:
 # -- rules of RFC 5044 7.1.2 -------------------------------------------------------------------
 
 
+_OTHER_PROTOCOLS: Final = (b"GET / HTTP/1.1\r\n", b"SSH-2.0-OpenSSH_", b"HELO example.org")
+"""Words of other protocols, as many octets as a Key has."""
+
+
+def _other_protocol(item: StartupItem, rng: Random) -> bytes:
+    return rng.choice(_OTHER_PROTOCOLS)
+
+
+def _without_startup(conversation: Conversation, rng: Random) -> Conversation:
+    without_reply = replaced(conversation, startup_at(conversation, _REPLY))
+    return replaced(without_reply, startup_at(without_reply, _REQUEST))
+
+
 def _without_request(conversation: Conversation, rng: Random) -> Conversation:
     return replaced(conversation, startup_at(conversation, _REQUEST))
 
@@ -251,6 +262,13 @@ STARTUP: Final = (
         change_startup(_REQUEST, rejected=True),
     ),
     Mutation(
+        "rfc5044/7.1.2/rule-1-no-startup-frames",
+        "The Initiator begins with FPDUs; there are no startup frames.",
+        improper("the first FPDU comes where the Request must be"),
+        plain,
+        _without_startup,
+    ),
+    Mutation(
         "rfc5044/7.1.2/rule-2-no-request",
         "A Reply comes without a Request.",
         improper("the Initiator gets a Reply that it has not asked for"),
@@ -294,6 +312,20 @@ STARTUP: Final = (
         is_overheard=True,
     ),
     Mutation(
+        "rfc5044/7.1.2/rule-5-request-key-of-another-protocol",
+        "Words of another protocol come where the Request's Key must be.",
+        improper(),
+        plain,
+        change_startup(_REQUEST, key=_other_protocol),
+    ),
+    Mutation(
+        "rfc5044/7.1.2/rule-5-reply-key-of-another-protocol",
+        "Words of another protocol come where the Reply's Key must be.",
+        improper(),
+        plain,
+        change_startup(_REPLY, key=_other_protocol),
+    ),
+    Mutation(
         "rfc5044/7.1.2/rule-8-both-initiate",
         "A Request comes where a Reply must stand: both sides are Initiators.",
         improper(),
@@ -323,5 +355,5 @@ STARTUP: Final = (
         _incomplete(_REPLY),
     ),
 )
-"""RFC 5044 7.1.  Rule 6 is about what consumers do with Private Data; rules 1, 5 and 7 are broken
-by what 7.1.1 and 4.3 name."""
+"""RFC 5044 7.1.  Rule 6 is about what Consumers may do with Private Data, which nothing on the wire
+can break; what breaks rule 7 is with the Markers."""

@@ -39,6 +39,7 @@ CHANGED: dict[str, set[str]] = {
     "rtr-frame-proposal-2007/2/reserved-set": {"reserved"},
     "rtr-frame-proposal-2007/2/c-*": {"c"},
     "rtr-frame-proposal-2007/*-s-cleared": {"s"},
+    "rfc5044/7.1.2/rule-5-*": {"key"},
     "rfc5044/7.1.2/rule-9-*": {"pd_length"},
     "rfc5044/7.1.2/rule-8-*": {"key"},
     "rfc6581/6/*-s-cleared": {"s"},
@@ -153,6 +154,7 @@ LENGTHS = (
 
 SEVERAL: dict[str, int | None] = {
     "rfc5044/8/*": None,
+    "rfc5044/7.1.2/rule-1-no-startup-frames": 0,
     "rfc5044/7.1.2/rule-2-no-request": 0,
     "rfc5044/7.1.2/rule-2-octets-*": 1,
     "rtr-frame-proposal-2007/2/missing": 0,
