@@ -71,7 +71,8 @@ def is_complete(half: HalfConnection) -> bool:
 
 def is_whole(half: HalfConnection) -> bool:
     """Tell whether all that was sent was captured, from the SYN on, as far as is known."""
-    if half.begin is None or half.seldom.gaps:
+    seldom = half.seldom
+    if half.begin is None or seldom.gaps or (seldom.acks is not None and seldom.acks.behind):
         return False
     end = half.islands.items[-1].end if half.islands.items else half.begin
     if half.fin == end:

@@ -148,8 +148,9 @@ class HalfConnection:
         if cut > 0:
             octets += bytes(cut)
         inserted = islands.insert(position, octets, segment.frame)
-        if inserted.repeated:
-            self._compare(position, segment.payload, inserted.repeated)
+        repeated = inserted.repeated and holes.fill_behind(self, inserted.repeated)
+        if repeated:
+            self._compare(position, segment.payload, repeated)
         self.octets += inserted.fresh
         self.held += inserted.fresh + CHUNK_OVERHEAD * inserted.chunks
         if cut > 0:
@@ -264,6 +265,7 @@ class HalfConnection:
             crc_is_known=crc_is_known,
         )
         if from_start:
+            holes.leave_behind(self, origin)
             self.islands.front = self.islands.floor = max(origin, self.islands.floor)
         self._hand_over(origin if from_start else 0)
 
@@ -275,6 +277,7 @@ class HalfConnection:
         self.phase = Phase.IFT
         self.streaming = None
         self.ift = framing
+        holes.leave_behind(self, framing.origin)
         self.islands.front = self.islands.floor = max(framing.origin, self.islands.floor)
         self._hand_over(framing.origin)
 
@@ -424,6 +427,11 @@ class HalfConnection:
         """Take it that nothing more will come: report what can be said now."""
         if self.streaming is not None:
             self.streaming.look_no_more()
+        acks = self.seldom.acks
+        if acks is not None:
+            for hole in acks.behind:
+                self.report_gap(*hole, reason)
+            acks.behind = []
         end = self.islands.front
         while items := self.islands.items:
             end = items[-1].end

@@ -6,6 +6,9 @@ what lies in it), it is *closed*: the island behind it is framed as well as can 
 missing octets; but a late copy may still fill the hole.  It is a *gap* when that is no longer
 waited for, either: when nothing more will come, when too many holes are closed, or when a limit is
 reached.
+
+A hole in what came before the startup frames is *left behind* when FPDUs begin: nothing waits for
+it, and what a late copy brings of it is counted and not kept.
 """
 
 from __future__ import annotations
@@ -26,7 +29,9 @@ __all__ = [
     "LATE_SEGMENTS",
     "Acknowledgements",
     "check",
+    "fill_behind",
     "give_up",
+    "leave_behind",
     "relieve",
 ]
 
@@ -43,15 +48,18 @@ them: a capture can miss a segment and hold its spurious retransmission."""
 
 
 class Acknowledgements:
-    """Those that came while there was an open hole; made when the first hole opens."""
+    """Those that came while there was an open hole, and what holes are left behind; made when the
+    first hole opens."""
 
-    __slots__ = ("_noted", "passed")
+    __slots__ = ("_noted", "behind", "passed")
 
     def __init__(self) -> None:
         # How many segments of the connection had been received, and what was acknowledged then.
         self._noted: deque[tuple[int, int]] | None = None
         self.passed = 0
         """Holes below this position were acknowledged long enough ago to be closed."""
+        self.behind: list[tuple[int, int]] = []
+        """Holes before the place where FPDUs begin; ascending."""
 
     def note(self, segments: int, acknowledged: int | None) -> None:
         """Take note of what is acknowledged now.
@@ -91,6 +99,51 @@ def check(half: HalfConnection) -> None:
         and items[CLOSED_HOLES].start <= (islands.front or 0)
     ):
         give_up(half, "acknowledged")
+
+
+def leave_behind(half: HalfConnection, origin: int) -> None:
+    """Take note of the holes before ``origin``, where something else than streaming mode begins."""
+    at = half.islands.floor
+    behind = []
+    for island in half.islands.items:
+        if island.start >= origin:
+            break
+        if 0 < at < island.start:
+            behind.append((at, island.start))
+        at = max(at, island.end)
+    if behind:
+        acks = half.seldom.acks
+        if acks is None:
+            acks = half.counting.acks = Acknowledgements()
+        acks.behind = behind
+
+
+def fill_behind(half: HalfConnection, copy: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Take what a late copy brings of the holes left behind.
+
+    :param copy: stretches that are not waited for, ascending.
+    :return: what of them had been captured before.
+    """
+    acks = half.seldom.acks
+    if acks is None or not acks.behind:
+        return copy
+    repeated = []
+    for start, end in copy:
+        at = start
+        for hole_start, hole_end in acks.behind:
+            if at < min(end, hole_start):
+                repeated.append((at, min(end, hole_start)))
+            half.octets += max(0, min(end, hole_end) - max(at, hole_start))
+            at = max(at, min(end, hole_end))
+        if at < end:
+            repeated.append((at, end))
+        acks.behind = [
+            piece
+            for hole_start, hole_end in acks.behind
+            for piece in ((hole_start, min(hole_end, start)), (max(hole_start, end), hole_end))
+            if piece[0] < piece[1]
+        ]
+    return repeated
 
 
 def relieve(half: HalfConnection) -> None:

@@ -23,7 +23,8 @@ class Seldom:
         self.farthest_ahead = 0
         self.retransmitted = 0
         self.acks: Acknowledgements | None = None
-        """Those that say which holes may be closed, None if there never was a hole."""
+        """Those that say which holes may be closed, and what holes were left behind; None if there
+        never was a hole."""
 
     def ahead(self, distance: int) -> None:
         """Count an FPDU out of order, so many octets before its turn."""

@@ -73,8 +73,7 @@ def mixes(draw: st.DrawFn, conversation: Conversation, *, missing: bool = True) 
     maybe(st.builds(Resegmentation, st.one_of(*sizes, *([] if big else [st.just("tiny")]))))
     lost = st.builds(Loss, RATES, captured=st.booleans())
     overtaken = st.builds(Reordering, RATES, by_capture=st.just(False))
-    # A Reply that is captured before its Request, and disorder behind a rejection, are in
-    # test_known_faults.py.
+    # A Reply that is captured before its Request, and disorder behind a rejection, are not told.
     maybe(lost if startups <= 2 else behind(lost))
     maybe(
         overtaken if startups <= 2 else behind(overtaken),
@@ -92,7 +91,7 @@ def mixes(draw: st.DrawFn, conversation: Conversation, *, missing: bool = True) 
         ]
         copies = Loss, Duplication
         if startups <= 2 and not any(isinstance(each, copies) for each in mix):
-            # Copies of what was missed, or frames of which one was, are in test_known_faults.py.
+            # Nor are copies of what was missed, or frames of which one was.
             starts.append(late)
         maybe(*starts)
     else:

@@ -67,12 +67,10 @@ def test_nothing_is_missing(data: st.DataObject, conversation: Conversation) -> 
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.data(), conversations(crc=True, beginnings=("SYN", "nothing")))
+@given(st.data(), conversations(crc=True, beginnings=("SYN", "nothing", "octets")))
 def test_something_is_missing(data: st.DataObject, conversation: Conversation) -> None:
     """Where segments were not captured, gaps and Untagged messages in part are as they are told,
     and so is the connection, as far as it is told.
-
-    What is missing before a startup frame is in test_known_faults.py.
     """
     loss = CaptureLoss(data.draw(st.sampled_from((0.02, 0.1, 0.5))))
     late = LateStart(data.draw(st.integers(0, 12)))
@@ -113,6 +111,19 @@ def five_sends() -> Conversation:
         conversation.initiator.send(bytes(size))
     conversation.close()
     return conversation
+
+
+def test_gap_before_a_startup_frame() -> None:
+    """What is missing before a Reply is a gap, also once that Reply has accepted."""
+    conversation = Conversation()
+    conversation.initiator.octets(b"?")
+    conversation.responder.octets(b"no Key")
+    conversation.startup()
+    conversation.initiator.send(b"x")
+    segments = [each for each in conversation.segments() if each.octets != b"no Key"]
+    found = of(plain(conversation.frames(segments)), "gap")
+    assert [(each["seq"], each["length"]) for each in found] == [(5001, 6)]
+    agrees(found, of(conversation.truth(segments), "gap"))
 
 
 def test_two_gaps() -> None:

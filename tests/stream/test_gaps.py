@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import random
+from itertools import pairwise
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -444,3 +445,62 @@ def test_gaps_of_a_real_conversation(seed: int, acks: bool) -> None:
             for at in range(gap.length)
         }
         assert told == missing
+
+
+BEFORE = bytes(range(1, 101))
+"""What the Responder says before the startup frames."""
+
+
+@settings(max_examples=60)
+@given(
+    edges=st.lists(st.integers(0, len(BEFORE)), unique=True, max_size=6).map(sorted),
+    data=st.data(),
+)
+def test_before_the_startup_frames(edges: list[int], data: st.DataObject) -> None:
+    """What is missing before a Reply is a gap, unless a late copy brings it: also behind FPDUs."""
+    octets, truth = stream(markers=False, count=3)
+    talk = Talk()
+    talk.say(0, b"?")
+    begin = talk.next[1]
+    cuts = [0, *(edge for edge in edges if 0 < edge < len(BEFORE)), len(BEFORE)]
+    pieces = list(pairwise(cuts))
+    missed = [data.draw(st.booleans()) for _ in pieces]
+    for (start, end), is_missed in zip(pieces, missed, strict=True):
+        talk.say(1, BEFORE[start:end], captured=not is_missed)
+    for direction, key in enumerate((mpastream.REQUEST_KEY, mpastream.REPLY_KEY)):
+        talk.say(direction, mpastream.startup_frame(key, crc=1))
+    talk.say(0, octets)
+    # Copies, of whatever was captured or not.
+    late = data.draw(
+        st.lists(st.tuples(*[st.integers(0, len(BEFORE))] * 2).map(sorted), max_size=3)
+    )
+    for start, end in late:
+        if start < end:
+            talk.copy(1, begin + start, BEFORE[start:end])
+    talk.say(1, octets)
+    talk.close()
+    events = talk.fed()
+    captured = set(range(len(BEFORE)))
+    for (start, end), is_missed in zip(pieces, missed, strict=True):
+        if is_missed:
+            captured -= set(range(start, end))
+    again = 0
+    for start, end in late:
+        again += bool(captured & set(range(start, end)))
+        captured |= set(range(start, end))
+    lost = [at for at in range(len(BEFORE)) if at not in captured]
+    wanted = [
+        (at, next(n for n in range(at, len(BEFORE) + 1) if n not in lost) - at)
+        for at in lost
+        if at - 1 not in lost
+    ]
+    found = [
+        ((each.seq - begin) % 2**32, each.length) for each in events if isinstance(each, GapFound)
+    ]
+    assert found == wanted
+    (end,) = (each for each in events if isinstance(each, ConnectionEnded))
+    half = end.halves[1]
+    assert (half.gaps, half.retransmitted) == (len(wanted), again)
+    assert half.octets == len(captured) + 20 + len(octets)
+    for direction in (0, 1):
+        assert [each.ulpdu for each in fpdus(events, direction)] == [each.ulpdu for each in truth]
