@@ -162,6 +162,7 @@ class Rewriter:
         "_is_torn",
         "_oldest_version",
         "_out",
+        "_supplied",
         "_time_ns",
         "_written",
         "report",
@@ -181,6 +182,8 @@ class Rewriter:
         self._captured: dict[StartupKind, Item] = {}
         self._written: set[StartupKind] = set()
         """The kinds of startup frames that were written, captured or supplied."""
+        self._supplied: set[StartupKind] = set()
+        """Those that were made up, since the last rejection."""
         self._crc = True
         self._oldest_version = False
 
@@ -336,9 +339,14 @@ class Rewriter:
             if half.new is not None:
                 half.advance(item.end, half.new)
             return
+        elif item.startup is not None and self._is_late(item):
+            # Behind FPDUs it would be taken for one.
+            return
         elif item.startup is not None:
             self._open_startup(item, slot)
             self._written.add(item.startup.kind)
+            if item.startup.rejected and item.startup.kind is StartupKind.REPLY:
+                self._supplied.clear()
             if item.startup.markers:
                 self.report.cleared += 1
                 comments.append("M was set, and is cleared like Markers are removed")
@@ -369,6 +377,12 @@ class Rewriter:
         else:
             half.advance(item.end, half.new + item.length)
             half.expect_ack(half.old, half.new)
+
+    def _is_late(self, item: Item) -> bool:
+        """Tell whether another startup frame stands for one that was captured behind FPDUs."""
+        assert item.startup is not None
+        old = self._halves[item.direction].old
+        return item.startup.kind in self._supplied and old is not None and item.start < old
 
     def _count_fpdu(self, item: Item) -> None:
         report = self.report
@@ -456,6 +470,7 @@ class Rewriter:
             if half.fpdus_from is None:
                 half.fpdus_from = 0
             self._written.add(kind)
+            self._supplied.add(kind)
             self.report.startup_frames += 1
 
     def _place(self, half: _Half, before: int) -> None:

@@ -14,7 +14,7 @@ from scapy_mpa.capture import Frame
 from scapy_mpa.craft import Conversation, StartupItem
 from tests.clean.cleaning import PCAPS, clean, fpdus, frames_of, renumbered
 from tests.craft.strategies import conversations
-from tests.craft.test_impaired import IMPAIRMENTS, Impairment
+from tests.craft.test_impaired import IMPAIRMENTS, Impairment, reorder
 from tests.truth.cases import case
 
 CAPTURES = sorted(path for path in PCAPS.iterdir() if ".pcap" in path.name)
@@ -70,6 +70,32 @@ def test_conversations_with_an_rtr_frame(
     """The same where an Rtr Frame is taken away."""
     frames = conversation.frames(impair(conversation.segments(), random.Random(seed)))
     check(frames, twice=False)
+
+
+@settings(max_examples=25)
+@given(
+    conversation=conversations(beginnings=("nothing",), crc=True, rtr_frames=False),
+    request=st.integers(0, 8),
+    seed=st.integers(0, 1 << 20),
+)
+def test_a_request_behind_fpdus(conversation: Conversation, request: int, seed: int) -> None:
+    """A Request that is captured behind FPDUs, when another one has been supplied for it."""
+    first, *rest = conversation.segments()
+    rest = reorder(rest, random.Random(seed))
+    check(conversation.frames([*rest[:request], first, *rest[request:]]))
+
+
+def test_a_request_behind_the_second_fpdu() -> None:
+    """The first FPDU comes behind the second one, and behind the Request, which is written once."""
+    conversation = Conversation(revision=2, handshake=False)
+    conversation.startup()
+    conversation.initiator.send(b"")
+    conversation.initiator.send(b"")
+    segments = conversation.segments()
+    frames = conversation.frames([segments[at] for at in (1, 3, 0, 2, 4)])
+    check(frames)
+    report = clean(frames).report
+    assert (report.fpdus, report.startup_frames, report.left_out) == (2, 1, 0)
 
 
 @settings(max_examples=25)
