@@ -75,7 +75,7 @@ class Reading:
         self._checks = self._new_checks() if checks else None
         self._decoder = Decoder(self._take_sctp)
         self._flows = Flows(first_number, limits=limits, dialect=dialect)
-        self._associations = Associations(self._flows.take_number, limits)
+        self._associations = Associations(self._flows.take_number, limits, dialect)
         self._sctp_events: list[Event] = []
         """What SCTP packets have brought, until it is passed on."""
         # Because of a limit.

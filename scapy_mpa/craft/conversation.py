@@ -63,14 +63,23 @@ _REVISIONS: Final = {
 """Rev of the dialects in which there are conversations."""
 
 
+_OTHER_CLASSES: Final = {
+    Dialect.DRAFT_IFT_01: "IFTConversation",
+    Dialect.RFC5043: "SctpConversation",
+}
+"""What conversations without startup frames of MPA are."""
+
+
 def _revision_of(dialect: Dialect | None) -> int:
     try:
         return _REVISIONS[dialect]
     except KeyError as error:
         assert dialect is not None
-        raise LocalProtocolError(
-            f"there are no conversations in the dialect {dialect.value}"
-        ) from error
+        other = _OTHER_CLASSES.get(dialect)
+        text = f"there are no conversations in the dialect {dialect.value}"
+        if other is not None:
+            text = f"a conversation in the dialect {dialect.value} is an {other}"
+        raise LocalProtocolError(text) from error
 
 
 def _control_flags(dialect: Dialect | None, rtr: str | None) -> str:

@@ -71,7 +71,7 @@ class Recovery:
         self._on_event = on_event
         self._checks = Checks() if check else None
         self._flows = Flows(limits=limits, dialect=dialect)
-        self._associations = Associations(self._flows.take_number, limits)
+        self._associations = Associations(self._flows.take_number, limits, dialect)
         self._packet: SctpPacket | None = None
         """What the decoder has last found in place of a segment."""
         self._decoder = Decoder(self._take_sctp)

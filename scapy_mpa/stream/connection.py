@@ -65,6 +65,7 @@ class Connection:
         "_ift",
         "_moments",
         "_time_ns",
+        "assumes_ift",
         "halves",
         "hasty_loans",
         "identity",
@@ -96,6 +97,8 @@ class Connection:
         self._frame = 0
         self._time_ns = 0
         self.startup = StartupPhase(self.halves, dialect)
+        self.assumes_ift = dialect is Dialect.DRAFT_IFT_01
+        """Whether the user says that iWARP Framing for TCP is spoken."""
         self._ift: IFTPhase | None = None
         """Made when the first adaption indication is seen, or what may be one."""
         self._errors = 0
@@ -177,6 +180,9 @@ class Connection:
         :param reason: why holes will not be filled.
         :param ending: how the connection ended, if the connection itself does not know.
         """
+        if self.assumes_ift:
+            for half in self.halves:
+                self._infer_ift(half)
         ift = self._begun_ift
         if ift is None:
             self._conclude_startup()
@@ -273,6 +279,8 @@ class Connection:
 
     def on_unknown(self, half: HalfConnection) -> None:
         """Find out what a direction carries, if startup frames are missing."""
+        if self.assumes_ift:
+            self._infer_ift(half)
         ift = self._begun_ift
         if ift is None:
             beginnings.look(self.startup, half, final=False)
@@ -281,11 +289,19 @@ class Connection:
 
     def decide(self, half: HalfConnection) -> None:
         """Do so for the last time."""
+        if self.assumes_ift:
+            self._infer_ift(half)
         ift = self._begun_ift
         if ift is None:
             beginnings.decide(self.startup, half)
         else:
             ift.look(half, final=True)
+
+    def _infer_ift(self, half: HalfConnection) -> None:
+        """Look for frames where no adaption indication was captured."""
+        if self._ift is None:
+            self._ift = IFTPhase(self.halves)
+        self._ift.infer(half)
 
     @property
     def _begun_ift(self) -> IFTPhase | None:
@@ -351,7 +367,7 @@ class Connection:
                 self._frame,
                 self._time_ns,
                 sequence_number(found.start),
-                found.start - half.ift.origin,
+                found.start - half.ift.origin if half.ift.from_start else None,
                 found.header,
                 found.octets,
                 None if agreement is None else agreement.rdma,

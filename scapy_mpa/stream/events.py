@@ -324,8 +324,9 @@ class IFTFrameRecovered(NamedTuple):
     time_ns: int
     seq: int
     """Sequence number of its header_size field."""
-    offset: int
-    """Octets from the end of the adaption indication to that field."""
+    offset: int | None
+    """Octets from the end of the adaption indication to that field, None if that was not
+    captured."""
     header: FrameHeader
     octets: bytes
     """The frame as it lay in the stream, CRCs included; what a snap length cut off is missing from

@@ -277,8 +277,9 @@ class HalfConnection:
         self.phase = Phase.IFT
         self.streaming = None
         self.ift = framing
-        holes.leave_behind(self, framing.origin)
-        self.islands.front = self.islands.floor = max(framing.origin, self.islands.floor)
+        if framing.from_start:
+            holes.leave_behind(self, framing.origin)
+            self.islands.front = self.islands.floor = max(framing.origin, self.islands.floor)
         self._hand_over(framing.origin)
 
     def _hand_over(self, begin: int) -> None:

@@ -42,19 +42,20 @@ class IFTFraming:
     """Finds the frames of one direction in its islands.
 
     :param sink: who is told.
-    :param origin: position of the first octet behind the adaption indication.
+    :param origin: position of the first octet behind the adaption indication, None if that was
+        not captured.
     :param reader: reads its frames.
     :param speculative: whether the receiver may place speculatively (SP).
     :param markers: whether there are periodic markers, of which the draft does not say what they
         look like (9): then nothing is framed.
     """
 
-    __slots__ = ("_reader", "_sink", "_speculation", "markers", "origin")
+    __slots__ = ("_reader", "_sink", "_speculation", "from_start", "markers", "origin")
 
     def __init__(
         self,
         sink: IFTSink,
-        origin: int,
+        origin: int | None,
         reader: FrameReader,
         *,
         speculative: bool,
@@ -63,7 +64,9 @@ class IFTFraming:
         self._sink = sink
         self._reader = reader
         self._speculation = Speculation() if speculative else None
-        self.origin = origin
+        self.origin = 0 if origin is None else origin
+        """0, which is before all positions, if it is not known."""
+        self.from_start = origin is not None
         self.markers = markers
 
     @property

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from scapy_mpa.stream.extent import span
 from scapy_mpa.stream.half import HalfConnection
 from scapy_mpa.stream.ift_framing import IFTFraming
+from scapy_mpa.stream.ift_inference import infer_frames
 from scapy_mpa.stream.ift_reader import FrameReader
 from scapy_mpa.stream.ift_scan import FoundIndication
 from scapy_mpa.stream.ift_sink import IFTSink
@@ -55,8 +56,8 @@ class IFTPhase:
 
     @property
     def is_begun(self) -> bool:
-        """Whether an indication was seen."""
-        return self.seen != [None, None]
+        """Whether an indication was seen, or frames were."""
+        return self.seen != [None, None] or any(half.ift is not None for half in self._halves)
 
     @property
     def agreement(self) -> Agreement | None:
@@ -111,6 +112,19 @@ class IFTPhase:
         self._enter(half)
         if final:
             self._find_answer(half)
+
+    def infer(self, half: HalfConnection) -> None:
+        """Have a direction framed if CRCs prove that it carries frames, without any indication."""
+        if half.phase is not Phase.STREAMING or self.seen[half.direction] is not None:
+            return
+        for island in half.islands.whole():
+            inferred = infer_frames(island)
+            if inferred is not None:
+                # Whether RDMAP is in them, indications say.
+                reader = FrameReader(**inferred._asdict(), rdma=False)
+                sink = IFTSink(half)
+                half.enter_ift(IFTFraming(sink, None, reader, speculative=False, markers=False))
+                return
 
     def conclude(self) -> None:
         """Find out what can be found out, now that nothing more will come."""

@@ -3,7 +3,8 @@
 
 The magic number alone proves nothing.  Where octets begin, an indication is taken for one if its
 CRC is good, or if everything in it that is known beforehand is as it must be: 48 octets.  One whose
-magic number is wrong is known by its CRC and its versions.
+magic number is wrong is known by its CRC and its versions.  One of these three will do where the
+user says that this dialect is spoken.
 
 When the ULP agrees on RDMA first, octets of its own come before.  There an indication must be one
 that a receiver may accept, and is still doubtful, since captures travel over TCP, too
@@ -28,6 +29,8 @@ __all__ = ["FoundIndication", "find_indication", "first_indication", "may_be_ind
 _MAGIC: Final = MAGIC.to_bytes(4, "big")
 _VERSIONS: Final = VERSION.to_bytes(2, "big") * 2
 _VERSIONS_AT: Final = len(_MAGIC)
+_KEY: Final = b"MPA ID R"
+"""What the Keys of MPA have in common (RFC 5044 7.1.1)."""
 
 
 class FoundIndication(NamedTuple):
@@ -43,17 +46,25 @@ class FoundIndication(NamedTuple):
         return self.position + INDICATION_LENGTH
 
 
-def may_be_indication(island: Island) -> bool:
-    """Tell whether an island begins like an indication, as far as it goes."""
+def may_be_indication(island: Island, *, forced: bool = False) -> bool:
+    """Tell whether an island begins like an indication, as far as it goes.
+
+    :param forced: the user says that there is one: what is none of MPA's may be.
+    """
     start = island.start
     end = min(start + _VERSIONS_AT + len(_VERSIONS), island.end)
     octets = island.read(start, island.captured_until(start, end))
+    if forced:
+        return octets != _KEY[: len(octets)]
     return _MAGIC.startswith(octets[:_VERSIONS_AT]) or octets[_VERSIONS_AT:] == _VERSIONS
 
 
-def first_indication(island: Island) -> FoundIndication | None:
+def first_indication(island: Island, *, forced: bool = False) -> FoundIndication | None:
     """Return the indication with which an island begins, None if it is too short, or that is
-    doubtful."""
+    doubtful.
+
+    :param forced: the user says that there is one: less will do.
+    """
     start, end = island.start, island.start + INDICATION_LENGTH
     if end > island.end or island.captured_until(start, end) < end:
         return None
@@ -66,7 +77,8 @@ def first_indication(island: Island) -> FoundIndication | None:
     )
     evidence = told.magic == MAGIC, told.crc_is_good(), is_as_known
     # The first, and one of the others; or both of these.
-    return FoundIndication(start, octets, told) if sum(evidence) > 1 else None
+    needed = 1 if forced else 2
+    return FoundIndication(start, octets, told) if sum(evidence) >= needed else None
 
 
 def find_indication(island: Island, start: int) -> FoundIndication | int | None:

@@ -334,13 +334,14 @@ class Streaming:
         start = island.start
         if island.held != start or not self._half.may_begin_at(island, start):
             return False
-        if not may_be_indication(island):
+        forced = self._owner.assumes_ift
+        if not may_be_indication(island, forced=forced):
             return False
         end = start + INDICATION_LENGTH
         if island.end < end:
             island.need = end
             return not final
-        found = first_indication(island)
+        found = first_indication(island, forced=forced)
         if found is None:
             return False
         island.scan = end

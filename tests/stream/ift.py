@@ -13,6 +13,7 @@ from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.messages import Messages
 from scapy_mpa.stream.segment import ACK, FIN, SYN, Segment
+from scapy_mpa.wire.dialect import Dialect
 from tests.stream.feed import INITIATOR_FLOW, RESPONDER_FLOW
 
 PH, R, HC, PC, IH, IP, SP, SM, RM = (1 << bit for bit in range(31, 22, -1))
@@ -58,8 +59,8 @@ def write(stag: int, to: int, last: bool = True) -> bytes:
 class Capture:
     """A capture of one connection, segment by segment."""
 
-    def __init__(self, limits: Limits | None = None) -> None:
-        self._flows = Flows(limits=limits)
+    def __init__(self, limits: Limits | None = None, dialect: Dialect | None = None) -> None:
+        self._flows = Flows(limits=limits, dialect=dialect)
         self._messages = Messages()
         self._number = 0
         self.records: list[Record] = []

@@ -97,9 +97,11 @@ class Association:
     :param flow: of direction 0: who sent that packet.
     :param number: gives the number of the next connection.
     :param emit: takes events.
+    :param assumed: whether PPIDs need no further evidence.
     """
 
     __slots__ = (
+        "_assumed",
         "_emit",
         "_fragments",
         "_inits",
@@ -124,9 +126,15 @@ class Association:
     )
 
     def __init__(
-        self, flow: bytes, number: Callable[[], int], emit: Callable[[Event], None]
+        self,
+        flow: bytes,
+        number: Callable[[], int],
+        emit: Callable[[Event], None],
+        *,
+        assumed: bool = False,
     ) -> None:
         self.flow = flow
+        self._assumed = assumed
         self._number = number
         self._emit = emit
         self.tags: list[int | None] = [None, None]
@@ -264,7 +272,7 @@ class Association:
         if chunk.ppid not in (SEGMENT_PPID, SESSION_CONTROL_PPID):
             self._take_other(packet, direction, chunk)
             return
-        if not self.carries_ddp and not _looks_like_ddp(chunk):
+        if not (self.carries_ddp or self._assumed or _looks_like_ddp(chunk)):
             self._unplaced = True
             return
         self.carries_ddp = True

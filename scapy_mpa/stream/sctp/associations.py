@@ -12,6 +12,7 @@ from scapy_mpa.stream.events import Ending, Event, GapReason
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.sctp.association import Association
 from scapy_mpa.stream.sctp.packet import SctpPacket
+from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.sctp_packet import ChunkType
 
 __all__ = ["LINGER_NS", "Associations"]
@@ -32,9 +33,12 @@ class Associations:
     :param number: gives the number of the next connection; each DDP Stream Session is one.
     :param limits: what may be held in memory; there are never more associations, nor sessions, than
         ``connections`` says.
+    :param dialect: what the user says is spoken: with DDP over SCTP, what is sent under its PPIDs
+        is believed to be DDP without further evidence.
     """
 
     __slots__ = (
+        "_assumed",
         "_budget",
         "_by_flow",
         "_by_tag",
@@ -50,8 +54,14 @@ class Associations:
         "without_ddp",
     )
 
-    def __init__(self, number: Callable[[], int], limits: Limits | None = None) -> None:
+    def __init__(
+        self,
+        number: Callable[[], int],
+        limits: Limits | None = None,
+        dialect: Dialect | None = None,
+    ) -> None:
         self._number = number
+        self._assumed = dialect is Dialect.RFC5043
         self._limits = limits or Limits()
         self._budget = Budget(self._limits)
         self._events: list[Event] = []
@@ -152,7 +162,7 @@ class Associations:
                 self._end(oldest, "limit", "limit")
             else:
                 break
-        association = Association(packet.flow, self._number, self._emit)
+        association = Association(packet.flow, self._number, self._emit, assumed=self._assumed)
         for flow in association.flows:
             self._by_flow[flow] = association
         self._live[association] = None
