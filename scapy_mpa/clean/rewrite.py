@@ -19,6 +19,7 @@ from scapy_mpa.clean.slot import Item, Kind, Slot, Written
 from scapy_mpa.stream.events import ConnectionId, FPDURecovered
 from scapy_mpa.stream.segment import ACK, FIN, PSH, RST, SYN
 from scapy_mpa.stream.sequence import sequence_number, unwrap
+from scapy_mpa.wire.dialect import extension_length
 from scapy_mpa.wire.fpdu import MARKER_INTERVAL, MARKER_LENGTH
 from scapy_mpa.wire.startup import (
     STARTUP_HEADER_LENGTH,
@@ -532,6 +533,7 @@ class Rewriter:
             revision=revision,
             pd_length=0,
             data=b"",
+            extension=bytes(extension_length(revision)),
         )
 
     # -- segments ------------------------------------------------------------------------------

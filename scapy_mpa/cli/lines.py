@@ -238,6 +238,8 @@ def _startup(event: StartupSeen) -> str:
     if startup.enhanced:
         meaning = meaning_of(event.dialect)
         words.append(_enhanced(startup.ird, startup.ord, startup.control_flags, meaning))
+    if startup.extension:
+        words.append(f"extension {startup.extension.hex()}")
     words.append(f"PD {len(startup.private_data)}")
     return " ".join(words)
 

@@ -35,7 +35,7 @@ from scapy_mpa.craft.side import Side
 from scapy_mpa.craft.truth import Setting, truth_of
 from scapy_mpa.records.record import Record
 from scapy_mpa.wire.control_flags import RTR, rtr_flags
-from scapy_mpa.wire.dialect import Dialect, largest_pd_length
+from scapy_mpa.wire.dialect import TRAITS, Dialect, extension_length, largest_pd_length
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.forced import dialect_named
 from scapy_mpa.wire.startup import ENHANCED_LENGTH, StartupKind
@@ -59,6 +59,7 @@ _REVISIONS: Final = {
     Dialect.DRAFT_MPA_01: 0,
     Dialect.RFC6581: 2,
     Dialect.DRAFT_PEER_CONNECT_01: 2,
+    Dialect.ERDMA: TRAITS[Dialect.ERDMA].revision,
 }
 """Rev of the dialects in which there are conversations."""
 
@@ -119,7 +120,8 @@ class Conversation:
         5044.
     :param markers: M of Initiator and Responder, or of both: whether a side wants Markers in what
         it *receives* (RFC 5044 7.1.1).
-    :param crc: C of Initiator and Responder, or of both; CRCs are on if either is set.
+    :param crc: C of Initiator and Responder, or of both; CRCs are on if either is set.  None: both,
+        but not in erdma, which knows no CRCs.
     :param rtr_frame: S of Initiator and Responder, or of both, in revision 1: whether an Rtr Frame
         is announced, and awaited.  If it is both, it follows the Reply (rtr-frame-proposal-2007).
     :param mss: Maximum Segment Size, octets; also EMSS.
@@ -162,7 +164,7 @@ class Conversation:
         revision: int | None = None,
         dialect: str | Dialect | None = None,
         markers: bool | tuple[bool, bool] = False,
-        crc: bool | tuple[bool, bool] = True,
+        crc: bool | tuple[bool, bool] | None = None,
         rtr_frame: bool | tuple[bool, bool] = False,
         mss: int = 1460,
         mulpdu: int | None = None,
@@ -181,6 +183,8 @@ class Conversation:
         if revision is None:
             revision = usual
         oldest = 1 if revision else 0
+        if crc is None:
+            crc = spoken is not Dialect.ERDMA
         self.options = Options(
             revision=revision,
             markers=_pair(markers),
@@ -225,6 +229,8 @@ class Conversation:
         private_data: bytes | SupportsBytes = b"",
         reply_private_data: bytes | SupportsBytes = b"",
         *,
+        extension: bytes | None = None,
+        reply_extension: bytes | None = None,
         ird: int | None = None,
         ord: int | None = None,
         control_flags: str | None = None,
@@ -243,6 +249,8 @@ class Conversation:
         :param private_data: of the Request, up to 512 octets, enhanced data included; octets or a
             layer.
         :param reply_private_data: of the Reply.
+        :param extension: of the Request, 8 octets; only with revision 129 (erdma); None: zeros.
+        :param reply_extension: of the Reply.
         :param ird: of the Request, 14 bits.
         :param ord: of the Request, 14 bits.
         :param control_flags: of the Request, letters out of ``ABCD``; None: as ``rtr`` asks for,
@@ -284,6 +292,13 @@ class Conversation:
             request, reply = (
                 {**fields, "s_bit": s} for fields, s in zip((request, reply), s_bits, strict=True)
             )
+        for each in (extension, reply_extension):
+            if each is not None and len(each) != extension_length(self.options.revision):
+                self.refuse("an extension has 8 octets, and goes with revision 129 (erdma)")
+        request, reply = (
+            fields if each is None else {**fields, "extension": each}
+            for fields, each in ((request, extension), (reply, reply_extension))
+        )
         self._append_startup(INITIATOR, StartupKind.REQUEST, bytes(private_data), False, request)
         self._append_startup(
             RESPONDER, StartupKind.REPLY, bytes(reply_private_data), rejected, reply

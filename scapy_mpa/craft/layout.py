@@ -21,6 +21,7 @@ from scapy_mpa.craft.script import (
     OctetsItem,
     StartupItem,
 )
+from scapy_mpa.wire.dialect import extension_length
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.fpdu import MARKER_INTERVAL, build_fpdu
 from scapy_mpa.wire.ift_indication import AdaptionIndication, build_indication
@@ -135,6 +136,8 @@ def startup_frame(item: StartupItem, options: Options) -> StartupFrame:
     data = enhanced + item.private_data
     # That of an Rtr Frame follows the Reply's (rtr-frame-proposal-2007 2).
     says_crc = RESPONDER if item.kind is StartupKind.RTR else item.side
+    revision = options.revision if item.revision is None else item.revision
+    extension = item.extension
     return StartupFrame(
         kind=item.kind,
         markers=options.markers[item.side] if item.markers is None else item.markers,
@@ -142,7 +145,8 @@ def startup_frame(item: StartupItem, options: Options) -> StartupFrame:
         rejected=item.rejected,
         s_bit=bool(enhanced) if item.s_bit is None else item.s_bit,
         reserved=item.reserved,
-        revision=options.revision if item.revision is None else item.revision,
+        revision=revision,
         pd_length=len(data) if item.pd_length is None else item.pd_length,
         data=data,
+        extension=bytes(extension_length(revision)) if extension is None else extension,
     )

@@ -100,6 +100,7 @@ def _conversation(seen: dict[StartupKind, StartupSeen], fpdus: list[FPDURecovere
                 reserved=startup.reserved,
                 revision=startup.revision,
                 key=event.octets[:KEY_LENGTH],
+                extension=startup.extension,
             )
         )
     script += [FPDUItem(int(each.direction != initiator), each.ulpdu) for each in _in_order(fpdus)]

@@ -111,6 +111,8 @@ class StartupItem:
     """PD_Length; None: the octets that follow."""
     key: bytes | None = None
     """16 octets; None: as ``kind`` says."""
+    extension: bytes | None = None
+    """Between header and Private Data; None: 8 zeros with revision 129 (erdma), else nothing."""
 
     def __repr__(self) -> str:
         return _brief(self)

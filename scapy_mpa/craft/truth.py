@@ -62,6 +62,7 @@ from scapy_mpa.craft.truth_tcp import gap_records, is_cut, overlap_records
 from scapy_mpa.records.ddp import INVALIDATING
 from scapy_mpa.records.record import Record, startup_fields
 from scapy_mpa.wire.ddp import TAGGED_LENGTH, UNTAGGED_LENGTH, parse_ddp
+from scapy_mpa.wire.dialect import extension_length
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.forced import dialect_in_force
 from scapy_mpa.wire.rdmap import parse_control, plausible
@@ -148,6 +149,7 @@ class Found(NamedTuple):
             and isinstance(item, StartupItem)
             and (item.key is None or KIND_OF_KEY.get(item.key) is item.kind)
             and detail.pd_length == len(detail.data)
+            and len(detail.extension) == extension_length(detail.revision)
         )
 
     @property

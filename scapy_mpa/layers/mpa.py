@@ -5,6 +5,8 @@
 >>> MPARequest(bytes(MPARequest(revision=2, s=1, ird=8, ord=4, b=1, private_data=b"hello"))).ird
 8
 
+Revision 129 is that of Alibaba's erdma, whose frames have an ``extension``.
+
 iWARP has no port of its own.  Whoever knows the port binds it, and :class:`MPA` tells startup
 frames from FPDUs (without Markers)::
 
@@ -20,6 +22,7 @@ from scapy.fields import (
     ByteField,
     ConditionalField,
     ShortField,
+    StrLenField,
 )
 from scapy.fields import Field as ScapyField
 from scapy.packet import Packet
@@ -29,7 +32,7 @@ from scapy_mpa.layers.fields import KeyField, NoteField, OffWire
 from scapy_mpa.layers.fpdu import FPDU
 from scapy_mpa.layers.private_data import PrivateDataField
 from scapy_mpa.wire.control_flags import meaning_of
-from scapy_mpa.wire.dialect import Dialect
+from scapy_mpa.wire.dialect import TRAITS, Dialect, extension_length
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.forced import dialect_named
 from scapy_mpa.wire.startup import (
@@ -45,6 +48,7 @@ from scapy_mpa.wire.startup import (
 __all__ = ["MPA", "MPAReply", "MPARequest", "MPARtr", "fields_of_dialect"]
 
 _LARGEST_NUMBER = 0xFFFF
+_EXTENSION_LENGTH = TRAITS[Dialect.ERDMA].extension_length
 
 
 def _has_enhanced_data(pkt: _Startup) -> bool:
@@ -90,6 +94,10 @@ def fields_of_dialect(dialect: Dialect | None) -> dict[str, str]:
     return {"dialect": dialect.value} if dialect is Dialect.DRAFT_PEER_CONNECT_01 else {}
 
 
+def _has_extension(pkt: _Startup) -> bool:
+    return extension_length(pkt.revision) > 0
+
+
 def _private_data_length(pkt: _Startup) -> int:
     length: int = pkt.pd_length
     return length - ENHANCED_LENGTH if _has_enhanced_data(pkt) else length
@@ -110,6 +118,15 @@ class _Startup(_Layer):
         ShortField("pd_length", None),
         _EnhancedField(ScapyField("enhanced", None)),
         OffWire(_DialectField("dialect", None)),
+        ConditionalField(
+            StrLenField(
+                "extension",
+                bytes(_EXTENSION_LENGTH),
+                length_from=lambda pkt: _EXTENSION_LENGTH,
+                max_length=_EXTENSION_LENGTH,
+            ),
+            _has_extension,
+        ),
         _enhanced(_FlagField("a", 0, 1)),
         _enhanced(_FlagField("b", 0, 1)),
         _enhanced(BitField("ird", 0, 14)),
@@ -123,6 +140,8 @@ class _Startup(_Layer):
     def post_build(self, pkt: bytes, pay: bytes) -> bytes:
         if self.pd_length is None:
             length = len(pkt) - STARTUP_HEADER_LENGTH
+            if _has_extension(self):
+                length -= len(self.extension)
             if length > _LARGEST_NUMBER:
                 raise LocalProtocolError(f"{length} octets do not fit PD_Length (RFC 5044 7.1.1)")
             at = STARTUP_HEADER_LENGTH - 2
@@ -153,6 +172,8 @@ class MPARequest(_Startup):
                   ``revision`` is 2 and ``s`` is set
     dialect       not on the wire: whose meaning the control flags have, by its
                   name; None: that of RFC 6581
+    extension     8 octets that PD_Length does not count, only with revision 129
+                  (erdma)
     a, b, c, d    control flags, 1 bit each (RFC 6581 9.2)
     ird, ord      RDMA Read Queue Depths, 14 bits each, from 0
     private_data  what follows, up to PD_Length: octets, or a layer (see

@@ -29,7 +29,7 @@ from scapy_mpa.stream.events import (
     SessionControlSeen,
     StartupSeen,
 )
-from scapy_mpa.wire.dialect import Dialect
+from scapy_mpa.wire.dialect import Dialect, extension_length
 from scapy_mpa.wire.ift_indication import FLAGS, AdaptionIndication
 from scapy_mpa.wire.interoperability import Kinds
 from scapy_mpa.wire.rdmap_names import message_name
@@ -116,6 +116,7 @@ def startup_fields(startup: StartupFrame, dialect: Dialect | None) -> Record:
         "control_flags": startup.control_flags,
         "dialect": None if dialect is None else dialect.value,
         "s": startup.s_bit,
+        "extension": startup.extension.hex() if extension_length(startup.revision) else None,
     }
 
 

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 if TYPE_CHECKING:
     from scapy_mpa.wire.startup import StartupFrame
 
-__all__ = ["TRAITS", "Dialect", "SBit", "Traits", "dialect_of", "largest_pd_length"]
+__all__ = [
+    "TRAITS",
+    "Dialect",
+    "SBit",
+    "Traits",
+    "dialect_of",
+    "extension_length",
+    "largest_pd_length",
+]
 
 
 class Dialect(str, enum.Enum):
@@ -72,7 +80,12 @@ TRAITS: Final[dict[Dialect, Traits]] = {
 }
 """RFC 5044 7.1.1; draft-ietf-rddp-mpa-01 6.1.1; the proposal's points 1 and 2; RFC 6581 6."""
 
-_BY_REVISION: Final = {0: Dialect.DRAFT_MPA_01, 1: Dialect.RFC5044, 2: Dialect.RFC6581}
+_BY_REVISION: Final = {
+    0: Dialect.DRAFT_MPA_01,
+    1: Dialect.RFC5044,
+    2: Dialect.RFC6581,
+    129: Dialect.ERDMA,
+}
 
 
 def dialect_of(startup: StartupFrame) -> Dialect | None:
@@ -92,3 +105,11 @@ def largest_pd_length(revision: int) -> int:
     Of revisions that no document defines it is what RFC 5044 7.1.1 allows.
     """
     return TRAITS[_BY_REVISION.get(revision, Dialect.RFC5044)].largest_pd_length
+
+
+def extension_length(revision: int) -> int:
+    """Return how many octets a startup frame of a revision has between header and Private Data.
+
+    PD_Length does not count them (erdma has 8, all others none).
+    """
+    return TRAITS[_BY_REVISION.get(revision, Dialect.RFC5044)].extension_length

@@ -9,6 +9,9 @@
     PD_Length           2 octets
     Private Data        PD_Length octets
 
+With revision 129, which is that of Alibaba's erdma, an extension of 8 octets precedes Private Data;
+PD_Length does not count it.
+
 With revision 2 and S set, the Private Data begin with 4 octets of enhanced data: control
 flags A and B, 14 bits of IRD, control flags C and D, 14 bits of ORD (RFC 6581 9).
 
@@ -24,7 +27,7 @@ from dataclasses import dataclass
 from struct import Struct
 from typing import Final
 
-from scapy_mpa.wire.dialect import largest_pd_length
+from scapy_mpa.wire.dialect import Dialect, dialect_of, extension_length, largest_pd_length
 from scapy_mpa.wire.errors import LocalProtocolError, RemoteProtocolError
 
 __all__ = [
@@ -100,11 +103,13 @@ class StartupFrame:
     """PD_Length, in octets, enhanced data included."""
     data: bytes
     """The whole Private Data field, enhanced data included."""
+    extension: bytes = b""
+    """What precedes it in frames of revision 129: 8 octets, not counted by ``pd_length``."""
 
     @property
     def length(self) -> int:
         """Octets of the frame on the wire."""
-        return STARTUP_HEADER_LENGTH + self.pd_length
+        return STARTUP_HEADER_LENGTH + extension_length(self.revision) + self.pd_length
 
     @property
     def enhanced(self) -> bool:
@@ -149,7 +154,13 @@ class StartupFrame:
             if self.revision != 1:
                 found.append(f"revision {self.revision} of an Rtr Frame is not 1 ({_PROPOSAL} 1)")
             return found
-        if self.revision > 2:
+        if dialect_of(self) is Dialect.ERDMA:
+            found += [
+                f"{name} is set, which erdma does not accept (erdma startup)"
+                for name, is_set in (("M", self.markers), ("C", self.crc))
+                if is_set
+            ]
+        elif self.revision > 2:
             found.append(f"revision {self.revision} is not one of 0, 1, 2 (RFC 5044 7.1.1)")
         if self.revision == 2 and self.s_bit and self.pd_length < ENHANCED_LENGTH:
             found.append(
@@ -161,7 +172,7 @@ class StartupFrame:
 def parse_startup(octets: bytes) -> StartupFrame:
     """Read a startup frame from the beginning of ``octets`` (RFC 5044 7.1.1).
 
-    Fewer octets than PD_Length says leave ``data`` that much shorter.
+    Fewer octets than PD_Length says leave ``data`` that much shorter, or ``extension``.
 
     :raises RemoteProtocolError: fewer than 20 octets, or no Key.
     """
@@ -171,6 +182,7 @@ def parse_startup(octets: bytes) -> StartupFrame:
     kind = KIND_OF_KEY.get(key)
     if kind is None:
         raise RemoteProtocolError("no startup frame: the Key is that of none")
+    begin = STARTUP_HEADER_LENGTH + extension_length(revision)
     return StartupFrame(
         kind=kind,
         markers=bool(flags & _M),
@@ -180,14 +192,15 @@ def parse_startup(octets: bytes) -> StartupFrame:
         reserved=flags & _RES,
         revision=revision,
         pd_length=pd_length,
-        data=bytes(octets[STARTUP_HEADER_LENGTH : STARTUP_HEADER_LENGTH + pd_length]),
+        data=bytes(octets[begin : begin + pd_length]),
+        extension=bytes(octets[STARTUP_HEADER_LENGTH:begin]),
     )
 
 
 def build_startup(startup: StartupFrame, *, key: bytes | None = None) -> bytes:
     """Return the octets of a startup frame, right or wrong (RFC 5044 7.1.1).
 
-    :param startup: is written as it is, PD_Length too.
+    :param startup: is written as it is, PD_Length and extension too.
     :param key: override the Key that goes with its kind.
     :raises LocalProtocolError: a number does not fit its field, or ``key`` has not 16 octets.
     """
@@ -206,12 +219,13 @@ def build_startup(startup: StartupFrame, *, key: bytes | None = None) -> bytes:
     ):
         flags |= bit if is_set else 0
     try:
-        return _HEADER.pack(key, flags, startup.revision, startup.pd_length) + startup.data
+        header = _HEADER.pack(key, flags, startup.revision, startup.pd_length)
     except struct.error as error:
         raise LocalProtocolError(
             f"revision {startup.revision}, PD_Length {startup.pd_length}: one does not fit its "
             "8 or 16 bits (RFC 5044 7.1.1)"
         ) from error
+    return header + startup.extension + startup.data
 
 
 def build_enhanced(control_flags: str, ird: int, ord: int) -> bytes:

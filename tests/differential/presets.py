@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from scapy_mpa.craft import Conversation, conversation_of
 from scapy_mpa.craft.presets import PRESETS
+from scapy_mpa.wire.dialect import Dialect
 
 __all__ = ["READABLE"]
 
@@ -14,7 +15,10 @@ def _is_readable(name: str) -> bool:
     conversation = conversation_of(name)
     if type(conversation) is not Conversation:
         return False
-    return not any(conversation.options.markers) and not conversation.options.has_rtr_frame
+    options = conversation.options
+    if options.dialect in (Dialect.ERDMA, Dialect.OSC, Dialect.SOFTUIWARP):
+        return False
+    return not any(options.markers) and not options.has_rtr_frame
 
 
 READABLE = [name for name in PRESETS if _is_readable(name)]

@@ -126,6 +126,7 @@ WRITTEN_OUT: list[tuple[RecordedEvent, dict[str, object]]] = [
             "control_flags": "AD",
             "dialect": "rfc6581",
             "s": True,
+            "extension": None,
         },
     ),
     (
@@ -146,6 +147,7 @@ WRITTEN_OUT: list[tuple[RecordedEvent, dict[str, object]]] = [
             "control_flags": None,
             "dialect": None,
             "s": False,
+            "extension": None,
         },
     ),
     (

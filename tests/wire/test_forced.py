@@ -8,7 +8,7 @@ import pytest
 from scapy_mpa.wire.dialect import Dialect, dialect_of
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.forced import DIALECT_NAMES, dialect_in_force, dialect_named
-from scapy_mpa.wire.startup import StartupFrame, StartupKind
+from scapy_mpa.wire.startup import KEYS, StartupKind, parse_startup
 
 
 def test_names() -> None:
@@ -26,11 +26,9 @@ def test_names() -> None:
 @pytest.mark.parametrize("revision", range(256))
 def test_what_contradicts_the_octets_has_no_effect(revision: int) -> None:
     """Only what goes with a revision is in force on it."""
-    startup = StartupFrame(
-        StartupKind.REQUEST, False, True, False, False, 0, revision, pd_length=0, data=b""
-    )
-    assert dialect_in_force(startup) is dialect_of(startup)
-    of_draft = dialect_in_force(startup, Dialect.DRAFT_PEER_CONNECT_01)
-    assert of_draft is (Dialect.DRAFT_PEER_CONNECT_01 if revision == 2 else dialect_of(startup))
+    frame = parse_startup(KEYS[StartupKind.REQUEST] + bytes([0x40, revision, 0, 0]))
+    assert dialect_in_force(frame) is dialect_of(frame)
+    of_draft = dialect_in_force(frame, Dialect.DRAFT_PEER_CONNECT_01)
+    assert of_draft is (Dialect.DRAFT_PEER_CONNECT_01 if revision == 2 else dialect_of(frame))
     for other in (Dialect.RFC5043, Dialect.DRAFT_IFT_01):
-        assert dialect_in_force(startup, other) is dialect_of(startup)
+        assert dialect_in_force(frame, other) is dialect_of(frame)

@@ -28,6 +28,7 @@ from scapy_mpa.craft.mutations.rtr_frame import RTR_FRAME
 from scapy_mpa.craft.mutations.sctp import SCTP
 from scapy_mpa.craft.mutations.startup import STARTUP
 from scapy_mpa.craft.mutations.terminate import TERMINATE
+from scapy_mpa.craft.mutations.vendors import VENDORS
 
 __all__ = [
     "Action",
@@ -42,6 +43,6 @@ __all__ = [
 for _group in (
     *(STARTUP, DRAFT_MPA, RTR_FRAME, ENHANCED, PEER_CONNECT),
     *(MARKERS, FPDU, DDP, RDMAP, TERMINATE, EXTENSIONS),
-    *(IFT_INDICATIONS, IFT_FRAMES, SCTP, RANDOM),
+    *(IFT_INDICATIONS, IFT_FRAMES, SCTP, VENDORS, RANDOM),
 ):
     register(*_group)

@@ -24,6 +24,7 @@ __all__ = [
     "announced",
     "enhanced",
     "extended",
+    "extension",
     "framed",
     "framed_speculative",
     "framed_without_crcs",
@@ -127,6 +128,13 @@ def reading(rng: Random) -> Conversation:
     initiator.read(_data(rng), _stag(rng), _to(rng), _stag(rng), _to(rng))
     conversation.close()
     return conversation
+
+
+def extension(rng: Random) -> Conversation:
+    """Return one by Alibaba's erdma, which has an extension in its startup frames."""
+    conversation = Conversation(dialect=Dialect.ERDMA)
+    own, peers = rng.randbytes(8), rng.randbytes(8)
+    return _spoken(conversation, rng, extension=own, reply_extension=peers)
 
 
 def extended(rng: Random) -> Conversation:

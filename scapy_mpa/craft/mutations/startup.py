@@ -10,16 +10,25 @@ from typing import Final
 from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.layout import startup_frame
 from scapy_mpa.craft.mutations.bases import marked, plain, without_crcs
-from scapy_mpa.craft.mutations.edit import change_startup, fpdus, moved, replaced, startup_at
+from scapy_mpa.craft.mutations.edit import (
+    change_startup,
+    fpdus,
+    moved,
+    other_than,
+    replaced,
+    startup_at,
+)
 from scapy_mpa.craft.mutations.expectation import ACCEPT, REJECT, accept, error, improper
 from scapy_mpa.craft.mutations.mutation import Change, Mutation
 from scapy_mpa.craft.options import INITIATOR, RESPONDER
 from scapy_mpa.craft.script import CloseItem, OctetsItem, StartupItem
+from scapy_mpa.wire.dialect import TRAITS, Dialect
 from scapy_mpa.wire.startup import KEYS, LARGEST_PD_LENGTH, StartupKind, build_startup
 
 __all__ = ["STARTUP"]
 
 _REQUEST, _REPLY = StartupKind.REQUEST, StartupKind.REPLY
+_ERDMA: Final = TRAITS[Dialect.ERDMA].revision
 _NAMES: Final = {_REQUEST: "Request", _REPLY: "Reply"}
 
 
@@ -90,7 +99,9 @@ def _of_each_frame() -> list[Mutation]:
                 f"The {name} has a revision that no document defines.",
                 improper("a receiver that cannot interoperate with the revision"),
                 plain,
-                change_startup(kind, revision=lambda _, rng: rng.randrange(3, 256)),
+                change_startup(
+                    kind, revision=lambda _, rng: other_than(_ERDMA, 255, rng, (0, 1, 2))
+                ),
             ),
             Mutation(
                 f"{prefix}-pd-length-over-512",

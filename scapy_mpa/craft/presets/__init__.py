@@ -23,6 +23,7 @@ from scapy_mpa.craft.presets import (
     sctp,
     startups,
     streams,
+    vendors,
 )
 from scapy_mpa.craft.presets.preset import Preset
 from scapy_mpa.wire.errors import LocalProtocolError
@@ -33,7 +34,7 @@ PRESETS: Final = {
     each.name: each
     for module in (
         *(messages, startups, negotiations, private_data, streams, endings),
-        *(dialects, framing, sctp),
+        *(dialects, vendors, framing, sctp),
     )
     for each in vars(module).values()
     if isinstance(each, Preset)

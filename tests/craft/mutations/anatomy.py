@@ -25,6 +25,8 @@ def startup(octets: bytes) -> Fields:
         "pd_length": pd_length,
     }
     data = octets[20:]
+    if revision == 129:
+        fields["extension"], data = data[:8], data[8:]
     if revision == 2 and len(data) >= 4:
         first, second = struct.unpack_from(">HH", data)
         flags = first >> 14 << 2 | second >> 14

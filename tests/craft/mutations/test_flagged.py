@@ -17,7 +17,9 @@ from tests.cli.command import parsed, run
 NAMED = [mutation for mutation in mutations() if mutation.expectation.action is not Action.ANYTHING]
 RANDOM = [mutation for mutation in mutations() if mutation.expectation.action is Action.ANYTHING]
 SEEDS = range(3)
-CITED = re.compile(r"\((RFC [0-9]{4}|draft-[a-z-]+-01|rtr-frame-proposal-2007) [0-9A-C]")
+CITED = re.compile(
+    r"\((RFC [0-9]{4}|draft-[a-z-]+-01|rtr-frame-proposal-2007) [0-9A-C]|\(erdma startup\)"
+)
 """How a clause is cited."""
 
 
