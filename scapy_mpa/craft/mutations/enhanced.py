@@ -17,13 +17,13 @@ from scapy_mpa.craft.mutations.bases import (
 )
 from scapy_mpa.craft.mutations.edit import change_startup, first_fpdu, fpdus, moved
 from scapy_mpa.craft.mutations.expectation import ACCEPT, accept, improper, terminate
-from scapy_mpa.craft.mutations.mutation import Mutation
+from scapy_mpa.craft.mutations.mutation import Base, Mutation
 from scapy_mpa.craft.options import INITIATOR, RESPONDER
 from scapy_mpa.craft.script import StartupItem
 from scapy_mpa.wire.rdmap_names import Opcode
 from scapy_mpa.wire.startup import StartupKind
 
-__all__ = ["ENHANCED"]
+__all__ = ["ENHANCED", "without_data"]
 
 _REQUEST, _REPLY = StartupKind.REQUEST, StartupKind.REPLY
 _NAMES: Final = {_REQUEST: "Request", _REPLY: "Reply"}
@@ -57,25 +57,33 @@ def _fewer(item: StartupItem, rng: Random, name: str) -> int:
     return rng.randrange(1, value)
 
 
+def without_data(prefix: str, kind: StartupKind, base: Base) -> Mutation:
+    """Return what leaves no room for enhanced data in a startup frame that announces them.
+
+    :param prefix: what its name begins with.
+    """
+    return Mutation(
+        f"{prefix}-s-set-without-data",
+        f"S of the {_NAMES[kind]} is set, and the Private Data are too short for enhanced data.",
+        improper(),
+        base,
+        change_startup(
+            kind,
+            s_bit=True,
+            ird=None,
+            ord=None,
+            control_flags=None,
+            private_data=lambda _, rng: rng.randbytes(rng.randrange(4)),
+        ),
+    )
+
+
 def _of_each_frame() -> list[Mutation]:
     found = []
     for kind, name in _NAMES.items():
         prefix = f"rfc6581/6/{name.lower()}"
         found += [
-            Mutation(
-                f"{prefix}-s-set-without-data",
-                f"S of the {name} is set, and the Private Data are too short for enhanced data.",
-                improper(),
-                enhanced,
-                change_startup(
-                    kind,
-                    s_bit=True,
-                    ird=None,
-                    ord=None,
-                    control_flags=None,
-                    private_data=lambda _, rng: rng.randbytes(rng.randrange(4)),
-                ),
-            ),
+            without_data(prefix, kind, enhanced),
             Mutation(
                 f"{prefix}-s-cleared",
                 f"S of the {name} is not set, and enhanced data are there.",

@@ -10,7 +10,8 @@ from typing import Final
 
 from scapy_mpa.craft.mutations.bases import peer_connect, peer_connect_ulp
 from scapy_mpa.craft.mutations.edit import change_startup, first_fpdu
-from scapy_mpa.craft.mutations.expectation import accept, improper
+from scapy_mpa.craft.mutations.enhanced import without_data
+from scapy_mpa.craft.mutations.expectation import accept
 from scapy_mpa.craft.mutations.mutation import Mutation
 from scapy_mpa.wire.startup import StartupKind
 
@@ -26,20 +27,7 @@ def _of_each_frame() -> list[Mutation]:
     found = []
     for kind, name in _NAMES.items():
         found += [
-            Mutation(
-                f"{_DRAFT}/6/{name.lower()}-s-set-without-data",
-                f"S of the {name} is set, and the Private Data are too short for enhanced data.",
-                improper(),
-                peer_connect,
-                change_startup(
-                    kind,
-                    s_bit=True,
-                    ird=None,
-                    ord=None,
-                    control_flags=None,
-                    private_data=lambda _, rng: rng.randbytes(rng.randrange(4)),
-                ),
-            ),
+            without_data(f"{_DRAFT}/6/{name.lower()}", kind, peer_connect),
             Mutation(
                 f"{_DRAFT}/8/{name.lower()}-d-set",
                 f"Control flag D of the {name} is set, which is reserved.",
