@@ -69,7 +69,7 @@ class Order:
     __slots__ = (
         "_has_fpdus",
         "_queue",
-        "_reply_at",
+        "_replies",
         "_reset_at",
         "_serial",
         "blocked_from",
@@ -84,7 +84,8 @@ class Order:
         self.halves = _Half(), _Half()
         self.blocked_from = NEVER
         """The number of the first frame whose slot must not be written yet."""
-        self._reply_at = NEVER
+        self._replies: list[tuple[int, Item]] = []
+        """Replies, and the frames that completed them, for whose Requests to wait."""
         self._reset_at = NEVER
         self._has_fpdus = False
 
@@ -125,8 +126,11 @@ class Order:
         )
         half.covered = max(half.covered, item.end)
         completed = max(event.frames, default=event.frame)
+        ack = self._queue.acknowledged_by(completed)
+        if ack is not None:
+            item.heard = self.halves[1 - event.direction].position(ack)
         if event.startup.kind is StartupKind.REPLY:
-            self._reply_at = completed
+            self._replies.append((completed, item))
         self.rewriter.expect_startup(item)
         self._wait(half, item, completed)
 
@@ -190,8 +194,13 @@ class Order:
             if core.phase is Phase.FULL
         ):
             blocked_from = self._reset_at
-        if self._reply_at < blocked_from and not self.rewriter.has_request and not self._has_fpdus:
-            blocked_from = self._reply_at
+        if self._replies:
+            self._replies = [
+                each
+                for each in self._replies
+                if not (self._has_fpdus or self.rewriter.has_request_of(each[1]))
+            ]
+            blocked_from = min([blocked_from, *(completed for completed, _ in self._replies)])
         self.blocked_from = blocked_from
 
     def end(self) -> None:
@@ -210,8 +219,7 @@ class Order:
             if ready:
                 upto = max(each[0] for each in ready)
                 self._flush(half, upto + 1, is_over=True)
-        if self._reply_at <= number:
-            self._reply_at = NEVER
+        self._replies = [each for each in self._replies if each[0] > number]
         if self._reset_at <= number:
             self._reset_at = NEVER
         self.blocked_from = min(

@@ -9,7 +9,7 @@ An acknowledgement number says what it said, as far as what it speaks of is writ
 from __future__ import annotations
 
 from bisect import bisect_right
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Final
 
 from scapy_mpa.capture.frame import Frame
@@ -50,6 +50,8 @@ _NEEDED: Final = frozenset({StartupKind.REQUEST, StartupKind.REPLY})
 """What must stand before FPDUs."""
 
 _BY: Final = "scapy-mpa clean: "
+
+_start_of: Final = attrgetter("start")
 
 
 class _Half:
@@ -157,6 +159,7 @@ class Rewriter:
     __slots__ = (
         "_captured",
         "_crc",
+        "_frames",
         "_halves",
         "_identity",
         "_is_open",
@@ -181,8 +184,12 @@ class Rewriter:
         self._is_torn = False
         """Whether frames were copied that speak of octets which are in none of them."""
         self._captured: dict[StartupKind, Item] = {}
+        """The last startup frame of each kind."""
+        self._frames: list[Item] = []
+        """The last ones of any kind."""
         self._written: set[StartupKind] = set()
-        """The kinds of startup frames that were written, captured or supplied."""
+        """The kinds of startup frames that were written, captured or supplied, since the last
+        rejection."""
         self._supplied: set[StartupKind] = set()
         """Those that were made up, since the last rejection."""
         self._crc = True
@@ -207,10 +214,34 @@ class Rewriter:
             return StartupKind.REPLY in self._written
         return not reply.startup.rejected
 
-    @property
-    def has_request(self) -> bool:
-        """Whether a Request was captured."""
-        return StartupKind.REQUEST in self._captured
+    def has_request_of(self, reply: Item) -> bool:
+        """Tell whether the Request was captured that a Reply answers.
+
+        Which one that is does its acknowledgement tell: whoever asks again has got the rejection.
+        """
+        rejected = [
+            each.start
+            for each in self._of_kind(StartupKind.REPLY)
+            if each.start < reply.start and each.startup is not None and each.startup.rejected
+        ]
+        return any(
+            max(rejected, default=-1) < each.heard <= reply.start
+            for each in self._of_kind(StartupKind.REQUEST)
+        )
+
+    def _of_kind(self, kind: StartupKind) -> list[Item]:
+        """Return the startup frames of a kind, in the order of their stream."""
+        found = [each for each in self._frames if each.startup and each.startup.kind is kind]
+        return sorted(found, key=_start_of)
+
+    def _unwritten(self, kind: StartupKind, before: Item) -> list[Item]:
+        """Return the captured startup frames that must be written before an item."""
+        is_reply = before.kind is Kind.STARTUP
+        return [
+            each
+            for each in self._of_kind(kind)
+            if not each.is_written and not (is_reply and each.heard > before.start)
+        ]
 
     def has_copied(self, direction: int, number: int) -> bool:
         """Tell whether a frame was copied although nobody knew what it holds."""
@@ -230,6 +261,8 @@ class Rewriter:
         """Take note of a startup frame that was captured."""
         assert item.startup is not None
         self._captured[item.startup.kind] = item
+        self._frames.append(item)
+        del self._frames[:-_STARTUP_FRAMES]
         startups = self._halves[item.direction].startups
         startups.append((item.start, item.end))
         del startups[:-_STARTUP_FRAMES]
@@ -347,13 +380,16 @@ class Rewriter:
             self._open_startup(item, slot)
             self._written.add(item.startup.kind)
             if item.startup.rejected and item.startup.kind is StartupKind.REPLY:
+                # What follows is another startup.
                 self._supplied.clear()
+                self._written.clear()
             if item.startup.markers:
                 self.report.cleared += 1
                 comments.append("M was set, and is cleared like Markers are removed")
         else:
-            if not self._written >= _NEEDED:
+            if not self._written >= _NEEDED and not self._is_rejected_in_words(item):
                 self._supply(slot, item, _NEEDED)
+            self._written |= _NEEDED
             self._count_fpdu(item)
         if half.old is None or half.new is None:
             half.new = sequence_number(item.start) if half.new is None else half.new
@@ -378,6 +414,26 @@ class Rewriter:
         else:
             half.advance(item.end, half.new + item.length)
             half.expect_ack(half.old, half.new)
+
+    def _answers_another(self, reply: Item) -> bool:
+        """Tell whether a Reply answers another Request than the last one that was captured.
+
+        Then both sides had sent more before it: a rejection, and that Request.
+        """
+        old = self._halves[reply.direction].old
+        if old is None or old >= reply.start:
+            return False
+        requests = [
+            each for each in self._of_kind(StartupKind.REQUEST) if each.heard <= reply.start
+        ]
+        return bool(requests) and requests[-1].end < reply.heard
+
+    def _is_rejected_in_words(self, item: Item) -> bool:
+        """Tell whether an FPDU directly follows a rejection, as with Linux siw."""
+        startups = self._halves[item.direction].startups
+        return (
+            self._is_open and not self._written and bool(startups) and startups[-1][1] == item.start
+        )
 
     def _is_late(self, item: Item) -> bool:
         """Tell whether another startup frame stands for one that was captured behind FPDUs."""
@@ -422,8 +478,11 @@ class Rewriter:
             # Its first octets are in frames that were copied.
             self._supply(slot, item, frozenset(), afresh=True)
         assert item.startup is not None
-        if item.startup.kind is StartupKind.REPLY and StartupKind.REQUEST not in self._written:
-            self._supply(slot, item, frozenset({StartupKind.REQUEST}))
+        if item.startup.kind is StartupKind.REPLY:
+            if self._answers_another(item):
+                self._written.clear()
+            if StartupKind.REQUEST not in self._written:
+                self._supply(slot, item, frozenset({StartupKind.REQUEST}))
         self._open()
 
     def _open(self) -> None:
@@ -442,7 +501,8 @@ class Rewriter:
         """Write startup frames that must stand before an item, captured or made up."""
         time_ns = item.time_ns
         wanting = [kind for kind in StartupKind if kind in kinds - self._written]
-        missing = [kind for kind in wanting if kind not in self._captured]
+        captured = {kind: self._unwritten(kind, item) for kind in wanting}
+        missing = [kind for kind in wanting if not captured[kind]]
         initiator = self._initiator()
         sender = {StartupKind.REQUEST: initiator, StartupKind.REPLY: 1 - initiator}
         # Where other frames speak of the same octets, tools would take these for copies.
@@ -456,8 +516,9 @@ class Rewriter:
             afresh = True
         self._open()
         for kind in wanting:
-            if kind in self._captured:
-                self.write_item(self._captured[kind], slot)
+            if captured[kind]:
+                for each in captured[kind]:
+                    self.write_item(each, slot)
                 continue
             half = self._halves[sender[kind]]
             self._place(half, STARTUP_HEADER_LENGTH)

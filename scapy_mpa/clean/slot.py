@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from scapy_mpa.capture.frame import Frame
+from scapy_mpa.stream.segment import ACK
 from scapy_mpa.wire.startup import StartupFrame
 
 if TYPE_CHECKING:
@@ -65,6 +66,9 @@ class Item:
     phase: int | None = None
     """As of :class:`~scapy_mpa.stream.events.FPDURecovered`."""
     startup: StartupFrame | None = None
+    heard: int = 0
+    """Of a startup frame: the position in the other direction up to which its sender had got
+    everything, 0 if that is not known."""
     time_ns: int = 0
     """When it is written."""
     is_written: bool = False
@@ -118,6 +122,14 @@ class Queue:
         self._next = slot.number + 1
         self._times.append(slot.time_ns)
         self.held += slot.held
+
+    def acknowledged_by(self, number: int) -> int | None:
+        """Return the acknowledgement number of a frame; None if it has none, or is written."""
+        slots = self.slots
+        at = number - slots[0].number if slots else -1
+        if not 0 <= at < len(slots) or not slots[at].flags & ACK:
+            return None
+        return slots[at].ack
 
     def popleft(self) -> Slot:
         """Return the first slot, to be written now."""

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scapy_mpa.capture import Frame
-from scapy_mpa.craft import Conversation, StartupItem
+from scapy_mpa.craft import Conversation
 from tests.clean.cleaning import PCAPS, clean, fpdus, frames_of, renumbered
 from tests.craft.strategies import conversations
-from tests.craft.test_impaired import IMPAIRMENTS, Impairment, reorder
+from tests.craft.test_impaired import IMPAIRMENTS, Impairment, lose, reorder
 from tests.truth.cases import case
 
 CAPTURES = sorted(path for path in PCAPS.iterdir() if ".pcap" in path.name)
@@ -49,11 +49,7 @@ def test_real_captures(capture: Path) -> None:
 def test_crafted_conversations(impair: Impairment, conversation: Conversation, seed: int) -> None:
     """Conversations of all kinds, lost, copied, reordered or cut up on the way."""
     frames = conversation.frames(impair(conversation.segments(), random.Random(seed)))
-    # What acknowledges a startup frame that is missing tells of it, and is not in what is cleaned.
-    is_rejected = any(
-        isinstance(item, StartupItem) and item.rejected for item in conversation.script
-    )
-    check(frames, twice=not is_rejected)
+    check(frames)
 
 
 @pytest.mark.parametrize("impair", IMPAIRMENTS)
@@ -70,6 +66,37 @@ def test_conversations_with_an_rtr_frame(
     """The same where an Rtr Frame is taken away."""
     frames = conversation.frames(impair(conversation.segments(), random.Random(seed)))
     check(frames, twice=False)
+
+
+@pytest.mark.parametrize("impair", [lose, reorder])
+@settings(max_examples=50)
+@given(
+    conversation=conversations(beginnings=("rejection",), crc=True, rtr_frames=False),
+    seed=st.integers(0, 1 << 20),
+)
+def test_behind_a_rejection(impair: Impairment, conversation: Conversation, seed: int) -> None:
+    """Which of four startup frames are missing or late decides what must be supplied."""
+    check(conversation.frames(impair(conversation.segments(), random.Random(seed))))
+
+
+@pytest.mark.parametrize(
+    ("missing", "supplied"),
+    [((), 0), ((0,), 1), ((1,), 0), ((2,), 1), ((3,), 1), ((1, 2), 1), ((2, 3), 2)],
+)
+def test_which_startup_frame_is_supplied(missing: tuple[int, ...], supplied: int) -> None:
+    """Of a Request, its rejection, another Request and its Reply, all but the rejection."""
+    conversation = Conversation(revision=1)
+    conversation.startup(rejected=True)
+    conversation.startup()
+    conversation.initiator.send(bytes(100))
+    conversation.responder.send(bytes(100))
+    segments = conversation.segments()
+    frames = [each for each in segments if each.octets.startswith(b"MPA ID")]
+    lost = [frames[at] for at in missing]
+    captured = conversation.frames([each for each in segments if each not in lost])
+    check(captured)
+    report = clean(captured).report
+    assert (report.fpdus, report.startup_frames) == (2, supplied)
 
 
 @settings(max_examples=25)
