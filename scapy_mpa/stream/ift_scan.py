@@ -29,8 +29,6 @@ __all__ = ["FoundIndication", "find_indication", "first_indication", "may_be_ind
 _MAGIC: Final = MAGIC.to_bytes(4, "big")
 _VERSIONS: Final = VERSION.to_bytes(2, "big") * 2
 _VERSIONS_AT: Final = len(_MAGIC)
-_KEY: Final = b"MPA ID R"
-"""What the Keys of MPA have in common (RFC 5044 7.1.1)."""
 
 
 class FoundIndication(NamedTuple):
@@ -46,16 +44,11 @@ class FoundIndication(NamedTuple):
         return self.position + INDICATION_LENGTH
 
 
-def may_be_indication(island: Island, *, forced: bool = False) -> bool:
-    """Tell whether an island begins like an indication, as far as it goes.
-
-    :param forced: the user says that there is one: what is none of MPA's may be.
-    """
+def may_be_indication(island: Island) -> bool:
+    """Tell whether an island begins like an indication, as far as it goes."""
     start = island.start
     end = min(start + _VERSIONS_AT + len(_VERSIONS), island.end)
     octets = island.read(start, island.captured_until(start, end))
-    if forced:
-        return octets != _KEY[: len(octets)]
     return _MAGIC.startswith(octets[:_VERSIONS_AT]) or octets[_VERSIONS_AT:] == _VERSIONS
 
 

@@ -334,10 +334,11 @@ class Streaming:
         start = island.start
         if island.held != start or not self._half.may_begin_at(island, start):
             return False
-        forced = self._owner.assumes_ift
-        if not may_be_indication(island, forced=forced):
-            return False
         end = start + INDICATION_LENGTH
+        forced = self._owner.assumes_ift
+        # What does not begin like one is not waited for: it may be a startup frame.
+        if not (may_be_indication(island) or (forced and island.end >= end)):
+            return False
         if island.end < end:
             island.need = end
             return not final

@@ -40,8 +40,12 @@ def test_no_such_conversations() -> None:
     """A name that there is not, and a dialect in which nothing can be said, are refused."""
     with pytest.raises(LocalProtocolError, match="there is no dialect"):
         Conversation(dialect="rfc1149")
-    with pytest.raises(LocalProtocolError, match="no conversations in the dialect rfc5043"):
+    with pytest.raises(LocalProtocolError, match="dialect rfc5043 is an SctpConversation"):
         Conversation(dialect=Dialect.RFC5043)
+    with pytest.raises(LocalProtocolError, match="-ift-01 is an IFTConversation"):
+        Conversation(dialect=Dialect.DRAFT_IFT_01)
+    with pytest.raises(LocalProtocolError, match="no conversations in the dialect osc"):
+        Conversation(dialect=Dialect.OSC)
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.sctp.associations import Associations
 from scapy_mpa.stream.sctp.packet import SctpPacket
 from scapy_mpa.stream.sctp.tsn import HOLES, TSNSpace
+from scapy_mpa.wire.dialect import Dialect
 from tests.stream.sctp_feed import OPENING, Talk, closing, events_of, frames_of
 from tests.truth import sctpstream as sctp
 
@@ -402,3 +403,23 @@ def test_holes_are_bounded() -> None:
     assert len(space._starts) <= HOLES + 1
     assert not space.take(space.position(1))
     assert space.take(space.position(4 * HOLES - 3))
+
+
+@pytest.mark.parametrize("dialect", [None, *Dialect])
+def test_ppids_without_evidence(dialect: Dialect | None) -> None:
+    """Captured midway, they are believed alone where DDP over SCTP is forced (RFC 5043 5.1)."""
+    talk = Talk(ssns=(7, 7))
+    for number in range(3):
+        # DDP version 3 and an opcode that there is not: nothing that DDP has.
+        talk.say(0, sctp.SEGMENT, sctp.segment(7 + number, b"\x43\x4f" + bytes(20)))
+    talk.say(1, 46, b"another protocol")
+    numbers = count()
+    associations = Associations(lambda: next(numbers), None, dialect)
+    found = events_of(frames_of(talk.units), associations=associations)
+    segments = [each for each in found if isinstance(each, DDPSegmentRecovered)]
+    if dialect is Dialect.RFC5043:
+        assert [each.ddp_ssn for each in segments] == [7, 8, 9]
+        assert associations.without_ddp == 0
+    else:
+        assert not found
+        assert associations.without_ddp == len(talk.units)
