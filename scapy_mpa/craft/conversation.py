@@ -396,6 +396,13 @@ class Conversation:
         """
         return lay_out(self.script, self.options)
 
+    def check(self, items: Iterable[Item]) -> None:
+        """Find out whether items could be in the script.
+
+        :raises LocalProtocolError: one of them cannot be expressed on the wire.
+        """
+        lay_out(items, self.options)
+
     @property
     def isns(self) -> tuple[int, int]:
         """The initial sequence numbers of Initiator and Responder."""

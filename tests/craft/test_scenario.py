@@ -7,12 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scapy_mpa.craft import Conversation, Endpoint
+from scapy_mpa.craft import Conversation, Endpoint, IFTConversation, SctpConversation
 from scapy_mpa.craft.scenario import ScenarioError, parse_scenario
 from scapy_mpa.craft.scenario.options import OPTIONS
 from scapy_mpa.craft.scenario.parse import MOST_STEPS
 from scapy_mpa.craft.scenario.steps import SIDE_STEPS, STEPS
 from scapy_mpa.craft.scenario.words import words_of
+from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.rdmap_names import AtomicOperation
 from tests.craft.reading import plain
@@ -139,10 +140,76 @@ def test_everything() -> None:
     assert [len(frame.octets) for frame in one.frames()] == [
         len(frame.octets) for frame in other.frames()
     ]
-    said = {word.text for line in EVERYTHING.splitlines() for word in words_of(line)}
+    lines = [*EVERYTHING.splitlines(), *OVER_IFT.splitlines()]
+    said = {word.text for line in lines for word in words_of(line)}
     assert said >= {*OPTIONS, *SIDE_STEPS, *STEPS} - {"close"}
     for step in (*SIDE_STEPS.values(), *STEPS.values()):
         assert said >= {*step.keywords, *step.switches} - {"rejected", "rtr"}
+
+
+OVER_IFT = r"""
+dialect draft-williams-iwarp-ift-01
+vtags 0x1111 0x2222
+hc both
+pc initiator
+sp both
+r both
+ih neither
+ip neither
+sm neither
+rm initiator
+marker-interval 512
+initiator octets "HELLO"
+negotiate first responder
+initiator send "hello" solicited
+initiator frame hex:414300000000000000000000000200000000 vtag 7 header-crc hex:00000000 \
+header-size 18 payload-size 4 payload-crc hex:01020304
+responder write 100 stag 7
+close
+""".replace("\\\n", "")
+
+
+def test_ift() -> None:
+    """The dialect makes it a conversation of iWARP Framing for TCP, with its options and steps."""
+    said = parse_scenario(OVER_IFT, "f")
+    other = IFTConversation(
+        vtags=(0x1111, 0x2222),
+        hc=True,
+        pc=(True, False),
+        sp=True,
+        rm=(True, False),
+        marker_interval=512,
+    )
+    other.initiator.octets(b"HELLO")
+    other.negotiate(first=1)
+    other.initiator.send(b"hello", solicited=True)
+    ulpdu = bytes.fromhex("414300000000000000000000000200000000")
+    overrides = {"vtag": 7, "header_size": 18, "payload_size": 4}
+    crcs = {"header_crc": bytes(4), "payload_crc": bytes.fromhex("01020304")}
+    other.initiator.frame(ulpdu, **overrides, **crcs)
+    other.responder.write(said.script[-2].ulpdu[14:], stag=7)
+    other.close()
+    assert [each.octets for each in said.frames()] == [each.octets for each in other.frames()]
+
+
+OVER_SCTP = """
+dialect rfc5043
+revision 2
+mss 1200
+startup private-data "hello" ird 4 ord 4 rtr send
+responder read 3000 sink-stag 1 src-stag 2
+repeat 2 initiator send "x"
+close
+"""
+
+
+def test_sctp() -> None:
+    """Over SCTP steps are the same, and what is about TCP or MPA is refused."""
+    said = parse_scenario(OVER_SCTP, "f", seed=3)
+    assert isinstance(said, SctpConversation)
+    assert plain(said.frames()) == said.truth(messages=True, payload=True)
+    (*_, end) = said.truth()
+    assert (end["dialect"], end["rtr"], end["kept"]) == ("rfc5043", "send", True)
 
 
 def test_seed() -> None:
@@ -237,6 +304,18 @@ WRONG = {
     "endpoints 10.0.0.1 10.0.0.2:1": "f:1: address and port are wanted, such as 10.0.0.1:4000 or ",
     "endpoints 10.0.0:1 10.0.0.2:1": "f:1: '10.0.0' is no IPv4 or IPv6 address",
     "endpoints 10.0.0.1:65536 10.0.0.2:1": "f:1: port 65536 is not in 0 to 65535",
+    "hc both": "f:1: hc is no option of MPA; a dialect is said before",
+    "dialect rfc6581\nvtags 1 2": "f:2: vtags is no option of rfc6581; a dialect is said before",
+    "markers both\ndialect rfc5043": "f:2: markers is no option of rfc5043; ",
+    "dialect draft-williams-iwarp-ift-01\nrevision 2": "f:2: revision is no option of draft-",
+    "dialect draft-williams-iwarp-ift-01\nstartup": "f:2: iWARP Framing for TCP has no startup ",
+    "dialect draft-williams-iwarp-ift-01\ninitiator fpdu 20": "f:2: iWARP Framing for TCP has no ",
+    "dialect draft-williams-iwarp-ift-01\nnegotiate first me": "f:2: first: one of initiator, ",
+    "dialect rfc5043\ninitiator octets 3": "f:2: SCTP has nothing like <OctetsItem ",
+    "dialect rfc5043\ninitiator fpdu 20 crc hex:00000000": "f:2: a DDP Segment Chunk has no ",
+    "dialect rfc5043\nnegotiate": "f:2: there is no negotiate in this dialect",
+    "initiator frame 20": "f:1: there is no frame in this dialect",
+    "negotiate": "f:1: there is no negotiate in this dialect",
     "endpoints 10.0.0.1:1 [fd00::1]:2": "f:1: both addresses must be IPv4, or both IPv6",
 }
 
@@ -255,6 +334,9 @@ def test_most_steps() -> None:
     conversation = parse_scenario(f"repeat {MOST_STEPS - 1} initiator flush\nclose")
     assert len(conversation.script) == MOST_STEPS + 1
 
+
+KINDS = Dialect.DRAFT_IFT_01, Dialect.RFC5043
+"""Dialects with conversations of their own."""
 
 WORDS = st.one_of(
     st.sampled_from(
@@ -281,10 +363,11 @@ LINES = st.one_of(
 
 
 @settings(max_examples=400, deadline=None)
-@given(st.lists(LINES.map(" ".join), max_size=8), st.booleans())
-def test_whatever_the_text(lines: list[str], loose: bool) -> None:
+@given(st.lists(LINES.map(" ".join), max_size=8), st.booleans(), st.sampled_from([None, *KINDS]))
+def test_whatever_the_text(lines: list[str], loose: bool, dialect: Dialect | None) -> None:
     """There is a conversation that can be written, or an error of ours with the line."""
-    text = "\n".join([*["strict off"][:loose], *lines])
+    spoken = [] if dialect is None else [f"dialect {dialect.value}"]
+    text = "\n".join([*spoken, *["strict off"][:loose], *lines])
     try:
         conversation = parse_scenario(text, "f")
     except ScenarioError as error:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Lines that say how a conversation is carried on: options of Conversation by their names."""
+"""Lines that say how a conversation is carried on: options of Conversation by their names.
+
+The dialect says which kind of conversation it is, and some options are of one kind only.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from typing import Any, Final
 
 from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.endpoint import Endpoint
+from scapy_mpa.craft.ift_conversation import IFTConversation
 from scapy_mpa.craft.options import SIDES
 from scapy_mpa.craft.scenario.error import ScenarioError
 from scapy_mpa.craft.scenario.values import (
@@ -23,6 +27,8 @@ from scapy_mpa.craft.scenario.values import (
     text,
 )
 from scapy_mpa.craft.scenario.words import Word
+from scapy_mpa.craft.sctp import SctpConversation
+from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.forced import DIALECT_NAMES
 
 __all__ = ["OPTIONS", "OptionLines"]
@@ -39,6 +45,9 @@ _WHO: Final = choice(
 
 _LATEST: Final = (1 << 32) - 1
 """Seconds since the epoch that a pcap file can tell."""
+
+_FLAGS: Final = ("r", "hc", "pc", "ih", "ip", "sp", "sm", "rm")
+"""Of an adaption indication (draft-williams-iwarp-ift-01 4.2)."""
 
 OPTIONS: Final[dict[str, tuple[Read, ...]]] = {
     "endpoints": (endpoint, endpoint),
@@ -60,11 +69,29 @@ OPTIONS: Final[dict[str, tuple[Read, ...]]] = {
     "rdmap-version": (number(0, 3),),
     "handshake": (_SWITCH,),
     "strict": (_SWITCH,),
+    **dict.fromkeys(_FLAGS, (_WHO,)),
+    "vtags": (UINT16, UINT16),
+    "marker-interval": (UINT16,),
     "seed": (number(0, 1 << 64),),
 }
 """What is wanted behind each, in order; pairs are for Initiator and Responder."""
 
 _OF_ENDPOINTS: Final = {"macs": "mac", "isns": "isn"}
+
+_CLASSES: Final[dict[str | None, type[Conversation]]] = {
+    Dialect.DRAFT_IFT_01.value: IFTConversation,
+    Dialect.RFC5043.value: SctpConversation,
+}
+"""Those dialects that other conversations speak than those of MPA."""
+
+_MPA_ONLY: Final = frozenset({"markers", "crc", "rtr-frame"})
+_IFT_ONLY: Final = frozenset({*_FLAGS, "vtags", "marker-interval"})
+_FOREIGN: Final[dict[type[Conversation], frozenset[str]]] = {
+    Conversation: _IFT_ONLY,
+    IFTConversation: _MPA_ONLY | {"revision"},
+    SctpConversation: _MPA_ONLY | _IFT_ONLY,
+}
+"""Options that conversations of a class do not have."""
 
 
 class OptionLines:
@@ -107,10 +134,22 @@ class OptionLines:
                 for own, value in zip(self._ends, values, strict=True)
             ]
         else:
-            (self._given[name.replace("-", "_")],) = values
+            self._given[name] = values[0] if len(values) == 1 else tuple(values)
         # What is wrong is told where it was said.
         self.conversation()
 
     def conversation(self) -> Conversation:
-        """Return a conversation with these options."""
-        return Conversation(*self._ends, **self._given)
+        """Return a conversation with these options, of the class that the dialect calls for.
+
+        :raises LocalProtocolError: one of them is none of that dialect's, or not in range.
+        """
+        given = dict(self._given)
+        dialect = given.get("dialect")
+        made = _CLASSES.get(dialect, Conversation)
+        if made is not Conversation:
+            del given["dialect"]
+        for name in given:
+            if name in _FOREIGN[made]:
+                where = "of MPA" if dialect is None else f"of {dialect}"
+                raise ScenarioError(f"{name} is no option {where}; a dialect is said before")
+        return made(*self._ends, **{name.replace("-", "_"): each for name, each in given.items()})

@@ -6,7 +6,6 @@ from __future__ import annotations
 from typing import Final
 
 from scapy_mpa.craft.conversation import Conversation
-from scapy_mpa.craft.layout import lay_out
 from scapy_mpa.craft.options import INITIATOR, SIDES
 from scapy_mpa.craft.scenario.error import ScenarioError, one_of
 from scapy_mpa.craft.scenario.options import OPTIONS, OptionLines
@@ -111,7 +110,7 @@ class _Steps:
         known[first.text].take(what, rest, self._chance, conversation, side)
         try:
             # What cannot be expressed on the wire is told where it was said.
-            lay_out(conversation.script[before:], conversation.options)
+            conversation.check(conversation.script[before:])
         except LocalProtocolError as error:
             # The line says which item it is.
             raise ScenarioError(str(error.__cause__ or error)) from error

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from scapy_mpa.craft.conversation import Conversation
+from scapy_mpa.craft.ift_conversation import IFTConversation, IFTSide
+from scapy_mpa.craft.options import SIDES
 from scapy_mpa.craft.scenario.error import ScenarioError, one_of
 from scapy_mpa.craft.scenario.values import (
     UINT4,
@@ -108,21 +110,30 @@ def _read(name: str, read: Read, word: Word, chance: Chance) -> Any:
 
 
 def _by_side(method: Callable[..., object]) -> Callable[..., object]:
-    """Return what calls a method of a side."""
+    """Return what calls a method of a side, or what stands for it in the side's own class."""
+    name = method.__name__
 
     def call(conversation: Conversation, side: int, *values: Any, **named: Any) -> None:
-        method(conversation.sides[side], *values, **named)
+        _method_of(conversation.sides[side], name)(*values, **named)
 
     return call
 
 
 def _by_both(method: Callable[..., object]) -> Callable[..., object]:
     """Return what calls a method of the conversation, whoever says it."""
+    name = method.__name__
 
     def call(conversation: Conversation, side: int, *values: Any, **named: Any) -> None:
-        method(conversation, *values, **named)
+        _method_of(conversation, name)(*values, **named)
 
     return call
+
+
+def _method_of(whose: Conversation | Side, name: str) -> Callable[..., object]:
+    method: Callable[..., object] | None = getattr(whose, name, None)
+    if method is None:
+        raise ScenarioError(f"there is no {name} in this dialect")
+    return method
 
 
 def _close(conversation: Conversation, side: int, *, half: bool = False) -> None:
@@ -132,6 +143,7 @@ def _close(conversation: Conversation, side: int, *, half: bool = False) -> None
 _OPERATION: Final = choice(
     {"fetch-add": AtomicOperation.FETCH_ADD, "cmp-swap": AtomicOperation.CMP_SWAP}
 )
+_SIDE: Final = choice({name: side for side, name in enumerate(SIDES)})
 _READ: Final = {"sink-stag": UINT32, "sink-to": UINT64, "src-stag": UINT32, "src-to": UINT64}
 _SINK: Final = {"sink-stag": UINT32, "sink-to": UINT64}
 _OPERANDS: Final = {
@@ -164,6 +176,17 @@ SIDE_STEPS: Final = {
     "fpdu": Step(
         _by_side(Side.fpdu), {"ulpdu": data}, {"ulpdu-length": UINT16, "pad": data, "crc": data}
     ),
+    "frame": Step(
+        _by_side(IFTSide.frame),
+        {"ulpdu": data},
+        {
+            "header-size": UINT16,
+            "payload-size": UINT16,
+            "vtag": UINT16,
+            "header-crc": data,
+            "payload-crc": data,
+        },
+    ),
     "rtr-frame": Step(_by_side(Side.rtr_frame), {}, {"private-data": data, "key": data}),
     "octets": Step(_by_side(Side.octets), {"data": data}),
     "flush": Step(_by_side(Side.flush)),
@@ -190,6 +213,7 @@ STEPS: Final = {
         },
         ("rejected",),
     ),
+    "negotiate": Step(_by_both(IFTConversation.negotiate), {}, {"first": _SIDE}),
     "pause": Step(_by_both(Conversation.pause), {"seconds": seconds(0, _LONGEST_PAUSE)}),
     "close": Step(_close),
     "reset": Step(Conversation.reset),

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -15,7 +15,7 @@ from scapy_mpa.craft.conversation import Conversation, Phase
 from scapy_mpa.craft.layout import Placed
 from scapy_mpa.craft.options import INITIATOR
 from scapy_mpa.craft.script import FPDUItem
-from scapy_mpa.craft.sctp.packets import OVERHEAD, Said, SctpSegment, packets_of
+from scapy_mpa.craft.sctp.packets import ITEMS, OVERHEAD, Said, SctpSegment, packets_of
 from scapy_mpa.craft.sctp.script import AssociateItem, ChunkItem, ControlItem, chunk_of
 from scapy_mpa.craft.sctp.truth import sctp_truth_of
 from scapy_mpa.craft.segment import Segment
@@ -121,6 +121,19 @@ class SctpConversation(Conversation):
             )
             for number, item in enumerate(self.script)
         ]
+
+    def check(self, items: Iterable[Any]) -> None:
+        """Find out whether items could be in the script.
+
+        :raises LocalProtocolError: one of them cannot be expressed on the wire.
+        """
+        for item in items:
+            if isinstance(item, FPDUItem) and item.overrides:
+                raise LocalProtocolError("a DDP Segment Chunk has no fields of an FPDU")
+            if not isinstance(item, ITEMS):
+                raise LocalProtocolError(f"SCTP has nothing like {item!r}")
+            if isinstance(item, (FPDUItem, ControlItem, ChunkItem)):
+                chunk_of(item)
 
     def wrapping(self) -> SctpConversation:
         """Return the same conversation with TSNs that wrap (RFC 4960 1.6)."""

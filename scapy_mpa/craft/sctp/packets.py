@@ -36,10 +36,16 @@ from scapy_mpa.wire.sctp_packet import (
     sctp_checksum,
 )
 
-__all__ = ["OVERHEAD", "STREAM", "Said", "SctpSegment", "packets_of"]
+__all__ = ["ITEMS", "OVERHEAD", "STREAM", "Said", "SctpSegment", "packets_of"]
 
 OVERHEAD: Final = COMMON_HEADER_LENGTH + CHUNK_HEADER_LENGTH + DATA_HEADER_LENGTH + DDP_SSN_LENGTH
 """Octets of a packet with one DATA chunk before the DDP segment."""
+
+ITEMS: Final = (
+    *(FPDUItem, ControlItem, ChunkItem),
+    *(AssociateItem, PauseItem, CloseItem, ResetItem),
+)
+"""What a script over SCTP may hold."""
 
 STREAM: Final = 0
 """The SCTP stream that the session is on."""
