@@ -65,7 +65,6 @@ class Connection:
         "_ift",
         "_moments",
         "_time_ns",
-        "assumes_ift",
         "halves",
         "hasty_loans",
         "identity",
@@ -97,8 +96,6 @@ class Connection:
         self._frame = 0
         self._time_ns = 0
         self.startup = StartupPhase(self.halves, dialect)
-        self.assumes_ift = dialect is Dialect.DRAFT_IFT_01
-        """Whether the user says that iWARP Framing for TCP is spoken."""
         self._ift: IFTPhase | None = None
         """Made when the first adaption indication is seen, or what may be one."""
         self._errors = 0
@@ -296,6 +293,11 @@ class Connection:
             beginnings.decide(self.startup, half)
         else:
             ift.look(half, final=True)
+
+    @property
+    def assumes_ift(self) -> bool:
+        """Whether the user says that iWARP Framing for TCP is spoken."""
+        return self.startup.forced is Dialect.DRAFT_IFT_01
 
     def _infer_ift(self, half: HalfConnection) -> None:
         """Look for frames where no adaption indication was captured."""

@@ -28,8 +28,10 @@ class Owner(Protocol):
     """Segments received so far."""
     was_reset: bool
     """Whether a RST was captured."""
-    assumes_ift: bool
-    """Whether the user says that iWARP Framing for TCP is spoken."""
+
+    @property
+    def assumes_ift(self) -> bool:
+        """Whether the user says that iWARP Framing for TCP is spoken."""
 
     def on_startup(
         self, half: HalfConnection, found: FoundStartup, frames: tuple[int, ...]
