@@ -14,7 +14,7 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Final
 
-from scapy_mpa.clean.fpdu import unmarked_octets
+from scapy_mpa.clean.fpdu import OFF_GRID, is_padded_otherwise, unmarked_octets
 from scapy_mpa.clean.rewrite import Rewriter
 from scapy_mpa.clean.slot import Item, Kind, Queue, Slot
 from scapy_mpa.stream.connection import Connection
@@ -154,7 +154,7 @@ class Order:
             rewriter,
             direction,
             start,
-            start + layout.length,
+            start + (len(event.octets) if is_padded_otherwise(event) else layout.length),
             octets,
             length,
             len(event.octets),
@@ -256,7 +256,7 @@ class Order:
             if item.kind is Kind.FIN and start > half.expected and not is_over:
                 return
             heappop(pending)
-            if item.kind is Kind.FPDU and start < half.expected:
+            if item.kind is Kind.FPDU and start < half.expected - OFF_GRID:
                 self.rewriter.report.late += 1
             half.last = self._queue.place(item, max(completed, half.last))
             half.expected = max(half.expected, start if item.kind is Kind.FIN else item.end)

@@ -14,6 +14,7 @@ from typing import Final
 
 from scapy_mpa.capture.frame import Frame
 from scapy_mpa.capture.reframe import Reframer
+from scapy_mpa.clean.fpdu import OFF_GRID
 from scapy_mpa.clean.report import Report
 from scapy_mpa.clean.slot import Item, Kind, Slot, Written
 from scapy_mpa.stream.events import ConnectionId, FPDURecovered
@@ -402,7 +403,7 @@ class Rewriter:
             self.report.holes += 1
             self.report.missing += missing
             comments.append(f"{missing} octets before this are missing")
-        elif item.start < half.old and item.kind is Kind.FPDU:
+        elif item.start < half.old - OFF_GRID and item.kind is Kind.FPDU:
             comments.append("this FPDU belongs before those that precede it")
         comment = f"{_BY}{'; '.join(comments)}" if comments else None
         flags = ACK | FIN if item.kind is Kind.FIN else ACK | PSH
@@ -444,7 +445,7 @@ class Rewriter:
     def _count_fpdu(self, item: Item) -> None:
         report = self.report
         report.fpdus += 1
-        report.markers += (item.end - item.start - item.length) // MARKER_LENGTH
+        report.markers += max(0, item.end - item.start - item.length) // MARKER_LENGTH
         report.cut += len(item.octets) < item.length
 
     def _send_all(self, slot: Slot, item: Item, flags: int, comment: str | None) -> None:
@@ -640,7 +641,7 @@ class Rewriter:
 def _hole(item: Item, expected: int) -> int:
     """Return the octets that are missing before an item, without the Markers among them."""
     missing = item.start - expected
-    if missing <= 0:
+    if missing <= 0 or (missing == OFF_GRID and item.kind is Kind.FPDU):
         return 0
     if item.phase is not None:
         # Markers are where the distance from one of them is a multiple of 512.

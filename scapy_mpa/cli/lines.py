@@ -65,6 +65,8 @@ _UNTAGGED: Final = Struct(">6xIII")
 _TELLING: Final = frozenset({Opcode.TERMINATE, Opcode.READ_REQUEST, *INVALIDATING})
 """Opcodes of which the line says more than the numbers of every DDP header."""
 
+_GSO: Final = 0x08
+"""The bit of Res with which siw asks for FPDUs that are larger than a segment, and grants them."""
 _CACHED_LABELS: Final = 4096
 """Pairs of endpoints that are kept as text."""
 
@@ -234,7 +236,8 @@ def _startup(event: StartupSeen) -> str:
     if startup.s_bit and not startup.enhanced:
         words.append("S1")
     if startup.reserved:
-        words.append(f"reserved 0x{startup.reserved:x}")
+        gso = " (in siw, GSO)" if startup.reserved == _GSO else ""
+        words.append(f"reserved 0x{startup.reserved:x}{gso}")
     if startup.enhanced:
         meaning = meaning_of(event.dialect)
         words.append(_enhanced(startup.ird, startup.ord, startup.control_flags, meaning))

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from struct import Struct
 from typing import Final, NamedTuple
 
@@ -46,12 +47,19 @@ class Assembled(NamedTuple):
     """Whether its Markers point to its ULPDU_Length field."""
 
 
-def assemble(item: FPDUItem, phase: int | None, *, crc: bool) -> Assembled:
+def assemble(
+    item: FPDUItem,
+    phase: int | None,
+    *,
+    crc: bool,
+    pad_length: Callable[[int], int] = pad_length,
+) -> Assembled:
     """Return the octets of an FPDU of which any field may be wrong, wherever it lies.
 
     :param phase: offset of its first octet in the Full Operation Phase modulo 512, or None without
         Markers.
     :param crc: whether CRCs are on.
+    :param pad_length: the octets of pad for a ULPDU_Length.
     :raises LocalProtocolError: it cannot be expressed on the wire.
     """
     overrides = item.overrides or Overrides()
@@ -88,7 +96,7 @@ def assemble(item: FPDUItem, phase: int | None, *, crc: bool) -> Assembled:
         len(places),
         (ulpdu + pad)[:length],
         field == right if crc else None,
-        _is_regular(octets, length, field, places, phase),
+        _is_regular(octets, length, field, places, phase, pad_length(length)),
         all(map(_point_alike, markers, conforming)),
     )
 
@@ -99,10 +107,15 @@ def _point_alike(marker: bytes, conforming: bytes) -> bool:
 
 
 def _is_regular(
-    octets: bytes, length: int, field: bytes, places: tuple[int, ...], phase: int | None
+    octets: bytes,
+    length: int,
+    field: bytes,
+    places: tuple[int, ...],
+    phase: int | None,
+    pad: int,
 ) -> bool:
     """Tell whether a receiver finds all parts of an FPDU where they are."""
     if (phase or 0) & 3 or len(field) != CRC_LENGTH:
         return False
     layout = fpdu_layout(length, phase)
-    return layout.length == len(octets) and layout.markers == places
+    return layout.length - layout.pad + pad == len(octets) and layout.markers == places

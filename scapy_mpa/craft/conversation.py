@@ -59,6 +59,7 @@ _REVISIONS: Final = {
     Dialect.DRAFT_MPA_01: 0,
     Dialect.RFC6581: 2,
     Dialect.DRAFT_PEER_CONNECT_01: 2,
+    Dialect.SOFTUIWARP: 1,
     Dialect.ERDMA: TRAITS[Dialect.ERDMA].revision,
 }
 """Rev of the dialects in which there are conversations."""
@@ -121,7 +122,7 @@ class Conversation:
     :param markers: M of Initiator and Responder, or of both: whether a side wants Markers in what
         it *receives* (RFC 5044 7.1.1).
     :param crc: C of Initiator and Responder, or of both; CRCs are on if either is set.  None: both,
-        but not in erdma, which knows no CRCs.
+        but neither in erdma nor in SoftUiWARP, which have no CRCs.
     :param rtr_frame: S of Initiator and Responder, or of both, in revision 1: whether an Rtr Frame
         is announced, and awaited.  If it is both, it follows the Reply (rtr-frame-proposal-2007).
     :param mss: Maximum Segment Size, octets; also EMSS.
@@ -184,7 +185,9 @@ class Conversation:
             revision = usual
         oldest = 1 if revision else 0
         if crc is None:
-            crc = spoken is not Dialect.ERDMA
+            crc = spoken not in (Dialect.ERDMA, Dialect.SOFTUIWARP)
+        if spoken is Dialect.SOFTUIWARP and any(_pair(crc)):
+            raise LocalProtocolError("there are no CRCs in the dialect softuiwarp")
         self.options = Options(
             revision=revision,
             markers=_pair(markers),

@@ -21,9 +21,10 @@ from scapy_mpa.craft.script import (
     OctetsItem,
     StartupItem,
 )
-from scapy_mpa.wire.dialect import extension_length
+from scapy_mpa.wire import softuiwarp
+from scapy_mpa.wire.dialect import Dialect, extension_length
 from scapy_mpa.wire.errors import LocalProtocolError
-from scapy_mpa.wire.fpdu import MARKER_INTERVAL, build_fpdu
+from scapy_mpa.wire.fpdu import MARKER_INTERVAL, build_fpdu, pad_length
 from scapy_mpa.wire.ift_indication import AdaptionIndication, build_indication
 from scapy_mpa.wire.startup import StartupFrame, StartupKind, build_enhanced, build_startup
 
@@ -71,10 +72,12 @@ def lay_out(script: Iterable[Item], options: Options) -> list[Placed]:
                 # Where no startup frame was, the phase begins with the octets.
                 offset = sent[side] - (origins[side] or 0)
                 phase = offset % MARKER_INTERVAL if marked[side] else None
-                if item.overrides is None and not (phase or 0) & 3:
+                if item.overrides is None and _is_softuiwarp(phase, options):
+                    octets = softuiwarp.build_fpdu(item.ulpdu)
+                elif item.overrides is None and not (phase or 0) & 3:
                     octets = build_fpdu(item.ulpdu, phase, crc=idle)
                 else:
-                    octets = assemble(item, phase, crc=idle is None).octets
+                    octets = _assemble(item, phase, options).octets
             elif isinstance(item, StartupItem):
                 side = item.side
                 octets = build_startup(startup_frame(item, options), key=item.key)
@@ -122,7 +125,17 @@ def assembled(placed: Placed, options: Options) -> Assembled:
     item, offset = placed.item, placed.offset
     assert isinstance(item, FPDUItem) and offset is not None
     phase = offset % MARKER_INTERVAL if options.has_markers(item.side) else None
-    return assemble(item, phase, crc=options.has_crcs)
+    return _assemble(item, phase, options)
+
+
+def _is_softuiwarp(phase: int | None, options: Options) -> bool:
+    """Tell whether an FPDU is SoftUiWARP's, of whose Markers nothing is known."""
+    return options.dialect is Dialect.SOFTUIWARP and phase is None
+
+
+def _assemble(item: FPDUItem, phase: int | None, options: Options) -> Assembled:
+    pads = softuiwarp.pad_length if _is_softuiwarp(phase, options) else pad_length
+    return assemble(item, phase, crc=options.has_crcs, pad_length=pads)
 
 
 def startup_frame(item: StartupItem, options: Options) -> StartupFrame:

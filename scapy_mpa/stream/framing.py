@@ -49,6 +49,8 @@ class Framing(FPDUChain):
     """
 
     __slots__ = ("from_start",)
+    is_standard = True
+    """Whether FPDUs are laid out as RFC 5044 4 has it."""
 
     def __init__(
         self,
@@ -100,6 +102,18 @@ class Framing(FPDUChain):
         if not island.open_left and not island.settled:
             self._settle(island)
         self._follow(island, island.runs[-1], island.end, final=final)
+
+    def _recover(self, island: Island, run: Run, limit: int, *, final: bool) -> bool:
+        """Find the way back to where FPDUs begin; tell whether that succeeded.
+
+        First of all see whether it was the pad that led astray.
+        """
+        is_certain = self.from_start and island.start <= self.origin and limit == island.end
+        if is_certain and not (self.crc or self.markers) and run.trouble == run.last:
+            other = self._sink.pads_otherwise(island, run, final=final)
+            if other is not False:
+                return False
+        return super()._recover(island, run, limit, final=final)
 
     # -- without a chain -----------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from scapy_mpa.stream.events import GapReason, HalfSummary, LocatedBy
 from scapy_mpa.stream.extent import how_it_ended
 from scapy_mpa.stream.framing import Framing
 from scapy_mpa.stream.ift_framing import IFTFraming
-from scapy_mpa.stream.island import CHUNK_OVERHEAD, Island
+from scapy_mpa.stream.island import CHUNK_OVERHEAD, Island, Run
 from scapy_mpa.stream.islands import Islands
 from scapy_mpa.stream.overlap import RecentOctets, differing_stretches
 from scapy_mpa.stream.owner import Owner
@@ -29,6 +29,7 @@ from scapy_mpa.stream.scan import FoundStartup
 from scapy_mpa.stream.segment import FIN, RST, SYN, Segment
 from scapy_mpa.stream.seldom import NOTHING, Seldom
 from scapy_mpa.stream.sequence import SEQUENCE_WINDOW, first_position, unwrap
+from scapy_mpa.stream.softuiwarp import SoftUiWARPFraming, pads_otherwise
 from scapy_mpa.stream.streaming import Streaming
 from scapy_mpa.wire.errors import ErrorCode
 
@@ -242,6 +243,7 @@ class HalfConnection:
         from_start: bool = True,
         is_guess: bool = False,
         crc_is_known: bool = True,
+        softuiwarp: bool = False,
     ) -> None:
         """Take what begins at ``origin`` for FPDUs (RFC 5044 7.1.2).
 
@@ -249,21 +251,25 @@ class HalfConnection:
             merely a place from which Markers can be counted.
         :param is_guess: whether Markers may as well be elsewhere.
         :param crc_is_known: whether it is known that CRCs are on, or off.
+        :param softuiwarp: whether they are SoftUiWARP's; of its Markers nothing is known.
         """
         if self.streaming is not None:
             self.streaming.refuse_startup()
         self.phase = Phase.FULL
         # First, so that one takes the memory of the other: there may be a hundred thousand.
         self.streaming = None
-        self.framing = Framing(
-            self,
-            origin,
-            markers=markers,
-            crc=crc,
-            from_start=from_start,
-            is_guess=is_guess,
-            crc_is_known=crc_is_known,
-        )
+        if softuiwarp and from_start and not markers:
+            self.framing = SoftUiWARPFraming(self, origin)
+        else:
+            self.framing = Framing(
+                self,
+                origin,
+                markers=markers,
+                crc=crc,
+                from_start=from_start,
+                is_guess=is_guess,
+                crc_is_known=crc_is_known,
+            )
         if from_start:
             holes.leave_behind(self, origin)
             self.islands.front = self.islands.floor = max(origin, self.islands.floor)
@@ -355,6 +361,19 @@ class HalfConnection:
                 position,
                 f"the connection was {how} {length} octets into an FPDU (RFC 5044 8)",
             )
+
+    def pads_otherwise(self, island: Island, run: Run, *, final: bool) -> bool | None:
+        """Have SoftUiWARP's FPDUs read as such, if it is seen by now that they are some."""
+        if self.framing is None:
+            return False
+        behind = pads_otherwise(island, run.last, run.end, final=final)
+        if behind is None:
+            return None
+        if not behind:
+            return False
+        framing = self.framing = SoftUiWARPFraming(self, self.framing.origin)
+        framing.go_on(island, run, behind)
+        return True
 
     @property
     def settled_below(self) -> int:

@@ -93,6 +93,8 @@ def _run_to_lend(half: HalfConnection) -> Run | None:
     items = half.islands.items
     if half.framing is None or len(items) != 1 or half.fin is not None:
         return None
+    if not half.framing.is_standard:
+        return None
     island = items[0]
     run = island.runs[-1] if island.runs else None
     if (

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from scapy_mpa.stream.candidate import Candidate
 from scapy_mpa.stream.events import LocatedBy
-from scapy_mpa.stream.island import Island
+from scapy_mpa.stream.island import Island, Run
 from scapy_mpa.stream.scan import FoundStartup
 from scapy_mpa.wire.errors import ErrorCode
 
@@ -38,6 +38,15 @@ class Sink(Protocol):
 
     def started(self, island: Island, found: FoundStartup) -> None:
         """Take the startup frame that was captured behind FPDUs."""
+
+    def pads_otherwise(self, island: Island, run: Run, *, final: bool) -> bool | None:
+        """Tell whether the sender's pads are not those of RFC 5044; None: it is not known yet.
+
+        If so, the run is no longer framing's business.
+
+        :param run: behind which the chain of lengths broke.
+        :param final: nothing more will come.
+        """
 
     def release(self, island: Island, start: int, end: int) -> None:
         """Give up octets whose work is done."""

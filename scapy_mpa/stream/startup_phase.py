@@ -96,6 +96,8 @@ class StartupPhase:
         """What is spoken, None if no startup frame was captured."""
         if self.saw_rtr:
             return Dialect.RTR_PROPOSAL_2007
+        if any(half.framing is not None and not half.framing.is_standard for half in self.halves):
+            return Dialect.SOFTUIWARP
         last = self.last
         return None if last is None else last.dialect
 
@@ -280,6 +282,7 @@ class StartupPhase:
                 self.origins[direction],
                 markers=bool(self.has_markers(direction)),
                 crc=bool(self.uses_crc),
+                softuiwarp=self.forced is Dialect.SOFTUIWARP,
             )
 
     # -- which startup it belongs to ---------------------------------------------------------

@@ -24,7 +24,8 @@ FEATURES = (
     "depths-left-to-ulp rpc-over-rdma smb-direct smb-direct-little-endian nvme-over-rdma "
     "reject delayed-startup terminate immediate atomics large-message packed "
     "stream-segmentation ipv6 vlan private-data jumbo close half-close reset ift ift-one-crc "
-    "ift-without-crcs ift-speculative ift-ddp-mode erdma"
+    "ift-without-crcs ift-speculative ift-ddp-mode erdma "
+    "softuiwarp siw-terminate"
 )
 
 

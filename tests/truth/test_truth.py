@@ -55,6 +55,9 @@ COUNTED = {
     "ulp_nfs4_rdma_crcoff": (301, 195, 1, 0, 195, 0),
     "ulp_nvme_rdma_crcoff": (693, 379, 3, 0, 379, 0),
     "vlan5_mix_crcon": (46, 17, 1, 17, 0, 0),
+    "crafted_erdma": (22, 11, 1, 0, 11, 0),
+    "crafted_siw-terminate": (30, 5, 1, 5, 0, 0),
+    "crafted_softuiwarp": (22, 11, 1, 0, 11, 0),
     # iWARP Framing for TCP: no FPDUs.
     "ift_speculative": (33, 0, 1, 0, 0, 0),
 }

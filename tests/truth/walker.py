@@ -12,6 +12,7 @@ Rules where the standard leaves room:
   (rtr-frame-proposal-2007) directly behind the Request is the Initiator's second. A Reply with
   R=1 or no Reply at all does not keep octets from being FPDUs.
 - An FPDU with ULPDU_Length 0 is an FPDU: it is whole, has a CRC, and others follow it.
+- A capture that has softuiwarp in its name is padded by (ULPDU_Length + 2) mod 4 octets.
 - The end of an FPDU whose CRC is bad is worth nothing by itself, since its length may be what is
   bad: the walk goes on there only if the next FPDU's CRC is good.
 
@@ -122,6 +123,11 @@ class Stream:
         return (self.isn + 1 + offset) % 2**32
 
 
+def extension_of(revision: int) -> int:
+    """Octets before the private data that its length does not count: 8 of erdma, Rev 129."""
+    return 8 if revision == 129 else 0
+
+
 @dataclass
 class Startup:
     """A Request or Reply (RFC 5044 7.1.1) with its length in the stream."""
@@ -135,7 +141,7 @@ class Startup:
 
     @property
     def size(self) -> int:
-        return 20 + len(self.private_data)
+        return 20 + extension_of(self.revision) + len(self.private_data)
 
 
 @dataclass
@@ -255,15 +261,15 @@ def find_startup(octets: bytes, key: bytes, kind: str) -> Startup | None:
     if octets[:16] != key or len(octets) < 20:
         return None
     flags, revision, pd_length = struct.unpack_from(">BBH", octets, 16)
-    if len(octets) < 20 + pd_length:
+    begin = 20 + extension_of(revision)
+    if len(octets) < begin + pd_length:
         return None
-    return Startup(
-        kind, flags >> 7, flags >> 6 & 1, flags >> 5 & 1, revision, octets[20 : 20 + pd_length]
-    )
+    data = octets[begin : begin + pd_length]
+    return Startup(kind, flags >> 7, flags >> 6 & 1, flags >> 5 & 1, revision, data)
 
 
 def walk_fpdus(
-    octets: bytes, begin: int, stream: Stream, crc_on: bool
+    octets: bytes, begin: int, stream: Stream, crc_on: bool, softuiwarp: bool = False
 ) -> tuple[list[WalkedFPDU], int]:
     """The FPDUs from offset begin on, and how many octets remain after the last one."""
     fpdus: list[WalkedFPDU] = []
@@ -272,7 +278,9 @@ def walk_fpdus(
     while at + 2 <= len(octets):
         ulpdu_length = int.from_bytes(octets[at : at + 2], "big")
         crc_at = at + 2 + ulpdu_length
-        while (crc_at - at) % 4:
+        if softuiwarp:
+            crc_at += (ulpdu_length + 2) % 4
+        while not softuiwarp and (crc_at - at) % 4:
             crc_at += 1
         if crc_at + 4 > len(octets):
             break
@@ -313,7 +321,11 @@ def walk(path: pathlib.Path) -> tuple[int, list[Connection]]:
                 if role == "i" and connection.rtr is not None:
                     begin += connection.rtr.size
                 connection.fpdus[role], connection.rest[role] = walk_fpdus(
-                    octets[role], begin, connection.streams[role], connection.crc_on
+                    octets[role],
+                    begin,
+                    connection.streams[role],
+                    connection.crc_on,
+                    "softuiwarp" in path.name,
                 )
     return packets, connections
 

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Where FPDUs of SoftUiWARP begin and end in one direction, and what tells that they are some.
+
+The rules:
+
+* FPDUs lie one behind the other from the beginning of the Full Operation Phase on; ULPDU_Length and
+  SoftUiWARP's pad say where the next one begins.  There are no Markers, and no CRCs.
+* An FPDU whose header makes no sense is one if the next one's does.
+* Nothing else tells where an FPDU begins.  So behind a hole that stays, or where the lengths lead
+  nowhere, no more of them is told.
+
+A direction without Markers and CRCs is taken for SoftUiWARP's if the chain of RFC 5044 breaks
+behind an FPDU of odd length, and the one with the other pad goes on: there three FPDUs in a row
+have headers that make sense, and pads and CRC fields of zeros, or as many as there are up to the
+end of the stream, two at least.  All FPDUs of a conforming sender are on the 4-octet grid, the next
+one of these is off it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from scapy_mpa.stream.candidate import Candidate
+from scapy_mpa.stream.framing import Framing
+from scapy_mpa.stream.island import Island, Run
+from scapy_mpa.stream.sink import Sink
+from scapy_mpa.wire.ddp import TAGGED_LENGTH, UNTAGGED_LENGTH
+from scapy_mpa.wire.errors import ErrorCode
+from scapy_mpa.wire.fpdu import HEADER_LENGTH, fpdu_layout
+from scapy_mpa.wire.rdmap import plausible
+from scapy_mpa.wire.softuiwarp import CRC_FIELD, fpdu_length, pad_length
+
+__all__ = ["SoftUiWARPFraming", "pads_otherwise"]
+
+_ROW: Final = 3
+_SHORTEST_ROW: Final = 2
+_HEAD: Final = HEADER_LENGTH + UNTAGGED_LENGTH
+
+
+class SoftUiWARPFraming(Framing):
+    """Finds the FPDUs of one direction, in order.
+
+    :param sink: who is told.
+    :param origin: position of offset 0 of the Full Operation Phase.
+    """
+
+    __slots__ = ()
+    is_standard = False
+
+    def __init__(self, sink: Sink, origin: int) -> None:
+        super().__init__(sink, origin, markers=False, crc=False)
+
+    def advance(self, island: Island, fresh: int) -> None:
+        """Find what can be found in an island that has grown.
+
+        :param fresh: octets that came since the last call.
+        """
+        if island.joined or island.end >= island.need:
+            self._read(island, final=False)
+
+    def finish(self, island: Island) -> None:
+        """Find what can be found in an island to whose end nothing will be added."""
+        self._read(island, final=True)
+        if island.runs:
+            self._end(island, island.runs[0], _limit_of(island))
+
+    def give_up(self, island: Island) -> int:
+        """Find what can be found in an island that is let go of, though more may come.
+
+        Return where the octets begin that might have been of use then.
+        """
+        self._read(island, final=True)
+        if island.runs:
+            return island.runs[0].end
+        return island.end if island.end <= self.origin else island.start
+
+    def go_on(self, island: Island, run: Run, position: int) -> None:
+        """Take over a run behind its last FPDU.
+
+        :param position: where that one ends.
+        """
+        run.end = position
+        run.trouble = None
+        run.next_by = "length"
+        island.runs = (run,)
+        island.need = island.start
+        self._read(island, final=False)
+
+    def _read(self, island: Island, *, final: bool) -> None:
+        """Go from FPDU to FPDU as far as there are octets."""
+        island.joined = False
+        island.scanned = None
+        if island.end <= self.origin or island.start > self.origin:
+            return
+        if not island.runs:
+            island.runs = (self._first_run(island),)
+        run, limit = island.runs[0], _limit_of(island)
+        final = final or limit < island.end
+        while run.trouble is None and run.end < limit:
+            if not self._take(island, run, limit, final=final):
+                break
+        self._sink.release(island, run.start, run.end)
+
+    def _take(self, island: Island, run: Run, limit: int, *, final: bool) -> bool:
+        """Pass on the FPDU at the end of a run; tell whether there is one, whole before a limit."""
+        start = run.end
+        need = start + _HEAD
+        if limit >= start + HEADER_LENGTH:
+            if start < island.held or island.captured_until(start, start + HEADER_LENGTH) < (
+                start + HEADER_LENGTH
+            ):
+                run.trouble = start
+                return False
+            ulpdu_length = _length_at(island, start)
+            end = start + fpdu_length(ulpdu_length)
+            need = end
+            if end <= limit:
+                makes_sense = _makes_sense(island, start, end)
+                if not makes_sense:
+                    makes_sense = _makes_sense(island, end, limit)
+                    need = end + _HEAD
+                if makes_sense:
+                    self._pass_fpdu(island, run, start, end, ulpdu_length)
+                    return True
+                if need <= limit or final:
+                    run.trouble = start
+                    return False
+        island.need = need
+        return False
+
+    def _pass_fpdu(self, island: Island, run: Run, start: int, end: int, ulpdu_length: int) -> None:
+        octets = island.read(start, island.captured_until(start, end))
+        layout = fpdu_layout(ulpdu_length)
+        fpdu = Candidate(start, end, ulpdu_length, layout, octets, "off", True, False, True)
+        self._sink.found(island, fpdu, run.next_by)
+        run.next_by = "length"
+        run.last = start
+        run.end = end
+
+    def _end(self, island: Island, run: Run, limit: int) -> None:
+        """Say what stays unexplained, now that nothing more will come."""
+        if run.end >= limit:
+            return
+        is_cut = island.captured_until(run.end, limit) < limit
+        if is_cut or run.end < island.held:
+            self._sink.cut_off(run.end, limit)
+        elif run.trouble is None:
+            self._sink.unfinished(run.end, limit - run.end)
+        else:
+            text = f"{limit - run.end} octets in which no FPDU begins (softuiwarp)"
+            self._sink.wrong(ErrorCode.MARKER_MISMATCH, run.end, text)
+        run.end = limit
+
+
+def pads_otherwise(island: Island, start: int, end: int, *, final: bool) -> int | None:
+    """Tell whether SoftUiWARP's pad leads on from an FPDU where RFC 5044's does not.
+
+    :param start: where the last FPDU that RFC 5044's lengths led to begins.
+    :param end: where it ends by RFC 5044.
+    :param final: nothing will be added to the island.
+    :return: where the FPDU ends if so; 0 if not; None if it is not known yet, and ``island.need``
+        is where to ask again.
+    """
+    if start < island.held or start == end:
+        return 0
+    ulpdu_length = _length_at(island, start)
+    behind = start + fpdu_length(ulpdu_length)
+    if not ulpdu_length & 1 or end == behind:
+        return 0
+    at, row = start, -1
+    while row < _ROW:
+        if at + _HEAD > island.end and at > start:
+            if final and at == island.end and row >= _SHORTEST_ROW:
+                break
+            if final or not _may_make_sense(island, at):
+                return 0
+            island.need = at + _HEAD
+            return None
+        if not _makes_sense(island, at, island.end):
+            return 0
+        ulpdu_length = _length_at(island, at)
+        following = at + fpdu_length(ulpdu_length)
+        if following > island.end:
+            if final:
+                return 0
+            island.need = following
+            return None
+        trailer = pad_length(ulpdu_length) + len(CRC_FIELD)
+        if island.captured_until(at, following) < following or any(
+            island.read(following - trailer, following)
+        ):
+            return 0
+        at = following
+        row += 1
+    return behind
+
+
+def _limit_of(island: Island) -> int:
+    """Return up to where octets may be read: RFC 5044's framing may have been behind a hole."""
+    return island.runs[1].start if len(island.runs) > 1 else island.end
+
+
+def _length_at(island: Island, start: int) -> int:
+    return int.from_bytes(island.read(start, start + HEADER_LENGTH), "big")
+
+
+def _makes_sense(island: Island, start: int, limit: int) -> bool:
+    """Tell whether the header at ``start`` is there, before the limit, and makes sense."""
+    end = island.captured_until(start, min(limit, start + _HEAD))
+    if end < start + HEADER_LENGTH + TAGGED_LENGTH:
+        return False
+    head = island.read(start, end)
+    return plausible(head[HEADER_LENGTH:], int.from_bytes(head[:HEADER_LENGTH], "big"))
+
+
+def _may_make_sense(island: Island, start: int) -> bool:
+    """Tell whether the header at ``start`` may make sense once all of it is there."""
+    head = island.read(start, island.end) if start < island.end else b""
+    if len(head) < HEADER_LENGTH + 2:
+        return True
+    # Zeros are what least speaks against it.
+    return plausible(
+        (head + bytes(_HEAD))[HEADER_LENGTH:], int.from_bytes(head[:HEADER_LENGTH], "big")
+    )

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""FPDUs of SoftUiWARP: other pads than RFC 5044 4.1 has them, and a CRC field of zeros.
+
+Where RFC 5044 pads ULPDU_Length field and ULPDU to a multiple of 4, SoftUiWARP adds the remainder
+of dividing them by 4.  For ULPDUs of even length that comes to the same; behind one of odd length
+all that follows is off the 4-octet grid by 2.  Of its Markers nothing is known.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from scapy_mpa.wire.crc import CRC_LENGTH
+from scapy_mpa.wire.errors import LocalProtocolError
+from scapy_mpa.wire.fpdu import HEADER_LENGTH, LARGEST_ULPDU_LENGTH
+
+__all__ = ["CRC_FIELD", "build_fpdu", "fpdu_length", "pad_length"]
+
+CRC_FIELD: Final = bytes(CRC_LENGTH)
+"""What stands where RFC 5044 has a CRC."""
+
+
+def pad_length(ulpdu_length: int) -> int:
+    """Return the octets of pad, 0 to 3, for a ULPDU of ``ulpdu_length`` octets."""
+    return ulpdu_length + HEADER_LENGTH & 3
+
+
+def fpdu_length(ulpdu_length: int) -> int:
+    """Return the octets that an FPDU occupies in the TCP stream.
+
+    :param ulpdu_length: octets of the ULPDU, 0 to 65535.
+    """
+    return HEADER_LENGTH + ulpdu_length + pad_length(ulpdu_length) + CRC_LENGTH
+
+
+def build_fpdu(ulpdu: bytes) -> bytes:
+    """Return an FPDU around ``ulpdu``.
+
+    :param ulpdu: up to 65535 octets.
+    :raises LocalProtocolError: it is longer.
+    """
+    length = len(ulpdu)
+    if length > LARGEST_ULPDU_LENGTH:
+        raise LocalProtocolError(f"ULPDU_Length {length} is not in 0 to 65535")
+    return b"".join(
+        (length.to_bytes(HEADER_LENGTH, "big"), ulpdu, bytes(pad_length(length)), CRC_FIELD)
+    )

@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""SoftUiWARP: pads of (ULPDU_Length + 2) mod 4 octets, CRC fields of zeros."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scapy_mpa.craft import Conversation, conversation_of
+from scapy_mpa.craft.impairments import (
+    CaptureLoss,
+    Duplication,
+    Impairment,
+    Loss,
+    Reordering,
+    Resegmentation,
+    SnapLength,
+    impair,
+)
+from scapy_mpa.wire import softuiwarp
+from scapy_mpa.wire.dialect import Dialect
+from scapy_mpa.wire.errors import LocalProtocolError
+from tests.craft.reading import inlined, plain
+
+Record = dict[str, Any]
+
+LENGTHS = st.lists(st.integers(0, 700), min_size=1, max_size=12)
+_CUT = SnapLength(120)
+FORCED = Dialect.SOFTUIWARP
+
+
+def stated(ulpdu: bytes) -> bytes:
+    """An FPDU by the words of the facts."""
+    pad = (len(ulpdu) + 2) % 4
+    return struct.pack(">H", len(ulpdu)) + ulpdu + b"\0" * pad + b"\0\0\0\0"
+
+
+def conversation(lengths: Sequence[int], dialect: str | None, **options: Any) -> Conversation:
+    """Sends of so many octets from the Initiator, and an answer."""
+    made = Conversation(dialect=dialect, crc=False, **options)
+    rng = Random(str(lengths))
+    for length in lengths:
+        made.initiator.send(rng.randbytes(length))
+    made.responder.send(b"even")
+    made.close()
+    return made
+
+
+def of(records: list[Record], kind: str) -> list[Record]:
+    """The records of a type."""
+    return [each for each in records if each["type"] == kind]
+
+
+def without(records: list[Record], *names: str) -> list[Record]:
+    """Records without some of their keys."""
+    return [{key: each[key] for key in each if key not in names} for each in records]
+
+
+@given(st.binary(max_size=600))
+def test_geometry(ulpdu: bytes) -> None:
+    """Length, pad and CRC field."""
+    assert softuiwarp.build_fpdu(ulpdu) == stated(ulpdu)
+    assert softuiwarp.fpdu_length(len(ulpdu)) == len(stated(ulpdu))
+
+
+def test_too_long() -> None:
+    """What does not fit the field."""
+    with pytest.raises(LocalProtocolError, match="65536"):
+        softuiwarp.build_fpdu(bytes(65536))
+
+
+@given(LENGTHS, st.sampled_from(("aligned", "packed", "stream")), st.integers(60, 1460))
+def test_forced(lengths: list[int], packing: Any, mss: int) -> None:
+    """All is as it was meant, on both ways of reading."""
+    made = conversation(lengths, "softuiwarp", packing=packing, mss=mss)
+    frames = made.frames()
+    found = plain(frames, FORCED)
+    assert found == made.truth(messages=True, payload=True)
+    assert inlined(frames, FORCED) == made.truth()
+    assert {each["dialect"] for each in of(found, "connection")} == {"softuiwarp"}
+
+
+@given(LENGTHS, st.sampled_from(("aligned", "packed", "stream")), st.integers(60, 1460))
+def test_recognised(lengths: list[int], packing: Any, mss: int) -> None:
+    """Behind an FPDU of odd length three others prove it; none is lost, none is made up.
+
+    When it is known, and what brought the FPDU where the pads part, may be a little later.
+    """
+    made = conversation([*lengths, 1, 2, 3, 4, 5], "softuiwarp", packing=packing, mss=mss)
+    frames = made.frames()
+    names = ("frame", "time", "frames", "dialect")
+    truth = made.truth(messages=True, payload=True)
+    for found in (plain(frames), inlined(frames)):
+        mine = [each for each in of(found, "fpdu") if each["src"] == "10.0.0.1:40000"]
+        wanted = [each for each in of(truth, "fpdu") if each["src"] == "10.0.0.1:40000"]
+        assert [each["seq"] for each in mine] == [each["seq"] for each in wanted]
+        for one, other in zip(without(mine, *names), without(wanted, *names), strict=True):
+            assert one == {key: other[key] for key in one}
+        (connection,) = of(found, "connection")
+        assert connection["dialect"] == "softuiwarp"
+        assert not of(found, "error")
+    told = without(of(plain(frames), "message"), "frame", "time")
+    expected = without(of(truth, "message"), "frame", "time")
+    assert sorted(told, key=str) == sorted(expected, key=str)
+
+
+def test_even_lengths_are_the_standards() -> None:
+    """Where both pads agree nothing tells: the stream is RFC 5044's."""
+    records = plain(conversation([2, 4, 6, 8, 10, 12], "softuiwarp").frames())
+    assert of(records, "connection")[0]["dialect"] == "rfc5044"
+    assert not of(records, "error")
+
+
+def test_two_at_the_end_are_enough() -> None:
+    """The stream ends where their lengths say."""
+    one, two = (
+        of(plain(conversation(lengths, "softuiwarp").frames()), "connection")[0]["dialect"]
+        for lengths in ([1, 2], [1, 2, 4])
+    )
+    assert (one, two) == ("rfc5044", "softuiwarp")
+
+
+@settings(max_examples=300)
+@given(st.lists(st.integers(0, 99), min_size=1, max_size=9), st.integers(0, 2**32), st.data())
+def test_conforming_streams_are_not_taken_for_it(
+    lengths: list[int], seed: int, data: st.DataObject
+) -> None:
+    """Nor with damage, nor if payload looks like FPDUs of SoftUiWARP."""
+    made = Conversation(crc=data.draw(st.booleans()), packing="stream", mss=300)
+    rng = Random(seed)
+    for length in lengths:
+        row = [bytes([0x41, 0x43]) + bytes(16) + bytes(each) for each in (length, 1, 3, 2)]
+        payload = b"".join(map(stated, row))
+        shift = data.draw(st.integers(0, 7))
+        made.initiator.send(rng.randbytes(shift) + payload)
+        made.initiator.send(rng.randbytes(length))
+    made.close()
+    segments = made.segments()
+    damage = data.draw(st.sampled_from((None, "bit", CaptureLoss(0.1), Reordering(0.3), _CUT)))
+    if damage == "bit":
+        hit = rng.randrange(5, len(segments))
+        octets = bytearray(segments[hit].octets)
+        if octets:
+            octets[rng.randrange(len(octets))] ^= 1 << rng.randrange(8)
+        segments[hit] = replace(segments[hit], octets=bytes(octets))
+    elif damage is not None and not isinstance(damage, str):
+        segments = impair(segments, damage, seed=seed)
+    records = plain(made.frames(segments))
+    for connection in of(records, "connection"):
+        assert connection["dialect"] in ("rfc5044", None)
+
+
+@given(st.lists(st.integers(0, 99), min_size=1, max_size=9), st.booleans(), st.booleans())
+def test_forced_wrongly(lengths: list[int], crc: bool, markers: bool) -> None:
+    """A conforming stream read as SoftUiWARP's: records or errors, and no more FPDUs than there are
+    octets for."""
+    made = Conversation(crc=crc, markers=markers)
+    for length in lengths:
+        made.initiator.send(bytes(length))
+    made.close()
+    records = plain(made.frames(), FORCED)
+    assert len(of(records, "fpdu")) <= len(lengths)
+
+
+@settings(max_examples=150)
+@given(
+    LENGTHS,
+    st.integers(0, 2**32),
+    st.sampled_from(
+        (CaptureLoss(0.1), Loss(0.2), Reordering(0.3), Duplication(0.3), Resegmentation(40), _CUT)
+    ),
+)
+def test_impaired(lengths: list[int], seed: int, impairment: Impairment) -> None:
+    """Nothing is told that is not there, and all of it if it was captured."""
+    made = conversation([*lengths, 1, 3, 5, 6], "softuiwarp", packing="stream", mss=100)
+    frames = made.frames(impair(made.segments(), impairment, seed=seed))
+    sent = {(each["src"], each["seq"]) for each in of(made.truth(), "fpdu")}
+    found = plain(frames, FORCED)
+    told = [(each["src"], each["seq"]) for each in of(found, "fpdu")]
+    assert set(told) <= sent and len(told) == len(set(told))
+    if not isinstance(impairment, (CaptureLoss, SnapLength)):
+        assert set(told) == sent
+    plain(frames)
+    inlined(frames)
+
+
+def test_behind_a_hole_nothing_is_told() -> None:
+    """Neither Markers nor CRCs tell where FPDUs begin; the gap is reported."""
+    made = conversation([1, 2, 3, 4, 5, 6], "softuiwarp", ack_every=0)
+    segments = made.segments()
+    hole = [number for number, each in enumerate(segments) if each.octets][4]
+    del segments[hole]
+    records = plain(made.frames(segments), FORCED)
+    mine = [each for each in of(records, "fpdu") if each["src"] == "10.0.0.1:40000"]
+    assert [each["payload_length"] for each in mine] == [1, 2]
+    assert [each["length"] for each in of(records, "gap")] == [len(stated(bytes(18 + 3)))]
+
+
+def test_disorder() -> None:
+    """What comes late is waited for."""
+    made = conversation([1, 2, 3, 4, 5, 6], "softuiwarp", packing="stream", mss=40)
+    segments = made.segments()
+    data = [number for number, each in enumerate(segments) if each.octets]
+    one, other = data[4], data[6]
+    segments[one], segments[other] = segments[other], segments[one]
+    for dialect in (FORCED, None):
+        records = plain(made.frames(segments), dialect)
+        mine = [each for each in of(records, "fpdu") if each["src"] == "10.0.0.1:40000"]
+        assert [each["payload_length"] for each in mine] == [1, 2, 3, 4, 5, 6]
+
+
+def test_captured_frames() -> None:
+    """The preset, without being told."""
+    (connection,) = of(plain(conversation_of("softuiwarp").frames()), "connection")
+    assert connection["dialect"] == "softuiwarp"
