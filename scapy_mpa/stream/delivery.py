@@ -118,7 +118,7 @@ class HalfMessages:
         if not waiting and fpdu.crc == "off" and abs(start - (self._expected or 0)) == _OFF_GRID:
             # No FPDU is as short as that: nothing is missing, nor did anything come twice.
             self._expected = start
-            self._look_at(start, start + length, segment)
+            self._look_at(start, end, segment)
             return
         self._count += 1
         heappush(waiting, (start, self._count, end, segment))

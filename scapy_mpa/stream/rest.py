@@ -52,7 +52,8 @@ def lay_down(half: HalfConnection) -> None:
     island = islands.items[0]
     origin = framing.origin
     if (
-        framing.from_start
+        framing.is_standard
+        and framing.from_start
         and framing.crc_is_known
         and not framing.is_guess
         and framing.has_spent_nothing(island.end - origin)
