@@ -374,8 +374,8 @@ class Rewriter:
             if half.new is not None:
                 half.advance(item.end, half.new)
             return
-        elif item.startup is not None and self._is_late(item):
-            # Behind FPDUs it would be taken for one.
+        elif item.startup is not None and item.startup.kind in self._supplied:
+            # Where another one stands for it, it would be taken for an FPDU.
             return
         elif item.startup is not None:
             self._open_startup(item, slot)
@@ -435,12 +435,6 @@ class Rewriter:
         return (
             self._is_open and not self._written and bool(startups) and startups[-1][1] == item.start
         )
-
-    def _is_late(self, item: Item) -> bool:
-        """Tell whether another startup frame stands for one that was captured behind FPDUs."""
-        assert item.startup is not None
-        old = self._halves[item.direction].old
-        return item.startup.kind in self._supplied and old is not None and item.start < old
 
     def _count_fpdu(self, item: Item) -> None:
         report = self.report

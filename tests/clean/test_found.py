@@ -106,10 +106,14 @@ def test_which_startup_frame_is_supplied(missing: tuple[int, ...], supplied: int
     seed=st.integers(0, 1 << 20),
 )
 def test_a_request_behind_fpdus(conversation: Conversation, request: int, seed: int) -> None:
-    """A Request that is captured behind FPDUs, when another one has been supplied for it."""
+    """A Request, or a Reply, that is captured behind FPDUs, when another one has been supplied.
+
+    Behind a FIN that is copied before anything is known, acknowledgements may differ by its one
+    number the second time.
+    """
     first, *rest = conversation.segments()
     rest = reorder(rest, random.Random(seed))
-    check(conversation.frames([*rest[:request], first, *rest[request:]]))
+    check(conversation.frames([*rest[:request], first, *rest[request:]]), twice=False)
 
 
 def test_a_request_behind_the_second_fpdu() -> None:
