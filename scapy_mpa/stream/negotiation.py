@@ -117,7 +117,8 @@ class Negotiating:
         if self._is_decided or (fpdu.out_of_order and not _is_first(fpdu)):
             return
         self._is_decided = True
-        if not _is_first(fpdu) or fpdu.crc == "bad":
+        is_whole = fpdu.crc != "bad" and len(fpdu.ulpdu) == fpdu.ulpdu_length
+        if not (is_whole and _is_first(fpdu)):
             # What came first was not captured, or nobody can tell what it was.
             return
         assert self._agreed is not None

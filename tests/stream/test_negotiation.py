@@ -21,6 +21,7 @@ from scapy_mpa.craft.impairments import (
     Loss,
     Reordering,
     Resegmentation,
+    SnapLength,
 )
 from scapy_mpa.craft.mutations import mutations
 from scapy_mpa.craft.presets import conversation_of
@@ -411,3 +412,13 @@ def test_read_as_another_dialect(name: str, dialect: Dialect | None) -> None:
     assert [each["type"] for each in found] == [
         each["type"] for each in conversation.truth(messages=True)
     ]
+
+
+@pytest.mark.parametrize("way", [plain, inlined])
+def test_an_rtr_indication_that_was_cut_off_is_not_judged(way: Any) -> None:
+    """Of a first FPDU that the snap length cut nobody can tell whether it is the one agreed on."""
+    conversation = conversation_of("rtr-read")
+    longest = max(len(each.octets) for each in conversation.segments()[:5])
+    segments = impair(conversation.segments(), SnapLength(54 + max(longest, 44)))
+    (end,) = [each for each in way(conversation.frames(segments)) if each["type"] == "connection"]
+    assert (end["rtr_agreed"], end["rtr"], end["kept"], end["broken"]) == (["read"], None, None, [])
