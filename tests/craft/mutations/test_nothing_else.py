@@ -27,6 +27,8 @@ CHANGED: dict[str, set[str]] = {
     "rfc5044/7.1.1/*-m-*": {"m"},
     "rfc5044/7.1.1/*-c-*": {"c"},
     "rfc5044/7.1.1/request-r-set": {"r"},
+    "erdma/startup/*-m-set": {"m"},
+    "erdma/startup/*-c-set": {"c"},
     "draft-ietf-rddp-mpa-01/*-private-data-*": {"pd_length", "private_data"},
     "draft-ietf-rddp-mpa-01/*-reserved-set": {"reserved", "s"},
     "draft-ietf-rddp-mpa-01/*-pd-length-*": {"pd_length"},
