@@ -396,12 +396,12 @@ def test_a_reply_captured_before_its_request() -> None:
         request(private_data=bytes(513)),
         request(private_data=bytes(2000)),
         request(revision=3),
-        request(revision=129),
+        request(revision=130),
         request(revision=255, private_data=b"data"),
         request(revision=2, enhanced=1),
         request(revision=2, enhanced=1, private_data=b"abc"),
     ],
-    ids=["513", "2000", "rev 3", "rev 129", "rev 255", "S and none", "S and 3"],
+    ids=["513", "2000", "rev 3", "rev 130", "rev 255", "S and none", "S and 3"],
 )
 @pytest.mark.parametrize("size", [1, 4000])
 @pytest.mark.parametrize("answered", [False, True])

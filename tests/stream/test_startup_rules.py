@@ -193,7 +193,7 @@ def test_a_probe_is_not_speaking(octet: bytes) -> None:
     assert errors(talk.fed()) == []
 
 
-@pytest.mark.parametrize("revision", [3, 77, 129, 255])
+@pytest.mark.parametrize("revision", [3, 77, 128, 130, 255])
 def test_unknown_revision(revision: int) -> None:
     """7.1.1, Rev: named with its clause."""
     talk = Talk()
