@@ -32,7 +32,7 @@ from scapy_mpa.layers.fields import KeyField, NoteField, OffWire
 from scapy_mpa.layers.fpdu import FPDU
 from scapy_mpa.layers.private_data import PrivateDataField
 from scapy_mpa.wire.control_flags import meaning_of
-from scapy_mpa.wire.dialect import TRAITS, Dialect, extension_length
+from scapy_mpa.wire.dialect import TRAITS, Dialect
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.forced import dialect_named
 from scapy_mpa.wire.startup import (
@@ -48,6 +48,7 @@ from scapy_mpa.wire.startup import (
 __all__ = ["MPA", "MPAReply", "MPARequest", "MPARtr", "fields_of_dialect"]
 
 _LARGEST_NUMBER = 0xFFFF
+_ERDMA = TRAITS[Dialect.ERDMA].revision
 _EXTENSION_LENGTH = TRAITS[Dialect.ERDMA].extension_length
 
 
@@ -95,7 +96,7 @@ def fields_of_dialect(dialect: Dialect | None) -> dict[str, str]:
 
 
 def _has_extension(pkt: _Startup) -> bool:
-    return extension_length(pkt.revision) > 0
+    return bool(pkt.revision == _ERDMA)
 
 
 def _private_data_length(pkt: _Startup) -> int:

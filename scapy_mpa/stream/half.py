@@ -258,7 +258,7 @@ class HalfConnection:
         self.phase = Phase.FULL
         # First, so that one takes the memory of the other: there may be a hundred thousand.
         self.streaming = None
-        if softuiwarp and from_start and not markers:
+        if softuiwarp and from_start and not (markers or crc):
             self.framing = SoftUiWARPFraming(self, origin)
         else:
             self.framing = Framing(

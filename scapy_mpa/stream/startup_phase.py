@@ -282,7 +282,7 @@ class StartupPhase:
                 self.origins[direction],
                 markers=bool(self.has_markers(direction)),
                 crc=bool(self.uses_crc),
-                softuiwarp=self.forced is Dialect.SOFTUIWARP,
+                softuiwarp=self.last is not None and self.last.dialect is Dialect.SOFTUIWARP,
             )
 
     # -- which startup it belongs to ---------------------------------------------------------
