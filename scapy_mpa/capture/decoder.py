@@ -6,16 +6,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from struct import Struct
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from scapy_mpa.capture.frame import Frame
 from scapy_mpa.capture.ip import TCP, Datagram, ipv4_datagram, ipv6_datagram
 from scapy_mpa.capture.link import ETHERNET, IPV4, network_packet
 from scapy_mpa.capture.reason import NOT_TCP, NotFollowedError
-from scapy_mpa.capture.sctp import sctp_packet
 from scapy_mpa.capture.tcp import tcp_segment
-from scapy_mpa.stream.sctp.packet import SctpPacket
 from scapy_mpa.stream.segment import Segment
+
+if TYPE_CHECKING:
+    from scapy_mpa.stream.sctp.packet import SctpPacket
 
 __all__ = ["Decoder", "segment_of"]
 
@@ -71,6 +72,9 @@ class Decoder:
                 return tcp_segment(frame, datagram)
             if self._take_sctp is None:
                 raise NotFollowedError(NOT_TCP)
+            # Hardly any capture has some, and a command is to start soon.
+            from scapy_mpa.capture.sctp import sctp_packet
+
             packet = sctp_packet(frame, datagram)
         except NotFollowedError as error:
             self.not_followed[error.reason] += 1

@@ -14,12 +14,12 @@ from scapy_mpa.records.kinds import Patterns, Templates
 from scapy_mpa.stream.events import ConnectionEnded, Event, GapFound
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits
-from scapy_mpa.stream.sctp.associations import Associations
-from scapy_mpa.stream.sctp.packet import SctpPacket
 from scapy_mpa.wire.dialect import Dialect
 
 if TYPE_CHECKING:
     from scapy_mpa.stream.checks import Checks
+    from scapy_mpa.stream.sctp.associations import Associations
+    from scapy_mpa.stream.sctp.packet import SctpPacket
 
 __all__ = ["Reading"]
 
@@ -75,7 +75,10 @@ class Reading:
         self._checks = self._new_checks() if checks else None
         self._decoder = Decoder(self._take_sctp)
         self._flows = Flows(first_number, limits=limits, dialect=dialect)
-        self._associations = Associations(self._flows.take_number, limits, dialect)
+        self._limits = limits
+        self._dialect = dialect
+        self._associations: Associations | None = None
+        """Made with the first SCTP packet."""
         self._sctp_events: list[Event] = []
         """What SCTP packets have brought, until it is passed on."""
         # Because of a limit.
@@ -117,10 +120,16 @@ class Reading:
     def _ends(self) -> Iterator[list[Event]]:
         """Yield what can be said now that the capture has ended."""
         yield from self._flows.ends()
-        yield from self._associations.ends()
+        if self._associations is not None:
+            yield from self._associations.ends()
 
     def _take_sctp(self, packet: SctpPacket) -> None:
         self._segments += 1
+        if self._associations is None:
+            # Hardly any capture has some, and a command is to start soon.
+            from scapy_mpa.stream.sctp.associations import Associations
+
+            self._associations = Associations(self._flows.take_number, self._limits, self._dialect)
         self._sctp_events += self._associations.receive(packet)
 
     def lines(
@@ -146,7 +155,7 @@ class Reading:
             self._sctp_events,
         )
         yield from express.batches()
-        for batch in self._associations.ends():
+        for batch in () if self._associations is None else self._associations.ends():
             yield text_of(lines_of(self._noted(batch)))
         self._segments += express.segments
 
@@ -176,16 +185,14 @@ class Reading:
         counts = self._decoder.not_followed.copy()
         if self._flows.late_copies:
             counts[_LATE_COPY] = self._flows.late_copies
-        if self._associations.without_ddp:
-            counts[_WITHOUT_DDP] = self._associations.without_ddp
-        if self._associations.unknown:
-            counts[_NO_ASSOCIATION] = self._associations.unknown
-        if self._associations.damaged:
-            counts[_DAMAGED] = self._associations.damaged
+        if self._associations is not None:
+            counts[_WITHOUT_DDP] += self._associations.without_ddp
+            counts[_NO_ASSOCIATION] += self._associations.unknown
+            counts[_DAMAGED] += self._associations.damaged
         total = counts.total()
         if not total:
             return None
-        reasons = ", ".join(f"{count} {reason}" for reason, count in counts.most_common())
+        reasons = ", ".join(f"{count} {reason}" for reason, count in counts.most_common() if count)
         return f"{total} {'frame' if total == 1 else 'frames'} not followed: {reasons}"
 
     def limited(self) -> str | None:

@@ -10,7 +10,7 @@ FPDUs, segments or frames.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from scapy_mpa.records.ddp import ddp_fields, ddp_payload, frame_fields, frame_payload
 from scapy_mpa.stream.events import (
@@ -33,8 +33,10 @@ from scapy_mpa.wire.dialect import Dialect, extension_length
 from scapy_mpa.wire.ift_indication import FLAGS, AdaptionIndication
 from scapy_mpa.wire.interoperability import Kinds
 from scapy_mpa.wire.rdmap_names import message_name
-from scapy_mpa.wire.sctp_ddp import SessionControl
 from scapy_mpa.wire.startup import StartupFrame
+
+if TYPE_CHECKING:
+    from scapy_mpa.wire.sctp_ddp import SessionControl
 
 __all__ = [
     "RECORD_TYPES",

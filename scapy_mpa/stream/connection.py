@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from scapy_mpa.stream import beginnings, breaches, rtr
 from scapy_mpa.stream.breaches import Breach
@@ -27,9 +28,7 @@ from scapy_mpa.stream.events import (
 )
 from scapy_mpa.stream.extent import is_complete, span
 from scapy_mpa.stream.half import HalfConnection
-from scapy_mpa.stream.ift_phase import IFTPhase, SeenIndication
-from scapy_mpa.stream.ift_reader import Found
-from scapy_mpa.stream.ift_scan import FoundIndication
+from scapy_mpa.stream.ift_scan import FoundIndication, SeenIndication
 from scapy_mpa.stream.island import Island
 from scapy_mpa.stream.moments import Moments
 from scapy_mpa.stream.overlap import RecentOctets
@@ -43,6 +42,10 @@ from scapy_mpa.stream.startup_phase import StartupPhase
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.fpdu import MARKER_INTERVAL
+
+if TYPE_CHECKING:
+    from scapy_mpa.stream.ift_phase import IFTPhase
+    from scapy_mpa.stream.ift_reader import Found
 
 __all__ = ["Connection"]
 
@@ -301,9 +304,7 @@ class Connection:
 
     def _infer_ift(self, half: HalfConnection) -> None:
         """Look for frames where no adaption indication was captured."""
-        if self._ift is None:
-            self._ift = IFTPhase(self.halves)
-        self._ift.infer(half)
+        self._ift_phase().infer(half)
 
     @property
     def _begun_ift(self) -> IFTPhase | None:
@@ -314,21 +315,28 @@ class Connection:
         self, half: HalfConnection, found: FoundIndication, frames: tuple[int, ...]
     ) -> None:
         """Take an adaption indication, and pass it on (draft-williams-iwarp-ift-01 4)."""
-        if self._ift is None:
-            self._ift = IFTPhase(self.halves)
+        ift = self._ift_phase()
         self._take_indication(half, SeenIndication(found, frames, self._frame, self._time_ns))
-        self._ift.go_on()
+        ift.go_on()
 
     def on_doubtful_indication(
         self, half: HalfConnection, found: FoundIndication, frames: tuple[int, ...]
     ) -> None:
         """Take what may be an adaption indication."""
-        if self._ift is None:
-            self._ift = IFTPhase(self.halves)
+        ift = self._ift_phase()
         seen = SeenIndication(found, frames, self._frame, self._time_ns)
-        for each, own in self._ift.doubt(half, seen):
+        for each, own in ift.doubt(half, seen):
             self._take_indication(each, own)
-        self._ift.go_on()
+        ift.go_on()
+
+    def _ift_phase(self) -> IFTPhase:
+        """What follows iWARP Framing for TCP on this connection, from now on at least."""
+        if self._ift is None:
+            # Hardly any capture has some, and a command is to start soon.
+            from scapy_mpa.stream.ift_phase import IFTPhase
+
+            self._ift = IFTPhase(self.halves)
+        return self._ift
 
     def _take_indication(self, half: HalfConnection, seen: SeenIndication) -> None:
         assert self._ift is not None

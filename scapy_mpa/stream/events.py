@@ -8,10 +8,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol, TypeAlias
 
 from scapy_mpa.stream.segment import flow_endpoints, reverse_flow
-from scapy_mpa.wire.control_flags import RTR
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, fpdu_layout, strip_markers
@@ -22,11 +21,14 @@ from scapy_mpa.wire.ift_frame import (
     ddp_header_length,
     frame_layout,
 )
-from scapy_mpa.wire.ift_indication import AdaptionIndication
 from scapy_mpa.wire.interoperability import Kinds
 from scapy_mpa.wire.rdmap import ReadRequest
-from scapy_mpa.wire.sctp_ddp import DDP_SSN_LENGTH, SessionControl
 from scapy_mpa.wire.startup import StartupFrame
+
+if TYPE_CHECKING:
+    from scapy_mpa.wire.control_flags import RTR
+    from scapy_mpa.wire.ift_indication import AdaptionIndication
+    from scapy_mpa.wire.sctp_ddp import SessionControl
 
 __all__ = [
     "CARRIERS",
@@ -259,6 +261,9 @@ class DDPSegmentRecovered(NamedTuple):
     @property
     def ulpdu(self) -> bytes:
         """The DDP segment, as far as it was captured."""
+        # Hardly any capture has some, and a command is to start soon.
+        from scapy_mpa.wire.sctp_ddp import DDP_SSN_LENGTH
+
         return self.octets[DDP_SSN_LENGTH:]
 
     @property

@@ -17,7 +17,6 @@ from scapy_mpa.stream.cuts import Cuts
 from scapy_mpa.stream.events import GapReason, HalfSummary, LocatedBy
 from scapy_mpa.stream.extent import how_it_ended
 from scapy_mpa.stream.framing import Framing
-from scapy_mpa.stream.ift_framing import IFTFraming
 from scapy_mpa.stream.island import CHUNK_OVERHEAD, Island, Run
 from scapy_mpa.stream.islands import Islands
 from scapy_mpa.stream.overlap import RecentOctets, differing_stretches
@@ -32,6 +31,9 @@ from scapy_mpa.stream.sequence import SEQUENCE_WINDOW, first_position, unwrap
 from scapy_mpa.stream.softuiwarp import SoftUiWARPFraming, pads_otherwise
 from scapy_mpa.stream.streaming import Streaming
 from scapy_mpa.wire.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from scapy_mpa.stream.ift_framing import IFTFraming
 
 __all__ = ["HalfConnection"]
 

@@ -10,32 +10,19 @@ and of phase 1, and nothing but frames with the VTags that they announce follows
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from scapy_mpa.stream.extent import span
 from scapy_mpa.stream.half import HalfConnection
 from scapy_mpa.stream.ift_framing import IFTFraming
 from scapy_mpa.stream.ift_inference import infer_frames
 from scapy_mpa.stream.ift_reader import FrameReader
-from scapy_mpa.stream.ift_scan import FoundIndication
+from scapy_mpa.stream.ift_scan import FoundIndication, SeenIndication
 from scapy_mpa.stream.ift_sink import IFTSink
 from scapy_mpa.stream.phase import Phase
 from scapy_mpa.wire.ift_frame import FRAME_HEADER_LENGTH, parse_frame_header
 from scapy_mpa.wire.ift_indication import Problem
 from scapy_mpa.wire.ift_negotiation import Agreement, negotiate
 
-__all__ = ["IFTPhase", "SeenIndication"]
-
-
-class SeenIndication(NamedTuple):
-    """An indication, and what was captured of it when."""
-
-    found: FoundIndication
-    frames: tuple[int, ...]
-    """The captured frames that brought it."""
-    frame: int
-    """The one that completed it."""
-    time_ns: int
+__all__ = ["IFTPhase"]
 
 
 class IFTPhase:

@@ -24,7 +24,13 @@ from scapy_mpa.wire.ift_indication import (
     parse_indication,
 )
 
-__all__ = ["FoundIndication", "find_indication", "first_indication", "may_be_indication"]
+__all__ = [
+    "FoundIndication",
+    "SeenIndication",
+    "find_indication",
+    "first_indication",
+    "may_be_indication",
+]
 
 _MAGIC: Final = MAGIC.to_bytes(4, "big")
 _VERSIONS: Final = VERSION.to_bytes(2, "big") * 2
@@ -42,6 +48,17 @@ class FoundIndication(NamedTuple):
     def end(self) -> int:
         """Position behind it."""
         return self.position + INDICATION_LENGTH
+
+
+class SeenIndication(NamedTuple):
+    """An indication, and what was captured of it when."""
+
+    found: FoundIndication
+    frames: tuple[int, ...]
+    """The captured frames that brought it."""
+    frame: int
+    """The one that completed it."""
+    time_ns: int
 
 
 def may_be_indication(island: Island) -> bool:

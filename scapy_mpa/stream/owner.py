@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Protocol
 
 from scapy_mpa.stream.candidate import Candidate
 from scapy_mpa.stream.events import ConnectionId, GapReason, LocatedBy, Placed
-from scapy_mpa.stream.ift_reader import Found
 from scapy_mpa.stream.ift_scan import FoundIndication
 from scapy_mpa.stream.island import Island
 from scapy_mpa.stream.scan import FoundStartup
@@ -15,6 +14,7 @@ from scapy_mpa.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
     from scapy_mpa.stream.half import HalfConnection
+    from scapy_mpa.stream.ift_reader import Found
 
 __all__ = ["Owner"]
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from ipaddress import IPv6Address
 from struct import Struct
 from typing import Final, NamedTuple
 
@@ -56,6 +55,9 @@ def flow_endpoints(flow: bytes) -> tuple[str, str]:
         *octets, source_port, target_port = _IPV4_FLOW.unpack(flow)
         one, two = ".".join(map(str, octets[:4])), ".".join(map(str, octets[4:]))
         return f"{one}:{source_port}", f"{two}:{target_port}"
+    # Not all captures have some, and a command is to start soon.
+    from ipaddress import IPv6Address
+
     source = f"[{IPv6Address(flow[:16])}]"
     target = f"[{IPv6Address(flow[16:32])}]"
     source_port = int.from_bytes(flow[-4:-2], "big")

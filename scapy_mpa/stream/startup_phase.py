@@ -8,13 +8,12 @@ order, and what a startup means for the two half connections.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from scapy_mpa.stream import rtr
 from scapy_mpa.stream.candidate import FPDUReader
 from scapy_mpa.stream.extent import is_whole, span
 from scapy_mpa.stream.half import HalfConnection
-from scapy_mpa.stream.negotiation import Negotiating
 from scapy_mpa.stream.phase import Phase
 from scapy_mpa.stream.scan import FoundStartup, has_request
 from scapy_mpa.stream.startup import (
@@ -30,6 +29,9 @@ from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.forced import dialect_in_force
 from scapy_mpa.wire.interoperability import Kinds, agreed_markers, kinds_of
 from scapy_mpa.wire.startup import StartupFrame, StartupKind
+
+if TYPE_CHECKING:
+    from scapy_mpa.stream.negotiation import Negotiating
 
 __all__ = ["StartupPhase"]
 
@@ -184,6 +186,9 @@ class StartupPhase:
     def _negotiate(self, startup: StartupFrame, what: Step) -> None:
         """Take note of what a startup frame asks for, or agrees to."""
         if startup.revision == 2 and self.negotiating is None:
+            # Not all captures have some, and a command is to start soon.
+            from scapy_mpa.stream.negotiation import Negotiating
+
             self.negotiating = Negotiating()
         if self.negotiating is not None:
             dialect = self.dialect_of(startup)
