@@ -62,6 +62,7 @@ def lay_out(script: Iterable[Item], options: Options) -> list[Placed]:
     origins: list[int | None] = [None, None]
     marked = options.has_markers(INITIATOR), options.has_markers(RESPONDER)
     idle = None if options.has_crcs else IDLE_CRC
+    is_standard = options.dialect is not Dialect.SOFTUIWARP
     for number, item in enumerate(script):
         offset = None
         octets = b""
@@ -72,10 +73,10 @@ def lay_out(script: Iterable[Item], options: Options) -> list[Placed]:
                 # Where no startup frame was, the phase begins with the octets.
                 offset = sent[side] - (origins[side] or 0)
                 phase = offset % MARKER_INTERVAL if marked[side] else None
-                if item.overrides is None and _is_softuiwarp(phase, options):
-                    octets = softuiwarp.build_fpdu(item.ulpdu)
-                elif item.overrides is None and not (phase or 0) & 3:
+                if item.overrides is None and is_standard and not (phase or 0) & 3:
                     octets = build_fpdu(item.ulpdu, phase, crc=idle)
+                elif item.overrides is None and _is_softuiwarp(phase, options):
+                    octets = softuiwarp.build_fpdu(item.ulpdu)
                 else:
                     octets = _assemble(item, phase, options).octets
             elif isinstance(item, StartupItem):
