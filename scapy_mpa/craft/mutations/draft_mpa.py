@@ -7,7 +7,7 @@ from random import Random
 from typing import Final
 
 from scapy_mpa.craft.mutations.bases import oldest
-from scapy_mpa.craft.mutations.edit import change_startup
+from scapy_mpa.craft.mutations.edit import change_startup, longer, shorter
 from scapy_mpa.craft.mutations.expectation import ACCEPT, error, improper
 from scapy_mpa.craft.mutations.mutation import Mutation
 from scapy_mpa.craft.script import StartupItem
@@ -23,14 +23,6 @@ _FARTHEST: Final = 4000
 
 def _more_than_rfc5044_allows(item: StartupItem, rng: Random) -> bytes:
     return rng.randbytes(rng.randrange(LARGEST_PD_LENGTH + 1, _FARTHEST))
-
-
-def _longer(item: StartupItem, rng: Random) -> int:
-    return len(item.private_data) + rng.randrange(1, 100)
-
-
-def _shorter(item: StartupItem, rng: Random) -> int:
-    return rng.randrange(len(item.private_data))
 
 
 def _of_each_frame() -> list[Mutation]:
@@ -61,7 +53,7 @@ def _of_each_frame() -> list[Mutation]:
                 f"PD_Length of the {name} says fewer octets than there are.",
                 error(1, 2, 4, note="what is left of the Private Data is taken for an FPDU"),
                 oldest,
-                change_startup(kind, pd_length=_shorter),
+                change_startup(kind, pd_length=shorter),
             ),
         ]
     return found
@@ -89,7 +81,7 @@ DRAFT_MPA: Final = (
         "PD_Length of the Reply says more octets than there are.",
         error(1, 2, 4, note="what follows is taken for Private Data"),
         oldest,
-        change_startup(_REPLY, pd_length=_longer),
+        change_startup(_REPLY, pd_length=longer),
     ),
 )
 """draft-ietf-rddp-mpa-01."""

@@ -22,10 +22,12 @@ __all__ = [
     "fpdu_at",
     "fpdus",
     "header",
+    "longer",
     "moved",
     "opcode_of",
     "other_than",
     "replaced",
+    "shorter",
     "startup_at",
 ]
 
@@ -160,3 +162,13 @@ def other_than(value: int, most: int, rng: Random, taken: Iterable[int] = ()) ->
     while (chosen := rng.randint(0, most)) in wrong:
         pass
     return chosen
+
+
+def longer(item: StartupItem, rng: Random) -> int:
+    """Return a PD_Length that says more octets than there are."""
+    return len(item.private_data) + rng.randrange(1, 100)
+
+
+def shorter(item: StartupItem, rng: Random) -> int:
+    """Return a PD_Length that says fewer octets than there are."""
+    return rng.randrange(len(item.private_data))

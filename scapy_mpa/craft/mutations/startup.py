@@ -13,9 +13,11 @@ from scapy_mpa.craft.mutations.bases import marked, plain, without_crcs
 from scapy_mpa.craft.mutations.edit import (
     change_startup,
     fpdus,
+    longer,
     moved,
     other_than,
     replaced,
+    shorter,
     startup_at,
 )
 from scapy_mpa.craft.mutations.expectation import ACCEPT, REJECT, accept, error, improper
@@ -50,14 +52,6 @@ _DIFFERS_AT: Final = next(
 def _too_much(item: StartupItem, rng: Random) -> bytes:
     missing = LARGEST_PD_LENGTH + 1 - len(item.private_data)
     return item.private_data + rng.randbytes(rng.randrange(missing, missing + 1000))
-
-
-def _longer(item: StartupItem, rng: Random) -> int:
-    return len(item.private_data) + rng.randrange(1, 100)
-
-
-def _shorter(item: StartupItem, rng: Random) -> int:
-    return rng.randrange(len(item.private_data))
 
 
 def _of_each_frame() -> list[Mutation]:
@@ -152,28 +146,28 @@ def _of_private_data() -> list[Mutation]:
             "PD_Length of the Request says more octets than there are.",
             improper("while it waits for the rest, or when that never comes (rule 10)"),
             plain,
-            change_startup(_REQUEST, pd_length=_longer),
+            change_startup(_REQUEST, pd_length=longer),
         ),
         Mutation(
             "rfc5044/7.1.2/rule-9-reply-pd-length-longer",
             "PD_Length of the Reply says more octets than there are.",
             error(1, 2, note=swallowed),
             plain,
-            change_startup(_REPLY, pd_length=_longer),
+            change_startup(_REPLY, pd_length=longer),
         ),
         Mutation(
             "rfc5044/7.1.2/rule-9-request-pd-length-shorter",
             "PD_Length of the Request says fewer octets than there are.",
             error(1, 2, 4, note=left_over),
             plain,
-            change_startup(_REQUEST, pd_length=_shorter),
+            change_startup(_REQUEST, pd_length=shorter),
         ),
         Mutation(
             "rfc5044/7.1.2/rule-9-reply-pd-length-shorter",
             "PD_Length of the Reply says fewer octets than there are.",
             error(1, 2, 4, note=left_over),
             plain,
-            change_startup(_REPLY, pd_length=_shorter),
+            change_startup(_REPLY, pd_length=shorter),
         ),
         Mutation(
             "rfc5044/7.1.2/rule-9-request-pd-length-65535",
