@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -35,7 +36,9 @@ def by_kind(records: Iterable[Record]) -> dict[tuple[str, str], list[Record]]:
         kinds.setdefault((each["type"], each["src"]), []).append(each)
     return {
         (kind, src): sorted(
-            ones, key=lambda one: [str(one[name]) for name in IDENTITY[one["type"]]]
+            # As JSON, since Python 3.10 has other words for members of enumerations.
+            ones,
+            key=lambda one: [json.dumps(one[name]) for name in IDENTITY[one["type"]]],
         )
         for (kind, src), ones in kinds.items()
     }
