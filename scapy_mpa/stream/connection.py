@@ -142,7 +142,10 @@ class Connection:
             elif startup.state is StartupState.ACCEPTED:
                 rtr.find(startup, final=False)
         if startup.is_silent and direction != startup.initiator:
-            self._report(breaches.hear(startup, segment))
+            breach = breaches.hear(startup, segment)
+            self._report(breach)
+            if breach is not None and startup.negotiating is not None:
+                startup.negotiating.take_breach(breach.text)
 
     def catch_up(self, segments: int, stamp: tuple[int, int, int]) -> None:
         """Take note of segments that were taken elsewhere.
@@ -421,12 +424,9 @@ class Connection:
             frames,
         )
         startup = self.startup
-        if startup.negotiating is not None and startup.negotiating.is_open:
-            startup.negotiating.take_fpdu(
-                event,
-                by_initiator=half.direction == startup.initiator,
-                is_heard=startup.is_heard,
-            )
+        if half.direction == startup.initiator and startup.awaits_rtr:
+            assert startup.negotiating is not None
+            startup.negotiating.take_fpdu(event)
         self._emit(event)
 
     def on_gap(self, half: HalfConnection, start: int, end: int, reason: GapReason) -> None:

@@ -41,7 +41,8 @@ def lend(connection: Connection) -> tuple[Loan, Loan] | None:
         return None
     if one.acknowledged is None or other.acknowledged is None:
         return None
-    if connection.startup.awaits_rtr:
+    negotiating = connection.startup.negotiating
+    if negotiating is not None and negotiating.holds_back():
         return None
     loans = (
         Loan(one, sequence_number(other.acknowledged)),

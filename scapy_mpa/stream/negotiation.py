@@ -2,8 +2,7 @@
 """What one connection has negotiated, and whether its peers kept to it (RFC 6581 9).
 
 The Initiator's first FPDU is the RTR indication, if one is called for; the Responder sends none
-before it has that (RFC 5044 7.1.2 rule 4).  One that has acknowledged no octet of it has not: in a
-capture the two directions may stand in another order than the Responder has seen.
+before it has that (RFC 5044 7.1.2 rule 4), which :func:`~scapy_mpa.stream.breaches.hear` tells.
 """
 
 from __future__ import annotations
@@ -18,15 +17,9 @@ from scapy_mpa.wire.control_flags import RTR
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.fpdu import fpdu_layout
 from scapy_mpa.wire.negotiation import Negotiation, negotiate
-from scapy_mpa.wire.rules import Violation
 from scapy_mpa.wire.startup import ENHANCED_LENGTH, StartupFrame, StartupKind
 
 __all__ = ["Negotiating"]
-
-_TOO_EARLY: Final = Violation(
-    "the Responder sends an FPDU before it has the RTR indication", "RFC 5044 7.1.2 rule 4"
-)
-
 
 _PATIENCE: Final = 64
 """Segments for which the RTR indication is waited for in the plain way, more than overtake it; one
@@ -60,7 +53,7 @@ class Negotiating:
     def _forget(self) -> None:
         self._agreed = None
         self._rtr: RTR | None = None
-        self._broken: tuple[Violation, ...] = ()
+        self._broken: tuple[str, ...] = ()
         self._is_decided = False
         """Whether it is known what the Initiator's first FPDU is, or that it never will be."""
         self._held_back = 0
@@ -86,35 +79,32 @@ class Negotiating:
             if reply is not None:
                 self._agreed = _negotiate(request, reply, dialect)
             if self._agreed is not None:
-                self._broken = self._agreed.broken
+                self._broken = tuple(map(str, self._agreed.broken))
 
     @property
     def is_open(self) -> bool:
-        """Whether FPDUs still have something to say of what was negotiated."""
-        return self._agreed is not None and self._agreed.rtr is not None
+        """Whether the Initiator's FPDUs still have something to say of what was negotiated."""
+        return self._agreed is not None and self._agreed.rtr is not None and not self._is_decided
 
-    def holds_back(self, *, is_heard: bool) -> bool:
-        """Tell whether what is known of the connection must not be lent: the next FPDU of either
-        side may be one that matters.
-
-        :param is_heard: whether the Responder has acknowledged anything of the Initiator's.
-        """
-        if not self.is_open or (self._is_decided and is_heard):
+    def holds_back(self) -> bool:
+        """Tell whether what is known of the connection must not be lent: the next FPDU may be the
+        RTR indication."""
+        if not self.is_open:
             return False
         self._held_back += 1
         return self._held_back <= _PATIENCE
 
-    def take_fpdu(self, fpdu: FPDURecovered, *, by_initiator: bool, is_heard: bool) -> None:
-        """Take an FPDU, as long as :attr:`is_open`.
+    def take_breach(self, text: str) -> None:
+        """Take note of a rule that was broken, if an RTR indication is called for.
 
-        :param by_initiator: whether the Initiator has sent it.
-        :param is_heard: see :meth:`holds_back`.
+        :param text: what was broken, with its clause.
         """
-        if not by_initiator:
-            if not is_heard and fpdu.crc != "bad" and _TOO_EARLY not in self._broken:
-                self._broken += (_TOO_EARLY,)
-            return
-        if self._is_decided or (fpdu.out_of_order and not _is_first(fpdu)):
+        if self._agreed is not None and self._agreed.rtr is not None:
+            self._broken += (text,)
+
+    def take_fpdu(self, fpdu: FPDURecovered) -> None:
+        """Take an FPDU of the Initiator, as long as :attr:`is_open`."""
+        if fpdu.out_of_order and not _is_first(fpdu):
             return
         self._is_decided = True
         is_whole = fpdu.crc != "bad" and len(fpdu.ulpdu) == fpdu.ulpdu_length
@@ -124,7 +114,7 @@ class Negotiating:
         assert self._agreed is not None
         self._rtr, broken = self._agreed.judge(fpdu.ulpdu, fpdu.ulpdu_length)
         if broken is not None:
-            self._broken += (broken,)
+            self._broken += (str(broken),)
         self._is_judged = True
 
     def result(self) -> Negotiated | None:
@@ -140,7 +130,7 @@ class Negotiating:
             rtr_agreed=agreed.rtr,
             rtr=self._rtr,
             kept=False if self._broken else kept,
-            broken=tuple(map(str, self._broken)),
+            broken=self._broken,
         )
 
 

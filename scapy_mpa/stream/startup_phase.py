@@ -118,21 +118,9 @@ class StartupPhase:
         return kinds_of(request.offer, reply.offer)
 
     @property
-    def is_heard(self) -> bool:
-        """Whether the Responder has acknowledged an octet of the Initiator's FPDUs.
-
-        It counts as heard if that cannot be told.
-        """
-        half = None if self.initiator is None else self.halves[self.initiator]
-        if half is None or half.framing is None or half.acknowledged is None:
-            return True
-        return half.acknowledged > half.framing.origin
-
-    @property
     def awaits_rtr(self) -> bool:
-        """Whether the next FPDU may tell whether the peers keep to what was negotiated."""
-        negotiating = self.negotiating
-        return negotiating is not None and negotiating.holds_back(is_heard=self.is_heard)
+        """Whether the Initiator's next FPDU may be the RTR indication that is called for."""
+        return self.negotiating is not None and self.negotiating.is_open
 
     @property
     def uses_crc(self) -> bool | None:
