@@ -139,14 +139,14 @@ class Overrides:
         return _brief(self)
 
 
+@dataclass(frozen=True, slots=True, repr=False)
 class SegmentItem:
     """What carries a DDP segment, or anything else: an FPDU, or a frame."""
 
-    __slots__ = ()
-
     side: int
     ulpdu: bytes
-    message: Message | None
+    message: Message | None = None
+    """The message that its DDP segment belongs to."""
 
     @property
     def header(self) -> DDPHeader:
@@ -166,15 +166,11 @@ class SegmentItem:
 
         :raises LocalProtocolError: a number does not fit its field.
         """
-        ulpdu = build_ddp(self.header._replace(**numbers)) + self.payload
-        changed: _Segment = replace(self, ulpdu=ulpdu)  # type: ignore[type-var]
-        return changed
+        return replace(self, ulpdu=build_ddp(self.header._replace(**numbers)) + self.payload)
 
     def with_payload(self: _Segment, payload: bytes) -> _Segment:
         """Return this item with something else behind its DDP header."""
-        ulpdu = self.ulpdu[: self.header.length] + payload
-        changed: _Segment = replace(self, ulpdu=ulpdu)  # type: ignore[type-var]
-        return changed
+        return replace(self, ulpdu=self.ulpdu[: self.header.length] + payload)
 
     def __repr__(self) -> str:
         what = f"ULPDU of {len(self.ulpdu)} octets"
@@ -197,10 +193,6 @@ class SegmentItem:
 class FPDUItem(SegmentItem):
     """An FPDU (RFC 5044 4.1) with a DDP segment, or anything else, in it."""
 
-    side: int
-    ulpdu: bytes
-    message: Message | None = None
-    """The message that its DDP segment belongs to."""
     overrides: Overrides | None = None
 
     def __init__(
@@ -222,7 +214,7 @@ class FPDUItem(SegmentItem):
 
 
 _set_side, _set_ulpdu, _set_message, _set_overrides = (
-    FPDUItem.__dict__[each.name].__set__ for each in fields(FPDUItem)
+    getattr(FPDUItem, each.name).__set__ for each in fields(FPDUItem)
 )
 
 
@@ -261,10 +253,6 @@ class FrameOverrides:
 class FrameItem(SegmentItem):
     """A frame of iWARP Framing for TCP (draft-williams-iwarp-ift-01 5.1)."""
 
-    side: int
-    ulpdu: bytes
-    message: Message | None = None
-    """The message that its DDP segment belongs to."""
     overrides: FrameOverrides | None = None
 
     def override(self, **changes: Any) -> FrameItem:
