@@ -30,15 +30,7 @@ _STATUS = {
 }
 
 
-class _NVMe(PrivateData):
-    """What the three have in common."""
-
-    @classmethod
-    def fits(cls, octets: bytes) -> bool:
-        return len(octets) == cls.shortest
-
-
-class NVMeRDMARequest(_NVMe):
+class NVMeRDMARequest(PrivateData):
     """What a host writes into its Request; numbers have 16 bits, the least significant octet first.
 
     ========  ========================================
@@ -65,7 +57,7 @@ class NVMeRDMARequest(_NVMe):
     ]
 
 
-class NVMeRDMAAccept(_NVMe):
+class NVMeRDMAAccept(PrivateData):
     """What a controller writes into a Reply that accepts: ``recfmt``, ``crqsize`` (depth of its
     receive queue), 16 bits each, and 28 reserved octets.
 
@@ -81,7 +73,7 @@ class NVMeRDMAAccept(_NVMe):
     ]
 
 
-class NVMeRDMAReject(_NVMe):
+class NVMeRDMAReject(PrivateData):
     """What a controller writes into a Reply that rejects: ``recfmt``, ``sts`` (why), 16 bits each.
 
     :raises RemoteProtocolError: read from fewer than 4 octets.

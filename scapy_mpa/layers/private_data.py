@@ -37,7 +37,7 @@ class PrivateData(_Layer):
     @classmethod
     def fits(cls, octets: bytes) -> bool:
         """Tell whether octets may be this, by their length and by what must be in them."""
-        raise NotImplementedError
+        return len(octets) == cls.shortest
 
     @classmethod
     def __init_subclass__(cls, **options: Any) -> None:

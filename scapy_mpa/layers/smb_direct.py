@@ -69,7 +69,3 @@ class SMBDirectPrivateData(PrivateData):
         _NumberField("ird", 1),
         _NumberField("ord", 1),
     ]
-
-    @classmethod
-    def fits(cls, octets: bytes) -> bool:
-        return len(octets) == SMB_LENGTH
