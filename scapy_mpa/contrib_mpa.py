@@ -5,7 +5,7 @@ Scapy executes a registered file under a name of its own, ``scapy.contrib.mpa``.
 defined here would therefore exist twice, and its bindings with it.
 """
 
-import scapy_mpa.layers.sctp_bindings  # noqa: F401
+import scapy_mpa.layers.sctp_bindings  # noqa: F401  (it binds, and that is all)
 from scapy_mpa import layers
 from scapy_mpa.layers import *
 

@@ -11,7 +11,7 @@ from scapy.layers.l2 import Ether
 from scapy.layers.sctp import SCTP, SCTPChunkData
 from scapy.packet import Packet, Raw
 
-import scapy_mpa.layers.sctp_bindings  # noqa: F401
+import scapy_mpa.layers.sctp_bindings  # noqa: F401  (it binds, and that is all)
 from scapy_mpa.layers import (
     DDPSegmentChunk,
     DDPStreamSessionControl,

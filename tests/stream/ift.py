@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from crc32c import crc32c
 
 from scapy_mpa.records import Record, record_of
+from scapy_mpa.stream.events import Event
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.messages import Messages
@@ -116,11 +117,11 @@ class Capture:
         """End the capture."""
         return self._told(self._flows.finish())
 
-    def _told(self, events: Iterable[object]) -> list[Record]:
+    def _told(self, events: Iterable[Event]) -> list[Record]:
         told = []
         for event in events:
-            messages = self._messages.take(event)  # type: ignore[arg-type]
-            told += [record_of(event, payload=True)]  # type: ignore[arg-type]
+            messages = self._messages.take(event)
+            told += [record_of(event, payload=True)]
             told += map(record_of, messages)
         self.records += told
         return told

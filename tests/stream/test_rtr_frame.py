@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -21,9 +22,9 @@ KEYS = [b"MPA ID Rtr Frame", b"MPA ID RtR Frame"]
 PROPOSAL = "rtr-frame-proposal-2007"
 
 
-def rtr(key: bytes = KEYS[0], **fields: object) -> bytes:
+def rtr(key: bytes = KEYS[0], **fields: Any) -> bytes:
     """An Rtr Frame with C set, unless told otherwise."""
-    return startup_frame(key, **{"crc": 1, **fields})  # type: ignore[arg-type]
+    return startup_frame(key, **{"crc": 1, **fields})
 
 
 def texts(events: list[Event]) -> list[str]:

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """SCTP packets and chunks (RFC 4960 3), DDP in them (RFC 5043 5), and what must not be in them."""
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -143,7 +145,7 @@ def test_rfc4960_3_3_4_sack() -> None:
         (parse_segment, bytes(1)),
     ],
 )
-def test_too_few_octets(parse, octets: bytes) -> None:  # type: ignore[no-untyped-def]
+def test_too_few_octets(parse: Callable[[bytes], object], octets: bytes) -> None:
     """They are our own error."""
     with pytest.raises(RemoteProtocolError):
         parse(octets)
@@ -163,7 +165,7 @@ def test_too_few_octets(parse, octets: bytes) -> None:  # type: ignore[no-untype
         lambda: build_session_control(SessionControl(0, 65536)),
     ],
 )
-def test_numbers_that_do_not_fit(build) -> None:  # type: ignore[no-untyped-def]
+def test_numbers_that_do_not_fit(build: Callable[[], bytes]) -> None:
     """They are our own error."""
     with pytest.raises(LocalProtocolError):
         build()
