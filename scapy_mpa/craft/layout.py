@@ -73,12 +73,12 @@ def lay_out(script: Iterable[Item], options: Options) -> list[Placed]:
                 # Where no startup frame was, the phase begins with the octets.
                 offset = sent[side] - (origins[side] or 0)
                 phase = offset % MARKER_INTERVAL if marked[side] else None
-                if item.overrides is None and is_standard and not (phase or 0) & 3:
-                    octets = build_fpdu(item.ulpdu, phase, crc=idle)
-                elif item.overrides is None and _is_softuiwarp(phase, options):
-                    octets = softuiwarp.build_fpdu(item.ulpdu)
-                else:
+                if item.overrides is not None or (offset & 3 and marked[side]):
                     octets = _assemble(item, phase, options).octets
+                elif is_standard or phase is not None:
+                    octets = build_fpdu(item.ulpdu, phase, crc=idle)
+                else:
+                    octets = softuiwarp.build_fpdu(item.ulpdu)
             elif isinstance(item, StartupItem):
                 side = item.side
                 octets = build_startup(startup_frame(item, options), key=item.key)

@@ -248,24 +248,29 @@ def insert_markers(octets: bytes, places: Sequence[int], markers: Sequence[bytes
     return b"".join(pieces)
 
 
+_Join: TypeAlias = Callable[[bytes, bytes, int], bytes]
 _Cut: TypeAlias = Callable[[bytes], tuple[bytes, ...]]
 
 
 @lru_cache(maxsize=_CACHED_LAYOUTS)
 def _mould(
     ulpdu_length: int, phase: int | None
-) -> tuple[bytes, int, bytes, _Cut | None, tuple[bytes, ...]]:
+) -> tuple[bytes, int, bytes, _Join, _Cut | None, tuple[bytes, ...]]:
     """Return what conforming FPDUs of one ULPDU_Length at one phase have in common.
 
     :return: what stands before the ULPDU (a leading Marker, ULPDU_Length); its CRC32c, from which
-        that of the FPDU goes on; the pad; what cuts ULPDU and pad where Markers go, or None if none
-        goes there; all that stands around what was cut, with an empty place for each cut.
+        that of the FPDU goes on; the pad; what makes an FPDU of what stands before the ULPDU, that
+        and its CRC32c where no Marker goes between them; what cuts ULPDU and pad where Markers go,
+        or None if none goes there; all that stands around what was cut, with an empty place for
+        each cut.
     :raises LocalProtocolError: a value is out of range.
     """
     pad, header, places = _parts(ulpdu_length, phase)
     markers = [marker_octets(at, header) for at in places]
     leading = markers.pop(0) if header else b""
     head = leading + _field(ulpdu_length)
+    # "s" fills up with zeros, which is what a pad is; the CRC's octets come the least first.
+    join = Struct(f"<{len(head)}s{ulpdu_length + pad}sI").pack
     cut = None
     if markers:
         first = places[-len(markers)] - len(head)
@@ -273,7 +278,7 @@ def _mould(
         rest = ulpdu_length + pad - first - between * _OCTETS_BETWEEN_MARKERS
         cut = Struct(f"{first}s" + f"{_OCTETS_BETWEEN_MARKERS}s" * between + f"{rest}s").unpack
     around = [piece for each in (head, *markers) for piece in (each, b"")]
-    return head, crc32c(head), bytes(pad), cut, tuple(around)
+    return head, crc32c(head), bytes(pad), join, cut, tuple(around)
 
 
 def build_fpdu(ulpdu: bytes, phase: int | None = None, *, crc: bytes | None = None) -> bytes:
@@ -284,11 +289,12 @@ def build_fpdu(ulpdu: bytes, phase: int | None = None, *, crc: bytes | None = No
     :param crc: the 4 octets of a CRC field that is not in use; None: compute it.
     :raises LocalProtocolError: the ULPDU is too long or the phase is none.
     """
-    head, head_crc, pad, cut, around = _mould(len(ulpdu), phase)
+    head, value, pad, join, cut, around = _mould(len(ulpdu), phase)
     if cut is None:
-        if crc is None:
-            crc = crc_field(pad, crc32c(ulpdu, head_crc)) if pad else crc_field(ulpdu, head_crc)
-        return b"".join((head, ulpdu, pad, crc))
+        if crc is not None:
+            return b"".join((head, ulpdu, pad, crc))
+        value = crc32c(ulpdu, value)
+        return join(head, ulpdu, crc32c(pad, value) if pad else value)
     pieces = [*around]
     pieces[1::2] = cut(ulpdu + pad if pad else ulpdu)
     # The CRC covers a Marker that lies between pad and CRC (RFC 5044 4.4).
