@@ -200,6 +200,10 @@ class Captured:
         """Whether each octet was captured in time, and is that of the stream."""
         return self.captured_until(start, end) == end
 
+    def is_complete(self, start: int, end: int) -> bool:
+        """Whether each octet was captured in time, whatever it is."""
+        return self._in_time.find(0, start + self.before, end + self.before) < 0
+
     def differs(self, start: int, end: int) -> bool:
         """Whether octets were captured that are not those of the stream."""
         start, end = start + self.before, end + self.before
@@ -523,10 +527,12 @@ class _Side:
         if len(said) < 2:
             return None
         length = int.from_bytes(said, "big")
-        _, markers, places = self._reading(fpdu, length)
+        end, markers, places = self._reading(fpdu, length)
         ulpdu = self.captured.first_copies(places)
         crc = "bad" if self.dimensions.crc else "off"
-        return self._said(fpdu, length, markers, crc, ulpdu, required=False, is_cut=True)
+        wanted = self._said(fpdu, length, markers, crc, ulpdu, required=False, is_cut=True)
+        # Nobody can check the CRC of one of which the snap length cut off a part.
+        return replace(wanted, may_be_unknown=not self.captured.is_complete(fpdu.start, end))
 
     def _said(
         self,
