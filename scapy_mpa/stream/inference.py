@@ -27,7 +27,7 @@ from typing import Final, NamedTuple
 from scapy_mpa.stream.island import Island
 from scapy_mpa.stream.places import Ballot
 from scapy_mpa.stream.search import header_words
-from scapy_mpa.wire.crc import RESIDUE, crc32c
+from scapy_mpa.wire.crc import CRC_LENGTH, RESIDUE, crc32c
 from scapy_mpa.wire.ddp import TAGGED_LENGTH
 from scapy_mpa.wire.fpdu import (
     FPDUPTR_MASK,
@@ -41,7 +41,16 @@ from scapy_mpa.wire.fpdu import (
 )
 from scapy_mpa.wire.rdmap import plausible
 
-__all__ = ["Inferred", "Known", "fpdu_begins", "fpdus_before", "infer", "may_be_fpdu", "shows_crcs"]
+__all__ = [
+    "Inferred",
+    "Known",
+    "fpdu_begins",
+    "fpdus_before",
+    "infer",
+    "is_in_payload",
+    "may_be_fpdu",
+    "shows_crcs",
+]
 
 _WORD: Final = 4
 _HEAD: Final = HEADER_LENGTH + 18 + MARKER_LENGTH
@@ -559,6 +568,29 @@ def fpdus_before(island: Island, position: int) -> bool:
     return any(each.is_believed and each.reference < position for each in ballots.values()) or any(
         row.start < position for row in look.rows()
     )
+
+
+def is_in_payload(island: Island, begin: int, end: int) -> bool:
+    """Tell whether octets are the last ones of an FPDU that starts before them.
+
+    Its header makes sense, and says that it ends where they do, or with a CRC field of zeros behind
+    them: among other octets, one word in some 2^30 does.
+    """
+    start = max(island.held, begin - _LONGEST_FPDU)
+    start += (end - start) % _WORD
+    octets = island.read(start, min(end + CRC_LENGTH, island.end))
+    ends = [end - start]
+    if octets[end - start :] == bytes(CRC_LENGTH):
+        ends.append(end - start + CRC_LENGTH)
+    for at in header_words(octets[: begin - start]):
+        length = fpdu_length(int.from_bytes(octets[at : at + HEADER_LENGTH], "big"))
+        # How many Markers there are, one before the header apart, depends on where they lie.
+        fewest = length // (MARKER_INTERVAL - MARKER_LENGTH)
+        lengths = [length + MARKER_LENGTH * markers for markers in (0, fewest, fewest + 1)]
+        is_last = any(last - at in lengths for last in ends)
+        if is_last and _head_makes_sense(octets[at : at + _HEAD]):
+            return True
+    return False
 
 
 def may_be_fpdu(island: Island, position: int) -> bool:

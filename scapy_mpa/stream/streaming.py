@@ -16,7 +16,12 @@ from scapy_mpa.stream.ift_scan import (
     first_indication,
     may_be_indication,
 )
-from scapy_mpa.stream.inference import fpdu_begins, fpdus_before, may_be_fpdu
+from scapy_mpa.stream.inference import (
+    fpdu_begins,
+    fpdus_before,
+    is_in_payload,
+    may_be_fpdu,
+)
 from scapy_mpa.stream.island import SEAM, Island
 from scapy_mpa.stream.phase import Phase
 from scapy_mpa.stream.scan import (
@@ -289,7 +294,9 @@ class Streaming:
             return False
         found = self.doubtful.found
         return any(
-            fpdu_begins(island, found.end) and not fpdus_before(island, found.position)
+            fpdu_begins(island, found.end)
+            and not fpdus_before(island, found.position)
+            and not is_in_payload(island, found.position, found.end)
             for island in self._islands.items
         )
 
