@@ -10,7 +10,8 @@ from __future__ import annotations
 from scapy_mpa.stream import rtr
 from scapy_mpa.stream.extent import is_whole
 from scapy_mpa.stream.half import HalfConnection
-from scapy_mpa.stream.inference import Known, infer, shows_crcs
+from scapy_mpa.stream.inference import infer, shows_crcs
+from scapy_mpa.stream.look import Known
 from scapy_mpa.stream.phase import Phase
 from scapy_mpa.stream.startup import StartupState
 from scapy_mpa.stream.startup_phase import StartupPhase

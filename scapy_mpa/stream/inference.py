@@ -20,80 +20,23 @@ connection, so finding out costs a bounded amount.
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from operator import attrgetter
 from typing import Final, NamedTuple
 
+from scapy_mpa.stream.candidate import WORD
+from scapy_mpa.stream.chain import FRAMING_WINDOW
 from scapy_mpa.stream.island import Island
+from scapy_mpa.stream.look import OCTETS_AT_FIRST, PLAUSIBLE_ROW, Known, Look, Row
 from scapy_mpa.stream.places import Ballot
-from scapy_mpa.stream.search import header_words
-from scapy_mpa.wire.crc import CRC_LENGTH, RESIDUE, crc32c
-from scapy_mpa.wire.ddp import TAGGED_LENGTH
-from scapy_mpa.wire.fpdu import (
-    FPDUPTR_MASK,
-    HEADER_LENGTH,
-    MARKER_INTERVAL,
-    MARKER_LENGTH,
-    Layout,
-    fpdu_layout,
-    fpdu_length,
-    strip_markers,
-)
-from scapy_mpa.wire.rdmap import plausible
+from scapy_mpa.wire.fpdu import MARKER_INTERVAL
 
-__all__ = [
-    "Inferred",
-    "Known",
-    "fpdu_begins",
-    "fpdus_before",
-    "infer",
-    "is_in_payload",
-    "may_be_fpdu",
-    "shows_crcs",
-]
+__all__ = ["Inferred", "infer", "shows_crcs"]
 
-_WORD: Final = 4
-_HEAD: Final = HEADER_LENGTH + 18 + MARKER_LENGTH
-# FPDUs in a row that nobody takes for chance, with CRCs.
-_VERIFIED_ROW: Final = 2
-# The same without CRCs, and how many octets they must have: enough for two Markers.
-_PLAUSIBLE_ROW: Final = 4
-_PLAUSIBLE_OCTETS: Final = 2 * MARKER_INTERVAL
-_AGREEING_MARKERS: Final = 2
 # FPDUs of a row that must be whole, and have no good CRC, if CRCs are to be off.
 _WHOLE_FPDUS: Final = 2
-# No payload is longer, with header, pad, CRC and Markers.
-_LONGEST_FPDU: Final = 66_560
-# Octets that a look at all islands may go over to check candidates: something to begin with, which
-# is enough for one payload full of headers, and a multiple of the octets there, up to some number,
-# so that no content makes the cost per octet grow.
-_OCTETS_AT_FIRST: Final = 1 << 20
 _OCTETS_PER_OCTET: Final = 16
 _COUNTED_OCTETS: Final = 1 << 18
-_COST_OF_MARKERS: Final = 64
-# Octets of an FPDU in which its header is looked for once more.
-_REPEATED: Final = 512
-# The share of it that is kept for the less likely alignments: an STag may look like the header of a
-# long FPDU, and stands in all FPDUs of a message.
-_SHARE_OF_OTHERS: Final = 16
-# What the words behind a ULPDU_Length field say if they are Markers: its first, or its second, for
-# one of them may be forged.
-_POINTERS: Final = b"".join(
-    back.to_bytes(_WORD, "big") for back in range(_WORD, 2 * MARKER_INTERVAL, _WORD)
-)
-
-
-class Known(NamedTuple):
-    """What is known of a direction before its octets are looked at."""
-
-    crc: bool | None
-    """Whether CRCs are on, None if that is not known."""
-    markers: bool | None
-    """Whether there are Markers, None if that is not known."""
-    origin: int | None
-    """Where its Full Operation Phase begins, None if its startup frame was not captured."""
-    sure: bool
-    """Whether it carries FPDUs, as a direction does when the other does."""
 
 
 class Inferred(NamedTuple):
@@ -111,352 +54,7 @@ class Inferred(NamedTuple):
     def contradicts(self, origin: int) -> bool:
         """Tell whether the Full Operation Phase cannot begin at ``origin``."""
         is_certain = self.markers and not self.is_guess
-        return (self.origin - origin) % (MARKER_INTERVAL if is_certain else _WORD) != 0
-
-
-class _Reading(NamedTuple):
-    """An FPDU as which octets may be read."""
-
-    start: int
-    end: int
-    layout: Layout
-    phase: int | None
-
-
-class _Row(NamedTuple):
-    """FPDUs one behind the other, with headers that make sense."""
-
-    start: int
-    end: int
-    origin: int | None
-    """Position from which Markers are counted, None without."""
-    fpdus: int
-    whole: int
-    """Those of them of which the snap length cut off nothing: their CRC would have told."""
-    markers: int
-    borne_out: int
-    """Where what comes behind it bears it out: its last one may be misread if the next makes no
-    sense."""
-
-
-class _Look:
-    """One look at an island."""
-
-    def __init__(
-        self, island: Island, known: Known, allowance: int, begin: int | None = None
-    ) -> None:
-        self._island = island
-        self._known = known
-        self._begin = island.start if begin is None else begin
-        self._octets = island.read(self._begin, island.end)
-        self._explained = bytearray(len(self._octets))
-        self.allowance = allowance
-        """How many octets it may still go over."""
-
-    # -- with CRCs -----------------------------------------------------------------------------
-
-    def count(self, ballots: dict[int, Ballot]) -> bool:
-        """Let verified FPDUs vote, by alignment; tell whether no more votes are needed."""
-        for header in self._starts():
-            at = header - self._begin
-            if not _head_makes_sense(self._octets[at : at + _HEAD]):
-                continue
-            claimed = header + fpdu_length(self._number(header))
-            if self._recurs(header, claimed) and self._explained[at]:
-                continue
-            reading = next(self._verified(header), None)
-            row = 0
-            while reading is not None:
-                row += 1
-                ballot = ballots.setdefault(reading.start % _WORD, Ballot(reading.start))
-                was_counted = self._explained[reading.start - self._begin]
-                if not was_counted:
-                    self._vote(ballot, reading)
-                if (
-                    row >= _VERIFIED_ROW
-                    or self._known.sure
-                    or self._island.fills_segments(reading.start, reading.end)
-                ):
-                    ballot.is_believed = True
-                if ballot.is_settled(self._known.markers, self._known.origin):
-                    return True
-                if was_counted:
-                    break
-                self._explain(reading.start, reading.end)
-                reading = self._following(reading.end)
-        return False
-
-    def _following(self, at: int) -> _Reading | None:
-        """Return the verified FPDU that begins at ``at``, with a Marker or without."""
-        for header in (at, at + MARKER_LENGTH):
-            for reading in self._verified(header):
-                if reading.start == at:
-                    return reading
-        return None
-
-    def _verified(self, header: int) -> Iterator[_Reading]:
-        """Yield the FPDUs whose ULPDU_Length stands at ``header`` and whose CRC is good."""
-        seen = set()
-        for reading in self._readings(header):
-            start, end = reading.start, reading.end
-            # A CRC does not tell where its Markers lie, only how many there are.
-            if (start, end) in seen or end > self._island.end:
-                continue
-            seen.add((start, end))
-            self.allowance -= end - start
-            if crc32c(self._octets[start - self._begin : end - self._begin]) == RESIDUE:
-                yield reading
-
-    def _vote(self, ballot: Ballot, reading: _Reading) -> None:
-        start, end, layout, _ = reading
-        if not layout.markers:
-            ballot.count_unmarked(start, end)
-        elif layout.header:
-            ballot.count_marked(start, end, [start])
-        else:
-            ulpdu_length = self._number(start)
-            others = {
-                back: fpdu_layout(ulpdu_length, -back % MARKER_INTERVAL)
-                for back in self._markers_behind(start)
-            }
-            agreeing = {
-                start + back: self._told(start, other)[0]
-                for back, other in others.items()
-                if start + other.length == end
-            }
-            most = max(agreeing.values(), default=0)
-            places = [place for place, count in agreeing.items() if count == most]
-            ballot.count_marked(start, end, places)
-
-    # -- without CRCs --------------------------------------------------------------------------
-
-    def rows(self) -> Iterator[_Row]:
-        """Yield rows of FPDUs that no chance makes and that tell where Markers are."""
-        for header in self._starts():
-            at = header - self._begin
-            if not _head_makes_sense(self._octets[at : at + _HEAD]):
-                continue
-            for first in self._readings(header):
-                if first.phase is not None or not self._known.markers:
-                    row = self._row(first)
-                    if _is_convincing(row):
-                        self._explain(row.start, row.end)
-                        yield row
-
-    def row_at(self, start: int) -> _Row | None:
-        """Return the longest row that begins at ``start``."""
-        rows = [
-            self._row(first)
-            for header in (start, start + MARKER_LENGTH)
-            for first in self._readings(header)
-            if first.start == start
-        ]
-        return max(rows, key=_octets_of, default=None)
-
-    def begins(self) -> bool:
-        """Tell whether FPDUs begin with the first octet, beyond doubt."""
-        row = self.row_at(self._begin)
-        return self._following(self._begin) is not None or (
-            row is not None and row.fpdus >= _PLAUSIBLE_ROW
-        )
-
-    def _row(self, first: _Reading) -> _Row:
-        """Return the row that begins with an FPDU, of none if it makes no sense."""
-        count = whole = markers = 0
-        reading: _Reading | None = first
-        origin = None if first.phase is None else first.start - first.phase
-        last = at = first.start
-        is_whole = True
-        while reading is not None:
-            witnesses = self._witnesses(reading)
-            if witnesses is None:
-                break
-            count += 1
-            markers += witnesses
-            last, at = at, reading.end
-            is_whole = self._island.captured_until(last, at) == at
-            whole += is_whole
-            reading = self._read(at, None if origin is None else (at - origin) % MARKER_INTERVAL)
-        if not is_whole and self._known.markers is None:
-            # Nothing stands behind it that says how many Markers lie in what was cut off.
-            return _Row(first.start, last, origin, count - 1, whole, markers, last)
-        borne_out = at if may_be_fpdu(self._island, at) else last
-        return _Row(first.start, at, origin, count, whole, markers, borne_out)
-
-    def _witnesses(self, reading: _Reading) -> int | None:
-        """Return how many Markers bear out an FPDU, None if one or its header says otherwise."""
-        start, end, layout, _ = reading
-        if end > self._island.end:
-            return None
-        agreeing, others = self._told(start, layout)
-        if others:
-            return None
-        self.allowance -= _HEAD
-        at = start - self._begin
-        head = self._octets[at : at + layout.header + _HEAD]
-        body = strip_markers(head, [each for each in layout.markers if each < len(head)])
-        if not plausible(body[HEADER_LENGTH:], self._number(start + layout.header)):
-            return None
-        return None if self._recurs(start + layout.header, end) else agreeing
-
-    def _recurs(self, header: int, end: int) -> bool:
-        """Tell whether what looks like the header of an FPDU comes again in its payload.
-
-        That is part of a payload which repeats itself: from each copy on there are such rows.  The
-        stretch that does so is explained by that.
-        """
-        octets = self._octets
-        first = at = header - self._begin
-        head = octets[at : at + HEADER_LENGTH + TAGGED_LENGTH]
-        # Copies may overlap each other.
-        again = octets.find(head, at + _WORD, min(end - self._begin, at + _REPEATED))
-        if again < 0:
-            return False
-        while size := min(_REPEATED, len(octets) - again):
-            if octets[at : at + size] != octets[again : again + size]:
-                break
-            at += size
-            again += size
-        self._explain(header, header + at - first)
-        return True
-
-    def _read(self, start: int, phase: int | None) -> _Reading | None:
-        """Return the FPDU at ``start``, if its ULPDU_Length is there."""
-        header = start + MARKER_LENGTH if phase == 0 else start
-        if header + HEADER_LENGTH > self._island.end:
-            return None
-        return _reading(start, self._number(header), phase)
-
-    # -- what the octets may be ----------------------------------------------------------------
-
-    def _starts(self) -> Iterator[int]:
-        """Yield where an FPDU's ULPDU_Length may stand that nothing explains so far.
-
-        First where segments begin, then at any word of the likeliest alignment, then at those of
-        the others, in their order: what an FPDU explains is looked at no more.
-        """
-        begin, end = self._begin, self._island.end
-        counts = [0] * _WORD
-        for chunk in self._island.chunks(begin, end):
-            counts[(chunk.position - begin) % _WORD] += 1
-        likeliest, *others = sorted(range(_WORD), key=lambda each: -counts[each])
-        kept = self.allowance // _SHARE_OF_OTHERS
-        yield from self._affordable(self._island.telling_boundaries(begin, end), kept)
-        yield from self._affordable(self._words(likeliest), kept)
-        yield from self._affordable(heapq.merge(*map(self._words, others)), 0)
-
-    def _affordable(self, places: Iterable[int], kept: int) -> Iterator[int]:
-        """Yield those that nothing explains, as long as more may be spent than what is kept."""
-        begin = self._begin
-        for position in places:
-            if self.allowance < kept:
-                return
-            if begin <= position and not self._explained[position - begin]:
-                yield position
-
-    def _words(self, shift: int) -> Iterator[int]:
-        """Yield the places in an alignment where the first word of an FPDU may stand."""
-        first = self._begin + shift
-        return (first + word for word in header_words(self._octets[shift:]))
-
-    def _explain(self, start: int, end: int) -> None:
-        """Take note of octets in which no further FPDU begins."""
-        begin = self._begin
-        self._explained[start - begin : end - begin] = b"\1" * (end - start)
-
-    def _readings(self, header: int) -> Iterator[_Reading]:
-        """Yield what FPDUs the octets at ``header`` may be.
-
-        The reserved bits of a Marker count here, which a sender must leave zero (RFC 5044 4.2):
-        32 bits are no chance, 14 are.
-        """
-        if header + HEADER_LENGTH > self._island.end:
-            return
-        ulpdu_length = self._number(header)
-        _, markers, origin, _ = self._known
-        if not markers:
-            yield _reading(header, ulpdu_length, None)
-        if markers is False:
-            return
-        if origin is not None:
-            phase = (header - origin) % MARKER_INTERVAL
-            if phase == MARKER_LENGTH:
-                if header - MARKER_LENGTH >= self._begin:
-                    yield _reading(header - MARKER_LENGTH, ulpdu_length, 0)
-            elif phase and phase % _WORD == 0:
-                yield _reading(header, ulpdu_length, phase)
-            return
-        for phase in {-back % MARKER_INTERVAL: None for back in self._markers_behind(header)}:
-            reading = _reading(header, ulpdu_length, phase)
-            if phase and reading.layout.markers:
-                yield reading
-        leading = header - MARKER_LENGTH
-        if leading >= self._begin and self._word(leading) == 0 and self._is_captured(leading):
-            yield _reading(leading, ulpdu_length, 0)
-        if markers:
-            # It may hold none.
-            yield _reading(header, ulpdu_length, None)
-
-    def _told(self, start: int, layout: Layout) -> tuple[int, int]:
-        """Return how many Markers of an FPDU that is there point to its ULPDU_Length, and how many
-        do not.  Those that the snap length cut off say nothing."""
-        island = self._island
-        said = layout.unpack.unpack_from(self._octets, start - self._begin)
-        agreeing = others = 0
-        for at, one, other in zip(layout.markers, said, layout.fpduptrs, strict=True):
-            if island.absent and not self._is_captured(start + at):
-                continue
-            if one & FPDUPTR_MASK == other & FPDUPTR_MASK:
-                agreeing += 1
-            else:
-                others += 1
-        return agreeing, others
-
-    def _is_captured(self, marker: int) -> bool:
-        """Tell whether the snap length cut off nothing of a Marker."""
-        end = marker + MARKER_LENGTH
-        return self._island.captured_until(marker, end) == end
-
-    def _number(self, position: int) -> int:
-        at = position - self._begin
-        return int.from_bytes(self._octets[at : at + HEADER_LENGTH], "big")
-
-    def _word(self, position: int) -> int:
-        at = position - self._begin
-        return int.from_bytes(self._octets[at : at + _WORD], "big")
-
-    def _markers_behind(self, header: int) -> Iterator[int]:
-        """Yield how far behind ``header`` words stand that read as Markers pointing there."""
-        self.allowance -= _COST_OF_MARKERS
-        at = header - self._begin
-        words = self._octets[at + _WORD : at + 2 * MARKER_INTERVAL]
-        words = words[: len(words) & -_WORD]
-        # All words at once: those that are as they should be come out as zeros.
-        expected = int.from_bytes(_POINTERS[: len(words)], "big")
-        differences = (int.from_bytes(words, "big") ^ expected).to_bytes(len(words), "big")
-        found = differences.find(bytes(_WORD))
-        while found >= 0:
-            if found % _WORD == 0:
-                yield found + _WORD
-            found = differences.find(bytes(_WORD), found + 1)
-
-
-def _reading(start: int, ulpdu_length: int, phase: int | None) -> _Reading:
-    layout = fpdu_layout(ulpdu_length, phase)
-    return _Reading(start, start + layout.length, layout, phase)
-
-
-def _head_makes_sense(head: bytes) -> bool:
-    """Tell whether octets begin an FPDU, with or without a Marker in its DDP header."""
-    ulpdu_length = int.from_bytes(head[:HEADER_LENGTH], "big")
-    return plausible(head[HEADER_LENGTH:], ulpdu_length) or any(
-        plausible(head[HEADER_LENGTH:marker] + head[marker + MARKER_LENGTH :], ulpdu_length)
-        for marker in range(_WORD, _HEAD - MARKER_LENGTH, _WORD)
-    )
-
-
-def _octets_of(row: _Row) -> int:
-    return row.borne_out - row.start
+        return (self.origin - origin) % (MARKER_INTERVAL if is_certain else WORD) != 0
 
 
 def infer(islands: Sequence[Island], known: Known, *, final: bool) -> Inferred | None:
@@ -489,14 +87,14 @@ def shows_crcs(islands: Sequence[Island], known: Known) -> bool:
     return known.crc is not False and _ballot(islands, known) is not None
 
 
-def _looks(islands: Sequence[Island], known: Known) -> Iterator[tuple[Island, _Look]]:
+def _looks(islands: Sequence[Island], known: Known) -> Iterator[tuple[Island, Look]]:
     """Yield a look at each island, at what it is worth and what those before it have left."""
-    allowance = _OCTETS_AT_FIRST
+    allowance = OCTETS_AT_FIRST
     counted = _COUNTED_OCTETS
     for island in islands:
         octets = min(island.end - island.start, counted)
         counted -= octets
-        look = _Look(island, known, allowance + _OCTETS_PER_OCTET * octets)
+        look = Look(island, known, allowance + _OCTETS_PER_OCTET * octets)
         yield island, look
         allowance = look.allowance
         if allowance < 0 and not counted:
@@ -511,9 +109,9 @@ def _ballot(islands: Sequence[Island], known: Known) -> Ballot | None:
             break
     origin = known.origin
     for island in islands:
-        if origin is not None and island.start <= origin < island.end - _WORD:
+        if origin is not None and island.start <= origin < island.end - WORD:
             for ballot in ballots.values():
-                ballot.lean(origin, island.read(origin, origin + _WORD) == bytes(_WORD))
+                ballot.lean(origin, island.read(origin, origin + WORD) == bytes(WORD))
     return max(ballots.values(), key=lambda each: (each.is_believed, each.octets), default=None)
 
 
@@ -525,84 +123,17 @@ def _inferred(place: int | None, somewhere: int, known: Known, *, crc: bool) -> 
     return Inferred(origin, place is not None, crc)
 
 
-def _longest_row(islands: Sequence[Island], known: Known, *, final: bool) -> _Row | None:
+def _longest_row(islands: Sequence[Island], known: Known, *, final: bool) -> Row | None:
     """Return the row of FPDUs that is to be believed, without CRCs."""
-    rows: list[_Row] = []
+    rows: list[Row] = []
     origin = known.origin
     for island, look in _looks(islands, known):
         if origin is not None and island.start <= origin < island.end:
             row = look.row_at(origin)
-            if row is not None and row.fpdus >= (1 if final else _PLAUSIBLE_ROW):
+            if row is not None and row.fpdus >= (1 if final else PLAUSIBLE_ROW):
                 return row
         rows += look.rows()
-    longest = max(rows, key=_octets_of, default=None)
+    longest = max(rows, key=attrgetter("octets"), default=None)
     # A shorter one may be part of a payload.
-    is_proof = longest is not None and _octets_of(longest) > _LONGEST_FPDU
+    is_proof = longest is not None and longest.octets > FRAMING_WINDOW
     return longest if final or is_proof else None
-
-
-def _is_convincing(row: _Row) -> bool:
-    """Tell whether chance does not make a row, and whether it tells where Markers are."""
-    return (
-        row.fpdus >= _PLAUSIBLE_ROW
-        and _octets_of(row) > _PLAUSIBLE_OCTETS
-        and (row.origin is None or row.markers >= _AGREEING_MARKERS)
-    )
-
-
-def fpdu_begins(island: Island, position: int) -> bool:
-    """Tell whether FPDUs follow each other from a position on, beyond doubt."""
-    if not island.held <= position < island.end:
-        return False
-    known = Known(None, None, position, sure=True)
-    return _Look(island, known, _OCTETS_AT_FIRST, position).begins()
-
-
-def fpdus_before(island: Island, position: int) -> bool:
-    """Tell whether FPDUs follow each other before a position, if all octets there are held."""
-    if island.held != island.start:
-        return False
-    look = _Look(island, Known(None, None, None, sure=False), _OCTETS_AT_FIRST)
-    ballots: dict[int, Ballot] = {}
-    look.count(ballots)
-    return any(each.is_believed and each.reference < position for each in ballots.values()) or any(
-        row.start < position for row in look.rows()
-    )
-
-
-def is_in_payload(island: Island, begin: int, end: int) -> bool:
-    """Tell whether octets are the last ones of an FPDU that starts before them.
-
-    Its header makes sense, and says that it ends where they do, or with a CRC field of zeros behind
-    them: among other octets, one word in some 2^30 does.
-    """
-    start = max(island.held, begin - _LONGEST_FPDU)
-    start += (end - start) % _WORD
-    octets = island.read(start, min(end + CRC_LENGTH, island.end))
-    ends = [end - start]
-    if octets[end - start :] == bytes(CRC_LENGTH):
-        ends.append(end - start + CRC_LENGTH)
-    for at in header_words(octets[: begin - start]):
-        length = fpdu_length(int.from_bytes(octets[at : at + HEADER_LENGTH], "big"))
-        # How many Markers there are, one before the header apart, depends on where they lie.
-        fewest = length // (MARKER_INTERVAL - MARKER_LENGTH)
-        lengths = [length + MARKER_LENGTH * markers for markers in (0, fewest, fewest + 1)]
-        is_last = any(last - at in lengths for last in ends)
-        if is_last and _head_makes_sense(octets[at : at + _HEAD]):
-            return True
-    return False
-
-
-def may_be_fpdu(island: Island, position: int) -> bool:
-    """Tell whether an FPDU may begin at a position, as far as its header was captured."""
-    end = position + MARKER_LENGTH + _HEAD
-    if not island.held <= position < end <= island.end:
-        return True
-    if island.absent and island.captured_until(position, end) < end:
-        return True
-    octets = island.read(position, end)
-    marker, behind = octets[:MARKER_LENGTH], octets[MARKER_LENGTH:]
-    # A Marker may directly precede it (RFC 5044 4.3).
-    return _head_makes_sense(octets[:_HEAD]) or (
-        int.from_bytes(marker, "big") & FPDUPTR_MASK == 0 and _head_makes_sense(behind)
-    )

@@ -16,13 +16,8 @@ from scapy_mpa.stream.ift_scan import (
     first_indication,
     may_be_indication,
 )
-from scapy_mpa.stream.inference import (
-    fpdu_begins,
-    fpdus_before,
-    is_in_payload,
-    may_be_fpdu,
-)
 from scapy_mpa.stream.island import SEAM, Island
+from scapy_mpa.stream.look import may_be_fpdu
 from scapy_mpa.stream.phase import Phase
 from scapy_mpa.stream.scan import (
     FoundStartup,
@@ -31,6 +26,11 @@ from scapy_mpa.stream.scan import (
     may_begin,
     refused_at,
     undecided_from,
+)
+from scapy_mpa.stream.surroundings import (
+    fpdu_begins,
+    fpdus_before,
+    is_in_payload,
 )
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.ift_indication import INDICATION_LENGTH

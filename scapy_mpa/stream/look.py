@@ -1,0 +1,445 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A look at the octets of one island: the FPDUs in them, wherever they may begin.
+
+What is believed of them is decided in :mod:`~scapy_mpa.stream.inference`.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator
+from operator import attrgetter
+from typing import Final, NamedTuple
+
+from scapy_mpa.stream.candidate import HEAD, WORD
+from scapy_mpa.stream.island import Island
+from scapy_mpa.stream.places import Ballot
+from scapy_mpa.stream.search import header_words
+from scapy_mpa.wire.crc import RESIDUE, crc32c
+from scapy_mpa.wire.ddp import TAGGED_LENGTH
+from scapy_mpa.wire.fpdu import (
+    FPDUPTR_MASK,
+    HEADER_LENGTH,
+    MARKER_INTERVAL,
+    MARKER_LENGTH,
+    Layout,
+    fpdu_layout,
+    fpdu_length,
+    strip_markers,
+)
+from scapy_mpa.wire.rdmap import plausible
+
+__all__ = [
+    "OCTETS_AT_FIRST",
+    "PLAUSIBLE_ROW",
+    "Known",
+    "Look",
+    "Row",
+    "head_makes_sense",
+    "may_be_fpdu",
+]
+
+# FPDUs in a row that nobody takes for chance, with CRCs.
+_VERIFIED_ROW: Final = 2
+# The same without CRCs, and how many octets they must have: enough for two Markers.
+PLAUSIBLE_ROW: Final = 4
+_PLAUSIBLE_OCTETS: Final = 2 * MARKER_INTERVAL
+_AGREEING_MARKERS: Final = 2
+# Octets that a look at all islands may go over to check candidates: something to begin with, which
+# is enough for one payload full of headers, and a multiple of the octets there, up to some number,
+# so that no content makes the cost per octet grow.
+OCTETS_AT_FIRST: Final = 1 << 20
+_COST_OF_MARKERS: Final = 64
+# Octets of an FPDU in which its header is looked for once more.
+_REPEATED: Final = 512
+# The share of it that is kept for the less likely alignments: an STag may look like the header of a
+# long FPDU, and stands in all FPDUs of a message.
+_SHARE_OF_OTHERS: Final = 16
+# What the words behind a ULPDU_Length field say if they are Markers: its first, or its second, for
+# one of them may be forged.
+_POINTERS: Final = b"".join(
+    back.to_bytes(WORD, "big") for back in range(WORD, 2 * MARKER_INTERVAL, WORD)
+)
+
+
+class Known(NamedTuple):
+    """What is known of a direction before its octets are looked at."""
+
+    crc: bool | None
+    """Whether CRCs are on, None if that is not known."""
+    markers: bool | None
+    """Whether there are Markers, None if that is not known."""
+    origin: int | None
+    """Where its Full Operation Phase begins, None if its startup frame was not captured."""
+    sure: bool
+    """Whether it carries FPDUs, as a direction does when the other does."""
+
+
+class _Reading(NamedTuple):
+    """An FPDU as which octets may be read."""
+
+    start: int
+    end: int
+    layout: Layout
+    phase: int | None
+
+
+class Row(NamedTuple):
+    """FPDUs one behind the other, with headers that make sense."""
+
+    start: int
+    end: int
+    origin: int | None
+    """Position from which Markers are counted, None without."""
+    fpdus: int
+    whole: int
+    """Those of them of which the snap length cut off nothing: their CRC would have told."""
+    markers: int
+    borne_out: int
+    """Where what comes behind it bears it out: its last one may be misread if the next makes no
+    sense."""
+
+    @property
+    def octets(self) -> int:
+        """Octets of those that are borne out."""
+        return self.borne_out - self.start
+
+    @property
+    def is_convincing(self) -> bool:
+        """Whether chance does not make it, and whether it tells where Markers are."""
+        return (
+            self.fpdus >= PLAUSIBLE_ROW
+            and self.octets > _PLAUSIBLE_OCTETS
+            and (self.origin is None or self.markers >= _AGREEING_MARKERS)
+        )
+
+
+class Look:
+    """One look at an island."""
+
+    def __init__(
+        self, island: Island, known: Known, allowance: int, begin: int | None = None
+    ) -> None:
+        self._island = island
+        self._known = known
+        self._begin = island.start if begin is None else begin
+        self._octets = island.read(self._begin, island.end)
+        self._explained = bytearray(len(self._octets))
+        self.allowance = allowance
+        """How many octets it may still go over."""
+
+    # -- with CRCs -----------------------------------------------------------------------------
+
+    def count(self, ballots: dict[int, Ballot]) -> bool:
+        """Let verified FPDUs vote, by alignment; tell whether no more votes are needed."""
+        for header in self._starts():
+            at = header - self._begin
+            if not head_makes_sense(self._octets[at : at + HEAD]):
+                continue
+            claimed = header + fpdu_length(self._number(header))
+            if self._recurs(header, claimed) and self._explained[at]:
+                continue
+            reading = next(self._verified(header), None)
+            row = 0
+            while reading is not None:
+                row += 1
+                ballot = ballots.setdefault(reading.start % WORD, Ballot(reading.start))
+                was_counted = self._explained[reading.start - self._begin]
+                if not was_counted:
+                    self._vote(ballot, reading)
+                if (
+                    row >= _VERIFIED_ROW
+                    or self._known.sure
+                    or self._island.fills_segments(reading.start, reading.end)
+                ):
+                    ballot.is_believed = True
+                if ballot.is_settled(self._known.markers, self._known.origin):
+                    return True
+                if was_counted:
+                    break
+                self._explain(reading.start, reading.end)
+                reading = self._following(reading.end)
+        return False
+
+    def _following(self, at: int) -> _Reading | None:
+        """Return the verified FPDU that begins at ``at``, with a Marker or without."""
+        for header in (at, at + MARKER_LENGTH):
+            for reading in self._verified(header):
+                if reading.start == at:
+                    return reading
+        return None
+
+    def _verified(self, header: int) -> Iterator[_Reading]:
+        """Yield the FPDUs whose ULPDU_Length stands at ``header`` and whose CRC is good."""
+        seen = set()
+        for reading in self._readings(header):
+            start, end = reading.start, reading.end
+            # A CRC does not tell where its Markers lie, only how many there are.
+            if (start, end) in seen or end > self._island.end:
+                continue
+            seen.add((start, end))
+            self.allowance -= end - start
+            if crc32c(self._octets[start - self._begin : end - self._begin]) == RESIDUE:
+                yield reading
+
+    def _vote(self, ballot: Ballot, reading: _Reading) -> None:
+        start, end, layout, _ = reading
+        if not layout.markers:
+            ballot.count_unmarked(start, end)
+        elif layout.header:
+            ballot.count_marked(start, end, [start])
+        else:
+            ulpdu_length = self._number(start)
+            others = {
+                back: fpdu_layout(ulpdu_length, -back % MARKER_INTERVAL)
+                for back in self._markers_behind(start)
+            }
+            agreeing = {
+                start + back: self._told(start, other)[0]
+                for back, other in others.items()
+                if start + other.length == end
+            }
+            most = max(agreeing.values(), default=0)
+            places = [place for place, count in agreeing.items() if count == most]
+            ballot.count_marked(start, end, places)
+
+    # -- without CRCs --------------------------------------------------------------------------
+
+    def rows(self) -> Iterator[Row]:
+        """Yield rows of FPDUs that no chance makes and that tell where Markers are."""
+        for header in self._starts():
+            at = header - self._begin
+            if not head_makes_sense(self._octets[at : at + HEAD]):
+                continue
+            for first in self._readings(header):
+                if first.phase is not None or not self._known.markers:
+                    row = self._row(first)
+                    if row.is_convincing:
+                        self._explain(row.start, row.end)
+                        yield row
+
+    def row_at(self, start: int) -> Row | None:
+        """Return the longest row that begins at ``start``."""
+        rows = [
+            self._row(first)
+            for header in (start, start + MARKER_LENGTH)
+            for first in self._readings(header)
+            if first.start == start
+        ]
+        return max(rows, key=attrgetter("octets"), default=None)
+
+    def begins(self) -> bool:
+        """Tell whether FPDUs begin with the first octet, beyond doubt."""
+        row = self.row_at(self._begin)
+        return self._following(self._begin) is not None or (
+            row is not None and row.fpdus >= PLAUSIBLE_ROW
+        )
+
+    def _row(self, first: _Reading) -> Row:
+        """Return the row that begins with an FPDU, of none if it makes no sense."""
+        count = whole = markers = 0
+        reading: _Reading | None = first
+        origin = None if first.phase is None else first.start - first.phase
+        last = at = first.start
+        is_whole = True
+        while reading is not None:
+            witnesses = self._witnesses(reading)
+            if witnesses is None:
+                break
+            count += 1
+            markers += witnesses
+            last, at = at, reading.end
+            is_whole = self._island.captured_until(last, at) == at
+            whole += is_whole
+            reading = self._read(at, None if origin is None else (at - origin) % MARKER_INTERVAL)
+        if not is_whole and self._known.markers is None:
+            # Nothing stands behind it that says how many Markers lie in what was cut off.
+            return Row(first.start, last, origin, count - 1, whole, markers, last)
+        borne_out = at if may_be_fpdu(self._island, at) else last
+        return Row(first.start, at, origin, count, whole, markers, borne_out)
+
+    def _witnesses(self, reading: _Reading) -> int | None:
+        """Return how many Markers bear out an FPDU, None if one or its header says otherwise."""
+        start, end, layout, _ = reading
+        if end > self._island.end:
+            return None
+        agreeing, others = self._told(start, layout)
+        if others:
+            return None
+        self.allowance -= HEAD
+        at = start - self._begin
+        head = self._octets[at : at + layout.header + HEAD]
+        body = strip_markers(head, [each for each in layout.markers if each < len(head)])
+        if not plausible(body[HEADER_LENGTH:], self._number(start + layout.header)):
+            return None
+        return None if self._recurs(start + layout.header, end) else agreeing
+
+    def _recurs(self, header: int, end: int) -> bool:
+        """Tell whether what looks like the header of an FPDU comes again in its payload.
+
+        That is part of a payload which repeats itself: from each copy on there are such rows.  The
+        stretch that does so is explained by that.
+        """
+        octets = self._octets
+        first = at = header - self._begin
+        head = octets[at : at + HEADER_LENGTH + TAGGED_LENGTH]
+        # Copies may overlap each other.
+        again = octets.find(head, at + WORD, min(end - self._begin, at + _REPEATED))
+        if again < 0:
+            return False
+        while size := min(_REPEATED, len(octets) - again):
+            if octets[at : at + size] != octets[again : again + size]:
+                break
+            at += size
+            again += size
+        self._explain(header, header + at - first)
+        return True
+
+    def _read(self, start: int, phase: int | None) -> _Reading | None:
+        """Return the FPDU at ``start``, if its ULPDU_Length is there."""
+        header = start + MARKER_LENGTH if phase == 0 else start
+        if header + HEADER_LENGTH > self._island.end:
+            return None
+        return _reading(start, self._number(header), phase)
+
+    # -- what the octets may be ----------------------------------------------------------------
+
+    def _starts(self) -> Iterator[int]:
+        """Yield where an FPDU's ULPDU_Length may stand that nothing explains so far.
+
+        First where segments begin, then at any word of the likeliest alignment, then at those of
+        the others, in their order: what an FPDU explains is looked at no more.
+        """
+        begin, end = self._begin, self._island.end
+        counts = [0] * WORD
+        for chunk in self._island.chunks(begin, end):
+            counts[(chunk.position - begin) % WORD] += 1
+        likeliest, *others = sorted(range(WORD), key=lambda each: -counts[each])
+        kept = self.allowance // _SHARE_OF_OTHERS
+        yield from self._affordable(self._island.telling_boundaries(begin, end), kept)
+        yield from self._affordable(self._words(likeliest), kept)
+        yield from self._affordable(heapq.merge(*map(self._words, others)), 0)
+
+    def _affordable(self, places: Iterable[int], kept: int) -> Iterator[int]:
+        """Yield those that nothing explains, as long as more may be spent than what is kept."""
+        begin = self._begin
+        for position in places:
+            if self.allowance < kept:
+                return
+            if begin <= position and not self._explained[position - begin]:
+                yield position
+
+    def _words(self, shift: int) -> Iterator[int]:
+        """Yield the places in an alignment where the first word of an FPDU may stand."""
+        first = self._begin + shift
+        return (first + word for word in header_words(self._octets[shift:]))
+
+    def _explain(self, start: int, end: int) -> None:
+        """Take note of octets in which no further FPDU begins."""
+        begin = self._begin
+        self._explained[start - begin : end - begin] = b"\1" * (end - start)
+
+    def _readings(self, header: int) -> Iterator[_Reading]:
+        """Yield what FPDUs the octets at ``header`` may be.
+
+        The reserved bits of a Marker count here, which a sender must leave zero (RFC 5044 4.2):
+        32 bits are no chance, 14 are.
+        """
+        if header + HEADER_LENGTH > self._island.end:
+            return
+        ulpdu_length = self._number(header)
+        _, markers, origin, _ = self._known
+        if not markers:
+            yield _reading(header, ulpdu_length, None)
+        if markers is False:
+            return
+        if origin is not None:
+            phase = (header - origin) % MARKER_INTERVAL
+            if phase == MARKER_LENGTH:
+                if header - MARKER_LENGTH >= self._begin:
+                    yield _reading(header - MARKER_LENGTH, ulpdu_length, 0)
+            elif phase and phase % WORD == 0:
+                yield _reading(header, ulpdu_length, phase)
+            return
+        for phase in {-back % MARKER_INTERVAL: None for back in self._markers_behind(header)}:
+            reading = _reading(header, ulpdu_length, phase)
+            if phase and reading.layout.markers:
+                yield reading
+        leading = header - MARKER_LENGTH
+        if leading >= self._begin and self._word(leading) == 0 and self._is_captured(leading):
+            yield _reading(leading, ulpdu_length, 0)
+        if markers:
+            # It may hold none.
+            yield _reading(header, ulpdu_length, None)
+
+    def _told(self, start: int, layout: Layout) -> tuple[int, int]:
+        """Return how many Markers of an FPDU that is there point to its ULPDU_Length, and how many
+        do not.  Those that the snap length cut off say nothing."""
+        island = self._island
+        said = layout.unpack.unpack_from(self._octets, start - self._begin)
+        agreeing = others = 0
+        for at, one, other in zip(layout.markers, said, layout.fpduptrs, strict=True):
+            if island.absent and not self._is_captured(start + at):
+                continue
+            if one & FPDUPTR_MASK == other & FPDUPTR_MASK:
+                agreeing += 1
+            else:
+                others += 1
+        return agreeing, others
+
+    def _is_captured(self, marker: int) -> bool:
+        """Tell whether the snap length cut off nothing of a Marker."""
+        end = marker + MARKER_LENGTH
+        return self._island.captured_until(marker, end) == end
+
+    def _number(self, position: int) -> int:
+        at = position - self._begin
+        return int.from_bytes(self._octets[at : at + HEADER_LENGTH], "big")
+
+    def _word(self, position: int) -> int:
+        at = position - self._begin
+        return int.from_bytes(self._octets[at : at + WORD], "big")
+
+    def _markers_behind(self, header: int) -> Iterator[int]:
+        """Yield how far behind ``header`` words stand that read as Markers pointing there."""
+        self.allowance -= _COST_OF_MARKERS
+        at = header - self._begin
+        words = self._octets[at + WORD : at + 2 * MARKER_INTERVAL]
+        words = words[: len(words) & -WORD]
+        # All words at once: those that are as they should be come out as zeros.
+        expected = int.from_bytes(_POINTERS[: len(words)], "big")
+        differences = (int.from_bytes(words, "big") ^ expected).to_bytes(len(words), "big")
+        found = differences.find(bytes(WORD))
+        while found >= 0:
+            if found % WORD == 0:
+                yield found + WORD
+            found = differences.find(bytes(WORD), found + 1)
+
+
+def _reading(start: int, ulpdu_length: int, phase: int | None) -> _Reading:
+    layout = fpdu_layout(ulpdu_length, phase)
+    return _Reading(start, start + layout.length, layout, phase)
+
+
+def head_makes_sense(head: bytes) -> bool:
+    """Tell whether octets begin an FPDU, with or without a Marker in its DDP header."""
+    ulpdu_length = int.from_bytes(head[:HEADER_LENGTH], "big")
+    return plausible(head[HEADER_LENGTH:], ulpdu_length) or any(
+        plausible(head[HEADER_LENGTH:marker] + head[marker + MARKER_LENGTH :], ulpdu_length)
+        for marker in range(WORD, HEAD - MARKER_LENGTH, WORD)
+    )
+
+
+def may_be_fpdu(island: Island, position: int) -> bool:
+    """Tell whether an FPDU may begin at a position, as far as its header was captured."""
+    end = position + MARKER_LENGTH + HEAD
+    if not island.held <= position < end <= island.end:
+        return True
+    if island.absent and island.captured_until(position, end) < end:
+        return True
+    octets = island.read(position, end)
+    marker, behind = octets[:MARKER_LENGTH], octets[MARKER_LENGTH:]
+    # A Marker may directly precede it (RFC 5044 4.3).
+    return head_makes_sense(octets[:HEAD]) or (
+        int.from_bytes(marker, "big") & FPDUPTR_MASK == 0 and head_makes_sense(behind)
+    )

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What stands around what seems to be a startup frame: FPDUs, or the payload of one."""
+
+from __future__ import annotations
+
+from scapy_mpa.stream.candidate import HEAD, WORD
+from scapy_mpa.stream.chain import FRAMING_WINDOW
+from scapy_mpa.stream.island import Island
+from scapy_mpa.stream.look import OCTETS_AT_FIRST, Known, Look, head_makes_sense
+from scapy_mpa.stream.places import Ballot
+from scapy_mpa.stream.search import header_words
+from scapy_mpa.wire.crc import CRC_LENGTH
+from scapy_mpa.wire.fpdu import (
+    HEADER_LENGTH,
+    MARKER_INTERVAL,
+    MARKER_LENGTH,
+    fpdu_length,
+)
+
+__all__ = ["fpdu_begins", "fpdus_before", "is_in_payload"]
+
+
+def fpdu_begins(island: Island, position: int) -> bool:
+    """Tell whether FPDUs follow each other from a position on, beyond doubt."""
+    if not island.held <= position < island.end:
+        return False
+    known = Known(None, None, position, sure=True)
+    return Look(island, known, OCTETS_AT_FIRST, position).begins()
+
+
+def fpdus_before(island: Island, position: int) -> bool:
+    """Tell whether FPDUs follow each other before a position, if all octets there are held."""
+    if island.held != island.start:
+        return False
+    look = Look(island, Known(None, None, None, sure=False), OCTETS_AT_FIRST)
+    ballots: dict[int, Ballot] = {}
+    look.count(ballots)
+    return any(each.is_believed and each.reference < position for each in ballots.values()) or any(
+        row.start < position for row in look.rows()
+    )
+
+
+def is_in_payload(island: Island, begin: int, end: int) -> bool:
+    """Tell whether octets are the last ones of an FPDU that starts before them.
+
+    Its header makes sense, and says that it ends where they do, or with a CRC field of zeros behind
+    them: among other octets, one word in some 2^30 does.
+    """
+    start = max(island.held, begin - FRAMING_WINDOW)
+    start += (end - start) % WORD
+    octets = island.read(start, min(end + CRC_LENGTH, island.end))
+    ends = [end - start]
+    if octets[end - start :] == bytes(CRC_LENGTH):
+        ends.append(end - start + CRC_LENGTH)
+    for at in header_words(octets[: begin - start]):
+        length = fpdu_length(int.from_bytes(octets[at : at + HEADER_LENGTH], "big"))
+        # How many Markers there are, one before the header apart, depends on where they lie.
+        fewest = length // (MARKER_INTERVAL - MARKER_LENGTH)
+        lengths = [length + MARKER_LENGTH * markers for markers in (0, fewest, fewest + 1)]
+        is_last = any(last - at in lengths for last in ends)
+        if is_last and head_makes_sense(octets[at : at + HEAD]):
+            return True
+    return False
