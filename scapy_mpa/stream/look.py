@@ -45,6 +45,8 @@ _VERIFIED_ROW: Final = 2
 PLAUSIBLE_ROW: Final = 4
 _PLAUSIBLE_OCTETS: Final = 2 * MARKER_INTERVAL
 _AGREEING_MARKERS: Final = 2
+# As many as need not have so many octets, if their Markers agree.
+_MANY_FPDUS: Final = 8
 # Octets that a look at all islands may go over to check candidates: something to begin with, which
 # is enough for one payload full of headers, and a multiple of the octets there, up to some number,
 # so that no content makes the cost per octet grow.
@@ -107,11 +109,11 @@ class Row(NamedTuple):
     @property
     def is_convincing(self) -> bool:
         """Whether chance does not make it, and whether it tells where Markers are."""
-        return (
-            self.fpdus >= PLAUSIBLE_ROW
-            and self.octets > _PLAUSIBLE_OCTETS
-            and (self.origin is None or self.markers >= _AGREEING_MARKERS)
-        )
+        is_long = self.octets > _PLAUSIBLE_OCTETS
+        if self.origin is not None:
+            is_long = is_long or self.fpdus >= _MANY_FPDUS
+            is_long = is_long and self.markers >= _AGREEING_MARKERS
+        return self.fpdus >= PLAUSIBLE_ROW and is_long
 
 
 class Look:
