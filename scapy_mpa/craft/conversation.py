@@ -57,6 +57,7 @@ _REVISIONS: Final = {
     None: 1,
     Dialect.RFC5044: 1,
     Dialect.DRAFT_MPA_01: 0,
+    Dialect.RTR_PROPOSAL_2007: 1,
     Dialect.RFC6581: 2,
     Dialect.DRAFT_PEER_CONNECT_01: 2,
     Dialect.SOFTUIWARP: 1,
@@ -125,6 +126,7 @@ class Conversation:
         but neither in erdma nor in SoftUiWARP, which have no CRCs.
     :param rtr_frame: S of Initiator and Responder, or of both, in revision 1: whether an Rtr Frame
         is announced, and awaited.  If it is both, it follows the Reply (rtr-frame-proposal-2007).
+        None: both in that dialect, neither in any other.
     :param mss: Maximum Segment Size, octets; also EMSS.
     :param mulpdu: octets of the largest ULPDU; None: as RFC 5044 4.5 derives it from EMSS.
     :param packing: ``aligned``: an FPDU in each segment; ``packed``: as many whole ones in each as
@@ -166,7 +168,7 @@ class Conversation:
         dialect: str | Dialect | None = None,
         markers: bool | tuple[bool, bool] = False,
         crc: bool | tuple[bool, bool] | None = None,
-        rtr_frame: bool | tuple[bool, bool] = False,
+        rtr_frame: bool | tuple[bool, bool] | None = None,
         mss: int = 1460,
         mulpdu: int | None = None,
         packing: Packing = "aligned",
@@ -188,6 +190,8 @@ class Conversation:
             crc = spoken not in (Dialect.ERDMA, Dialect.SOFTUIWARP)
         if spoken is Dialect.SOFTUIWARP and any(_pair(crc)):
             raise LocalProtocolError("there are no CRCs in the dialect softuiwarp")
+        if rtr_frame is None:
+            rtr_frame = spoken is Dialect.RTR_PROPOSAL_2007 and revision == usual
         self.options = Options(
             revision=revision,
             markers=_pair(markers),

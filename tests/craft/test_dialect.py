@@ -12,6 +12,7 @@ from scapy_mpa.craft.scenario import parse_scenario
 from scapy_mpa.layers import RPCRDMAPrivateData
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import LocalProtocolError
+from scapy_mpa.wire.startup import StartupKind
 from tests.craft.reading import plain
 
 DRAFT = "draft-ietf-storm-mpa-peer-connect-01"
@@ -28,6 +29,7 @@ def test_revision_is_that_of_the_dialect() -> None:
         None: 1,
         "rfc5044": 1,
         "draft-ietf-rddp-mpa-01": 0,
+        "rtr-frame-proposal-2007": 1,
         "rfc6581": 2,
         DRAFT: 2,
     }.items():
@@ -59,6 +61,27 @@ def test_control_flags(rtr: Literal["send", "write", "read"], flags: str, of_dra
         assert flags_of(conversation) == [wanted] * 2
         truth = conversation.truth()[-1]
         assert (truth["rtr"], truth["rtr_agreed"], truth["kept"]) == (rtr, [rtr], True)
+
+
+def test_rtr_frame_of_its_dialect() -> None:
+    """rtr-frame-proposal-2007 2: S is set and the frame sent, unless told otherwise."""
+    dialect = "rtr-frame-proposal-2007"
+    for given, s_bits in {
+        None: (True, True),
+        (True, False): (True, False),
+        False: (False,) * 2,
+    }.items():
+        conversation = Conversation(dialect=dialect, rtr_frame=given)
+        conversation.initiator.send(b"x")
+        frames = [item for item in conversation.script if isinstance(item, StartupItem)]
+        kinds = [StartupKind.REQUEST, StartupKind.REPLY] + [StartupKind.RTR] * all(s_bits)
+        assert [item.kind for item in frames] == kinds
+        octets = [placed.octets for placed in conversation.layout() if placed.item in frames]
+        assert [bool(each[16] & 0x10) for each in octets[:2]] == list(s_bits)
+        found = plain(conversation.frames(), conversation.options.dialect)
+        assert found == conversation.truth(messages=True, payload=True)
+    made = parse_scenario(f"dialect {dialect}\nresponder send 5\nclose\n", "it")
+    assert [item.kind for item in made.script if isinstance(item, StartupItem)][2:] == ["rtr"]
 
 
 def test_draft_says_all_that_it_can_do() -> None:
