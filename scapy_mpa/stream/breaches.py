@@ -10,15 +10,15 @@ from typing import NamedTuple
 
 from scapy_mpa.stream.extent import how_it_ended, is_whole, span
 from scapy_mpa.stream.half import HalfConnection
-from scapy_mpa.stream.scan import FoundStartup
+from scapy_mpa.stream.scan import LEAST_OF_KEY, FoundStartup
 from scapy_mpa.stream.segment import ACK, Segment
 from scapy_mpa.stream.sequence import unwrap
 from scapy_mpa.stream.startup import StartupState, Step, reply_problems, rtr_problems
 from scapy_mpa.stream.startup_phase import StartupPhase
 from scapy_mpa.wire.errors import ErrorCode
-from scapy_mpa.wire.startup import KEYS, StartupKind
+from scapy_mpa.wire.startup import KEY_LENGTH, KEYS, STARTUP_HEADER_LENGTH, StartupKind
 
-__all__ = ["Breach", "hear", "of_beginning", "of_frame", "of_silence"]
+__all__ = ["Breach", "hear", "of_beginning", "of_frame", "of_part", "of_silence"]
 
 
 class Breach(NamedTuple):
@@ -41,6 +41,7 @@ def of_frame(
         texts.append(what.breach)
     elif frame.kind is StartupKind.REPLY:
         texts += reply_problems(peers, frame)
+        texts += _octets_before(startup, half, found)
     elif frame.kind is StartupKind.RTR:
         texts += rtr_problems(own, peers, frame)
     there = len(found.octets)
@@ -51,10 +52,31 @@ def of_frame(
     code = ErrorCode.INVALID_STARTUP_FRAME
     breaches = [Breach(half, code, found.position, text) for text in texts]
     if how is not None:
-        text = f"the connection was {how} {there} octets into a startup frame"
-        text += " (RFC 5044 7.1.2 rule 10)"
-        breaches.append(Breach(half, ErrorCode.CONNECTION_LOST, found.position, text))
+        breaches.append(_cut_short(half, found.position, there, how))
     return breaches
+
+
+def _cut_short(half: HalfConnection, position: int, there: int, how: str) -> Breach:
+    text = f"the connection was {how} {there} octets into a startup frame (RFC 5044 7.1.2 rule 10)"
+    return Breach(half, ErrorCode.CONNECTION_LOST, position, text)
+
+
+def _octets_before(
+    startup: StartupPhase, answering: HalfConnection, found: FoundStartup
+) -> list[str]:
+    """Tell whether something else than the Reply stood where it had to begin (rules 3, 5).
+
+    The Initiator takes for it what it had not received when it sent its Request.
+    """
+    if startup.answer_at is None:
+        return []
+    # Behind a Request from both sides, the Reply follows the Responder's own.
+    begin = max(startup.answer_at, startup.origins[answering.direction])
+    island = answering.islands.at(found.position)
+    if island is None or not island.start <= begin < found.position:
+        return []
+    text = f"{found.position - begin} octets before the Reply stand where it must begin"
+    return [f"{text} (RFC 5044 7.1.2 rules 3, 5)"]
 
 
 def hear(startup: StartupPhase, segment: Segment) -> Breach | None:
@@ -111,12 +133,19 @@ def of_silence(startup: StartupPhase, how: str | None) -> Breach | None:
     answering = startup.halves[1 - startup.initiator]
     if not (is_whole(asking) and is_whole(answering)):
         return None
-    if answering.octets:
-        at = None if asking.framing is None else _without_reply(answering)
+    if asking.framing is not None and answering.octets:
+        at = _without_reply(answering)
         if at is None:
             return None
         text = "FPDUs follow a Request, and no Reply has answered it (RFC 5044 7.1.2 rules 3, 5)"
         return Breach(answering, ErrorCode.INVALID_STARTUP_FRAME, at, text)
+    if answering.octets:
+        begin = startup.answer_at
+        if begin is None:
+            return None
+        there = (answering.high or 0) - begin
+        if there > 0:
+            return _of_answer(answering, begin, there, how)
     origin = startup.origins[startup.initiator]
     more = span(asking)[1] - origin
     if more > 0:
@@ -128,6 +157,43 @@ def of_silence(startup: StartupPhase, how: str | None) -> Breach | None:
         return None
     text = f"the connection was {how} before its Request was answered (RFC 5044 7.1.2 rule 3)"
     return Breach(asking, ErrorCode.CONNECTION_LOST, origin, text)
+
+
+def _of_answer(answering: HalfConnection, begin: int, there: int, how: str | None) -> Breach | None:
+    """Return what is wrong with octets that answer a Request and are no whole Reply.
+
+    :param begin: where they begin.
+    :param there: how many there are.
+    :param how: how the connection ended; None if that was not captured.
+    """
+    if there >= STARTUP_HEADER_LENGTH or not _begins(answering, StartupKind.REPLY, begin, there):
+        text = f"{there} octets answer a Request, and are no Reply (RFC 5044 7.1.2 rules 3, 5)"
+        return Breach(answering, ErrorCode.INVALID_STARTUP_FRAME, begin, text)
+    return None if how is None else _cut_short(answering, begin, there, how)
+
+
+def _begins(half: HalfConnection, kind: StartupKind, position: int, there: int) -> bool:
+    """Tell whether octets may be the first ones of a startup frame."""
+    island = half.islands.at(position)
+    if island is None or position < island.held:
+        return False
+    return KEYS[kind].startswith(island.read(position, position + min(there, KEY_LENGTH)))
+
+
+def of_part(startup: StartupPhase, how: str | None) -> Breach | None:
+    """Tell whether the connection ended in the midst of the Request's header (rule 10).
+
+    :param how: how the connection ended; None if that was not captured.
+    """
+    if how is None or startup.state is not StartupState.IDLE:
+        return None
+    for half in startup.halves:
+        begin, there = half.begin, half.octets
+        if begin is None or not LEAST_OF_KEY <= there < STARTUP_HEADER_LENGTH:
+            continue
+        if is_whole(half) and _begins(half, StartupKind.REQUEST, begin, there):
+            return _cut_short(half, begin, there, how)
+    return None
 
 
 def _without_reply(answering: HalfConnection) -> int | None:

@@ -208,6 +208,7 @@ class Connection:
             how = {"reset": "reset", "capture ended": None}.get(self._ending(), "closed")
             self._report(breaches.of_beginning(self.startup))
             self._report(breaches.of_silence(self.startup, how))
+            self._report(breaches.of_part(self.startup, how))
 
     def _ending(self) -> Ending:
         if self.was_reset:

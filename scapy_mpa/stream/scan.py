@@ -24,6 +24,7 @@ from scapy_mpa.wire.startup import (
 )
 
 __all__ = [
+    "LEAST_OF_KEY",
     "FoundStartup",
     "almost_key",
     "find_startup",
@@ -36,8 +37,8 @@ __all__ = [
 ]
 
 _PREFIX: Final = b"MPA ID R"
-# A Key with this many octets right, first thing on a connection, was meant to be one.
-_ALMOST: Final = 12
+LEAST_OF_KEY: Final = 12
+"""Octets that, right and first thing on a connection, show that a Key was meant."""
 
 
 class FoundStartup(NamedTuple):
@@ -182,6 +183,6 @@ def almost_key(octets: bytes) -> bool:
     if octets in KIND_OF_KEY:
         return False
     return any(
-        sum(one == other for one, other in zip(octets, key, strict=False)) >= _ALMOST
+        sum(one == other for one, other in zip(octets, key, strict=False)) >= LEAST_OF_KEY
         for key in KIND_OF_KEY
     )

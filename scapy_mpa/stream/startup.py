@@ -11,7 +11,9 @@ The rules of RFC 5044 7.1.2, and where what breaks them is told:
    :meth:`~scapy_mpa.wire.startup.StartupFrame.problems`.
 3. The Initiator waits for the Reply (``REQUESTED``); a Reply with R ends MPA and leaves the TCP
    connection open, on which a new Request may follow (``REJECTED``).  A Reply of a revision above
-   that of the Request is one that the Initiator cannot interoperate with (7.1.1, Rev).
+   that of the Request is one that the Initiator cannot interoperate with (7.1.1, Rev).  Octets
+   that stand where the Reply must, and a Request that nobody answers:
+   :func:`~scapy_mpa.stream.breaches.of_frame`, :func:`~scapy_mpa.stream.breaches.of_silence`.
 4. FPDUs flow once the Reply has accepted (``FULL``), and the Responder's behind one of the
    Initiator.  What it had received is told by the acknowledgement in its segment
    (:func:`~scapy_mpa.stream.breaches.hear`).
@@ -24,7 +26,8 @@ The rules of RFC 5044 7.1.2, and where what breaks them is told:
 8. A Request from both sides is an Initiator/Initiator start; so is any Request where a Reply must
    stand.  A Reply from both sides is a Responder/Responder start.
 9. PD_Length: ``problems()``; octets that never came.
-10. What was not whole when the connection ended.
+10. What was not whole when the connection ended: ``of_frame()``, ``of_silence()``, and
+    :func:`~scapy_mpa.stream.breaches.of_part`.
 
 The Rtr frame proposal of 2007 adds a frame of the Initiator behind the Reply, which comes if S is
 set in both frames.  Linux siw echoes S without meaning it, and then none comes.  So with S in

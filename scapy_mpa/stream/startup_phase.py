@@ -54,6 +54,7 @@ class StartupPhase:
     """
 
     __slots__ = (
+        "answer_at",
         "declared",
         "forced",
         "halves",
@@ -81,6 +82,9 @@ class StartupPhase:
         """Where FPDUs begin, as long as that is to be found out."""
         self.saw_rtr = False
         """Whether there was an Rtr Frame."""
+        self.answer_at: int | None = None
+        """Where the Reply must begin, by what the Initiator had received when it sent its Request;
+        None if that is not known, as in a delayed startup, or the Reply is there."""
         self.is_silent = False
         """Whether the Responder may speak once it has something to go by, and has not yet."""
 
@@ -169,6 +173,10 @@ class StartupPhase:
             mine = declared(found.startup, self.dialect_of(found.startup))
             self.declared = both(other, mine) if direction else both(mine, other)
             self._negotiate(found.startup, what)
+            if what is Step.REQUEST:
+                # In a delayed startup ULPs agree on where MPA begins (RFC 5044 7.1).
+                is_immediate = found.position == half.begin
+                self.answer_at = self.halves[1 - direction].acknowledged if is_immediate else None
         return what, not is_first
 
     def _negotiate(self, startup: StartupFrame, what: Step) -> None:
@@ -192,6 +200,8 @@ class StartupPhase:
         self.origins = (one, found.end) if direction else (found.end, two)
         if what in (Step.REQUEST, Step.ACCEPT, Step.REJECT, Step.LATE_ACCEPT, Step.LATE_READY):
             half.hold()
+        if what in (Step.ACCEPT, Step.REJECT):
+            self.answer_at = None
         if what is Step.ACCEPT:
             self._enter_full_operation()
         elif what is Step.READY and self.state is StartupState.FULL:
@@ -363,6 +373,7 @@ class StartupPhase:
         self.state = StartupState.IDLE
         self.initiator = None
         self.declared = None, None
+        self.answer_at = None
         self.is_silent = False
         self.negotiating = None
 

@@ -226,7 +226,7 @@ class Streaming:
             self._half.wrong(
                 ErrorCode.INVALID_STARTUP_FRAME,
                 island.start,
-                f"the Key of the startup frame is {octets!r} (RFC 5044 7.1.1)",
+                f"the Key of the startup frame is {octets!r} (RFC 5044 7.1.1, 7.1.2 rule 5)",
             )
         return True
 

@@ -149,7 +149,9 @@ class StartupFrame:
         found = []
         largest = largest_pd_length(self.revision)
         if self.pd_length > largest:
-            found.append(f"PD_Length {self.pd_length} exceeds {largest} (RFC 5044 7.1.1)")
+            found.append(
+                f"PD_Length {self.pd_length} exceeds {largest} (RFC 5044 7.1.1, 7.1.2 rule 9)"
+            )
         if self.kind is StartupKind.RTR:
             if self.revision != 1:
                 found.append(f"revision {self.revision} of an Rtr Frame is not 1 ({_PROPOSAL} 1)")

@@ -115,6 +115,14 @@ def test_linux_siw_echoes_s() -> None:
     assert "error" not in {each["type"] for each in found}
 
 
+def test_a_request_that_was_never_finished() -> None:
+    """RFC 5044 7.1.2 rule 10: siw waits for the last octet of a header, and then closes."""
+    found = records("--connection", "34", PCAPS / "live_siw_probe_guest_eth0.pcap.gz")
+    (wrong,) = [each for each in found if each["type"] == "error"]
+    assert wrong["code"] == 1
+    assert "closed 19 octets into a startup frame (RFC 5044 7.1.2 rule 10)" in wrong["text"]
+
+
 @pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.name)
 def test_every_way_of_showing_a_capture_agrees(path: Path) -> None:
     """A line for each record; the connection records of both commands; the same exit status."""

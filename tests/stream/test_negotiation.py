@@ -393,10 +393,19 @@ def test_reply_captured_before_its_request() -> None:
 @settings(max_examples=80, deadline=None)
 @given(st.sampled_from(ALL), st.sampled_from(Dialect))
 def test_a_dialect_forced_wrongly(path: Path, dialect: Dialect) -> None:
-    """Whatever is forced on a capture, its FPDUs are the same; only what it means may differ."""
+    """Whatever is forced on a capture, its FPDUs are the same; only what it means may differ.
+
+    SoftUiWARP has other pads: where the last FPDU of a direction is shorter by them, there is an
+    error more.
+    """
     free, forced = records(path), records(path, dialect)
-    assert len(free) == len(forced)
     differing = {"dialect", *KEYS} if dialect is Dialect.DRAFT_PEER_CONNECT_01 else {"dialect"}
+    if dialect is Dialect.SOFTUIWARP:
+        differing |= {"errors"}
+        free, forced = (
+            [each for each in found if each["type"] != "error"] for found in (free, forced)
+        )
+    assert len(free) == len(forced)
     for one, other in zip(free, forced, strict=True):
         assert one.keys() == other.keys()
         assert {key for key in one if one[key] != other[key]} <= differing

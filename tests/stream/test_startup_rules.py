@@ -269,6 +269,128 @@ def test_a_request_that_may_have_been_answered(captured: str) -> None:
     assert errors(talk.fed()) == []
 
 
+@pytest.mark.parametrize("before", [b"x", b"200 OK\r\n", bytes(600)])
+@pytest.mark.parametrize("rejected", [0, 1])
+def test_octets_where_the_reply_must_be(before: bytes, rejected: int) -> None:
+    """Rules 3 and 5: what the Initiator gets behind its Request is the Reply, or an error."""
+    octets, _ = stream()
+    talk = Talk()
+    talk.say(1, b"220 ready\r\n")
+    talk.say(0, request())
+    at = talk.say(1, before)
+    reply_at = talk.say(1, reply(rejected=rejected))
+    if not rejected:
+        talk.say(0, octets)
+        talk.say(1, octets)
+    talk.close()
+    events = talk.fed()
+    assert errors(events) == [(1, INVALID, reply_at)]
+    assert reply_at - at == len(before)
+    text = f"{len(before)} octets before the Reply stand where it must begin"
+    assert texts(events) == [f"{text} (RFC 5044 7.1.2 rules 3, 5)"]
+    for direction in (0, 1):
+        assert [each.ulpdu for each in fpdus(events, direction)] == ULPDUS * (not rejected)
+
+
+@pytest.mark.parametrize("how", ["greeting", "delayed", "not captured", "captured late", "no SYN"])
+def test_octets_before_the_reply_that_are_in_order(how: str) -> None:
+    """Rules 3 and 5: what the Initiator had when it asked is no answer; ULPs that talked before it
+    may agree on any place (7.1), and of what was not captured nothing is said."""
+    octets, _ = stream()
+    talk = Talk(syn=how != "no SYN")
+    if how == "delayed":
+        talk.say(0, b"HELLO\r\n" + request())
+        talk.say(1, b"HELLO\r\n" + reply())
+    elif how == "not captured":
+        talk.say(0, request())
+        talk.miss(1, reply(rejected=1))
+        talk.miss(0, request())
+        talk.say(1, reply())
+    else:
+        talk.say(1, b"220 ready\r\n")
+        talk.say(0, request())
+        if how == "captured late":
+            talk.segments[-2:] = talk.segments[:-3:-1]
+        talk.say(1, reply())
+    talk.say(0, octets)
+    talk.say(1, octets)
+    talk.close()
+    events = talk.fed()
+    assert errors(events) == []
+    for direction in (0, 1):
+        assert [each.ulpdu for each in fpdus(events, direction)] == ULPDUS
+
+
+@pytest.mark.parametrize("greeting", [b"", b"220 ready\r\n"])
+@pytest.mark.parametrize("how", ["closed", "capture ended"])
+def test_octets_that_answer_a_request(greeting: bytes, how: str) -> None:
+    """Rules 3 and 5: what answers the Request is no Reply, and nothing else comes."""
+    talk = Talk()
+    if greeting:
+        talk.say(1, greeting)
+    talk.say(0, request())
+    at = talk.say(1, b"HTTP/1.1 400 Bad Request\r\n\r\n")
+    if how == "closed":
+        talk.close()
+    events = talk.fed()
+    assert errors(events) == [(1, INVALID, at)]
+    text = "28 octets answer a Request, and are no Reply (RFC 5044 7.1.2 rules 3, 5)"
+    assert texts(events) == [text]
+
+
+def test_a_greeting_is_no_answer() -> None:
+    """Rule 3, and code 1 of section 8: what the Responder said before the Request is no Reply."""
+    talk = Talk()
+    talk.say(1, b"220 ready\r\n")
+    at = talk.say(0, request())
+    talk.close()
+    events = talk.fed()
+    assert errors(events) == [(0, ErrorCode.CONNECTION_LOST, at + 20)]
+    assert "was closed before its Request was answered" in texts(events)[0]
+
+
+@pytest.mark.parametrize("there", [12, 16, 19])
+@pytest.mark.parametrize("is_reply", [False, True])
+@pytest.mark.parametrize("size", [1, 20])
+def test_closed_in_the_midst_of_a_header(there: int, is_reply: bool, size: int) -> None:
+    """Rule 10, and code 1 of section 8: what there is of the header shows what it was to be."""
+    talk = Talk()
+    if is_reply:
+        talk.say(0, request())
+    at = talk.say(int(is_reply), (reply() if is_reply else request())[:there], size=size)
+    talk.close()
+    events = talk.fed()
+    assert errors(events) == [(int(is_reply), ErrorCode.CONNECTION_LOST, at)]
+    text = f"the connection was closed {there} octets into a startup frame"
+    assert texts(events) == [f"{text} (RFC 5044 7.1.2 rule 10)"]
+
+
+@pytest.mark.parametrize("octets", [b"MPA ID Req ", b"MPA ID Req Form!", b"MPA" * 6, b""])
+def test_what_is_no_part_of_a_header(octets: bytes) -> None:
+    """Rule 10: a few octets, or other ones, show nothing; a Key with 12 right is told by rule 5."""
+    talk = Talk()
+    if octets:
+        talk.say(0, octets)
+    talk.close()
+    events = talk.fed()
+    assert [each for each in texts(events) if "rule 10" in each] == []
+    assert len(errors(events)) == (octets == b"MPA ID Req Form!")
+
+
+@pytest.mark.parametrize("key", [b"MPA ID Req Framf", b"mPA ID Rep Frame"])
+def test_texts_name_their_rules(key: bytes) -> None:
+    """Rules 5 and 9 are named, beside the clause that says what the field must be (7.1.1)."""
+    for frame, what in (
+        (key + request()[16:], "(RFC 5044 7.1.1, 7.1.2 rule 5)"),
+        (request(private_data=bytes(513)), "(RFC 5044 7.1.1, 7.1.2 rule 9)"),
+    ):
+        talk = Talk()
+        talk.say(0, frame)
+        talk.close()
+        events = talk.fed()
+        assert len(texts(events)) == 1 and what in texts(events)[0]
+
+
 @pytest.mark.parametrize("more", [1, 12, 400])
 def test_octets_behind_a_request_that_nobody_answers(more: int) -> None:
     """Rules 3 and 9: PD_Length does not match, or the Initiator has not waited for the Reply."""

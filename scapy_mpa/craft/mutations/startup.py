@@ -223,6 +223,12 @@ def _octets_for_request(conversation: Conversation, rng: Random) -> Conversation
     return replaced(conversation, at, OctetsItem(INITIATOR, rng.randbytes(rng.randrange(8, 200))))
 
 
+def _octets_before_reply(conversation: Conversation, rng: Random) -> Conversation:
+    at = startup_at(conversation, _REPLY)
+    octets = OctetsItem(RESPONDER, rng.randbytes(rng.randrange(8, 200)))
+    return replaced(conversation, at, octets, conversation.script[at])
+
+
 def _both_initiate(conversation: Conversation, rng: Random) -> Conversation:
     change = change_startup(_REPLY, key=KEYS[_REQUEST])
     return change(conversation, rng)
@@ -329,6 +335,13 @@ STARTUP: Final = (
         improper(),
         plain,
         change_startup(_REPLY, key=_other_protocol),
+    ),
+    Mutation(
+        "rfc5044/7.1.2/rule-3-octets-before-reply",
+        "Octets that are no Reply come where it must begin, and a Reply behind them.",
+        improper(),
+        plain,
+        _octets_before_reply,
     ),
     Mutation(
         "rfc5044/7.1.2/rule-8-both-initiate",

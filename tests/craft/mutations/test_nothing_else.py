@@ -165,6 +165,7 @@ SEVERAL: dict[str, int | None] = {
     "rtr-frame-proposal-2007/2/from-responder": 1,
     "rfc5044/7.1.2/rule-2-reply-first": 2,
     "rfc5044/7.1.2/rule-3-fpdu-before-reply": 2,
+    "rfc5044/7.1.2/rule-3-octets-before-reply": 1,
     "rfc5044/7.1.2/rule-3-rejected": None,
     "rfc5044/7.1.2/rule-4-*": None,
     "rfc5044/7.1.2/rule-10-*": None,
