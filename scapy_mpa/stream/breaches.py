@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from scapy_mpa.stream.extent import how_it_ended, is_whole, span
 from scapy_mpa.stream.half import HalfConnection
-from scapy_mpa.stream.scan import LEAST_OF_KEY, FoundStartup
+from scapy_mpa.stream.scan import LEAST_OF_KEY, FoundStartup, rtr_at
 from scapy_mpa.stream.segment import ACK, Segment
 from scapy_mpa.stream.sequence import unwrap
 from scapy_mpa.stream.startup import StartupState, Step, reply_problems, rtr_problems
@@ -18,7 +18,7 @@ from scapy_mpa.stream.startup_phase import StartupPhase
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.startup import KEY_LENGTH, KEYS, STARTUP_HEADER_LENGTH, StartupKind
 
-__all__ = ["Breach", "hear", "of_beginning", "of_frame", "of_part", "of_silence"]
+__all__ = ["Breach", "hear", "of_beginning", "of_frame", "of_part", "of_silence", "speak"]
 
 
 class Breach(NamedTuple):
@@ -51,6 +51,10 @@ def of_frame(
         texts.append(f"{missing} octets of Private Data are missing (RFC 5044 7.1.2 rule 9)")
     code = ErrorCode.INVALID_STARTUP_FRAME
     breaches = [Breach(half, code, found.position, text) for text in texts]
+    early = startup.early_ack
+    if what is Step.ACCEPT and frame.kind is StartupKind.REPLY and early is not None:
+        haste = _of_haste(startup, early, found.end)
+        breaches += [] if haste is None else [haste]
     if how is not None:
         breaches.append(_cut_short(half, found.position, there, how))
     return breaches
@@ -102,6 +106,47 @@ def hear(startup: StartupPhase, segment: Segment) -> Breach | None:
         text = "the Responder sends before it has received an FPDU (RFC 5044 7.1.2 rule 4)"
         return Breach(answering, None, answered, text)
     return None
+
+
+def speak(startup: StartupPhase, segment: Segment) -> Breach | None:
+    """Tell whether the Initiator went on before it had the Reply (RFC 5044 7.1.2 rule 3).
+
+    What it had is acknowledged by the segment in which it goes on.  If the Reply was not captured
+    yet, that is kept until it is.
+
+    :param segment: of the Initiator, with octets, and taken already.
+    """
+    assert startup.initiator is not None
+    asking = startup.halves[startup.initiator]
+    answering = startup.halves[1 - startup.initiator]
+    asked = startup.origins[startup.initiator] if asking.framing is None else asking.framing.origin
+    if unwrap(segment.seq, asked) + segment.length <= asked - startup.saw_rtr:
+        return None
+    startup.is_waiting = False
+    if startup.state is StartupState.REQUESTED:
+        startup.early_ack = answering.acknowledged
+    elif answering.framing is not None and answering.acknowledged is not None:
+        return _of_haste(startup, answering.acknowledged, answering.framing.origin)
+    return None
+
+
+def _of_haste(startup: StartupPhase, had: int, answered: int) -> Breach | None:
+    """Tell whether the Initiator had not all of the Reply.
+
+    :param had: what it had received, as a position.
+    :param answered: where the Reply ends.
+    """
+    if had >= answered or startup.initiator is None:
+        return None
+    asking = startup.halves[startup.initiator]
+    asked = startup.origins[startup.initiator] if asking.framing is None else asking.framing.origin
+    island = asking.islands.at(asked)
+    rtr = None if island is None or asked < island.held else rtr_at(island, asked, final=False)
+    if isinstance(rtr, FoundStartup):
+        text = "an Rtr Frame before the Initiator has received the Reply"
+        return Breach(asking, None, asked, f"{text} (rtr-frame-proposal-2007 2)")
+    text = "the Initiator sends before it has received the Reply (RFC 5044 7.1.2 rule 3)"
+    return Breach(asking, None, asked, text)
 
 
 def of_beginning(startup: StartupPhase) -> Breach | None:

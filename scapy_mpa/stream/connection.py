@@ -141,6 +141,8 @@ class Connection:
                 startup.reconsider(half)
             elif startup.state is StartupState.ACCEPTED:
                 rtr.find(startup, final=False)
+        if startup.is_waiting and segment.length and direction == startup.initiator:
+            self._report(breaches.speak(startup, segment))
         if startup.is_silent and direction != startup.initiator:
             breach = breaches.hear(startup, segment)
             self._report(breach)

@@ -13,7 +13,8 @@ The rules of RFC 5044 7.1.2, and where what breaks them is told:
    connection open, on which a new Request may follow (``REJECTED``).  A Reply of a revision above
    that of the Request is one that the Initiator cannot interoperate with (7.1.1, Rev).  Octets
    that stand where the Reply must, and a Request that nobody answers:
-   :func:`~scapy_mpa.stream.breaches.of_frame`, :func:`~scapy_mpa.stream.breaches.of_silence`.
+   :func:`~scapy_mpa.stream.breaches.of_frame`, :func:`~scapy_mpa.stream.breaches.of_silence`.  An
+   Initiator that goes on before it has the Reply: :func:`~scapy_mpa.stream.breaches.speak`.
 4. FPDUs flow once the Reply has accepted (``FULL``), and the Responder's behind one of the
    Initiator.  What it had received is told by the acknowledgement in its segment
    (:func:`~scapy_mpa.stream.breaches.hear`).

@@ -56,10 +56,12 @@ class StartupPhase:
     __slots__ = (
         "answer_at",
         "declared",
+        "early_ack",
         "forced",
         "halves",
         "initiator",
         "is_silent",
+        "is_waiting",
         "negotiating",
         "origins",
         "saw_rtr",
@@ -87,6 +89,10 @@ class StartupPhase:
         None if that is not known, as in a delayed startup, or the Reply is there."""
         self.is_silent = False
         """Whether the Responder may speak once it has something to go by, and has not yet."""
+        self.is_waiting = False
+        """Whether the Initiator has sent nothing behind its Request yet."""
+        self.early_ack: int | None = None
+        """What it had received when it first did so before a Reply was captured."""
 
     # -- what is agreed on -------------------------------------------------------------------
 
@@ -177,6 +183,7 @@ class StartupPhase:
                 # In a delayed startup ULPs agree on where MPA begins (RFC 5044 7.1).
                 is_immediate = found.position == half.begin
                 self.answer_at = self.halves[1 - direction].acknowledged if is_immediate else None
+                self.is_waiting, self.early_ack = True, None
         return what, not is_first
 
     def _negotiate(self, startup: StartupFrame, what: Step) -> None:
@@ -375,6 +382,7 @@ class StartupPhase:
         self.declared = None, None
         self.answer_at = None
         self.is_silent = False
+        self.is_waiting = False
         self.negotiating = None
 
     # -- behind a rejection --------------------------------------------------------------------

@@ -210,6 +210,23 @@ def test_the_responder_speaks_before_it_has_the_rtr_frame() -> None:
     assert "rule 4" in texts(events)[0]
 
 
+def test_an_rtr_frame_before_the_reply() -> None:
+    """2: it answers a Reply that accepts, which its segment must acknowledge."""
+    octets, _ = build_stream(ULPDUS, markers=False)
+    talk = Talk()
+    talk.say(0, request(enhanced=1))
+    at = talk.say(0, rtr())
+    talk.say(1, reply(enhanced=1))
+    talk.say(0, octets)
+    talk.say(1, octets)
+    talk.close()
+    events = talk.fed()
+    check_found(events, at + 20)
+    assert errors(events) == [(0, None, at)]
+    text = "an Rtr Frame before the Initiator has received the Reply"
+    assert texts(events) == [f"{text} ({PROPOSAL} 2)"]
+
+
 def test_an_rtr_frame_is_what_the_initiator_ends_with() -> None:
     """The connection ends behind it: no FPDU, nothing wrong, Markers known."""
     talk = Talk()

@@ -165,6 +165,48 @@ def test_the_responder_speaks_first(acknowledged: int, markers: int) -> None:
         assert [each.ulpdu for each in fpdus(events, direction)] == ULPDUS
 
 
+@pytest.mark.parametrize("acknowledged", [0, 1, 19, 20])
+@pytest.mark.parametrize("captured", ["in order", "Reply late", "FPDU early"])
+@pytest.mark.parametrize("markers", [0, 1])
+def test_the_initiator_does_not_wait(acknowledged: int, captured: str, markers: int) -> None:
+    """Rule 3: what the Initiator had when it went on is what it acknowledges there."""
+    octets, _ = build_stream(ULPDUS, markers=bool(markers))
+    talk = Talk()
+    talk.say(0, request(markers=markers))
+    reply_octets = reply(markers=markers)
+    if acknowledged:
+        talk.say(1, reply_octets[:acknowledged])
+    at = talk.say(0, octets[:500])
+    if acknowledged < 20:
+        talk.say(1, reply_octets[acknowledged:])
+    talk.say(0, octets[500:])
+    talk.say(1, octets)
+    talk.close()
+    # The Request is the fourth segment.
+    is_told = acknowledged < 20
+    if captured == "Reply late" and acknowledged:
+        talk.segments[4:6] = talk.segments[5:3:-1]
+    elif captured == "FPDU early" and not acknowledged:
+        # What the Initiator had sent then is known of segments behind the Request only.
+        talk.segments[3:5] = talk.segments[4:2:-1]
+        is_told = False
+    events = talk.fed()
+    assert errors(events) == [(0, None, at)] * is_told
+    assert all("rule 3" in text for text in texts(events))
+    for direction in (0, 1):
+        assert [each.ulpdu for each in fpdus(events, direction)] == ULPDUS
+
+
+def test_octets_behind_a_request_that_is_rejected() -> None:
+    """Rule 3: a Reply with R ends MPA, and what was sent before it was not for MPA."""
+    talk = Talk()
+    talk.say(0, request())
+    talk.say(0, b"HELLO?\r\n")
+    talk.say(1, reply(rejected=1))
+    talk.close()
+    assert errors(talk.fed()) == []
+
+
 def test_who_speaks_first_is_not_a_matter_of_what_is_captured_first() -> None:
     """Rule 4: an FPDU of the Responder's that is captured before the one it had is no breach."""
     octets, _ = stream()

@@ -138,6 +138,7 @@ RTR_FRAME: Final = (
         accept("nothing shows the Responder when the frame was sent"),
         announced,
         _before_reply,
+        is_overheard=True,
     ),
     Mutation(
         f"{_NAME}/2/twice",

@@ -306,6 +306,7 @@ STARTUP: Final = (
         accept("nothing shows the Responder when the FPDU was sent"),
         plain,
         _fpdu_before_reply,
+        is_overheard=True,
     ),
     Mutation(
         "rfc5044/7.1.2/rule-3-rejected",
