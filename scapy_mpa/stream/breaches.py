@@ -16,6 +16,9 @@ from scapy_mpa.stream.sequence import unwrap
 from scapy_mpa.stream.startup import StartupState, Step, reply_problems, rtr_problems
 from scapy_mpa.stream.startup_phase import StartupPhase
 from scapy_mpa.wire.errors import ErrorCode
+from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_LENGTH
+from scapy_mpa.wire.rdmap import parse_control
+from scapy_mpa.wire.rdmap_names import Opcode
 from scapy_mpa.wire.startup import KEY_LENGTH, KEYS, STARTUP_HEADER_LENGTH, StartupKind
 
 __all__ = ["Breach", "hear", "of_beginning", "of_frame", "of_part", "of_silence", "speak"]
@@ -102,10 +105,33 @@ def hear(startup: StartupPhase, segment: Segment) -> Breach | None:
     if unwrap(segment.ack, asked) > asked - startup.saw_rtr:
         startup.is_silent = False
     elif unwrap(segment.seq, answered) + segment.length > answered:
+        if startup.negotiating is not None:
+            opcode = _first_opcode(answering, segment)
+            if opcode == Opcode.TERMINATE:
+                # What went wrong is told before the connection is reset (RFC 6581 9.3).
+                startup.is_silent = False
+            if opcode in (None, Opcode.TERMINATE):
+                return None
         startup.is_silent = False
         text = "the Responder sends before it has received an FPDU (RFC 5044 7.1.2 rule 4)"
         return Breach(answering, None, answered, text)
     return None
+
+
+def _first_opcode(answering: HalfConnection, segment: Segment) -> int | None:
+    """Return the opcode of the Responder's first FPDU, None as long as it is not there."""
+    framing = answering.framing
+    assert framing is not None
+    # Behind Marker and ULPDU_Length come the control octets of DDP and RDMAP.
+    at = framing.origin + (MARKER_LENGTH if framing.markers else 0) + HEADER_LENGTH + 1
+    island = answering.islands.at(framing.origin)
+    if island is not None and island.held <= framing.origin:
+        octet = island.read(at, at + 1) if at < island.end else b""
+    else:
+        # It was read with this segment.
+        begin = at - unwrap(segment.seq, at)
+        octet = segment.payload[begin : begin + 1] if begin >= 0 else b""
+    return parse_control(octet[0]).opcode if octet else None
 
 
 def speak(startup: StartupPhase, segment: Segment) -> Breach | None:

@@ -11,8 +11,9 @@ from scapy_mpa.wire.interoperability import RNIC
 from tests.stream.feed import fpdus
 from tests.stream.test_connections import Talk
 from tests.stream.test_startup import ULPDUS, ended, errors, reply, request, seen, stream
+from tests.truth import messages
 from tests.truth.impair import ACK, RST
-from tests.truth.mpastream import build_stream
+from tests.truth.mpastream import build_stream, enhanced_data
 
 INVALID = ErrorCode.INVALID_STARTUP_FRAME
 
@@ -205,6 +206,33 @@ def test_octets_behind_a_request_that_is_rejected() -> None:
     talk.say(1, reply(rejected=1))
     talk.close()
     assert errors(talk.fed()) == []
+
+
+@pytest.mark.parametrize("markers", [0, 1])
+@pytest.mark.parametrize("size", [1, 3, 5, 7, 1460])
+@pytest.mark.parametrize("revision", [1, 2])
+@pytest.mark.parametrize("code", [None, 5, 6, 7])
+def test_a_terminate_may_come_first(
+    markers: int, size: int, revision: int, code: int | None
+) -> None:
+    """Rule 4, but for RFC 6581 9.3: who meets an error sends a Terminate before it resets."""
+    first = messages.send(1, b"x") if code is None else messages.terminate(2, 0, code)
+    octets, _ = build_stream(first, markers=bool(markers))
+    enhanced: dict[str, object] = {"markers": markers, "revision": revision}
+    if revision == 2:
+        enhanced |= {"enhanced": 1, "private_data": enhanced_data(4, 4, a=1, b=1)}
+    talk = Talk()
+    talk.say(0, request(**enhanced))
+    talk.say(1, reply(**enhanced))
+    at = talk.say(1, octets, size=size)
+    talk.say(1, flags=RST | ACK)
+    events = talk.fed()
+    assert len(fpdus(events, 1)) == 1
+    is_due = revision == 2 and code is not None
+    assert errors(events) == ([] if is_due else [(1, None, at)])
+    if revision == 2:
+        negotiated = ended(events).negotiated
+        assert negotiated is not None and negotiated.kept is (None if is_due else False)
 
 
 def test_who_speaks_first_is_not_a_matter_of_what_is_captured_first() -> None:
