@@ -42,6 +42,8 @@ def of_frame(
     texts = frame.problems()
     if what.breach is not None:
         texts.append(what.breach)
+    elif startup.is_repeated:
+        texts.append("a Request behind one that no Reply has answered (RFC 5044 7.1.2 rule 3)")
     elif frame.kind is StartupKind.REPLY:
         texts += reply_problems(peers, frame)
         texts += _octets_before(startup, half, found)

@@ -60,6 +60,7 @@ class StartupPhase:
         "forced",
         "halves",
         "initiator",
+        "is_repeated",
         "is_silent",
         "is_waiting",
         "negotiating",
@@ -89,6 +90,8 @@ class StartupPhase:
         None if that is not known, as in a delayed startup, or the Reply is there."""
         self.is_silent = False
         """Whether the Responder may speak once it has something to go by, and has not yet."""
+        self.is_repeated = False
+        """Whether the Request that is taken now follows one to which there was no Reply."""
         self.is_waiting = False
         """Whether the Initiator has sent nothing behind its Request yet."""
         self.early_ack: int | None = None
@@ -340,7 +343,9 @@ class StartupPhase:
             if not _has_request(asking, origin):
                 return
             self.state = StartupState.REJECTED
+            self.is_repeated = is_whole(self.halves[1 - self.initiator])
             self.stream(asking)
+            self.is_repeated = False
 
     # -- doubtful ones -----------------------------------------------------------------------
 

@@ -198,6 +198,36 @@ def test_the_initiator_does_not_wait(acknowledged: int, captured: str, markers: 
         assert [each.ulpdu for each in fpdus(events, direction)] == ULPDUS
 
 
+@pytest.mark.parametrize("captured", ["all", "no SYN ACK", "Reply late", "a segment less"])
+@pytest.mark.parametrize("several", [False, True])
+def test_a_request_that_comes_twice(captured: str, several: bool) -> None:
+    """Rule 3: between two Requests there is a Reply that rejects, or one that was not captured."""
+    octets, _ = stream()
+    talk = Talk(syn=captured != "no SYN ACK")
+    talk.say(0, request())
+    if captured == "a segment less":
+        talk.miss(1, reply(rejected=1))
+    at = talk.say(0, request(private_data=b"again"))
+    if several:
+        talk.say(0, request(private_data=b"once more"))
+    talk.say(1, reply())
+    if captured == "Reply late":
+        talk.say(0, octets[:700])
+        talk.segments.append(talk.segments.pop(-2))
+        talk.say(0, octets[700:])
+    else:
+        talk.say(0, octets)
+    talk.say(1, octets)
+    talk.close()
+    events = talk.fed()
+    wrong = [(0, INVALID, at), (0, INVALID, at + 25)][: 1 + several]
+    assert errors(events) == wrong * (captured in ("all", "Reply late"))
+    text = "a Request behind one that no Reply has answered (RFC 5044 7.1.2 rule 3)"
+    assert set(texts(events)) <= {text}
+    for direction in (0, 1):
+        assert [each.ulpdu for each in fpdus(events, direction)] == ULPDUS
+
+
 def test_octets_behind_a_request_that_is_rejected() -> None:
     """Rule 3: a Reply with R ends MPA, and what was sent before it was not for MPA."""
     talk = Talk()

@@ -210,6 +210,12 @@ def _reply_first(conversation: Conversation, rng: Random) -> Conversation:
     return moved(conversation, startup_at(conversation, _REPLY), startup_at(conversation, _REQUEST))
 
 
+def _request_twice(conversation: Conversation, rng: Random) -> Conversation:
+    at = startup_at(conversation, _REQUEST)
+    request = conversation.script[at]
+    return replaced(conversation, at, request, request)
+
+
 def _fpdu_before_reply(conversation: Conversation, rng: Random) -> Conversation:
     return moved(conversation, fpdus(conversation)[0], startup_at(conversation, _REPLY))
 
@@ -307,6 +313,13 @@ STARTUP: Final = (
         plain,
         _fpdu_before_reply,
         is_overheard=True,
+    ),
+    Mutation(
+        "rfc5044/7.1.2/rule-3-request-twice",
+        "The Request comes twice, and one Reply.",
+        error(1, 2, 4, note="the second one is taken for an FPDU"),
+        plain,
+        _request_twice,
     ),
     Mutation(
         "rfc5044/7.1.2/rule-3-rejected",

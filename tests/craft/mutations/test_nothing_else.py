@@ -166,6 +166,7 @@ SEVERAL: dict[str, int | None] = {
     "rfc5044/7.1.2/rule-2-reply-first": 2,
     "rfc5044/7.1.2/rule-3-fpdu-before-reply": 2,
     "rfc5044/7.1.2/rule-3-octets-before-reply": 1,
+    "rfc5044/7.1.2/rule-3-request-twice": 1,
     "rfc5044/7.1.2/rule-3-rejected": None,
     "rfc5044/7.1.2/rule-4-*": None,
     "rfc5044/7.1.2/rule-10-*": None,
