@@ -2,7 +2,8 @@
 """What the Initiator sends first behind a Reply that accepts: an Rtr Frame, or FPDUs.
 
 S in Request and Reply of revision 1 announces an Rtr Frame (rtr-frame-proposal-2007 2), or means
-nothing.  So the Initiator's octets are held until their first ones tell.
+nothing, unless the user says that the proposal is spoken.  So the Initiator's octets are held until
+their first ones tell.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from typing import TYPE_CHECKING
 from scapy_mpa.stream.phase import Phase
 from scapy_mpa.stream.scan import FoundStartup, rtr_at
 from scapy_mpa.stream.startup import StartupState
+from scapy_mpa.wire.dialect import Dialect
+from scapy_mpa.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
     from scapy_mpa.stream.half import HalfConnection
@@ -33,7 +36,19 @@ def find(startup: StartupPhase, *, final: bool) -> None:
     if half.phase is Phase.HELD and not isinstance(found, bool):
         _take(half, found)
     else:
+        _miss(startup, half)
         startup.begin_fpdus()
+
+
+def _miss(startup: StartupPhase, half: HalfConnection) -> None:
+    """Report that something else comes, where the user says that S is more than an echo."""
+    position = startup.origins[half.direction]
+    if startup.forced is not Dialect.RTR_PROPOSAL_2007 or (half.high or 0) <= position:
+        return
+    if all(each is not None and each.revision == 1 and each.s_bit for each in startup.declared):
+        text = "no Rtr Frame, which S of Request and Reply has announced"
+        text += " (rtr-frame-proposal-2007 2)"
+        half.wrong(ErrorCode.INVALID_STARTUP_FRAME, position, text)
 
 
 def find_unanswered(startup: StartupPhase, half: HalfConnection, *, final: bool) -> None:

@@ -12,8 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scapy_mpa.stream.events import ErrorFound, Event
+from scapy_mpa.stream.flows import Flows
+from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
-from tests.stream.feed import fpdus
+from tests.stream.feed import as_segment, fpdus
 from tests.stream.test_connections import Talk
 from tests.stream.test_startup import ULPDUS, ended, errors, reply, request, seen
 from tests.truth.mpastream import build_stream, startup_frame
@@ -177,6 +179,43 @@ def test_what_is_ignored(fields: dict[str, int]) -> None:
     events = talk.fed()
     assert texts(events) == []
     check_found(events, at + 20)
+
+
+def fed_as(talk: Talk, dialect: Dialect | None) -> list[Event]:
+    """The events of a connection in a dialect that is forced."""
+    flows = Flows(dialect=dialect)
+    events: list[Event] = []
+    for number, each in enumerate(talk.segments, 1):
+        events += flows.receive(as_segment(number, each))
+    return events + flows.finish()
+
+
+@pytest.mark.parametrize("dialect", [None, *Dialect])
+@pytest.mark.parametrize("s", [(1, 1), (1, 0), (0, 1), (0, 0)])
+@pytest.mark.parametrize("first", ["rtr", "fpdu", "nothing"])
+def test_what_is_due_where_the_proposal_is_forced(
+    dialect: Dialect | None, s: tuple[int, int], first: str
+) -> None:
+    """2: the frame comes if S is set in both; only the user knows that it is no echo."""
+    octets, _ = build_stream(ULPDUS, markers=False)
+    talk = Talk()
+    talk.say(0, request(enhanced=s[0]))
+    talk.say(1, reply(enhanced=s[1]))
+    at = talk.next[0]
+    if first == "rtr":
+        talk.say(0, rtr())
+    if first != "nothing":
+        talk.say(0, octets)
+        talk.say(1, octets)
+    talk.close()
+    events = fed_as(talk, dialect)
+    is_missed = dialect is Dialect.RTR_PROPOSAL_2007 and s == (1, 1) and first == "fpdu"
+    text = f"no Rtr Frame, which S of Request and Reply has announced ({PROPOSAL} 2)"
+    assert (text in texts(events)) is is_missed
+    if is_missed:
+        assert errors(events) == [(0, ErrorCode.INVALID_STARTUP_FRAME, at)]
+    if first == "fpdu":
+        check_found(events, at)
 
 
 @pytest.mark.parametrize("captured", [False, True])
