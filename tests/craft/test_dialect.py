@@ -6,6 +6,8 @@ from __future__ import annotations
 from typing import Literal
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from scapy_mpa.craft import Conversation, StartupItem
 from scapy_mpa.craft.scenario import parse_scenario
@@ -13,7 +15,8 @@ from scapy_mpa.layers import RPCRDMAPrivateData
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.startup import StartupKind
-from tests.craft.reading import plain
+from tests.craft.reading import inlined, plain
+from tests.craft.strategies import conversations
 
 DRAFT = "draft-ietf-storm-mpa-peer-connect-01"
 
@@ -66,12 +69,12 @@ def test_control_flags(rtr: Literal["send", "write", "read"], flags: str, of_dra
 def test_rtr_frame_of_its_dialect() -> None:
     """rtr-frame-proposal-2007 2: S is set and the frame sent, unless told otherwise."""
     dialect = "rtr-frame-proposal-2007"
-    for given, s_bits in {
+    for asked, s_bits in {
         None: (True, True),
         (True, False): (True, False),
         False: (False,) * 2,
     }.items():
-        conversation = Conversation(dialect=dialect, rtr_frame=given)
+        conversation = Conversation(dialect=dialect, rtr_frame=asked)
         conversation.initiator.send(b"x")
         frames = [item for item in conversation.script if isinstance(item, StartupItem)]
         kinds = [StartupKind.REQUEST, StartupKind.REPLY] + [StartupKind.RTR] * all(s_bits)
@@ -89,6 +92,75 @@ def test_draft_says_all_that_it_can_do() -> None:
     conversation = Conversation(dialect=DRAFT)
     conversation.startup()
     assert flags_of(conversation) == ["ABC"] * 2
+
+
+SPOKEN = {
+    Dialect.RFC5044: 1,
+    Dialect.DRAFT_MPA_01: 0,
+    Dialect.RTR_PROPOSAL_2007: 1,
+    Dialect.RFC6581: 2,
+    Dialect.DRAFT_PEER_CONNECT_01: 2,
+}
+"""The dialects of documents that have MPA's startup frames, with their revisions."""
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data(), st.sampled_from(sorted(SPOKEN)))
+def test_whatever_is_said_is_read(data: st.DataObject, dialect: Dialect) -> None:
+    """What is built in a dialect is what is dissected in it, on both ways of reading."""
+    drawn = conversations(dialect=dialect, revision=SPOKEN[dialect])
+    conversation = data.draw(drawn)
+    frames = conversation.frames()
+    assert plain(frames, dialect) == conversation.truth(messages=True, payload=True)
+    assert inlined(frames, dialect) == conversation.truth()
+
+
+DEPTHS = st.integers(0, 0x3FFF) | st.sampled_from([0, 1, 0x3FFF])
+FLAGS = st.sets(st.sampled_from("ABCD")).map(lambda letters: "".join(sorted(letters)))
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.sampled_from([Dialect.RFC6581, Dialect.DRAFT_PEER_CONNECT_01]),
+    st.tuples(DEPTHS, DEPTHS, DEPTHS, DEPTHS),
+    st.tuples(FLAGS, FLAGS),
+    st.sampled_from(["send", "write", "read", "message"]),
+    st.binary(max_size=508),
+)
+def test_whatever_is_negotiated_is_told(
+    dialect: Dialect,
+    depths: tuple[int, int, int, int],
+    flags: tuple[str, str],
+    first: str,
+    private_data: bytes,
+) -> None:
+    """RFC 6581 9, and the draft, 8: any numbers, any flags, any first message."""
+    conversation = Conversation(dialect=dialect)
+    conversation.startup(
+        private_data,
+        ird=depths[0],
+        ord=depths[1],
+        control_flags=flags[0],
+        reply_ird=depths[2],
+        reply_ord=depths[3],
+        reply_control_flags=flags[1],
+    )
+    if first == "message":
+        conversation.initiator.send(b"x")
+    elif first == "read":
+        conversation.initiator.read(b"")
+    else:
+        getattr(conversation.initiator, first)(b"")
+    conversation.responder.send(b"y")
+    conversation.close()
+    wanted = conversation.truth(messages=True, payload=True)
+    found = plain(conversation.frames(), dialect)
+    assert len(found) == len(wanted)
+    for one, other in zip(found, wanted, strict=True):
+        # What was not kept is told in words, of which the truth knows only that there are some.
+        assert {name: one[name] for name in other} == other
+        assert set(one) - set(other) <= {"broken"}
+    assert bool(found[-1]["broken"]) is (found[-1]["kept"] is False)
 
 
 def test_scenario() -> None:
