@@ -13,7 +13,7 @@ from tests.stream.test_connections import Talk
 from tests.stream.test_startup import ULPDUS, ended, errors, reply, request, seen, stream
 from tests.truth import messages
 from tests.truth.impair import ACK, RST
-from tests.truth.mpastream import build_stream, enhanced_data
+from tests.truth.mpastream import build_stream, crc_field, enhanced_data
 
 INVALID = ErrorCode.INVALID_STARTUP_FRAME
 
@@ -322,6 +322,46 @@ def test_private_data_of_revision_0(octets: int) -> None:
     for direction in (0, 1):
         assert [each.ulpdu for each in fpdus(events, direction)] == ULPDUS
         assert fpdus(events, direction)[0].offset == 4
+
+
+@pytest.mark.parametrize("ulpdu_length", [600, 1200, 5000])
+def test_fpduptr_that_counts_a_leading_marker(ulpdu_length: int) -> None:
+    """draft-ietf-rddp-mpa-01 4.1: the FPDU may be thought to begin with the Marker before it.
+
+    RFC 5044 4.3 says that it does not: code 3, and the FPDUs are found.
+    """
+    ulpdus = messages.send(1, bytes(ulpdu_length - 18), mulpdu=ulpdu_length)
+    octets, truth = build_stream(ulpdus, markers=True)
+    changed = bytearray(octets)
+    for at in range(512, len(octets), 512):
+        changed[at + 2 : at + 4] = at.to_bytes(2, "big")
+    changed[-4:] = crc_field(bytes(changed[:-4]))
+    talk = Talk()
+    talk.say(0, request(revision=0, markers=1))
+    talk.say(1, reply(revision=0, markers=1))
+    at = talk.say(0, bytes(changed), size=1460)
+    talk.close()
+    events = talk.fed()
+    assert errors(events) == [(0, ErrorCode.MARKER_MISMATCH, at + 4)]
+    (found,) = fpdus(events, 0)
+    assert (found.ulpdu, found.crc, found.offset) == (ulpdus[0], "good", truth[0].seq_offset)
+
+
+def test_rejected_for_want_of_ird() -> None:
+    """RFC 6581 9.1: ORD of the Reply says what is needed; R has ended MPA before any Terminate."""
+    terminate, _ = build_stream(messages.terminate(2, 0, 6))
+    enhanced: dict[str, object] = {"revision": 2, "enhanced": 1}
+    talk = Talk()
+    talk.say(0, request(**enhanced, private_data=enhanced_data(1, 1)))
+    talk.say(1, reply(**enhanced, private_data=enhanced_data(1, 8), rejected=1))
+    talk.say(1, terminate)
+    talk.close()
+    events = talk.fed()
+    assert errors(events) == []
+    assert [(each.startup.ird, each.startup.ord) for each in seen(events)] == [(1, 1), (1, 8)]
+    assert fpdus(events) == []
+    end = ended(events)
+    assert end.rejected and end.negotiated is None
 
 
 @pytest.mark.parametrize("how", ["closed", "reset"])

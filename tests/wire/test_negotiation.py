@@ -176,6 +176,14 @@ def test_draft_8_reply_without_enhanced_data() -> None:
     assert negotiate(request("A"), reply(None, revision=1), DRAFT) is None
 
 
+def test_draft_9_unenhanced_request() -> None:
+    """The draft, 9: it is accepted, and what the Reply adds on its own agrees on nothing."""
+    assert negotiate(request(None), reply(None), DRAFT) is None
+    found = agreed(request(None), reply("AB"), DRAFT)
+    assert (found.ird, found.ord, found.rtr) == ((None, None), (None, None), None)
+    assert clauses(found) == ["RFC 6581 10"]
+
+
 def test_draft_8_depths() -> None:
     """The draft, 8: IRD of the Request is wanted of the Responder, who need not give it."""
     found = agreed(request(ird=3, ord=9), reply(ird=5, ord=7), DRAFT)
