@@ -6,11 +6,14 @@ from __future__ import annotations
 from random import Random
 from typing import Final
 
+from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.mutations.bases import oldest
 from scapy_mpa.craft.mutations.edit import change_startup, longer, shorter
-from scapy_mpa.craft.mutations.expectation import ACCEPT, error, improper
+from scapy_mpa.craft.mutations.expectation import ACCEPT, error, improper, terminate
 from scapy_mpa.craft.mutations.mutation import Mutation
-from scapy_mpa.craft.script import StartupItem
+from scapy_mpa.craft.options import RESPONDER
+from scapy_mpa.craft.script import FPDUItem, StartupItem
+from scapy_mpa.wire.rdmap import build_control, parse_control
 from scapy_mpa.wire.startup import LARGEST_PD_LENGTH, StartupKind
 
 __all__ = ["DRAFT_MPA"]
@@ -19,6 +22,8 @@ _REQUEST, _REPLY = StartupKind.REQUEST, StartupKind.REPLY
 _NAMES: Final = {_REQUEST: "Request", _REPLY: "Reply"}
 _NAME: Final = "draft-ietf-rddp-mpa-01"
 _FARTHEST: Final = 4000
+_TAGGED_VERSION: Final = (1, 1, 4)
+_UNTAGGED_VERSION: Final = (1, 2, 6)
 
 
 def _more_than_rfc5044_allows(item: StartupItem, rng: Random) -> bytes:
@@ -59,8 +64,28 @@ def _of_each_frame() -> list[Mutation]:
     return found
 
 
+def _versions_differ(conversation: Conversation, rng: Random) -> Conversation:
+    """Have the Responder speak version 1 of DDP and RDMAP."""
+    return conversation.with_script(
+        item.with_header(
+            ddp_version=1,
+            rsvdulp=build_control(parse_control(item.header.rsvdulp).opcode, 1),
+        )
+        if isinstance(item, FPDUItem) and item.side == RESPONDER
+        else item
+        for item in conversation.script
+    )
+
+
 DRAFT_MPA: Final = (
     *_of_each_frame(),
+    Mutation(
+        "rfc5044/c.1/versions-differ",
+        "DDP and RDMAP have version 0 in one direction and 1 in the other.",
+        terminate(_TAGGED_VERSION, _UNTAGGED_VERSION),
+        oldest,
+        _versions_differ,
+    ),
     Mutation(
         f"{_NAME}/6.1.1/request-rev-1",
         "The Request has revision 1, and the Reply 0.",
@@ -84,4 +109,4 @@ DRAFT_MPA: Final = (
         change_startup(_REPLY, pd_length=longer),
     ),
 )
-"""draft-ietf-rddp-mpa-01."""
+"""draft-ietf-rddp-mpa-01, and RFC 5044 C where it is about revision 0."""

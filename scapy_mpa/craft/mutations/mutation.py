@@ -68,7 +68,9 @@ class Mutation:
         """The clause that it breaks, such as ``RFC 5044 4.3``; empty if it is random fuzzing."""
         if self.expectation.action is Action.ANYTHING:
             return ""
-        return f"{self.document} {self.name.split('/')[1]}"
+        section = self.name.split("/")[1]
+        # Names are in lower case, and appendices cited in upper.
+        return f"{self.document} {section.upper() if section[1:2] == '.' else section}"
 
     def case(self, seed: int) -> Case:
         """Return the mutated conversation that a seed makes, the same one each time."""

@@ -156,6 +156,7 @@ LENGTHS = (
 
 SEVERAL: dict[str, int | None] = {
     "rfc5044/8/*": None,
+    "rfc5044/c.1/versions-differ": None,
     "rfc5044/7.1.2/rule-1-no-startup-frames": 0,
     "rfc5044/7.1.2/rule-2-no-request": 0,
     "rfc5044/7.1.2/rule-2-octets-*": 1,
