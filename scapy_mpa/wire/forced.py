@@ -51,6 +51,9 @@ def dialect_in_force(startup: StartupFrame, forced: Dialect | None = None) -> Di
 
     :param forced: what the user says is spoken.
     """
+    if startup.kind == "rtr":
+        # Only one document has such a frame.
+        return dialect_of(startup)
     if forced is not None and startup.revision in _REVISIONS.get(forced, ()):
         return forced
     return dialect_of(startup)

@@ -40,12 +40,18 @@ def started(*, markers: bool, crc: bool = True) -> list[Segment]:
     return [as_segment(number, each) for number, each in enumerate(talk.segments, 1)]
 
 
+def template_of(segments: list[Segment]) -> Segment:
+    """A segment of the Initiator's that acknowledges the Reply, as all behind it do."""
+    request, reply = segments[3:5]
+    return request._replace(ack=(reply.seq + reply.length) % 2**32)
+
+
 def captured(
     octets: bytes, cuts: list[int], snap: int | None, *, markers: bool, crc: bool = True
 ) -> list[Event]:
     """The events of a capture that holds ``snap`` octets of each segment."""
     segments = started(markers=markers, crc=crc)
-    template = segments[3]
+    template = template_of(segments)
     for begin, end in zip([0, *cuts], [*cuts, len(octets)], strict=True):
         piece = octets[begin:end]
         segments.append(
@@ -142,7 +148,7 @@ def test_no_octet_of_a_segment_was_captured() -> None:
     """The headers of a frame only: its octets are missing, the next segment's are not."""
     octets, truth = stream([400, 400, 400, 400], markers=True)
     segments = started(markers=True)
-    template = segments[3]
+    template = template_of(segments)
     for index, fpdu in enumerate(truth):
         piece = octets[fpdu.start : fpdu.end]
         segments.append(
@@ -162,7 +168,7 @@ def test_octets_captured_before_a_cut_copy_stay_captured() -> None:
     """A retransmission whose end was cut off takes nothing away (RFC 5044 A.3)."""
     octets, truth = stream([600, 600], markers=False)
     segments = started(markers=False)
-    template = segments[3]
+    template = template_of(segments)
     middle = truth[0].end
     for begin, end, snap in ((300, middle, None), (0, middle, 310), (middle, len(octets), None)):
         piece = octets[begin:end]
@@ -230,7 +236,9 @@ def test_a_length_beyond_reason() -> None:
         flows.receive(each)
     for number in range(50):
         flows.receive(
-            segments[3]._replace(seq=BASE + 65_535 * number, payload=b"\0\x20AC", length=65_535)
+            template_of(segments)._replace(
+                seq=BASE + 65_535 * number, payload=b"\0\x20AC", length=65_535
+            )
         )
     flows.finish()
 
@@ -241,7 +249,7 @@ def test_octets_that_a_copy_brings_are_no_longer_missing(markers: bool, crc: boo
     """What was cut off of one segment was captured in the next, before the FPDU was complete."""
     octets, truth = stream([600, 600, 600], markers=markers, crc=crc)
     segments = started(markers=markers, crc=crc)
-    template = segments[3]
+    template = template_of(segments)
     begin, end = truth[1].start, truth[1].end
     pieces = [
         (0, begin, None),
@@ -277,7 +285,7 @@ def test_good_fpdus_right_before_a_place_that_was_cut_off(markers: bool, left: i
     cuts = [begin, begin + 500]
     there = [truth[1].start, truth[5].start + left - begin, None]
     segments = started(markers=markers)
-    template = segments[3]
+    template = template_of(segments)
     for at, upto, snap in zip([0, *cuts], [*cuts, len(octets)], there, strict=True):
         piece = octets[at:upto]
         segments.append(
@@ -300,7 +308,7 @@ def test_one_header_in_a_payload_is_no_fpdu(crc: bool) -> None:
     at = octets.index(fake)
     assert at % 4 == 0
     segments = started(markers=False, crc=crc)
-    template = segments[3]
+    template = template_of(segments)
     for begin, end in ((at - 40, 1900), (1900, truth[1].start), (truth[1].start, len(octets))):
         piece = octets[begin:end]
         segments.append(
@@ -316,7 +324,7 @@ def cut_segments(
 ) -> list[Segment]:
     """A connection, then segments from where to where in a direction, each with its snap length."""
     segments = started(markers=markers)
-    template = segments[3]
+    template = template_of(segments)
     for begin, end, snap in pieces:
         number = len(segments) + 1
         segments.append(

@@ -32,3 +32,10 @@ def test_what_contradicts_the_octets_has_no_effect(revision: int) -> None:
     assert of_draft is (Dialect.DRAFT_PEER_CONNECT_01 if revision == 2 else dialect_of(frame))
     for other in (Dialect.RFC5043, Dialect.DRAFT_IFT_01):
         assert dialect_in_force(frame, other) is dialect_of(frame)
+
+
+@pytest.mark.parametrize("forced", [None, *Dialect])
+def test_an_rtr_frame_is_what_it_is(forced: Dialect | None) -> None:
+    """Only the Rtr frame proposal has one, whatever is said."""
+    frame = parse_startup(KEYS[StartupKind.RTR] + bytes([0x40, 1, 0, 0]))
+    assert dialect_in_force(frame, forced) is Dialect.RTR_PROPOSAL_2007
