@@ -14,9 +14,8 @@ from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
 
 from scapy_mpa.capture import Decoder, open_capture
+from tests.captures import CRAFTED, PCAPS, REAL, capture_name
 
-PCAPS = Path(__file__).resolve().parent.parent.parent / "pcaps"
-FILES = sorted(path for path in PCAPS.iterdir() if ".pcap" in path.name)
 PACKETS = {
     name: int(packets)
     for name, packets in re.findall(
@@ -24,14 +23,14 @@ PACKETS = {
     )
 }
 
-each_file = pytest.mark.parametrize("path", FILES, ids=lambda path: path.name.partition(".")[0])
+each_file = pytest.mark.parametrize("path", REAL + CRAFTED, ids=capture_name)
 
 
 @each_file
 def test_packets(path: Path) -> None:
     """As many frames as the table of the captures says, and no problem."""
     with open_capture(path) as capture:
-        assert sum(1 for _ in capture) == PACKETS[path.name]
+        assert sum(1 for _ in capture) == PACKETS[path.relative_to(PCAPS).as_posix()]
         assert capture.problem is None
         assert capture.octets_read == capture.size == path.stat().st_size
 

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from scapy_mpa.capture import Frame
 from scapy_mpa.craft import Conversation
-from tests.clean.cleaning import PCAPS, clean, fpdus, frames_of, renumbered
+from tests.captures import OVER_TCP, capture_name
+from tests.clean.cleaning import clean, fpdus, frames_of, renumbered
 from tests.craft.strategies import conversations
 from tests.craft.test_impaired import IMPAIRMENTS, Impairment, lose, reorder
 from tests.truth.cases import case
 
-CAPTURES = sorted(path for path in PCAPS.iterdir() if ".pcap" in path.name)
 SOUND = ("none", "CRC", "flip", "FPDUPTR")
 """What may be damaged: all but ULPDU_Length.  An FPDU that lies about its length claims octets of
 others, and both are written, so that there is more to be found in the cleaned capture."""
@@ -37,7 +37,7 @@ def check(frames: list[Frame], *, twice: bool = True) -> None:
         assert clean(once.frames).frames == once.frames
 
 
-@pytest.mark.parametrize("capture", CAPTURES, ids=lambda path: path.name.partition(".")[0])
+@pytest.mark.parametrize("capture", OVER_TCP, ids=capture_name)
 def test_real_captures(capture: Path) -> None:
     """Real captures, with whatever happened to them."""
     check(frames_of(capture))

@@ -8,18 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.command import PCAPS, ROOT, Record, records, run
-
-EXPECTED = ROOT / "tests" / "expected"
-CAPTURES = sorted(path for path in PCAPS.iterdir() if ".pcap" in path.suffixes)
+from tests.captures import OVER_TCP, PCAPS, capture_name, expectation
+from tests.cli.command import Record, records, run
 
 INVALID_STARTUP_FRAME = 4
 
 
 def expectations(path: Path) -> dict[str, list[list[object]]]:
     """What the walker found in a capture."""
-    name = path.name.removesuffix(".gz").removesuffix(".pcap")
-    found: dict[str, list[list[object]]] = json.loads((EXPECTED / f"{name}.json").read_text())
+    found: dict[str, list[list[object]]] = json.loads(expectation(path).read_text())
     return found
 
 
@@ -42,7 +39,7 @@ def whole_private_data(record: Record) -> str:
     return f"{words[0]:04x}{words[1]:04x}{record['private_data']}"
 
 
-@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", OVER_TCP, ids=capture_name)
 def test_capture(path: Path) -> None:
     """Every FPDU once, with its verdict and headers; every startup frame; every connection."""
     expected = expectations(path)
@@ -123,7 +120,7 @@ def test_a_request_that_was_never_finished() -> None:
     assert "closed 19 octets into a startup frame (RFC 5044 7.1.2 rule 10)" in wrong["text"]
 
 
-@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", OVER_TCP, ids=capture_name)
 def test_every_way_of_showing_a_capture_agrees(path: Path) -> None:
     """A line for each record; the connection records of both commands; the same exit status."""
     as_json = run("dissect", "--json", path)
@@ -137,8 +134,3 @@ def test_every_way_of_showing_a_capture_agrees(path: Path) -> None:
     assert {each.exit_code for each in (as_json, text, summary, table)} == {
         int('"type":"error"' in as_json.stdout)
     }
-
-
-def test_all_captures_are_expected() -> None:
-    """No capture is left out, and no expectation."""
-    assert len(CAPTURES) == len(list(EXPECTED.glob("*.json")))

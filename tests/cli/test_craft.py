@@ -19,6 +19,7 @@ from scapy_mpa.cli.craft import craft
 from scapy_mpa.cli.progress import watched
 from scapy_mpa.craft.presets import PRESETS
 from scapy_mpa.craft.scenario import parse_scenario
+from tests.captures import CRAFTED, PCAPS
 from tests.cli.command import COMMAND, Record, environment, parsed, process, records, run
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "scenarios.md"
@@ -321,3 +322,24 @@ def test_documented_options_and_steps() -> None:
     words = {*OPTIONS, *(name for name, _ in steps), "repeat"}
     words |= {word for _, step in steps for word in (*step.keywords, *step.switches)}
     assert [word for word in sorted(words) if not re.search(rf"[`\[ ]{word}[`\] ]", text)] == []
+
+
+CRAFTED_ROW = re.compile(r"^\| (crafted/\S+) \|.*?\| `(craft [^`]*)` \|", re.MULTILINE)
+
+
+def test_crafted_captures_are_in_the_table() -> None:
+    """Each of them has its row, and each row its capture."""
+    listed = [name for name, _ in CRAFTED_ROW.findall((PCAPS / "README.md").read_text())]
+    assert listed == [path.relative_to(PCAPS).as_posix() for path in CRAFTED]
+
+
+@pytest.mark.parametrize(
+    ("name", "command"), CRAFTED_ROW.findall((PCAPS / "README.md").read_text())
+)
+def test_crafted_captures_are_what_their_commands_make(
+    name: str, command: str, tmp_path: Path
+) -> None:
+    """A capture of the table is made again by its command, octet for octet."""
+    made = tmp_path / Path(name).name
+    assert run(*command.split(), "-o", made).exit_code == 0
+    assert made.read_bytes() == (PCAPS / name).read_bytes()

@@ -13,7 +13,7 @@ from scapy_mpa.wire.errors import LocalProtocolError
 from tests.cli.command import PCAPS, records, run
 
 DRAFT = "draft-ietf-storm-mpa-peer-connect-01"
-OF_DRAFT = PCAPS / "crafted_draft_rtr_read.pcap"
+OF_DRAFT = PCAPS / "crafted" / "draft_rtr_read.pcap"
 OF_PEERS = PCAPS / "p2p_rtr_write_crcoff.pcap"
 PROBE = PCAPS / "live_siw_probe_guest_eth0.pcap.gz"
 

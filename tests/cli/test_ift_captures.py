@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
+from tests.captures import OVER_IFT, capture_name, expectation
 from tests.cli.command import PCAPS, Record, records, run
-from tests.truth.iftwalker import EXPECTED
 
-NAMES = sorted(path.stem for path in EXPECTED.glob("*.json"))
+SPECULATIVE = PCAPS / "crafted" / "ift_speculative.pcap"
 SHIFTS = {
     name: 31 - place
     for place, name in enumerate(["ph", "r", "hc", "pc", "ih", "ip", "sp", "sm", "rm"])
@@ -28,11 +29,11 @@ def roles(found: list[Record]) -> dict[tuple[int, str], str]:
     }
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_indications(name: str) -> None:
+@pytest.mark.parametrize("path", OVER_IFT, ids=capture_name)
+def test_indications(path: Path) -> None:
     """Each adaption indication, with all of its flags (4.2)."""
-    expected = json.loads((EXPECTED / f"{name}.json").read_text())
-    found = records(PCAPS / f"{name}.pcap")
+    expected = json.loads(expectation(path).read_text())
+    found = records(path)
     role = roles(found)
     told = [
         [
@@ -47,11 +48,11 @@ def test_indications(name: str) -> None:
     assert sorted(told) == sorted(expected["indications"])
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_frames(name: str) -> None:
+@pytest.mark.parametrize("path", OVER_IFT, ids=capture_name)
+def test_frames(path: Path) -> None:
     """Each frame once, with its verdicts; what was taken back is no frame (5.1, 8)."""
-    expected = json.loads((EXPECTED / f"{name}.json").read_text())
-    found = records(PCAPS / f"{name}.pcap")
+    expected = json.loads(expectation(path).read_text())
+    found = records(path)
     role = roles(found)
     told = []
     for record in found:
@@ -74,7 +75,7 @@ def test_frames(name: str) -> None:
 
 def test_8_all_fates_of_speculative_placement_are_there() -> None:
     """The capture shows frames in order, confirmed ones, and one that was taken back."""
-    found = records(PCAPS / "ift_speculative.pcap")
+    found = records(SPECULATIVE)
     fates = {
         (record["placed"], record["confirmed"]) for record in found if record["type"] == "ift_frame"
     }
@@ -83,11 +84,11 @@ def test_8_all_fates_of_speculative_placement_are_there() -> None:
 
 def test_lines_and_layers() -> None:
     """The listing tells of flags, VTags and placement; -V shows the layers."""
-    text = run("dissect", PCAPS / "ift_speculative.pcap").stdout
+    text = run("dissect", SPECULATIVE).stdout
     assert "Adaption indication phase 0 RDMA HC PC SP VTag 0x1a2b" in text
     assert "placed speculatively, confirmed" in text
     assert "placed speculatively, taken back" in text
-    assert "draft-williams-iwarp-ift-01" in run("summary", PCAPS / "ift_speculative.pcap").stdout
-    tree = run("dissect", "-V", PCAPS / "ift_speculative.pcap").stdout
+    assert "draft-williams-iwarp-ift-01" in run("summary", SPECULATIVE).stdout
+    tree = run("dissect", "-V", SPECULATIVE).stdout
     assert "###[ IFT Adaption Indication ]###" in tree
     assert "###[ IFT Frame ]###" in tree and "###[ DDP Tagged ]###" in tree

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.command import PCAPS, Record, records, run
-from tests.cli.test_captures import CAPTURES, roles
+from tests.captures import OVER_IFT, OVER_TCP, PCAPS, capture_name
+from tests.cli.command import Record, records, run
+from tests.cli.test_captures import roles
 from tests.truth import iftwalker, walker
 
 PROBE = PCAPS / "live_siw_probe_guest_eth0.pcap.gz"
@@ -35,8 +36,7 @@ def walked(path: Path) -> tuple[list[Message], list[Read]]:
     """
     found: list[Message] = []
     reads: list[Read] = []
-    is_ift = (iftwalker.EXPECTED / f"{walker.capture_name(path)}.json").exists()
-    connections = iftwalker.connections(path) if is_ift else walker.walk(path)[1]
+    connections = iftwalker.connections(path) if path in OVER_IFT else walker.walk(path)[1]
     for number, connection in enumerate(connections):
         asked: dict[str, list[tuple[int, int, tuple[int, int]]]] = {"i": [], "r": []}
         given: dict[str, list[tuple[int, tuple[int, int]]]] = {"i": [], "r": []}
@@ -94,7 +94,7 @@ def printed(found: list[Record]) -> tuple[list[Message], list[Read]]:
     return whole, reads
 
 
-@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", OVER_TCP, ids=capture_name)
 def test_messages_of_a_capture(path: Path) -> None:
     """Every message that the walker found is complete, and no other one is."""
     expected, _ = walked(path)
@@ -105,7 +105,7 @@ def test_messages_of_a_capture(path: Path) -> None:
     assert Counter(found) == Counter(expected)
 
 
-@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", OVER_TCP, ids=capture_name)
 def test_reads_of_a_capture(path: Path) -> None:
     """Every RDMA Read Request is paired with its Response, or said to have none."""
     _, expected = walked(path)
@@ -115,7 +115,7 @@ def test_reads_of_a_capture(path: Path) -> None:
 
 def test_there_are_reads() -> None:
     """The captures show what the tests above are about."""
-    reads = [each for path in CAPTURES for each in walked(path)[1]]
+    reads = [each for path in OVER_TCP for each in walked(path)[1]]
     assert len(reads) > 90
     assert sum(size == octets for *_, size, octets in reads) > 70
     assert sum(octets < 0 for *_, octets in reads) > 10

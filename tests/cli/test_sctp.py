@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.command import PCAPS, ROOT, parsed, records, run
+from tests.captures import OVER_SCTP, PCAPS, capture_name, expectation
+from tests.cli.command import parsed, records, run
 from tests.stream.sctp_feed import OPENING, Talk, closing, frames_of
 from tests.truth import pcapfile, sctpwalker
 from tests.truth import sctpstream as sctp
@@ -132,15 +133,10 @@ def test_tcp_and_sctp_in_one_capture(tmp_path: Path, capture: Path) -> None:
     assert "not followed" not in run("dissect", path).stderr
 
 
-CRAFTED = sorted((PCAPS / "crafted").glob("sctp_*.pcap"))
-
-
-@pytest.mark.parametrize("path", CRAFTED, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", OVER_SCTP, ids=capture_name)
 def test_crafted_capture(path: Path) -> None:
     """Every message once, with what a plain walker over its octets has found."""
-    expected = json.loads(
-        (ROOT / "tests" / "expected" / "crafted" / f"{path.stem}.json").read_text()
-    )
+    expected = json.loads(expectation(path).read_text())
     assert expected == sctpwalker.walk(path)
     found = []
     for each in records(path):
@@ -165,7 +161,7 @@ def test_crafted_capture(path: Path) -> None:
 
 def test_there_are_crafted_captures() -> None:
     """One with enhanced data, one with fragments, and one of a rejection."""
-    assert [path.stem for path in CRAFTED] == ["sctp_enhanced", "sctp_fragments", "sctp_reject"]
+    assert [path.stem for path in OVER_SCTP] == ["sctp_enhanced", "sctp_fragments", "sctp_reject"]
 
 
 def test_other_sctp_is_counted(tmp_path: Path) -> None:

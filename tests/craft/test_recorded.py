@@ -76,7 +76,7 @@ def test_a_real_connection_is_said_again(name: str) -> None:
 
 def test_an_rtr_frame_is_said_again() -> None:
     """With its Private Data, and before the first FPDU."""
-    again = recorded(PCAPS / "crafted_rtr-frame-proposal-2007.pcap")
+    again = recorded(PCAPS / "crafted" / "rtr-frame-proposal-2007.pcap")
     found = said(plain(again.frames()))
     assert [each[0] for each in found[0]] == ["reply", "rtr"]
     assert found[0][1][4] == b"ready".hex()

@@ -22,18 +22,17 @@ from scapy_mpa.craft import Conversation, Endpoint
 from scapy_mpa.stream.events import FPDURecovered, StartupSeen
 from scapy_mpa.stream.sequence import unwrap
 from scapy_mpa.wire.fpdu import build_fpdu
-from tests.clean.cleaning import PCAPS, Cleaned, clean, events, frames_of, renumbered
+from tests.captures import OVER_TCP, PCAPS
+from tests.clean.cleaning import Cleaned, clean, events, frames_of, renumbered
 from tests.craft.test_impaired import lose, reorder
 from tests.differential.test_tshark import comparable, miscut
 from tests.differential.tshark import Row, rows
 from tests.truth.cases import case
 
 PROBE = "live_siw_probe_guest_eth0.pcap.gz"
-UNKNOWN = ("crafted_erdma.pcap", "crafted_softuiwarp.pcap")
+UNKNOWN = ("erdma.pcap", "softuiwarp.pcap")
 """Startup frames that Wireshark does not know; pads that are others in what is cleaned."""
-CAPTURES = sorted(
-    path for path in PCAPS.iterdir() if ".pcap" in path.name and path.name not in (PROBE, *UNKNOWN)
-)
+CAPTURES = [path for path in OVER_TCP if path.name not in (PROBE, *UNKNOWN)]
 
 NFS = PCAPS / "ulp_nfs4_rdma_crcoff.pcap"
 

@@ -24,17 +24,16 @@ import pytest
 from scapy_mpa.stream.events import FPDURecovered
 from scapy_mpa.wire.ddp import TAGGED_LENGTH, UNTAGGED_LENGTH
 from scapy_mpa.wire.rdmap_names import Opcode
+from tests.captures import OVER_TCP, capture_name, expectation
 from tests.differential import ours
 from tests.differential.tshark import Row, rows
 from tests.truth import impair, messages, mpastream, pcapfile
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-CAPTURES = sorted(path for path in (ROOT / "pcaps").iterdir() if ".pcap" in path.name)
 PROBE = "live_siw_probe_guest_eth0.pcap.gz"
 
 NOT_COMPARED: dict[str, dict[int, str]] = {
-    "crafted_erdma.pcap": {0: "Wireshark does not know the extension of revision 129"},
-    "crafted_softuiwarp.pcap": {0: "Wireshark does not know SoftUiWARP's pads"},
+    "erdma.pcap": {0: "Wireshark does not know the extension of revision 129"},
+    "softuiwarp.pcap": {0: "Wireshark does not know SoftUiWARP's pads"},
     PROBE: {
         16: "frame 214 is a Reply without a Request; Wireshark wants a Request first",
         21: "the Reply has R=1, yet both sides send an FPDU (266, 268); Wireshark expects none",
@@ -48,7 +47,7 @@ NOT_COMPARED: dict[str, dict[int, str]] = {
         107: "ULPDU_Length is 10 where 50 octets follow, and the CRC is bad (1585); Wireshark "
         "goes on where that length leads, and reads payload (00 00, 78 78) as ULPDU_Length",
     },
-    "crafted_rtr-frame-proposal-2007.pcap": {
+    "rtr-frame-proposal-2007.pcap": {
         0: "Wireshark takes the Rtr Frame (6) for an FPDU",
     },
 }
@@ -77,8 +76,7 @@ def in_full(capture: Path) -> bool:
 
 def expected(capture: Path, kind: str) -> int:
     """How many FPDUs or startup frames there are to compare, by the expectations' own walk."""
-    name = capture.name.partition(".")[0] + ".json"
-    listed = json.loads((ROOT / "tests" / "expected" / name).read_text(encoding="utf-8"))[kind]
+    listed = json.loads(expectation(capture).read_text(encoding="utf-8"))[kind]
     return sum(each[0] not in NOT_COMPARED.get(capture.name, ()) for each in listed)
 
 
@@ -141,7 +139,7 @@ def unlike(row: Row, other: Row) -> Row:
     return {key: row[key] for key in row if key == "frame" or row[key] != other.get(key)}
 
 
-@pytest.mark.parametrize("capture", CAPTURES, ids=lambda path: path.name.partition(".")[0])
+@pytest.mark.parametrize("capture", OVER_TCP, ids=capture_name)
 def test_real_capture(
     capture: Path, tshark: str, record_property: Callable[[str, object], None]
 ) -> None:
@@ -157,9 +155,9 @@ def test_real_capture(
 
 def test_enough_is_compared() -> None:
     """At least 28 captures in full, and 4900 FPDUs, so that the comparison says something."""
-    captures = sum(in_full(capture) for capture in CAPTURES)
-    fpdus = sum(expected(capture, "fpdus") for capture in CAPTURES)
-    startup = sum(expected(capture, "startup") for capture in CAPTURES)
+    captures = sum(in_full(capture) for capture in OVER_TCP)
+    fpdus = sum(expected(capture, "fpdus") for capture in OVER_TCP)
+    startup = sum(expected(capture, "startup") for capture in OVER_TCP)
     print(f"{captures} captures in full; {fpdus} FPDUs and {startup} startup frames in all")
     assert captures >= LEAST_CAPTURES
     assert fpdus >= LEAST_FPDUS

@@ -23,11 +23,10 @@ from scapy_mpa.stream.events import Event
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.wire.errors import CaptureError
 from tests.capture import build
+from tests.captures import OVER_TCP, PCAPS, capture_name
 from tests.stream.feed import halves
 from tests.truth import impair, messages, mpastream, pcapfile
 from tests.truth.impair import ACK, PSH, Segment
-
-PCAPS = pathlib.Path(__file__).resolve().parents[2] / "pcaps"
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -104,9 +103,7 @@ def without_fpdus(lines: list[str]) -> list[str]:
     return [line for line in lines if not line.startswith('{"type":"fpdu"')]
 
 
-@pytest.mark.parametrize(
-    "path", sorted(PCAPS.glob("*.pcap*")), ids=lambda path: path.name.removesuffix(".gz")
-)
+@pytest.mark.parametrize("path", OVER_TCP, ids=capture_name)
 def test_captures(path: pathlib.Path) -> None:
     """Each capture gives the same lines in the same order, and the same counts without lines."""
     octets = path.read_bytes()

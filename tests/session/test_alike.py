@@ -30,9 +30,9 @@ from scapy_mpa.session.upper import UpperLayers
 from scapy_mpa.stream.events import ConnectionId, FPDURecovered
 from scapy_mpa.wire.fpdu import build_fpdu
 from tests.capture import build
+from tests.captures import OVER_TCP, PCAPS, capture_name
 from tests.session.plain import dissected, layers, state, without_payload, yielded
 
-PCAPS = pathlib.Path(__file__).resolve().parents[2] / "pcaps"
 RPING = PCAPS / "rping_mpa2_crcon.pcap"
 CONNECTION = ConnectionId(0, bytes(12))
 
@@ -68,9 +68,7 @@ def is_recovered(packet: Packet) -> bool:
 # -- whole captures ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "path", sorted(PCAPS.glob("*.pcap*")), ids=lambda path: path.name.split(".")[0]
-)
+@pytest.mark.parametrize("path", OVER_TCP, ids=capture_name)
 def test_captures(path: pathlib.Path) -> None:
     """Every packet of every capture, from ``sniff()`` and from ``rdmpa()``."""
     wanted = from_pcap(path)

@@ -10,7 +10,7 @@ from scapy_mpa.layers import DDPTagged, DDPUntagged, IFTAdaptionIndication, IFTF
 from scapy_mpa.session import MPASession, rdmpa
 from tests.cli.command import PCAPS, records
 
-PATH = PCAPS / "ift_speculative.pcap"
+PATH = PCAPS / "crafted" / "ift_speculative.pcap"
 
 
 def test_packets_are_what_the_records_say() -> None:

@@ -13,11 +13,10 @@ from scapy.sendrecv import sniff
 
 from scapy_mpa.layers import DDPSegmentChunk, DDPStreamSessionControl, RDMAPSendWithSE
 from scapy_mpa.session import MPASession, rdmpa
+from tests.captures import PCAPS
 from tests.stream.sctp_feed import OPENING, Talk, closing, frames_of
 from tests.truth import pcapfile, sctpwalker
 from tests.truth import sctpstream as sctp
-
-CRAFTED = Path(__file__).resolve().parents[2] / "pcaps" / "crafted"
 
 
 def shown(packet: Packet) -> list[object]:
@@ -32,7 +31,7 @@ def shown(packet: Packet) -> list[object]:
 @pytest.mark.parametrize("name", ["sctp_enhanced", "sctp_fragments", "sctp_reject"])
 def test_one_packet_for_each_message(name: str) -> None:
     """Both ways give what the walker found, fragments put together and copies left out."""
-    path = CRAFTED / f"{name}.pcap"
+    path = PCAPS / "crafted" / f"{name}.pcap"
     expected = sctpwalker.walk(path)["messages"]
     packets = rdmpa(str(path))
     assert sorted(map(shown, packets)) == expected
@@ -45,7 +44,7 @@ def test_one_packet_for_each_message(name: str) -> None:
 
 def test_packets_are_rebuilt_with_lengths_and_checksums() -> None:
     """What is yielded is a whole packet, which Scapy and our own reader take for good."""
-    for packet in rdmpa(str(CRAFTED / "sctp_fragments.pcap")):
+    for packet in rdmpa(str(PCAPS / "crafted" / "sctp_fragments.pcap")):
         again = IP(bytes(packet[IP]))
         assert again.len == len(bytes(again))
         octets = bytes(again[SCTP])
@@ -56,7 +55,7 @@ def test_packets_are_rebuilt_with_lengths_and_checksums() -> None:
 
 def test_messages_that_were_fragmented() -> None:
     """They are one chunk, and their provenance says which frames brought them."""
-    packets = rdmpa(str(CRAFTED / "sctp_fragments.pcap"))
+    packets = rdmpa(str(PCAPS / "crafted" / "sctp_fragments.pcap"))
     chunks = [each[SCTPChunkData] for each in packets]
     (send,) = [each for each in chunks if RDMAPSendWithSE in each.data and each.len is None][:1]
     provenance = send.data.provenance

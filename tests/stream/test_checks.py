@@ -16,10 +16,10 @@ from scapy_mpa.stream import checks
 from scapy_mpa.stream.checks import Checks
 from scapy_mpa.stream.events import ConnectionEnded, ErrorFound, Event
 from scapy_mpa.stream.flows import Flows
+from tests.captures import OVER_TCP, PCAPS, capture_name
 from tests.craft.strategies import conversations
 
-PCAPS = set((Path(__file__).resolve().parents[2] / "pcaps").glob("*.pcap*"))
-PROBE = next(path for path in PCAPS if "probe" in path.name)
+PROBE = PCAPS / "live_siw_probe_guest_eth0.pcap.gz"
 """Breaks one rule a connection: see the list of them in ``pcaps/README.md``."""
 
 PROBE_TERMINATES = {
@@ -127,7 +127,7 @@ def captured_errors(path: Path) -> list[ErrorFound]:
     return errors_of(events + flows.finish())
 
 
-@pytest.mark.parametrize("path", sorted(PCAPS - {PROBE}), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", sorted({*OVER_TCP} - {PROBE}), ids=capture_name)
 def test_real_captures_are_accepted(path: Path) -> None:
     """Of what real stacks have sent each other nothing is said that was not said before."""
     assert not captured_errors(path)

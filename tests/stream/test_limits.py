@@ -18,6 +18,7 @@ from scapy_mpa.capture import Decoder, open_capture
 from scapy_mpa.stream.events import ErrorFound, Event, FPDURecovered, GapFound
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits
+from tests.captures import OVER_TCP, capture_name
 from tests.stream.feed import as_segment, expected, fpdus, halves, reported
 from tests.stream.test_connections import (
     REQUEST,
@@ -32,7 +33,6 @@ from tests.stream.test_connections import (
 from tests.truth import impair, messages, mpastream
 from tests.truth.impair import SYN, Segment
 
-PCAPS = pathlib.Path(__file__).resolve().parents[2] / "pcaps"
 SECOND = 1_000_000_000
 
 
@@ -182,9 +182,7 @@ def test_whatever_the_limits(
 
 
 @pytest.mark.parametrize("limit", [1, 2000, 70_000])
-@pytest.mark.parametrize(
-    "path", sorted(PCAPS.glob("*.pcap*")), ids=lambda path: path.name.removesuffix(".gz")
-)
+@pytest.mark.parametrize("path", OVER_TCP, ids=capture_name)
 def test_captures(path: pathlib.Path, limit: int) -> None:
     """Limits take from what is found, and add nothing to it."""
     told = []

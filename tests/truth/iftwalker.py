@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Plain walker over captures of iWARP Framing for TCP of which no octet is missing.
 
-It imports nothing from ``scapy_mpa``.  ``python -m tests.truth.iftwalker FILE...`` writes what it
-finds to ``tests/expected/ift/NAME.json``: indications as connection, role, the 32 flag bits, VTag;
-frames as connection, role, TCP sequence number, header_size, payload_size, VTag, whether header and
-payload CRC match (null if there is none), and the first two octets of the DDP header.
+It imports nothing from ``scapy_mpa``.  ``python -m tests.truth.iftwalker FILE...`` writes for each
+capture the file that ``tests.truth.walker`` writes, which finds no FPDUs there, with two members
+more: ``indications`` as connection, role, the 32 flag bits, VTag; ``frames`` as connection, role,
+TCP sequence number, header_size, payload_size, VTag, whether header and payload CRC match (null if
+there is none), and the first two octets of the DDP header.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from collections.abc import Iterator
 
 from crc32c import crc32c
 
+from tests.captures import expectation
 from tests.truth import walker
 
-EXPECTED = walker.EXPECTED / "ift"
 HC, PC = 1 << 29, 1 << 28
 
 Frame = tuple[int, tuple[int, int, int], bytes, bytes, bool | None, bool | None]
@@ -91,15 +92,14 @@ def walk(path: pathlib.Path) -> dict[str, int | list[list[object]]]:
             indications.append([number, role, flags, vtag])
             for at, header, ddp, _, *verdicts in frames_of(octets):
                 frames.append([number, role, stream.seq(at), *header, *verdicts, ddp[:2].hex()])
-    return {"indications": indications, "frames": frames}
+    return {**walker.expectations(path), "indications": indications, "frames": frames}
 
 
 def main(arguments: list[str]) -> None:
     """Write the expectations of the captures named."""
-    EXPECTED.mkdir(exist_ok=True)
     for argument in arguments:
         path = pathlib.Path(argument)
-        target = EXPECTED / f"{walker.capture_name(path)}.json"
+        target = expectation(path)
         target.write_text(walker.to_json(walk(path)))
         print(target)
 

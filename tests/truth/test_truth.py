@@ -11,11 +11,10 @@ import struct
 
 import pytest
 
-from tests.truth import impair, messages, mpastream, pcapfile, walker
+from tests.captures import CRAFTED, OVER_IFT, OVER_TCP, PCAPS, REAL, capture_name, expectation
+from tests.truth import iftwalker, impair, messages, mpastream, pcapfile, walker
 from tests.truth.impair import INITIATOR, RESPONDER, Half, Segment, Sending
 from tests.truth.mpastream import Damage, TrueFPDU, build_stream, crc_field
-
-PCAPS = pathlib.Path(__file__).resolve().parent.parent.parent / "pcaps"
 
 # packets, FPDUs, connections, CRC good, CRC field zero, CRC bad: counted by another walker, by
 # another author, save for the probe: that one stopped at an ULPDU_Length of 0 and so counted two
@@ -26,10 +25,10 @@ COUNTED = {
     "close_graceful_by_server": (14, 3, 1, 0, 3, 0),
     "close_midmsg_clientkill": (461, 298, 1, 0, 298, 0),
     "connect_pd200_ird4_ord8": (17, 4, 1, 4, 0, 0),
-    "crafted_draft-ietf-rddp-mpa-01": (26, 13, 1, 0, 13, 0),
-    "crafted_rtr-frame-proposal-2007": (20, 9, 1, 9, 0, 0),
-    "crafted_draft_rtr_read": (18, 7, 1, 7, 0, 0),
-    "crafted_draft_ulp_send": (16, 6, 1, 6, 0, 0),
+    "draft-ietf-rddp-mpa-01": (26, 13, 1, 0, 13, 0),
+    "rtr-frame-proposal-2007": (20, 9, 1, 9, 0, 0),
+    "draft_rtr_read": (18, 7, 1, 7, 0, 0),
+    "draft_ulp_send": (16, 6, 1, 6, 0, 0),
     "jumbo9000_mix_crcon": (104, 51, 1, 51, 0, 0),
     "listener_absent": (2, 0, 1, 0, 0, 0),
     "live_siw_probe_guest_eth0": (2041, 342, 127, 286, 53, 3),
@@ -55,17 +54,12 @@ COUNTED = {
     "ulp_nfs4_rdma_crcoff": (301, 195, 1, 0, 195, 0),
     "ulp_nvme_rdma_crcoff": (693, 379, 3, 0, 379, 0),
     "vlan5_mix_crcon": (46, 17, 1, 17, 0, 0),
-    "crafted_erdma": (22, 11, 1, 0, 11, 0),
-    "crafted_siw-terminate": (30, 5, 1, 5, 0, 0),
-    "crafted_softuiwarp": (22, 11, 1, 0, 11, 0),
+    "erdma": (22, 11, 1, 0, 11, 0),
+    "siw-terminate": (30, 5, 1, 5, 0, 0),
+    "softuiwarp": (22, 11, 1, 0, 11, 0),
     # iWARP Framing for TCP: no FPDUs.
     "ift_speculative": (33, 0, 1, 0, 0, 0),
 }
-
-
-def captures() -> list[pathlib.Path]:
-    """The captures of the project."""
-    return sorted(path for path in PCAPS.iterdir() if ".pcap" in path.suffixes)
 
 
 # The published examples -----------------------------------------------------------------------
@@ -505,12 +499,12 @@ def test_a_bad_length_is_not_trusted() -> None:
 
 def test_all_captures_are_counted() -> None:
     """Each capture has its row in COUNTED and its file of expectations, and the other way."""
-    names = {walker.capture_name(path) for path in captures()}
-    assert names == set(COUNTED)
-    assert names == {path.stem for path in walker.EXPECTED.glob("*.json")}
+    assert {capture_name(path) for path in OVER_TCP} == set(COUNTED)
+    expected = {expectation(path) for path in REAL + CRAFTED}
+    assert expected == set((PCAPS.parent / "tests" / "expected").rglob("*.json"))
 
 
-@pytest.mark.parametrize("path", captures(), ids=walker.capture_name)
+@pytest.mark.parametrize("path", OVER_TCP, ids=capture_name)
 def test_walker_agrees_with_the_count(path: pathlib.Path) -> None:
     """Packets, FPDUs, connections and CRC fields are those counted before."""
     packets, connections = walker.walk(path)
@@ -518,17 +512,16 @@ def test_walker_agrees_with_the_count(path: pathlib.Path) -> None:
     good = sum(fpdu.crc_good for fpdu in fpdus)
     zero = sum(fpdu.crc_zero and not fpdu.crc_good for fpdu in fpdus)
     bad = len(fpdus) - good - zero
-    assert (packets, len(fpdus), len(connections), good, zero, bad) == COUNTED[
-        walker.capture_name(path)
-    ]
+    assert (packets, len(fpdus), len(connections), good, zero, bad) == COUNTED[capture_name(path)]
 
 
-@pytest.mark.parametrize("path", captures(), ids=walker.capture_name)
+@pytest.mark.parametrize("path", OVER_TCP, ids=capture_name)
 def test_expectations_are_the_walkers(path: pathlib.Path) -> None:
     """The files are what the walker writes today, and JSON of the documented shape."""
-    text = (walker.EXPECTED / f"{walker.capture_name(path)}.json").read_text()
-    assert text == walker.to_json(walker.expectations(path))
+    text = expectation(path).read_text()
+    walk = iftwalker.walk if path in OVER_IFT else walker.expectations
+    assert text == walker.to_json(walk(path))
     loaded = json.loads(text)
-    assert list(loaded) == ["packets", "connections", "startup", "fpdus", "holes", "rest"]
+    assert list(loaded)[:6] == ["packets", "connections", "startup", "fpdus", "holes", "rest"]
     assert all(len(row) == 8 for row in loaded["startup"])
     assert all(len(row) == 10 for row in loaded["fpdus"])

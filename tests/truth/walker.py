@@ -18,10 +18,10 @@ Rules where the standard leaves room:
 
     python -m tests.truth.walker CAPTURE...
 
-writes for each capture ``tests/expected/NAME.json`` (NAME: the capture's, without ``.pcap`` and
-``.gz``), an object with the members below. Connections are numbered from 0 in the order of their
-first segments, those that are not MPA included. A role is ``"i"`` (Initiator) or ``"r"``
-(Responder), and means the sender.
+writes for each capture ``tests/expected/NAME.json``, or ``tests/expected/crafted/NAME.json`` if it
+lies in ``pcaps/crafted`` (NAME: the capture's, without ``.pcap`` and ``.gz``), an object with the
+members below. Connections are numbered from 0 in the order of their first segments, those that are
+not MPA included. A role is ``"i"`` (Initiator) or ``"r"`` (Responder), and means the sender.
 
 ``packets``
     frames in the file
@@ -58,7 +58,7 @@ from dataclasses import dataclass, field
 
 from crc32c import crc32c
 
-EXPECTED = pathlib.Path(__file__).resolve().parent.parent / "expected"
+from tests.captures import expectation
 
 FIN, SYN, RST, PSH, ACK = 0x01, 0x02, 0x04, 0x08, 0x10
 
@@ -379,11 +379,6 @@ def expectations(path: pathlib.Path) -> dict[str, int | list[list[object]]]:
     }
 
 
-def capture_name(path: pathlib.Path) -> str:
-    """The capture's name without .pcap and .gz."""
-    return path.name.removesuffix(".gz").removesuffix(".pcap")
-
-
 def to_json(expected: dict[str, int | list[list[object]]]) -> str:
     """Compact JSON with one row a line, so that a change to a file can be read."""
     members = []
@@ -401,7 +396,7 @@ def main(arguments: list[str]) -> None:
     """Write the expectations of the captures named."""
     for argument in arguments:
         path = pathlib.Path(argument)
-        target = EXPECTED / f"{capture_name(path)}.json"
+        target = expectation(path)
         target.write_text(to_json(expectations(path)))
         print(target)
 
