@@ -45,6 +45,7 @@ from scapy_mpa.stream.events import (
     OverlapDiffers,
     SctpConnectionId,
     SessionControlSeen,
+    SoftUiWARPRecovered,
     StartupSeen,
 )
 from scapy_mpa.wire.control_flags import Meaning, meaning_of
@@ -505,6 +506,7 @@ def _counted(number: int, noun: str) -> str:
 _WHAT: Final[dict[type, Callable[[Any], str]]] = {
     StartupSeen: _startup,
     FPDURecovered: _fpdu,
+    SoftUiWARPRecovered: _fpdu,
     AdaptionIndicationSeen: _indication,
     IFTFrameRecovered: _frame,
     SessionControlSeen: _session_control,

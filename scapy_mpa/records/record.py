@@ -27,6 +27,7 @@ from scapy_mpa.stream.events import (
     Negotiated,
     OverlapDiffers,
     SessionControlSeen,
+    SoftUiWARPRecovered,
     StartupSeen,
 )
 from scapy_mpa.wire.dialect import Dialect, extension_length
@@ -317,6 +318,7 @@ _NEGOTIATED: Final = ("peer_to_peer", "ird", "ord", "rtr_agreed", "rtr", "kept",
 _KINDS: Final[dict[type, tuple[str, Callable[[Any], Record]]]] = {
     StartupSeen: ("startup", _startup),
     FPDURecovered: ("fpdu", _fpdu),
+    SoftUiWARPRecovered: ("fpdu", _fpdu),
     MessageRecovered: ("message", _message),
     GapFound: ("gap", _gap),
     ChunksMissing: ("gap", _gap),

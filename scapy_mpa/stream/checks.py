@@ -25,6 +25,7 @@ from scapy_mpa.stream.events import (
     FPDURecovered,
     GapFound,
     SessionControlSeen,
+    SoftUiWARPRecovered,
     StartupSeen,
 )
 from scapy_mpa.stream.order import QueueOrder
@@ -250,6 +251,8 @@ class _Connection:
         else:
             position = unwrap(seq, half.expected)
         start = position - leading
+        if isinstance(fpdu, SoftUiWARPRecovered):
+            half.expected = start
         header = None
         length = 0
         if fpdu.is_acceptable:

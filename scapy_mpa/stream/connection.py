@@ -17,7 +17,6 @@ from scapy_mpa.stream.events import (
     Ending,
     ErrorFound,
     Event,
-    FPDURecovered,
     GapFound,
     GapReason,
     IFTFrameRecovered,
@@ -410,7 +409,7 @@ class Connection:
             if then is not None:
                 # It was held back.
                 frame, time_ns = max(frames), then
-        event = FPDURecovered(
+        event = framing.recovered(
             self.identity,
             half.direction,
             frame,

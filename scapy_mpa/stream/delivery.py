@@ -15,7 +15,13 @@ from heapq import heappop, heappush
 from typing import Final
 
 from scapy_mpa.stream.assembly import DDPMessage, DDPSegment
-from scapy_mpa.stream.events import DDPCarrier, GapFound, MessageRecovered, Place
+from scapy_mpa.stream.events import (
+    DDPCarrier,
+    GapFound,
+    MessageRecovered,
+    Place,
+    SoftUiWARPRecovered,
+)
 from scapy_mpa.stream.msn import FIRST_MSN, SKIPPED_STRETCHES, MSNSequence, Skipped
 from scapy_mpa.stream.pairing import OUTSTANDING_REQUESTS, Hole, Requests
 from scapy_mpa.stream.request import Request, request_of
@@ -36,8 +42,6 @@ a time, so only loss leaves any open.  The oldest is reported as incomplete."""
 WAITING_SEGMENTS: Final = 65_536
 """Segments of one direction that may wait for earlier ones, more than a TCP window holds."""
 
-_OFF_GRID: Final = 2
-"""Octets by which the pads of SoftUiWARP differ from those of RFC 5044 4.1."""
 _HELD_BY_EACH: Final = 1000
 _HELD_BY_STRETCH: Final = 130
 # Octets of memory that a waiting segment, a message or a Request takes, and a stretch of a message.
@@ -115,11 +119,8 @@ class HalfMessages:
             # Nearly all are.
             self._look_at(start, end, segment)
             return
-        if not waiting and fpdu.crc == "off" and abs(start - (self._expected or 0)) == _OFF_GRID:
-            # No FPDU is as short as that: nothing is missing, nor did anything come twice.
+        if isinstance(fpdu, SoftUiWARPRecovered):
             self._expected = start
-            self._look_at(start, end, segment)
-            return
         self._count += 1
         heappush(waiting, (start, self._count, end, segment))
         if not fpdu.out_of_order:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol, TypeAlias
 
 from scapy_mpa.stream.segment import flow_endpoints, reverse_flow
+from scapy_mpa.wire import softuiwarp
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, fpdu_layout, strip_markers
@@ -56,6 +57,7 @@ __all__ = [
     "Placed",
     "SctpConnectionId",
     "SessionControlSeen",
+    "SoftUiWARPRecovered",
     "StartupSeen",
 ]
 
@@ -208,6 +210,31 @@ class FPDURecovered(NamedTuple):
     def is_acceptable(self) -> bool:
         """Whether a receiver takes its DDP segment for what it is."""
         return self.crc != "bad"
+
+    @property
+    def dialect(self) -> Dialect | None:
+        """Whose layout it has, None if that of RFC 5044 4.1."""
+        return None
+
+
+class SoftUiWARPRecovered(FPDURecovered):
+    """An FPDU of SoftUiWARP is whole.
+
+    It begins where the one before it ends, and they are told of in order: wherever that one, told
+    of when SoftUiWARP was not recognised yet, is to end by RFC 5044, nothing lies between them.
+    """
+
+    __slots__ = ()
+
+    @property
+    def place(self) -> Place:
+        """Where it lies in its direction."""
+        return self.seq, self.offset, 0, softuiwarp.fpdu_length(self.ulpdu_length)
+
+    @property
+    def dialect(self) -> Dialect:
+        """SoftUiWARP."""
+        return Dialect.SOFTUIWARP
 
 
 _CHUNK_PLACE: Final = 1 << 16

@@ -23,8 +23,11 @@ island waits until the hole is filled, or is known to stay.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from scapy_mpa.stream.candidate import WORD, Candidate
 from scapy_mpa.stream.chain import FPDUChain
+from scapy_mpa.stream.events import FPDURecovered
 from scapy_mpa.stream.finder import COST_OF_PLACE, found_by
 from scapy_mpa.stream.island import Island, Run
 from scapy_mpa.stream.leads import Leads
@@ -51,6 +54,8 @@ class Framing(FPDUChain):
     __slots__ = ("from_start",)
     is_standard = True
     """Whether FPDUs are laid out as RFC 5044 4 has it."""
+    recovered: ClassVar[type[FPDURecovered]] = FPDURecovered
+    """The event that tells of one."""
 
     def __init__(
         self,

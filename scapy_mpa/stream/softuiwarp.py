@@ -21,6 +21,7 @@ from __future__ import annotations
 from typing import Final
 
 from scapy_mpa.stream.candidate import Candidate
+from scapy_mpa.stream.events import SoftUiWARPRecovered
 from scapy_mpa.stream.framing import Framing
 from scapy_mpa.stream.island import Island, Run
 from scapy_mpa.stream.sink import Sink
@@ -46,6 +47,7 @@ class SoftUiWARPFraming(Framing):
 
     __slots__ = ()
     is_standard = False
+    recovered = SoftUiWARPRecovered
 
     def __init__(self, sink: Sink, origin: int) -> None:
         super().__init__(sink, origin, markers=False, crc=False)

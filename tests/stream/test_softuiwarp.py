@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from scapy_mpa.capture import Decoder
 from scapy_mpa.craft import Conversation, conversation_of
 from scapy_mpa.craft.impairments import (
     CaptureLoss,
@@ -24,6 +25,9 @@ from scapy_mpa.craft.impairments import (
     SnapLength,
     impair,
 )
+from scapy_mpa.stream.checks import Checks
+from scapy_mpa.stream.events import ErrorFound
+from scapy_mpa.stream.flows import Flows
 from scapy_mpa.wire import softuiwarp
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import LocalProtocolError
@@ -220,3 +224,21 @@ def test_captured_frames() -> None:
     """The preset, without being told."""
     (connection,) = of(plain(conversation_of("softuiwarp").frames()), "connection")
     assert connection["dialect"] == "softuiwarp"
+
+
+@pytest.mark.parametrize("dialect", [None, FORCED])
+@pytest.mark.parametrize("at", range(1, 7))
+def test_order_is_checked_whatever_the_pads(dialect: Dialect | None, at: int) -> None:
+    """An MSN that is used twice is told, whichever FPDU it is and however odd those before it."""
+    made = Conversation(dialect="softuiwarp", crc=False)
+    for number, length in enumerate([1, 3, 5, 2, 7, 9, 4]):
+        if number == at:
+            made.initiator.set_msn(0, number)
+        made.initiator.send(bytes(length))
+    made.close()
+    flows, checks, decoder = Flows(dialect=dialect), Checks(), Decoder()
+    segments = [decoder.segment(frame) for frame in made.frames()]
+    events = [event for each in segments if each is not None for event in flows.receive(each)]
+    found = [each for event in events + flows.finish() for each in checks.take(event)]
+    errors = [each.text for each in found if isinstance(each, ErrorFound)]
+    assert len(errors) == 1 and f"MSN {at}" in errors[0]
