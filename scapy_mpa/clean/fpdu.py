@@ -3,25 +3,12 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from scapy_mpa.stream.events import FPDURecovered
-from scapy_mpa.wire import softuiwarp
 from scapy_mpa.wire.crc import CRC_LENGTH, crc_field
-from scapy_mpa.wire.fpdu import (
-    HEADER_LENGTH,
-    fpdu_layout,
-    fpdu_length,
-    pad_length,
-    strip_markers,
-)
+from scapy_mpa.wire.dialect import Dialect
+from scapy_mpa.wire.fpdu import HEADER_LENGTH, fpdu_layout, pad_length, strip_markers
 
-__all__ = ["OFF_GRID", "is_padded_otherwise", "unmarked_octets"]
-
-
-OFF_GRID: Final = 2
-"""Octets by which an FPDU of SoftUiWARP that was taken for one of RFC 5044 seems to end too early
-or too late.  No FPDU is as short as that: nothing is missing there, and nothing came too late."""
+__all__ = ["unmarked_octets"]
 
 
 def unmarked_octets(event: FPDURecovered) -> bytes:
@@ -31,9 +18,11 @@ def unmarked_octets(event: FPDURecovered) -> bytes:
     CRCs are off it stays as it is.
     """
     octets = event.octets
-    if is_padded_otherwise(event):
+    if event.dialect is Dialect.SOFTUIWARP:
         padded = HEADER_LENGTH + event.ulpdu_length
-        return octets[:padded] + bytes(pad_length(event.ulpdu_length) + CRC_LENGTH)
+        is_whole = len(octets) == event.place[3]
+        trailer = pad_length(event.ulpdu_length) + CRC_LENGTH if is_whole else 0
+        return octets[:padded] + bytes(trailer)
     if not event.markers:
         return octets
     layout = fpdu_layout(event.ulpdu_length, event.phase)
@@ -46,16 +35,6 @@ def unmarked_octets(event: FPDURecovered) -> bytes:
     wrong_by = _number(crc_field(octets[:-CRC_LENGTH])) ^ _number(octets[-CRC_LENGTH:])
     field = _number(crc_field(body)) ^ wrong_by
     return body + field.to_bytes(CRC_LENGTH, "big")
-
-
-def is_padded_otherwise(event: FPDURecovered) -> bool:
-    """Tell whether an FPDU ends with the pad that SoftUiWARP gives it, and not RFC 5044 4.1."""
-    length = softuiwarp.fpdu_length(event.ulpdu_length)
-    return (
-        event.crc == "off"
-        and event.phase is None
-        and len(event.octets) == length != fpdu_length(event.ulpdu_length)
-    )
 
 
 def _number(field: bytes) -> int:

@@ -14,7 +14,7 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Final
 
-from scapy_mpa.clean.fpdu import OFF_GRID, is_padded_otherwise, unmarked_octets
+from scapy_mpa.clean.fpdu import unmarked_octets
 from scapy_mpa.clean.rewrite import Rewriter
 from scapy_mpa.clean.slot import Item, Kind, Queue, Slot
 from scapy_mpa.stream.connection import Connection
@@ -23,7 +23,8 @@ from scapy_mpa.stream.half import HalfConnection
 from scapy_mpa.stream.phase import Phase
 from scapy_mpa.stream.segment import FIN, RST
 from scapy_mpa.stream.sequence import first_position, sequence_number, unwrap
-from scapy_mpa.wire.fpdu import fpdu_layout, fpdu_length
+from scapy_mpa.wire.dialect import Dialect
+from scapy_mpa.wire.fpdu import fpdu_length
 from scapy_mpa.wire.startup import StartupKind
 
 __all__ = ["NEVER", "Order"]
@@ -35,11 +36,13 @@ NEVER: Final = sys.maxsize
 class _Half:
     """One direction."""
 
-    __slots__ = ("covered", "expected", "last", "near", "pending", "unexplained")
+    __slots__ = ("behind", "covered", "expected", "last", "near", "pending", "unexplained")
 
     def __init__(self) -> None:
         self.near: int | None = None
         """The highest position seen, around which sequence numbers are placed."""
+        self.behind = 0
+        """Position of what follows the FPDU that was told of last, as that was told."""
         self.expected = 0
         """Position up to which everything is in its slot."""
         self.covered = 0
@@ -143,10 +146,12 @@ class Order:
         if rewriter.has_copied(direction, completed):
             rewriter.report.left += 1
             return
-        layout = fpdu_layout(event.ulpdu_length, event.phase)
-        start = half.position(event.seq) - layout.header
+        _, _, header, extent = event.place
+        start = half.position(event.seq) - header
         octets = unmarked_octets(event)
         length = fpdu_length(event.ulpdu_length)
+        drift = start - half.behind if event.dialect is Dialect.SOFTUIWARP and event.offset else 0
+        half.behind = start + extent
         self._has_fpdus = True
         rewriter.expect_fpdus(direction, start, half.covered, event)
         item = Item(
@@ -154,11 +159,12 @@ class Order:
             rewriter,
             direction,
             start,
-            start + (len(event.octets) if is_padded_otherwise(event) else layout.length),
+            half.behind,
             octets,
             length,
-            len(event.octets),
+            len(event.octets) + drift,
             event.phase,
+            drift,
         )
         self._wait(half, item, completed)
 
@@ -256,7 +262,7 @@ class Order:
             if item.kind is Kind.FIN and start > half.expected and not is_over:
                 return
             heappop(pending)
-            if item.kind is Kind.FPDU and start < half.expected - OFF_GRID:
+            if item.kind is Kind.FPDU and start < half.expected + item.drift:
                 self.rewriter.report.late += 1
             half.last = self._queue.place(item, max(completed, half.last))
             half.expected = max(half.expected, start if item.kind is Kind.FIN else item.end)

@@ -14,7 +14,6 @@ from typing import Final
 
 from scapy_mpa.capture.frame import Frame
 from scapy_mpa.capture.reframe import Reframer
-from scapy_mpa.clean.fpdu import OFF_GRID
 from scapy_mpa.clean.report import Report
 from scapy_mpa.clean.slot import Item, Kind, Slot, Written
 from scapy_mpa.stream.events import ConnectionId, FPDURecovered
@@ -403,7 +402,7 @@ class Rewriter:
             self.report.holes += 1
             self.report.missing += missing
             comments.append(f"{missing} octets before this are missing")
-        elif item.start < half.old - OFF_GRID and item.kind is Kind.FPDU:
+        elif item.start < half.old + item.drift and item.kind is Kind.FPDU:
             comments.append("this FPDU belongs before those that precede it")
         comment = f"{_BY}{'; '.join(comments)}" if comments else None
         flags = ACK | FIN if item.kind is Kind.FIN else ACK | PSH
@@ -634,8 +633,8 @@ class Rewriter:
 
 def _hole(item: Item, expected: int) -> int:
     """Return the octets that are missing before an item, without the Markers among them."""
-    missing = item.start - expected
-    if missing <= 0 or (missing == OFF_GRID and item.kind is Kind.FPDU):
+    missing = item.start - expected - item.drift
+    if missing <= 0:
         return 0
     if item.phase is not None:
         # Markers are where the distance from one of them is a multiple of 512.

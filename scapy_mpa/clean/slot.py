@@ -62,9 +62,13 @@ class Item:
     length: int
     """Octets in the stream that is written; more than ``octets`` if a snap length cut it."""
     captured: int = 0
-    """Octets of it that were captured, Markers included."""
+    """Octets that were captured, Markers included: its own, and by how many (more or less than 0)
+    the one before it was told of with too few."""
     phase: int | None = None
     """As of :class:`~scapy_mpa.stream.events.FPDURecovered`."""
+    drift: int = 0
+    """Of an FPDU: octets from where the one before it was said to end up to where it begins, though
+    nothing lies between them (SoftUiWARP)."""
     startup: StartupFrame | None = None
     heard: int = 0
     """Of a startup frame: the position in the other direction up to which its sender had got

@@ -16,6 +16,7 @@ from scapy_mpa.stream.events import Event, FPDURecovered
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.segment import Segment
+from scapy_mpa.wire.dialect import Dialect
 
 PCAPS = Path(__file__).resolve().parents[2] / "pcaps"
 
@@ -58,9 +59,11 @@ def frames_of(capture: Path | bytes) -> list[Frame]:
         return list(opened)
 
 
-def clean(frames: Iterable[Frame], limits: Limits | None = None) -> Cleaned:
+def clean(
+    frames: Iterable[Frame], limits: Limits | None = None, dialect: Dialect | None = None
+) -> Cleaned:
     """Clean a capture, and see that nothing is left."""
-    cleaner = Cleaner(limits=limits)
+    cleaner = Cleaner(limits=limits, dialect=dialect)
     written = [each for frame in frames for each in cleaner.receive(frame)]
     written += cleaner.finish()
     assert not cleaner._orders
