@@ -17,6 +17,7 @@ from typing import Final
 from scapy_mpa.clean.fpdu import unmarked_octets
 from scapy_mpa.clean.rewrite import Rewriter
 from scapy_mpa.clean.slot import Item, Kind, Queue, Slot
+from scapy_mpa.clean.startup import known_octets
 from scapy_mpa.stream.connection import Connection
 from scapy_mpa.stream.events import FPDURecovered, StartupSeen
 from scapy_mpa.stream.half import HalfConnection
@@ -116,14 +117,15 @@ class Order:
         half = self.halves[event.direction]
         start = half.position(event.seq)
         octets = event.octets
+        known = known_octets(event.startup, octets)
         item = Item(
             Kind.STARTUP,
             self.rewriter,
             event.direction,
             start,
             start + len(octets),
-            octets,
-            len(octets),
+            known,
+            len(known),
             captured=len(octets),
             startup=event.startup,
         )

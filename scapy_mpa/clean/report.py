@@ -35,6 +35,8 @@ class Report:
     """FPDUs that came when what follows them had been written."""
     cleared: int = 0
     """Startup frames whose M was cleared."""
+    extensions: int = 0
+    """Startup frames of which an extension was removed, which other tools do not know."""
     rtr_frames: int = 0
     """Rtr Frames removed, which other tools do not know."""
     startup_frames: int = 0
@@ -63,6 +65,9 @@ class Report:
             yield f"{_count(self.holes, 'hole')} kept, {_count(self.missing, 'octet')} in all"
         if self.left_out > 0:
             yield f"{_count(self.left_out, 'octet')} left out, of no FPDU that is whole"
+        if self.extensions:
+            frames = _count(self.extensions, "startup frame")
+            yield f"{frames} written as revision 1, without the extension"
         if self.rtr_frames:
             yield f"{_count(self.rtr_frames, 'Rtr Frame')} removed"
         if self.startup_frames:

@@ -16,10 +16,10 @@ from scapy_mpa.capture.frame import Frame
 from scapy_mpa.capture.reframe import Reframer
 from scapy_mpa.clean.report import Report
 from scapy_mpa.clean.slot import Item, Kind, Slot, Written
+from scapy_mpa.clean.startup import known_revision
 from scapy_mpa.stream.events import ConnectionId, FPDURecovered
 from scapy_mpa.stream.segment import ACK, FIN, PSH, RST, SYN
 from scapy_mpa.stream.sequence import sequence_number, unwrap
-from scapy_mpa.wire.dialect import extension_length
 from scapy_mpa.wire.fpdu import MARKER_INTERVAL, MARKER_LENGTH
 from scapy_mpa.wire.startup import (
     STARTUP_HEADER_LENGTH,
@@ -39,9 +39,6 @@ _STARTUP_FRAMES: Final = 16
 
 _NOWHERE: Final = 1 << 16
 """Where a direction begins of which nothing was captured."""
-
-_M_AT: Final = 16
-_M: Final = 0x80
 
 _DDP_VERSION: Final = 0x03
 """Where in its first octet a DDP segment has DV (RFC 5041 4.2)."""
@@ -386,6 +383,12 @@ class Rewriter:
             if item.startup.markers:
                 self.report.cleared += 1
                 comments.append("M was set, and is cleared like Markers are removed")
+            if item.startup.extension:
+                self.report.extensions += 1
+                comments.append(
+                    f"this was revision {item.startup.revision}, with an extension of "
+                    f"{len(item.startup.extension)} octets"
+                )
         else:
             if not self._written >= _NEEDED and not self._is_rejected_in_words(item):
                 self._supply(slot, item, _NEEDED)
@@ -446,8 +449,6 @@ class Rewriter:
         half = self._halves[item.direction]
         assert half.new is not None
         octets = item.octets
-        if item.startup is not None and item.startup.markers:
-            octets = octets[:_M_AT] + bytes((octets[_M_AT] & ~_M,)) + octets[_M_AT + 1 :]
         length = 0 if item.kind is Kind.FIN else item.length
         count = max(1, -(-length // self._reframer(item.direction).largest))
         size = max(4, -(-length // count) + 3 & ~3)
@@ -577,7 +578,7 @@ class Rewriter:
         revision = 0 if self._oldest_version else 1
         for item in self._captured.values():
             assert item.startup is not None
-            revision = item.startup.revision
+            revision = known_revision(item.startup.revision)
         return StartupFrame(
             kind=kind,
             markers=False,
@@ -588,7 +589,6 @@ class Rewriter:
             revision=revision,
             pd_length=0,
             data=b"",
-            extension=bytes(extension_length(revision)),
         )
 
     # -- segments ------------------------------------------------------------------------------

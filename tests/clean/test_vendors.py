@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 
 from scapy_mpa.craft import Conversation
 from scapy_mpa.craft.impairments import Duplication, Reordering, impair
+from scapy_mpa.craft.mutations import Mutation, mutations
 from scapy_mpa.craft.script import FPDUItem
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.fpdu import pad_length
-from tests.clean.cleaning import Cleaned, clean, segments
+from tests.clean.cleaning import Cleaned, clean, fpdus, segments
 
 LENGTHS = st.lists(st.integers(0, 700), max_size=9)
 PACKINGS = st.sampled_from(("aligned", "packed", "stream"))
@@ -88,3 +89,58 @@ def test_cut_short_is_not_padded_otherwise(length: int) -> None:
     assert (cleaned.report.cut, cleaned.report.holes) == (1, 0)
     (written,) = (each for each in segments(cleaned.frames) if each.length > len(each.payload))
     assert written.length - len(written.payload) == 2
+
+
+def startups(cleaned: Cleaned) -> list[bytes]:
+    """The startup frames that are written."""
+    payloads = [each.payload for each in segments(cleaned.frames)]
+    return [each for each in payloads if each.startswith(b"MPA ID")]
+
+
+def of_erdma(private_data: bytes, extension: bytes) -> Conversation:
+    """A connection of erdma, with FPDUs of both sides."""
+    conversation = Conversation(dialect="erdma")
+    conversation.startup(private_data, extension=extension, reply_extension=extension)
+    for side in conversation.sides:
+        side.send(b"some")
+        side.write(bytes(3000), stag=1, to=2)
+    conversation.close()
+    return conversation
+
+
+@given(st.binary(max_size=500), st.binary(min_size=8, max_size=8))
+def test_erdma(private_data: bytes, extension: bytes) -> None:
+    """Its startup frames are revision 1 without the extension; all else is the same."""
+    frames = of_erdma(private_data, extension).frames()
+    cleaned = clean(frames)
+    request, reply = startups(cleaned)
+    length = len(private_data).to_bytes(2, "big")
+    assert request == b"MPA ID Req Frame\0\1" + length + private_data
+    assert reply == b"MPA ID Rep Frame\0\1\0\0"
+    assert fpdus(cleaned.frames) == fpdus(frames)
+    assert (cleaned.report.extensions, cleaned.report.left_out, cleaned.report.holes) == (2, 0, 0)
+    assert clean(cleaned.frames).frames == cleaned.frames
+
+
+@pytest.mark.parametrize("lost", [(0,), (1,), (0, 1)])
+def test_erdma_supplied(lost: tuple[int, ...]) -> None:
+    """What is supplied beside a startup frame of erdma is written as that one is."""
+    conversation = of_erdma(b"", bytes(8))
+    sent = conversation.segments()
+    both = [each for each in sent if each.octets.startswith(b"MPA ID")]
+    frames = conversation.frames([each for each in sent if each not in [both[n] for n in lost]])
+    cleaned = clean(frames)
+    assert startups(cleaned) == [b"MPA ID Req Frame\0\1\0\0", b"MPA ID Rep Frame\0\1\0\0"]
+    assert fpdus(cleaned.frames) == fpdus(frames)
+
+
+@pytest.mark.parametrize(
+    "mutation",
+    [each for each in mutations() if each.name.startswith("erdma/")],
+    ids=lambda mutation: mutation.name,
+)
+def test_erdma_with_a_rule_broken(mutation: Mutation) -> None:
+    """The same FPDUs are found where a frame of erdma is wrong."""
+    frames = mutation.case(0).conversation.frames()
+    cleaned = clean(frames)
+    assert fpdus(cleaned.frames) == fpdus(frames)
