@@ -34,7 +34,7 @@ def layer_tree(event: RecordedEvent) -> list[str]:
     from scapy_mpa.layers.mpa import fields_of_dialect
 
     if isinstance(event, FPDURecovered):
-        packet = FPDU(event.octets, phase=event.phase)
+        packet = FPDU(event.octets, phase=event.phase, dialect=event.dialect)
     elif isinstance(event, StartupSeen):
         packet = MPA(event.octets, **fields_of_dialect(event.dialect))
     elif isinstance(event, IFTFrameRecovered):

@@ -27,7 +27,7 @@ class _Layer(Packet):
     """A packet with fields that are not in its octets.
 
     - Octets that are too few raise RemoteProtocolError; as a payload they are left to ``Raw``.
-    - An off-wire field that says how octets are to be read may be given along with them.
+    - Off-wire fields that say how octets are to be read may be given along with them.
     - Notes (see :class:`~scapy_mpa.layers.fields.NoteField`) are kept out of comparison,
       ``command()`` and ``json()``.
     - The summary of a packet also says what the layers below have to say.
@@ -35,18 +35,18 @@ class _Layer(Packet):
 
     shortest: ClassVar[int] = 0
     """How many octets there must be at least."""
-    reads_with: ClassVar[str | None] = None
-    """Name of the off-wire field without which octets cannot be read, or not for certain."""
+    reads_with: ClassVar[tuple[str, ...]] = ()
+    """Names of the off-wire fields without which octets cannot be read, or not for certain."""
 
     # Scapy dissects before it sets the fields that are given along with octets.
     __slots__ = ["_read_with"]
 
     def __init__(self, _pkt: bytes = b"", *args: Any, **fields: Any) -> None:
-        name = self.reads_with
-        self._read_with = fields.get(name) if name else None
-        if name and self._read_with is None:
-            # Not given, so that it does not undo what dissection finds out.
-            fields.pop(name, None)
+        self._read_with = tuple(map(fields.get, self.reads_with))
+        for name, value in zip(self.reads_with, self._read_with, strict=True):
+            if value is None:
+                # Not given, so that it does not undo what dissection finds out.
+                fields.pop(name, None)
         super().__init__(_pkt, *args, **fields)
 
     def do_dissect(self, s: bytes) -> bytes:
@@ -103,10 +103,9 @@ class _Layer(Packet):
     ) -> str | None:
         octets = bytes(self)
         read = type(self)(octets)
-        if self.reads_with:
-            given = self.getfieldval(self.reads_with)
-            if given is not None and read.getfieldval(self.reads_with) != given:
-                read = type(self)(octets, **{self.reads_with: given})
+        given = {name: self.getfieldval(name) for name in self.reads_with}
+        if any(each not in (None, read.getfieldval(name)) for name, each in given.items()):
+            read = type(self)(octets, **given)
         shown: str | None = read.show(dump, indent, lvl, label_lvl)
         return shown
 

@@ -7,10 +7,13 @@ from typing import Any
 
 from scapy.fields import ConditionalField, Field, RawVal, ShortField, StrFixedLenField
 
+from scapy_mpa.wire.forced import dialect_named
+
 __all__ = [
     "CRC32cField",
     "CopiedHeaderField",
     "CutShortField",
+    "DialectField",
     "KeyField",
     "MarkersField",
     "NoteField",
@@ -79,6 +82,14 @@ class CutShortField(ShortField):
 
     def getfield(self, pkt: Any, s: Any) -> Any:
         return (b"", s) if len(s) < self.sz else super().getfield(pkt, s)
+
+
+class DialectField(Field):
+    """The name of a dialect, or None."""
+
+    def any2i(self, pkt: Any, x: Any) -> Any:
+        dialect = dialect_named(x)
+        return None if dialect is None else dialect.value
 
 
 class _TrailerField(Field):

@@ -25,12 +25,15 @@ from scapy_mpa.layers.ddp import DDPTagged, DDPUntagged
 from scapy_mpa.layers.fields import (
     CRC32cField,
     CutShortField,
+    DialectField,
     MarkersField,
     NoteField,
     OffWire,
     PadField,
 )
+from scapy_mpa.wire import softuiwarp
 from scapy_mpa.wire.crc import CRC_LENGTH, crc_field, crc_is_good
+from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.fpdu import (
     HEADER_LENGTH,
@@ -63,6 +66,11 @@ class MPAMarker(_Layer):
         return b"", s
 
 
+def _is_softuiwarp(phase: int | None, dialect: str | None) -> bool:
+    """Tell whether pad and CRC field are those of SoftUiWARP, of whose Markers nothing is known."""
+    return phase is None and dialect == Dialect.SOFTUIWARP
+
+
 class FPDU(_Layer):
     """An FPDU (RFC 5044 4.1); its payload is the ULPDU, a DDP segment.
 
@@ -74,6 +82,9 @@ class FPDU(_Layer):
                   is shown both ways.
     phase         not on the wire: offset of the first octet modulo 512, a
                   multiple of 4; None without Markers
+    dialect       not on the wire: ``softuiwarp`` if pad and CRC field are
+                  those of SoftUiWARP, which has no Markers; None, or any
+                  other name: those of RFC 5044
     markers       not on the wire by itself: the Markers that lie in the FPDU,
                   from the first; those that are not given are computed, those
                   that find no place are left out
@@ -85,21 +96,24 @@ class FPDU(_Layer):
     Whoever changes it says what is to be computed anew: ``del packet[FPDU].crc``, or
     ``packet[FPDU].recompute()`` for all of it.
 
-    Octets with Markers can only be read with their phase: ``FPDU(octets, phase=0)``.  FPDUs that
-    are cut short are read as far as they go: what is cut of a field stays octets.  Octets behind
-    the CRC, in a stream the next FPDU, become ``Padding``.
+    Octets with Markers can only be read with their phase: ``FPDU(octets, phase=0)``, and those of
+    SoftUiWARP with their dialect: ``FPDU(octets, dialect="softuiwarp")``, since nothing in one FPDU
+    says whose pad it has.  FPDUs that are cut short are read as far as they go: what is cut of a
+    field stays octets.  Octets behind the CRC, in a stream the next FPDU, become ``Padding``.
 
     :raises LocalProtocolError: when built, or read with a phase: the phase is not a multiple of
-        4 below 512, Markers are given without a phase, or the payload exceeds 65535 octets.
+        4 below 512, Markers are given without a phase, or the payload exceeds 65535 octets; when
+        a dialect is given: there is none of that name.
     """
 
     name = "MPA FPDU"
-    reads_with = "phase"
+    reads_with = ("phase", "dialect")
     fields_desc = [
         CutShortField("ulpdu_length", None),
         PadField("pad", None),
         CRC32cField("crc", None),
         OffWire(Field("phase", None)),
+        OffWire(DialectField("dialect", None)),
         OffWire(MarkersField("markers", None)),
         OffWire(NoteField("provenance", None)),
     ]
@@ -112,11 +126,14 @@ class FPDU(_Layer):
     def crc_verdict(self) -> str:
         """Return ``good`` or ``bad``: whether the CRC is that of the FPDU's octets.
 
-        ``unknown`` if the CRC is not all there.  That CRCs are off on a connection, and that
-        ``bad`` means nothing therefore, is not to be seen from an FPDU.
+        ``unknown`` if the CRC is not all there; ``off`` in the dialect ``softuiwarp``, which has
+        none.  That CRCs are off on a connection, and that ``bad`` means nothing therefore, is not
+        to be seen from an FPDU.
         """
         if isinstance(self.crc, bytes):
             return "unknown"
+        if _is_softuiwarp(self.phase, self.dialect):
+            return "off"
         return "good" if crc_is_good(self.do_build()) else "bad"
 
     def describe(self) -> str:
@@ -124,6 +141,13 @@ class FPDU(_Layer):
         if length is None:
             length = len(self.payload.do_build())
         parts = [f"{self.name} {count(length, 'octet') if isinstance(length, int) else length}"]
+        pads = pad_length
+        if _is_softuiwarp(self.phase, self.dialect):
+            pads = softuiwarp.pad_length
+            parts.append(self.dialect)
+        is_whole = isinstance(length, int) and not isinstance(self.crc, bytes)
+        if is_whole and isinstance(self.pad, bytes) and len(self.pad) != pads(length):
+            parts.append(f"{count(len(self.pad), 'octet')} of pad")
         if self.markers:
             parts.append(count(len(self.markers), "Marker"))
         if self.crc is not None:
@@ -140,10 +164,14 @@ class FPDU(_Layer):
                     f"a ULPDU of {len(pay)} octets does not fit ULPDU_Length (RFC 5044 3)"
                 )
             pkt = len(pay).to_bytes(HEADER_LENGTH, "big")
-        pad = bytes(pad_length(len(pay))) if self.pad is None else bytes(self.pad)
+        is_standard = not _is_softuiwarp(self.phase, self.dialect)
+        pads = pad_length if is_standard else softuiwarp.pad_length
+        pad = bytes(pads(len(pay))) if self.pad is None else bytes(self.pad)
         crc = None if self.crc is None else self.get_field("crc").octets(self, self.crc)
         body = self._with_markers(pkt + pay + pad, CRC_LENGTH if crc is None else len(crc))
-        return body + (crc_field(body) if crc is None else crc)
+        if crc is None:
+            crc = crc_field(body) if is_standard else softuiwarp.CRC_FIELD
+        return body + crc
 
     def _with_markers(self, body: bytes, crc_length: int) -> bytes:
         """Return ``body``, all octets before the CRC, with the Markers in it."""
@@ -176,12 +204,16 @@ class FPDU(_Layer):
     # Dissecting
 
     def do_dissect(self, s: bytes) -> bytes:
-        phase = self._read_with
+        phase, dialect = self._read_with
         start = fpdu_layout(0, phase).header
         header = s[start : start + HEADER_LENGTH]
         is_whole = len(header) == HEADER_LENGTH
         ulpdu_length = int.from_bytes(header, "big") if is_whole else 0
         layout = fpdu_layout(ulpdu_length, phase)
+        if _is_softuiwarp(phase, dialect):
+            layout = layout._replace(
+                length=softuiwarp.fpdu_length(ulpdu_length), pad=softuiwarp.pad_length(ulpdu_length)
+            )
         octets, rest = s[: layout.length], s[layout.length :]
         markers = [at for at in layout.markers if at < len(octets)]
         body = strip_markers(octets, markers)

@@ -140,7 +140,7 @@ class IFTFrame(_Layer):
 
     name = "IFT Frame"
     shortest = FRAME_HEADER_LENGTH
-    reads_with = "crcs"
+    reads_with = ("crcs",)
     fields_desc = [
         ShortField("header_size", None),
         ShortField("payload_size", None),
@@ -224,7 +224,8 @@ class IFTFrame(_Layer):
         if len(s) < self.shortest:
             return super().do_dissect(s)
         header = parse_frame_header(s)
-        crcs = _fitting(s, header) if self._read_with is None else _wanted(self._read_with)
+        (given,) = self._read_with
+        crcs = _fitting(s, header) if given is None else _wanted(given)
         layout = frame_layout(header, header_crc="h" in crcs, payload_crc="p" in crcs)
         field = self.get_field("header_crc")
         self.fields.update(header._asdict())

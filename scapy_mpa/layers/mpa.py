@@ -28,7 +28,7 @@ from scapy.fields import Field as ScapyField
 from scapy.packet import Packet
 
 from scapy_mpa.layers.base import _Layer, count
-from scapy_mpa.layers.fields import KeyField, NoteField, OffWire
+from scapy_mpa.layers.fields import DialectField, KeyField, NoteField, OffWire
 from scapy_mpa.layers.fpdu import FPDU
 from scapy_mpa.layers.private_data import PrivateDataField
 from scapy_mpa.wire.control_flags import meaning_of
@@ -66,14 +66,6 @@ class _EnhancedField(OffWire):
 
 def _enhanced(field: Any) -> ConditionalField:
     return ConditionalField(field, _has_enhanced_data)
-
-
-class _DialectField(ScapyField):
-    """The name of a dialect."""
-
-    def any2i(self, pkt: Any, x: Any) -> Any:
-        dialect = dialect_named(x)
-        return None if dialect is None else dialect.value
 
 
 class _FlagField(BitField):
@@ -118,7 +110,7 @@ class _Startup(_Layer):
         ByteField("revision", 1),
         ShortField("pd_length", None),
         _EnhancedField(ScapyField("enhanced", None)),
-        OffWire(_DialectField("dialect", None)),
+        OffWire(DialectField("dialect", None)),
         ConditionalField(
             StrLenField(
                 "extension",

@@ -109,7 +109,7 @@ class RDMAPTerminate(_Layer):
 
     name = MESSAGE_NAMES[Opcode.TERMINATE]
     shortest = TERMINATE_CONTROL_LENGTH
-    reads_with = "mirrored"
+    reads_with = ("mirrored",)
     fields_desc = [
         BitEnumField("layer", 0, 4, dict(LAYERS)),
         BitMultiEnumField("etype", 0, 4, _ETYPE_NAMES, _etype_by),
@@ -154,7 +154,7 @@ class RDMAPTerminate(_Layer):
         )
 
     def do_dissect(self, s: bytes) -> bytes:
-        found = parse_terminate(s, self._read_with)
+        found = parse_terminate(s, *self._read_with)
         is_tagged = found.ddp_header is not None and found.ddp_header[:1] >= b"\x80"
         read = {
             "layer": found.layer,

@@ -58,6 +58,10 @@ _OWN: Final = (
 _CONSTANTS: Final = (type(None), int, float, str, bytes)
 
 
+def _is_constant(value: object) -> bool:
+    return isinstance(value, _CONSTANTS) or (type(value) is tuple and all(map(_is_constant, value)))
+
+
 class Form:
     """Makes layers that are like a sample.
 
@@ -90,7 +94,7 @@ class Form:
             *(value for _, value in self._more),
             *sample.post_transforms,
         ):
-            if not isinstance(value, _CONSTANTS):
+            if not _is_constant(value):
                 raise ValueError(f"it is not known whether {value!r} may be shared")
         self._class = type(sample)
         # Its instances are laid out alike, but setting their attributes is not slowed down by

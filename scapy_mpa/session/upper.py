@@ -60,7 +60,11 @@ class UpperLayers:
         body = strip_markers(octets, layout.markers) if layout.markers else octets
         control = body[HEADER_LENGTH : HEADER_LENGTH + 2]
         header = TAGGED_LENGTH if control >= b"\x80" else UNTAGGED_LENGTH
-        if ulpdu_length < header or len(octets) != layout.length:
+        if (
+            ulpdu_length < header
+            or len(octets) != layout.length
+            or event.dialect is not None  # SoftUiWARP's are seldom.
+        ):
             return _plain(event, note)
         bound = FPDU.payload_guess, DDPTagged.payload_guess, DDPUntagged.payload_guess
         if bound != self._bound:
@@ -107,7 +111,7 @@ class UpperLayers:
         fpdu = shape.fpdu.make(octets, fields, None)
         put(fpdu, "time", time.time())
         if phase is not None:
-            put(fpdu, "_read_with", phase)
+            put(fpdu, "_read_with", (phase, None))
             if layout.markers:
                 fields["markers"] = [
                     self._make_marker(octets[at : at + MARKER_LENGTH], fpdu)
@@ -148,7 +152,7 @@ _as_note: Final = FPDU().get_field("provenance").fld.any2i
 
 
 def _plain(event: FPDURecovered, note: Any) -> FPDU:
-    fpdu = FPDU(event.octets, phase=event.phase)
+    fpdu = FPDU(event.octets, phase=event.phase, dialect=event.dialect)
     fpdu.provenance = note
     return fpdu
 

@@ -153,7 +153,7 @@ def yielded(packets: Iterable[Packet]) -> Iterator[Packet]:
     def recovered(events: Iterable[Event]) -> Iterator[Packet]:
         for event in events:
             if isinstance(event, FPDURecovered):
-                layer = FPDU(event.octets, phase=event.phase)
+                layer = FPDU(event.octets, phase=event.phase, dialect=event.dialect)
             elif isinstance(event, StartupSeen):
                 layer = LAYERS[event.startup.kind](event.octets)
             elif isinstance(event, AdaptionIndicationSeen):
