@@ -14,7 +14,7 @@ from scapy_mpa.cli.status import CLEAN, FAILED, complain
 from scapy_mpa.cli.table import Column, table
 from scapy_mpa.craft import recorded
 from scapy_mpa.craft.mutations import Mutation, find, mutations
-from scapy_mpa.craft.mutations.corpus import describe, write_case
+from scapy_mpa.craft.mutations.corpus import SUFFIX, describe, file_name, write_case
 from scapy_mpa.craft.mutations.random_fuzz import fuzzing_of
 from scapy_mpa.wire.errors import CaptureError, LocalProtocolError
 
@@ -52,20 +52,34 @@ class Corpus:
             lines = table(_COLUMNS, rows)
         return _print(lines)
 
-    def write(self, directory: str, seeds: Sequence[int]) -> int:
-        """Write the captures; return the exit status."""
+    def write(self, directory: str, seeds: Sequence[int], *, force: bool) -> int:
+        """Write the captures; return the exit status.
+
+        :param force: remove those that an earlier manifest names and this one will not.
+        """
         chosen = self._chosen()
         if chosen is None:
             return FAILED
         target = Path(directory)
+        manifest = target / MANIFEST
         entries = []
         try:
             target.mkdir(parents=True, exist_ok=True)
+            if self._name is None and manifest.exists():
+                made = {file_name(mutation, seed) for mutation in chosen for seed in seeds}
+                others = _others(manifest, made)
+                if not force and others != []:
+                    complain(_refusal(manifest, others))
+                    return FAILED
+                # First, lest it names what is not there if this run does not come to its end.
+                manifest.unlink()
+                for each in others or ():
+                    each.unlink()
             for mutation in chosen:
                 entries += [write_case(mutation.case(seed), target) for seed in seeds]
             if self._name is None:
                 text = "".join(f"{json.dumps(entry)}\n" for entry in entries)
-                (target / MANIFEST).write_text(text, encoding="utf-8")
+                manifest.write_text(text, encoding="utf-8")
         except OSError as error:
             complain(f"{error.filename}: cannot be written ({error.strerror})")
             return FAILED
@@ -94,6 +108,32 @@ class Corpus:
             complain(f"no mutation has a name like {wanted!r}; {which} which there are")
             return None
         return chosen
+
+
+def _others(manifest: Path, made: set[str]) -> list[Path] | None:
+    """Return the captures beside a manifest that it names, without those that will be made.
+
+    None if it is no manifest of captures.
+    """
+    try:
+        names = [json.loads(line)["file"] for line in manifest.read_text("utf-8").splitlines()]
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return None
+    # A manifest is read like anything else that comes from outside: it names files beside it alone.
+    if not all(isinstance(name, str) and name == Path(name).name != "" for name in names):
+        return None
+    beside = (manifest.with_name(name) for name in sorted(set(names) - made))
+    return [path for path in beside if path.suffix == SUFFIX and path.is_file()]
+
+
+def _refusal(manifest: Path, others: list[Path] | None) -> str:
+    if others is None:
+        return f"{manifest}: is not a manifest of captures; --force writes another in its place"
+    number = "1 capture" if len(others) == 1 else f"{len(others)} captures"
+    return (
+        f"{manifest.parent}: holds {number} of an earlier run that this one does not make, such as "
+        f"{others[0].name}; choose another directory, or have them removed with --force"
+    )
 
 
 def _print(lines: Iterable[str]) -> int:

@@ -25,9 +25,9 @@ Examples:
       the catalogue: every rule that can be broken, and what a receiver must do
   scapy-mpa fuzz -o corpus
       a capture of each, and corpus/manifest.jsonl
-  scapy-mpa fuzz -o corpus --only 'rfc5041/*' -n 20
+  scapy-mpa fuzz -o ddp --only 'rfc5041/*' -n 20
       20 captures of each that breaks a rule of DDP
-  scapy-mpa fuzz -o corpus --from trace.pcap -n 100
+  scapy-mpa fuzz -o fuzzed --from trace.pcap -n 100
       random fuzzing of what a captured connection has said
   scapy-mpa fuzz -o . --case rfc5044/4.3/fpduptr-not-pointing --seed 7
       one of them once more, octet for octet
@@ -80,6 +80,12 @@ Examples:
     show_default=True,
     help="How many captures of each mutation, with one seed after the other.",
 )
+@click.option(
+    "--force",
+    is_flag=True,
+    help="Remove captures that an earlier manifest.jsonl in DIR names and this run does not make; "
+    "without it such a directory is refused.",
+)
 def fuzz(
     directory: str | None,
     lists: bool,
@@ -89,6 +95,7 @@ def fuzz(
     name: str | None,
     seed: int,
     count: int,
+    force: bool,
 ) -> None:
     """Make captures in which one rule of a standard is broken, and all others are kept.
 
@@ -109,4 +116,4 @@ def fuzz(
     if lists:
         context.exit(corpus.show(as_json=as_json))
     assert directory is not None
-    context.exit(corpus.write(directory, range(seed, seed + count)))
+    context.exit(corpus.write(directory, range(seed, seed + count), force=force))

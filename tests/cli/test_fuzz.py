@@ -137,3 +137,91 @@ def test_nowhere_to_write(tmp_path: Path) -> None:
     result = run("fuzz", "-o", tmp_path / "file" / "below")
     assert result.exit_code == 2
     assert "cannot be written" in result.stderr
+
+
+def contents(directory: Path) -> dict[str, bytes]:
+    """The files of a directory."""
+    return {path.name: path.read_bytes() for path in directory.iterdir()}
+
+
+def test_again_into_the_same_directory(tmp_path: Path) -> None:
+    """The same run again, or a longer one, makes the same captures and more."""
+    some = ("fuzz", "-o", tmp_path, "--only", "rfc5044/4.4/crc-[sw]*")
+    assert run(*some).exit_code == 0
+    before = contents(tmp_path)
+    assert run(*some).exit_code == 0
+    assert contents(tmp_path) == before
+    assert run(*some, "-n", 3).exit_code == 0
+    listed = [entry["file"] for entry in parsed((tmp_path / "manifest.jsonl").read_text())]
+    assert sorted([*listed, "manifest.jsonl"]) == sorted(contents(tmp_path))
+    assert len(listed) == 6 and before.keys() < contents(tmp_path).keys()
+
+
+def test_captures_of_an_earlier_run(tmp_path: Path) -> None:
+    """A run that would not make them again is refused, and nothing is changed; or they go."""
+    run("fuzz", "-o", tmp_path, "--only", "rfc5044/4.4/crc-[sw]*", "-n", 2)
+    (tmp_path / "mine.pcapng").write_bytes(b"mine")
+    before = contents(tmp_path)
+    others = ("fuzz", "-o", tmp_path, "--only", "rfc5044/4.4/crc-w*")
+    result = run(*others)
+    assert result.exit_code == 2
+    assert "holds 3 captures of an earlier run that this one does not make" in result.stderr
+    assert "--force" in result.stderr
+    assert contents(tmp_path) == before
+    assert run(*others, "--force").exit_code == 0
+    (entry,) = parsed((tmp_path / "manifest.jsonl").read_text())
+    assert contents(tmp_path).keys() == {entry["file"], "manifest.jsonl", "mine.pcapng"}
+    assert contents(tmp_path)["mine.pcapng"] == b"mine"
+
+
+def test_one_case_leaves_a_corpus_alone(tmp_path: Path) -> None:
+    """``--case`` has no manifest, and minds none."""
+    run("fuzz", "-o", tmp_path, "--only", "rfc5044/4.4/crc-[sw]*")
+    before = contents(tmp_path)
+    assert run("fuzz", "-o", tmp_path, "--case", NAME).exit_code == 0
+    after = contents(tmp_path)
+    assert len(after) == len(before) + 1 and before.items() < after.items()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "no JSON\n",
+        "[]\n",
+        "7\n",
+        '{"name": "x"}\n',
+        '{"file": 7}\n',
+        '{"file": ""}\n',
+        '{"file": "."}\n',
+        "[" * 100_000,
+        '{"file": "../outside.pcapng"}\n',
+        '{"file": "/outside.pcapng"}\n',
+        b"\xff\xfe",
+    ],
+)
+def test_another_manifest(tmp_path: Path, text: str | bytes) -> None:
+    """What is no manifest of captures is not written over unasked, and names nothing to remove."""
+    (tmp_path / "outside.pcapng").touch()
+    corpus = tmp_path / "corpus"
+    corpus.mkdir()
+    (corpus / "manifest.jsonl").write_bytes(text.encode() if isinstance(text, str) else text)
+    before = contents(corpus)
+    command = ("fuzz", "-o", corpus, "--only", "rfc5044/4.4/crc-w*")
+    result = run(*command)
+    assert result.exit_code == 2 and "is not a manifest of captures" in result.stderr
+    assert contents(corpus) == before
+    assert run(*command, "--force").exit_code == 0
+    assert len(contents(corpus)) == 2
+    assert (tmp_path / "outside.pcapng").exists()
+
+
+def test_a_manifest_removes_captures_alone(tmp_path: Path) -> None:
+    """Whatever else it names, and what is not there."""
+    (tmp_path / "notes.txt").touch()
+    (tmp_path / "folder.pcapng").mkdir()
+    names = ("notes.txt", "folder.pcapng", "gone.pcapng", "manifest.jsonl")
+    lines = [json.dumps({"file": name}) for name in names]
+    (tmp_path / "manifest.jsonl").write_text("\n".join(lines))
+    assert run("fuzz", "-o", tmp_path, "--only", "rfc5044/4.4/crc-w*", "--force").exit_code == 0
+    assert (tmp_path / "notes.txt").exists() and (tmp_path / "folder.pcapng").is_dir()
+    assert len(parsed((tmp_path / "manifest.jsonl").read_text())) == 1

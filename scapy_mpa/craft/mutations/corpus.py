@@ -4,15 +4,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 
 from scapy_mpa.craft.mutations.mutation import Case, Mutation
 
-__all__ = ["describe", "file_name", "write_case"]
+__all__ = ["SUFFIX", "describe", "file_name", "write_case"]
+
+SUFFIX: Final = ".pcapng"
 
 
-def file_name(case: Case) -> str:
+def file_name(mutation: Mutation, seed: int) -> str:
     """Return the name of a case's file."""
-    return f"{case.mutation.name.replace('/', '_')}-{case.seed}.pcapng"
+    return f"{mutation.name.replace('/', '_')}-{seed}{SUFFIX}"
 
 
 def describe(mutation: Mutation) -> dict[str, object]:
@@ -46,7 +49,7 @@ def write_case(case: Case, directory: Path) -> dict[str, object]:
             f"receiver: {mutation.expectation}",
         )
     )
-    name = file_name(case)
+    name = file_name(mutation, case.seed)
     case.conversation.write(
         directory / name, segments, comments=dict.fromkeys(frames, comment), comment=comment
     )
