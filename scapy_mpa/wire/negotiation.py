@@ -16,7 +16,7 @@ Pairs are for Initiator and Responder.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from scapy_mpa.wire.control_flags import RTR, meaning_of
 from scapy_mpa.wire.ddp import UNTAGGED_LENGTH, DDPHeader, parse_ddp
@@ -52,6 +52,18 @@ _SENDS: Final = frozenset(
         Opcode.SEND_WITH_SE_AND_INVALIDATE,
     }
 )
+
+
+class _Words(NamedTuple):
+    """What stands for what."""
+
+    request: str = "Request"
+    reply: str = "Reply"
+    fpdu: str = "FPDU"
+
+
+_WORDS: Final = {Dialect.RFC5043: _Words("Enhanced Initiate", "Enhanced Accept", "DDP Segment")}
+"""RFC 6581 7; all other dialects have MPA's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +111,8 @@ class Negotiation:
             # That there is no match was said of the Reply.
             return kind, None
         if kind is None:
-            return None, Violation("the first FPDU is no RTR indication", "RFC 6581 9.2")
+            first = _WORDS.get(self.dialect, _Words()).fpdu
+            return None, Violation(f"the first {first} is no RTR indication", "RFC 6581 9.2")
         return kind, Violation(f"an RTR by {_name(kind)} was not agreed on", "RFC 6581 9.2")
 
 
@@ -113,7 +126,8 @@ def negotiate(
     """Return what a Request and the Reply that accepts it come to.
 
     :param request: None: one of another revision, without enhanced data.
-    :param dialect: whose meaning the control flags have; None: that of RFC 6581.
+    :param dialect: whose meaning the control flags have, and whose words are used; None: those of
+        RFC 6581.  Over SCTP (RFC 5043) they are Enhanced Initiate and Enhanced Accept.
     :return: None if neither has enhanced data, or the Reply rejects.
     """
     if request is not None and not request.enhanced:
@@ -126,7 +140,8 @@ def negotiate(
         return _one_sided("the Reply has enhanced data, the Request has none")
     if not reply.enhanced:
         return _one_sided("the Request has enhanced data, the Reply has none")
-    return _by_rfc6581(request, reply)
+    by = Dialect.RFC5043 if dialect is Dialect.RFC5043 else Dialect.RFC6581
+    return _by_rfc6581(request, reply, by)
 
 
 def _one_sided(text: str) -> Negotiation:
@@ -134,25 +149,27 @@ def _one_sided(text: str) -> Negotiation:
     return Negotiation(Dialect.RFC6581, broken=(Violation(text, "RFC 6581 10"),))
 
 
-def _by_rfc6581(request: StartupFrame, reply: StartupFrame) -> Negotiation:
+def _by_rfc6581(request: StartupFrame, reply: StartupFrame, dialect: Dialect) -> Negotiation:
+    words = _WORDS.get(dialect, _Words())
     asked, offered = request.control_flags or "", reply.control_flags or ""
     meaning = meaning_of(Dialect.RFC6581)
     broken: list[Violation] = []
     refused: list[Violation] = []
     wants, has = request.ird, reply.ord
     if wants == LEFT_TO_ULP and has != LEFT_TO_ULP:
-        text = f"IRD 0x3FFF of the Request is answered with ORD {has}"
+        text = f"IRD 0x3FFF of the {words.request} is answered with ORD {has}"
         broken.append(Violation(text, "RFC 6581 9.1"))
     elif has != LEFT_TO_ULP and has is not None and wants is not None and has > wants:
-        text = f"ORD {has} of the Reply exceeds IRD {wants} of the Request"
+        text = f"ORD {has} of the {words.reply} exceeds IRD {wants} of the {words.request}"
         refused.append(Violation(text, "RFC 6581 9.1", INSUFFICIENT_IRD))
     if request.ord == LEFT_TO_ULP and reply.ird != LEFT_TO_ULP:
-        text = f"ORD 0x3FFF of the Request is answered with IRD {reply.ird}"
+        text = f"ORD 0x3FFF of the {words.request} is answered with IRD {reply.ird}"
         broken.append(Violation(text, "RFC 6581 9.1"))
     of_peers = meaning.is_peer_to_peer(asked)
     if of_peers != meaning.is_peer_to_peer(offered):
-        broken.append(Violation("A of the Reply is not that of the Request", "RFC 6581 9.2"))
-    for name, flags in (("Request", asked), ("Reply", offered)):
+        text = f"A of the {words.reply} is not that of the {words.request}"
+        broken.append(Violation(text, "RFC 6581 9.2"))
+    for name, flags in ((words.request, asked), (words.reply, offered)):
         if flags and not meaning.is_peer_to_peer(flags):
             text = f"control flags {flags} of the {name} are set, and A is not"
             broken.append(Violation(text, "RFC 6581 9.2"))
@@ -162,10 +179,10 @@ def _by_rfc6581(request: StartupFrame, reply: StartupFrame) -> Negotiation:
         those = meaning.options(offered)
         rtr = tuple(each for each in meaning.options(asked) if each in those)
         if not rtr:
-            text = "the Reply offers no RTR indication that the Request asks for"
+            text = f"the {words.reply} offers no RTR indication that the {words.request} asks for"
             refused.append(Violation(text, "RFC 6581 9.2", NO_MATCHING_RTR))
     return Negotiation(
-        Dialect.RFC6581,
+        dialect,
         of_peers,
         # The Initiator raises its IRD and lowers its ORD to what the Reply says.
         (_most(request.ird, reply.ord), _depth(reply.ird)),
