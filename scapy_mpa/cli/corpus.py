@@ -15,7 +15,7 @@ from scapy_mpa.cli.table import Column, table
 from scapy_mpa.craft import recorded
 from scapy_mpa.craft.mutations import Mutation, find, mutations
 from scapy_mpa.craft.mutations.corpus import SUFFIX, describe, file_name, write_case
-from scapy_mpa.craft.mutations.random_fuzz import fuzzing_of
+from scapy_mpa.craft.mutations.of_capture import applies, mutations_of
 from scapy_mpa.wire.errors import CaptureError, LocalProtocolError
 
 __all__ = ["MANIFEST", "Corpus"]
@@ -31,19 +31,24 @@ class Corpus:
 
     :param only: a pattern that their names match.
     :param name: the name of the only one; None: those that match.
-    :param capture: fuzz what was said in this capture; None: nothing that was captured.
+    :param capture: begin with what was said in this capture; None: with conversations of ours.
+    :param seeds: of the captures of each.
     """
 
-    def __init__(self, only: str, name: str | None, capture: str | None) -> None:
+    def __init__(
+        self, only: str, name: str | None, capture: str | None, seeds: Sequence[int]
+    ) -> None:
+        self._seeds = seeds
         self._capture = capture
         self._only = only
         self._name = name
 
     def show(self, *, as_json: bool) -> int:
         """Print the catalogue; return the exit status."""
-        chosen = self._chosen()
-        if chosen is None:
+        planned = self._planned()
+        if planned is None:
             return FAILED
+        chosen = [mutation for mutation, _ in planned]
         lines: Iterable[str]
         if as_json:
             lines = (json.dumps(describe(mutation)) for mutation in chosen)
@@ -52,13 +57,13 @@ class Corpus:
             lines = table(_COLUMNS, rows)
         return _print(lines)
 
-    def write(self, directory: str, seeds: Sequence[int], *, force: bool) -> int:
+    def write(self, directory: str, *, force: bool) -> int:
         """Write the captures; return the exit status.
 
         :param force: remove those that an earlier manifest names and this one will not.
         """
-        chosen = self._chosen()
-        if chosen is None:
+        planned = self._planned()
+        if planned is None:
             return FAILED
         target = Path(directory)
         manifest = target / MANIFEST
@@ -66,7 +71,7 @@ class Corpus:
         try:
             target.mkdir(parents=True, exist_ok=True)
             if self._name is None and manifest.exists():
-                made = {file_name(mutation, seed) for mutation in chosen for seed in seeds}
+                made = {file_name(mutation, seed) for mutation, seeds in planned for seed in seeds}
                 others = _others(manifest, made)
                 if not force and others != []:
                     complain(_refusal(manifest, others))
@@ -75,7 +80,7 @@ class Corpus:
                 manifest.unlink()
                 for each in others or ():
                     each.unlink()
-            for mutation in chosen:
+            for mutation, seeds in planned:
                 entries += [write_case(mutation.case(seed), target) for seed in seeds]
             if self._name is None:
                 text = "".join(f"{json.dumps(entry)}\n" for entry in entries)
@@ -87,11 +92,11 @@ class Corpus:
             return _print(str(target / str(entry["file"])) for entry in entries)
         return _print([f"{len(entries)} captures and {MANIFEST} in {target}"])
 
-    def _chosen(self) -> list[Mutation] | None:
-        """Return the mutations, None if there are none, having said so."""
+    def _planned(self) -> list[tuple[Mutation, list[int]]] | None:
+        """Return mutations with their seeds, None if there are none, having said so."""
         try:
             if self._capture is not None:
-                known = fuzzing_of(recorded(self._capture))
+                known = mutations_of(recorded(self._capture))
                 chosen = [
                     each for each in known if fnmatchcase(each.name, self._name or self._only)
                 ]
@@ -102,12 +107,19 @@ class Corpus:
         except (CaptureError, LocalProtocolError) as error:
             complain(str(error))
             return None
-        if not chosen:
+        planned = [(each, list(self._seeds)) for each in chosen]
+        if self._capture is not None:
+            planned = [
+                (mutation, fit)
+                for mutation, seeds in planned
+                if (fit := [seed for seed in seeds if applies(mutation, seed)])
+            ]
+        if not planned:
             wanted = self._name or self._only
             which = "with --from, --list shows" if self._capture else "--list shows"
             complain(f"no mutation has a name like {wanted!r}; {which} which there are")
             return None
-        return chosen
+        return planned
 
 
 def _others(manifest: Path, made: set[str]) -> list[Path] | None:

@@ -27,7 +27,7 @@ Examples:
       a capture of each, and corpus/manifest.jsonl
   scapy-mpa fuzz -o ddp --only 'rfc5041/*' -n 20
       20 captures of each that breaks a rule of DDP
-  scapy-mpa fuzz -o fuzzed --from trace.pcap -n 100
+  scapy-mpa fuzz -o fuzzed --from trace.pcap --only 'fuzz/*' -n 100
       random fuzzing of what a captured connection has said
   scapy-mpa fuzz -o . --case rfc5044/4.3/fpduptr-not-pointing --seed 7
       one of them once more, octet for octet
@@ -53,8 +53,8 @@ Examples:
     "capture",
     metavar="CAPTURE",
     type=click.Path(),
-    help="Random fuzzing of the first connection of a capture that has both startup frames: its "
-    "first 1000 FPDUs.",
+    help="Begin with the first connection of a capture that has both startup frames, with its "
+    "first 1000 FPDUs, and make what can be made of it; --list shows what that is.",
 )
 @click.option(
     "--only",
@@ -112,8 +112,8 @@ def fuzz(
     import_crc32c_alone()
     from scapy_mpa.cli.corpus import Corpus
 
-    corpus = Corpus(only, name, capture)
+    corpus = Corpus(only, name, capture, range(seed, seed + count))
     if lists:
         context.exit(corpus.show(as_json=as_json))
     assert directory is not None
-    context.exit(corpus.write(directory, range(seed, seed + count), force=force))
+    context.exit(corpus.write(directory, force=force))

@@ -66,7 +66,7 @@ def test_some_of_them_several_times(tmp_path: Path) -> None:
 def test_a_case_once_more(tmp_path: Path, source: tuple[object, ...]) -> None:
     """Name and seed make the same file again, octet for octet, and leave the manifest alone."""
     name = "fuzz/octets/stream" if source else NAME
-    run("fuzz", "-o", tmp_path / "one", *source, "-n", 4)
+    run("fuzz", "-o", tmp_path / "one", *source, "--only", name, "-n", 4)
     result = run("fuzz", "-o", tmp_path / "two", *source, "--case", name, "--seed", 3)
     (path,) = (tmp_path / "two").iterdir()
     assert result.stdout == f"{path}\n"
@@ -75,7 +75,7 @@ def test_a_case_once_more(tmp_path: Path, source: tuple[object, ...]) -> None:
 
 def test_captured_connection(tmp_path: Path) -> None:
     """What was captured is fuzzed: its addresses and most of its FPDUs are there."""
-    run("fuzz", "-o", tmp_path, "--from", CAPTURE, "-n", 5)
+    run("fuzz", "-o", tmp_path, "--from", CAPTURE, "--only", "fuzz/*", "-n", 5)
     entries = parsed((tmp_path / "manifest.jsonl").read_text())
     assert {entry["name"].split("/")[0] for entry in entries} == {"fuzz"}
     assert len(entries) == 5 * len({entry["name"] for entry in entries})
@@ -86,6 +86,21 @@ def test_captured_connection(tmp_path: Path) -> None:
         assert "[fd00:7::1]:51060" in {record["src"] for record in records}
         counts.append(sum(record["type"] == "fpdu" for record in records))
     assert max(counts) >= 33
+
+
+def test_named_rules_in_a_captured_connection(tmp_path: Path) -> None:
+    """The rules of the catalogue are broken in it, as far as it has what they are about."""
+    source = ("--from", CAPTURE, "--only", "rfc5041/*")
+    listed = [each["name"] for each in parsed(run("fuzz", *source, "--list", "--json").stdout)]
+    result = run("fuzz", "-o", tmp_path, *source)
+    entries = parsed((tmp_path / "manifest.jsonl").read_text())
+    assert [entry["name"] for entry in entries] == listed
+    assert result.stdout.startswith(f"{len(listed)} captures and manifest.jsonl in ")
+    assert len(listed) > 20 and {entry["base"] for entry in entries} == {"recorded"}
+    for entry in entries:
+        written = comments(tmp_path / entry["file"])
+        assert sorted(written) == entry["frames"]
+        assert all(entry["clause"] in comment for comment in written.values())
 
 
 def test_the_list() -> None:
@@ -116,7 +131,10 @@ def test_the_list() -> None:
         (("-o", "x", "--case", "nothing"), "there is no mutation 'nothing'"),
         (("-o", "x", "--from", "not there"), "there is no such file"),
         (("-o", "x", "--from", PCAPS / "listener_absent.pcap"), "no connection with startup"),
-        (("-o", "x", "--from", CAPTURE, "--only", "rfc*"), "with --from, --list shows which there"),
+        (
+            ("-o", "x", "--from", CAPTURE, "--only", "rfc5043/*"),
+            "with --from, --list shows which there",
+        ),
         (("-o", "x", "--case", NAME, "--only", "rfc*"), "--case names one mutation"),
     ],
 )

@@ -20,7 +20,7 @@ from scapy_mpa.craft.mutations.mutation import Change, Mutation
 from scapy_mpa.craft.script import FPDUItem, Item, OctetsItem, StartupItem
 from scapy_mpa.wire.startup import KEY_LENGTH, STARTUP_HEADER_LENGTH, StartupKind
 
-__all__ = ["RANDOM", "fuzzing_of"]
+__all__ = ["RANDOM"]
 
 _BASES: Final = (
     bases.plain,
@@ -200,12 +200,3 @@ RANDOM: Final = tuple(
     )
 )
 """Random fuzzing; it serves on any conversation."""
-
-
-def fuzzing_of(conversation: Conversation) -> list[Mutation]:
-    """Return random fuzzing of one conversation, with FPDUs in it, and startup frames."""
-
-    def recorded(_: Random) -> Conversation:
-        return conversation
-
-    return [replace(mutation, base=recorded) for mutation in RANDOM]

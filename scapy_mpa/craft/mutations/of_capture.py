@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Mutations that begin with a conversation which was captured, in place of one of ours.
+
+Random fuzzing does for any.  What breaks a named rule expects of its receiver what it does only if
+all else is right, so it wants a conversation like the one that it was made for: MPA of revision 1
+or 2 without Markers and without a third startup frame, of which nothing is wrong.  Where CRCs are
+off nothing tells a receiver what is wrong with an FPDU itself; then the rules of DDP and RDMAP are
+left.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+from typing import Final
+
+from scapy_mpa.capture import Decoder
+from scapy_mpa.craft.conversation import Conversation
+from scapy_mpa.craft.mutations.bases import plain
+from scapy_mpa.craft.mutations.catalogue import mutations
+from scapy_mpa.craft.mutations.mutation import Change, Mutation
+from scapy_mpa.craft.mutations.random_fuzz import RANDOM
+from scapy_mpa.craft.script import StartupItem
+from scapy_mpa.stream.checks import Checks
+from scapy_mpa.stream.events import ErrorFound
+from scapy_mpa.stream.flows import Flows
+from scapy_mpa.wire.errors import LocalProtocolError
+from scapy_mpa.wire.startup import StartupKind
+
+__all__ = ["applies", "mutations_of"]
+
+_REVISIONS: Final = (1, 2)
+_ABOVE_MPA: Final = ("rfc5040/", "rfc5041/", "rfc7306/")
+
+
+def mutations_of(conversation: Conversation) -> list[Mutation]:
+    """Return the mutations that can begin with a conversation of startup frames and FPDUs.
+
+    Making a case of one raises LocalProtocolError if there is nothing in the conversation that it
+    could break: no RDMA Read, say.
+    """
+
+    def recorded(_: Random) -> Conversation:
+        return conversation
+
+    named: list[Mutation] = []
+    if _is_like_ours(conversation):
+        named = [each for each in mutations() if each.base is plain]
+        if not any(conversation.options.crc):
+            named = [each for each in named if each.name.startswith(_ABOVE_MPA)]
+    found = [replace(each, base=recorded, apply=_surely(each.apply)) for each in named]
+    return found + [replace(each, base=recorded) for each in RANDOM]
+
+
+def applies(mutation: Mutation, seed: int) -> bool:
+    """Tell whether a mutation finds something to break."""
+    try:
+        mutation.case(seed)
+    except LocalProtocolError:
+        return False
+    return True
+
+
+def _is_like_ours(conversation: Conversation) -> bool:
+    options = conversation.options
+    kinds = [each.kind for each in conversation.script if isinstance(each, StartupItem)]
+    return (
+        options.revision in _REVISIONS
+        and not any(options.markers)
+        and StartupKind.RTR not in kinds
+        and _is_valid(conversation)
+    )
+
+
+def _is_valid(conversation: Conversation) -> bool:
+    flows, decoder, checks = Flows(), Decoder(), Checks()
+    events = []
+    for frame in conversation.frames():
+        segment = decoder.segment(frame)
+        if segment is not None:
+            events += flows.receive(segment)
+    events += flows.finish()
+    return not any(isinstance(each, ErrorFound) for event in events for each in checks.take(event))
+
+
+def _surely(change: Change) -> Change:
+    """Return what does so, or raises LocalProtocolError if that leaves the octets as they were."""
+
+    def apply(conversation: Conversation, rng: Random) -> Conversation:
+        try:
+            changed = change(conversation, rng)
+        except (LookupError, ValueError, StopIteration) as error:
+            # Mutations choose among what our own conversations always have.
+            raise LocalProtocolError("nothing like that is in the conversation") from error
+        if _octets_of(changed) == _octets_of(conversation):
+            raise LocalProtocolError("the conversation has this mistake already")
+        return changed
+
+    return apply
+
+
+def _octets_of(conversation: Conversation) -> list[bytes]:
+    return [placed.octets for placed in conversation.layout()]
