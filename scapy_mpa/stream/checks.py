@@ -251,7 +251,7 @@ class _Connection:
         else:
             position = unwrap(seq, half.expected)
         start = position - leading
-        if isinstance(fpdu, SoftUiWARPRecovered):
+        if start != half.expected and isinstance(fpdu, SoftUiWARPRecovered):
             half.expected = start
         header = None
         length = 0
