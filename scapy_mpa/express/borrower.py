@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from struct import Struct
 from typing import Any, Final
 
+from scapy_mpa.express.headers import FPDU_HEADERS
 from scapy_mpa.express.page import Page
 from scapy_mpa.express.shapes import Shapes
 from scapy_mpa.records.kinds import FPDUKind, Patterns, Templates
@@ -25,11 +26,8 @@ from scapy_mpa.wire.fpdu import (
 )
 from scapy_mpa.wire.rdmap import plausible
 
-__all__ = ["FPDU_HEADERS", "SHORTEST", "Borrower"]
+__all__ = ["SHORTEST", "Borrower"]
 
-FPDU_HEADERS: Final = Struct(">IIQI")
-"""From ULPDU_Length on: with the two control octets as one number; then STag and TO, and what is of
-no account; or what is of no account, QN and MSN as one number, and MO."""
 SHORTEST: Final = 28
 """Octets of the shortest FPDU in which either DDP header is there for sure."""
 _ULPDU_LENGTH: Final = Struct(">H")

@@ -7,7 +7,6 @@ Of a pcap file with Ethernet frames the octets are read here; any other capture 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from struct import Struct
 from typing import Any, Final
 
 from scapy_mpa.capture.damage import DamagedError
@@ -16,24 +15,21 @@ from scapy_mpa.capture.frame import MAXIMUM_CAPTURED, Frame
 from scapy_mpa.capture.link import ETHERNET
 from scapy_mpa.capture.pcap import PcapHeader, cut_record, lying_length
 from scapy_mpa.capture.reader import Capture
-from scapy_mpa.express.borrower import FPDU_HEADERS, SHORTEST, Borrower
+from scapy_mpa.express.borrower import SHORTEST, Borrower
+from scapy_mpa.express.headers import FPDU_HEADERS, HEADER_LENGTHS, HEADERS, HEADERS_LENGTH, IPV4_AT
 from scapy_mpa.express.page import LINES_OF_A_PAGE, Page
+from scapy_mpa.express.streak import Streaks
 from scapy_mpa.records.kinds import Patterns, Templates
 from scapy_mpa.stream.events import Event
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.island import Chunk
 from scapy_mpa.stream.loan import Loan
-from scapy_mpa.stream.segment import ACK, PSH, Segment
+from scapy_mpa.stream.segment import Segment
 from scapy_mpa.wire.crc import RESIDUE, crc32c
 from scapy_mpa.wire.fpdu import MARKER_INTERVAL, MARKER_LENGTH
 
 __all__ = ["ExpressReader"]
 
-_HEADERS: Final = Struct(">12xIHxxIxx12sIIH")
-"""Ethernet, IPv4 without options and TCP in one go: EtherType with IP version, header length and
-service; total length; fragment, time to live and protocol; addresses and ports; sequence number,
-acknowledgement number; data offset with flags."""
-_HEADERS_LENGTH: Final = 54
 _ETHERNET_IPV4: Final = 0x080045
 _ETHERTYPE_AT: Final = 12
 _ETHERTYPE_IPV4: Final = _ETHERNET_IPV4.to_bytes(3, "big")
@@ -41,11 +37,6 @@ _FLOW: Final = slice(26, 38)
 """Addresses and ports, if the headers are as they are here."""
 _NOT_TTL: Final = 0x3FFF00FF
 _WHOLE_TCP: Final = 6
-_IPV4_AT: Final = 14
-_HEADER_LENGTHS: Final = {
-    words << 12 | flags: 34 + 4 * words for words in range(5, 16) for flags in (ACK, ACK | PSH)
-}
-"""Where the TCP payload begins in the frame, for the flags of an ordinary segment."""
 _SECOND: Final = 1_000_000_000
 _MASK: Final = 0xFFFFFFFF
 _BEHIND: Final = 0x80000000
@@ -54,6 +45,10 @@ _EARLY_OCTETS: Final = 4 << 20
 _TRIM: Final = 1 << 16
 """Octets to be remembered before it is seen to that not too many are."""
 _FRAMES_OF_A_PAGE: Final = 4096
+_SHORT_STREAK: Final = 4
+"""Frames that a streak must have to be worth what it takes to begin one."""
+_PAUSE: Final = 16
+"""Frames after which it is tried again where it was not."""
 
 
 def _is_bare_ethernet(header: PcapHeader) -> bool:
@@ -148,14 +143,17 @@ class ExpressReader:
         patterns, fields = page.patterns, page.fields
         recent_octets = self._flows.recent
         order = recent_octets.order
-        unpack_record, unpack_headers = record.unpack_from, _HEADERS.unpack_from
+        unpack_record, unpack_headers = record.unpack_from, HEADERS.unpack_from
         unpack_fpdu = FPDU_HEADERS.unpack_from
         find = borrower.shapes.find
         unmarked, marked = borrower.shapes.unmarked, borrower.shapes.marked
-        header_lengths = _HEADER_LENGTHS
+        header_lengths = HEADER_LENGTHS
         in_a_second = _SECOND // unit
         first_second = first_fraction = second = units = 0
         fresh = 0
+        streaks = Streaks(header, page, recent_octets, writes=writes)
+        latest: Loan | None = None
+        resume = epoch = 0
         window = source.window
         available = len(window)
         number = 0
@@ -186,8 +184,9 @@ class ExpressReader:
                     capture.frames = number
                     raise cut_record(source, at)
             number += 1
+            begin = at
             at = end
-            if captured >= _HEADERS_LENGTH:
+            if captured >= HEADERS_LENGTH:
                 begins, total, fragment, flow, seq, ack, rest = unpack_headers(window, start)
                 loan = loans.get(flow)
                 if loan is not None:
@@ -196,7 +195,7 @@ class ExpressReader:
                         begins == loan.begins
                         and fragment == loan.fragment
                         and offset > 0
-                        and captured - total >= _IPV4_AT
+                        and captured - total >= IPV4_AT
                         and (
                             ack == loan.ack
                             or loan.ack < ack <= loan.peer.seq <= _MASK
@@ -207,14 +206,14 @@ class ExpressReader:
                         )
                     )
                     if is_checked:
-                        length = total + _IPV4_AT - offset
+                        length = total + IPV4_AT - offset
                         if not length:
                             loan.ack = ack
                             loan.segments += 1
                             loan.first.stamp = number, seconds, fraction
                             continue
                         if seq == loan.quick_seq and length >= SHORTEST:
-                            octets = window[start + offset : start + _IPV4_AT + total]
+                            octets = window[start + offset : start + IPV4_AT + total]
                             if loan.markers:
                                 phase = (loan.end - loan.origin) % MARKER_INTERVAL
                                 leading = 0 if phase else MARKER_LENGTH
@@ -266,7 +265,16 @@ class ExpressReader:
                                 loan.singles += 1
                                 loan.first.stamp = number, seconds, fraction
                                 order.append((position, octets, loan.owner))
-                                fresh += length
+                                if loan is not latest:
+                                    latest = loan
+                                elif number >= resume and not loan.markers:
+                                    before = number
+                                    at, number = streaks.take(
+                                        loan, window, begin, at, offset, shape, number, epoch
+                                    )
+                                    if number - before < _SHORT_STREAK:
+                                        resume = number + _PAUSE
+                                fresh += loan.end - position
                                 if fresh > _TRIM:
                                     recent_octets.octets += fresh
                                     recent_octets.trim()
@@ -285,7 +293,7 @@ class ExpressReader:
                         moment = seconds * _SECOND + fraction * unit
                     stamp = number, seconds, fraction
                     if is_checked:
-                        octets = window[start + offset : start + _IPV4_AT + total]
+                        octets = window[start + offset : start + IPV4_AT + total]
                         is_taken = self._take(loan, flow, seq, ack, rest, octets, stamp, moment)
                     else:
                         is_taken = self._check(loan, window[start:end], stamp, moment)
@@ -300,6 +308,7 @@ class ExpressReader:
                 first_second, first_fraction = seconds, fraction
                 units = -fraction
                 second = seconds
+                epoch = seconds * in_a_second + fraction
                 self._begin(time_ns)
             octets = window[start:end]
             original = max(original, captured)
@@ -312,11 +321,11 @@ class ExpressReader:
 
         Return False if the direction must be given back for it.
         """
-        if len(frame) < _HEADERS_LENGTH:
+        if len(frame) < HEADERS_LENGTH:
             return False
-        begins, total, fragment, flow, seq, ack, rest = _HEADERS.unpack_from(frame)
-        header = _HEADER_LENGTHS.get(rest)
-        end = _IPV4_AT + total
+        begins, total, fragment, flow, seq, ack, rest = HEADERS.unpack_from(frame)
+        header = HEADER_LENGTHS.get(rest)
+        end = IPV4_AT + total
         if (
             header is None
             or begins >> 8 != _ETHERNET_IPV4

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Segments in a row that look like the one before: each a whole FPDU, where its direction stands.
+
+That is nearly all of a bulk transfer.  Where a record begins with the same octets as one that was
+found to be in order, it need not be looked at as closely: numbers are left, and the CRC.  And as
+long as the same direction goes on, what counts of its loan can be held in local variables.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import Final
+
+from scapy_mpa.capture.pcap import PcapHeader
+from scapy_mpa.express.headers import FPDU_HEADERS, HEADER_LENGTHS, HEADERS, IPV4_AT
+from scapy_mpa.express.page import Page
+from scapy_mpa.express.shapes import Shape
+from scapy_mpa.stream.loan import Loan
+from scapy_mpa.stream.overlap import RecentOctets
+from scapy_mpa.stream.segment import PSH, reverse_flow
+from scapy_mpa.wire.crc import RESIDUE, crc32c
+
+__all__ = ["Streaks"]
+
+_MASK: Final = 0xFFFFFFFF
+_SECOND: Final = 1_000_000_000
+_TIMES: Final = 8
+"""Octets with which a record begins, and which no two records have in common."""
+_LENGTHS: Final = 18
+"""Octets of a frame up to the end of IPv4's total length: what the length of all depends on."""
+_NUMBERS: Final = 48
+"""Octets of a frame up to the end of TCP's data offset and flags."""
+
+
+class Streaks:
+    """Takes the segments behind one that was an FPDU, as long as they are like that one.
+
+    They must go on in the same direction, with the same lengths, without Markers; between them
+    there may be segments of the other direction that carry nothing.  A streak ends at the first
+    record that is anything else, and at the end of the window.
+
+    :param header: of the pcap file.
+    :param page: where FPDUs are written.
+    :param recent: where octets are remembered.
+    """
+
+    def __init__(
+        self, header: PcapHeader, page: Page, recent: RecentOctets, *, writes: bool
+    ) -> None:
+        self._record = header.record
+        self._times = Struct(header.record.format[:3]).unpack_from
+        self._in_a_second = _SECOND // header.unit
+        self._page = page
+        self._writes = writes
+        self._recent = recent
+        self._layouts: dict[int, Struct] = {}
+
+    def take(
+        self,
+        loan: Loan,
+        window: bytes,
+        like: int,
+        at: int,
+        offset: int,
+        shape: Shape,
+        number: int,
+        epoch: int,
+    ) -> tuple[int, int]:
+        """Take segments of a direction that was just brought up to date.
+
+        Return where the first record begins that is not taken, and the number of the last that is.
+
+        :param like: where the record begins that the others must be like, and
+        :param at: where it ends.
+        :param offset: where in its frame the FPDU begins, and
+        :param shape: what that is.
+        :param number: the number of its frame.
+        :param epoch: when the first frame was captured, in units of the fraction.
+        """
+        size, times = self._record.size, self._times
+        layout = self._layout(offset)
+        unpack = layout.unpack_from
+        common, fragment, flow, _, ack, rest, word = unpack(window, like)
+        length, tagged, line, _, _ = shape
+        pushed = rest ^ PSH
+        peer = loan.peer
+        peer_flow, peer_fragment, peer_ack = reverse_flow(flow), peer.fragment, peer.ack
+        peer_common, peer_rest = b"", 0
+        remember, owner = self._recent.order.append, loan.owner
+        writes, put, fields = self._writes, self._page.patterns.append, self._page.fields
+        unpack_fpdu, label = FPDU_HEADERS.unpack_from, loan.label
+        in_a_second, second, units = self._in_a_second, -1, 0
+        whole = at - like
+        start = size + offset
+        end = start + length
+        back = bare = 0
+        position, seq = loan.end, loan.seq
+        enough = len(window) - max(layout.size, whole)
+        while at <= enough:
+            begins, its_fragment, its_flow, its_seq, its_ack, its_rest, its_word = unpack(
+                window, at
+            )
+            if begins == common:
+                octets = window[at + start : at + end]
+                if (
+                    its_seq != seq
+                    or its_flow != flow
+                    or its_ack != ack
+                    or its_fragment != fragment
+                    or its_word != word
+                    or (its_rest != rest and its_rest != pushed)
+                    or crc32c(octets) != RESIDUE
+                ):
+                    break
+                number += 1
+                if writes:
+                    seconds, fraction = times(window, at)
+                    if seconds != second:
+                        second = seconds
+                        units = second * in_a_second - epoch
+                    moment = (units + fraction) / in_a_second
+                    _, first, more, third = unpack_fpdu(octets)
+                    put(line)
+                    if tagged:
+                        fields += (number, moment, label, first, more, seq)
+                    else:
+                        fields += (number, moment, label, more >> 32, more & _MASK, third, seq)
+                remember((position, octets, owner))
+                position += length
+                seq = seq + length & _MASK
+                like = at
+                at += whole
+            else:
+                if begins != peer_common or its_rest != peer_rest:
+                    back = self._bare(window, at, peer)
+                    if not 0 < back <= whole:
+                        break
+                    peer_common, peer_rest = begins, its_rest
+                if (
+                    its_flow != peer_flow
+                    or its_fragment != peer_fragment
+                    or not peer_ack <= its_ack <= seq
+                ):
+                    break
+                number += 1
+                bare += 1
+                peer_ack = its_ack
+                like = at
+                at += back
+        loan.singles += (position - loan.end) // length
+        loan.end = position
+        loan.seq = loan.quick_seq = seq
+        peer.segments += bare
+        peer.ack = peer_ack
+        loan.first.stamp = number, *times(window, like)
+        return at, number
+
+    def _bare(self, window: bytes, at: int, loan: Loan) -> int:
+        """Return how long a record is whose segment carries nothing; 0 if it is another.
+
+        Of its headers nothing is looked at that is not the same in all records with its lengths.
+        """
+        captured: int
+        _, _, captured, _ = self._record.unpack_from(window, at)
+        begins, total, _, _, _, _, rest = HEADERS.unpack_from(window, at + self._record.size)
+        if (
+            begins != loan.begins
+            or HEADER_LENGTHS.get(rest) != IPV4_AT + total
+            or captured - total < IPV4_AT
+        ):
+            return 0
+        return self._record.size + captured
+
+    def _layout(self, offset: int) -> Struct:
+        """Return what reads a record with an FPDU at ``offset`` of the frame, all in one go."""
+        known = self._layouts.get(offset)
+        if known is None:
+            common = self._record.size - _TIMES + _LENGTHS
+            known = Struct(f">{_TIMES}x{common}s2xI2x12sIIH{offset - _NUMBERS}xI")
+            self._layouts[offset] = known
+        return known

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Segments in a row that look alike, and all that may come between them."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.express.test_twin import express, plain, texts, without_fpdus
+from tests.truth import messages, mpastream, pcapfile
+from tests.truth.impair import ACK, PSH, Segment
+
+IP_AT, TCP_AT = 14, 34
+START = 1_700_000_000_000_000_000
+
+
+def _segments(
+    rng: random.Random, kind: str, size: int, isn: int, every: int
+) -> tuple[list[Segment], int]:
+    """FPDUs of one length, a segment each, acknowledged now and then; and how many they are."""
+    if kind == "write":
+        ulpdus = messages.write(7, 1 << 33, rng.randbytes(size * 60), mulpdu=size + 14)
+    else:
+        ulpdus = [
+            messages.send(msn, rng.randbytes(size), mulpdu=size + 18)[0] for msn in range(1, 61)
+        ]
+    octets, truth = mpastream.build_stream(ulpdus)
+    segments = []
+    for at, fpdu in enumerate(truth):
+        begin, end = fpdu.start, fpdu.end
+        flags = ACK | PSH if rng.random() < 0.2 else ACK
+        segments.append(Segment(0, isn + begin & 0xFFFFFFFF, 1, flags, octets[begin:end]))
+        if not (at + 1) % every:
+            segments.append(Segment(1, 1, isn + end & 0xFFFFFFFF, ACK, b""))
+    return segments, len(truth)
+
+
+def _changed(rng: random.Random, what: str, segment: Segment) -> list[bytes]:
+    """The frame of a segment, with something about it that is not as usual, or something else."""
+    options = rng.choice((b"", b"\1" * 12)) if what == "options" else b""
+    if what == "acknowledged":
+        number = segment.ack + rng.choice((-70, -1, 1, 1 << 31)) & 0xFFFFFFFF
+        segment = segment._replace(ack=number)
+    elif what == "flags":
+        segment = segment._replace(flags=segment.flags | rng.choice((1, 2, 4, 32, 64)))
+    elif what == "elsewhere":
+        segment = segment._replace(seq=segment.seq + rng.choice((-1, 1, 99)) & 0xFFFFFFFF)
+    frame = bytearray(pcapfile.frame(segment, tcp_options=options))
+    if what == "damage":
+        frame[rng.randrange(TCP_AT + 20, len(frame))] ^= 1 << rng.randrange(8)
+    elif what == "fragment":
+        frame[IP_AT + 6] ^= 0x20
+    elif what == "time to live":
+        frame[IP_AT + 8] -= 1
+    elif what == "service":
+        frame[IP_AT + 1] ^= 2
+    elif what == "protocol":
+        frame[IP_AT + 9] = 17
+    elif what == "hardware address":
+        frame[3] ^= 1
+    elif what == "trailer":
+        frame += bytes(4)
+    elif what == "header":
+        frame[rng.randrange(TCP_AT + 20)] ^= 1 << rng.randrange(8)
+    elif what == "cut":
+        del frame[-8:]
+    elif what == "twice":
+        return [bytes(frame), bytes(frame)]
+    elif what == "missing":
+        return []
+    elif what == "another":
+        other = pcapfile.frame(segment, hosts=("10.0.0.3", "10.0.0.2"))
+        return [other, bytes(frame)]
+    elif what == "no TCP":
+        return [bytes(60), bytes(frame)]
+    return [bytes(frame)]
+
+
+CHANGES = (
+    "acknowledged",
+    "another",
+    "cut",
+    "damage",
+    "elsewhere",
+    "flags",
+    "fragment",
+    "hardware address",
+    "header",
+    "missing",
+    "no TCP",
+    "options",
+    "protocol",
+    "service",
+    "time to live",
+    "trailer",
+    "twice",
+)
+
+
+@pytest.mark.parametrize("what", ["nothing", *CHANGES])
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    seed=st.integers(0, 2**32),
+    kind=st.sampled_from(("write", "send")),
+    size=st.sampled_from((10, 64, 500, 1442)),
+    isn=st.sampled_from((1000, (1 << 32) - 9000)),
+    every=st.integers(1, 5),
+    order=st.sampled_from("<>"),
+    nanoseconds=st.booleans(),
+)
+def test_anything_between(
+    what: str,
+    seed: int,
+    kind: str,
+    size: int,
+    isn: int,
+    every: int,
+    order: str,
+    nanoseconds: bool,
+) -> None:
+    """Whatever a frame has that others have not, the plain way says the same."""
+    rng = random.Random(seed)
+    segments, count = _segments(rng, kind, size, isn, every)
+    unusual = {rng.randrange(15, 40), rng.randrange(40, len(segments))}
+    frames = []
+    for at, segment in enumerate(segments):
+        frames += _changed(rng, what if at in unusual else "nothing", segment)
+    octets = pcapfile.pcap(
+        frames, order=order, nanoseconds=nanoseconds, start=START, step=rng.choice((1, 77, 10**8))
+    )
+    lines = plain(octets)
+    assert express(octets) == lines
+    assert without_fpdus(express(octets, counting=True)) == without_fpdus(lines)
+    by_plain, by_inlined = texts(octets)
+    assert by_inlined == by_plain
+    if what == "nothing":
+        fpdus = [json.loads(line) for line in lines if line.startswith('{"type":"fpdu"')]
+        assert [fpdu["crc"] for fpdu in fpdus] == ["good"] * count
