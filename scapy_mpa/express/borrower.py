@@ -175,7 +175,11 @@ class Borrower:
                 is_copy = before == position and known == octets and len(octets) > 1
                 loan.retransmitted += is_copy
                 return is_copy
-        loan.early = [*early[:index], Chunk(position, octets, number), *early[index:]]
+        chunk = Chunk(position, octets, number)
+        if early:
+            early.insert(index, chunk)
+        else:
+            loan.early = [chunk]
         self.early_octets += len(octets)
         loan.quick_seq = -1
         return True

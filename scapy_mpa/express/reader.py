@@ -47,7 +47,7 @@ _TRIM: Final = 1 << 16
 _FRAMES_OF_A_PAGE: Final = 4096
 _SHORT_STREAK: Final = 4
 """Frames that a streak must have to be worth what it takes to begin one."""
-_PAUSE: Final = 16
+_PAUSE: Final = 8
 """Frames after which it is tried again where it was not."""
 
 
@@ -151,7 +151,7 @@ class ExpressReader:
         in_a_second = _SECOND // unit
         first_second = first_fraction = second = units = 0
         fresh = 0
-        streaks = Streaks(header, page, recent_octets, writes=writes)
+        streaks = Streaks(header, borrower, page, recent_octets)
         latest: Loan | None = None
         resume = epoch = 0
         window = source.window

@@ -12,6 +12,7 @@ from struct import Struct
 from typing import Final
 
 from scapy_mpa.capture.pcap import PcapHeader
+from scapy_mpa.express.borrower import Borrower
 from scapy_mpa.express.headers import FPDU_HEADERS, HEADER_LENGTHS, HEADERS, IPV4_AT
 from scapy_mpa.express.page import Page
 from scapy_mpa.express.shapes import Shape
@@ -40,18 +41,20 @@ class Streaks:
     record that is anything else, and at the end of the window.
 
     :param header: of the pcap file.
-    :param page: where FPDUs are written.
+    :param borrower: knows what FPDUs look like, and whether they are written.
+    :param page: where they are written.
     :param recent: where octets are remembered.
     """
 
     def __init__(
-        self, header: PcapHeader, page: Page, recent: RecentOctets, *, writes: bool
+        self, header: PcapHeader, borrower: Borrower, page: Page, recent: RecentOctets
     ) -> None:
         self._record = header.record
         self._times = Struct(header.record.format[:3]).unpack_from
         self._in_a_second = _SECOND // header.unit
         self._page = page
-        self._writes = writes
+        self._writes = borrower.writes
+        self._shapes = borrower.shapes
         self._recent = recent
         self._layouts: dict[int, Struct] = {}
 
@@ -81,6 +84,7 @@ class Streaks:
         layout = self._layout(offset)
         unpack = layout.unpack_from
         common, fragment, flow, _, ack, rest, word = unpack(window, like)
+        find = self._shapes.find
         length, tagged, line, _, _ = shape
         pushed = rest ^ PSH
         peer = loan.peer
@@ -101,13 +105,18 @@ class Streaks:
                 window, at
             )
             if begins == common:
+                if its_word != word:
+                    # The last FPDU of a message, or the first of the next one.
+                    its_length, tagged, line, _, _ = find(its_word, None)
+                    if its_length != length:
+                        break
+                    word = its_word
                 octets = window[at + start : at + end]
                 if (
                     its_seq != seq
                     or its_flow != flow
                     or its_ack != ack
                     or its_fragment != fragment
-                    or its_word != word
                     or (its_rest != rest and its_rest != pushed)
                     or crc32c(octets) != RESIDUE
                 ):
