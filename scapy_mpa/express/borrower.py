@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from struct import Struct
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from scapy_mpa.express.headers import FPDU_HEADERS
 from scapy_mpa.express.page import Page
 from scapy_mpa.express.shapes import Shapes
 from scapy_mpa.records.kinds import FPDUKind, Patterns, Templates
-from scapy_mpa.stream.events import CrcVerdict, FPDURecovered
+from scapy_mpa.stream.events import CrcVerdict, FPDURecovered, LocatedBy
 from scapy_mpa.stream.island import Chunk
 from scapy_mpa.stream.loan import EARLY_OCTETS, EARLY_SEGMENTS, LENT_PIECES, Loan
 from scapy_mpa.stream.overlap import RecentOctets
@@ -43,6 +43,9 @@ _SECOND: Final = 1_000_000_000
 _HEAD: Final = HEADER_LENGTH + UNTAGGED_LENGTH
 
 
+_PatternsOf: TypeAlias = dict[tuple[bytes, LocatedBy], bytes | None]
+
+
 class Borrower:
     """Brings loans up to date.
 
@@ -64,7 +67,7 @@ class Borrower:
         self._patterns = writer if isinstance(writer, Patterns) else None
         self._templates = None if writer is None or isinstance(writer, Patterns) else writer
         # By whether there are CRCs: a pattern for each pair of control octets.
-        self._known: tuple[dict[int, bytes | None], dict[int, bytes | None]] = {}, {}
+        self._known: tuple[_PatternsOf, _PatternsOf] = {}, {}
         self.shapes = Shapes(self._patterns)
         self._width = 0
         self._head = b"" if self._patterns is None else self._patterns.head.encode()
@@ -77,13 +80,13 @@ class Borrower:
 
     def begin(self, loan: Loan) -> None:
         """Prepare a fresh loan."""
-        if self.is_quick and loan.takes_data:
+        if self.is_quick and loan.takes_data and not (loan.awaits or loan.begins_phase):
             self._moved(loan, loan.end)
         if self._patterns is not None:
             loan.label = self._patterns.label(loan.connection, loan.direction).encode()
-            loan.templates = self._known[loan.crc]
         elif self._templates is not None:
-            loan.templates = {}
+            # What they have made for it.
+            loan.label = {}
 
     def align(self, loans: Mapping[bytes, Loan]) -> None:
         """Have the labels of all loans as wide as the widest that was written so far."""
@@ -130,8 +133,8 @@ class Borrower:
         loan.start = base
         available = len(data)
         at, last, missing = self._read(loan, data, first_frames, brought_by, number, moment)
-        if missing == 0 and at < available and not at and pieces:
-            # The first FPDU is not sound: this segment was not taken at all.
+        if not at and (loan.begins_phase or (missing == 0 and at < available and pieces)):
+            # The first FPDU is not sound, or must be whole: this segment was not taken at all.
             return 0
         if at:
             loan.tail = () if loan.crc else [Chunk(base + last, data[last:at], brought_by)]
@@ -158,6 +161,7 @@ class Borrower:
         early = loan.early
         if (
             loan.markers
+            or loan.begins_phase
             or len(early) >= EARLY_SEGMENTS
             or (loan.seq - loan.peer.ack) & _MASK >= _BEHIND
         ):
@@ -270,7 +274,8 @@ class Borrower:
         at = last = 0
         base = loan.start
         markers, crc = loan.markers, loan.crc
-        is_quick = self.is_quick and crc
+        # The first of all says how it was located.
+        is_quick = self.is_quick and crc and base != loan.base
         counts = is_quick and not (self.writes or markers)
         missing = 0
         available = len(data)
@@ -406,12 +411,13 @@ class Borrower:
         ulpdu_length = int.from_bytes(fpdu[header : header + HEADER_LENGTH], "big")
         position = start + header
         offset = None if loan.base is None else position - loan.base
+        located_by: LocatedBy = "start" if start == loan.base else "length"
         tagged = head >= b"\x80"
         length = TAGGED_LENGTH if tagged else UNTAGGED_LENGTH
         if len(head) >= length:
             fields = (_TAGGED if tagged else _UNTAGGED).unpack_from(head)
             if self._patterns is not None:
-                pattern = self._pattern(loan, head[:2])
+                pattern = self._pattern(loan, head[:2], located_by)
                 if pattern is not None:
                     self._page.patterns.append(pattern)
                     self._page.fields += (
@@ -424,7 +430,7 @@ class Borrower:
                     )
                     return
             else:
-                template = self._template(loan, head[:2], ulpdu_length, phase)
+                template = self._template(loan, head[:2], ulpdu_length, phase, located_by)
                 if template is not None:
                     joined = frames if isinstance(frames, int) else ",".join(map(str, frames))
                     line = template(
@@ -445,7 +451,7 @@ class Borrower:
             phase,
             len(fpdu_layout(ulpdu_length, phase).markers),
             "good" if loan.crc else "off",
-            "length",
+            located_by,
             False,
             (frames,) if isinstance(frames, int) else tuple(frames),
         )
@@ -453,23 +459,30 @@ class Borrower:
         assert writer is not None
         self._page.add((writer.line(event),))
 
-    def _pattern(self, loan: Loan, control: bytes) -> bytes | None:
+    def _pattern(self, loan: Loan, control: bytes, located_by: LocatedBy) -> bytes | None:
         """Return the pattern for an FPDU with these control octets."""
-        key = int.from_bytes(control, "big")
-        known = loan.templates
+        key = control, located_by
+        known = self._known[loan.crc]
         if key not in known:
             assert self._patterns is not None
             verdict: CrcVerdict = "good" if loan.crc else "off"
-            pattern = self._patterns.pattern(control, verdict, "length", out_of_order=False)
+            pattern = self._patterns.pattern(control, verdict, located_by, out_of_order=False)
             known[key] = None if pattern is None else pattern.encode() + b"\n"
-        found: bytes | None = known[key]
-        return found
+        return known[key]
 
-    def _template(self, loan: Loan, control: bytes, ulpdu_length: int, phase: int | None) -> Any:
+    def _template(
+        self,
+        loan: Loan,
+        control: bytes,
+        ulpdu_length: int,
+        phase: int | None,
+        located_by: LocatedBy,
+    ) -> Any:
         """Return what writes an FPDU with these control octets and as many Markers."""
         count = len(fpdu_layout(ulpdu_length, phase).markers)
-        key = control, count
-        if key not in loan.templates:
+        key = control, count, located_by
+        templates: dict[Any, Any] = loan.label
+        if key not in templates:
             assert self._templates is not None
             kind = FPDUKind(
                 loan.connection,
@@ -477,9 +490,9 @@ class Borrower:
                 control,
                 count,
                 "good" if loan.crc else "off",
-                "length",
+                located_by,
                 False,
             )
             make = self._templates.tagged if control >= b"\x80" else self._templates.untagged
-            loan.templates[key] = make(kind)
-        return loan.templates[key]
+            templates[key] = make(kind)
+        return templates[key]

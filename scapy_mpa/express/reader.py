@@ -56,6 +56,19 @@ def _is_bare_ethernet(header: PcapHeader) -> bool:
     return header.link_type == ETHERNET and not header.fcs
 
 
+_PUT_OFF: Final = Loan.none()
+"""Stands for the loan of a connection that is about to begin, which is given when it does.  Where
+very many begin at a time, the memory of what has read their startup frames is free by then."""
+
+
+def _acknowledges_fpdus(loan: Loan, ack: int) -> bool:
+    """Tell whether an acknowledgement number says that an FPDU of the peer has arrived."""
+    peer = loan.peer
+    if not peer.takes_data or peer.base is None or peer.begins_phase:
+        return False
+    return 0 < (ack - peer.base) & _MASK < _BEHIND
+
+
 class ExpressReader:
     """Reads a capture to its end, and gives lines.
 
@@ -333,6 +346,11 @@ class ExpressReader:
             or not header <= end <= len(frame)
         ):
             return False
+        if loan is _PUT_OFF:
+            self._give_back(flow)
+            if not self._borrow(flow, may_begin=True):
+                return False
+            loan = self._loans[flow]
         if (ack - loan.ack) & _MASK < _BEHIND:
             if (loan.peer.seq - ack) & _MASK >= _BEHIND:
                 return False
@@ -360,7 +378,14 @@ class ExpressReader:
         number = stamp[0]
         length = len(octets)
         borrower = self._borrower
+        if loan.begins_phase:
+            _, seconds, fraction = stamp
+            self._tell(self._flows.expire(seconds * _SECOND + fraction * self._unit))
         if octets and seq == loan.seq:
+            if loan.awaits:
+                if not _acknowledges_fpdus(loan, ack):
+                    return False
+                loan.awaits = False
             loan.first.stamp = stamp
             if loan.early:
                 if not borrower.fill(loan, octets, number, moment):
@@ -370,6 +395,8 @@ class ExpressReader:
                 taken = borrower.take(loan, octets, number, number, moment)
                 if taken:
                     self._flows.recent.remember(loan.owner, Chunk(position, octets, number))
+                elif loan.begins_phase:
+                    return False
                 if taken < length:
                     _, seconds, fraction = stamp
                     time_ns = seconds * _SECOND + fraction * self._unit
@@ -417,29 +444,43 @@ class ExpressReader:
         flow = segment.flow
         if flow in self._loans:
             self._give_back(flow)
-        events = self._flows.receive(segment)
+        self._tell(self._flows.receive(segment))
+        if segment.length and is_ours and not self._borrow(flow, may_begin=False):
+            connection = self._flows.connection(flow)
+            if connection is not None and connection.is_at_rest:
+                self._loans[connection.identity.flow] = self._loans[connection.reverse] = _PUT_OFF
+
+    def _tell(self, events: list[Event]) -> None:
+        """Add lines of events, which may need more room for labels than those so far."""
         if events:
             self._page.add(self._lines_of(events))
             self._borrower.align(self._loans)
-        if segment.length and is_ours:
-            self._borrow(flow)
 
-    def _borrow(self, flow: bytes) -> None:
-        """Borrow the connection of a flow, if all is in order there."""
-        loans = self._flows.lend(flow)
-        if loans is not None:
-            for loan, each in zip(loans, loans[0].connection.flows, strict=True):
-                self._borrower.begin(loan)
-                self._loans[each] = loan
-            self._borrower.align(self._loans)
+    def _borrow(self, flow: bytes, *, may_begin: bool) -> bool:
+        """Borrow the connection of a flow, if all is in order there; tell whether it is.
+
+        :param may_begin: whether that may be before its first FPDU.
+        """
+        loans = self._flows.lend(flow, may_begin=may_begin)
+        if loans is None:
+            return False
+        for loan in loans:
+            self._borrower.begin(loan)
+            self._loans[loan.flow] = loan
+        self._borrower.align(self._loans)
+        return True
 
     def _give_back(self, flow: bytes) -> None:
         """Give a connection back."""
         loan = self._loans[flow]
+        if loan is _PUT_OFF:
+            connection = self._flows.connection(flow)
+            assert connection is not None
+            del self._loans[connection.identity.flow], self._loans[connection.reverse]
+            return
         loans = (loan.peer, loan) if loan.direction else (loan, loan.peer)
-        for each in loans[0].connection.flows:
-            del self._loans[each]
         for each_loan in loans:
+            del self._loans[each_loan.flow]
             self._borrower.end(each_loan)
         self._flows.reclaim(loans)
         # They refer to each other, and would stay until the collector comes.

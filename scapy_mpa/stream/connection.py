@@ -34,7 +34,7 @@ from scapy_mpa.stream.overlap import RecentOctets
 from scapy_mpa.stream.past import Span
 from scapy_mpa.stream.phase import Phase
 from scapy_mpa.stream.scan import FoundStartup
-from scapy_mpa.stream.segment import ACK, RST, Segment
+from scapy_mpa.stream.segment import ACK, RST, Segment, reverse_flow
 from scapy_mpa.stream.sequence import sequence_number
 from scapy_mpa.stream.startup import StartupState
 from scapy_mpa.stream.startup_phase import StartupPhase
@@ -73,6 +73,7 @@ class Connection:
         "is_lent",
         "lend_at",
         "lingers",
+        "reverse",
         "segments",
         "startup",
         "was_reset",
@@ -88,6 +89,8 @@ class Connection:
         dialect: Dialect | None = None,
     ) -> None:
         self.identity = identity
+        self.reverse = reverse_flow(identity.flow)
+        """The flow of direction 1; whoever keeps it keeps the same object."""
         self._emit = emit
         self._moments = moments
         self.halves = (
@@ -118,6 +121,11 @@ class Connection:
         A connection from an endpoint to itself has one flow for both: that is direction 0.
         """
         return self.halves[0 if flow == self.identity.flow else 1]
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether both directions are (:mod:`.rest`)."""
+        return self.halves[0].rest is not None and self.halves[1].rest is not None
 
     def receive(self, segment: Segment) -> None:
         """Take a segment of this connection."""

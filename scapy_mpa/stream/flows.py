@@ -18,7 +18,7 @@ from scapy_mpa.stream.moments import Moments
 from scapy_mpa.stream.overlap import RecentOctets
 from scapy_mpa.stream.past import PastConnections
 from scapy_mpa.stream.phase import Phase
-from scapy_mpa.stream.segment import SYN, Segment, reverse_flow
+from scapy_mpa.stream.segment import SYN, Segment
 from scapy_mpa.wire.dialect import Dialect
 
 __all__ = ["LINGERING_CONNECTIONS", "LINGER_NS", "Flows"]
@@ -97,9 +97,7 @@ class Flows:
 
     def receive(self, segment: Segment) -> list[Event]:
         """Take a segment; return what it brought to light, in order of recovery."""
-        lingering = self._lingering
-        if lingering and lingering[0][0] < segment.time_ns:
-            self._expire(segment.time_ns)
+        self._expire(segment.time_ns)
         connection = self._connections.get(segment.flow)
         if connection is None or not belongs(connection.half(segment.flow), segment):
             if not segment.length and not segment.flags & SYN:
@@ -114,6 +112,16 @@ class Flows:
         connection.receive(segment)
         if not connection.lingers and connection.is_over:
             self._linger(connection, segment.time_ns)
+        return self._taken()
+
+    def expire(self, time_ns: int) -> list[Event]:
+        """Let go of connections that are over for long enough; return what is told of them.
+
+        To receive a segment does the same.
+
+        :param time_ns: what time it is, in nanoseconds since the epoch.
+        """
+        self._expire(time_ns)
         return self._taken()
 
     def _taken(self) -> list[Event]:
@@ -138,15 +146,17 @@ class Flows:
         """Return the connection of a flow as it stands now, None if there is none."""
         return self._connections.get(flow)
 
-    def lend(self, flow: bytes) -> tuple[Loan, Loan] | None:
+    def lend(self, flow: bytes, *, may_begin: bool = True) -> tuple[Loan, Loan] | None:
         """Lend both directions of the connection of ``flow``, if all is in order.
 
         Until they are given back, no segment of it may be received.
+
+        :param may_begin: whether that may be before the first FPDU was found.
         """
         connection = self._connections.get(flow)
         if connection is None or self.limits.octets_per_half < _LENT_AT_LEAST:
             return None
-        return lending.lend(connection)
+        return lending.lend(connection, may_begin=may_begin)
 
     def reclaim(self, loans: tuple[Loan, Loan]) -> None:
         """Take back what was lent."""
@@ -191,7 +201,7 @@ class Flows:
             self._dialect,
         )
         # A connection from an endpoint to itself has one flow for both directions.
-        self._connections[reverse_flow(flow)] = connection
+        self._connections[connection.reverse] = connection
         self._connections[flow] = connection
         return connection
 
@@ -226,7 +236,7 @@ class Flows:
         if self._connections.get(flow) is not connection:
             return
         del self._connections[flow]
-        self._connections.pop(reverse_flow(flow), None)
+        self._connections.pop(connection.reverse, None)
         self._past.add(flow, connection.last_time_ns, connection.spans())
         if connection.is_over:
             ending = None

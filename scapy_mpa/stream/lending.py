@@ -22,8 +22,11 @@ _HASTY_LOANS: Final = 4
 """Loans in a row that may bring less before there is a pause; some do while a connection begins."""
 
 
-def lend(connection: Connection) -> tuple[Loan, Loan] | None:
-    """Lend both directions of a connection, if all is in order."""
+def lend(connection: Connection, *, may_begin: bool = True) -> tuple[Loan, Loan] | None:
+    """Lend both directions of a connection, if all is in order.
+
+    :param may_begin: whether that may be before its first FPDU.
+    """
     one, other = connection.halves
     if connection.was_reset or not (one.phase is Phase.FULL or other.phase is Phase.FULL):
         return None
@@ -31,18 +34,21 @@ def lend(connection: Connection) -> tuple[Loan, Loan] | None:
         return None
     if _awaits_copies(one) or _awaits_copies(other):
         return None
-    if not (_takes_data(one) or _takes_data(other)):
-        lay_down(one)
-        lay_down(other)
-        return None
-    flow, reverse = connection.identity.flows
-    if flow == reverse:
+    if connection.identity.flow == connection.reverse:
         # A connection from an endpoint to itself: nobody could tell the two apart.
         return None
     if one.acknowledged is None or other.acknowledged is None:
         return None
-    negotiating = connection.startup.negotiating
-    if negotiating is not None and negotiating.holds_back():
+    startup = connection.startup
+    if startup.negotiating is not None and startup.negotiating.holds_back():
+        return None
+    lay_down(one)
+    lay_down(other)
+    silent = 1 - startup.initiator if startup.is_silent and startup.initiator is not None else None
+    # The first FPDU may be the RTR indication, which is looked at more closely.
+    begins = not startup.awaits_rtr
+    ready = [half for half in connection.halves if _takes_data(half, may_begin=begins)]
+    if not any(half.direction != silent and (may_begin or _has_begun(half)) for half in ready):
         return None
     loans = (
         Loan(one, sequence_number(other.acknowledged)),
@@ -51,9 +57,14 @@ def lend(connection: Connection) -> tuple[Loan, Loan] | None:
     for half, loan in zip(connection.halves, loans, strict=True):
         loan.first = loans[0]
         loan.peer = loans[1 - loan.direction]
-        _lend(half, loan)
-    connection.is_lent = loans[0].takes_data or loans[1].takes_data
-    return loans if connection.is_lent else None
+        loan.awaits = loan.direction == silent
+        if half in ready:
+            _lend(half, loan)
+        else:
+            # It may still send what carries nothing.
+            loan.seq = loan.peer.ack + (1 << 32)
+    connection.is_lent = True
+    return loans
 
 
 def reclaim(connection: Connection, loans: tuple[Loan, Loan]) -> None:
@@ -65,6 +76,8 @@ def reclaim(connection: Connection, loans: tuple[Loan, Loan]) -> None:
         connection.hasty_loans += 1
         if connection.hasty_loans > _HASTY_LOANS:
             connection.lend_at = connection.segments + _WORTH_LENDING
+    if connection.startup.is_silent:
+        connection.startup.is_silent = loans[0].awaits or loans[1].awaits
     # Whoever still looks at one must not keep both alive.
     loans[0].peer = loans[0]
     loans[1].peer = loans[1]
@@ -81,12 +94,21 @@ def _awaits_copies(half: HalfConnection) -> bool:
     return half.cuts is not None and half.cuts.awaited is not None
 
 
-def _takes_data(half: HalfConnection) -> bool:
-    """Tell whether a direction is in its ordinary state."""
+def _takes_data(half: HalfConnection, *, may_begin: bool) -> bool:
+    """Tell whether a direction is in its ordinary state.
+
+    :param may_begin: whether that may be before its first FPDU.
+    """
     rest = half.rest
     if rest is None:
         return _run_to_lend(half) is not None
-    return rest.end > rest.origin and half.fin is None
+    # Without CRCs, the first FPDU is looked at more closely than a borrower does.
+    return half.fin is None and (_has_begun(half) or (may_begin and rest.crc))
+
+
+def _has_begun(half: HalfConnection) -> bool:
+    """Tell whether an FPDU was found in a direction that is in its ordinary state."""
+    return half.rest is None or half.rest.end > half.rest.origin
 
 
 def _run_to_lend(half: HalfConnection) -> Run | None:
@@ -110,12 +132,7 @@ def _run_to_lend(half: HalfConnection) -> Run | None:
 
 
 def _lend(half: HalfConnection, loan: Loan) -> None:
-    """Fill in the loan of a direction, if that is in its ordinary state."""
-    if not _takes_data(half):
-        # It may still send what carries nothing.
-        loan.seq = loan.peer.ack + (1 << 32)
-        lay_down(half)
-        return
+    """Fill in the loan of a direction that is in its ordinary state."""
     if half.rest is None:
         _lend_octets(half, loan)
         lay_down(half)

@@ -15,7 +15,11 @@ A borrower may take a segment if
 * it has no payload, or begins at ``seq``, which it cannot unless ``takes_data`` is set;
 * there are no more than ``LENT_PIECES`` of them in ``pieces``;
 * every FPDU that it completes is verified: CRC good, or, without CRCs, a header that makes sense;
-  and its Markers agree.
+  and its Markers agree;
+* where ``awaits`` is set and it has payload, it acknowledges an FPDU of the peer, and ``awaits`` is
+  reset.
+
+The first FPDU of a direction (``begins_phase``) must be whole in its segment.
 
 Without Markers it may also take a segment
 
@@ -26,7 +30,7 @@ Without Markers it may also take a segment
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from scapy_mpa.stream.island import Chunk
 
@@ -51,7 +55,6 @@ Chunks: TypeAlias = list[Chunk] | tuple[()]
 
 _LAST_SEQ: Final = (1 << 32) - 1
 _NO_FRAME: Final = (0, 0, 0)
-_NOTHING_KNOWN: Final[dict[Any, Any]] = {}
 
 
 class Loan:
@@ -59,6 +62,7 @@ class Loan:
 
     __slots__ = (
         "ack",
+        "awaits",
         "base",
         "begin",
         "begins",
@@ -83,7 +87,6 @@ class Loan:
         "stamp",
         "start",
         "tail",
-        "templates",
     )
 
     def __init__(self, owner: HalfConnection, ack: int) -> None:
@@ -127,18 +130,36 @@ class Loan:
         """The same if that is offset 0 of the Full Operation Phase, else None."""
         self.markers = False
         self.crc = True
+        self.awaits = False
+        """Whether nothing may be sent before an FPDU of the peer was received (RFC 5044 7.1.2 rule
+        4)."""
         # For the borrower's own use:
         self.quick_seq = -1
         self.singles = 0
         self.begins = -1
         self.fragment = -1
-        self.label = b""
-        self.templates: dict[Any, Any] = _NOTHING_KNOWN
+        self.label: Any = b""
+
+    @classmethod
+    def none(cls) -> Loan:
+        """Return what stands for a loan where there is none; nothing may be done with it."""
+        return cls(cast("HalfConnection", None), 0)
 
     @property
     def takes_data(self) -> bool:
         """Whether segments with payload may be taken."""
         return self.seq <= _LAST_SEQ
+
+    @property
+    def begins_phase(self) -> bool:
+        """Whether the next FPDU is the first of the Full Operation Phase."""
+        return self.end == self.base
+
+    @property
+    def flow(self) -> bytes:
+        """The flow of this direction."""
+        connection = self.owner.owner
+        return connection.reverse if self.owner.direction else connection.identity.flow
 
     @property
     def connection(self) -> ConnectionId:

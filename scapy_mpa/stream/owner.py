@@ -24,6 +24,8 @@ class Owner(Protocol):
 
     identity: ConnectionId
     """Number and flow."""
+    reverse: bytes
+    """The flow of direction 1."""
     segments: int
     """Segments received so far."""
     was_reset: bool

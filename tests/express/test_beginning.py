@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The first FPDUs of a connection, lent before there is any: the inlined way says what the plain
+one says."""
+
+from __future__ import annotations
+
+import random
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.express.test_twin import express, plain, texts, without_fpdus
+from tests.truth import messages, mpastream, pcapfile
+from tests.truth.impair import ACK, FIN, PSH, SYN, Segment
+
+STEPS = ("whole", "part", "several", "none", "early", "again", "damaged", "fin")
+
+
+def octets_of(
+    step: str, stream: bytes, at: int, rng: random.Random, *, markers: bool
+) -> tuple[int, bytes]:
+    """From where on a step sends octets of a stream, of which ``at`` are known, and which."""
+    header = at + 4 if markers and at % 512 == 0 else at
+    end = header + 6 + int.from_bytes(stream[header : header + 2], "big")
+    end = min(len(stream), end + -end % 4)
+    if step == "part":
+        return at, stream[at : rng.randint(at, end)]
+    if step == "several":
+        return at, stream[at : min(len(stream), end + rng.randrange(300))]
+    if step == "early":
+        return end, stream[end : end + 80]
+    if step == "again":
+        return max(0, at - 60), stream[max(0, at - 60) : at]
+    if step == "damaged":
+        return at, stream[at : end - 1] + bytes([stream[end - 1] ^ 1]) if at < end else b""
+    return at, stream[at:end] if step == "whole" else b""
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    seed=st.integers(0, 2**32),
+    revision=st.sampled_from((1, 2)),
+    s_bits=st.tuples(st.booleans(), st.booleans()),
+    rtr=st.tuples(*[st.integers(0, 1)] * 4),
+    markers=st.booleans(),
+    crc=st.booleans(),
+    steps=st.lists(
+        st.tuples(st.integers(0, 1), st.sampled_from(STEPS), st.booleans()), min_size=1, max_size=14
+    ),
+)
+def test_beginnings(
+    seed: int,
+    revision: int,
+    s_bits: tuple[bool, bool],
+    rtr: tuple[int, int, int, int],
+    markers: bool,
+    crc: bool,
+    steps: list[tuple[int, str, bool]],
+) -> None:
+    """Whoever speaks first, in FPDUs whole or in pieces, and whatever was acknowledged by then."""
+    rng = random.Random(seed)
+    a, b, c, d = rtr
+    streams = []
+    for key, s_bit in zip((mpastream.REQUEST_KEY, mpastream.REPLY_KEY), s_bits, strict=True):
+        data = mpastream.enhanced_data(4, 4, a=a, b=b, c=c, d=d) if revision == 2 and s_bit else b""
+        startup = mpastream.startup_frame(
+            key, markers=markers, crc=crc, revision=revision, enhanced=s_bit, private_data=data
+        )
+        ulpdus = [messages.send(msn, rng.randbytes(rng.choice((0, 40, 700))))[0] for msn in (1, 2)]
+        ulpdus += messages.write(rng.getrandbits(32), 0, rng.randbytes(3000), mulpdu=900)
+        streams.append((startup, mpastream.build_stream(ulpdus, markers=markers, crc=crc)[0]))
+    isns = rng.getrandbits(32), rng.choice((rng.getrandbits(32), 2**32 - 60))
+    sent = [1 + len(startup) for startup, _ in streams]
+    segments = [
+        Segment(0, isns[0], 0, SYN, b""),
+        Segment(1, isns[1], isns[0] + 1, SYN | ACK, b""),
+        Segment(0, isns[0] + 1, isns[1] + 1, PSH | ACK, streams[0][0]),
+        Segment(1, isns[1] + 1, isns[0] + sent[0], PSH | ACK, streams[1][0]),
+    ]
+    acknowledged = [sent[0], sent[1]]
+    for direction, step, acknowledges in steps:
+        startup, stream = streams[direction]
+        begin = 1 + len(startup)
+        at, octets = octets_of(step, stream, sent[direction] - begin, rng, markers=markers)
+        if acknowledges:
+            acknowledged[1 - direction] = sent[1 - direction]
+        segments.append(
+            Segment(
+                direction,
+                isns[direction] + begin + at,
+                isns[1 - direction] + acknowledged[1 - direction],
+                ACK | (FIN if step == "fin" else PSH),
+                octets,
+            )
+        )
+        if begin + at <= sent[direction]:
+            sent[direction] = max(sent[direction], begin + at + len(octets))
+    segments = [each._replace(seq=each.seq % 2**32, ack=each.ack % 2**32) for each in segments]
+    capture = pcapfile.pcap(pcapfile.frames(segments))
+    lines = plain(capture)
+    assert express(capture) == lines
+    assert without_fpdus(express(capture, counting=True)) == without_fpdus(lines)
+    by_plain, by_inlined = texts(capture)
+    assert by_inlined == by_plain
