@@ -129,30 +129,26 @@ class Borrower:
         if pieces:
             data = b"".join([*[piece.octets for piece in pieces], octets])
             first_frames = dict.fromkeys((*[piece.frame for piece in pieces], brought_by))
-        base = loan.start if pieces else begin
-        loan.start = base
+        base = pieces[0].position if pieces else begin
         available = len(data)
-        at, last, missing = self._read(loan, data, first_frames, brought_by, number, moment)
+        at, last, missing = self._read(loan, data, base, first_frames, brought_by, number, moment)
         if not at and (loan.begins_phase or (missing == 0 and at < available and pieces)):
             # The first FPDU is not sound, or must be whole: this segment was not taken at all.
             return 0
         if at:
             loan.tail = () if loan.crc else [Chunk(base + last, data[last:at], brought_by)]
-        loan.start = base + at
         if missing or at == available:
             if at or not pieces:
                 loan.pieces = ()
                 if at < available:
                     loan.pieces = [Chunk(base + at, data[at:], brought_by)]
-                else:
-                    loan.start = 0
             else:
                 pieces.append(Chunk(begin, octets, brought_by))
             loan.missing = missing
             self._moved(loan, base + available)
             return len(octets)
         loan.pieces = ()
-        loan.start = loan.missing = 0
+        loan.missing = 0
         self._moved(loan, base + at)
         return base + at - begin
 
@@ -177,7 +173,7 @@ class Borrower:
             before, known, _ = early[index - 1]
             if before + len(known) > position:
                 is_copy = before == position and known == octets and len(octets) > 1
-                loan.retransmitted += is_copy
+                loan.owner.count_copies(is_copy)
                 return is_copy
         chunk = Chunk(position, octets, number)
         if early:
@@ -203,7 +199,7 @@ class Borrower:
                 break
             run.append(chunk)
             end += len(chunk.octets)
-        before = loan.end, loan.start, loan.tail, loan.pieces, loan.missing, loan.fpdus
+        before = loan.end, loan.tail, loan.pieces, loan.missing, loan.fpdus
         if loan.pieces:
             loan.pieces = loan.pieces.copy()
         mark = self._page.mark()
@@ -212,7 +208,8 @@ class Borrower:
             data = b"".join([chunk.octets for chunk in run])
             sound = self.take(loan, data, number, number, moment) == len(data)
             if sound and loan.pieces:
-                pieces = [chunk.behind(loan.start) for chunk in (*before[3], *run)]
+                start = loan.pieces[0].position
+                pieces = [chunk.behind(start) for chunk in (*before[2], *run)]
                 loan.pieces = [piece for piece in pieces if piece.octets]
         else:
             sound = all(
@@ -221,7 +218,7 @@ class Borrower:
             )
         if not sound:
             self._page.cut(mark)
-            _, loan.start, loan.tail, loan.pieces, loan.missing, loan.fpdus = before
+            _, loan.tail, loan.pieces, loan.missing, loan.fpdus = before
             self._moved(loan, before[0])
             return False
         remember = self._recent.remember
@@ -245,7 +242,7 @@ class Borrower:
             if known_position == position and owner is loan.owner:
                 if known_octets != octets:
                     return False
-                loan.retransmitted += 1
+                loan.owner.count_copies(1)
                 return True
         return False
 
@@ -261,6 +258,7 @@ class Borrower:
         self,
         loan: Loan,
         data: bytes,
+        base: int,
         first_frames: Any,
         brought_by: int,
         number: int,
@@ -270,9 +268,10 @@ class Borrower:
 
         Return where in ``data`` the next one begins, where the last one began, and how many
         octets the next one lacks; 0 if it is all there, and not sound.
+
+        :param base: the position at which ``data`` begins.
         """
         at = last = 0
-        base = loan.start
         markers, crc = loan.markers, loan.crc
         # The first of all says how it was located.
         is_quick = self.is_quick and crc and base != loan.base
@@ -283,7 +282,7 @@ class Borrower:
             if counts:
                 at, last = self._count(loan, data, at, last)
             elif is_quick:
-                at, last = self._read_easy(loan, data, at, last, number, moment)
+                at, last = self._read_easy(loan, data, base, at, last, number, moment)
             if at == available:
                 break
             phase = (base + at - loan.origin) % MARKER_INTERVAL if markers else None
@@ -342,12 +341,13 @@ class Borrower:
         return at, last
 
     def _read_easy(
-        self, loan: Loan, data: bytes, at: int, last: int, number: int, moment: Any
+        self, loan: Loan, data: bytes, base: int, at: int, last: int, number: int, moment: Any
     ) -> tuple[int, int]:
         """Do what :meth:`_read` does, with CRCs, as long as it is easy.
 
         Return where the first FPDU begins that is not, and where the last one began.
 
+        :param base: the position at which ``data`` begins.
         :param at: where in ``data`` to begin.
         :param last: where the FPDU before that began.
         """
@@ -355,8 +355,8 @@ class Borrower:
         shapes = self.shapes.marked if markers else self.shapes.unmarked
         put, fields = self._page.patterns.append, self._page.fields
         unpack = FPDU_HEADERS.unpack_from
-        seq = loan.start & _MASK
-        phase_of = loan.start - loan.origin
+        seq = base & _MASK
+        phase_of = base - loan.origin
         fpdus = 0
         available = len(data)
         enough = available - (SHORTEST + MARKER_LENGTH if markers else SHORTEST)

@@ -199,6 +199,9 @@ class ExpressReader:
             number += 1
             begin = at
             at = end
+            if seconds != second:
+                second = seconds
+                units = (second - first_second) * in_a_second - first_fraction
             if captured >= HEADERS_LENGTH:
                 begins, total, fragment, flow, seq, ack, rest = unpack_headers(window, start)
                 loan = loans.get(flow)
@@ -223,7 +226,7 @@ class ExpressReader:
                         if not length:
                             loan.ack = ack
                             loan.segments += 1
-                            loan.first.stamp = number, seconds, fraction
+                            loan.first.stamp = number, second, fraction
                             continue
                         if seq == loan.quick_seq and length >= SHORTEST:
                             octets = window[start + offset : start + IPV4_AT + total]
@@ -247,10 +250,6 @@ class ExpressReader:
                                 )
                             ):
                                 if writes:
-                                    if seconds != second:
-                                        second = seconds
-                                        units = (second - first_second) * in_a_second
-                                        units -= first_fraction
                                     patterns.append(line)
                                     if tagged:
                                         fields += (
@@ -276,7 +275,7 @@ class ExpressReader:
                                 loan.seq = loan.quick_seq = seq + length & _MASK
                                 loan.ack = ack
                                 loan.singles += 1
-                                loan.first.stamp = number, seconds, fraction
+                                loan.first.stamp = number, second, fraction
                                 order.append((position, octets, loan.owner))
                                 if loan is not latest:
                                     latest = loan
@@ -298,13 +297,10 @@ class ExpressReader:
                                         yield page.take()
                                 continue
                     if writes:
-                        if seconds != second:
-                            second = seconds
-                            units = (second - first_second) * in_a_second - first_fraction
                         moment: Any = (units + fraction) / in_a_second
                     else:
                         moment = seconds * _SECOND + fraction * unit
-                    stamp = number, seconds, fraction
+                    stamp = number, second, fraction
                     if is_checked:
                         octets = window[start + offset : start + IPV4_AT + total]
                         is_taken = self._take(loan, flow, seq, ack, rest, octets, stamp, moment)
@@ -347,7 +343,6 @@ class ExpressReader:
         ):
             return False
         if loan is _PUT_OFF:
-            self._give_back(flow)
             if not self._borrow(flow, may_begin=True):
                 return False
             loan = self._loans[flow]

@@ -166,7 +166,6 @@ def _lend_octets(half: HalfConnection, loan: Loan) -> None:
     loan.tail = () if framing.crc else island.cut_out(run.last, run.end)
     loan.pieces = island.cut_out(run.end, island.end) or ()
     if loan.pieces:
-        loan.start = run.end
         loan.missing = island.need - island.end
     loan.origin = framing.origin
     loan.base = framing.origin if framing.from_start else None
@@ -188,7 +187,6 @@ def _reclaim(half: HalfConnection, loan: Loan) -> None:
     half.high = max(half.high or 0, loan.end)
     half.octets += loan.end
     half.fpdus += loan.fpdus
-    half.count_copies(loan.retransmitted)
     if half.rest is LENT:
         half.rest = Rest(loan.end, loan.origin, markers=loan.markers, crc=loan.crc)
         if not (loan.tail or loan.pieces or loan.early):
@@ -203,7 +201,7 @@ def _reclaim_octets(half: HalfConnection, loan: Loan) -> None:
     island = half.islands.items[0]
     run = island.runs[-1]
     framing.allow(loan.end - island.end)
-    done = loan.start if loan.pieces else loan.end
+    done = loan.pieces[0].position if loan.pieces else loan.end
     last = loan.tail[0].position if loan.tail else done
     island.end = done if loan.crc else last
     for chunk in (*loan.tail, *loan.pieces):

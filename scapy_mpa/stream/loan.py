@@ -80,12 +80,10 @@ class Loan:
         "peer",
         "pieces",
         "quick_seq",
-        "retransmitted",
         "segments",
         "seq",
         "singles",
         "stamp",
-        "start",
         "tail",
     )
 
@@ -98,8 +96,6 @@ class Loan:
         """Whose it is, and as whose the octets of each segment are to be remembered."""
         self.segments = 0
         """Segments taken."""
-        self.retransmitted = 0
-        """How many of them brought nothing new."""
         self.first: Loan
         """The loan of direction 0, which has ``stamp`` for both."""
         self.stamp = _NO_FRAME
@@ -112,12 +108,10 @@ class Loan:
         """Position of the first octet that may be repeated."""
         self.end = 0
         """Position of the octet that ``seq`` stands for."""
-        self.start = 0
-        """Position of the first of ``pieces``; without them of no account."""
         self.tail: Chunks = ()
         """Without CRCs, the octets of the last FPDU; else nothing."""
         self.pieces: Chunks = ()
-        """The octets from ``start`` up to ``end``."""
+        """The octets up to ``end`` of an FPDU that is not whole."""
         self.missing = 0
         """How many octets must come before anything can be done with ``pieces``."""
         self.early: Chunks = ()
