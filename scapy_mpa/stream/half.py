@@ -420,6 +420,12 @@ class HalfConnection:
         return reader
 
     @property
+    def is_softuiwarp(self) -> bool:
+        """Whether its FPDUs are laid out as SoftUiWARP does it."""
+        # None is at rest.
+        return self.rest is None and self.framing is not None and not self.framing.is_standard
+
+    @property
     def is_mpa(self) -> bool:
         """Whether it is known to carry MPA."""
         doubtful = None if self.streaming is None else self.streaming.doubtful
@@ -454,22 +460,28 @@ class HalfConnection:
             for hole in acks.behind:
                 self.report_gap(*hole, reason)
             acks.behind = []
+        if self.rest is not None:
+            self._report_missing(self.rest.end, reason)
+            return
         end = self.islands.front
         while items := self.islands.items:
             end = items[-1].end
             holes.give_up(self, reason)
+        if end is not None:
+            self._report_missing(end, reason)
+        self.budget.update(self)
+
+    def _report_missing(self, end: int, reason: GapReason) -> None:
+        """Report what the peer or the FIN says was sent behind the last octets.
+
+        :param end: where these end.
+        """
         upto = self.fin
         # One octet more than was captured is the acknowledgement of a FIN that was not.
-        if (
-            upto is None
-            and self.acknowledged is not None
-            and end is not None
-            and self.acknowledged > end + 1
-        ):
+        if upto is None and self.acknowledged is not None and self.acknowledged > end + 1:
             upto = self.acknowledged
-        if end is not None and upto is not None:
+        if upto is not None:
             self.report_gap(end, upto, reason)
-        self.budget.update(self)
 
     def leave(self) -> None:
         """Let go of the connection, which is over: no cycle must keep the two alive."""
@@ -478,9 +490,9 @@ class HalfConnection:
 
     def summary(self) -> HalfSummary:
         """Return what was counted."""
-        framing = self.framing or self.ift
+        reading = self.rest or self.framing or self.ift
         return HalfSummary(
-            markers=None if framing is None else framing.markers,
+            markers=None if reading is None else reading.markers,
             fpdus=self.fpdus,
             octets=self.octets,
             crc_bad=self.seldom.crc_bad,

@@ -111,7 +111,7 @@ class StartupPhase:
         """What is spoken, None if no startup frame was captured."""
         if self.saw_rtr:
             return Dialect.RTR_PROPOSAL_2007
-        if any(half.framing is not None and not half.framing.is_standard for half in self.halves):
+        if any(half.is_softuiwarp for half in self.halves):
             return Dialect.SOFTUIWARP
         last = self.last
         return None if last is None else last.dialect
