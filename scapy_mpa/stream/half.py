@@ -48,6 +48,8 @@ class HalfConnection:
     """
 
     __slots__ = (
+        "_framing",
+        "_islands",
         "_recent_octets",
         "acknowledged",
         "begin",
@@ -56,11 +58,9 @@ class HalfConnection:
         "direction",
         "fin",
         "fpdus",
-        "framing",
         "held",
         "high",
         "ift",
-        "islands",
         "octets",
         "owner",
         "phase",
@@ -74,9 +74,9 @@ class HalfConnection:
         self.owner = owner
         self.budget = budget
         self._recent_octets = recent
-        self.islands = Islands()
+        self._islands: Islands | None = Islands()
         self.phase = Phase.STREAMING
-        self.framing: Framing | None = None
+        self._framing: Framing | None = None
         self.streaming: Streaming | None = Streaming(self)
         """What is kept until it is known to carry FPDUs, None from then on."""
         self.ift: IFTFraming | None = None
@@ -99,14 +99,35 @@ class HalfConnection:
         self.seldom = NOTHING
         """What is known of what seldom happens; what happens goes to ``counting``."""
 
-    if not TYPE_CHECKING:
+    @property
+    def islands(self) -> Islands:
+        """The octets that were captured.  To ask for them wakes a half connection at rest."""
+        if self._islands is None:
+            self._wake()
+        assert self._islands is not None
+        return self._islands
 
-        def __getattr__(self, name: str) -> object:
-            """Be awake again: asked for what is there, but for a half connection at rest."""
-            if name not in ("framing", "islands"):
-                raise AttributeError(name)
-            rest.wake(self)
-            return getattr(self, name)
+    @property
+    def framing(self) -> Framing | None:
+        """What finds its FPDUs, once it carries some.  To ask for it wakes it, too."""
+        if self._islands is None:
+            self._wake()
+        return self._framing
+
+    @framing.setter
+    def framing(self, framing: Framing | None) -> None:
+        self._framing = framing
+
+    def _wake(self) -> None:
+        self._framing, self._islands = rest.wake(self)
+
+    def lay_down(self, at_rest: Rest) -> None:
+        """Do without framing and islands from now on.
+
+        :param at_rest: what they are made anew from.
+        """
+        self.rest = at_rest
+        self._framing = self._islands = None
 
     # -- in ----------------------------------------------------------------------------------
 

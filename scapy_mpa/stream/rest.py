@@ -65,8 +65,7 @@ def lay_down(half: HalfConnection) -> None:
         and _is_one_run(island, origin)
     ):
         half.begin = compact(island.start)
-        half.rest = Rest(island.end, compact(origin), markers=framing.markers, crc=framing.crc)
-        del half.framing, half.islands
+        half.lay_down(Rest(island.end, compact(origin), markers=framing.markers, crc=framing.crc))
 
 
 def _is_one_run(island: Island, origin: int) -> bool:
@@ -85,15 +84,15 @@ def _is_one_run(island: Island, origin: int) -> bool:
     )
 
 
-def wake(half: HalfConnection) -> None:
-    """Make framing and islands anew."""
+def wake(half: HalfConnection) -> tuple[Framing, Islands]:
+    """Return framing and islands, made anew; the half connection is at rest no more."""
     rest = half.rest
     assert rest is not None
     assert rest is not LENT
     half.rest = None
     origin, end = rest.origin, rest.end
-    half.framing = Framing(half, origin, markers=rest.markers, crc=rest.crc)
-    half.framing.allow(end - origin)
+    framing = Framing(half, origin, markers=rest.markers, crc=rest.crc)
+    framing.allow(end - origin)
     begin = half.begin
     assert begin is not None
     island = Island(begin)
@@ -104,6 +103,7 @@ def wake(half: HalfConnection) -> None:
         run.end = run.last = end
         island.runs = (run,)
         island.settled = True
-    half.islands = islands = Islands()
+    islands = Islands()
     islands.floor = islands.front = origin
     islands.items = [island]
+    return framing, islands
