@@ -87,7 +87,7 @@ class IFTFraming:
         self._find(island, final=True)
         if island.runs:
             self._abandon(island, island.runs[-1], island.end)
-        self._release(island.end)
+        self._release(island)
 
     def give_up(self, island: Island) -> int:
         """Find what can be found in an island that is let go of, though more may come.
@@ -95,15 +95,15 @@ class IFTFraming:
         Return where the octets begin that might have been of use then.
         """
         self._find(island, final=True)
-        self._release(island.end)
+        self._release(island)
         if island.runs:
             return island.runs[-1].end
         return island.end if island.end <= self.origin else island.start
 
-    def _release(self, upto: int) -> None:
-        """Report what was placed speculatively before a position, and is never confirmed."""
+    def _release(self, island: Island) -> None:
+        """Report what was placed speculatively in an island, and is never confirmed."""
         if self._speculation is not None:
-            for speculated in self._speculation.release(upto):
+            for speculated in self._speculation.release(island.start, island.end):
                 self._sink.found_speculated(speculated, None)
 
     def _find(self, island: Island, *, final: bool) -> None:
@@ -146,9 +146,14 @@ class IFTFraming:
         first, *others = island.runs
         for right in others:
             self._follow(island, first, right.start, final=True)
-            self._abandon(island, first, right.start)
-            if not first.anchored and first.last == first.start:
-                # Nothing was found in it, but a frame may yet reach into it from the left.
+            was_vain = _is_vain(first)
+            if _is_vain(right):
+                # That a frame which reaches into it is not whole is nobody's fault.
+                first.trouble = None
+            else:
+                self._abandon(island, first, right.start)
+            if was_vain:
+                # A frame may yet reach into it from the left.
                 first.start = right.start
             first.end, first.last, first.trouble = right.end, right.last, right.trouble
             first.next_by, first.anchored = right.next_by, right.anchored
@@ -191,7 +196,7 @@ class IFTFraming:
         is_certain = island.start <= self.origin
         told = False
         if self._speculation is not None:
-            for speculated, confirmed in self._speculation.settle(found):
+            for speculated, confirmed in self._speculation.settle(found, island.start):
                 told |= confirmed
                 sink.found_speculated(speculated, confirmed if is_certain else None)
         if not told:
@@ -331,15 +336,18 @@ class IFTFraming:
         if reader.vtag is None:
             return
         at = max(island.scan, island.start)
+        # What was passed on once its hole was given up is not there any more, though a late copy
+        # may have come to lie before it.
+        limit = island.runs[0].start if island.runs else island.end
         located_by: LocatedBy = "length" if speculation.ends_at(at) else "search"
-        while at < island.end:
+        while at < limit:
             known = speculation.get(at)
             if known is not None:
                 at, located_by = known.found.end, "length"
                 continue
-            found = reader.at(island, at, island.end)
+            found = reader.at(island, at, limit)
             if isinstance(found, int):
-                if reader.convinces(island, at, island.end, final=False) is not False:
+                if reader.convinces(island, at, limit, final=False) is not False:
                     # It is not whole yet.
                     break
             elif (target := speculation.may_place(found)) is not None:
@@ -351,9 +359,14 @@ class IFTFraming:
                 # It must not be placed before its turn, but the next one may.
                 at, located_by = found.end, "length"
                 continue
-            following, searched = reader.search(island, at + 1, island.end, final=False)
+            following, searched = reader.search(island, at + 1, limit, final=False)
             if following is None:
                 at = searched
                 break
             at, located_by = following, "search"
         island.scan = at
+
+
+def _is_vain(run: Run) -> bool:
+    """Tell whether no frame was found in a run, which began where a hole ended."""
+    return run.next_by == "search" and not run.anchored

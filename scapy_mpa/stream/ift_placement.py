@@ -167,24 +167,28 @@ class Speculation:
         self._starts.insert(bisect_left(self._starts, start), start)
         self.buffers.place(speculated.target, in_order=False)
 
-    def settle(self, found: Found) -> Iterator[tuple[Speculated, bool]]:
+    def settle(self, found: Found, since: int) -> Iterator[tuple[Speculated, bool]]:
         """Take a frame whose turn it is; yield those that this decides on.
 
         That is the very same, which is confirmed; those that claim its octets, and those of which
         it overwrites what they placed, which are taken back (8, 8.2).
+
+        :param since: where the octets begin that there are before it, without a hole.
         """
         starts = self._starts
-        upto = bisect_left(starts, found.end)
+        low, upto = bisect_left(starts, since), bisect_left(starts, found.end)
         same = self._by_start.get(found.start)
         is_confirmed = same is not None and same.found.end == found.end
         target = target_of(found)
         over = []
         if target is not None and not is_confirmed and not self.buffers.is_free(target):
             over = [
-                start for start in starts[upto:] if _overlap(self._by_start[start].target, target)
+                start
+                for start in (*starts[:low], *starts[upto:])
+                if _overlap(self._by_start[start].target, target)
             ]
-        passed = starts[:upto]
-        del starts[:upto]
+        passed = starts[low:upto]
+        del starts[low:upto]
         for start in over:
             starts.remove(start)
         for start in (*passed, *over):
@@ -192,11 +196,11 @@ class Speculation:
         if target is not None:
             self.buffers.place(target, in_order=True)
 
-    def release(self, upto: int) -> Iterator[Speculated]:
-        """Yield those before a position, of which it will never be known."""
-        count = bisect_left(self._starts, upto)
-        gone = self._starts[:count]
-        del self._starts[:count]
+    def release(self, start: int, end: int) -> Iterator[Speculated]:
+        """Yield those in a stretch, of which it will never be known."""
+        low, upto = bisect_left(self._starts, start), bisect_left(self._starts, end)
+        gone = self._starts[low:upto]
+        del self._starts[low:upto]
         for start in gone:
             yield self._by_start.pop(start)
 

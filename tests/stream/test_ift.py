@@ -10,9 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scapy_mpa.stream.limits import Limits
+from scapy_mpa.stream.segment import ACK, SYN
 from tests.stream.ift import (
     FIRST,
     HC,
+    ISN,
     PC,
     PH,
     RM,
@@ -422,6 +424,67 @@ def test_8_wrongly_placed_and_taken_back() -> None:
     assert [each["msn"] for each in of(capture.records, "message")] == [1, 2]
     (ended,) = of(capture.finish(), "connection")
     assert ended["fpdus"]["src"] == 2
+
+
+@pytest.mark.parametrize("speculative", [False, True])
+@given(crcs=st.sampled_from([HC | PC, HC, PC, 0]), size=st.integers(30, 400), seed=st.integers(0))
+@settings(max_examples=60, deadline=None)
+def test_6_captured_in_any_order(speculative: bool, crcs: int, size: int, seed: int) -> None:
+    """Whatever the order of all segments, handshake and indications too, all is found once."""
+    octets = stream(12, hc=bool(crcs & HC), pc=bool(crcs & PC))
+    whole = b"".join(octets)
+    flags = R | crcs | SP * speculative
+    segments: list[tuple[bytes, int, dict[str, int]]] = [
+        (b"", -65, {"flags": SYN, "ack": 0}),
+        (b"", -65, {"flags": SYN | ACK, "side": 1, "ack": ISN + 1}),
+        (indication(flags, VTAG_A), -64, {"ack": ISN + 1}),
+        (indication(flags | PH, VTAG_B), -64, {"side": 1}),
+        *((whole[at : at + size], at, {}) for at in range(0, len(whole), size)),
+    ]
+    random.Random(seed).shuffle(segments)
+    capture = Capture()
+    for piece, at, more in segments:
+        capture.segment(piece, at, **more)
+    capture.close(len(whole))
+    kept = [offset for offset, _, confirmed in frames(capture.records) if confirmed is not False]
+    assert sorted(kept) == places(octets)
+    assert not errors(capture.records)
+
+
+@pytest.mark.parametrize("speculative", [False, True])
+@given(
+    crcs=st.sampled_from([HC | PC, HC, PC, 0]),
+    start=st.integers(50, 900),
+    length=st.integers(1, 900),
+    size=st.integers(3, 600),
+    seed=st.integers(0, 1 << 32),
+)
+@settings(max_examples=25, deadline=None)
+def test_6_late_copies_of_what_was_given_up(
+    speculative: bool, crcs: int, start: int, length: int, size: int, seed: int
+) -> None:
+    """Octets may come to lie before frames whose hole was given up: nothing is called wrong.
+
+    If they come soon, all is found.
+    """
+    octets = stream(16, hc=bool(crcs & HC), pc=bool(crcs & PC))
+    whole = b"".join(octets)
+    end = start + length
+    capture = Capture()
+    capture.begin(R | crcs | SP * speculative)
+    capture.segment(whole[:start])
+    capture.segment(whole[end:], end)
+    capture.acknowledge(len(whole), 80)
+    pieces = [(at, min(at + size, end)) for at in range(start, end, size)]
+    random.Random(seed).shuffle(pieces)
+    for at, upto in pieces:
+        capture.segment(whole[at:upto], at)
+    capture.close(len(whole))
+    kept = [offset for offset, _, confirmed in frames(capture.records) if confirmed is not False]
+    assert not errors(capture.records)
+    assert len(kept) == len(set(kept)) and set(kept) <= set(places(octets))
+    if len(pieces) < 60:
+        assert sorted(kept) == places(octets)
 
 
 @pytest.mark.parametrize(
