@@ -44,9 +44,10 @@ def ift_truth_of(
     found = _found(pieces, setting)
     is_sure = all(each.is_sure for each in found) and agreement is not None
     is_sure &= not any(_is_doubtful(each, setting) for each in found)
+    is_whole = not any(_faults_of(each, agreement, setting) for each in found)
     told: dict[int, Record] = {}
     untold: list[Record] = []
-    if messages and is_sure and agreement is not None and agreement.rdma:
+    if messages and is_sure and is_whole and agreement is not None and agreement.rdma:
         told, untold = message_records(found, setting)
     records: list[tuple[int, Record]] = []
     indications: list[AdaptionIndication] = []
@@ -117,6 +118,17 @@ def _is_doubtful(found: Found, setting: Setting) -> bool:
     return frame.payload_crc is False or not (frame.vtag_fits and frame.size_fits)
 
 
+def _faults_of(found: Found, agreement: Agreement | None, setting: Setting) -> int:
+    """Return how many CRCs of a frame are wrong of those that its receiver checks (4.2)."""
+    if not isinstance(found.placed.item, FrameItem):
+        return 0
+    frame = assembled_frame(found.placed, setting.options)
+    ignored = "" if agreement is None else agreement.directions[side_of(found.placed)].ignored
+    return (frame.header_crc is False and "h" not in ignored) + (
+        frame.payload_crc is False and "p" not in ignored
+    )
+
+
 def _indication_records(
     found: Found,
     indication: AdaptionIndication,
@@ -152,14 +164,10 @@ def _frame_records(found: Found, agreement: Agreement | None, setting: Setting) 
     record.update(_frame(placed, frame, found.frames, agreement, setting))
     if found.is_sure:
         record = _with_place(record, found.located_by)
-    faults = (
-        frame.header_crc is False,
-        frame.payload_crc is False,
-        not frame.vtag_fits,
-        not frame.size_fits,
-    )
+    faults = _faults_of(found, agreement, setting)
+    faults += (not frame.vtag_fits) + (not frame.size_fits)
     error = {**setting.head("error", side, place), "code": None, "seq": setting.seq(placed)}
-    return [record, *(error for fault in faults if fault)]
+    return [record] + [error] * faults
 
 
 def _with_place(record: Record, located_by: str | None) -> Record:

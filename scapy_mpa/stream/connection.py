@@ -401,6 +401,7 @@ class Connection:
                 frames,
                 placed,
                 confirmed,
+                found.faults,
             )
         )
 

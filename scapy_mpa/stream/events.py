@@ -378,6 +378,8 @@ class IFTFrameRecovered(NamedTuple):
     confirmed: bool | None
     """Of one placed speculatively, whether the in-order pass has found it at its place; None if it
     never came there, and of one placed in order."""
+    faults: str = ""
+    """The CRCs that are bad and that its receiver checks: ``h``, ``p``, both or none."""
 
     @property
     def crcs(self) -> str:
@@ -437,7 +439,7 @@ class IFTFrameRecovered(NamedTuple):
         """Whether a receiver takes its DDP segment for what it is."""
         first = self.octets[FRAME_HEADER_LENGTH : FRAME_HEADER_LENGTH + 1]
         return (
-            self.crc != "bad"
+            not self.faults
             and bool(first)
             and ddp_header_length(first[0]) == self.header.header_size
         )

@@ -218,9 +218,9 @@ class IFTFraming:
         """Return what a receiver must not accept of a frame."""
         size, _, vtag = found.header
         problems = []
-        if found.header_crc == "bad":
+        if "h" in found.faults:
             problems.append(Problem("the header CRC does not match the frame", "5.1"))
-        if found.payload_crc == "bad":
+        if "p" in found.faults:
             problems.append(Problem("the payload CRC does not match the payload", "5.1"))
         expected = self._reader.vtag
         if expected is not None and vtag != expected:

@@ -125,11 +125,13 @@ class IFTPhase:
         if found is None or half.phase is not Phase.HELD:
             return
         told, agreement = found.indication, self.agreement
-        vtag, rdma, markers = None, told.r, False
+        vtag, rdma, markers, ignored = None, told.r, False, ""
         if agreement is not None:
             own = agreement.directions[direction]
-            vtag, rdma, markers = own.vtag, bool(agreement.rdma), own.markers
-        reader = FrameReader(header_crc=told.hc, payload_crc=told.pc, vtag=vtag, rdma=rdma)
+            vtag, rdma, markers, ignored = own.vtag, bool(agreement.rdma), own.markers, own.ignored
+        reader = FrameReader(
+            header_crc=told.hc, payload_crc=told.pc, vtag=vtag, rdma=rdma, ignored=ignored
+        )
         half.enter_ift(
             IFTFraming(IFTSink(half), found.end, reader, speculative=told.sp, markers=markers)
         )

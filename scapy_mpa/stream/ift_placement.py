@@ -153,7 +153,9 @@ class Speculation:
 
     def may_place(self, found: Found) -> Target | None:
         """Return where a frame goes if it may be placed speculatively, else None (8.1, 8.2)."""
-        if not found.makes_sense or not found.proven or found.payload_crc in ("bad", "unknown"):
+        if not found.makes_sense or not found.proven:
+            return None
+        if found.faults or found.payload_crc == "unknown":
             return None
         target = target_of(found)
         if target is None or len(self) >= OUTSTANDING or not self.buffers.is_free(target):

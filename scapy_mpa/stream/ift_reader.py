@@ -2,7 +2,8 @@
 """One frame of iWARP Framing for TCP at a given place: what it says, and what speaks for it.
 
 A frame is *proven* by its header CRC.  Without one its payload CRC proves it; without any, its VTag
-and a DDP header that makes sense speak for it (draft-williams-iwarp-ift-01 5.1, 8.1).
+and a DDP header that makes sense speak for it (draft-williams-iwarp-ift-01 5.1, 8.1).  A CRC that
+its receiver ignores (IH, IP) may prove a frame, but says nothing against it (4.2).
 """
 
 from __future__ import annotations
@@ -55,6 +56,8 @@ class Found(NamedTuple):
     makes_sense: bool
     """Whether header_size and VTag are right and the DDP header could be one."""
     proven: bool
+    faults: str
+    """The CRCs that are bad and that its receiver checks: ``h``, ``p``, both or none."""
 
 
 class FrameReader:
@@ -64,16 +67,32 @@ class FrameReader:
     :param payload_crc: whether they have payload CRCs.
     :param vtag: what they carry; None: that is not known.
     :param rdma: whether RDMAP is in them.
+    :param ignored: which CRCs their receiver ignores: ``h``, ``p``, both or none (IH, IP).
     """
 
-    __slots__ = ("_allowance", "_header_crc", "_pattern", "_payload_crc", "_rdma", "vtag")
+    __slots__ = (
+        "_allowance",
+        "_header_crc",
+        "_ignored",
+        "_pattern",
+        "_payload_crc",
+        "_rdma",
+        "vtag",
+    )
 
     def __init__(
-        self, *, header_crc: bool, payload_crc: bool, vtag: int | None, rdma: bool
+        self,
+        *,
+        header_crc: bool,
+        payload_crc: bool,
+        vtag: int | None,
+        rdma: bool,
+        ignored: str = "",
     ) -> None:
         self._header_crc = header_crc
         self._payload_crc = payload_crc
         self._rdma = rdma
+        self._ignored = ignored
         self._allowance = _ALLOWANCE
         self.learn(vtag)
 
@@ -121,15 +140,17 @@ class FrameReader:
         head = island.read(start, min(payload, seen))
         header_crc = self._verdict(head, payload - start, wanted=self._header_crc)
         makes_sense = self._makes_sense(header, head)
-        if header_crc == "bad" or (header_crc != "good" and not makes_sense):
+        faults = "h" if header_crc == "bad" and "h" not in self._ignored else ""
+        if faults or (header_crc != "good" and not makes_sense):
             octets = island.read(start, min(end, seen))
             unseen: CrcVerdict = "unknown" if self._payload_crc else "off"
             if end <= min(limit, seen):
                 unseen = self._verdict(
                     octets[layout.payload :], end - payload, wanted=self._payload_crc
                 )
+            faults += self._payload_faults(unseen)
             return Found(
-                start, end, header, layout, octets, header_crc, unseen, makes_sense, proven=False
+                start, end, header, layout, octets, header_crc, unseen, makes_sense, False, faults
             )
         if end > limit:
             return end
@@ -137,12 +158,16 @@ class FrameReader:
         payload_crc = self._verdict(
             octets[layout.payload :], end - payload, wanted=self._payload_crc
         )
+        faults = self._payload_faults(payload_crc)
         proven = header_crc == "good" or payload_crc == "good"
-        if header_crc != "good" and payload_crc != "bad":
+        if header_crc != "good" and not faults:
             proven = proven or makes_sense
         return Found(
-            start, end, header, layout, octets, header_crc, payload_crc, makes_sense, proven
+            start, end, header, layout, octets, header_crc, payload_crc, makes_sense, proven, faults
         )
+
+    def _payload_faults(self, payload_crc: CrcVerdict) -> str:
+        return "p" if payload_crc == "bad" and "p" not in self._ignored else ""
 
     def is_hopeless(self, header: FrameHeader) -> bool:
         """Tell whether nothing in an IFT header is as it must be."""
@@ -241,13 +266,14 @@ class FrameReader:
             return None, max(start, min(begin, limit))
         octets = island.read(begin, limit)
         match = self._pattern.search(octets)
+        is_cheap = self._header_crc and "h" not in self._ignored
         while match is not None:
             at = begin + match.start()
-            if not self._header_crc:
+            if not is_cheap:
                 self._allowance -= int.from_bytes(
                     octets[match.start() + 2 : match.start() + 4], "big"
                 )
-            verdict = (self._header_crc or self._allowance > 0) and self.convinces(
+            verdict = (is_cheap or self._allowance > 0) and self.convinces(
                 island, at, limit, final=final
             )
             if verdict or verdict is None:

@@ -43,6 +43,12 @@ class Direction(NamedTuple):
     markers: bool
     """SM of the sender and RM of the receiver."""
 
+    @property
+    def ignored(self) -> str:
+        """Which CRCs are there and ignored by the receiver: ``h``, ``p``, both or none."""
+        header = "h" if self.header_crc and not self.header_checked else ""
+        return f"{header}p" if self.payload_crc and not self.payload_checked else header
+
 
 class Agreement(NamedTuple):
     """What two indications come to."""

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scapy_mpa.craft import IFTConversation, IndicationItem, Segment
+from scapy_mpa.craft.mutations import find
 from tests.craft.reading import Record, inlined, plain
 from tests.craft.strategies import framed_conversations
 from tests.craft.test_impaired import Impairment, copy, cut_up, keep, lose, reorder
@@ -53,6 +54,23 @@ def test_truth(conversation: IFTConversation) -> None:
     frames = conversation.frames()
     assert plain(frames) == conversation.truth(messages=True, payload=True)
     assert inlined(frames) == conversation.truth()
+
+
+def messages(records: list[Record]) -> list[Record]:
+    """What was delivered."""
+    return [record for record in records if record["type"] == "message"]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_4_2_messages_of_wrong_crcs(seed: int) -> None:
+    """Where its receiver ignores a CRC that is wrong, the message is whole; else it is not told."""
+    name = "draft-williams-iwarp-ift-01/5.1/payload-crc-wrong"
+    ignored = find(f"{name}-ignored").case(seed).conversation
+    delivered = messages(ignored.truth(messages=True))
+    assert delivered and messages(plain(ignored.frames())) == delivered
+    checked = find(name).case(seed).conversation
+    assert not messages(checked.truth(messages=True))
+    assert not all(record["complete"] for record in messages(plain(checked.frames())))
 
 
 @pytest.mark.parametrize("impair", SHUFFLES)

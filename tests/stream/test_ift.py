@@ -14,6 +14,8 @@ from scapy_mpa.stream.segment import ACK, SYN
 from tests.stream.ift import (
     FIRST,
     HC,
+    IH,
+    IP,
     ISN,
     PC,
     PH,
@@ -228,6 +230,52 @@ def test_5_1_payload_crc_wrong() -> None:
     told = capture.segment(one[:-1] + bytes([one[-1] ^ 1]) + two)
     assert [each["payload_crc"] for each in of(told, "ift_frame")] == ["bad", "good"]
     assert "the payload CRC does not match" in errors(told)[0]
+
+
+def _with_wrong(octets: bytes, *, header: bool, payload: bool) -> bytes:
+    """The frame of a Send with other CRCs than it must have."""
+    changed = bytearray(octets)
+    for at, is_wrong in ((24, header), (len(octets) - 4, payload)):
+        for place in range(at, at + 4):
+            changed[place] ^= 0xFF * is_wrong
+    return bytes(changed)
+
+
+@pytest.mark.parametrize("speculative", [False, True])
+@pytest.mark.parametrize(
+    ("header", "payload"), [(True, False), (False, True), (True, True)], ids=["h", "p", "hp"]
+)
+def test_4_2_crcs_that_the_receiver_ignores(header: bool, payload: bool, speculative: bool) -> None:
+    """With IH and IP of the receiver nothing follows from CRCs that are wrong, all of them."""
+    octets = [_with_wrong(each, header=header, payload=payload) for each in stream(6)]
+    at = places(octets)
+    capture = Capture()
+    capture.begin(BOTH | SP * speculative, BOTH | IH * header | IP * payload)
+    for number in (0, 1, 3, 4, 2, 5):
+        capture.segment(octets[number], at[number])
+    told = of(capture.records, "ift_frame")
+    verdicts = {(each["header_crc"], each["payload_crc"]) for each in told}
+    assert verdicts == {("bad" if header else "good", "bad" if payload else "good")}
+    how = CONFIRMED if speculative else ORDERED
+    assert frames(told) == [
+        (place, *(how if number in (3, 4) else ORDERED)) for number, place in enumerate(at)
+    ]
+    assert [each["complete"] for each in of(capture.records, "message")] == [True] * 6
+    assert not errors(capture.records)
+    (ended,) = of(capture.close(at[-1] + len(octets[-1])), "connection")
+    assert (ended["crc_bad"]["src"], ended["errors"]) == (6, 0)
+
+
+@pytest.mark.parametrize(("flag", "wrong"), [(IH, "header"), (IP, "payload")])
+def test_4_2_ignoring_is_for_the_receiver_to_say(flag: int, wrong: str) -> None:
+    """IH and IP of the sender of a frame are about the other direction."""
+    one, two = stream(2)
+    capture = Capture()
+    capture.begin(BOTH | flag, BOTH)
+    is_header = wrong == "header"
+    told = capture.segment(_with_wrong(one, header=is_header, payload=not is_header) + two)
+    assert f"the {wrong} CRC does not match" in errors(told)[0]
+    assert [each["msn"] for each in of(told, "message") if each["fpdus"]] == [2]
 
 
 @pytest.mark.parametrize("crcs", [HC | PC, HC, PC, 0])

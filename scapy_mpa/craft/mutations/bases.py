@@ -183,6 +183,11 @@ def framed_without_crcs(rng: Random) -> Conversation:
     return _framed(rng, hc=False, pc=False)
 
 
+def framed_ignoring(rng: Random) -> Conversation:
+    """Return the same with CRCs that both sides say they ignore (IH, IP)."""
+    return _framed(rng, ih=True, ip=True)
+
+
 def framed_speculative(rng: Random) -> Conversation:
     """Return the same with CRCs, and speculative placement allowed."""
     return _framed(rng, sp=True)

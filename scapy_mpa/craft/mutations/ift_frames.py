@@ -10,7 +10,12 @@ from random import Random
 from typing import Any, Final, TypeAlias
 
 from scapy_mpa.craft.conversation import Conversation
-from scapy_mpa.craft.mutations.bases import framed, framed_speculative, framed_without_crcs
+from scapy_mpa.craft.mutations.bases import (
+    framed,
+    framed_ignoring,
+    framed_speculative,
+    framed_without_crcs,
+)
 from scapy_mpa.craft.mutations.edit import other_than, replaced
 from scapy_mpa.craft.mutations.expectation import Action, Expectation, accept
 from scapy_mpa.craft.mutations.mutation import Base, Change, Mutation
@@ -224,6 +229,14 @@ IFT_FRAMES: Final = [
     ),
     _both(
         "5.1",
+        "header-crc-wrong-ignored",
+        "A header CRC has a wrong bit, and its receiver has set IH.",
+        _header_crc_wrong,
+        expectation=accept("its receiver does not check header CRCs (4.2)"),
+        base=framed_ignoring,
+    ),
+    _both(
+        "5.1",
         "header-crc-swapped",
         "A header CRC has its octets in the other order.",
         _header_crc_swapped,
@@ -247,6 +260,14 @@ IFT_FRAMES: Final = [
         "payload-crc-wrong",
         "The payload CRC of a frame has a wrong bit.",
         _payload_crc_wrong,
+    ),
+    _both(
+        "5.1",
+        "payload-crc-wrong-ignored",
+        "A payload CRC has a wrong bit, and its receiver has set IP.",
+        _payload_crc_wrong,
+        expectation=accept("its receiver does not check payload CRCs (4.2)"),
+        base=framed_ignoring,
     ),
     _both(
         "5.1",
