@@ -262,7 +262,7 @@ def _session_control(event: SessionControlSeen) -> str:
     control = event.control
     words = [f"Session {control.function} stream {event.stream}"]
     if control.enhanced:
-        meaning = meaning_of(Dialect.RFC5043)
+        meaning = meaning_of(event.dialect)
         words.append(_enhanced(control.ird, control.ord, control.control_flags, meaning))
     words.append(f"PD {len(control.private_data)}")
     ahead = ", out of order" if event.out_of_order else ""

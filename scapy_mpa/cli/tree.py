@@ -31,7 +31,7 @@ def layer_tree(event: RecordedEvent) -> list[str]:
         IFTAdaptionIndication,
         IFTFrame,
     )
-    from scapy_mpa.layers.mpa import fields_of_dialect
+    from scapy_mpa.layers.enhanced import fields_of_dialect
 
     if isinstance(event, FPDURecovered):
         packet = FPDU(event.octets, phase=event.phase, dialect=event.dialect)
@@ -44,7 +44,7 @@ def layer_tree(event: RecordedEvent) -> list[str]:
     elif isinstance(event, DDPSegmentRecovered):
         packet = DDPSegmentChunk(event.octets)
     elif isinstance(event, SessionControlSeen):
-        packet = DDPStreamSessionControl(event.octets)
+        packet = DDPStreamSessionControl(event.octets, **fields_of_dialect(event.dialect))
     else:
         return []
     return [f"{_INDENT}{line}".rstrip() for line in packet.show(dump=True).splitlines()]

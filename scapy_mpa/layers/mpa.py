@@ -28,13 +28,12 @@ from scapy.fields import Field as ScapyField
 from scapy.packet import Packet
 
 from scapy_mpa.layers.base import _Layer, count
+from scapy_mpa.layers.enhanced import FlagField
 from scapy_mpa.layers.fields import DialectField, KeyField, NoteField, OffWire
 from scapy_mpa.layers.fpdu import FPDU
 from scapy_mpa.layers.private_data import PrivateDataField
-from scapy_mpa.wire.control_flags import meaning_of
 from scapy_mpa.wire.dialect import TRAITS, Dialect
 from scapy_mpa.wire.errors import LocalProtocolError
-from scapy_mpa.wire.forced import dialect_named
 from scapy_mpa.wire.startup import (
     ENHANCED_LENGTH,
     KEY_LENGTH,
@@ -45,7 +44,7 @@ from scapy_mpa.wire.startup import (
     StartupKind,
 )
 
-__all__ = ["MPA", "MPAReply", "MPARequest", "MPARtr", "fields_of_dialect"]
+__all__ = ["MPA", "MPAReply", "MPARequest", "MPARtr"]
 
 _LARGEST_NUMBER = 0xFFFF
 _ERDMA = TRAITS[Dialect.ERDMA].revision
@@ -66,25 +65,6 @@ class _EnhancedField(OffWire):
 
 def _enhanced(field: Any) -> ConditionalField:
     return ConditionalField(field, _has_enhanced_data)
-
-
-class _FlagField(BitField):
-    """A control flag, shown with what it means in the dialect of its frame."""
-
-    def i2repr(self, pkt: Any, x: Any) -> Any:
-        if not x or pkt is None:
-            return super().i2repr(pkt, x)
-        letter = self.name.upper()
-        meaning = meaning_of(dialect_named(pkt.dialect))
-        kind = meaning.rtr.get(letter)
-        if kind is None:
-            return meaning.words(letter)[0]
-        return f"RTR by zero-length {kind.value.capitalize()}"
-
-
-def fields_of_dialect(dialect: Dialect | None) -> dict[str, str]:
-    """Return what a layer is given along with its octets: a dialect that these do not show."""
-    return {"dialect": dialect.value} if dialect is Dialect.DRAFT_PEER_CONNECT_01 else {}
 
 
 def _has_extension(pkt: _Startup) -> bool:
@@ -120,11 +100,11 @@ class _Startup(_Layer):
             ),
             _has_extension,
         ),
-        _enhanced(_FlagField("a", 0, 1)),
-        _enhanced(_FlagField("b", 0, 1)),
+        _enhanced(FlagField("a", 0, 1)),
+        _enhanced(FlagField("b", 0, 1)),
         _enhanced(BitField("ird", 0, 14)),
-        _enhanced(_FlagField("c", 0, 1)),
-        _enhanced(_FlagField("d", 0, 1)),
+        _enhanced(FlagField("c", 0, 1)),
+        _enhanced(FlagField("d", 0, 1)),
         _enhanced(BitField("ord", 0, 14)),
         PrivateDataField("private_data", b"", _private_data_length, max_length=LARGEST_PD_LENGTH),
         OffWire(NoteField("provenance", None)),

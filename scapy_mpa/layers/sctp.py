@@ -24,7 +24,6 @@ from typing import Any
 
 from scapy.config import conf
 from scapy.fields import (
-    BitEnumField,
     BitField,
     ConditionalField,
     ShortEnumField,
@@ -36,7 +35,8 @@ from scapy.packet import Packet
 
 from scapy_mpa.layers.base import _Layer, count
 from scapy_mpa.layers.ddp import DDPTagged, DDPUntagged
-from scapy_mpa.layers.fields import NoteField, OffWire
+from scapy_mpa.layers.enhanced import FlagField
+from scapy_mpa.layers.fields import DialectField, NoteField, OffWire
 from scapy_mpa.wire.sctp_ddp import (
     DDP_SSN_LENGTH,
     ENHANCED_FUNCTIONS,
@@ -97,6 +97,8 @@ class DDPStreamSessionControl(_Layer):
                    Enhanced ones
     enhanced       not on the wire: whether there are enhanced data; None: if
                    ``function_code`` is 5, 6 or 7
+    dialect        not on the wire: whose meaning the control flags have, by
+                   its name; None: that of RFC 6581
     a, b, c, d     control flags, 1 bit each (RFC 6581 9.2)
     ird, ord       RDMA Read Queue Depths, 14 bits each, from 0
     private_data   all that follows
@@ -114,11 +116,12 @@ class DDPStreamSessionControl(_Layer):
         ShortField("ddp_ssn", 0),
         ShortEnumField("function_code", int(FunctionCode.INITIATE), dict(FUNCTION_NAMES)),
         _EnhancedField(ScapyField("enhanced", None)),
-        _enhanced(BitEnumField("a", 0, 1, {1: "peer-to-peer"})),
-        _enhanced(BitEnumField("b", 0, 1, {1: "RTR by zero-length FPDU"})),
+        OffWire(DialectField("dialect", None)),
+        _enhanced(FlagField("a", 0, 1)),
+        _enhanced(FlagField("b", 0, 1)),
         _enhanced(BitField("ird", 0, 14)),
-        _enhanced(BitEnumField("c", 0, 1, {1: "RTR by zero-length Write"})),
-        _enhanced(BitEnumField("d", 0, 1, {1: "RTR by zero-length Read"})),
+        _enhanced(FlagField("c", 0, 1)),
+        _enhanced(FlagField("d", 0, 1)),
         _enhanced(BitField("ord", 0, 14)),
         StrField("private_data", b""),
         OffWire(NoteField("provenance", None)),

@@ -184,7 +184,7 @@ def _session_control(event: SessionControlSeen) -> Record:
         "unordered": event.unordered,
         "out_of_order": event.out_of_order,
         "frames": list(event.frames),
-        "dialect": Dialect.RFC5043.value,
+        "dialect": event.dialect.value,
     }
 
 

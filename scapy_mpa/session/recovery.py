@@ -14,7 +14,7 @@ from scapy.packet import NoPayload, Packet
 from scapy_mpa.capture.decoder import Decoder
 from scapy_mpa.capture.frame import Frame
 from scapy_mpa.layers import MPA, IFTAdaptionIndication, IFTFrame
-from scapy_mpa.layers.mpa import fields_of_dialect
+from scapy_mpa.layers.enhanced import fields_of_dialect
 from scapy_mpa.session.form import put, stack
 from scapy_mpa.session.lower import LowerLayers
 from scapy_mpa.session.provenance import Provenance

@@ -7,6 +7,7 @@ from scapy.layers.sctp import SCTP, SCTPChunkData
 from scapy.packet import Packet
 
 from scapy_mpa.layers import DDPSegmentChunk, DDPStreamSessionControl
+from scapy_mpa.layers.enhanced import fields_of_dialect
 from scapy_mpa.session.provenance import Provenance
 from scapy_mpa.stream.events import DDPSegmentRecovered, SessionControlSeen
 from scapy_mpa.wire.sctp_ddp import SEGMENT_PPID, SESSION_CONTROL_PPID
@@ -24,8 +25,11 @@ def chunk_of(event: DDPSegmentRecovered | SessionControlSeen) -> SCTPChunkData:
 
     Its length is to be computed; a message that was sent in fragments has the TSN of the first.
     """
-    is_segment = isinstance(event, DDPSegmentRecovered)
-    layer = (DDPSegmentChunk if is_segment else DDPStreamSessionControl)(event.octets)
+    if isinstance(event, DDPSegmentRecovered):
+        ppid, layer = SEGMENT_PPID, DDPSegmentChunk(event.octets)
+    else:
+        ppid = SESSION_CONTROL_PPID
+        layer = DDPStreamSessionControl(event.octets, **fields_of_dialect(event.dialect))
     layer.provenance = Provenance.of(event)
     return SCTPChunkData(
         reserved=0,
@@ -35,6 +39,6 @@ def chunk_of(event: DDPSegmentRecovered | SessionControlSeen) -> SCTPChunkData:
         tsn=event.seq,
         stream_id=event.stream,
         stream_seq=0,
-        proto_id=SEGMENT_PPID if is_segment else SESSION_CONTROL_PPID,
+        proto_id=ppid,
         data=layer,
     )

@@ -31,7 +31,6 @@ from scapy_mpa.stream.events import (
 from scapy_mpa.stream.order import QueueOrder
 from scapy_mpa.stream.sequence import first_position, unwrap
 from scapy_mpa.wire.ddp import DDPHeader, parse_ddp
-from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode, RemoteProtocolError
 from scapy_mpa.wire.negotiation import INSUFFICIENT_IRD, NO_MATCHING_RTR, negotiate
 from scapy_mpa.wire.rdmap import (
@@ -424,7 +423,7 @@ def _as_startup(event: SessionControlSeen) -> StartupSeen | None:
         event.octets,
         event.frames,
         event.control.startup,
-        Dialect.RFC5043,
+        event.dialect,
     )
 
 

@@ -327,6 +327,8 @@ class SessionControlSeen:
     out_of_order: bool
     frames: tuple[int, ...]
     control: SessionControl
+    dialect: Dialect = Dialect.RFC5043
+    """Whose meaning the control flags have of an enhanced message."""
 
 
 @dataclass(frozen=True, slots=True)

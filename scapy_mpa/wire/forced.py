@@ -11,9 +11,10 @@ from typing import Final
 
 from scapy_mpa.wire.dialect import Dialect, dialect_of
 from scapy_mpa.wire.errors import LocalProtocolError
+from scapy_mpa.wire.sctp_ddp import ENHANCED_FUNCTIONS
 from scapy_mpa.wire.startup import StartupFrame
 
-__all__ = ["DIALECT_NAMES", "dialect_in_force", "dialect_named"]
+__all__ = ["DIALECT_NAMES", "dialect_in_force", "dialect_named", "session_dialect"]
 
 DIALECT_NAMES: Final = tuple(dialect.value for dialect in Dialect)
 """All names that there are."""
@@ -57,3 +58,16 @@ def dialect_in_force(startup: StartupFrame, forced: Dialect | None = None) -> Di
     if forced is not None and startup.revision in _REVISIONS.get(forced, ()):
         return forced
     return dialect_of(startup)
+
+
+def session_dialect(function_code: int, forced: Dialect | None = None) -> Dialect:
+    """Return the dialect that a DDP Stream Session Control message speaks.
+
+    The function codes of enhanced messages are the same in RFC 6581 7 and in
+    draft-ietf-storm-mpa-peer-connect-01 7; what their control flags mean is not.
+
+    :param forced: what the user says is spoken.
+    """
+    if forced is Dialect.DRAFT_PEER_CONNECT_01 and function_code in ENHANCED_FUNCTIONS:
+        return forced
+    return Dialect.RFC5043

@@ -26,13 +26,22 @@ from scapy_mpa.craft import (
     conversation_of,
     impair,
 )
+from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.sctp_ddp import FunctionCode
 from tests.cli.command import run
 from tests.craft.reading import plain
 from tests.truth import sctpstream as sctp
 
-PRESETS = ["sctp", "sctp-enhanced", "sctp-reject", "sctp-bundled", "sctp-fragments"]
+PRESETS = [
+    "sctp",
+    "sctp-enhanced",
+    "sctp-rtr-write",
+    "sctp-draft-rtr-write",
+    "sctp-reject",
+    "sctp-bundled",
+    "sctp-fragments",
+]
 
 
 def packets(conversation: SctpConversation) -> list[bytes]:
@@ -68,6 +77,24 @@ def test_enhanced() -> None:
     assert codes == [FunctionCode.ENHANCED_INITIATE, FunctionCode.ENHANCED_ACCEPT]
     body = sctp.control(0, 5, sctp.enhanced(8, 4, a=1, b=1) + b"hello")
     assert any(body in each for each in packets(conversation))
+
+
+def test_dialects() -> None:
+    """Control flags are those of the document that is named; others are not spoken over SCTP."""
+    letters = {}
+    for dialect in (Dialect.RFC6581, Dialect.DRAFT_PEER_CONNECT_01):
+        conversation = SctpConversation(dialect=dialect)
+        conversation.startup(rtr="read")
+        items: list[Any] = conversation.script
+        controls = [each for each in items if isinstance(each, ControlItem)]
+        letters[dialect] = [each.control_flags for each in controls]
+    assert letters == {
+        Dialect.RFC6581: ["AD", "AD"],
+        Dialect.DRAFT_PEER_CONNECT_01: ["C", "C"],
+    }
+    assert SctpConversation(dialect="rfc5043").options.revision == 1
+    with pytest.raises(LocalProtocolError, match="not spoken in the dialect erdma"):
+        SctpConversation(dialect="erdma")
 
 
 @pytest.mark.parametrize(("packing", "least"), [("aligned", 1), ("packed", 3)])
@@ -118,7 +145,7 @@ def test_impaired(preset: str, seed: int, impairments: list[Any], wraps: bool) -
     if wraps:
         conversation = conversation.wrapping()
     segments = impair(conversation.segments(), *impairments, seed=seed)
-    found = plain(conversation.frames(segments))
+    found = plain(conversation.frames(segments), conversation.options.dialect)
     for record in conversation.truth(segments):
         if record["type"] == "connection":
             continue
@@ -133,7 +160,8 @@ def test_wrapping(preset: str) -> None:
     conversation = conversation_of(preset).wrapping()
     tsns = {each["tsn"] for each in conversation.truth() if "tsn" in each}
     assert 0 in tsns and 2**32 - 1 in tsns
-    assert plain(conversation.frames()) == conversation.truth(messages=True, payload=True)
+    found = plain(conversation.frames(), conversation.options.dialect)
+    assert found == conversation.truth(messages=True, payload=True)
 
 
 def test_ipv6_and_vlan() -> None:

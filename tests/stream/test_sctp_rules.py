@@ -5,11 +5,14 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from itertools import count
 
 import pytest
 
 from scapy_mpa.stream.checks import Checks
 from scapy_mpa.stream.events import ConnectionEnded, ErrorFound, Event, SessionControlSeen
+from scapy_mpa.stream.sctp.associations import Associations
+from scapy_mpa.wire.dialect import Dialect
 from tests.stream.sctp_feed import OPENING, Talk, closing, events_of, frames_of
 from tests.truth import sctpstream as sctp
 
@@ -411,6 +414,57 @@ def test_rfc6581_9_negotiated(
     assert (came.rtr, came.kept) == (rtr, kept)
     assert [each.rpartition("(")[2].rstrip(")") for each in came.broken] == broken
     assert not any(word in text for text in came.broken for word in ("FPDU", "Request", "Reply"))
+
+
+DRAFT = "draft-ietf-storm-mpa-peer-connect-01"
+
+
+@pytest.mark.parametrize(
+    ("flags", "first", "rtr_agreed", "rtr", "kept", "broken"),
+    [
+        ({"a": 1}, sctp.send(1, b""), ("send",), "send", True, []),
+        ({"b": 1}, sctp.write(7, 0, b""), ("write",), "write", True, []),
+        ({"b": 1}, sctp.send(1, b""), ("write",), "send", False, [f"{DRAFT} 8"]),
+        ({"a": 1, "d": 1}, sctp.send(1, b"x"), ("send",), "send", True, []),
+        ({"d": 1}, sctp.send(1, b"x"), (), "send", True, []),
+        ({}, sctp.write(7, 0, b"x"), (), None, False, [f"{DRAFT} 8"]),
+        ({"a": 1}, None, ("send",), None, None, []),
+    ],
+)
+def test_draft_peer_connect_8_negotiated(
+    flags: dict[str, int],
+    first: bytes | None,
+    rtr_agreed: tuple[str, ...],
+    rtr: str | None,
+    kept: bool | None,
+    broken: list[str],
+) -> None:
+    """Where the draft before RFC 6581 is forced, control flags are what it says; D is reserved.
+
+    Of the Initiator's own IRD nothing is known.
+    """
+    talk = Talk()
+    talk.control(0, sctp.ENHANCED_INITIATE, sctp.enhanced(4, 8, a=1, b=1, c=1))
+    talk.control(1, sctp.ENHANCED_ACCEPT, sctp.enhanced(6, 4, **flags))
+    if first is not None:
+        talk.say(0, sctp.SEGMENT, sctp.segment(1, first))
+        talk.ssns[0] += 1
+    talk.end_session()
+    numbers = count()
+    associations = Associations(lambda: next(numbers), dialect=Dialect.DRAFT_PEER_CONNECT_01)
+    events = events_of(
+        [*OPENING, *frames_of(talk.units), *closing(talk)], associations=associations
+    )
+    controls = [each for each in events if isinstance(each, SessionControlSeen)]
+    assert [each.dialect for each in controls] == [DRAFT] * 2 + ["rfc5043"] * 2
+    (end,) = ended(events)
+    came = end.negotiated
+    assert came is not None
+    assert (end.dialect, came.peer_to_peer) == ("rfc5043", None)
+    assert (came.ird, came.ord) == ((None, 6), (6, 4))
+    assert (came.rtr_agreed, came.rtr, came.kept) == (rtr_agreed, rtr, kept)
+    assert [each.rpartition("(")[2].rstrip(")") for each in came.broken] == broken
+    assert errors(events) == []
 
 
 def test_rfc6581_9_nothing_negotiated() -> None:

@@ -10,7 +10,15 @@ from scapy_mpa.craft.presets.preset import preset
 from scapy_mpa.craft.sctp.conversation import SctpConversation
 from scapy_mpa.wire.rdmap_names import AtomicOperation
 
-__all__ = ["sctp", "sctp_bundled", "sctp_enhanced", "sctp_fragments", "sctp_reject"]
+__all__ = [
+    "sctp",
+    "sctp_bundled",
+    "sctp_draft_rtr_write",
+    "sctp_enhanced",
+    "sctp_fragments",
+    "sctp_reject",
+    "sctp_rtr_write",
+]
 
 _STAG: Final = 0x10010001
 
@@ -42,6 +50,24 @@ def sctp_enhanced(rng: Random, **options: Any) -> SctpConversation:
     """Enhanced Initiate and Enhanced Accept."""
     conversation = SctpConversation(**{"revision": 2, **options})
     conversation.startup(b"hello", b"welcome", ird=32, ord=16, reply_ird=16, reply_ord=8)
+    return _talk(conversation, rng)
+
+
+@preset("sctp-rtr-write", "DDP over SCTP: peer to peer, an RDMA Write as RTR indication")
+def sctp_rtr_write(rng: Random, **options: Any) -> SctpConversation:
+    """A and C of both sides, then a zero-length Write (RFC 6581 7, 9.2)."""
+    return _peers(SctpConversation(**{"dialect": "rfc6581", **options}), rng)
+
+
+@preset("sctp-draft-rtr-write", "DDP over SCTP: the same as the draft before RFC 6581 has it")
+def sctp_draft_rtr_write(rng: Random, **options: Any) -> SctpConversation:
+    """B of both sides, then a zero-length Write (draft-ietf-storm-mpa-peer-connect-01 7, 8)."""
+    draft = "draft-ietf-storm-mpa-peer-connect-01"
+    return _peers(SctpConversation(**{"dialect": draft, **options}), rng)
+
+
+def _peers(conversation: SctpConversation, rng: Random) -> SctpConversation:
+    conversation.startup(b"hello", b"welcome", ird=4, ord=4, rtr="write")
     return _talk(conversation, rng)
 
 

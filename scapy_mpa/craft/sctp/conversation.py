@@ -21,7 +21,9 @@ from scapy_mpa.craft.sctp.truth import sctp_truth_of
 from scapy_mpa.craft.segment import Segment
 from scapy_mpa.craft.truth import Setting
 from scapy_mpa.records.record import Record
+from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import LocalProtocolError
+from scapy_mpa.wire.forced import dialect_named
 from scapy_mpa.wire.sctp_ddp import LARGEST_PRIVATE_DATA, FunctionCode
 from scapy_mpa.wire.startup import ENHANCED_LENGTH, StartupKind
 
@@ -30,6 +32,14 @@ __all__ = ["SctpConversation"]
 _SMALLEST_MSS: Final = 128
 """Octets of a packet with an Atomic Request in it, and then some."""
 _TCP_HEADER: Final = 20
+
+_DIALECTS: Final[dict[Dialect | None, Dialect | None]] = {
+    None: None,
+    Dialect.RFC5043: None,
+    Dialect.RFC6581: Dialect.RFC6581,
+    Dialect.DRAFT_PEER_CONNECT_01: Dialect.DRAFT_PEER_CONNECT_01,
+}
+"""What may be spoken over SCTP, and whose rules enhanced messages follow then."""
 
 _CODES: Final = {
     (StartupKind.REQUEST, False): FunctionCode.INITIATE,
@@ -56,15 +66,26 @@ class SctpConversation(Conversation):
     and Accept or Reject, enhanced ones with ``revision=2`` (RFC 6581 7); ``close`` has both sides
     send a Terminate first; either side may speak first (RFC 6581 7); ``mss`` is the largest SCTP
     packet, from 128 octets; ``packing`` other than ``aligned`` bundles DATA chunks; ``isn`` of an
-    endpoint is its Initial TSN.  ``markers`` and ``crc`` mean nothing.
+    endpoint is its Initial TSN.  ``markers`` and ``crc`` mean nothing.  ``dialect`` is ``rfc5043``
+    or None; or ``rfc6581`` or ``draft-ietf-storm-mpa-peer-connect-01``, where enhanced messages are
+    exchanged unless ``revision`` says otherwise, with control flags as that document has them.
 
     :raises LocalProtocolError: a value is out of range.
     """
 
     __slots__ = ()
 
-    def __init__(self, *args: Any, handshake: bool = True, **options: Any) -> None:
-        super().__init__(*args, handshake=False, **options)
+    def __init__(
+        self,
+        *args: Any,
+        handshake: bool = True,
+        dialect: str | Dialect | None = None,
+        **options: Any,
+    ) -> None:
+        spoken = dialect_named(dialect)
+        if spoken not in _DIALECTS:
+            raise LocalProtocolError(f"DDP over SCTP is not spoken in the dialect {dialect}")
+        super().__init__(*args, handshake=False, dialect=_DIALECTS[spoken], **options)
         if self.options.mss < _SMALLEST_MSS:
             raise LocalProtocolError(
                 f"an mss of {self.options.mss} octets is too small for DDP over SCTP; give "

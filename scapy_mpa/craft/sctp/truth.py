@@ -23,6 +23,7 @@ from scapy_mpa.craft.truth_messages import message_records
 from scapy_mpa.craft.truth_negotiation import negotiation_truth
 from scapy_mpa.records.record import Record, negotiation_fields, session_control_fields
 from scapy_mpa.wire.dialect import Dialect
+from scapy_mpa.wire.forced import session_dialect
 from scapy_mpa.wire.sctp_ddp import SEGMENT_PPID, FunctionCode, parse_session_control
 from scapy_mpa.wire.startup import StartupFrame
 
@@ -116,9 +117,11 @@ def _record(said: Said, setting: Setting, *, is_sure: bool) -> Record:
         if setting.payload:
             record["payload"] = ulp_payload.hex()
     else:
-        record |= session_control_fields(parse_session_control(said.user_data))
+        control = parse_session_control(said.user_data)
+        record |= session_control_fields(control)
         record |= {"unordered": True, "out_of_order": False, "frames": frames}
-        record["dialect"] = Dialect.RFC5043.value
+        spoken = session_dialect(control.function_code, setting.options.dialect)
+        record["dialect"] = spoken.value
     if not is_sure:
         for name in _WHEN:
             record.pop(name, None)
@@ -159,7 +162,7 @@ def _connection(
         "ended": _ended(script, codes),
         "farthest_ahead": {"src": 0, "dst": 0},
         "rnics": None,
-        **_negotiated(said, source),
+        **_negotiated(said, source, setting.options.dialect),
     }
     if not is_sure:
         for name in (*_COUNTED, "initiator", "responder", "src", "dst"):
@@ -167,7 +170,7 @@ def _connection(
     return record
 
 
-def _negotiated(said: Sequence[Said], active: int) -> Record:
+def _negotiated(said: Sequence[Said], active: int, dialect: Dialect | None) -> Record:
     """Return what the messages that both sides begin with came to (RFC 6581 7, 9)."""
     first: dict[int, StartupFrame] = {}
     for each in said:
@@ -177,7 +180,7 @@ def _negotiated(said: Sequence[Said], active: int) -> Record:
         return negotiation_fields(None)
     segments = (each.item for each in said if isinstance(each.item, FPDUItem))
     ulpdu = next((item.ulpdu for item in segments if item.side == active), None)
-    return negotiation_truth(first[active], first[1 - active], ulpdu, Dialect.RFC5043)
+    return negotiation_truth(first[active], first[1 - active], ulpdu, dialect)
 
 
 def _ended(script: Sequence[Any], codes: Sequence[tuple[int, int]]) -> str:

@@ -97,11 +97,13 @@ class Association:
     :param flow: of direction 0: who sent that packet.
     :param number: gives the number of the next connection.
     :param emit: takes events.
-    :param assumed: whether PPIDs need no further evidence.
+    :param dialect: what the user says is spoken; with DDP over SCTP, PPIDs need no further
+        evidence.
     """
 
     __slots__ = (
         "_assumed",
+        "_dialect",
         "_emit",
         "_fragments",
         "_inits",
@@ -130,11 +132,11 @@ class Association:
         flow: bytes,
         number: Callable[[], int],
         emit: Callable[[Event], None],
-        *,
-        assumed: bool = False,
+        dialect: Dialect | None = None,
     ) -> None:
         self.flow = flow
-        self._assumed = assumed
+        self._assumed = dialect is Dialect.RFC5043
+        self._dialect = dialect
         self._number = number
         self._emit = emit
         self.tags: list[int | None] = [None, None]
@@ -323,7 +325,10 @@ class Association:
         # is only whether the first one of an association has begun in the capture.
         begun = is_initiate or known is not None or any(self._inits)
         session = Session(
-            SctpConnectionId(self._number(), self.flow, number), self._emit, begun=begun
+            SctpConnectionId(self._number(), self.flow, number),
+            self._emit,
+            begun=begun,
+            dialect=self._dialect,
         )
         self.sessions += 1
         session.is_initiated = is_initiate

@@ -34,14 +34,15 @@ class Associations:
     :param limits: what may be held in memory; there are never more associations, nor sessions, than
         ``connections`` says.
     :param dialect: what the user says is spoken: with DDP over SCTP, what is sent under its PPIDs
-        is believed to be DDP without further evidence.
+        is believed to be DDP without further evidence; with the draft before RFC 6581, control
+        flags have its meaning.
     """
 
     __slots__ = (
-        "_assumed",
         "_budget",
         "_by_flow",
         "_by_tag",
+        "_dialect",
         "_emit",
         "_events",
         "_limits",
@@ -61,7 +62,7 @@ class Associations:
         dialect: Dialect | None = None,
     ) -> None:
         self._number = number
-        self._assumed = dialect is Dialect.RFC5043
+        self._dialect = dialect
         self._limits = limits or Limits()
         self._budget = Budget(self._limits)
         self._events: list[Event] = []
@@ -162,7 +163,7 @@ class Associations:
                 self._end(oldest, "limit", "limit")
             else:
                 break
-        association = Association(packet.flow, self._number, self._emit, assumed=self._assumed)
+        association = Association(packet.flow, self._number, self._emit, self._dialect)
         for flow in association.flows:
             self._by_flow[flow] = association
         self._live[association] = None

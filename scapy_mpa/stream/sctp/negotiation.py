@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What a session with enhanced messages has negotiated, and whether both sides kept to it.
 
-The rules are those of RFC 6581 9: Enhanced Initiate and Accept are equivalent to a Request and the
-Reply that accepts (RFC 6581 7).  The active side's first DDP segment is the RTR indication, if one
-is called for; the passive side need not wait for it, since a DDP segment cannot be taken for
-session control.
+The rules are those of RFC 6581 9, or of the draft before it where the user says so: Enhanced
+Initiate and Accept are equivalent to a Request and the Reply that accepts (RFC 6581 7).  The active
+side's first DDP segment is the RTR indication, if one is called for; the passive side need not wait
+for it, since a DDP segment cannot be taken for session control.
 """
 
 from __future__ import annotations
@@ -43,14 +43,19 @@ def note_segment(half: SessionHalf, serial: int, ulpdu: bytes, ulpdu_length: int
             half.first_segment = head, ulpdu_length
 
 
-def negotiated(active: SessionHalf, passive: SessionHalf) -> Negotiated | None:
-    """Return what two directions came to, None if nothing was negotiated."""
+def negotiated(
+    active: SessionHalf, passive: SessionHalf, dialect: Dialect | None = None
+) -> Negotiated | None:
+    """Return what two directions came to, None if nothing was negotiated.
+
+    :param dialect: whose meaning the control flags have; None: that of RFC 6581.
+    """
     request, reply = active.startup, passive.startup
     if request is None or reply is None:
         return None
     if request.kind is not StartupKind.REQUEST or reply.kind is not StartupKind.REPLY:
         return None
-    agreed = negotiate(request, reply, Dialect.RFC5043)
+    agreed = negotiate(request, reply, dialect)
     if agreed is None:
         return None
     broken = agreed.broken

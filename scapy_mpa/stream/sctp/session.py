@@ -21,6 +21,7 @@ from scapy_mpa.stream.sctp.fragments import UserMessage
 from scapy_mpa.stream.sctp.half import WAITING_CHUNKS, SessionHalf, Turn
 from scapy_mpa.stream.sctp.negotiation import negotiated, note_control, note_segment
 from scapy_mpa.wire.dialect import Dialect
+from scapy_mpa.wire.forced import session_dialect
 from scapy_mpa.wire.rules import Violation
 from scapy_mpa.wire.sctp_ddp import DDP_SSN_LENGTH, SessionControl
 from scapy_mpa.wire.sctp_rules import control_violations, data_violations
@@ -51,10 +52,12 @@ class Session:
     :param identity: what its events are given.
     :param emit: takes its events.
     :param begun: whether its beginning is in the capture, so that DDP-SSN 0 is awaited.
+    :param dialect: what the user says is spoken.
     """
 
     __slots__ = (
         "_active",
+        "_dialect",
         "_doubtful",
         "_emit",
         "_errors",
@@ -66,10 +69,16 @@ class Session:
     )
 
     def __init__(
-        self, identity: SctpConnectionId, emit: Callable[[Event], None], *, begun: bool
+        self,
+        identity: SctpConnectionId,
+        emit: Callable[[Event], None],
+        *,
+        begun: bool,
+        dialect: Dialect | None = None,
     ) -> None:
         self.identity = identity
         self._emit = emit
+        self._dialect = dialect
         self.is_initiated = False
         """Whether the first of its chunks that was captured is its Initiate."""
         self.halves = SessionHalf(begun=begun), SessionHalf(begun=begun)
@@ -139,6 +148,7 @@ class Session:
                     ahead > 0,
                     message.frames,
                     control,
+                    session_dialect(code, self._dialect),
                 )
             )
         turn = Turn(serial, 0, code, chunk.tsn, message.frame, message.time_ns, ddp_ssn)
@@ -350,7 +360,9 @@ class Session:
                 errors=self._errors,
                 ending=ending,
                 negotiated=(
-                    None if active is None else negotiated(halves[active], halves[1 - active])
+                    None
+                    if active is None
+                    else negotiated(halves[active], halves[1 - active], self._dialect)
                 ),
             )
         )
