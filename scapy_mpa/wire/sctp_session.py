@@ -47,6 +47,7 @@ __all__ = [
     "order_violation",
     "rejected_violation",
     "role_of",
+    "unfinished_violation",
 ]
 
 
@@ -138,6 +139,27 @@ def rejected_violation(state: HalfState) -> Violation | None:
         return Violation("more than the Initiate was sent of a rejected session", "RFC 5043 6.3")
     if state is HalfState.REFUSED:
         return Violation("more than the Initiate was sent of a refused session", "RFC 5043 6.4")
+    return None
+
+
+def unfinished_violation(
+    active: tuple[HalfState, int | None], passive: tuple[HalfState, int | None]
+) -> Violation | None:
+    """Return which rule is broken by what is missing of a session that is over.
+
+    :param active: state of the active side, and function code of its first message, None if there
+        is none.
+    :param passive: likewise.
+    """
+    (state, initiate), (other, answer) = active, passive
+    if initiate is None and state is HalfState.START and answer is not None:
+        return Violation(f"{_name(answer)} answers no Initiate", "RFC 5043 6.1")
+    if initiate not in INITIATES:
+        return None
+    if answer is None and other is HalfState.START:
+        return Violation(f"the {_name(initiate)} was never answered", "RFC 5043 6.1")
+    if answer in ANSWERS and state is other is HalfState.OPEN:
+        return Violation("neither side has sent a Terminate", "RFC 5043 6.2")
     return None
 
 

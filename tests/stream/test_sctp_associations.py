@@ -395,6 +395,18 @@ def test_tsns(order: list[int], first: int) -> None:
         assert space.highest - space.position(first) == max(seen)
 
 
+@pytest.mark.parametrize("first", [0, 1, 77, 2**32 - 1])
+def test_tsns_of_a_silent_side(first: int) -> None:
+    """Nothing is missing where nothing was sent: what is acknowledged is what lies before it."""
+    space = TSNSpace()
+    space.begin(first)
+    assert space.is_gapless and not space.is_complete
+    space.acknowledge(first - 1 & 0xFFFFFFFF)
+    assert space.is_gapless and space.is_complete
+    space.acknowledge(first)
+    assert not (space.is_gapless or space.is_complete)
+
+
 def test_holes_are_bounded() -> None:
     """Of more holes than are remembered, the oldest count as filled."""
     space = TSNSpace()

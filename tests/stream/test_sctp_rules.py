@@ -176,6 +176,30 @@ def _enhanced_accept(talk: Talk) -> None:
     talk.end_session()
 
 
+def _begins_late(talk: Talk) -> None:
+    talk.ssns[0] = 5
+    talk.control(0, sctp.INITIATE)
+    talk.control(1, sctp.ACCEPT)
+    talk.end_session()
+
+
+def _never_answered(talk: Talk) -> None:
+    talk.control(0, sctp.INITIATE)
+
+
+def _given_up(talk: Talk) -> None:
+    talk.control(0, sctp.INITIATE)
+    talk.control(0, sctp.TERMINATE)
+
+
+def _reject_of_nothing(talk: Talk) -> None:
+    talk.control(1, sctp.REJECT)
+
+
+def _segments_alone(talk: Talk) -> None:
+    talk.send(1)
+
+
 def _skipped(talk: Talk) -> None:
     talk.begin_session()
     talk.ssns[0] += 3
@@ -210,6 +234,12 @@ def _too_much(talk: Talk) -> None:
     talk.end_session()
 
 
+def _enhanced_too_much(talk: Talk) -> None:
+    talk.control(0, sctp.ENHANCED_INITIATE, sctp.enhanced(4, 4) + bytes(509))
+    talk.control(1, sctp.ENHANCED_ACCEPT, sctp.enhanced(4, 4) + bytes(508))
+    talk.end_session()
+
+
 def _too_short(talk: Talk) -> None:
     talk.begin_session()
     talk.say(0, sctp.SEGMENT, b"\0")
@@ -236,21 +266,40 @@ def _terminate_with_data(talk: Talk) -> None:
         (_no_terminate, ["RFC 5043 6.2"]),
         (_plain_accept, ["RFC 6581 7"]),
         (_enhanced_accept, ["RFC 6581 7"]),
+        (_begins_late, ["RFC 5043 6.1"]),
+        (_never_answered, ["RFC 5043 6.1"]),
+        (_given_up, ["RFC 5043 6.1"]),
+        (_reject_of_nothing, ["RFC 5043 6.1"]),
+        (_segments_alone, ["RFC 5043 6.6"]),
         (_skipped, ["RFC 5043 6"]),
         (_used_twice, ["RFC 5043 5.2.1"]),
         (_other_ppid, ["RFC 5043 5.1"]),
         (_unknown_code, ["RFC 5043 5.2.3", "RFC 5043 6.1"]),
         (_too_much, ["RFC 5043 5.2.3"]),
         (_too_short, ["RFC 5043 5.2.2", "RFC 5043 5.2.3"]),
+        (_enhanced_too_much, ["RFC 6581 7"]),
         (_terminate_with_data, ["RFC 5043 5.2.3"]),
     ],
-    ids=lambda each: getattr(each, "__name__", ""),
+    ids=lambda each: getattr(each, "__name__", "") or ", ".join(map(str, each)),
 )
 def test_the_rule_that_is_broken(script: Callable[[Talk], None], expected: list[str]) -> None:
     """Each is named by its clause, and counted at the end."""
     events = run(script)
     assert errors(events) == expected
     assert ended(events)[0].errors == len(expected)
+
+
+@pytest.mark.parametrize("lost", ["Accept", "Initiate"])
+def test_rfc5043_6_1_what_a_capture_lacks(lost: str) -> None:
+    """That nobody answered, or asked, is not said where the message may have been sent."""
+    talk = Talk()
+    talk.begin_session()
+    units = [talk.units[0 if lost == "Accept" else 1]]
+    events = events_of([*OPENING, *frames_of(units), *closing(talk)])
+    assert errors(events) == []
+    # Without any SACK nothing tells either.
+    events = events_of([*OPENING, *frames_of(units), *closing(talk)[2:]])
+    assert errors(events) == []
 
 
 def test_rfc5043_10_ordered_chunks() -> None:

@@ -48,6 +48,7 @@ from scapy_mpa.wire.sctp_session import (
     Role,
     answer_violation,
     order_violation,
+    unfinished_violation,
 )
 from tests.truth import sctpstream
 
@@ -321,6 +322,27 @@ def test_rfc5043_6_legal_sequences(
     """What may follow in which state, and which clause says so."""
     found = order_violation(role, state, code)
     assert (found and found.clause) == clause
+
+
+@pytest.mark.parametrize(
+    ("active", "passive", "clause"),
+    [
+        ((HalfState.OPEN, 1), (HalfState.OPEN, 2), "RFC 5043 6.2"),
+        ((HalfState.DONE, 1), (HalfState.OPEN, 2), None),
+        ((HalfState.OPEN, 1), (HalfState.REJECTED, 3), None),
+        ((HalfState.OPEN, 1), (HalfState.REFUSED, 4), None),
+        ((HalfState.OPEN, 5), (HalfState.START, None), "RFC 5043 6.1"),
+        ((HalfState.DONE, 1), (HalfState.START, None), "RFC 5043 6.1"),
+        ((HalfState.START, None), (HalfState.OPEN, 6), "RFC 5043 6.1"),
+        ((HalfState.OPEN, None), (HalfState.OPEN, 2), None),
+    ],
+)
+def test_rfc5043_6_1_sessions_that_are_no_pattern(
+    active: tuple[HalfState, int | None], passive: tuple[HalfState, int | None], clause: str | None
+) -> None:
+    """An Initiate has an answer and an answer an Initiate; one that is accepted has a Terminate."""
+    found = unfinished_violation(active, passive)
+    assert (None if found is None else found.clause) == clause
 
 
 @pytest.mark.parametrize(

@@ -143,9 +143,12 @@ class SessionHalf:
             return None
         return self.expected, self._waiting[0].serial - self.expected
 
-    def skip(self) -> None:
-        """Wait no longer for what is in the first hole."""
-        if self.state is HalfState.START:
+    def skip(self, *, is_lost: bool) -> None:
+        """Wait no longer for what is in the first hole.
+
+        :param is_lost: whether there was anything in it.
+        """
+        if is_lost and self.state is HalfState.START:
             # The message that it begins with may have been in it.
             self.state = HalfState.OPEN
         self.is_whole = False

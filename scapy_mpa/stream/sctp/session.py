@@ -26,8 +26,6 @@ from scapy_mpa.wire.rules import Violation
 from scapy_mpa.wire.sctp_ddp import DDP_SSN_LENGTH, SessionControl
 from scapy_mpa.wire.sctp_rules import control_violations, data_violations
 from scapy_mpa.wire.sctp_session import (
-    ANSWERS,
-    INITIATES,
     NEXT,
     SEGMENT,
     HalfState,
@@ -36,6 +34,7 @@ from scapy_mpa.wire.sctp_session import (
     order_violation,
     rejected_violation,
     role_of,
+    unfinished_violation,
 )
 
 __all__ = ["DOUBTFUL", "Session"]
@@ -271,13 +270,10 @@ class Session:
         serial, length = hole
         if is_skipped:
             first = serial & _MASK
-            self._report(
-                direction,
-                self._frame,
-                self._time_ns,
-                0,
-                Violation(f"{length} DDP-SSNs from {first} on were never used", "RFC 5043 6"),
-            )
+            what = Violation(f"{length} DDP-SSNs from {first} on were never used", "RFC 5043 6")
+            if not serial:
+                what = Violation(f"the first DDP-SSN is {length & _MASK}, not 0", "RFC 5043 6.1")
+            self._report(direction, self._frame, self._time_ns, 0, what)
         else:
             half.gaps += 1
             self._emit(
@@ -292,7 +288,7 @@ class Session:
                     serial,
                 )
             )
-        half.skip()
+        half.skip(is_lost=not is_skipped)
         self._deliver(direction)
 
     # -- the end ---------------------------------------------------------------------------------
@@ -323,19 +319,15 @@ class Session:
             self._errors += len(self._doubtful)
             for each in self._doubtful:
                 self._emit(each)
-        if (
-            orderly
-            and whole
-            and all(half.is_whole and half.state is HalfState.OPEN for half in halves)
-            and any(half.first_code in INITIATES for half in halves)
-            and any(half.first_code in ANSWERS for half in halves)
-        ):
-            assert self._active is not None
-            self.error(
-                self._active,
-                0,
-                Violation("neither side has sent a Terminate", "RFC 5043 6.2"),
+        if orderly and whole and self._active is not None:
+            found = unfinished_violation(
+                *(
+                    (half.state, half.first_code)
+                    for half in (halves[self._active], halves[1 - self._active])
+                )
             )
+            if found is not None:
+                self.error(self._active, 0, found)
         is_rejected = any(half.state in (HalfState.REJECTED, HalfState.REFUSED) for half in halves)
         terminated = sum(half.has_terminated for half in halves)
         if is_rejected or terminated == len(halves) or (terminated and ending == "closed"):

@@ -59,13 +59,15 @@ class TSNSpace:
     @property
     def is_gapless(self) -> bool:
         """Whether no TSN is known to be missing, be it by what the peer has acknowledged."""
-        if self._acknowledged > self.highest:
-            return False
-        return not self._starts or not self.lacks_before(self.highest)
+        if not self._starts:
+            return self._acknowledged < (0 if self._first is None else self._first)
+        return self._acknowledged <= self.highest and not self.lacks_before(self.highest)
 
     @property
     def is_complete(self) -> bool:
         """Whether nothing at all is missing: the peer has acknowledged just what has come."""
+        if not self._starts:
+            return self._first is not None and self._acknowledged == self._first - 1
         return self.is_whole and self._acknowledged == self.highest
 
     def lacks_before(self, position: int) -> bool:
