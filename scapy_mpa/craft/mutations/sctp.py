@@ -10,18 +10,20 @@ from typing import Any, Final
 
 from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.mutations.edit import replaced
-from scapy_mpa.craft.mutations.expectation import Expectation, accept, surface
+from scapy_mpa.craft.mutations.expectation import Expectation, accept, surface, terminate
 from scapy_mpa.craft.mutations.mutation import Change, Mutation
 from scapy_mpa.craft.options import INITIATOR, RESPONDER
 from scapy_mpa.craft.script import FPDUItem
 from scapy_mpa.craft.sctp.conversation import SctpConversation
 from scapy_mpa.craft.sctp.script import AssociateItem, ChunkItem, ControlItem, chunk_of
+from scapy_mpa.wire.negotiation import INSUFFICIENT_IRD, NO_MATCHING_RTR
 from scapy_mpa.wire.sctp_ddp import (
     LARGEST_PRIVATE_DATA,
     SEGMENT_PPID,
     SESSION_CONTROL_PPID,
     FunctionCode,
 )
+from scapy_mpa.wire.startup import ENHANCED_LENGTH
 
 __all__ = ["SCTP"]
 
@@ -65,8 +67,13 @@ def sctp_refused(rng: Random) -> Conversation:
     return _put(conversation, at, ControlItem(RESPONDER, FunctionCode.TERMINATE))
 
 
-def _spoken(conversation: SctpConversation, rng: Random) -> Conversation:
-    conversation.startup(_data(rng), _data(rng))
+def sctp_peers(rng: Random) -> Conversation:
+    """Return a session of peers that begins with a zero-length Send (RFC 6581 9.2)."""
+    return _spoken(SctpConversation(revision=2), rng, rtr="send")
+
+
+def _spoken(conversation: SctpConversation, rng: Random, **startup: Any) -> Conversation:
+    conversation.startup(_data(rng), _data(rng), **startup)
     left, right = conversation.sides
     left.send(_data(rng))
     right.send(_data(rng))
@@ -76,6 +83,12 @@ def _spoken(conversation: SctpConversation, rng: Random) -> Conversation:
     left.send(_data(rng))
     conversation.close()
     return conversation
+
+
+def _depth(item: ControlItem) -> int:
+    """Return the ORD of an enhanced message, which is the IRD that it answers."""
+    assert item.ord is not None
+    return item.ord
 
 
 def _data(rng: Random) -> bytes:
@@ -247,6 +260,16 @@ SCTP: Final = (
         ),
     ),
     _mutation(
+        "rfc5043/5.2.3/accept-private-data-over-512",
+        "The Accept has more than 512 octets of Private Data.",
+        _change_control(
+            _ANSWERS,
+            lambda item, rng: replace(
+                item, private_data=rng.randbytes(LARGEST_PRIVATE_DATA + rng.randrange(1, 400))
+            ),
+        ),
+    ),
+    _mutation(
         "rfc5043/5.2.3/terminate-private-data",
         "A Terminate has Private Data.",
         _change_control(
@@ -259,6 +282,23 @@ SCTP: Final = (
         _change_segment(lambda item, rng: item.override(skip=rng.randrange(1, 100))),
     ),
     _mutation(
+        "rfc5043/6.1/ddp-ssn-not-from-0",
+        "The first DDP-SSN of the active side is not 0.",
+        _change_control(
+            _INITIATES, lambda item, rng: chunk_of(item).override(skip=rng.randrange(1, 100))
+        ),
+    ),
+    _mutation(
+        "rfc5043/6.1/initiate-unanswered",
+        "Nobody answers the Initiate.",
+        lambda conversation, _: _put(
+            conversation,
+            _control_at(conversation, _ANSWERS),
+            end=_control_at(conversation, _ANSWERS) + 1,
+        ),
+        base=sctp_rejected,
+    ),
+    _mutation(
         "rfc5043/6.1/initiate-twice",
         "A second Initiate comes in the midst of the session.",
         _insert(_before_segments, lambda _: ControlItem(INITIATOR, FunctionCode.INITIATE)),
@@ -269,6 +309,14 @@ SCTP: Final = (
         _insert(
             lambda conversation: _segments(conversation)[-1],
             lambda _: ControlItem(RESPONDER, FunctionCode.ACCEPT),
+        ),
+    ),
+    _mutation(
+        "rfc5043/6.2/both-initiate",
+        "Both sides send an Initiate, and neither an answer.",
+        _change_control(
+            _ANSWERS,
+            lambda item, _: ControlItem(item.side, FunctionCode.INITIATE, item.private_data),
         ),
     ),
     _mutation(
@@ -346,6 +394,50 @@ SCTP: Final = (
                 ord=rng.randrange(64),
             ),
         ),
+    ),
+    _mutation(
+        "rfc6581/7/enhanced-reject-answers-initiate",
+        "Enhanced Reject answers an Initiate that is not enhanced.",
+        _change_control(
+            _ANSWERS,
+            lambda item, rng: replace(
+                item,
+                function_code=FunctionCode.ENHANCED_REJECT,
+                ird=rng.randrange(64),
+                ord=rng.randrange(64),
+            ),
+        ),
+        base=sctp_rejected,
+    ),
+    _mutation(
+        "rfc6581/7/enhanced-private-data-over-512",
+        "With its enhanced data the Enhanced Initiate has more than 512 octets of Private Data.",
+        _change_control(
+            _INITIATES,
+            lambda item, rng: replace(
+                item,
+                private_data=rng.randbytes(
+                    LARGEST_PRIVATE_DATA - ENHANCED_LENGTH + rng.randint(1, ENHANCED_LENGTH)
+                ),
+            ),
+        ),
+        base=sctp_enhanced,
+    ),
+    _mutation(
+        "rfc6581/9.1/enhanced-accept-ord-above-ird",
+        "ORD of the Enhanced Accept exceeds IRD of the Enhanced Initiate.",
+        _change_control(
+            _ANSWERS, lambda item, rng: replace(item, ord=_depth(item) + rng.randrange(1, 999))
+        ),
+        terminate(INSUFFICIENT_IRD, code=6),
+        sctp_enhanced,
+    ),
+    _mutation(
+        "rfc6581/9.2/enhanced-accept-no-matching-rtr",
+        "The Enhanced Accept offers no RTR indication that the Enhanced Initiate has asked for.",
+        _change_control(_ANSWERS, lambda item, _: replace(item, control_flags="AD")),
+        terminate(NO_MATCHING_RTR, code=7),
+        sctp_peers,
     ),
     _mutation(
         "rfc6581/7/enhanced-initiate-without-data",
