@@ -160,8 +160,26 @@ def test_crafted_capture(path: Path) -> None:
 
 
 def test_there_are_crafted_captures() -> None:
-    """One with enhanced data, one with fragments, and one of a rejection."""
-    assert [path.stem for path in OVER_SCTP] == ["sctp_enhanced", "sctp_fragments", "sctp_reject"]
+    """One with the draft's flags, one with enhanced data, with fragments, and of a rejection."""
+    assert [path.stem for path in OVER_SCTP] == [
+        "sctp_draft-rtr-write",
+        "sctp_enhanced",
+        "sctp_fragments",
+        "sctp_reject",
+    ]
+
+
+def test_draft_peer_connect_8_forced() -> None:
+    """Both sides have kept to the draft, and not to RFC 6581, which is assumed."""
+    path = PCAPS / "crafted" / "sctp_draft-rtr-write.pcap"
+    draft = "draft-ietf-storm-mpa-peer-connect-01"
+    assumed, forced = (records(*more, path)[-1] for more in ([], ["--dialect", draft]))
+    assert (assumed["rtr_agreed"], assumed["kept"], len(assumed["broken"])) == (None, False, 2)
+    assert (forced["rtr_agreed"], forced["rtr"], forced["kept"]) == (["write"], "write", True)
+    assert forced["errors"] == assumed["errors"] == 0
+    tree = run("dissect", "-V", "--dialect", draft, path).stdout
+    assert "RTR by zero-length Write" in tree and "peer-to-peer" not in tree
+    assert "RTR by Write" in run("dissect", "--dialect", draft, path).stdout
 
 
 def test_other_sctp_is_counted(tmp_path: Path) -> None:
