@@ -198,8 +198,11 @@ class Connection:
         ift = self._begun_ift
         if ift is None:
             self._conclude_startup()
-        elif self.halves[0].is_unknown or self.halves[1].is_unknown:
-            ift.conclude()
+        else:
+            if self.halves[0].is_unknown or self.halves[1].is_unknown:
+                ift.conclude()
+            if not self._errors:
+                ift.note_silence(self._how_it_ended())
         first = (self.startup.initiator if ift is None else ift.initiator) or 0
         for direction in (first, 1 - first):
             self.halves[direction].finish(reason)
@@ -214,10 +217,14 @@ class Connection:
         if self.halves[0].is_unknown or self.halves[1].is_unknown:
             beginnings.conclude(self.startup)
         if not self._errors:
-            how = {"reset": "reset", "capture ended": None}.get(self._ending(), "closed")
             self._report(breaches.of_beginning(self.startup))
+            how = self._how_it_ended()
             self._report(breaches.of_silence(self.startup, how))
             self._report(breaches.of_part(self.startup, how))
+
+    def _how_it_ended(self) -> str | None:
+        """Return how the connection ended, as a word; None if that was not captured."""
+        return {"reset": "reset", "capture ended": None}.get(self._ending(), "closed")
 
     def _ending(self) -> Ending:
         if self.was_reset:

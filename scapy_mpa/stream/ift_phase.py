@@ -10,7 +10,7 @@ and of phase 1, and nothing but frames with the VTags that they announce follows
 
 from __future__ import annotations
 
-from scapy_mpa.stream.extent import span
+from scapy_mpa.stream.extent import is_whole, span
 from scapy_mpa.stream.half import HalfConnection
 from scapy_mpa.stream.ift_framing import IFTFraming
 from scapy_mpa.stream.ift_inference import infer_frames
@@ -117,6 +117,19 @@ class IFTPhase:
         """Find out what can be found out, now that nothing more will come."""
         for half in self._halves:
             self.look(half, final=True)
+
+    def note_silence(self, how: str | None) -> None:
+        """Say so if phase 0 was not answered at all, and nothing of the connection is missing.
+
+        :param how: how the connection ended; None if that was not captured.
+        """
+        for half, found in zip(self._halves, self.seen, strict=True):
+            other = self._halves[1 - half.direction]
+            if found is None or found.indication.ph or self.seen[other.direction] is not None:
+                continue
+            if how is not None and not other.octets and is_whole(half) and is_whole(other):
+                problem = Problem(f"the connection was {how} before phase 0 was answered", "4.2")
+                half.owner.on_error(half, None, found.end, str(problem))
 
     def _enter(self, half: HalfConnection) -> None:
         """Have a direction framed whose indication was seen."""

@@ -34,6 +34,8 @@ STRETCHES: Final = 256
 
 _MESSAGE: Final = 32
 """Bits of a Message Offset."""
+_TAGGED: Final = 64
+"""Bits of a Tagged Offset."""
 
 Buffer: TypeAlias = tuple[bool, int]
 """Whether it is Tagged, and its STag or Queue Number."""
@@ -48,6 +50,12 @@ class Target(NamedTuple):
     end: int
     whole: int | None
     """Of the last segment of an Untagged message, where the next message begins."""
+
+    @property
+    def fits(self) -> bool:
+        """Whether its last octet has an offset, too (RFC 5041 4.2, 4.3)."""
+        bits = _TAGGED if self.buffer[0] else _MESSAGE
+        return self.end <= (self.start >> bits) + 1 << bits
 
 
 def target_of(found: Found) -> Target | None:
@@ -158,9 +166,9 @@ class Speculation:
         if found.faults or found.payload_crc == "unknown":
             return None
         target = target_of(found)
-        if target is None or len(self) >= OUTSTANDING or not self.buffers.is_free(target):
+        if target is None or not target.fits or len(self) >= OUTSTANDING:
             return None
-        return target
+        return target if self.buffers.is_free(target) else None
 
     def add(self, speculated: Speculated) -> None:
         """Place a frame speculatively."""

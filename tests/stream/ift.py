@@ -52,6 +52,11 @@ def send(msn: int, mo: int = 0, last: bool = True) -> bytes:
     return struct.pack(">BBIIII", last << 6 | 1, 0x43, 0, 0, msn, mo)
 
 
+def read_request(msn: int) -> bytes:
+    """The DDP header of an RDMA Read Request (RFC 5040 4.4)."""
+    return struct.pack(">BBIIII", 0x41, 0x41, 0, 1, msn, 0)
+
+
 def write(stag: int, to: int, last: bool = True) -> bytes:
     """The DDP header of an RDMA Write (RFC 5041 4.2)."""
     return struct.pack(">BBIQ", 0x80 | last << 6 | 1, 0x40, stag, to)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scapy_mpa.stream.limits import Limits
-from scapy_mpa.stream.segment import ACK, SYN
+from scapy_mpa.stream.segment import ACK, FIN, RST, SYN
 from tests.stream.ift import (
     FIRST,
     HC,
@@ -31,6 +31,7 @@ from tests.stream.ift import (
     frames,
     indication,
     of,
+    read_request,
     send,
     write,
 )
@@ -66,6 +67,25 @@ def test_4_1_both_indications_are_reported() -> None:
     (ended,) = of(capture.finish(), "connection")
     assert ended["dialect"] == "draft-williams-iwarp-ift-01"
     assert ended["revision"] is None
+
+
+@pytest.mark.parametrize("ending", ["closed", "reset", None])
+@pytest.mark.parametrize("lost", [False, True])
+def test_4_2_phase_0_is_not_answered(ending: str | None, lost: bool) -> None:
+    """It is told if the connection ended first, unless the answer may not have been captured."""
+    capture = Capture()
+    capture.segment(at=-65, flags=SYN, ack=0)
+    capture.segment(at=-65, flags=SYN | ACK, side=1, ack=ISN + 1)
+    capture.segment(indication(BOTH, VTAG_A), -64, ack=ISN + 1)
+    capture.segment(ack=ISN + 1 + 64 * lost)
+    if ending is not None:
+        last = FIN if ending == "closed" else RST
+        capture.segment(flags=ACK | last, ack=ISN + 1 + 64 * lost)
+    capture.finish()
+    told = [
+        f"the connection was {ending} before phase 0 was answered (draft-williams-iwarp-ift-01 4.2)"
+    ]
+    assert errors(capture.records) == (told if ending is not None and not lost else [])
 
 
 @pytest.mark.parametrize("cut", [1, 3, 4, 8, 63])
@@ -544,6 +564,9 @@ def test_6_late_copies_of_what_was_given_up(
         pytest.param(frame(send(3)[:6] + b"\0\0\0\x09" + send(3)[10:], b"x"), id="QN"),
         pytest.param(frame(b"\x42" + send(3)[1:], b"x"), id="DV"),
         pytest.param(frame(send(1), b"x"), id="MSN that was delivered"),
+        pytest.param(frame(send(3, 0xFFFFFFFF), b"xy"), id="MO"),
+        pytest.param(frame(write(7, (1 << 64) - 1), b"xy"), id="TO"),
+        pytest.param(frame(read_request(3), b"x" * 27), id="payload length"),
     ],
 )
 def test_8_1_what_disqualifies(tail: bytes) -> None:
@@ -556,6 +579,25 @@ def test_8_1_what_disqualifies(tail: bytes) -> None:
     capture.segment(two, len(one))
     capture.finish()
     assert not [each for each in frames(capture.records) if each[1] == "speculative"]
+
+
+@pytest.mark.parametrize(
+    "tail",
+    [
+        pytest.param(frame(write(7, (1 << 64) - 2), b"xy"), id="last TO"),
+        pytest.param(frame(read_request(1), b"x" * 28), id="RDMA Read Request"),
+        pytest.param(frame(send(3, 0xFFFFFFFE), b"x"), id="last MO"),
+    ],
+)
+def test_8_1_what_does_not_disqualify(tail: bytes) -> None:
+    """A frame that goes as far as is possible is placed before its turn."""
+    one, two = stream(2)
+    capture = Capture()
+    capture.begin(BOTH | SP)
+    capture.segment(one)
+    capture.segment(tail, len(one + two))
+    capture.segment(two, len(one))
+    assert (len(one + two), *CONFIRMED) in frames(capture.records)
 
 
 def test_8_errors_are_not_reported_speculatively() -> None:
