@@ -26,6 +26,7 @@ __all__ = [
     "init_violations",
     "length_violation",
     "speaks_ddp",
+    "stream_violation",
 ]
 
 _WITH_ENHANCED_DATA = frozenset({FunctionCode.ENHANCED_INITIATE, FunctionCode.ENHANCED_ACCEPT})
@@ -71,6 +72,19 @@ def data_violations(chunk: DataChunk) -> list[Violation]:
     if chunk.ppid not in (SEGMENT_PPID, SESSION_CONTROL_PPID):
         found.append(Violation(f"a DATA chunk has PPID {chunk.ppid}", "RFC 5043 5.1"))
     return found
+
+
+def stream_violation(chunk: DataChunk, own: InitChunk, peer: InitChunk) -> Violation | None:
+    """Say so if a DATA chunk is of a stream that there is not (RFC 4960 6.5).
+
+    :param own: INIT or INIT ACK of its sender.
+    :param peer: that of its receiver.
+    """
+    streams = min(own.outbound_streams, peer.inbound_streams)
+    if chunk.stream < streams:
+        return None
+    what = f"a DATA chunk is of stream {chunk.stream}, and there are {streams}"
+    return Violation(what, "RFC 4960 6.5")
 
 
 def length_violation(chunk: DataChunk) -> Violation | None:

@@ -374,7 +374,12 @@ def test_sessions_are_bounded() -> None:
         talk.begin_session()
     numbers = count()
     associations = Associations(lambda: next(numbers), Limits(connections=4))
-    events = events_of([*OPENING, *frames_of(talk.units)], associations=associations)
+    opening = [
+        sctp.frame(0, sctp.packet(0, sctp.init(0, 100, streams=(20, 20)), tag=0)),
+        sctp.frame(1, sctp.packet(1, sctp.init(1, 900, streams=(20, 20)))),
+        *OPENING[2:],
+    ]
+    events = events_of([*opening, *frames_of(talk.units)], associations=associations)
     assert {each.ending for each in ends(events)} >= {"limit"}
     controls = [each for each in events if isinstance(each, SessionControlSeen)]
     assert len(controls) == 20

@@ -339,6 +339,33 @@ def test_rfc5043_11_1_adaptation(
     assert (first.frame, first.seq, first.direction) == (2, 900, 1)
 
 
+@pytest.mark.parametrize(
+    ("stream", "of_init", "of_answer", "is_there"),
+    [
+        (3, (4, 4), (4, 4), True),
+        (4, (4, 4), (4, 4), False),
+        (4, (9, 9), (4, 4), False),
+        (4, (4, 4), (9, 9), False),
+        (8, (9, 9), (9, 9), True),
+        (0xFFFF, (9, 9), (9, 9), False),
+    ],
+)
+def test_rfc5043_8_streams_that_there_are(
+    stream: int, of_init: tuple[int, int], of_answer: tuple[int, int], is_there: bool
+) -> None:
+    """A DDP stream is one of those that both sides have agreed on (RFC 4960 6.5)."""
+    talk = Talk(stream=stream)
+    accepted(talk)
+    opening = [
+        sctp.frame(0, sctp.packet(0, sctp.init(0, 100, streams=of_init), tag=0)),
+        sctp.frame(1, sctp.packet(1, sctp.init(1, 900, streams=of_answer))),
+        *OPENING[2:],
+    ]
+    events = events_of([*opening, *frames_of(talk.units), *closing(talk)])
+    assert errors(events) == ([] if is_there else ["RFC 4960 6.5"])
+    assert [end.connection.stream for end in ended(events)] == [stream]
+
+
 def test_rfc5043_11_1_no_session() -> None:
     """An association with an adaptation indication and no session has an end of its own."""
     events = run(lambda talk: None, [OPENING[0], *OPENING[2:]])

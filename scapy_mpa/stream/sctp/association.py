@@ -47,6 +47,7 @@ from scapy_mpa.wire.sctp_rules import (
     init_violations,
     length_violation,
     speaks_ddp,
+    stream_violation,
 )
 from scapy_mpa.wire.sctp_session import ANSWERS, INITIATES
 
@@ -333,6 +334,7 @@ class Association:
         self.sessions += 1
         session.is_initiated = is_initiate
         session.note(message.frame, message.time_ns)
+        self._check_stream(session, direction, message.chunk)
         stream = self._streams.get(number)
         if stream is None:
             self._streams[number] = _Stream(session)
@@ -342,6 +344,13 @@ class Association:
             stream.previous, stream.current = stream.current, session
         self._tell(session)
         return session
+
+    def _check_stream(self, session: Session, direction: int, chunk: DataChunk) -> None:
+        """Report a session on a stream that was not agreed on."""
+        own, peer = self._inits[direction], self._inits[1 - direction]
+        found = None if own is None or peer is None else stream_violation(chunk, own, peer)
+        if found is not None:
+            session.error(direction, chunk.tsn, found)
 
     def _session_of(self, direction: int, number: int, position: int) -> Session | None:
         """Return the session on a stream to which a TSN belongs.
