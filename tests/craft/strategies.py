@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from scapy_mpa.craft import Conversation, Endpoint, IFTConversation, Side
+from scapy_mpa.craft import Conversation, Endpoint, IFTConversation, SctpConversation, Side
 from scapy_mpa.wire.rdmap_names import AtomicOperation
 
 WORDS = st.integers(0, 0xFFFFFFFF)
@@ -159,4 +159,39 @@ def framed_conversations(draw: st.DrawFn, **fixed: Any) -> IFTConversation:
             conversation.pause(0.25)
     if draw(st.booleans()):
         conversation.close(draw(st.sampled_from((0, 1))))
+    return conversation
+
+
+@st.composite
+def sessions(draw: st.DrawFn) -> SctpConversation:
+    """A DDP Stream Session over SCTP in which everything is right."""
+    version = draw(st.sampled_from((4, 6)))
+    conversation = SctpConversation(
+        draw(endpoints(version, 1)),
+        draw(endpoints(version, 2)),
+        dialect=draw(
+            st.sampled_from(("rfc5043", "rfc6581", "draft-ietf-storm-mpa-peer-connect-01"))
+        ),
+        mss=draw(st.sampled_from((128, 536, 1448, 8948, 65000))),
+        mulpdu=draw(st.sampled_from((None, None, 70, 1000, 4000))),
+        packing=draw(st.sampled_from(("aligned", "packed", "stream"))),
+        vlan=draw(st.sampled_from((None, 7))),
+        ack_every=draw(st.sampled_from((1, 2, 5))),
+    )
+    private_data = draw(payloads(508)), draw(payloads(508))
+    if draw(st.integers(0, 5)) == 0:
+        conversation.startup(*private_data, rejected=True)
+        conversation.close(draw(st.sampled_from((0, 1))))
+        return conversation
+    rtr = None
+    if conversation.options.revision == 2:
+        rtr = draw(st.sampled_from((None, "send", "write", "read")))
+    conversation.startup(*private_data, rtr=rtr)
+    for side in draw(st.lists(st.sampled_from((0, 1)), max_size=8)):
+        speak(draw, conversation.sides[side])
+    ending = draw(st.sampled_from(("close", "half", "reset", "none")))
+    if ending == "reset":
+        conversation.reset(draw(st.sampled_from((0, 1))))
+    elif ending != "none":
+        conversation.close(draw(st.sampled_from((0, 1))), both=ending == "close")
     return conversation

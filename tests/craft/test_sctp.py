@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+import random
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scapy_mpa.craft import (
@@ -31,6 +32,7 @@ from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.sctp_ddp import FunctionCode
 from tests.cli.command import run
 from tests.craft.reading import plain
+from tests.craft.strategies import sessions
 from tests.truth import sctpstream as sctp
 
 PRESETS = [
@@ -152,6 +154,43 @@ def test_impaired(preset: str, seed: int, impairments: list[Any], wraps: bool) -
         assert any(all(each.get(key) == record[key] for key in record) for each in found), record
     # What a network and a capture do is nobody's fault.
     assert not [each for each in found if each["type"] == "error"]
+
+
+@settings(max_examples=60, deadline=None)
+@given(sessions())
+def test_truth(conversation: SctpConversation) -> None:
+    """Whatever is said, the dissector reports the truth and nothing else (RFC 5043 6)."""
+    frames, dialect = conversation.frames(), conversation.options.dialect
+    assert plain(frames, dialect) == conversation.truth(messages=True, payload=True)
+
+
+ENDS = sctp.ABORT, sctp.SHUTDOWN_ACK, sctp.SHUTDOWN_COMPLETE
+"""The chunks that end an association (RFC 4960 9)."""
+UNTOLD = {"frame", "time", "out_of_order", "crc"}
+"""What depends on when a chunk is found."""
+
+
+@settings(max_examples=60, deadline=None)
+@given(sessions(), st.integers(0, 1 << 20))
+def test_rfc5043_10_whatever_order(conversation: SctpConversation, seed: int) -> None:
+    """In whatever order packets are captured, and as often, each message is told once."""
+    rng = random.Random(seed)
+    segments = conversation.segments()
+    order = segments + [each for each in segments if rng.random() < 0.2]
+    rng.shuffle(order)
+    # An INIT behind the end of an association is the beginning of another one.
+    order.sort(key=lambda each: each.octets[12] in ENDS)
+    found = plain(conversation.frames(order), conversation.options.dialect)
+    told, wanted = (
+        sorted(
+            str({name: each[name] for name in each if name not in {*UNTOLD, "frames"}})
+            for each in records
+            if each["type"] in ("session_control", "ddp_segment")
+        )
+        for records in (found, conversation.truth(payload=True))
+    )
+    assert told == wanted
+    assert not [each for each in found if each["type"] in ("error", "gap")]
 
 
 @pytest.mark.parametrize("preset", [each for each in PRESETS if each != "sctp-reject"])
