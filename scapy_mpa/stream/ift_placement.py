@@ -9,7 +9,7 @@ is confirmed, or taken back and placed again.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator
 from typing import Final, NamedTuple, TypeAlias
 
@@ -139,10 +139,12 @@ class Speculated(NamedTuple):
 class Speculation:
     """The frames of one direction that were placed speculatively and are not confirmed."""
 
-    __slots__ = ("_by_start", "_starts", "buffers")
+    __slots__ = ("_by_buffer", "_by_start", "_starts", "buffers")
 
     def __init__(self) -> None:
         self.buffers = Buffers()
+        self._by_buffer: dict[Buffer, list[tuple[int, int]]] = {}
+        """Where their payload begins and where they do, ascending; none overlaps another."""
         self._by_start: dict[int, Speculated] = {}
         self._starts: list[int] = []
         """Ascending."""
@@ -175,7 +177,10 @@ class Speculation:
         start = speculated.found.start
         self._by_start[start] = speculated
         self._starts.insert(bisect_left(self._starts, start), start)
-        self.buffers.place(speculated.target, in_order=False)
+        target = speculated.target
+        if target.start < target.end:
+            insort(self._by_buffer.setdefault(target.buffer, []), (target.start, start))
+        self.buffers.place(target, in_order=False)
 
     def settle(self, found: Found, since: int) -> Iterator[tuple[Speculated, bool]]:
         """Take a frame whose turn it is; yield those that this decides on.
@@ -190,19 +195,15 @@ class Speculation:
         same = self._by_start.get(found.start)
         is_confirmed = same is not None and same.found.end == found.end
         target = target_of(found)
-        over = []
-        if target is not None and not is_confirmed and not self.buffers.is_free(target):
-            over = [
-                start
-                for start in (*starts[:low], *starts[upto:])
-                if _overlap(self._by_start[start].target, target)
-            ]
         passed = starts[low:upto]
         del starts[low:upto]
-        for start in over:
-            starts.remove(start)
+        over = []
+        if target is not None and not is_confirmed:
+            over = [start for start in self._overwritten(target) if not since <= start < found.end]
+            for start in over:
+                del starts[bisect_left(starts, start)]
         for start in (*passed, *over):
-            yield self._by_start.pop(start), is_confirmed and start == found.start
+            yield self._forget(start), is_confirmed and start == found.start
         if target is not None:
             self.buffers.place(target, in_order=True)
 
@@ -212,8 +213,26 @@ class Speculation:
         gone = self._starts[low:upto]
         del self._starts[low:upto]
         for start in gone:
-            yield self._by_start.pop(start)
+            yield self._forget(start)
 
+    def _overwritten(self, target: Target) -> list[int]:
+        """Return where those begin that a frame overwrites."""
+        placed = self._by_buffer.get(target.buffer, [])
+        found = []
+        for index in range(bisect_left(placed, (target.end,)) - 1, -1, -1):
+            start = placed[index][1]
+            if self._by_start[start].target.end <= target.start:
+                break
+            found.append(start)
+        return sorted(found)
 
-def _overlap(one: Target, other: Target) -> bool:
-    return one.buffer == other.buffer and one.start < other.end and other.start < one.end
+    def _forget(self, start: int) -> Speculated:
+        """Take out the one at a place that is none of ``_starts`` any more."""
+        speculated = self._by_start.pop(start)
+        target = speculated.target
+        if target.start < target.end:
+            placed = self._by_buffer[target.buffer]
+            del placed[bisect_left(placed, (target.start, start))]
+            if not placed:
+                del self._by_buffer[target.buffer]
+        return speculated

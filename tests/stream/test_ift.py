@@ -35,6 +35,7 @@ from tests.stream.ift import (
     send,
     write,
 )
+from tests.stream.work import calls
 
 BOTH = R | HC | PC
 ORDERED = "in order", None
@@ -664,6 +665,73 @@ def test_8_2_buffers_of_which_track_is_lost() -> None:
     capture.segment(early + elsewhere, at[301])
     told = capture.segment(hole, at[300])
     assert [how for _, *how in frames(told)] == [[*ORDERED], [*ORDERED], [*CONFIRMED]]
+
+
+def test_8_2_work_does_not_grow_with_what_is_placed() -> None:
+    """However many frames are outstanding, one in order costs as much."""
+    front = b"".join(frame(write(7, 10 * number), b"x") for number in range(600))
+    costs = []
+    for count in (500, 4000):
+        ahead = b"".join(
+            frame(write(100 + number % 900, number // 900), b"x") for number in range(count)
+        )
+        capture = Capture()
+        capture.begin(BOTH | SP)
+        for place in range(0, len(ahead), 1400):
+            capture.segment(ahead[place : place + 1400], len(front) + 100 + place)
+        costs.append(calls(lambda capture=capture: capture.segment(front)))
+    assert costs[1] < 1.2 * costs[0]
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.booleans(), st.integers(0, 3), st.integers(0, 40), st.integers(0, 12), st.booleans()
+        ),
+        max_size=40,
+    ),
+    st.integers(0, 1 << 20),
+)
+@settings(max_examples=150, deadline=None)
+def test_8_2_as_a_receiver_would(told: list[tuple[bool, int, int, int, bool]], seed: int) -> None:
+    """What is placed speculatively touches nothing that was placed before, octet for octet.
+
+    What a frame in order overwrites is taken back, and told again in its turn.
+    """
+    octets = [
+        frame(write(stag, to, last), bytes(size)) if is_tagged else frame(send(1 + stag, to), b"x")
+        for is_tagged, stag, to, size, last in told
+    ]
+    at = places(octets)
+    order = list(range(len(octets)))
+    random.Random(seed).shuffle(order)
+    capture = Capture()
+    capture.begin(BOTH | SP)
+    for number in order:
+        capture.segment(octets[number], at[number])
+    found = frames(capture.records)
+    kept = [each for each in found if each[2] is not False]
+    assert [offset for offset, *_ in kept] == at
+    # Of those that were taken back each lies behind a frame in order that has the same octets.
+    for number, (offset, _, confirmed) in enumerate(found):
+        if confirmed is False:
+            assert (offset, *ORDERED) in found[number:]
+    # What was confirmed overwrites nothing that was placed before it, in order or ahead.
+    claims = {
+        place: {(each[:2], octet) for octet in range(each[2], each[2] + each[3])}
+        for place, each in zip(at, told, strict=True)
+        if each[0]
+    }
+    speculative = [offset for offset, how, confirmed in kept if how == "speculative"]
+    for one in speculative:
+        for other in speculative:
+            if one != other and one in claims and other in claims:
+                assert not claims[one] & claims[other]
+    for one in speculative:
+        for other in at:
+            if other < one and other in claims and one in claims and other not in speculative:
+                assert not claims[one] & claims[other]
+    assert not errors(capture.records)
 
 
 # -- whatever octets arrive ------------------------------------------------------------------------
