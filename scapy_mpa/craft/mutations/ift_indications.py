@@ -69,6 +69,12 @@ def _other_magic(indication: Any, rng: Random) -> int:
     return other_than(MAGIC, 0xFFFFFFFF, rng)
 
 
+def _silent(conversation: Conversation, rng: Random) -> Conversation:
+    """Leave out all between phase 0 and the end."""
+    at, _ = _at(conversation, 0)
+    return replaced(conversation, at + 1, end=len(conversation.script) - 1)
+
+
 def _markers(conversation: Conversation, rng: Random) -> Conversation:
     return _indication(1, rm=True)(_indication(0, sm=True)(conversation, rng), rng)
 
@@ -190,6 +196,13 @@ IFT_INDICATIONS: Final = [
         _CLOSED,
         framed,
         _unanswered,
+    ),
+    Mutation(
+        f"{DOCUMENT}/4.2/phase-0-unanswered",
+        "Nothing at all answers phase 0 before the connection is closed.",
+        _CLOSED,
+        framed,
+        _silent,
     ),
     Mutation(
         f"{DOCUMENT}/9/markers-agreed",

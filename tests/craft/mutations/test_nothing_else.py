@@ -179,6 +179,7 @@ SEVERAL: dict[str, int | None] = {
     "rfc5040/5.2.2/response-unrequested": 1,
     "rfc5040/5.4/*": 1,
     f"{IFT}/4.2/phase-1-missing": 0,
+    f"{IFT}/4.2/phase-0-unanswered": 0,
     f"{IFT}/9/markers-agreed": 2,
     "rfc5043/6.1/initiate-unanswered": 0,
     "rfc5043/6.2/no-terminate": 0,
