@@ -319,22 +319,21 @@ class Session:
             self._errors += len(self._doubtful)
             for each in self._doubtful:
                 self._emit(each)
-        if orderly and whole and self._active is not None:
+        active = self._active
+        is_whole = whole and all(half.is_whole for half in halves)
+        if orderly and is_whole and active is not None:
+            own, peers = halves[active], halves[1 - active]
             found = unfinished_violation(
-                *(
-                    (half.state, half.first_code)
-                    for half in (halves[self._active], halves[1 - self._active])
-                )
+                (own.state, own.first_code), (peers.state, peers.first_code)
             )
             if found is not None:
-                self.error(self._active, 0, found)
+                self.error(active, 0, found)
         is_rejected = any(half.state in (HalfState.REJECTED, HalfState.REFUSED) for half in halves)
         terminated = sum(half.has_terminated for half in halves)
         if is_rejected or terminated == len(halves) or (terminated and ending == "closed"):
             ending = "closed"
         elif terminated:
             ending = "half closed"
-        active = self._active
         endpoints = self.identity.endpoints
         self._emit(
             ConnectionEnded(
