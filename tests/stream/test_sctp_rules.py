@@ -302,6 +302,31 @@ def test_rfc5043_6_1_what_a_capture_lacks(lost: str) -> None:
     assert errors(events) == []
 
 
+def test_rfc5043_6_an_answer_behind_the_end() -> None:
+    """It begins another session; that its Initiate is missing is told if nothing else is."""
+    talk = Talk()
+    accepted(talk)
+    before = len(talk.units)
+    talk.begin_session()
+    initiate = talk.units[before]
+    talk.send(1)
+    talk.control(1, sctp.TERMINATE)
+    units = [unit for unit in talk.units if unit is not initiate]
+    for frames, clauses in (
+        # Nothing shows that side 0 has sent more than was captured.
+        (frames_of(units), []),
+        ([*frames_of(units), *closing(talk)], []),
+    ):
+        events = events_of([*OPENING, *frames])
+        assert errors(events) == clauses
+        assert [end.halves[1].fpdus for end in ended(events)] == [1, 1]
+    # The Initiate was never sent.
+    talk.tsns[0] -= 1
+    events = events_of([*OPENING, *frames_of(units), *closing(talk)])
+    assert errors(events) == ["RFC 5043 6.1"]
+    assert [end.errors for end in ended(events)] == [0, 1]
+
+
 def test_rfc5043_10_ordered_chunks() -> None:
     """Said once of a direction, not of each chunk."""
     talk = Talk()

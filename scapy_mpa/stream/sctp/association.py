@@ -387,11 +387,13 @@ class Association:
     ) -> bool:
         """Tell whether a chunk is of another session, the Initiate of which was not captured."""
         half = session.halves[direction]
-        if self._is_gapless or position <= half.highest_position:
+        if position <= half.highest_position:
             return False
         if control is not None and control.function_code in ANSWERS and not ddp_ssn:
-            return half.begun and bool(half.expected)
-        return half.is_over
+            # Behind the end of a session it answers the Initiate of the next one, though nothing
+            # else shows that there was any.
+            return half.is_over or (not self._is_gapless and half.begun and bool(half.expected))
+        return half.is_over and not self._is_gapless
 
     @property
     def _is_gapless(self) -> bool:
