@@ -4,16 +4,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from struct import Struct
 from typing import Final, NamedTuple
 
 from scapy_mpa.craft.script import FPDUItem, Overrides
+from scapy_mpa.wire import osc, softuiwarp
 from scapy_mpa.wire.crc import CRC_LENGTH, crc_field
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.fpdu import (
     FPDUPTR_MASK,
     LARGEST_ULPDU_LENGTH,
     MARKER_LENGTH,
+    Layout,
     fpdu_layout,
     insert_markers,
     marker_octets,
@@ -21,12 +24,46 @@ from scapy_mpa.wire.fpdu import (
     pad_length,
 )
 
-__all__ = ["IDLE_CRC", "Assembled", "assemble"]
+__all__ = [
+    "IDLE_CRC",
+    "OSC",
+    "OSC_WITHOUT_CRCS",
+    "SOFTUIWARP",
+    "STANDARD",
+    "Assembled",
+    "Manner",
+    "assemble",
+]
 
 _LENGTH: Final = Struct(">H")
-_FPDUPTR: Final = Struct(">2xH").unpack
 IDLE_CRC: Final = bytes(CRC_LENGTH)
 """The field where CRCs are off: it may contain any value (RFC 5044 4.1)."""
+
+
+class Manner(NamedTuple):
+    """In what the FPDUs of dialects differ."""
+
+    layout: Callable[[int, int | None], Layout] = fpdu_layout
+    """Where the parts of an FPDU lie, but for its pad, by ULPDU_Length and phase."""
+    pad_length: Callable[[int], int] = pad_length
+    """The octets of pad for a ULPDU_Length."""
+    marker: Callable[[int, int], bytes] = marker_octets
+    """The octets of a Marker, by where it begins and where ULPDU_Length does."""
+    fpduptr: Callable[[bytes], tuple[int]] = Struct(">2xH").unpack
+    """What a Marker says."""
+    crc_length: int = CRC_LENGTH
+    """Octets of the CRC field."""
+
+
+STANDARD: Final = Manner()
+"""RFC 5044 4."""
+SOFTUIWARP: Final = Manner(pad_length=softuiwarp.pad_length)
+OSC: Final = Manner(
+    partial(osc.fpdu_layout, crc=True),
+    marker=osc.marker_octets,
+    fpduptr=Struct("<2xH").unpack,
+)
+OSC_WITHOUT_CRCS: Final = OSC._replace(layout=partial(osc.fpdu_layout, crc=False), crc_length=0)
 
 
 class Assembled(NamedTuple):
@@ -52,14 +89,14 @@ def assemble(
     phase: int | None,
     *,
     crc: bool,
-    pad_length: Callable[[int], int] = pad_length,
+    manner: Manner = STANDARD,
 ) -> Assembled:
     """Return the octets of an FPDU of which any field may be wrong, wherever it lies.
 
     :param phase: offset of its first octet in the Full Operation Phase modulo 512, or None without
         Markers.
     :param crc: whether CRCs are on.
-    :param pad_length: the octets of pad for a ULPDU_Length.
+    :param manner: whose FPDU it is.
     :raises LocalProtocolError: it cannot be expressed on the wire.
     """
     overrides = item.overrides or Overrides()
@@ -67,14 +104,14 @@ def assemble(
     length = len(ulpdu) if overrides.ulpdu_length is None else overrides.ulpdu_length
     if not 0 <= length <= LARGEST_ULPDU_LENGTH:
         raise LocalProtocolError(f"ULPDU_Length {length} does not fit its 16 bits (RFC 5044 4.1)")
-    pad = bytes(pad_length(len(ulpdu))) if overrides.pad is None else overrides.pad
+    pad = bytes(manner.pad_length(len(ulpdu))) if overrides.pad is None else overrides.pad
     body = b"".join((_LENGTH.pack(length), ulpdu, pad))
     if overrides.marker_places is not None:
         places = overrides.marker_places
     else:
-        places = () if phase is None else marker_places(len(body) + CRC_LENGTH, phase)
+        places = () if phase is None else marker_places(len(body) + manner.crc_length, phase)
     header = MARKER_LENGTH if places and places[0] == 0 else 0
-    conforming = [marker_octets(at, header) for at in places]
+    conforming = [manner.marker(at, header) for at in places]
     markers = conforming[:]
     for index, octets in (overrides.markers or {}).items():
         if not 0 <= index < len(places) or len(octets) != MARKER_LENGTH:
@@ -86,7 +123,7 @@ def assemble(
     # Off its 4-octet grid, a stream may have a Marker in the midst of a CRC field.
     covered = sum(at - MARKER_LENGTH * index <= len(body) for index, at in enumerate(places))
     right = crc_field(insert_markers(body, places[:covered], markers))
-    field = right if crc else IDLE_CRC
+    field = right if crc else bytes(manner.crc_length)
     if overrides.crc is not None:
         field = overrides.crc(right) if callable(overrides.crc) else overrides.crc
     octets = insert_markers(body + field, places, markers)
@@ -96,14 +133,14 @@ def assemble(
         len(places),
         (ulpdu + pad)[:length],
         field == right if crc else None,
-        _is_regular(octets, length, field, places, phase, pad_length(length)),
-        all(map(_point_alike, markers, conforming)),
+        _is_regular(octets, length, field, places, phase, manner),
+        all(map(partial(_point_alike, manner), markers, conforming)),
     )
 
 
-def _point_alike(marker: bytes, conforming: bytes) -> bool:
+def _point_alike(manner: Manner, marker: bytes, conforming: bytes) -> bool:
     """Tell whether two Markers are the same to a receiver (RFC 5044 4.2)."""
-    return not (_FPDUPTR(marker)[0] ^ _FPDUPTR(conforming)[0]) & FPDUPTR_MASK
+    return not (manner.fpduptr(marker)[0] ^ manner.fpduptr(conforming)[0]) & FPDUPTR_MASK
 
 
 def _is_regular(
@@ -112,10 +149,11 @@ def _is_regular(
     field: bytes,
     places: tuple[int, ...],
     phase: int | None,
-    pad: int,
+    manner: Manner,
 ) -> bool:
     """Tell whether a receiver finds all parts of an FPDU where they are."""
-    if (phase or 0) & 3 or len(field) != CRC_LENGTH:
+    if (phase or 0) & 3 or len(field) != manner.crc_length:
         return False
-    layout = fpdu_layout(length, phase)
+    layout = manner.layout(length, phase)
+    pad = manner.pad_length(length)
     return layout.length - layout.pad + pad == len(octets) and layout.markers == places

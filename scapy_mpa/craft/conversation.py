@@ -38,6 +38,7 @@ from scapy_mpa.wire.control_flags import RTR, rtr_flags
 from scapy_mpa.wire.dialect import TRAITS, Dialect, extension_length, largest_pd_length
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.forced import dialect_named
+from scapy_mpa.wire.osc import REPLY_REVISION, REQUEST_REVISION
 from scapy_mpa.wire.startup import ENHANCED_LENGTH, StartupKind
 
 __all__ = ["Conversation"]
@@ -62,8 +63,10 @@ _REVISIONS: Final = {
     Dialect.DRAFT_PEER_CONNECT_01: 2,
     Dialect.SOFTUIWARP: 1,
     Dialect.ERDMA: TRAITS[Dialect.ERDMA].revision,
+    Dialect.OSC: REQUEST_REVISION,
 }
-"""Rev of the dialects in which there are conversations."""
+"""Rev of the dialects in which there are conversations: of the Request, if the Reply has another.
+"""
 
 
 _OTHER_CLASSES: Final = {
@@ -116,7 +119,8 @@ class Conversation:
 
     :param initiator: who opens the TCP connection and sends the Request.
     :param responder: the other end.
-    :param revision: Rev of both startup frames; None: that of the dialect.
+    :param revision: Rev of both startup frames; None: that of the dialect, which in osc is 0 in the
+        Request and 1 in the Reply.
     :param dialect: what both sides speak, by its name in
         :class:`~scapy_mpa.wire.dialect.Dialect`; None: what the revision says, without one RFC
         5044.
@@ -136,7 +140,7 @@ class Conversation:
         own data.
     :param start_time: of the first segment, seconds since the epoch.
     :param rtt: round-trip time, seconds.
-    :param ddp_version: DV; None: 0 with revision 0 (RFC 5044 C.1), else 1.
+    :param ddp_version: DV; None: 0 with revision 0 (RFC 5044 C.1), but in osc, else 1.
     :param rdmap_version: RV; None: likewise.
     :param handshake: begin with SYN, SYN/ACK and ACK.
     :param strict: have verbs refuse what a conforming peer must not do.
@@ -183,9 +187,11 @@ class Conversation:
     ) -> None:
         spoken = dialect_named(dialect)
         usual = _revision_of(spoken)
+        reply_revision = None
         if revision is None:
             revision = usual
-        oldest = 1 if revision else 0
+            reply_revision = REPLY_REVISION if spoken is Dialect.OSC else None
+        oldest = 1 if revision or spoken is Dialect.OSC else 0
         if crc is None:
             crc = spoken not in (Dialect.ERDMA, Dialect.SOFTUIWARP)
         if spoken is Dialect.SOFTUIWARP and any(_pair(crc)):
@@ -194,6 +200,7 @@ class Conversation:
             rtr_frame = spoken is Dialect.RTR_PROPOSAL_2007 and revision == usual
         self.options = Options(
             revision=revision,
+            reply_revision=reply_revision,
             markers=_pair(markers),
             crc=_pair(crc),
             rtr_frame=_pair(rtr_frame),
@@ -599,7 +606,7 @@ class Conversation:
         fields: dict[str, Any],
     ) -> None:
         length = len(private_data) + (ENHANCED_LENGTH if "control_flags" in fields else 0)
-        largest = largest_pd_length(self.options.revision)
+        largest = largest_pd_length(self.options.revision_of(side))
         if length > largest:
             self.refuse(f"Private Data of {length} octets exceed {largest} (RFC 5044 7.1.1)")
         self.append(StartupItem(side, kind, private_data, rejected, **fields))

@@ -10,7 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from scapy_mpa.craft.assemble import IDLE_CRC, Assembled, assemble
+from scapy_mpa.craft.assemble import (
+    IDLE_CRC,
+    OSC,
+    OSC_WITHOUT_CRCS,
+    SOFTUIWARP,
+    STANDARD,
+    Assembled,
+    Manner,
+    assemble,
+)
 from scapy_mpa.craft.ift_assemble import AssembledFrame, assemble_frame
 from scapy_mpa.craft.options import INITIATOR, RESPONDER, Options
 from scapy_mpa.craft.script import (
@@ -21,10 +30,11 @@ from scapy_mpa.craft.script import (
     OctetsItem,
     StartupItem,
 )
-from scapy_mpa.wire import softuiwarp
+from scapy_mpa.wire import osc, softuiwarp
+from scapy_mpa.wire.crc import CRC_LENGTH
 from scapy_mpa.wire.dialect import Dialect, extension_length
 from scapy_mpa.wire.errors import LocalProtocolError
-from scapy_mpa.wire.fpdu import MARKER_INTERVAL, build_fpdu, pad_length
+from scapy_mpa.wire.fpdu import MARKER_INTERVAL, build_fpdu
 from scapy_mpa.wire.ift_indication import AdaptionIndication, build_indication
 from scapy_mpa.wire.startup import StartupFrame, StartupKind, build_enhanced, build_startup
 
@@ -44,6 +54,9 @@ class Placed(NamedTuple):
     offset: int | None = None
     """Of its first octet in the Full Operation Phase, or behind the adaption indication; None
     before."""
+    phase: int | None = None
+    """Of an FPDU: which octet its first one is to the count of Markers, modulo 512; None without
+    Markers."""
 
     @property
     def end(self) -> int:
@@ -62,9 +75,11 @@ def lay_out(script: Iterable[Item], options: Options) -> list[Placed]:
     origins: list[int | None] = [None, None]
     marked = options.has_markers(INITIATOR), options.has_markers(RESPONDER)
     idle = None if options.has_crcs else IDLE_CRC
-    is_standard = options.dialect is not Dialect.SOFTUIWARP
+    is_standard = options.dialect not in (Dialect.OSC, Dialect.SOFTUIWARP)
+    # Of each side, how many octets of CRC fields do not count where Markers are counted.
+    skipped = [0, 0]
     for number, item in enumerate(script):
-        offset = None
+        offset = phase = None
         octets = b""
         side = 0
         try:
@@ -73,16 +88,20 @@ def lay_out(script: Iterable[Item], options: Options) -> list[Placed]:
                 # Where no startup frame was, the phase begins with the octets.
                 offset = sent[side] - (origins[side] or 0)
                 phase = offset % MARKER_INTERVAL if marked[side] else None
-                if item.overrides is not None or (offset & 3 and marked[side]):
-                    octets = _assemble(item, phase, options).octets
-                elif is_standard or phase is not None:
+                if is_standard and item.overrides is None and not (offset & 3 and marked[side]):
                     octets = build_fpdu(item.ulpdu, phase, crc=idle)
+                elif is_standard:
+                    octets = _assemble(item, phase, options).octets
                 else:
-                    octets = softuiwarp.build_fpdu(item.ulpdu)
+                    if phase is not None:
+                        phase = (offset - skipped[side]) % MARKER_INTERVAL
+                    octets = _octets_otherwise(item, phase, options)
+                    skipped[side] += CRC_LENGTH * _skips_crcs(options)
             elif isinstance(item, StartupItem):
                 side = item.side
                 octets = build_startup(startup_frame(item, options), key=item.key)
                 origins[side] = sent[side] + len(octets)
+                skipped[side] = 0
             elif isinstance(item, FrameItem):
                 side = item.side
                 offset = sent[side] - (origins[side] or 0)
@@ -100,7 +119,7 @@ def lay_out(script: Iterable[Item], options: Options) -> list[Placed]:
             raise LocalProtocolError(f"item {number} of the script, {item!r}: {error}") from error
         start = sent[side]
         # What the class itself would do, without the call of its __new__ in Python.
-        add(make(Placed, (number, item, start, octets, offset)))
+        add(make(Placed, (number, item, start, octets, offset, phase)))
         sent[side] = start + len(octets)
     return placed
 
@@ -123,20 +142,37 @@ def _announced(options: Options) -> tuple[AdaptionIndication, AdaptionIndication
 
 def assembled(placed: Placed, options: Options) -> Assembled:
     """Return an FPDU with what is in it."""
-    item, offset = placed.item, placed.offset
-    assert isinstance(item, FPDUItem) and offset is not None
-    phase = offset % MARKER_INTERVAL if options.has_markers(item.side) else None
-    return _assemble(item, phase, options)
+    assert isinstance(placed.item, FPDUItem)
+    return _assemble(placed.item, placed.phase, options)
 
 
-def _is_softuiwarp(phase: int | None, options: Options) -> bool:
-    """Tell whether an FPDU is SoftUiWARP's, of whose Markers nothing is known."""
-    return options.dialect is Dialect.SOFTUIWARP and phase is None
+def _manner_of(phase: int | None, options: Options) -> Manner:
+    """Return how an FPDU is laid out."""
+    if options.dialect is Dialect.OSC:
+        return OSC if options.has_crcs else OSC_WITHOUT_CRCS
+    # Of SoftUiWARP's Markers nothing is known.
+    is_softuiwarp = options.dialect is Dialect.SOFTUIWARP and phase is None
+    return SOFTUIWARP if is_softuiwarp else STANDARD
+
+
+def _skips_crcs(options: Options) -> bool:
+    """Tell whether CRC fields do not count where Markers are counted."""
+    return options.dialect is Dialect.OSC and options.has_crcs
+
+
+def _octets_otherwise(item: FPDUItem, phase: int | None, options: Options) -> bytes:
+    """Return the octets of an FPDU in a dialect that has FPDUs of its own."""
+    if item.overrides is None and not (phase or 0) & 3:
+        manner = _manner_of(phase, options)
+        if manner is SOFTUIWARP:
+            return softuiwarp.build_fpdu(item.ulpdu)
+        if manner is not STANDARD:
+            return osc.build_fpdu(item.ulpdu, phase, crc=options.has_crcs)
+    return _assemble(item, phase, options).octets
 
 
 def _assemble(item: FPDUItem, phase: int | None, options: Options) -> Assembled:
-    pads = softuiwarp.pad_length if _is_softuiwarp(phase, options) else pad_length
-    return assemble(item, phase, crc=options.has_crcs, pad_length=pads)
+    return assemble(item, phase, crc=options.has_crcs, manner=_manner_of(phase, options))
 
 
 def startup_frame(item: StartupItem, options: Options) -> StartupFrame:
@@ -150,7 +186,7 @@ def startup_frame(item: StartupItem, options: Options) -> StartupFrame:
     data = enhanced + item.private_data
     # That of an Rtr Frame follows the Reply's (rtr-frame-proposal-2007 2).
     says_crc = RESPONDER if item.kind is StartupKind.RTR else item.side
-    revision = options.revision if item.revision is None else item.revision
+    revision = options.revision_of(item.side) if item.revision is None else item.revision
     extension = item.extension
     return StartupFrame(
         kind=item.kind,

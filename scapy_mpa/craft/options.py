@@ -41,6 +41,8 @@ class Options:
 
     revision: int = 1
     """Rev of the startup frames, 0 to 255."""
+    reply_revision: int | None = None
+    """Rev of the Reply, 0 to 255; None: that of the others."""
     markers: tuple[bool, bool] = (False, False)
     """M: whether a side wants Markers in what it *receives* (RFC 5044 7.1.1)."""
     crc: tuple[bool, bool] = (True, True)
@@ -74,6 +76,7 @@ class Options:
     def __post_init__(self) -> None:
         for name, value, low, high in (
             ("revision", self.revision, 0, 0xFF),
+            ("reply_revision", self.reply_revision or 0, 0, 0xFF),
             ("ddp_version", self.ddp_version, 0, 3),
             ("rdmap_version", self.rdmap_version, 0, 3),
             ("mss", self.mss, 1, _LARGEST_MSS),
@@ -92,6 +95,11 @@ class Options:
                 f"MULPDU {limit} is not in {SMALLEST_ULPDU_LIMIT} (an Atomic Request, which is one "
                 f"segment) to {LARGEST_ULPDU_LENGTH}"
             )
+
+    def revision_of(self, side: int) -> int:
+        """Return Rev of the startup frames of a side."""
+        own = self.reply_revision if side == RESPONDER else None
+        return self.revision if own is None else own
 
     def has_markers(self, side: int) -> bool:
         """Tell whether what a side sends has Markers: whether the other one wants them."""

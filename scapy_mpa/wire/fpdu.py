@@ -88,6 +88,8 @@ class Layout(NamedTuple):
     """What each of those Markers must say."""
     unpack: Struct
     """Unpacks the FPDUPTRs of all Markers from the octets of the FPDU."""
+    phase: int | None
+    """Offset of its first octet modulo 512, None without Markers."""
 
 
 def pad_length(ulpdu_length: int) -> int:
@@ -139,7 +141,7 @@ def fpdu_layout(ulpdu_length: int, phase: int | None = None) -> Layout:
     fpduptrs = tuple([max(0, at - header) & 0xFFFF for at in markers])
     pick = ">" + (f"{markers[0] + 2}xH" if count else "") + f"{MARKER_INTERVAL - 2}xH" * (count - 1)
     length = HEADER_LENGTH + ulpdu_length + pad + CRC_LENGTH + MARKER_LENGTH * count
-    return Layout(length, header, pad, markers, fpduptrs, Struct(pick))
+    return Layout(length, header, pad, markers, fpduptrs, Struct(pick), phase)
 
 
 def _parts(ulpdu_length: int, phase: int | None) -> tuple[int, int, tuple[int, ...]]:

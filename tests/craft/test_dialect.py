@@ -49,8 +49,8 @@ def test_no_such_conversations() -> None:
         Conversation(dialect=Dialect.RFC5043)
     with pytest.raises(LocalProtocolError, match="-ift-01 is an IFTConversation"):
         Conversation(dialect=Dialect.DRAFT_IFT_01)
-    with pytest.raises(LocalProtocolError, match="no conversations in the dialect osc"):
-        Conversation(dialect=Dialect.OSC)
+    with pytest.raises(LocalProtocolError, match="no conversations in the dialect rtr-frame"):
+        Conversation(dialect=Dialect.RTR_PROPOSAL_2007)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""FPDUs of the Ohio Supercomputer Center's software iWARP, as far as its wire is known.
+
+Three things differ from RFC 5044 4:
+
+* The count that decides where Markers fall skips CRC fields.  So each FPDU is laid out as RFC 5044
+  4.3 has it, but at a *phase* of its own, which falls behind that of RFC 5044 by 4 octets an FPDU.
+* FPDUPTR is in the order of octets of the host, taken to be the least significant octet first.
+* With CRCs off there is no CRC field.  Then nothing is skipped, and Markers are where RFC 5044 has
+  them for the octets that are there.
+
+With CRCs on and without Markers its FPDUs are those of RFC 5044.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from struct import Struct
+from typing import Final
+
+from scapy_mpa.wire.crc import CRC_LENGTH, crc_field
+from scapy_mpa.wire.errors import LocalProtocolError
+from scapy_mpa.wire.fpdu import (
+    HEADER_LENGTH,
+    LARGEST_ULPDU_LENGTH,
+    MARKER_INTERVAL,
+    MARKER_LENGTH,
+    Layout,
+    insert_markers,
+    marker_places,
+    pad_length,
+)
+from scapy_mpa.wire.fpdu import fpdu_layout as standard_layout
+
+__all__ = [
+    "REPLY_REVISION",
+    "REQUEST_REVISION",
+    "build_fpdu",
+    "fpdu_layout",
+    "marker_octets",
+    "next_phase",
+]
+
+REQUEST_REVISION: Final = 0
+REPLY_REVISION: Final = 1
+
+# As of the layouts of RFC 5044, of which these are variants.
+_CACHED_LAYOUTS: Final = 1024
+
+
+@lru_cache(maxsize=_CACHED_LAYOUTS)
+def fpdu_layout(ulpdu_length: int, phase: int | None, crc: bool) -> Layout:
+    """Return where the parts of an FPDU lie.
+
+    :param ulpdu_length: octets of the ULPDU, 0 to 65535.
+    :param phase: of its first octet: how many octets of its direction precede it that count,
+        modulo 512; None without Markers.
+    :param crc: whether CRCs are on, so that there is a CRC field.
+    :raises LocalProtocolError: a value is out of range.
+    """
+    standard = standard_layout(ulpdu_length, phase)
+    markers, fpduptrs, length = standard.markers, standard.fpduptrs, standard.length
+    if not crc:
+        body = HEADER_LENGTH + ulpdu_length + standard.pad
+        # One that RFC 5044 has between pad and CRC leads the next FPDU.
+        markers = () if phase is None else marker_places(body, phase)
+        fpduptrs = fpduptrs[: len(markers)]
+        length = body + MARKER_LENGTH * len(markers)
+    count = len(markers)
+    pick = "<" + (f"{markers[0] + 2}xH" if count else "") + f"{MARKER_INTERVAL - 2}xH" * (count - 1)
+    return Layout(length, standard.header, standard.pad, markers, fpduptrs, Struct(pick), phase)
+
+
+def next_phase(phase: int, length: int, *, crc: bool) -> int:
+    """Return the phase of what follows an FPDU.
+
+    :param phase: of the FPDU.
+    :param length: its octets, Markers and CRC field included.
+    :param crc: whether CRCs are on.
+    """
+    return (phase + length - CRC_LENGTH * crc) % MARKER_INTERVAL
+
+
+def marker_octets(at: int, header: int) -> bytes:
+    """Return the 4 octets of a Marker.
+
+    :param at: where it begins, counted from the FPDU's first octet.
+    :param header: where ULPDU_Length begins: 4 behind a leading Marker, else 0.
+    """
+    # An FPDU near 64 KiB outruns the 16 bits of FPDUPTR.
+    return bytes(2) + (max(0, at - header) & 0xFFFF).to_bytes(2, "little")
+
+
+def build_fpdu(ulpdu: bytes, phase: int | None, *, crc: bool) -> bytes:
+    """Return an FPDU around ``ulpdu``.
+
+    :param ulpdu: up to 65535 octets.
+    :param phase: of its first octet, None without Markers; see :func:`fpdu_layout`.
+    :param crc: whether CRCs are on.
+    :raises LocalProtocolError: the ULPDU is too long or the phase is none.
+    """
+    length = len(ulpdu)
+    if length > LARGEST_ULPDU_LENGTH:
+        raise LocalProtocolError(f"ULPDU_Length {length} is not in 0 to 65535")
+    places = fpdu_layout(length, phase, crc).markers
+    header = MARKER_LENGTH if places and places[0] == 0 else 0
+    body = b"".join((length.to_bytes(HEADER_LENGTH, "big"), ulpdu, bytes(pad_length(length))))
+    octets = insert_markers(body, places, [marker_octets(at, header) for at in places])
+    # The CRC covers a Marker that lies between pad and CRC (RFC 5044 4.4).
+    return octets + crc_field(octets) if crc else octets
