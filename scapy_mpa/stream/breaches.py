@@ -15,6 +15,7 @@ from scapy_mpa.stream.segment import ACK, Segment
 from scapy_mpa.stream.sequence import unwrap
 from scapy_mpa.stream.startup import StartupState, Step, reply_problems, rtr_problems
 from scapy_mpa.stream.startup_phase import StartupPhase
+from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_LENGTH
 from scapy_mpa.wire.rdmap import parse_control
@@ -45,7 +46,9 @@ def of_frame(
     elif startup.is_repeated:
         texts.append("a Request behind one that no Reply has answered (RFC 5044 7.1.2 rule 3)")
     elif frame.kind is StartupKind.REPLY:
-        texts += reply_problems(peers, frame)
+        # In osc it is the rule.
+        is_osc = startup.dialect_of(frame) is Dialect.OSC
+        texts += [] if is_osc else reply_problems(peers, frame)
         texts += _octets_before(startup, half, found)
     elif frame.kind is StartupKind.RTR:
         texts += rtr_problems(own, peers, frame)

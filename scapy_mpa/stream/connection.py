@@ -40,7 +40,6 @@ from scapy_mpa.stream.startup import StartupState
 from scapy_mpa.stream.startup_phase import StartupPhase
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
-from scapy_mpa.wire.fpdu import MARKER_INTERVAL
 
 if TYPE_CHECKING:
     from scapy_mpa.stream.ift_phase import IFTPhase
@@ -416,7 +415,8 @@ class Connection:
         """Pass on an FPDU."""
         framing = half.framing
         assert framing is not None
-        header = fpdu.start + fpdu.layout.header
+        layout = fpdu.layout
+        header = fpdu.start + layout.header
         offset = header - framing.origin if framing.from_start else None
         frames = island.frames(fpdu.start, fpdu.end)
         frame, time_ns = self._frame, self._time_ns
@@ -434,8 +434,8 @@ class Connection:
             offset,
             fpdu.ulpdu_length,
             fpdu.octets,
-            (fpdu.start - framing.origin) % MARKER_INTERVAL if framing.markers else None,
-            len(fpdu.layout.markers),
+            layout.phase,
+            len(layout.markers),
             fpdu.crc,
             by,
             half.islands.is_ahead(island, fpdu.start),

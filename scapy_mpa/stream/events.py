@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol, TypeAlias
 
 from scapy_mpa.stream.segment import flow_endpoints, reverse_flow
-from scapy_mpa.wire import softuiwarp
+from scapy_mpa.wire import osc, softuiwarp
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, fpdu_layout, strip_markers
@@ -45,6 +45,7 @@ __all__ = [
     "ErrorFound",
     "Event",
     "FPDURecovered",
+    "FPDUWithoutCRC",
     "GapFound",
     "GapReason",
     "HalfSummary",
@@ -178,7 +179,8 @@ class FPDURecovered(NamedTuple):
     """The FPDU as it lay in the stream, Markers and CRC included; what a snap length cut off
     is missing from its end."""
     phase: int | None
-    """Offset of its first octet modulo 512, None without Markers."""
+    """Offset of its first octet modulo 512, None without Markers.  In osc, whose count of Markers
+    skips CRC fields, that of its first octet less 4 octets for each FPDU before it."""
     markers: int
     """How many Markers it contains."""
     crc: CrcVerdict
@@ -235,6 +237,18 @@ class SoftUiWARPRecovered(FPDURecovered):
     def dialect(self) -> Dialect:
         """SoftUiWARP."""
         return Dialect.SOFTUIWARP
+
+
+class FPDUWithoutCRC(FPDURecovered):
+    """An FPDU that has no CRC field is whole: CRCs are off, and osc is spoken."""
+
+    __slots__ = ()
+
+    @property
+    def place(self) -> Place:
+        """Where it lies in its direction."""
+        layout = osc.fpdu_layout(self.ulpdu_length, self.phase, crc=False)
+        return self.seq, self.offset, layout.header, layout.length
 
 
 _CHUNK_PLACE: Final = 1 << 16

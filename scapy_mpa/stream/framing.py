@@ -33,6 +33,7 @@ from scapy_mpa.stream.island import Island, Run
 from scapy_mpa.stream.leads import Leads
 from scapy_mpa.stream.scan import startup_at
 from scapy_mpa.stream.sink import Sink
+from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_INTERVAL, MARKER_LENGTH, fpdu_length
 
 __all__ = ["Framing"]
@@ -54,6 +55,8 @@ class Framing(FPDUChain):
     __slots__ = ("from_start",)
     is_standard = True
     """Whether FPDUs are laid out as RFC 5044 4 has it."""
+    dialect: ClassVar[Dialect | None] = None
+    """Whose FPDUs they are, if they are laid out otherwise."""
     recovered: ClassVar[type[FPDURecovered]] = FPDURecovered
     """The event that tells of one."""
 

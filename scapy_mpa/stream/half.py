@@ -30,6 +30,7 @@ from scapy_mpa.stream.seldom import NOTHING, Seldom
 from scapy_mpa.stream.sequence import SEQUENCE_WINDOW, first_position, unwrap
 from scapy_mpa.stream.softuiwarp import SoftUiWARPFraming, pads_otherwise
 from scapy_mpa.stream.streaming import Streaming
+from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
@@ -266,7 +267,7 @@ class HalfConnection:
         from_start: bool = True,
         is_guess: bool = False,
         crc_is_known: bool = True,
-        softuiwarp: bool = False,
+        dialect: Dialect | None = None,
     ) -> None:
         """Take what begins at ``origin`` for FPDUs (RFC 5044 7.1.2).
 
@@ -274,15 +275,21 @@ class HalfConnection:
             merely a place from which Markers can be counted.
         :param is_guess: whether Markers may as well be elsewhere.
         :param crc_is_known: whether it is known that CRCs are on, or off.
-        :param softuiwarp: whether they are SoftUiWARP's; of its Markers nothing is known.
+        :param dialect: what the startup frames are of.
         """
         if self.streaming is not None:
             self.streaming.refuse_startup()
         self.phase = Phase.FULL
         # First, so that one takes the memory of the other: there may be a hundred thousand.
         self.streaming = None
-        if softuiwarp and from_start and not (markers or crc):
+        # Of SoftUiWARP's Markers and CRCs nothing is known; with CRCs alone osc is as RFC 5044.
+        if dialect is Dialect.SOFTUIWARP and from_start and not (markers or crc):
             self.framing = SoftUiWARPFraming(self, origin)
+        elif dialect is Dialect.OSC and from_start and (markers or not crc):
+            # Not all captures have some, and a command is to start soon.
+            from scapy_mpa.stream.osc import OSCFraming
+
+            self.framing = OSCFraming(self, origin, markers=markers, crc=crc)
         else:
             self.framing = Framing(
                 self,
@@ -441,10 +448,12 @@ class HalfConnection:
         return reader
 
     @property
-    def is_softuiwarp(self) -> bool:
-        """Whether its FPDUs are laid out as SoftUiWARP does it."""
-        # None is at rest.
-        return self.rest is None and self.framing is not None and not self.framing.is_standard
+    def dialect(self) -> Dialect | None:
+        """Whose FPDUs it carries, None if they are laid out as RFC 5044 4 has it."""
+        # None of the others is at rest.
+        if self.rest is not None or self.framing is None:
+            return None
+        return self.framing.dialect
 
     @property
     def is_mpa(self) -> bool:

@@ -22,11 +22,10 @@ from typing import Final
 
 from scapy_mpa.stream.candidate import Candidate
 from scapy_mpa.stream.events import SoftUiWARPRecovered
-from scapy_mpa.stream.framing import Framing
+from scapy_mpa.stream.in_order import HEAD, InOrderFraming, makes_sense
 from scapy_mpa.stream.island import Island, Run
 from scapy_mpa.stream.sink import Sink
-from scapy_mpa.wire.ddp import TAGGED_LENGTH, UNTAGGED_LENGTH
-from scapy_mpa.wire.errors import ErrorCode
+from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, fpdu_layout
 from scapy_mpa.wire.rdmap import plausible
 from scapy_mpa.wire.softuiwarp import CRC_FIELD, fpdu_length, pad_length
@@ -35,10 +34,9 @@ __all__ = ["SoftUiWARPFraming", "pads_otherwise"]
 
 _ROW: Final = 3
 _SHORTEST_ROW: Final = 2
-_HEAD: Final = HEADER_LENGTH + UNTAGGED_LENGTH
 
 
-class SoftUiWARPFraming(Framing):
+class SoftUiWARPFraming(InOrderFraming):
     """Finds the FPDUs of one direction, in order.
 
     :param sink: who is told.
@@ -46,35 +44,11 @@ class SoftUiWARPFraming(Framing):
     """
 
     __slots__ = ()
-    is_standard = False
     recovered = SoftUiWARPRecovered
+    dialect = Dialect.SOFTUIWARP
 
     def __init__(self, sink: Sink, origin: int) -> None:
         super().__init__(sink, origin, markers=False, crc=False)
-
-    def advance(self, island: Island, fresh: int) -> None:
-        """Find what can be found in an island that has grown.
-
-        :param fresh: octets that came since the last call.
-        """
-        if island.joined or island.end >= island.need:
-            self._read(island, final=False)
-
-    def finish(self, island: Island) -> None:
-        """Find what can be found in an island to whose end nothing will be added."""
-        self._read(island, final=True)
-        if island.runs:
-            self._end(island, island.runs[0], _limit_of(island))
-
-    def give_up(self, island: Island) -> int:
-        """Find what can be found in an island that is let go of, though more may come.
-
-        Return where the octets begin that might have been of use then.
-        """
-        self._read(island, final=True)
-        if island.runs:
-            return island.runs[0].end
-        return island.end if island.end <= self.origin else island.start
 
     def go_on(self, island: Island, run: Run, position: int) -> None:
         """Take over a run behind its last FPDU.
@@ -88,25 +62,10 @@ class SoftUiWARPFraming(Framing):
         island.need = island.start
         self._read(island, final=False)
 
-    def _read(self, island: Island, *, final: bool) -> None:
-        """Go from FPDU to FPDU as far as there are octets."""
-        island.joined = False
-        island.scanned = None
-        if island.end <= self.origin or island.start > self.origin:
-            return
-        if not island.runs:
-            island.runs = (self._first_run(island),)
-        run, limit = island.runs[0], _limit_of(island)
-        final = final or limit < island.end
-        while run.trouble is None and run.end < limit:
-            if not self._take(island, run, limit, final=final):
-                break
-        self._sink.release(island, run.start, run.end)
-
     def _take(self, island: Island, run: Run, limit: int, *, final: bool) -> bool:
         """Pass on the FPDU at the end of a run; tell whether there is one, whole before a limit."""
         start = run.end
-        need = start + _HEAD
+        need = start + HEAD
         if limit >= start + HEADER_LENGTH:
             if start < island.held or island.captured_until(start, start + HEADER_LENGTH) < (
                 start + HEADER_LENGTH
@@ -117,11 +76,11 @@ class SoftUiWARPFraming(Framing):
             end = start + fpdu_length(ulpdu_length)
             need = end
             if end <= limit:
-                makes_sense = _makes_sense(island, start, end)
-                if not makes_sense:
-                    makes_sense = _makes_sense(island, end, limit)
-                    need = end + _HEAD
-                if makes_sense:
+                is_one = makes_sense(island, start, end)
+                if not is_one:
+                    is_one = makes_sense(island, end, limit)
+                    need = end + HEAD
+                if is_one:
                     self._pass_fpdu(island, run, start, end, ulpdu_length)
                     return True
                 if need <= limit or final:
@@ -138,20 +97,6 @@ class SoftUiWARPFraming(Framing):
         run.next_by = "length"
         run.last = start
         run.end = end
-
-    def _end(self, island: Island, run: Run, limit: int) -> None:
-        """Say what stays unexplained, now that nothing more will come."""
-        if run.end >= limit:
-            return
-        is_cut = island.captured_until(run.end, limit) < limit
-        if is_cut or run.end < island.held:
-            self._sink.cut_off(run.end, limit)
-        elif run.trouble is None:
-            self._sink.unfinished(run.end, limit - run.end)
-        else:
-            text = f"{limit - run.end} octets in which no FPDU begins (softuiwarp)"
-            self._sink.wrong(ErrorCode.MARKER_MISMATCH, run.end, text)
-        run.end = limit
 
 
 def pads_otherwise(island: Island, start: int, end: int, *, final: bool) -> int | None:
@@ -171,14 +116,14 @@ def pads_otherwise(island: Island, start: int, end: int, *, final: bool) -> int 
         return 0
     at, row = start, -1
     while row < _ROW:
-        if at + _HEAD > island.end and at > start:
+        if at + HEAD > island.end and at > start:
             if final and at == island.end and row >= _SHORTEST_ROW:
                 break
             if final or not _may_make_sense(island, at):
                 return 0
-            island.need = at + _HEAD
+            island.need = at + HEAD
             return None
-        if not _makes_sense(island, at, island.end):
+        if not makes_sense(island, at, island.end):
             return 0
         ulpdu_length = _length_at(island, at)
         following = at + fpdu_length(ulpdu_length)
@@ -197,22 +142,8 @@ def pads_otherwise(island: Island, start: int, end: int, *, final: bool) -> int 
     return behind
 
 
-def _limit_of(island: Island) -> int:
-    """Return up to where octets may be read: RFC 5044's framing may have been behind a hole."""
-    return island.runs[1].start if len(island.runs) > 1 else island.end
-
-
 def _length_at(island: Island, start: int) -> int:
     return int.from_bytes(island.read(start, start + HEADER_LENGTH), "big")
-
-
-def _makes_sense(island: Island, start: int, limit: int) -> bool:
-    """Tell whether the header at ``start`` is there, before the limit, and makes sense."""
-    end = island.captured_until(start, min(limit, start + _HEAD))
-    if end < start + HEADER_LENGTH + TAGGED_LENGTH:
-        return False
-    head = island.read(start, end)
-    return plausible(head[HEADER_LENGTH:], int.from_bytes(head[:HEADER_LENGTH], "big"))
 
 
 def _may_make_sense(island: Island, start: int) -> bool:
@@ -222,5 +153,5 @@ def _may_make_sense(island: Island, start: int) -> bool:
         return True
     # Zeros are what least speaks against it.
     return plausible(
-        (head + bytes(_HEAD))[HEADER_LENGTH:], int.from_bytes(head[:HEADER_LENGTH], "big")
+        (head + bytes(HEAD))[HEADER_LENGTH:], int.from_bytes(head[:HEADER_LENGTH], "big")
     )

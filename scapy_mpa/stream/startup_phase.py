@@ -111,8 +111,9 @@ class StartupPhase:
         """What is spoken, None if no startup frame was captured."""
         if self.saw_rtr:
             return Dialect.RTR_PROPOSAL_2007
-        if any(half.is_softuiwarp for half in self.halves):
-            return Dialect.SOFTUIWARP
+        for half in self.halves:
+            if half.dialect is not None:
+                return half.dialect
         last = self.last
         return None if last is None else last.dialect
 
@@ -295,7 +296,7 @@ class StartupPhase:
                 self.origins[direction],
                 markers=bool(self.has_markers(direction)),
                 crc=bool(self.uses_crc),
-                softuiwarp=self.last is not None and self.last.dialect is Dialect.SOFTUIWARP,
+                dialect=None if self.last is None else self.last.dialect,
             )
 
     # -- which startup it belongs to ---------------------------------------------------------
