@@ -39,6 +39,9 @@ class Budget:
             before = self._total
             oldest.relieve()
             self.count(oldest)
+            if oldest not in self._holders:
+                # It has let go of all, perhaps to others.
+                continue
             if self._total >= before:
                 # It cannot do with less: let the others come first next time.
                 self._holders[oldest] = self._holders.pop(oldest)

@@ -36,14 +36,16 @@ from scapy_mpa.stream.phase import Phase
 from scapy_mpa.stream.scan import FoundStartup
 from scapy_mpa.stream.segment import ACK, RST, Segment, reverse_flow
 from scapy_mpa.stream.sequence import sequence_number
-from scapy_mpa.stream.startup import StartupState
+from scapy_mpa.stream.startup import StartupState, Step
 from scapy_mpa.stream.startup_phase import StartupPhase
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
+from scapy_mpa.wire.osc import REQUEST_REVISION
 
 if TYPE_CHECKING:
     from scapy_mpa.stream.ift_phase import IFTPhase
     from scapy_mpa.stream.ift_reader import Found
+    from scapy_mpa.stream.undecided import Undecided
 
 __all__ = ["Connection"]
 
@@ -75,6 +77,7 @@ class Connection:
         "reverse",
         "segments",
         "startup",
+        "undecided",
         "was_reset",
     )
 
@@ -102,6 +105,8 @@ class Connection:
         self.startup = StartupPhase(self.halves, dialect)
         self._ift: IFTPhase | None = None
         """Made when the first adaption indication is seen, or what may be one."""
+        self.undecided: Undecided | None = None
+        """What is held until it is known whether osc is spoken; mostly never needed."""
         self._errors = 0
         self.was_reset = False
         self.is_lent = False
@@ -166,6 +171,10 @@ class Connection:
         if frame > self._frame:
             self._frame = frame
             self._time_ns = seconds * 1_000_000_000 + fraction
+
+    def carries_mpa(self, flow: bytes) -> bool:
+        """Tell whether what a direction carries now is MPA: behind its startup frame."""
+        return self.half(flow).phase is not Phase.STREAMING
 
     def spans(self) -> tuple[Span, Span]:
         """Return where the octets of direction 0 and direction 1 lie."""
@@ -283,6 +292,15 @@ class Connection:
         for breach in breaches.of_frame(self.startup, half, found, what):
             self._report(breach)
         self.startup.go_on(half, found, what, again=again)
+        if what is Step.REQUEST and found.startup.revision == REQUEST_REVISION:
+            self._expect_osc()
+
+    def _expect_osc(self) -> None:
+        """Watch for the Reply behind a Request as osc has it."""
+        # Hardly any capture has some, and a command is to start soon.
+        from scapy_mpa.stream.undecided import watch
+
+        watch(self)
 
     def on_doubtful(self, half: HalfConnection, found: FoundStartup) -> None:
         """Take what may be a startup frame."""

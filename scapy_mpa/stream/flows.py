@@ -17,7 +17,6 @@ from scapy_mpa.stream.loan import Loan
 from scapy_mpa.stream.moments import Moments
 from scapy_mpa.stream.overlap import RecentOctets
 from scapy_mpa.stream.past import PastConnections
-from scapy_mpa.stream.phase import Phase
 from scapy_mpa.stream.segment import SYN, Segment
 from scapy_mpa.wire.dialect import Dialect
 
@@ -140,7 +139,7 @@ class Flows:
     def carries_mpa(self, flow: bytes) -> bool:
         """Tell whether what a flow carries now is MPA: behind its startup frame."""
         connection = self._connections.get(flow)
-        return connection is not None and connection.half(flow).phase is not Phase.STREAMING
+        return connection is not None and connection.carries_mpa(flow)
 
     def connection(self, flow: bytes) -> Connection | None:
         """Return the connection of a flow as it stands now, None if there is none."""

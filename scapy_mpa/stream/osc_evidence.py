@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What tells FPDUs of the Ohio Supercomputer Center's software iWARP from those of RFC 5044.
+
+The octets of one direction are read both ways from the beginning of its Full Operation Phase, up to
+the first FPDU that cannot be both:
+
+* With CRCs it is osc's if its CRC is good with Markers where osc has them, and these point as
+  osc's do, but not as RFC 5044 has it.
+* Without CRCs it is osc's if its header makes sense and a Marker points back to it with the least
+  significant octet first.  Where no Marker tells, it is if RFC 5044's lengths lead to no header
+  that makes sense, but osc's, which leave no room for a CRC field, to three in a row, or to two at
+  which the stream ends.
+
+What conforms to RFC 5044 is none of osc's, whatever else it may look like.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal, NamedTuple
+
+from scapy_mpa.stream.candidate import HEAD
+from scapy_mpa.wire import osc
+from scapy_mpa.wire.crc import CRC_LENGTH, RESIDUE, crc32c
+from scapy_mpa.wire.fpdu import (
+    FPDUPTR_MASK,
+    HEADER_LENGTH,
+    MARKER_INTERVAL,
+    MARKER_LENGTH,
+    Layout,
+    fpdu_layout,
+    strip_markers,
+)
+from scapy_mpa.wire.rdmap import plausible
+
+__all__ = ["is_osc"]
+
+_ROW: Final = 4
+_SHORTEST_ROW: Final = 3
+"""FPDUs in a row that nobody takes for chance; the first one is the same either way."""
+
+
+class _Read(NamedTuple):
+    """An FPDU as it is read one of the two ways."""
+
+    layout: Layout
+    octets: bytes
+    """As far as they are there."""
+
+    @property
+    def is_whole(self) -> bool:
+        return len(self.octets) == self.layout.length
+
+    @property
+    def crc_is_good(self) -> bool:
+        return self.is_whole and crc32c(self.octets) == RESIDUE
+
+    @property
+    def agrees(self) -> bool:
+        """Whether its Markers point to its ULPDU_Length."""
+        said = self.layout.unpack.unpack_from(self.octets)
+        pairs = zip(said, self.layout.fpduptrs, strict=True)
+        return all(not (one ^ other) & FPDUPTR_MASK for one, other in pairs)
+
+    @property
+    def is_pointed_at(self) -> bool:
+        """Whether one of its Markers points back, and not to what directly follows it."""
+        return any(fpduptr & FPDUPTR_MASK for fpduptr in self.layout.fpduptrs) and self.agrees
+
+    @property
+    def makes_sense(self) -> bool | None:
+        """Whether its header does; None if it is not there."""
+        layout = self.layout
+        head = self.octets[: layout.header + HEAD]
+        if len(head) < min(layout.header + HEAD, layout.length):
+            return None
+        body = strip_markers(head, [at for at in layout.markers if at < len(head)])
+        length = int.from_bytes(body[:HEADER_LENGTH], "big")
+        return plausible(body[HEADER_LENGTH:], length)
+
+
+def _read(octets: bytes, at: int, phase: int | None, *, is_osc: bool, crc: bool) -> _Read | None:
+    """Read the FPDU at a place; None if its ULPDU_Length is not there."""
+    header = at + MARKER_LENGTH if phase == 0 else at
+    if header + HEADER_LENGTH > len(octets):
+        return None
+    length = int.from_bytes(octets[header : header + HEADER_LENGTH], "big")
+    layout = osc.fpdu_layout(length, phase, crc) if is_osc else fpdu_layout(length, phase)
+    return _Read(layout, octets[at : at + layout.length])
+
+
+def is_osc(octets: bytes, *, markers: bool, crc: bool, final: bool) -> bool | None:
+    """Tell whether the octets of a direction are FPDUs of osc, and not of RFC 5044.
+
+    :param octets: from the beginning of the Full Operation Phase on.
+    :param markers: whether the direction has Markers.
+    :param crc: whether CRCs are on.
+    :param final: no more will come.
+    :return: None if they do not tell, or not yet.
+    """
+    if crc:
+        return _with_crcs(octets, final=final) if markers else None
+    return _without_crcs(octets, markers=markers, final=final)
+
+
+def _with_crcs(octets: bytes, *, final: bool) -> bool | None:
+    at = skipped = 0
+    while True:
+        phase = at % MARKER_INTERVAL
+        standard = _read(octets, at, phase, is_osc=False, crc=True)
+        other = _read(octets, at, (phase - skipped) % MARKER_INTERVAL, is_osc=True, crc=True)
+        if standard is not None and standard.crc_is_good and standard.agrees:
+            if other is None or not _are_one(standard, other):
+                return False
+        elif other is None or not (other.crc_is_good and other.agrees):
+            return None
+        elif standard is None or not standard.is_whole:
+            return True if final and other.is_pointed_at else None
+        else:
+            return True
+        at += standard.layout.length
+        skipped += CRC_LENGTH
+
+
+def _are_one(standard: _Read, other: _Read) -> bool:
+    """Tell whether an FPDU is the same either way, and what its Markers say fits both."""
+    one, two = standard.layout, other.layout
+    return (one.length, one.markers) == (two.length, two.markers) and other.agrees
+
+
+class _Row(NamedTuple):
+    """FPDUs from the beginning on that make sense, read one of the two ways."""
+
+    fpdus: int
+    is_pointed_at: bool
+    """Whether a Marker tells that they are some."""
+    how: Literal["broken", "ended", "short"]
+    """What comes behind them: what makes no sense, nothing, or not all of one."""
+
+
+def _without_crcs(octets: bytes, *, markers: bool, final: bool) -> bool | None:
+    standard = _row(octets, markers=markers, is_osc=False)
+    other = _row(octets, markers=markers, is_osc=True)
+    if standard.is_pointed_at or standard.fpdus == _ROW or other.how == "broken":
+        return False
+    if other.is_pointed_at and final:
+        return True
+    if standard.how != "broken":
+        return None
+    if other.is_pointed_at:
+        return True
+    ends = final and other.how == "ended"
+    return True if other.fpdus >= (_SHORTEST_ROW if ends else _ROW) else None
+
+
+def _row(octets: bytes, *, markers: bool, is_osc: bool) -> _Row:
+    at = 0
+    for fpdus in range(_ROW):
+        if at == len(octets):
+            return _Row(fpdus, False, "ended")
+        phase = at % MARKER_INTERVAL if markers else None
+        fpdu = _read(octets, at, phase, is_osc=is_osc, crc=False)
+        makes_sense = None if fpdu is None else fpdu.makes_sense
+        if makes_sense is False:
+            return _Row(fpdus, False, "broken")
+        if fpdu is None or makes_sense is None or not fpdu.is_whole:
+            return _Row(fpdus, False, "short")
+        if not fpdu.agrees:
+            return _Row(fpdus, False, "broken")
+        if fpdu.is_pointed_at:
+            return _Row(fpdus + 1, True, "short")
+        at += fpdu.layout.length
+    return _Row(_ROW, False, "short")
