@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from scapy_mpa.stream.events import FPDURecovered
+from scapy_mpa.stream.events import FPDURecovered, FPDUWithoutCRC
 from scapy_mpa.wire.crc import CRC_LENGTH, crc_field
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, fpdu_layout, pad_length, strip_markers
@@ -15,7 +15,7 @@ def unmarked_octets(event: FPDURecovered) -> bytes:
     """Return the octets of an FPDU as they would be in a direction without Markers.
 
     The CRC field is wrong by the same bits as it was: a good one is good, a bad one is bad.  Where
-    CRCs are off it stays as it is.
+    CRCs are off it stays as it is; one that was not there is zero.
     """
     octets = event.octets
     if event.dialect is Dialect.SOFTUIWARP:
@@ -23,10 +23,14 @@ def unmarked_octets(event: FPDURecovered) -> bytes:
         is_whole = len(octets) == event.place[3]
         trailer = pad_length(event.ulpdu_length) + CRC_LENGTH if is_whole else 0
         return octets[:padded] + bytes(trailer)
-    if not event.markers:
+    lacks_crc = isinstance(event, FPDUWithoutCRC)
+    if not (event.markers or lacks_crc):
         return octets
     layout = fpdu_layout(event.ulpdu_length, event.phase)
     without = strip_markers(octets, layout.markers)
+    if lacks_crc:
+        is_whole = len(octets) == event.place[3]
+        return without + bytes(CRC_LENGTH) if is_whole else without
     if event.crc == "off" or len(octets) < layout.length:
         return without
     body = without[:-CRC_LENGTH]

@@ -167,6 +167,7 @@ class Order:
             len(event.octets) + drift,
             event.phase,
             drift,
+            event.markers,
         )
         self._wait(half, item, completed)
 

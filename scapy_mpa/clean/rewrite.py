@@ -441,7 +441,7 @@ class Rewriter:
     def _count_fpdu(self, item: Item) -> None:
         report = self.report
         report.fpdus += 1
-        report.markers += max(0, item.end - item.start - item.length) // MARKER_LENGTH
+        report.markers += item.markers
         report.cut += len(item.octets) < item.length
 
     def _send_all(self, slot: Slot, item: Item, flags: int, comment: str | None) -> None:

@@ -69,6 +69,8 @@ class Item:
     drift: int = 0
     """Of an FPDU: octets from where the one before it was said to end up to where it begins, though
     nothing lies between them (SoftUiWARP)."""
+    markers: int = 0
+    """As of :class:`~scapy_mpa.stream.events.FPDURecovered`."""
     startup: StartupFrame | None = None
     heard: int = 0
     """Of a startup frame: the position in the other direction up to which its sender had got

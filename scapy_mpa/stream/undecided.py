@@ -4,7 +4,7 @@
 A Request of revision 0 that is answered with revision 1 is one that the Ohio Supercomputer Center's
 software iWARP sends, or a Responder has broken a rule (RFC 5044 7.1.1).  What tells are FPDUs
 (:mod:`~scapy_mpa.stream.osc_evidence`).  So the segments of such a connection are held from the
-Reply on, until they tell, a side closes, or they are too many.  Then they are received as if
+Reply on, until they tell, both sides close, or they are too many.  Then they are received as if
 nothing had been held: what is told of a connection is the same either way, only later.
 
 Held is only what may tell: with Markers, or without CRCs.  The Reply must be the first thing in its
@@ -103,10 +103,11 @@ class Undecided:
         """Hold a segment; return whether osc is spoken, None if that is not known yet."""
         self.segments.append(segment)
         self.held += len(segment.payload) + CHUNK_OVERHEAD
-        if segment.payload:
-            side = self._sides[direction]
+        side = self._sides[direction]
+        if segment.payload and not segment.flags & (SYN | RST):
             side.islands.insert(unwrap(segment.seq, side.begin), segment.payload, 0)
-        is_over = bool(segment.flags & (FIN | RST | SYN))
+        side.is_closed |= bool(segment.flags & FIN)
+        is_over = all(each.is_closed for each in self._sides) or bool(segment.flags & RST)
         is_over |= len(self.segments) >= HELD_SEGMENTS or self.held >= HELD_OCTETS
         if is_over or self.held >= self._look_at:
             # So that it costs no more than a few times what is held.
@@ -135,13 +136,14 @@ class Undecided:
 class _Side:
     """One direction, as far as it may tell."""
 
-    __slots__ = ("begin", "islands", "markers")
+    __slots__ = ("begin", "is_closed", "islands", "markers")
 
     def __init__(self, begin: int, *, markers: bool) -> None:
         self.begin = begin
         """Position where FPDUs begin."""
         self.islands = Islands()
         self.markers = markers
+        self.is_closed = False
 
     def octets(self) -> bytes:
         """Return what is there from the beginning on, up to the first hole."""
