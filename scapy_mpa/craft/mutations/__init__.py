@@ -21,6 +21,7 @@ from scapy_mpa.craft.mutations.ift_frames import IFT_FRAMES
 from scapy_mpa.craft.mutations.ift_indications import IFT_INDICATIONS
 from scapy_mpa.craft.mutations.markers import MARKERS
 from scapy_mpa.craft.mutations.mutation import Case, Mutation
+from scapy_mpa.craft.mutations.osc import OSC
 from scapy_mpa.craft.mutations.peer_connect import PEER_CONNECT
 from scapy_mpa.craft.mutations.random_fuzz import RANDOM
 from scapy_mpa.craft.mutations.rdmap import RDMAP
@@ -43,6 +44,6 @@ __all__ = [
 for _group in (
     *(STARTUP, DRAFT_MPA, RTR_FRAME, ENHANCED, PEER_CONNECT),
     *(MARKERS, FPDU, DDP, RDMAP, TERMINATE, EXTENSIONS),
-    *(IFT_INDICATIONS, IFT_FRAMES, SCTP, VENDORS, RANDOM),
+    *(IFT_INDICATIONS, IFT_FRAMES, SCTP, VENDORS, OSC, RANDOM),
 ):
     register(*_group)

@@ -22,12 +22,14 @@ from scapy_mpa.wire.rdmap_names import AtomicOperation
 __all__ = [
     "IRD",
     "announced",
+    "drifting",
     "enhanced",
     "extended",
     "extension",
     "framed",
     "framed_speculative",
     "framed_without_crcs",
+    "lacking_crcs",
     "left_to_ulp",
     "marked",
     "oldest",
@@ -135,6 +137,17 @@ def extension(rng: Random) -> Conversation:
     conversation = Conversation(dialect=Dialect.ERDMA)
     own, peers = rng.randbytes(8), rng.randbytes(8)
     return _spoken(conversation, rng, extension=own, reply_extension=peers)
+
+
+def drifting(rng: Random) -> Conversation:
+    """Return one by the Ohio Supercomputer Center's software iWARP, with Markers and CRCs."""
+    conversation = Conversation(dialect=Dialect.OSC, markers=True)
+    return _spoken(conversation, rng, first=_UP_TO_NEXT_MARKER)
+
+
+def lacking_crcs(rng: Random) -> Conversation:
+    """Return one by the same without Markers, CRCs and CRC fields."""
+    return _spoken(Conversation(dialect=Dialect.OSC, crc=False), rng)
 
 
 def extended(rng: Random) -> Conversation:

@@ -11,7 +11,7 @@ from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.presets.preset import preset
 from scapy_mpa.craft.script import StartupItem
 
-__all__ = ["erdma", "siw_terminate", "softuiwarp"]
+__all__ = ["erdma", "osc", "osc_without_crcs", "siw_terminate", "softuiwarp"]
 
 _STAG: Final = 0x10010001
 _GSO: Final = 0x08
@@ -46,6 +46,20 @@ def softuiwarp(rng: Random, **options: Any) -> Conversation:
     """Neither Markers nor CRCs; ULPDUs of odd length, behind which the pads tell."""
     conversation = Conversation(**{"dialect": "softuiwarp", **options})
     return _talk(conversation, rng)
+
+
+@preset("osc", "OSC's software iWARP: Markers that drift, FPDUPTR least significant octet first")
+def osc(rng: Random, **options: Any) -> Conversation:
+    """Markers both ways, counted without CRC fields; Rev 0 in the Request and 1 in the Reply."""
+    conversation = Conversation(**{"dialect": "osc", "markers": True, **options})
+    return _talk(conversation, rng)
+
+
+@preset("osc-without-crcs", "OSC's software iWARP with CRCs off: FPDUs have no CRC field")
+def osc_without_crcs(rng: Random, **options: Any) -> Conversation:
+    """Markers in what the Responder sends, none in what the Initiator sends."""
+    own = {"dialect": "osc", "crc": False, "markers": (True, False)}
+    return _talk(Conversation(**{**own, **options}), rng)
 
 
 @preset("siw-terminate", "Linux siw: FPDUs larger than a segment (GSO), a Terminate in its layout")

@@ -29,6 +29,9 @@ CHANGED: dict[str, set[str]] = {
     "rfc5044/7.1.1/request-r-set": {"r"},
     "erdma/startup/*-m-set": {"m"},
     "erdma/startup/*-c-set": {"c"},
+    "osc/startup/reply-rev-0": {"rev"},
+    "osc/marker/[!m]*": {"markers"},
+    "osc/crc/wrong": {"crc"},
     "draft-ietf-rddp-mpa-01/*-private-data-*": {"pd_length", "private_data"},
     "draft-ietf-rddp-mpa-01/*-reserved-set": {"reserved", "s"},
     "draft-ietf-rddp-mpa-01/*-pd-length-*": {"pd_length"},
@@ -130,11 +133,13 @@ MARKER_PLACES = (
     "rfc5044/4.3/marker-misplaced",
     "rfc5044/4.3/marker-too-many",
     "rfc5044/7.1.2/rule-7-first-marker-missing",
+    "osc/marker/misplaced-as-in-rfc5044",
 )
 CRC_MISSING = "rfc5044/4.4/crc-missing"
-IFT_CRCS = {
+OTHER_CRCS = {
     f"{IFT}/5.1/*-crc-missing": -4,
     f"{IFT}/5.1/*-crc-unannounced": 4,
+    "osc/crc/field-with-crcs-off": 4,
 }
 """How many octets there are more than there should be."""
 LENGTHS = (
@@ -231,12 +236,6 @@ def pairs(case: Case) -> list[tuple[Placed, Placed]]:
     ]
 
 
-def offset_of(placed: Placed, case: Case) -> int | None:
-    """The offset of an FPDU, if its direction has Markers."""
-    assert isinstance(placed.item, FPDUItem)
-    return placed.offset if case.valid.options.has_markers(placed.item.side) else None
-
-
 @pytest.mark.parametrize("mutation", NAMED, ids=lambda mutation: mutation.name)
 def test_other_items_stay(mutation: Mutation) -> None:
     """Items that were not touched are the same, and their octets but for Markers and CRC.
@@ -261,7 +260,7 @@ def test_other_items_stay(mutation: Mutation) -> None:
                 continue
             # It has moved, and Markers with it.
             assert behind
-            offsets = offset_of(placed, case), offset_of(other, case)
+            offsets = placed.phase, other.phase
             assert offsets[0] is not None and offsets[0] != offsets[1]
             moved, there = (
                 anatomy.without_markers(each.octets, offset)[0]
@@ -298,8 +297,8 @@ def test_only_those_fields_change(mutation: Mutation) -> None:
                 fields = first, second
             else:
                 fields = (
-                    anatomy.fpdu(one.octets, offset_of(one, case)),
-                    anatomy.fpdu(other.octets, offset_of(other, case)),
+                    anatomy.fpdu(one.octets, one.phase),
+                    anatomy.fpdu(other.octets, other.phase),
                 )
             assert anatomy.differences(*fields) <= CHANGED[pattern]
             # A pad grows and shrinks with what is before it; of all else nothing is left out.
@@ -321,7 +320,7 @@ def test_markers_elsewhere(name: str) -> None:
                 (0, *(place + 4 for place in places)), (*places, len(other.octets)), strict=True
             )
         )
-        there, markers = anatomy.without_markers(one.octets, one.offset)
+        there, markers = anatomy.without_markers(one.octets, one.phase)
         assert bare[:-4] == there[:-4]
         assert anatomy.fpdu(other.octets, None)["crc"]
         assert abs(len(places) - len(markers)) == (0 if "misplaced" in name else 1)
@@ -355,13 +354,13 @@ def test_crc_missing() -> None:
         assert other.octets == one.octets[:-4]
 
 
-@pytest.mark.parametrize("pattern", IFT_CRCS)
-def test_ift_crcs_missing_or_unannounced(pattern: str) -> None:
+@pytest.mark.parametrize("pattern", OTHER_CRCS)
+def test_crcs_missing_or_unannounced(pattern: str) -> None:
     """Four octets are not there, or there, and all others are."""
     for mutation in mutations(pattern):
         for case in cases(mutation):
             ((one, other),) = pairs(case)
-            more = IFT_CRCS[pattern]
+            more = OTHER_CRCS[pattern]
             assert len(other.octets) - len(one.octets) == more
             longer, shorter = sorted((one.octets, other.octets), key=len, reverse=True)
             at = 6 + (14 if one.octets[6] >> 7 else 18) if "header" in mutation.name else -4
@@ -410,7 +409,15 @@ def test_only_that_of_a_chunk_changes(mutation: Mutation) -> None:
 def test_all_are_looked_at() -> None:
     """Each mutation is subject to a test that knows what it does, or only moves items."""
     for mutation in NAMED:
-        known = (CHANGED, MARKER_PLACES, LENGTHS, SEVERAL, OF_SCTP, (CRC_MISSING,), tuple(IFT_CRCS))
+        known = (
+            CHANGED,
+            MARKER_PLACES,
+            LENGTHS,
+            SEVERAL,
+            OF_SCTP,
+            (CRC_MISSING,),
+            tuple(OTHER_CRCS),
+        )
         assert any(fitting(mutation.name, each) for each in known), mutation.name
     for patterns in (CHANGED, LENGTHS, SEVERAL, OF_SCTP):
         for pattern in patterns:
