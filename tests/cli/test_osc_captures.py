@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Crafted captures of OSC's software iWARP: what is reported is what a plain walker found."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command import PCAPS, records, run
+from tests.truth import oscwalker
+
+PATHS = sorted((PCAPS / "crafted").glob("osc*.pcap"))
+
+
+def test_there_are_two() -> None:
+    """One with CRCs, and one without."""
+    assert [path.stem for path in PATHS] == ["osc", "osc_without_crcs"]
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.name)
+@pytest.mark.parametrize("forced", [(), ("--dialect", "osc")], ids=["recognised", "forced"])
+def test_crafted_capture(path: Path, forced: tuple[str, ...]) -> None:
+    """Every startup frame and FPDU once, and nothing wrong."""
+    expected = oscwalker.walk(path)
+    text = (oscwalker.EXPECTED / f"{path.stem}.json").read_text()
+    assert json.loads(text) == expected
+    found = records("--check", "--payload", *forced, path)
+    (connection,) = [each for each in found if each["type"] == "connection"]
+    assert (connection["dialect"], connection["errors"], connection["ended"]) == (
+        "osc",
+        0,
+        "closed",
+    )
+    roles = {connection["initiator"]: "i", connection["responder"]: "r"}
+    startup = [
+        [each["connection"], each["kind"], each["revision"], each["markers"], each["crc"]]
+        for each in found
+        if each["type"] == "startup"
+    ]
+    assert startup == expected["startup"]
+    told = [each for each in found if each["type"] == "fpdu"]
+    names = ("seq", "ulpdu_length", "markers", "crc", "payload")
+    fpdus = [[each["connection"], roles[each["src"]], *map(each.get, names)] for each in told]
+    wanted = [[*row[:-1], row[-1][28 if row[-1] >= "8" else 36 :]] for row in expected["fpdus"]]
+    assert sorted(fpdus) == sorted(wanted)
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.name)
+def test_summary_names_it(path: Path) -> None:
+    """In the table of connections."""
+    assert " osc " in run("summary", path).stdout
