@@ -37,8 +37,9 @@ from scapy_mpa.wire.startup import (
 
 __all__ = ["HELD_OCTETS", "HELD_SEGMENTS", "Undecided", "watch"]
 
-HELD_SEGMENTS: Final = 128
-"""Segments of one connection that are held at most."""
+HELD_SEGMENTS: Final = 1024
+"""Segments of one connection that are held at most: the side that speaks first may be the one whose
+FPDUs tell nothing."""
 
 HELD_OCTETS: Final = 1 << 18
 """Octets of one connection that are held at most: enough for a few of the longest FPDUs."""

@@ -1,0 +1,418 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""OSC's software iWARP: forced, recognised by its FPDUs, and not taken for what conforms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scapy_mpa.capture import Decoder, Frame, open_capture
+from scapy_mpa.craft import Conversation, Endpoint, FPDUItem, StartupItem, conversation_of
+from scapy_mpa.craft.impairments import (
+    CaptureLoss,
+    Duplication,
+    Impairment,
+    LateStart,
+    Loss,
+    Overlap,
+    Reordering,
+    Resegmentation,
+    SnapLength,
+    impair,
+)
+from scapy_mpa.craft.presets import PRESETS
+from scapy_mpa.stream.events import Event, FPDURecovered
+from scapy_mpa.stream.flows import Flows
+from scapy_mpa.stream.limits import Limits
+from scapy_mpa.stream.segment import Segment
+from scapy_mpa.stream.undecided import HELD_SEGMENTS
+from scapy_mpa.wire.dialect import Dialect
+from scapy_mpa.wire.startup import StartupKind
+from tests.craft.reading import inlined, plain
+
+Record = dict[str, Any]
+
+FORCED = Dialect.OSC
+LENGTHS = st.lists(st.integers(0, 900), min_size=1, max_size=12)
+MARKERS = st.tuples(st.booleans(), st.booleans())
+PACKING = st.sampled_from(("aligned", "packed", "stream"))
+CAPTURES = sorted((Path(__file__).parents[2] / "pcaps").glob("*.pcap"))
+
+
+def conversation(lengths: Sequence[int], dialect: str | None = "osc", **options: Any) -> Any:
+    """Sends of so many octets from the Initiator, and as many Writes from the Responder."""
+    made = Conversation(dialect=dialect, **options)
+    rng = Random(str(lengths))
+    for length in lengths:
+        made.initiator.send(rng.randbytes(length))
+    made.responder.send(b"even")
+    for length in lengths:
+        made.responder.write(rng.randbytes(length), 1, 2)
+    made.close()
+    return made
+
+
+def unlike(lengths: Sequence[int], **options: Any) -> Conversation:
+    """The same by RFC 5044, but with revision 1 in the Reply to a Request of revision 0."""
+    made: Conversation = conversation(lengths, None, revision=0, **options)
+    for at, item in enumerate(made.script):
+        if isinstance(item, StartupItem) and item.kind is StartupKind.REPLY:
+            made.script[at] = replace(item, revision=1)
+    return made
+
+
+def of(records: list[Record], kind: str) -> list[Record]:
+    """The records of a type."""
+    return [each for each in records if each["type"] == kind]
+
+
+def but_request(records: list[Record]) -> list[Record]:
+    """Records without the dialect of the Request, which is told before anything can be known."""
+    return [
+        {**each, "dialect": None} if each.get("kind") == "request" else each for each in records
+    ]
+
+
+def told(records: list[Record]) -> list[tuple[str, int]]:
+    """Who sent each FPDU, and its sequence number."""
+    return [(each["src"], each["seq"]) for each in of(records, "fpdu")]
+
+
+# -- forced ------------------------------------------------------------------------------------
+
+
+@settings(max_examples=200)
+@given(LENGTHS, MARKERS, st.booleans(), PACKING, st.integers(40, 1460))
+def test_forced(
+    lengths: list[int], markers: tuple[bool, bool], crc: bool, packing: Any, mss: int
+) -> None:
+    """All is as it was meant, on both ways of reading, and nothing is wrong."""
+    made = conversation(lengths, markers=markers, crc=crc, packing=packing, mss=mss)
+    frames = made.frames()
+    found = plain(frames, FORCED)
+    assert found == made.truth(messages=True, payload=True)
+    assert inlined(frames, FORCED) == made.truth()
+    assert not of(found, "error")
+    assert {each["dialect"] for each in found if "dialect" in each} == {"osc"}
+
+
+@settings(max_examples=200)
+@given(
+    LENGTHS,
+    MARKERS,
+    st.booleans(),
+    st.integers(0, 2**32),
+    st.sampled_from(
+        (Loss(0.2), Reordering(0.3), Duplication(0.3), Resegmentation(40), Overlap(0.3))
+    ),
+)
+def test_impaired(
+    lengths: list[int],
+    markers: tuple[bool, bool],
+    crc: bool,
+    seed: int,
+    impairment: Impairment,
+) -> None:
+    """Where every octet was captured every FPDU is told once, whatever became of the segments."""
+    made = conversation(lengths, markers=markers, crc=crc, packing="stream", mss=100)
+    segments = impair(made.segments(), impairment, seed=seed)
+    found = plain(made.frames(segments), FORCED)
+    assert sorted(told(found)) == sorted(told(made.truth()))
+    assert not of(found, "error") and not of(found, "gap")
+
+
+@settings(max_examples=200)
+@given(
+    LENGTHS,
+    MARKERS,
+    st.booleans(),
+    st.integers(0, 2**32),
+    st.sampled_from((CaptureLoss(0.1), SnapLength(120), LateStart(5))),
+)
+def test_what_is_missing_is_not_made_up(
+    lengths: list[int],
+    markers: tuple[bool, bool],
+    crc: bool,
+    seed: int,
+    impairment: Impairment,
+) -> None:
+    """Where octets were not captured no FPDU is told that is none, and none twice."""
+    made = conversation(lengths, markers=markers, crc=crc, packing="stream", mss=100)
+    frames = made.frames(impair(made.segments(), impairment, seed=seed))
+    sent = set(told(made.truth()))
+    records = plain(frames, FORCED)
+    found = told(records)
+    # Without both startup frames it is read as RFC 5044 has it.
+    if isinstance(impairment, CaptureLoss) and len(of(records, "startup")) == 2:
+        assert set(found) <= sent and len(found) == len(set(found))
+    plain(frames)
+    inlined(frames)
+
+
+@pytest.mark.parametrize("crc", [True, False])
+def test_damage(crc: bool) -> None:
+    """An FPDU that is damaged costs itself: its length tells where the next one begins."""
+    made = conversation([100, 200, 300, 400], markers=True, crc=crc)
+    segments = made.segments()
+    hit = [number for number, each in enumerate(segments) if each.side == 0 and each.octets][2]
+    octets = bytearray(segments[hit].octets)
+    octets[4 if crc else 3] ^= 0x30
+    segments[hit] = replace(segments[hit], octets=bytes(octets))
+    found = plain(made.frames(segments), FORCED)
+    assert sorted(told(found)) == sorted(told(made.truth()))
+    assert [each["code"] for each in of(found, "error")] == [2] * crc
+
+
+def test_a_length_that_lies() -> None:
+    """What follows leads nowhere: the FPDU is bad, and what follows it is said to be none."""
+    made = conversation([100, 200, 300, 400], markers=True)
+    places = [at for at, item in enumerate(made.script) if getattr(item, "ulpdu", None)]
+    made.script[places[1]] = made.script[places[1]].override(ulpdu_length=40)
+    found = plain(made.frames(), FORCED)
+    mine = [each for each in of(found, "fpdu") if each["src"] == "10.0.0.1:40000"]
+    assert [each["crc"] for each in mine][:2] == ["good", "bad"]
+    texts = [each["text"] for each in of(found, "error")]
+    assert "CRC does not match" in texts[0] and texts[-1].endswith("begins (osc)")
+
+
+# -- recognised ----------------------------------------------------------------------------------
+
+
+@settings(max_examples=200)
+@given(LENGTHS, MARKERS, st.booleans(), PACKING, st.integers(60, 1460))
+def test_recognised(
+    lengths: list[int], markers: tuple[bool, bool], crc: bool, packing: Any, mss: int
+) -> None:
+    """What is told without a word of the user is what is told with one, but for the Request."""
+    enough = [*lengths, 700, 3, 5, 700]
+    made = conversation(enough, markers=markers, crc=crc, packing=packing, mss=mss)
+    frames = made.frames()
+    if any(markers) or not crc:
+        assert but_request(plain(frames)) == but_request(plain(frames, FORCED))
+        assert but_request(inlined(frames)) == but_request(inlined(frames, FORCED))
+        assert of(plain(frames), "startup")[0]["dialect"] == "draft-ietf-rddp-mpa-01"
+    else:
+        # But for the revision of its Reply it is RFC 5044.
+        assert of(plain(frames), "connection")[0]["dialect"] == "rfc5044"
+        assert len(of(plain(frames), "error")) == 1
+
+
+@settings(max_examples=100)
+@given(
+    LENGTHS,
+    MARKERS,
+    st.booleans(),
+    st.integers(0, 2**32),
+    st.sampled_from((Reordering(0.2), Duplication(0.3), Loss(0.2))),
+)
+def test_recognised_in_disorder(
+    lengths: list[int],
+    markers: tuple[bool, bool],
+    crc: bool,
+    seed: int,
+    impairment: Impairment,
+) -> None:
+    """Whatever was recognised is told as if it were forced; the rest is RFC 5044's."""
+    made = conversation([*lengths, 700, 3, 5, 700], markers=markers, crc=crc, mss=536)
+    frames = made.frames(impair(made.segments(), impairment, seed=seed))
+    found = plain(frames)
+    if of(found, "connection")[0]["dialect"] == "osc":
+        assert but_request(found) == but_request(plain(frames, FORCED))
+    else:
+        assert any("exceeds" in each["text"] for each in of(found, "error"))
+
+
+@pytest.mark.parametrize("name", ["osc", "osc-without-crcs"])
+def test_presets(name: str) -> None:
+    """They need no word of the user."""
+    (connection,) = of(plain(conversation_of(name).frames()), "connection")
+    assert connection["dialect"] == "osc"
+
+
+def test_two_at_the_end_are_enough_without_crcs() -> None:
+    """Behind the first: the stream ends where their lengths say."""
+    one, two = (
+        of(plain(conversation(lengths, crc=False).frames()), "connection")[0]["dialect"]
+        for lengths in ([1], [1, 2])
+    )
+    assert (one, two) == ("rfc5044", "osc")
+
+
+def test_octets_before_the_reply() -> None:
+    """An Initiator that has not waited for it is looked at, too."""
+    made = conversation([700, 30, 700], markers=True)
+    reply = next(
+        at
+        for at, item in enumerate(made.script)
+        if isinstance(item, StartupItem) and item.kind is StartupKind.REPLY
+    )
+    script = list(made.script)
+    script.insert(reply, script.pop(reply + 1))
+    other = made.with_script(script)
+    for dialect in (None, FORCED):
+        found = plain(other.frames(), dialect)
+        assert of(found, "connection")[0]["dialect"] == "osc"
+        assert sorted(told(found)) == sorted(told(made.truth()))
+
+
+# -- what conforms -------------------------------------------------------------------------------
+
+
+@settings(max_examples=200)
+@given(LENGTHS, MARKERS, st.booleans(), PACKING, st.integers(60, 1460))
+def test_conforming_streams_are_not_taken_for_it(
+    lengths: list[int],
+    markers: tuple[bool, bool],
+    crc: bool,
+    packing: Any,
+    mss: int,
+) -> None:
+    """A Reply that breaks the rule is told with its frame, and all that follows as ever."""
+    made = unlike(lengths, markers=markers, crc=crc, packing=packing, mss=mss)
+    truth = made.truth(messages=True, payload=True)
+    frames = made.frames()
+    found = plain(frames)
+    (error,) = of(found, "error")
+    (reply,) = (each for each in of(found, "startup") if each["kind"] == "reply")
+    assert "revision 1 of the Reply exceeds" in error["text"]
+    assert found.index(error) == found.index(reply) + 1
+    assert error["frame"] == reply["frame"]
+    rest = [each for each in found if each["type"] not in ("error", "connection")]
+    assert rest == [each for each in truth if each["type"] != "connection"]
+    brief = [{name: each[name] for name in each if name != "payload"} for each in found]
+    assert inlined(frames) == [each for each in brief if each["type"] != "message"]
+    assert of(found, "connection")[0]["dialect"] == "rfc5044"
+
+
+def in_payload(rng: Random, crc: bool) -> bytes:
+    """Octets that look like FPDUs of osc."""
+    made = conversation([rng.randrange(0, 200) for _ in range(5)], markers=True, crc=crc)
+    fpdus = [each.octets for each in made.layout() if each.phase is not None]
+    return rng.randbytes(rng.randrange(8)) + b"".join(fpdus)
+
+
+@settings(max_examples=100)
+@given(st.integers(0, 2**32), MARKERS, st.booleans(), st.data())
+def test_damaged_ones_are_not_either(
+    seed: int, markers: tuple[bool, bool], crc: bool, data: st.DataObject
+) -> None:
+    """Nor if payload looks like FPDUs of osc."""
+    rng = Random(seed)
+    made = Conversation(revision=0, markers=markers, crc=crc, packing="stream", mss=300)
+    for _ in range(4):
+        made.initiator.send(in_payload(rng, crc))
+        made.responder.send(in_payload(rng, crc))
+    made.close()
+    for at, item in enumerate(made.script):
+        if isinstance(item, StartupItem) and item.kind is StartupKind.REPLY:
+            made.script[at] = replace(item, revision=1)
+    segments = made.segments()
+    damage = data.draw(st.sampled_from((None, "bit", CaptureLoss(0.1), Reordering(0.3))))
+    if damage == "bit":
+        hit = rng.randrange(5, len(segments))
+        octets = bytearray(segments[hit].octets)
+        if octets:
+            octets[rng.randrange(len(octets))] ^= 1 << rng.randrange(8)
+        segments[hit] = replace(segments[hit], octets=bytes(octets))
+    elif damage is not None and not isinstance(damage, str):
+        segments = impair(segments, damage, seed=seed)
+    for connection in of(plain(made.frames(segments)), "connection"):
+        assert connection["dialect"] != "osc"
+
+
+@given(LENGTHS, MARKERS, st.booleans(), st.integers(1, 2))
+def test_forced_wrongly(
+    lengths: list[int], markers: tuple[bool, bool], crc: bool, revision: int
+) -> None:
+    """A conforming stream read as osc's: records or errors, and no more FPDUs than octets."""
+    made = conversation(lengths, None, markers=markers, crc=crc, revision=revision)
+    frames = made.frames()
+    found = plain(frames, FORCED)
+    inlined(frames, FORCED)
+    stream = sum(len(each.octets) for each in made.layout())
+    assert sum(each["ulpdu_length"] for each in of(found, "fpdu")) <= stream
+    if revision == 2:
+        assert found == plain(frames)
+
+
+@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.name)
+def test_forced_on_other_captures(path: Path) -> None:
+    """Whatever is in them, something is told of each connection, and nothing fails."""
+    with open_capture(path) as capture:
+        frames = list(capture)
+    found = plain(frames, FORCED)
+    assert len(of(found, "connection")) == len(of(plain(frames), "connection"))
+
+
+@pytest.mark.parametrize("name", list(PRESETS))
+def test_forced_on_presets(name: str) -> None:
+    """Likewise."""
+    assert of(plain(conversation_of(name, seed=3).frames(), FORCED), "connection")
+
+
+# -- what is held ----------------------------------------------------------------------------------
+
+
+def segments_of(frames: list[Frame]) -> list[Segment]:
+    """The TCP segments in frames."""
+    decoder = Decoder()
+    return [segment for frame in frames if (segment := decoder.segment(frame)) is not None]
+
+
+def undecidable(count: int, **options: Any) -> Conversation:
+    """A connection of which nothing tells what it is: its first FPDUs are damaged."""
+    made = unlike([0] * count, markers=True, **options)
+    seen = set()
+    for at, item in enumerate(made.script):
+        if isinstance(item, FPDUItem) and item.side not in seen:
+            seen.add(item.side)
+            made.script[at] = item.override(crc=bytes(4))
+    return made
+
+
+def test_what_is_held_is_bounded() -> None:
+    """Where nothing tells, all is told as RFC 5044 has it once enough segments were held."""
+    made = undecidable(HELD_SEGMENTS)
+    flows = Flows()
+    silent = longest = 0
+    for segment in segments_of(made.frames()):
+        silent = 0 if flows.receive(segment) else silent + 1
+        longest = max(longest, silent)
+    flows.finish()
+    assert HELD_SEGMENTS - 5 <= longest <= HELD_SEGMENTS
+    found = plain(made.frames())
+    assert told(found) == told(made.truth())
+    assert sum("exceeds" in each["text"] for each in of(found, "error")) == 1
+
+
+@pytest.mark.parametrize("limit", [1, 2000, 20_000])
+def test_it_counts_as_memory(limit: int) -> None:
+    """Of many connections it is let go when they hold too much, and nothing is lost by that."""
+    each_own = []
+    for port in range(40000, 40020):
+        made = undecidable(2, initiator=Endpoint("10.0.0.1", port))
+        each_own.append((made, segments_of(made.frames())))
+    flows = Flows(limits=Limits(octets_in_total=limit))
+    events: list[Event] = []
+    most = 0
+    for turn in zip(*(own for _, own in each_own), strict=True):
+        for segment in turn:
+            events += flows.receive(segment)
+            most = max(most, sum(_held(flows, each.flow) for each in turn))
+    events += flows.finish()
+    fpdus = [event for event in events if isinstance(event, FPDURecovered)]
+    assert len(fpdus) == sum(len(told(made.truth())) for made, _ in each_own)
+    assert most <= limit + 2000
+
+
+def _held(flows: Flows, flow: bytes) -> int:
+    connection = flows.connection(flow)
+    held = None if connection is None else connection.undecided
+    return 0 if held is None else held.held

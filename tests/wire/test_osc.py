@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""FPDUs of OSC's software iWARP: Markers that drift, and no CRC field where CRCs are off."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scapy_mpa.wire import osc
+from scapy_mpa.wire.errors import LocalProtocolError
+from scapy_mpa.wire.fpdu import build_fpdu
+from tests.truth import oscwalker
+
+ULPDUS = st.lists(st.binary(max_size=1400), min_size=1, max_size=12)
+
+
+@given(ULPDUS, st.booleans(), st.booleans())
+def test_built_as_counted(ulpdus: list[bytes], markers: bool, crc: bool) -> None:
+    """What is built one FPDU at a time is what counting octets one by one takes apart."""
+    stream = b""
+    phase = 0 if markers else None
+    phases, ends = [], []
+    for ulpdu in ulpdus:
+        phases.append(phase)
+        fpdu = osc.build_fpdu(ulpdu, phase, crc=crc)
+        stream += fpdu
+        ends.append(len(stream))
+        phase = None if phase is None else osc.next_phase(phase, len(fpdu), crc=crc)
+    walked = list(oscwalker.fpdus_of(stream, markers=markers, crc=crc))
+    assert [each.ulpdu for each in walked] == ulpdus
+    assert [each.end for each in walked] == ends
+    assert all(each.agrees() and each.crc_good is (True if crc else None) for each in walked)
+    for each, own in zip(walked, phases, strict=True):
+        layout = osc.fpdu_layout(len(each.ulpdu), own, crc=crc)
+        assert layout.length == each.end - each.begin
+        assert layout.header == each.header - each.begin
+        assert layout.markers == tuple(at - each.begin for at, _ in each.markers)
+        assert layout.unpack.unpack_from(stream, each.begin) == layout.fpduptrs
+
+
+@given(st.binary(max_size=1400))
+def test_with_crcs_alone_it_is_the_standards(ulpdu: bytes) -> None:
+    """Without Markers nothing but the CRC field could differ."""
+    assert osc.build_fpdu(ulpdu, None, crc=True) == build_fpdu(ulpdu)
+    assert osc.build_fpdu(ulpdu, None, crc=False) == build_fpdu(ulpdu)[:-4]
+
+
+@given(st.binary(max_size=1400))
+def test_the_first_differs_in_the_order_of_octets_only(ulpdu: bytes) -> None:
+    """Nothing stands before it that does not count."""
+    one, other = osc.build_fpdu(ulpdu, 0, crc=True), build_fpdu(ulpdu, 0)
+    for at in range(0, len(one) - 4, 512):
+        assert one[at : at + 2] == other[at : at + 2] == bytes(2)
+        assert one[at + 2 : at + 4] == other[at + 2 : at + 4][::-1]
+        one = one[:at] + other[at : at + 4] + one[at + 4 :]
+    assert one[:-4] == other[:-4]
+
+
+def test_before_the_crc() -> None:
+    """A Marker that is due behind the pad stands before the CRC, and the next FPDU has none."""
+    first = osc.build_fpdu(bytes(506), 0, crc=True)
+    assert first[512:516].hex() == "0000fc01"
+    assert len(first) == 4 + 508 + 4 + 4
+    assert osc.next_phase(0, len(first), crc=True) == 4
+
+
+def test_without_a_crc_field() -> None:
+    """One that is due behind the pad leads the next FPDU."""
+    first = osc.build_fpdu(bytes(506), 0, crc=False)
+    assert len(first) == 512
+    assert osc.next_phase(0, len(first), crc=False) == 0
+
+
+def test_what_cannot_be() -> None:
+    """What does not fit the field, and a phase that is none."""
+    with pytest.raises(LocalProtocolError, match="65536"):
+        osc.build_fpdu(bytes(65536), 0, crc=True)
+    with pytest.raises(LocalProtocolError, match="modulo 512"):
+        osc.build_fpdu(b"", 2, crc=True)
