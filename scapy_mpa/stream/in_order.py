@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """FPDUs of stacks whose framing is not that of RFC 5044 4, one behind the other.
 
-Only the FPDU before it tells where one begins: there are no Markers at known places to start from
-behind a hole.  What lies beyond one waits until it is filled.
+The FPDU before it tells where one begins: there are no Markers at known places to start from beyond
+a hole.  What lies there waits until the hole is filled, or is known to stay.
 """
 
 from __future__ import annotations

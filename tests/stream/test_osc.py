@@ -182,6 +182,44 @@ def test_a_length_that_lies() -> None:
     assert "CRC does not match" in texts[0] and texts[-1].endswith("begins (osc)")
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_behind_a_hole(seed: int) -> None:
+    """With CRCs and Markers all is found again from the next FPDU with a Marker on; without CRCs
+    nothing is told."""
+    for crc in (True, False):
+        made = conversation([600] * 12, markers=True, crc=crc, packing="stream", mss=536)
+        segments = made.segments()
+        data = [number for number, each in enumerate(segments) if each.side == 0 and each.octets]
+        hole = Random(seed).choice(data[2:-5])
+        first = sum(len(segments[number].octets) for number in data if number < hole) + 1001
+        del segments[hole]
+        found = plain(made.frames(segments), FORCED)
+        sent = of(made.truth(), "fpdu")
+        mine = [each["seq"] for each in sent if each["src"] == "10.0.0.1:40000"]
+        got = [each["seq"] for each in of(found, "fpdu") if each["src"] == "10.0.0.1:40000"]
+        before = [seq for seq in mine if seq + 640 <= first]
+        behind = [seq for seq in mine if seq >= first + 2 * 536]
+        assert set(got) <= set(mine) and len(got) == len(set(got))
+        assert set(before) <= set(got)
+        assert set(behind) <= set(got) if crc else not set(behind) & set(got)
+        assert [each["length"] for each in of(found, "gap")]
+        assert not of(found, "error")
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_late_copy_fills_the_hole(seed: int) -> None:
+    """Behind it FPDUs were found by then; those in it are told, too, and each once."""
+    made = conversation([300] * 90, markers=True, packing="stream", mss=536)
+    segments = made.segments()
+    data = [number for number, each in enumerate(segments) if each.side == 0 and each.octets]
+    late = segments.pop(Random(seed).choice(data[2:10]))
+    segments.insert(len(segments) - 3, replace(late, time_ns=segments[-4].time_ns))
+    found = plain(made.frames(segments), FORCED)
+    assert sorted(told(found)) == sorted(told(made.truth()))
+    assert any(each["located_by"] == "search" for each in of(found, "fpdu"))
+    assert not of(found, "error") and not of(found, "gap")
+
+
 # -- recognised ----------------------------------------------------------------------------------
 
 
