@@ -35,10 +35,15 @@ from scapy_mpa.craft.side import Side
 from scapy_mpa.craft.truth import Setting, truth_of
 from scapy_mpa.records.record import Record
 from scapy_mpa.wire.control_flags import RTR, rtr_flags
-from scapy_mpa.wire.dialect import TRAITS, Dialect, extension_length, largest_pd_length
+from scapy_mpa.wire.dialect import (
+    OSC_REVISIONS,
+    TRAITS,
+    Dialect,
+    extension_length,
+    largest_pd_length,
+)
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.forced import dialect_named
-from scapy_mpa.wire.osc import REPLY_REVISION, REQUEST_REVISION
 from scapy_mpa.wire.startup import ENHANCED_LENGTH, StartupKind
 
 __all__ = ["Conversation"]
@@ -63,7 +68,7 @@ _REVISIONS: Final = {
     Dialect.DRAFT_PEER_CONNECT_01: 2,
     Dialect.SOFTUIWARP: 1,
     Dialect.ERDMA: TRAITS[Dialect.ERDMA].revision,
-    Dialect.OSC: REQUEST_REVISION,
+    Dialect.OSC: OSC_REVISIONS[INITIATOR],
 }
 """Rev of the dialects in which there are conversations: of the Request, if the Reply has another.
 """
@@ -190,7 +195,7 @@ class Conversation:
         reply_revision = None
         if revision is None:
             revision = usual
-            reply_revision = REPLY_REVISION if spoken is Dialect.OSC else None
+            reply_revision = OSC_REVISIONS[RESPONDER] if spoken is Dialect.OSC else None
         oldest = 1 if revision or spoken is Dialect.OSC else 0
         if crc is None:
             crc = spoken not in (Dialect.ERDMA, Dialect.SOFTUIWARP)

@@ -38,9 +38,8 @@ from scapy_mpa.stream.segment import ACK, RST, Segment, reverse_flow
 from scapy_mpa.stream.sequence import sequence_number
 from scapy_mpa.stream.startup import StartupState, Step
 from scapy_mpa.stream.startup_phase import StartupPhase
-from scapy_mpa.wire.dialect import Dialect
+from scapy_mpa.wire.dialect import OSC_REVISIONS, Dialect
 from scapy_mpa.wire.errors import ErrorCode
-from scapy_mpa.wire.osc import REQUEST_REVISION
 
 if TYPE_CHECKING:
     from scapy_mpa.stream.ift_phase import IFTPhase
@@ -292,7 +291,7 @@ class Connection:
         for breach in breaches.of_frame(self.startup, half, found, what):
             self._report(breach)
         self.startup.go_on(half, found, what, again=again)
-        if what is Step.REQUEST and found.startup.revision == REQUEST_REVISION:
+        if what is Step.REQUEST and found.startup.revision == OSC_REVISIONS[0]:
             self._expect_osc()
 
     def _expect_osc(self) -> None:

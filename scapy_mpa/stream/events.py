@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol, TypeAlias
 
 from scapy_mpa.stream.segment import flow_endpoints, reverse_flow
-from scapy_mpa.wire import osc, softuiwarp
+from scapy_mpa.wire import softuiwarp
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, fpdu_layout, strip_markers
@@ -247,6 +247,9 @@ class FPDUWithoutCRC(FPDURecovered):
     @property
     def place(self) -> Place:
         """Where it lies in its direction."""
+        # Hardly any capture has some, and a command is to start soon.
+        from scapy_mpa.wire import osc
+
         layout = osc.fpdu_layout(self.ulpdu_length, self.phase, crc=False)
         return self.seq, self.offset, layout.header, layout.length
 

@@ -23,10 +23,9 @@ from scapy_mpa.stream.osc_evidence import is_osc
 from scapy_mpa.stream.past import Span
 from scapy_mpa.stream.segment import FIN, RST, SYN, Segment
 from scapy_mpa.stream.sequence import unwrap
-from scapy_mpa.stream.startup import StartupState
-from scapy_mpa.wire.dialect import Dialect
+from scapy_mpa.stream.startup import Declared, StartupState
+from scapy_mpa.wire.dialect import OSC_REVISIONS, Dialect
 from scapy_mpa.wire.interoperability import Offer, agreed_markers
-from scapy_mpa.wire.osc import REPLY_REVISION
 from scapy_mpa.wire.startup import (
     KEYS,
     STARTUP_HEADER_LENGTH,
@@ -58,13 +57,16 @@ class Undecided:
     """The segments of one connection that are held, and what may tell.
 
     :param connection: which they are of.
+    :param request: what the Request has declared.
     :param reply: the Reply.
     :param segment: begins with it.
     """
 
     __slots__ = ("_connection", "_crc", "_look_at", "_sides", "held", "segments")
 
-    def __init__(self, connection: Connection, reply: StartupFrame, segment: Segment) -> None:
+    def __init__(
+        self, connection: Connection, request: Declared, reply: StartupFrame, segment: Segment
+    ) -> None:
         self._connection = connection
         self.segments: list[Segment] = []
         """In the order of capture."""
@@ -74,8 +76,6 @@ class Undecided:
         startup = connection.startup
         initiator = startup.initiator
         assert initiator is not None
-        request = startup.declared[initiator]
-        assert request is not None
         offers = request.offer, Offer(reply.revision, reply.markers, reply.crc)
         own, peers = agreed_markers(*offers)
         self._crc = request.crc or reply.crc
@@ -197,9 +197,12 @@ class _AwaitingReply(Connection):
         if len(octets) < STARTUP_HEADER_LENGTH or not octets.startswith(_REPLY):
             return None
         reply = parse_startup(octets)
-        if reply.revision != REPLY_REVISION or reply.rejected or reply.s_bit:
+        request = self.startup.declared[self.startup.initiator or 0]
+        if request is None or (request.revision, reply.revision) != OSC_REVISIONS:
             return None
-        return Undecided(self, reply, segment)
+        if reply.rejected or reply.s_bit:
+            return None
+        return Undecided(self, request, reply, segment)
 
 
 class _UndecidedConnection(Connection):

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from scapy_mpa.wire.startup import StartupFrame
 
 __all__ = [
+    "OSC_REVISIONS",
     "TRAITS",
     "Dialect",
     "SBit",
@@ -79,6 +80,9 @@ TRAITS: Final[dict[Dialect, Traits]] = {
     Dialect.ERDMA: Traits(129, 512, 1, SBit.RESERVED, 8),
 }
 """RFC 5044 7.1.1; draft-ietf-rddp-mpa-01 6.1.1; the proposal's points 1 and 2; RFC 6581 6."""
+
+OSC_REVISIONS: Final = (0, 1)
+"""Rev of osc's Request and of its Reply."""
 
 _BY_REVISION: Final = {
     0: Dialect.DRAFT_MPA_01,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from scapy_mpa.wire.dialect import Dialect, dialect_of
+from scapy_mpa.wire.dialect import OSC_REVISIONS, Dialect, dialect_of
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.sctp_ddp import ENHANCED_FUNCTIONS
 from scapy_mpa.wire.startup import StartupFrame
@@ -26,7 +26,7 @@ _REVISIONS: Final[dict[Dialect, tuple[int, ...]]] = {
     Dialect.RFC6581: (2,),
     Dialect.DRAFT_PEER_CONNECT_01: (2,),
     Dialect.ERDMA: (129,),
-    Dialect.OSC: (0, 1),
+    Dialect.OSC: OSC_REVISIONS,
     Dialect.SOFTUIWARP: (1,),
 }
 """Rev of the startup frames of each dialect that has any of MPA's."""

@@ -33,16 +33,11 @@ from scapy_mpa.wire.fpdu import (
 from scapy_mpa.wire.fpdu import fpdu_layout as standard_layout
 
 __all__ = [
-    "REPLY_REVISION",
-    "REQUEST_REVISION",
     "build_fpdu",
     "fpdu_layout",
     "marker_octets",
     "next_phase",
 ]
-
-REQUEST_REVISION: Final = 0
-REPLY_REVISION: Final = 1
 
 # As of the layouts of RFC 5044, of which these are variants.
 _CACHED_LAYOUTS: Final = 1024
