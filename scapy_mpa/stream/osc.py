@@ -299,6 +299,8 @@ class OSCFraming(InOrderFraming):
             and island.read(begin, begin + MARKER_LENGTH) == _LEADING
         ]
         for start, phase in places:
+            if self._allowance < 0:
+                break
             fpdu = self._judge(island, start, limit, phase)
             if isinstance(fpdu, int):
                 continue

@@ -25,7 +25,7 @@ FEATURES = (
     "reject delayed-startup terminate immediate atomics large-message packed "
     "stream-segmentation ipv6 vlan private-data jumbo close half-close reset ift ift-one-crc "
     "ift-without-crcs ift-speculative ift-ddp-mode erdma "
-    "softuiwarp siw-terminate"
+    "softuiwarp osc osc-without-crcs siw-terminate"
 )
 
 

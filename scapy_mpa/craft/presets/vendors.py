@@ -48,7 +48,7 @@ def softuiwarp(rng: Random, **options: Any) -> Conversation:
     return _talk(conversation, rng)
 
 
-@preset("osc", "OSC's software iWARP: Markers that drift, FPDUPTR least significant octet first")
+@preset("osc", "OSC's software iWARP: Markers drift, FPDUPTR is little-endian")
 def osc(rng: Random, **options: Any) -> Conversation:
     """Markers both ways, counted without CRC fields; Rev 0 in the Request and 1 in the Reply."""
     conversation = Conversation(**{"dialect": "osc", "markers": True, **options})
