@@ -25,7 +25,7 @@ from scapy_mpa.stream.startup import (
     rtr_may_follow,
     step,
 )
-from scapy_mpa.wire.dialect import Dialect
+from scapy_mpa.wire.dialect import OSC_REVISIONS, Dialect
 from scapy_mpa.wire.forced import dialect_in_force
 from scapy_mpa.wire.interoperability import Kinds, agreed_markers, kinds_of
 from scapy_mpa.wire.startup import StartupFrame, StartupKind
@@ -119,7 +119,17 @@ class StartupPhase:
 
     def dialect_of(self, startup: StartupFrame) -> Dialect | None:
         """Return what a startup frame speaks on this connection."""
-        return dialect_in_force(startup, self.forced)
+        dialect = dialect_in_force(startup, self.forced)
+        if dialect is Dialect.OSC and not self._may_be_osc(startup):
+            return dialect_in_force(startup)
+        return dialect
+
+    def _may_be_osc(self, startup: StartupFrame) -> bool:
+        """Tell whether a startup frame has the revision that osc has in its place."""
+        if startup.kind is StartupKind.REQUEST:
+            return startup.revision == OSC_REVISIONS[0]
+        request = None if self.initiator is None else self.declared[self.initiator]
+        return request is not None and (request.revision, startup.revision) == OSC_REVISIONS
 
     @property
     def rnics(self) -> Kinds | None:

@@ -8,7 +8,7 @@ Reply on, until they tell, both sides close, or they are too many.  Then they ar
 nothing had been held: what is told of a connection is the same either way, only later.
 
 Held is only what may tell: with Markers, or without CRCs.  The Reply must be the first thing in its
-segment.  Where the user has said what is spoken, nothing is held.
+segment.  Where the user has said that osc is spoken, nothing is held.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _REPLY: Final = KEYS[StartupKind.REPLY]
 def watch(connection: Connection) -> None:
     """Have the Reply to the last Request of a connection looked at before it is received."""
     one, other = connection.identity.flows
-    if connection.startup.forced is None and one != other:
+    if connection.startup.forced is not Dialect.OSC and one != other:
         _become(connection, _AwaitingReply)
 
 

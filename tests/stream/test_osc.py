@@ -365,19 +365,32 @@ def test_damaged_ones_are_not_either(
         assert connection["dialect"] != "osc"
 
 
-@given(LENGTHS, MARKERS, st.booleans(), st.integers(1, 2))
-def test_forced_wrongly(
-    lengths: list[int], markers: tuple[bool, bool], crc: bool, revision: int
-) -> None:
+@given(LENGTHS, MARKERS, st.booleans())
+def test_forced_wrongly(lengths: list[int], markers: tuple[bool, bool], crc: bool) -> None:
     """A conforming stream read as osc's: records or errors, and no more FPDUs than octets."""
-    made = conversation(lengths, None, markers=markers, crc=crc, revision=revision)
+    made = unlike(lengths, markers=markers, crc=crc)
     frames = made.frames()
     found = plain(frames, FORCED)
     inlined(frames, FORCED)
     stream = sum(len(each.octets) for each in made.layout())
     assert sum(each["ulpdu_length"] for each in of(found, "fpdu")) <= stream
-    if revision == 2:
-        assert found == plain(frames)
+
+
+@given(LENGTHS, MARKERS, st.booleans(), st.integers(0, 2))
+def test_other_revisions_are_not_its_own(
+    lengths: list[int], markers: tuple[bool, bool], crc: bool, revision: int
+) -> None:
+    """Whatever is forced, but for the name of a Request of revision 0."""
+    made = conversation(lengths, None, markers=markers, crc=crc, revision=revision)
+    frames = made.frames()
+    assert but_request(plain(frames, FORCED)) == but_request(plain(frames))
+
+
+@pytest.mark.parametrize("dialect", [each for each in Dialect if each is not FORCED])
+def test_recognised_whatever_is_forced(dialect: Dialect) -> None:
+    """Its octets leave no choice."""
+    frames = conversation_of("osc").frames()
+    assert of(plain(frames, dialect), "connection") == of(plain(frames), "connection")
 
 
 @pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.name)

@@ -9,15 +9,14 @@ from typing import Final
 
 from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.mutations.bases import drifting, lacking_crcs
-from scapy_mpa.craft.mutations.edit import change_fpdu, change_startup, fpdu_at, fpdus, replaced
-from scapy_mpa.craft.mutations.expectation import ACCEPT, accept, error
+from scapy_mpa.craft.mutations.edit import change_fpdu, fpdu_at, fpdus, replaced
+from scapy_mpa.craft.mutations.expectation import ACCEPT, error
 from scapy_mpa.craft.mutations.mutation import Change, Mutation
 from scapy_mpa.craft.script import FPDUItem
 from scapy_mpa.wire.crc import CRC_LENGTH
 from scapy_mpa.wire.fpdu import MARKER_INTERVAL, MARKER_LENGTH, marker_octets, marker_places
 from scapy_mpa.wire.osc import fpdu_layout
 from scapy_mpa.wire.osc import marker_octets as osc_marker
-from scapy_mpa.wire.startup import StartupKind
 
 __all__ = ["OSC"]
 
@@ -82,13 +81,6 @@ def _wrong_crc(item: FPDUItem, rng: Random) -> FPDUItem:
 
 
 OSC: Final = (
-    Mutation(
-        "osc/startup/reply-rev-0",
-        "Rev of the Reply is that of the Request, not 1.",
-        accept("RFC 5044 would have it so"),
-        drifting,
-        change_startup(StartupKind.REPLY, revision=0),
-    ),
     Mutation(
         "osc/marker/fpduptr-in-network-order",
         "An FPDUPTR has its most significant octet first.",

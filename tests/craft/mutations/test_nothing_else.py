@@ -29,7 +29,6 @@ CHANGED: dict[str, set[str]] = {
     "rfc5044/7.1.1/request-r-set": {"r"},
     "erdma/startup/*-m-set": {"m"},
     "erdma/startup/*-c-set": {"c"},
-    "osc/startup/reply-rev-0": {"rev"},
     "osc/marker/[!m]*": {"markers"},
     "osc/crc/wrong": {"crc"},
     "draft-ietf-rddp-mpa-01/*-private-data-*": {"pd_length", "private_data"},
