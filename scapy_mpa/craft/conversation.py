@@ -82,15 +82,10 @@ _OTHER_CLASSES: Final = {
 
 
 def _revision_of(dialect: Dialect | None) -> int:
-    try:
-        return _REVISIONS[dialect]
-    except KeyError as error:
-        assert dialect is not None
-        other = _OTHER_CLASSES.get(dialect)
-        text = f"there are no conversations in the dialect {dialect.value}"
-        if other is not None:
-            text = f"a conversation in the dialect {dialect.value} is an {other}"
-        raise LocalProtocolError(text) from error
+    if dialect in _OTHER_CLASSES:
+        text = f"a conversation in the dialect {dialect.value} is an {_OTHER_CLASSES[dialect]}"
+        raise LocalProtocolError(text)
+    return _REVISIONS[dialect]
 
 
 def _control_flags(dialect: Dialect | None, rtr: str | None) -> str:

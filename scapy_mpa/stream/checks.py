@@ -31,8 +31,15 @@ from scapy_mpa.stream.events import (
 from scapy_mpa.stream.order import QueueOrder
 from scapy_mpa.stream.sequence import first_position, unwrap
 from scapy_mpa.wire.ddp import DDPHeader, parse_ddp
+from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode, RemoteProtocolError
-from scapy_mpa.wire.negotiation import INSUFFICIENT_IRD, NO_MATCHING_RTR, negotiate
+from scapy_mpa.wire.negotiation import (
+    INSUFFICIENT_IRD,
+    MPA_WORDS,
+    NO_MATCHING_RTR,
+    SCTP_WORDS,
+    negotiate,
+)
 from scapy_mpa.wire.rdmap import (
     ATOMIC_REQUEST_LENGTH,
     ATOMIC_RESPONSE_LENGTH,
@@ -216,7 +223,10 @@ class _Connection:
         request, self.request = self.request, None
         # With revision 0 it may be either: Linux siw has version 1 there.
         self.version = 1 if startup.revision in (1, 2) else None
-        agreed = None if request is None else negotiate(request, startup, event.dialect)
+        if request is None:
+            return
+        words = SCTP_WORDS if event.dialect is Dialect.RFC5043 else MPA_WORDS
+        agreed = negotiate(request, startup, event.dialect, words)
         if agreed is None:
             return
         # Each side is bound by the IRD of the other.

@@ -30,8 +30,11 @@ from scapy_mpa.wire.startup import StartupFrame
 __all__ = [
     "INSUFFICIENT_IRD",
     "LEFT_TO_ULP",
+    "MPA_WORDS",
     "NO_MATCHING_RTR",
+    "SCTP_WORDS",
     "Negotiation",
+    "Words",
     "negotiate",
     "rtr_of",
 ]
@@ -54,16 +57,17 @@ _SENDS: Final = frozenset(
 )
 
 
-class _Words(NamedTuple):
-    """What stands for what."""
+class Words(NamedTuple):
+    """What messages are called."""
 
-    request: str = "Request"
-    reply: str = "Reply"
-    fpdu: str = "FPDU"
+    request: str
+    reply: str
+    fpdu: str
 
 
-_WORDS: Final = {Dialect.RFC5043: _Words("Enhanced Initiate", "Enhanced Accept", "DDP Segment")}
-"""RFC 6581 7; all other dialects have MPA's."""
+MPA_WORDS: Final = Words("Request", "Reply", "FPDU")
+SCTP_WORDS: Final = Words("Enhanced Initiate", "Enhanced Accept", "DDP Segment")
+"""Over SCTP (RFC 6581 7)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +89,7 @@ class Negotiation:
     """The rules that the startup frames break."""
     refused: tuple[Violation, ...] = ()
     """Those of them for which the Initiator has to terminate the connection."""
+    words: Words = MPA_WORDS
 
     def judge(self, ulpdu: bytes, ulpdu_length: int) -> tuple[RTR | None, Violation | None]:
         """Return which RTR indication the Initiator's first FPDU is, and the rule that it breaks.
@@ -98,6 +103,7 @@ class Negotiation:
         opcode = _opcode_of(ulpdu)
         if opcode == Opcode.TERMINATE or kind in self.rtr:
             return kind, None
+        first = self.words.fpdu
         if self.dialect is Dialect.DRAFT_PEER_CONNECT_01:
             if opcode in _SENDS and ulpdu_length > UNTAGGED_LENGTH:
                 return RTR.SEND, None
@@ -105,13 +111,12 @@ class Negotiation:
                 # The first message of the ULP serves, as it does in RFC 5044 (the draft, 5).
                 return None, None
             if not self.rtr:
-                return kind, Violation("the first FPDU is no Send of the ULP's", _DRAFT)
+                return kind, Violation(f"the first {first} is no Send of the ULP's", _DRAFT)
             return kind, Violation(f"an RTR by {_name(kind)} was not agreed on", _DRAFT)
         if not self.rtr:
             # That there is no match was said of the Reply.
             return kind, None
         if kind is None:
-            first = _WORDS.get(self.dialect, _Words()).fpdu
             return None, Violation(f"the first {first} is no RTR indication", "RFC 6581 9.2")
         return kind, Violation(f"an RTR by {_name(kind)} was not agreed on", "RFC 6581 9.2")
 
@@ -121,13 +126,16 @@ def _name(kind: RTR | None) -> str:
 
 
 def negotiate(
-    request: StartupFrame | None, reply: StartupFrame, dialect: Dialect | None = None
+    request: StartupFrame | None,
+    reply: StartupFrame,
+    dialect: Dialect | None = None,
+    words: Words = MPA_WORDS,
 ) -> Negotiation | None:
     """Return what a Request and the Reply that accepts it come to.
 
     :param request: None: one of another revision, without enhanced data.
-    :param dialect: whose meaning the control flags have, and whose words are used; None: those of
-        RFC 6581.  Over SCTP (RFC 5043) they are Enhanced Initiate and Enhanced Accept.
+    :param dialect: whose meaning the control flags have; None: that of RFC 6581.
+    :param words: what the two are called.
     :return: None if neither has enhanced data, or the Reply rejects.
     """
     if request is not None and not request.enhanced:
@@ -135,13 +143,12 @@ def negotiate(
     if reply.rejected or not (request is not None or reply.enhanced):
         return None
     if dialect is Dialect.DRAFT_PEER_CONNECT_01 and request is not None:
-        return _by_draft(request, reply)
+        return _by_draft(request, reply, words)
     if request is None:
-        return _one_sided("the Reply has enhanced data, the Request has none")
+        return _one_sided(f"the {words.reply} has enhanced data, the {words.request} has none")
     if not reply.enhanced:
-        return _one_sided("the Request has enhanced data, the Reply has none")
-    by = Dialect.RFC5043 if dialect is Dialect.RFC5043 else Dialect.RFC6581
-    return _by_rfc6581(request, reply, by)
+        return _one_sided(f"the {words.request} has enhanced data, the {words.reply} has none")
+    return _by_rfc6581(request, reply, words)
 
 
 def _one_sided(text: str) -> Negotiation:
@@ -149,8 +156,7 @@ def _one_sided(text: str) -> Negotiation:
     return Negotiation(Dialect.RFC6581, broken=(Violation(text, "RFC 6581 10"),))
 
 
-def _by_rfc6581(request: StartupFrame, reply: StartupFrame, dialect: Dialect) -> Negotiation:
-    words = _WORDS.get(dialect, _Words())
+def _by_rfc6581(request: StartupFrame, reply: StartupFrame, words: Words) -> Negotiation:
     asked, offered = request.control_flags or "", reply.control_flags or ""
     meaning = meaning_of(Dialect.RFC6581)
     broken: list[Violation] = []
@@ -182,7 +188,7 @@ def _by_rfc6581(request: StartupFrame, reply: StartupFrame, dialect: Dialect) ->
             text = f"the {words.reply} offers no RTR indication that the {words.request} asks for"
             refused.append(Violation(text, "RFC 6581 9.2", NO_MATCHING_RTR))
     return Negotiation(
-        dialect,
+        Dialect.RFC6581,
         of_peers,
         # The Initiator raises its IRD and lowers its ORD to what the Reply says.
         (_most(request.ird, reply.ord), _depth(reply.ird)),
@@ -190,10 +196,11 @@ def _by_rfc6581(request: StartupFrame, reply: StartupFrame, dialect: Dialect) ->
         rtr,
         (*broken, *refused),
         tuple(refused),
+        words,
     )
 
 
-def _by_draft(request: StartupFrame, reply: StartupFrame) -> Negotiation | None:
+def _by_draft(request: StartupFrame, reply: StartupFrame, words: Words) -> Negotiation | None:
     meaning = meaning_of(Dialect.DRAFT_PEER_CONNECT_01)
     flags = reply.control_flags
     if flags is None:
@@ -207,6 +214,7 @@ def _by_draft(request: StartupFrame, reply: StartupFrame) -> Negotiation | None:
         (None, _depth(reply.ird)),
         (_least(request.ord, reply.ird), _depth(reply.ord)),
         meaning.options(flags),
+        words=words,
     )
 
 

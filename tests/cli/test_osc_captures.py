@@ -8,24 +8,22 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.command import PCAPS, records, run
+from tests.captures import OF_OSC, capture_name, expectation
+from tests.cli.command import records, run
 from tests.truth import oscwalker
-
-PATHS = sorted((PCAPS / "crafted").glob("osc*.pcap"))
 
 
 def test_there_are_two() -> None:
     """One with CRCs, and one without."""
-    assert [path.stem for path in PATHS] == ["osc", "osc_without_crcs"]
+    assert [path.stem for path in OF_OSC] == ["osc", "osc_without_crcs"]
 
 
-@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", OF_OSC, ids=capture_name)
 @pytest.mark.parametrize("forced", [(), ("--dialect", "osc")], ids=["recognised", "forced"])
 def test_crafted_capture(path: Path, forced: tuple[str, ...]) -> None:
     """Every startup frame and FPDU once, and nothing wrong."""
     expected = oscwalker.walk(path)
-    text = (oscwalker.EXPECTED / f"{path.stem}.json").read_text()
-    assert json.loads(text) == expected
+    assert json.loads(expectation(path).read_text()) == expected
     found = records("--check", "--payload", *forced, path)
     (connection,) = [each for each in found if each["type"] == "connection"]
     assert (connection["dialect"], connection["errors"], connection["ended"]) == (
@@ -47,7 +45,7 @@ def test_crafted_capture(path: Path, forced: tuple[str, ...]) -> None:
     assert sorted(fpdus) == sorted(wanted)
 
 
-@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", OF_OSC, ids=capture_name)
 def test_summary_names_it(path: Path) -> None:
     """In the table of connections."""
     assert " osc " in run("summary", path).stdout

@@ -42,15 +42,14 @@ def test_revision_is_that_of_the_dialect() -> None:
 
 
 def test_no_such_conversations() -> None:
-    """A name that there is not, and a dialect in which nothing can be said, are refused."""
+    """A name that there is not is refused, and a dialect of which conversations are of a class of
+    their own."""
     with pytest.raises(LocalProtocolError, match="there is no dialect"):
         Conversation(dialect="rfc1149")
     with pytest.raises(LocalProtocolError, match="dialect rfc5043 is an SctpConversation"):
         Conversation(dialect=Dialect.RFC5043)
     with pytest.raises(LocalProtocolError, match="-ift-01 is an IFTConversation"):
         Conversation(dialect=Dialect.DRAFT_IFT_01)
-    with pytest.raises(LocalProtocolError, match="no conversations in the dialect rtr-frame"):
-        Conversation(dialect=Dialect.RTR_PROPOSAL_2007)
 
 
 @pytest.mark.parametrize(
@@ -181,3 +180,12 @@ def test_private_data_of_a_layer() -> None:
     conversation.startup(RPCRDMAPrivateData(send_size=1024), RPCRDMAPrivateData())
     item = next(item for item in conversation.script if isinstance(item, StartupItem))
     assert item.private_data == bytes.fromhex("f6ab0e1801010003")
+
+
+@pytest.mark.parametrize("dialect", Dialect)
+def test_each_dialect_has_conversations(dialect: Dialect) -> None:
+    """Of this class, or of the one that is named."""
+    try:
+        assert Conversation(dialect=dialect).options.dialect is dialect
+    except LocalProtocolError as error:
+        assert "is an SctpConversation" in str(error) or "is an IFTConversation" in str(error)

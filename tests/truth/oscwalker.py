@@ -21,9 +21,8 @@ from typing import NamedTuple
 
 from crc32c import crc32c
 
+from tests.captures import expectation
 from tests.truth import walker
-
-EXPECTED = walker.EXPECTED / "crafted"
 
 
 class Walked(NamedTuple):
@@ -101,7 +100,7 @@ def main(arguments: list[str]) -> None:
     """Write the expectations of the captures named."""
     for argument in arguments:
         path = pathlib.Path(argument)
-        target = EXPECTED / f"{walker.capture_name(path)}.json"
+        target = expectation(path)
         target.write_text(walker.to_json(walk(path)))
         print(target)
 

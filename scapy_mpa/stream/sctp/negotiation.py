@@ -15,7 +15,7 @@ from scapy_mpa.stream.events import Negotiated
 from scapy_mpa.stream.sctp.half import SessionHalf
 from scapy_mpa.wire.ddp import UNTAGGED_LENGTH
 from scapy_mpa.wire.dialect import Dialect
-from scapy_mpa.wire.negotiation import negotiate
+from scapy_mpa.wire.negotiation import SCTP_WORDS, negotiate
 from scapy_mpa.wire.rdmap import READ_REQUEST_LENGTH
 from scapy_mpa.wire.sctp_ddp import SessionControl
 from scapy_mpa.wire.startup import StartupKind
@@ -55,7 +55,7 @@ def negotiated(
         return None
     if request.kind is not StartupKind.REQUEST or reply.kind is not StartupKind.REPLY:
         return None
-    agreed = negotiate(request, reply, dialect)
+    agreed = negotiate(request, reply, dialect, SCTP_WORDS)
     if agreed is None:
         return None
     broken = agreed.broken
