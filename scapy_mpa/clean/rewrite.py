@@ -17,6 +17,7 @@ from scapy_mpa.capture.reframe import Reframer
 from scapy_mpa.clean.report import Report
 from scapy_mpa.clean.slot import Item, Kind, Slot, Written
 from scapy_mpa.clean.startup import known_revision
+from scapy_mpa.stream.candidate import WORD
 from scapy_mpa.stream.events import ConnectionId, FPDURecovered
 from scapy_mpa.stream.segment import ACK, FIN, PSH, RST, SYN
 from scapy_mpa.stream.sequence import sequence_number, unwrap
@@ -401,7 +402,10 @@ class Rewriter:
             half.acknowledged = half.new
         missing = _hole(item, half.old)
         if missing:
-            half.new = half.new + missing & 0xFFFFFFFF
+            # A startup that was not captured may have been of any length, but behind the startup
+            # frames that are written, FPDUs are looked for where they lie by RFC 5044 4.1.
+            kept = missing - missing % WORD if item.kind is Kind.FPDU else missing
+            half.new = half.new + kept & 0xFFFFFFFF
             self.report.holes += 1
             self.report.missing += missing
             comments.append(f"{missing} octets before this are missing")

@@ -99,6 +99,19 @@ def test_which_startup_frame_is_supplied(missing: tuple[int, ...], supplied: int
     assert (report.fpdus, report.startup_frames) == (2, supplied)
 
 
+@pytest.mark.parametrize("octets", range(4))
+def test_a_hole_with_another_startup_in_it(octets: int) -> None:
+    """Private Data of any length make a hole that is no multiple of 4 octets, as FPDUs are."""
+    conversation = Conversation(revision=1)
+    conversation.startup(rejected=True)
+    conversation.startup(bytes(octets))
+    conversation.initiator.send(bytes(100))
+    conversation.close()
+    segments = conversation.segments()
+    at = [n for n, each in enumerate(segments) if each.octets.startswith(b"MPA ID")]
+    check(conversation.frames([each for n, each in enumerate(segments) if n not in at[1:]]))
+
+
 @settings(max_examples=25)
 @given(
     conversation=conversations(beginnings=("nothing",), crc=True, rtr_frames=False),
