@@ -16,6 +16,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from scapy_mpa.stream.island import Island
+from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_LENGTH, ulpdu_lengths
 from scapy_mpa.wire.ift_indication import (
     INDICATION_LENGTH,
     MAGIC,
@@ -35,6 +36,7 @@ __all__ = [
 _MAGIC: Final = MAGIC.to_bytes(4, "big")
 _VERSIONS: Final = VERSION.to_bytes(2, "big") * 2
 _VERSIONS_AT: Final = len(_MAGIC)
+_CRC_ALONE: Final = False, True, False
 
 
 class FoundIndication(NamedTuple):
@@ -88,7 +90,21 @@ def first_indication(island: Island, *, forced: bool = False) -> FoundIndication
     evidence = told.magic == MAGIC, told.crc_is_good(), is_as_known
     # The first, and one of the others; or both of these.
     needed = 1 if forced else 2
-    return FoundIndication(start, octets, told) if sum(evidence) >= needed else None
+    if sum(evidence) < needed or (evidence == _CRC_ALONE and _is_fpdu(octets)):
+        return None
+    return FoundIndication(start, octets, told)
+
+
+def _is_fpdu(octets: bytes) -> bool:
+    """Tell whether so many octets may be one FPDU, whose CRC is that of an indication, too.
+
+    A Marker may be in it, directly before ULPDU_Length as well (RFC 5044 4.3).
+    """
+    unmarked, marked = (ulpdu_lengths(len(octets) - more) for more in (0, MARKER_LENGTH))
+    first, second = (
+        int.from_bytes(octets[at : at + HEADER_LENGTH], "big") for at in (0, MARKER_LENGTH)
+    )
+    return first in unmarked or first in marked or second in marked
 
 
 def find_indication(island: Island, start: int) -> FoundIndication | int | None:
