@@ -143,13 +143,26 @@ def rtr_at(island: Island, position: int, *, final: bool) -> FoundStartup | bool
     return _found(island, position, min(end, island.end))
 
 
-def refused_at(island: Island, position: int) -> list[str]:
+def refused_at(island: Island, position: int, *, holds_fpdus: bool) -> list[str]:
     """Say why a receiver must not accept the startup frame at a position; empty if it may, or if
-    there is none whose header is whole."""
+    there is none whose header is whole.
+
+    :param holds_fpdus: whether FPDUs are among the octets behind the header.
+    """
     head = island.read(position, min(position + STARTUP_HEADER_LENGTH, island.end))
     if len(head) < STARTUP_HEADER_LENGTH or head[:KEY_LENGTH] not in KEYS.values():
         return []
-    return parse_startup(head).problems() if _is_captured(island, position) else []
+    if not _is_captured(island, position):
+        return []
+    startup = parse_startup(head)
+    problems = startup.problems()
+    if not problems and holds_fpdus and position + startup.length > island.end:
+        kind = startup.kind.value.capitalize()
+        problems.append(
+            f"PD_Length {startup.pd_length} of the {kind} claims FPDUs, and octets that never came "
+            "(RFC 5044 7.1.2 rule 9)"
+        )
+    return problems
 
 
 def may_begin(island: Island, begin: int) -> int:

@@ -235,9 +235,12 @@ class Streaming:
         half = self._half
         if half.phase is not Phase.STREAMING:
             return
-        for island in self._islands.items:
+        islands = self._islands.items
+        for island in islands:
             if island.held == island.start == half.begin:
-                for problem in refused_at(island, island.start):
+                # If all octets are in one island, so are the FPDUs.
+                alone = len(islands) == 1
+                for problem in refused_at(island, island.start, holds_fpdus=alone):
                     half.wrong(ErrorCode.INVALID_STARTUP_FRAME, island.start, problem)
 
     # -- what seems to be a startup frame ------------------------------------------------------

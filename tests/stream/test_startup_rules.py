@@ -380,6 +380,23 @@ def test_closed_in_the_midst_of_a_startup_frame(how: str, there: int) -> None:
     assert texts(events) == [text]
 
 
+def test_private_data_that_claim_fpdus() -> None:
+    """Rule 9: PD_Length of the Reply goes on into FPDUs, and beyond the end of all octets."""
+    asked, _ = build_stream(ULPDUS, markers=False)
+    answered, _ = build_stream(messages.send(1, b"x" * 100), markers=False)
+    talk = Talk()
+    talk.say(0, request())
+    at = talk.say(1, reply(private_data=b"data", pd_length=512))
+    talk.say(0, asked)
+    talk.say(1, answered)
+    talk.close()
+    events = talk.fed()
+    assert (1, INVALID, at) in errors(events)
+    text = "PD_Length 512 of the Reply claims FPDUs, and octets that never came"
+    assert f"{text} (RFC 5044 7.1.2 rule 9)" in texts(events)
+    assert len(fpdus(events, 1)) == 1
+
+
 @pytest.mark.parametrize("how", ["closed", "reset"])
 def test_a_request_that_nobody_answers(how: str) -> None:
     """Rule 3, and code 1 of section 8: the Initiator gets the end of the connection for a Reply."""
