@@ -8,12 +8,12 @@ An acknowledgement number says what it said, as far as what it speaks of is writ
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from typing import Final
 
 from scapy_mpa.capture.frame import Frame
 from scapy_mpa.capture.reframe import Reframer
+from scapy_mpa.clean.half import WrittenHalf
 from scapy_mpa.clean.report import Report
 from scapy_mpa.clean.slot import Item, Kind, Slot, Written
 from scapy_mpa.clean.startup import known_revision
@@ -21,7 +21,6 @@ from scapy_mpa.stream.candidate import WORD
 from scapy_mpa.stream.events import ConnectionId, FPDURecovered
 from scapy_mpa.stream.segment import ACK, FIN, PSH, RST, SYN
 from scapy_mpa.stream.sequence import sequence_number, unwrap
-from scapy_mpa.wire.fpdu import MARKER_INTERVAL, MARKER_LENGTH
 from scapy_mpa.wire.startup import (
     STARTUP_HEADER_LENGTH,
     StartupFrame,
@@ -30,10 +29,6 @@ from scapy_mpa.wire.startup import (
 )
 
 __all__ = ["Rewriter"]
-
-_UNACKNOWLEDGED: Final = 256
-"""Segments of a direction of which it is remembered where they end; of more, every second is
-forgotten, and acknowledgements speak of the one before."""
 
 _STARTUP_FRAMES: Final = 16
 """Startup frames of a direction of which it is remembered where they lie."""
@@ -50,100 +45,6 @@ _NEEDED: Final = frozenset({StartupKind.REQUEST, StartupKind.REPLY})
 _BY: Final = "scapy-mpa clean: "
 
 _start_of: Final = attrgetter("start")
-
-
-class _Half:
-    """One direction, as it is written."""
-
-    __slots__ = (
-        "acknowledged",
-        "boundaries",
-        "copied",
-        "fpdus_from",
-        "has_fin",
-        "has_syn",
-        "hint",
-        "lowest",
-        "new",
-        "old",
-        "reframer",
-        "sample",
-        "startups",
-    )
-
-    def __init__(self) -> None:
-        self.sample: tuple[Frame, bytes] | None = None
-        """The headers of its first frame, and its flow."""
-        self.reframer: Reframer | None = None
-        self.new: int | None = None
-        """The sequence number of the next octet to write."""
-        self.old: int | None = None
-        """The position of that octet in the captured stream, None if that is not known."""
-        self.acknowledged: int | None = None
-        """What the other direction says in its acknowledgements."""
-        self.boundaries: list[tuple[int, int]] = []
-        """Where segments that are not acknowledged end: positions, and numbers in what is
-        written."""
-        self.hint: int | None = None
-        """What the other direction last acknowledged, as captured."""
-        self.startups: list[tuple[int, int]] = []
-        """From where to where startup frames lie."""
-        self.fpdus_from: int | None = None
-        """Position behind which octets are those of FPDUs."""
-        self.lowest: int | None = None
-        """Position of the first FPDU known."""
-        self.copied = 0
-        """The number of the last frame with payload that was copied."""
-        self.has_syn = False
-        self.has_fin = False
-
-    def advance(self, position: int, new: int) -> None:
-        """Go on behind what was written."""
-        self.old = position if self.old is None else max(self.old, position)
-        self.new = new & 0xFFFFFFFF
-
-    def expect_ack(self, position: int, new: int) -> None:
-        """Take note of a place that may be acknowledged."""
-        if len(self.boundaries) >= _UNACKNOWLEDGED:
-            del self.boundaries[::2]
-        self.boundaries.append((position, new & 0xFFFFFFFF))
-
-    def acknowledge(self, ack: int) -> bool:
-        """Take an acknowledgement number as captured; tell whether it says anything new."""
-        boundaries = self.boundaries
-        if self.old is None or not boundaries:
-            return False
-        count = bisect_right(boundaries, unwrap(ack, self.old), key=itemgetter(0))
-        if count:
-            self.acknowledged = boundaries[count - 1][1]
-            del boundaries[:count]
-        return count > 0
-
-    def streaming(self, start: int, end: int, *, is_accepted: bool) -> list[tuple[int, int]]:
-        """Return which octets between two positions are neither startup frames nor FPDUs.
-
-        :param is_accepted: whether what follows startup frames must be FPDUs.
-        """
-        if self.fpdus_from is not None:
-            end = min(end, self.fpdus_from)
-        elif is_accepted and self.startups:
-            end = min(end, self.startups[-1][1])
-        pieces = []
-        for begin, behind in self.startups:
-            if begin < end and start < behind:
-                if start < begin:
-                    pieces.append((start, begin))
-                start = behind
-        if start < end:
-            pieces.append((start, end))
-        return pieces
-
-    @property
-    def is_shifted(self) -> bool:
-        """Whether sequence numbers are other than captured."""
-        return (
-            self.new is not None and self.old is not None and sequence_number(self.old) != self.new
-        )
 
 
 class Rewriter:
@@ -176,7 +77,7 @@ class Rewriter:
         self._out = out
         self._time_ns = 0
         """Of what was written last."""
-        self._halves = _Half(), _Half()
+        self._halves = WrittenHalf(), WrittenHalf()
         self._is_open = False
         """Whether anything of MPA was written."""
         self._is_torn = False
@@ -400,7 +301,7 @@ class Rewriter:
             half.old = item.start
         if half.acknowledged is None:
             half.acknowledged = half.new
-        missing = _hole(item, half.old)
+        missing = half.hole_before(item)
         if missing:
             # A startup that was not captured may have been of any length, but behind the startup
             # frames that are written, FPDUs are looked for where they lie by RFC 5044 4.1.
@@ -534,7 +435,7 @@ class Rewriter:
             self._supplied.add(kind)
             self.report.startup_frames += 1
 
-    def _place(self, half: _Half, before: int) -> None:
+    def _place(self, half: WrittenHalf, before: int) -> None:
         """Find a sequence number for a direction of which nothing is written.
 
         :param before: octets that will precede the first captured ones.
@@ -633,19 +534,6 @@ class Rewriter:
             slot.number, self._time_ns, seq, ack, flags, octets, length=length
         )
         self._out.append(Written(frame, comment))
-
-
-def _hole(item: Item, expected: int) -> int:
-    """Return the octets that are missing before an item, without the Markers among them."""
-    missing = item.start - expected - item.drift
-    if missing <= 0:
-        return 0
-    if item.phase is not None:
-        # Markers are where the distance from one of them is a multiple of 512.
-        first = -(-(item.phase - missing) // MARKER_INTERVAL)
-        behind = -(-item.phase // MARKER_INTERVAL)
-        missing -= MARKER_LENGTH * (behind - first)
-    return max(missing, 0)
 
 
 def _has_version_0(event: FPDURecovered) -> bool:

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""One direction of what is written: how far it has come, and what is acknowledged."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from operator import itemgetter
+from typing import Final
+
+from scapy_mpa.capture.frame import Frame
+from scapy_mpa.capture.reframe import Reframer
+from scapy_mpa.clean.slot import Item
+from scapy_mpa.stream.sequence import sequence_number, unwrap
+from scapy_mpa.wire.fpdu import MARKER_INTERVAL, MARKER_LENGTH
+
+__all__ = ["WrittenHalf"]
+
+_UNACKNOWLEDGED: Final = 256
+"""Segments of a direction of which it is remembered where they end; of more, every second is
+forgotten, and acknowledgements speak of the one before."""
+
+
+class WrittenHalf:
+    """One direction, as it is written."""
+
+    __slots__ = (
+        "acknowledged",
+        "boundaries",
+        "copied",
+        "fpdus_from",
+        "has_fin",
+        "has_syn",
+        "hint",
+        "lowest",
+        "new",
+        "old",
+        "reframer",
+        "sample",
+        "startups",
+    )
+
+    def __init__(self) -> None:
+        self.sample: tuple[Frame, bytes] | None = None
+        """The headers of its first frame, and its flow."""
+        self.reframer: Reframer | None = None
+        self.new: int | None = None
+        """The sequence number of the next octet to write."""
+        self.old: int | None = None
+        """The position of that octet in the captured stream, None if that is not known."""
+        self.acknowledged: int | None = None
+        """What the other direction says in its acknowledgements."""
+        self.boundaries: list[tuple[int, int]] = []
+        """Where segments that are not acknowledged end: positions, and numbers in what is
+        written."""
+        self.hint: int | None = None
+        """What the other direction last acknowledged, as captured."""
+        self.startups: list[tuple[int, int]] = []
+        """From where to where startup frames lie."""
+        self.fpdus_from: int | None = None
+        """Position behind which octets are those of FPDUs."""
+        self.lowest: int | None = None
+        """Position of the first FPDU known."""
+        self.copied = 0
+        """The number of the last frame with payload that was copied."""
+        self.has_syn = False
+        self.has_fin = False
+
+    def advance(self, position: int, new: int) -> None:
+        """Go on behind what was written."""
+        self.old = position if self.old is None else max(self.old, position)
+        self.new = new & 0xFFFFFFFF
+
+    def expect_ack(self, position: int, new: int) -> None:
+        """Take note of a place that may be acknowledged."""
+        if len(self.boundaries) >= _UNACKNOWLEDGED:
+            del self.boundaries[::2]
+        self.boundaries.append((position, new & 0xFFFFFFFF))
+
+    def acknowledge(self, ack: int) -> bool:
+        """Take an acknowledgement number as captured; tell whether it says anything new."""
+        boundaries = self.boundaries
+        if self.old is None or not boundaries:
+            return False
+        count = bisect_right(boundaries, unwrap(ack, self.old), key=itemgetter(0))
+        if count:
+            self.acknowledged = boundaries[count - 1][1]
+            del boundaries[:count]
+        return count > 0
+
+    def streaming(self, start: int, end: int, *, is_accepted: bool) -> list[tuple[int, int]]:
+        """Return which octets between two positions are neither startup frames nor FPDUs.
+
+        :param is_accepted: whether what follows startup frames must be FPDUs.
+        """
+        if self.fpdus_from is not None:
+            end = min(end, self.fpdus_from)
+        elif is_accepted and self.startups:
+            end = min(end, self.startups[-1][1])
+        pieces = []
+        for begin, behind in self.startups:
+            if begin < end and start < behind:
+                if start < begin:
+                    pieces.append((start, begin))
+                start = behind
+        if start < end:
+            pieces.append((start, end))
+        return pieces
+
+    @property
+    def is_shifted(self) -> bool:
+        """Whether sequence numbers are other than captured."""
+        return (
+            self.new is not None and self.old is not None and sequence_number(self.old) != self.new
+        )
+
+    def hole_before(self, item: Item) -> int:
+        """Return the octets that are missing before an item, without the Markers among them."""
+        if self.old is None:
+            return 0
+        missing = item.start - self.old - item.drift
+        if missing <= 0:
+            return 0
+        if item.phase is not None:
+            # Markers are where the distance from one of them is a multiple of 512.
+            first = -(-(item.phase - missing) // MARKER_INTERVAL)
+            behind = -(-item.phase // MARKER_INTERVAL)
+            missing -= MARKER_LENGTH * (behind - first)
+        return max(missing, 0)
