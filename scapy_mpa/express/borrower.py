@@ -152,6 +152,18 @@ class Borrower:
         self._moved(loan, base + at)
         return base + at - begin
 
+    def take_several(self, loan: Loan, octets: bytes, number: int, moment: Any) -> int:
+        """Take the sound FPDUs with which a segment begins, where its direction stands.
+
+        The direction has CRCs, and nothing waits for its octets.  Where it ends then is for the
+        caller to say.
+
+        Return how many octets were taken.
+        """
+        if self.writes or loan.markers:
+            return self._read_easy(loan, octets, loan.end, 0, 0, number, moment)[0]
+        return self._count(loan, octets, 0, 0)[0]
+
     def keep(self, loan: Loan, seq: int, octets: bytes, number: int) -> bool:
         """Keep a segment that lies beyond a hole, if that may be; tell whether it may."""
         early = loan.early

@@ -242,6 +242,8 @@ class ExpressReader:
                                 word, first, more, third = unpack_fpdu(octets)
                                 shape = unmarked.get(word) or find(word, None)
                             whole, tagged, line, _, pointers = shape
+                            position = loan.end
+                            taken = 0
                             if (
                                 whole == length
                                 and crc32c(octets) == RESIDUE
@@ -270,7 +272,7 @@ class ExpressReader:
                                             third,
                                             seq + leading & _MASK,
                                         )
-                                position = loan.end
+                                taken = length
                                 loan.end = position + length
                                 loan.seq = loan.quick_seq = seq + length & _MASK
                                 loan.ack = ack
@@ -286,15 +288,30 @@ class ExpressReader:
                                     )
                                     if number - before < _SHORT_STREAK:
                                         resume = number + _PAUSE
-                                fresh += loan.end - position
-                                if fresh > _TRIM:
-                                    recent_octets.octets += fresh
-                                    recent_octets.trim()
-                                    fresh = 0
-                                    # Seen to now and then, too, whether the page is full.
-                                    if not writes or len(patterns) >= LINES_OF_A_PAGE:
-                                        capture.frames = number
-                                        yield page.take()
+                            elif whole < length:
+                                taken = borrower.take_several(
+                                    loan, octets, number, (units + fraction) / in_a_second
+                                )
+                                if taken:
+                                    loan.end = position + taken
+                                    seq = loan.seq = loan.quick_seq = seq + taken & _MASK
+                                    order.append((position, octets[:taken], loan.owner))
+                                if taken == length:
+                                    loan.ack = ack
+                                    loan.segments += 1
+                                    loan.first.stamp = number, second, fraction
+                                # The last one may go on in the next segment.
+                                offset += taken
+                            fresh += loan.end - position
+                            if fresh > _TRIM:
+                                recent_octets.octets += fresh
+                                recent_octets.trim()
+                                fresh = 0
+                                # Seen to now and then, too, whether the page is full.
+                                if not writes or len(patterns) >= LINES_OF_A_PAGE:
+                                    capture.frames = number
+                                    yield page.take()
+                            if taken == length:
                                 continue
                     if writes:
                         moment: Any = (units + fraction) / in_a_second
