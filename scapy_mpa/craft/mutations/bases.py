@@ -150,6 +150,19 @@ def lacking_crcs(rng: Random) -> Conversation:
     return _spoken(Conversation(dialect=Dialect.OSC, crc=False), rng)
 
 
+def padded_otherwise(rng: Random) -> Conversation:
+    """Return one of SoftUiWARP's, in the midst of which ULPDUs have 3 octets more than words."""
+    conversation = Conversation(dialect=Dialect.SOFTUIWARP)
+    _start(conversation, rng)
+    initiator, responder = conversation.sides
+    for over in (1, 3, 1):
+        for _ in range(6):
+            initiator.send(rng.randbytes(4 * rng.randrange(8, 90) + (over - UNTAGGED_LENGTH) % 4))
+    responder.send(_data(rng))
+    conversation.close()
+    return conversation
+
+
 def extended(rng: Random) -> Conversation:
     """Return one with the messages of RFC 7306."""
     conversation = Conversation()

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from scapy_mpa.craft.mutations.bases import extension
-from scapy_mpa.craft.mutations.edit import change_startup
-from scapy_mpa.craft.mutations.expectation import improper
+from scapy_mpa.craft.mutations.bases import extension, padded_otherwise
+from scapy_mpa.craft.mutations.edit import change_fpdu, change_startup
+from scapy_mpa.craft.mutations.expectation import error, improper
 from scapy_mpa.craft.mutations.mutation import Mutation
+from scapy_mpa.wire.fpdu import pad_length
 from scapy_mpa.wire.startup import StartupKind
 
 __all__ = ["VENDORS"]
@@ -39,5 +40,19 @@ def _of_erdma() -> list[Mutation]:
     return found
 
 
-VENDORS: Final = tuple(_of_erdma())
+_OF_SOFTUIWARP: Final = (
+    Mutation(
+        "softuiwarp/pad/as-in-rfc5044",
+        "An FPDU whose ULPDU_Length is odd has the pad of RFC 5044.",
+        error(1, 3, note="the length leads to no FPDU"),
+        padded_otherwise,
+        change_fpdu(
+            lambda item, _: item.override(pad=bytes(pad_length(len(item.ulpdu)))),
+            where=lambda item: len(item.ulpdu) % 4 == 3,
+        ),
+    ),
+)
+
+
+VENDORS: Final = (*_of_erdma(), *_OF_SOFTUIWARP)
 """Vendors, by what of theirs is broken."""

@@ -24,6 +24,7 @@ SECTIONS = {
     "draft-ietf-storm-mpa-peer-connect-01": "5 6 8 9",
     "erdma": "startup",
     "osc": "marker crc",
+    "softuiwarp": "pad",
     "RFC 7306": "4.1 4.2 5.1.1 5.1.2 5.2.1 5.2.2 5.3 5.4 6.1 6.2 6.3 6.4 7 8.1 8.2 10.1 10.2",
 }
 """Sections of each standard that say how something has to be."""

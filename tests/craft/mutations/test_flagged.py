@@ -18,7 +18,8 @@ NAMED = [mutation for mutation in mutations() if mutation.expectation.action is 
 RANDOM = [mutation for mutation in mutations() if mutation.expectation.action is Action.ANYTHING]
 SEEDS = range(3)
 CITED = re.compile(
-    r"\((RFC [0-9]{4}|draft-[a-z-]+-01|rtr-frame-proposal-2007) [0-9A-C]|\(erdma startup\)|\(osc\)"
+    r"\((RFC [0-9]{4}|draft-[a-z-]+-01|rtr-frame-proposal-2007) [0-9A-C]"
+    r"|\(erdma startup\)|\((osc|softuiwarp)\)"
 )
 """How a clause is cited."""
 

@@ -141,6 +141,7 @@ OTHER_CRCS = {
     "osc/crc/field-with-crcs-off": 4,
 }
 """How many octets there are more than there should be."""
+OTHER_PAD = "softuiwarp/pad/as-in-rfc5044"
 LENGTHS = (
     "rfc6581/6/*-s-set-without-data",
     "rfc6581/6/*-rev-1",
@@ -367,6 +368,14 @@ def test_crcs_missing_or_unannounced(pattern: str) -> None:
             assert longer[:at] + rest == shorter
 
 
+def test_the_pad_of_rfc5044() -> None:
+    """Of a ULPDU with 3 octets over, SoftUiWARP pads 1 octet, and RFC 5044 4.1 pads 3."""
+    for case in cases(mutations(OTHER_PAD)[0]):
+        ((one, other),) = pairs(case)
+        assert len(one.octets) % 4 == 2
+        assert other.octets == one.octets[:-4] + bytes(2) + one.octets[-4:]
+
+
 @pytest.mark.parametrize(
     "mutation",
     [each for each in NAMED if fitting(each.name, OF_SCTP)],
@@ -416,6 +425,7 @@ def test_all_are_looked_at() -> None:
             OF_SCTP,
             (CRC_MISSING,),
             tuple(OTHER_CRCS),
+            (OTHER_PAD,),
         )
         assert any(fitting(mutation.name, each) for each in known), mutation.name
     for patterns in (CHANGED, LENGTHS, SEVERAL, OF_SCTP):
