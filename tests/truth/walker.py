@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A plain walker over captures of unmarked iWARP connections: the source of the expectations.
+"""A plain walker over captures of iWARP connections: the source of the expectations.
 
 Everything of a capture is read first; then each connection is walked from its beginning with the
 whole of its octets at hand. Nothing here is clever and nothing is shared with the code under test.
 It knows classic pcap (also gzipped), Ethernet, 802.1Q, IPv4, IPv6 without extension headers, TCP,
-and MPA without markers (RFC 5044 4.1, 4.4, 7.1.1).
+and MPA (RFC 5044 4.1, 4.3, 4.4, 7.1.1).
 
 Rules where the standard leaves room:
 
 - Each direction is walked from the end of its own startup frame up to its first hole; an Rtr Frame
   (rtr-frame-proposal-2007) directly behind the Request is the Initiator's second. A Reply with
   R=1 or no Reply at all does not keep octets from being FPDUs.
+- Where the peer's startup frame has M=1, and nothing was rejected, 4 of every 512 octets are a
+  Marker, from the first one on; what it says is not looked at.
 - An FPDU with ULPDU_Length 0 is an FPDU: it is whole, has a CRC, and others follow it.
 - A capture that has softuiwarp in its name is padded by (ULPDU_Length + 2) mod 4 octets.
 - The end of an FPDU whose CRC is bad is worth nothing by itself, since its length may be what is
@@ -53,7 +55,7 @@ import json
 import pathlib
 import struct
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from crc32c import crc32c
@@ -269,30 +271,45 @@ def find_startup(octets: bytes, key: bytes, kind: str) -> Startup | None:
 
 
 def walk_fpdus(
-    octets: bytes, begin: int, stream: Stream, crc_on: bool, softuiwarp: bool = False
+    octets: bytes,
+    begin: int,
+    stream: Stream,
+    crc_on: bool,
+    softuiwarp: bool = False,
+    marked: bool = False,
 ) -> tuple[list[WalkedFPDU], int]:
-    """The FPDUs from offset begin on, and how many octets remain after the last one."""
+    """The FPDUs from offset begin on, and how many octets remain after the last one.
+
+    marked: every 512 octets, from the first one on, 4 are a Marker, which the CRC covers.
+    """
+    places: Sequence[int] = range(begin, len(octets))
+    plain = octets[begin:]
+    if marked:
+        places = [place for place in places if (place - begin) % 512 >= 4]
+        plain = bytes(octets[place] for place in places)
     fpdus: list[WalkedFPDU] = []
-    at = begin
+    at = 0
+    whole = begin
     sure = True
-    while at + 2 <= len(octets):
-        ulpdu_length = int.from_bytes(octets[at : at + 2], "big")
+    while at + 2 <= len(plain):
+        ulpdu_length = int.from_bytes(plain[at : at + 2], "big")
         crc_at = at + 2 + ulpdu_length
         if softuiwarp:
             crc_at += (ulpdu_length + 2) % 4
         while not softuiwarp and (crc_at - at) % 4:
             crc_at += 1
-        if crc_at + 4 > len(octets):
+        if crc_at + 4 > len(plain):
             break
-        crc_field = octets[crc_at : crc_at + 4]
-        good = crc32c(octets[at:crc_at]).to_bytes(4, "little") == crc_field
+        crc_field = plain[crc_at : crc_at + 4]
+        good = crc32c(octets[whole : places[crc_at]]).to_bytes(4, "little") == crc_field
         if not sure and not good:
             break
         sure = good or not crc_on
-        ulpdu = octets[at + 2 : at + 2 + ulpdu_length]
-        fpdus.append(WalkedFPDU(stream.seq(at), ulpdu, good, crc_field == bytes(4)))
+        ulpdu = plain[at + 2 : at + 2 + ulpdu_length]
+        fpdus.append(WalkedFPDU(stream.seq(places[at]), ulpdu, good, crc_field == bytes(4)))
+        whole = places[crc_at + 3] + 1
         at = crc_at + 4
-    return fpdus, len(octets) - at
+    return fpdus, len(octets) - whole
 
 
 def walk(path: pathlib.Path) -> tuple[int, list[Connection]]:
@@ -313,7 +330,9 @@ def walk(path: pathlib.Path) -> tuple[int, list[Connection]]:
             behind = octets["i"][connection.request.size :]
             for key in RTR_KEYS:
                 connection.rtr = connection.rtr or find_startup(behind, key, "rtr")
-        for role, startup in (("i", connection.request), ("r", connection.reply)):
+        asked, answered = connection.request, connection.reply
+        refused = answered is not None and answered.rejected
+        for role, startup, peers in (("i", asked, answered), ("r", answered, asked)):
             if startup is None:
                 connection.fpdus[role], connection.rest[role] = [], 0
             else:
@@ -326,6 +345,7 @@ def walk(path: pathlib.Path) -> tuple[int, list[Connection]]:
                     connection.streams[role],
                     connection.crc_on,
                     "softuiwarp" in path.name,
+                    marked=bool(peers is not None and peers.markers and not refused),
                 )
     return packets, connections
 
