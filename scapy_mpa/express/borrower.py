@@ -98,7 +98,7 @@ class Borrower:
 
     def end(self, loan: Loan) -> None:
         """Make a loan ready to be given back."""
-        self.early_octets -= sum(len(chunk.octets) for chunk in loan.early)
+        self.early_octets -= sum(len(octets) for _, octets, _ in loan.early)
         if loan.first is loan:
             number, seconds, fraction = loan.stamp
             loan.stamp = number, seconds, fraction * self._unit
@@ -179,7 +179,7 @@ class Borrower:
         if end - loan.end > EARLY_OCTETS:
             return False
         index = len(early)
-        while index and early[index - 1].position >= end:
+        while index and early[index - 1][0] >= end:
             index -= 1
         if index:
             before, known, _ = early[index - 1]
@@ -187,11 +187,10 @@ class Borrower:
                 is_copy = before == position and known == octets and len(octets) > 1
                 loan.owner.count_copies(is_copy)
                 return is_copy
-        chunk = Chunk(position, octets, number)
         if early:
-            early.insert(index, chunk)
+            early.insert(index, (position, octets, number))
         else:
-            loan.early = [chunk]
+            loan.early = [(position, octets, number)]
         self.early_octets += len(octets)
         loan.quick_seq = -1
         return True
@@ -203,39 +202,37 @@ class Borrower:
         """
         early = loan.early
         end = loan.end + len(octets)
-        if not early or end > early[0].position:
+        if not early or end > early[0][0]:
             return False
-        run = [Chunk(loan.end, octets, number)]
-        for chunk in early:
-            if chunk.position != end:
+        run = [(loan.end, octets, number)]
+        for segment in early:
+            if segment[0] != end:
                 break
-            run.append(chunk)
-            end += len(chunk.octets)
+            run.append(segment)
+            end += len(segment[1])
         before = loan.end, loan.tail, loan.pieces, loan.missing, loan.fpdus
         if loan.pieces:
             loan.pieces = loan.pieces.copy()
         mark = self._page.mark()
         if self.is_quick and loan.crc:
             # Nobody asks which frame brought what, unless an FPDU is left over.
-            data = b"".join([chunk.octets for chunk in run])
+            data = b"".join([each for _, each, _ in run])
             sound = self.take(loan, data, number, number, moment) == len(data)
             if sound and loan.pieces:
                 start = loan.pieces[0].position
-                pieces = [chunk.behind(start) for chunk in (*before[2], *run)]
+                pieces = [Chunk(*each).behind(start) for each in (*before[2], *run)]
                 loan.pieces = [piece for piece in pieces if piece.octets]
         else:
             sound = all(
-                self.take(loan, chunk.octets, chunk.frame, number, moment) == len(chunk.octets)
-                for chunk in run
+                self.take(loan, each, brought_by, number, moment) == len(each)
+                for _, each, brought_by in run
             )
         if not sound:
             self._page.cut(mark)
             _, loan.tail, loan.pieces, loan.missing, loan.fpdus = before
             self._moved(loan, before[0])
             return False
-        remember = self._recent.remember
-        for chunk in run:
-            remember(loan.owner, chunk)
+        self._recent.remember_run(loan.owner, run, end - before[0])
         self.early_octets -= end - before[0] - len(octets)
         loan.early = early[len(run) - 1 :]
         if not loan.early:

@@ -210,10 +210,10 @@ def _reclaim_octets(half: HalfConnection, loan: Loan) -> None:
     run.end = done
     run.last = last
     island.need = island.start
-    for early in loan.early:
-        inserted = half.islands.insert(*early)
+    for position, octets, frame in loan.early:
+        inserted = half.islands.insert(position, octets, frame)
         half.octets += inserted.fresh
         half.held += inserted.fresh + CHUNK_OVERHEAD
         framing.allow(inserted.fresh)
-        half.high = max(half.high or 0, early.position + inserted.fresh)
+        half.high = max(half.high or 0, position + inserted.fresh)
     half.budget.update(half)

@@ -114,8 +114,8 @@ class Loan:
         """The octets up to ``end`` of an FPDU that is not whole."""
         self.missing = 0
         """How many octets must come before anything can be done with ``pieces``."""
-        self.early: Chunks = ()
-        """Segments beyond a hole, ascending; they do not overlap."""
+        self.early: list[tuple[int, bytes, int]] | tuple[()] = ()
+        """Segments beyond a hole, ascending: position, octets, frame; they do not overlap."""
         self.fpdus = 0
         """FPDUs passed on."""
         self.origin = 0

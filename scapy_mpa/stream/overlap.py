@@ -54,6 +54,14 @@ class RecentOctets:
         if self.octets > RECENT_OCTETS + _SLACK or len(order) > RECENT_CHUNKS + _SLACK_CHUNKS:
             self.trim()
 
+    def remember_run(self, owner: object, run: list[tuple[int, bytes, int]], length: int) -> None:
+        """Do the same for chunks that have ``length`` octets together."""
+        order = self.order
+        order.extend([(position, octets, owner) for position, octets, _ in run])
+        self.octets += length
+        if self.octets > RECENT_OCTETS + _SLACK or len(order) > RECENT_CHUNKS + _SLACK_CHUNKS:
+            self.trim()
+
     def trim(self) -> None:
         """Drop what is too much."""
         order, octets = self.order, self.octets
