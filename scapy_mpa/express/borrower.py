@@ -40,6 +40,8 @@ _UNTAGGED: Final = Struct(">2xIIII")
 _MASK: Final = 0xFFFFFFFF
 _BEHIND: Final = 0x80000000
 _SECOND: Final = 1_000_000_000
+_EARLY_OCTETS: Final = 4 << 20
+"""Octets beyond holes that all loans together may keep."""
 _HEAD: Final = HEADER_LENGTH + UNTAGGED_LENGTH
 
 
@@ -170,6 +172,7 @@ class Borrower:
         if (
             loan.markers
             or loan.begins_phase
+            or self.early_octets > _EARLY_OCTETS
             or len(early) >= EARLY_SEGMENTS
             or (loan.seq - loan.peer.ack) & _MASK >= _BEHIND
         ):
@@ -187,12 +190,35 @@ class Borrower:
                 is_copy = before == position and known == octets and len(octets) > 1
                 loan.owner.count_copies(is_copy)
                 return is_copy
+        if index == len(early):
+            loan.early_seq = end & _MASK
         if early:
             early.insert(index, (position, octets, number))
         else:
             loan.early = [(position, octets, number)]
         self.early_octets += len(octets)
         loan.quick_seq = -1
+        return True
+
+    def keep_on(self, loan: Loan, octets: bytes, number: int) -> bool:
+        """Do the same where a segment begins at ``early_seq``, which most of them do.
+
+        What else must hold was seen to when the first one was kept, and has not changed since.
+        """
+        early = loan.early
+        assert early
+        last, known, _ = early[-1]
+        position = last + len(known)
+        end = position + len(octets)
+        if (
+            self.early_octets > _EARLY_OCTETS
+            or len(early) >= EARLY_SEGMENTS
+            or end - loan.end > EARLY_OCTETS
+        ):
+            return False
+        early.append((position, octets, number))
+        loan.early_seq = end & _MASK
+        self.early_octets += len(octets)
         return True
 
     def fill(self, loan: Loan, octets: bytes, number: int, moment: Any) -> bool:
@@ -237,6 +263,7 @@ class Borrower:
         loan.early = early[len(run) - 1 :]
         if not loan.early:
             loan.early = ()
+            loan.early_seq = -1
         self._moved(loan, loan.end)
         return True
 

@@ -40,8 +40,6 @@ _WHOLE_TCP: Final = 6
 _SECOND: Final = 1_000_000_000
 _MASK: Final = 0xFFFFFFFF
 _BEHIND: Final = 0x80000000
-_EARLY_OCTETS: Final = 4 << 20
-"""Octets beyond holes that all loans together may keep."""
 _TRIM: Final = 1 << 16
 """Octets to be remembered before it is seen to that not too many are."""
 _FRAMES_OF_A_PAGE: Final = 4096
@@ -144,8 +142,9 @@ class ExpressReader:
     def _read_records(self, header: PcapHeader) -> Iterator[bytes]:
         """Read record after record of a pcap file.
 
-        Here are the frames that nearly all captures are full of: segments that carry nothing, and
-        segments that are one FPDU, where the direction stands.
+        Here are the frames that nearly all captures are full of: segments that carry nothing,
+        segments that are one FPDU, where the direction stands, and those that wait behind a hole,
+        one behind the other.
         """
         capture, page, borrower = self._capture, self._page, self._borrower
         source = capture.source
@@ -313,6 +312,13 @@ class ExpressReader:
                                     yield page.take()
                             if taken == length:
                                 continue
+                        elif seq == loan.early_seq:
+                            octets = window[start + offset : start + IPV4_AT + total]
+                            if borrower.keep_on(loan, octets, number):
+                                loan.ack = ack
+                                loan.segments += 1
+                                loan.first.stamp = number, second, fraction
+                                continue
                     if writes:
                         moment: Any = (units + fraction) / in_a_second
                     else:
@@ -426,9 +432,7 @@ class ExpressReader:
             if (seq - loan.seq) & _MASK >= _BEHIND:
                 if not borrower.repeats(loan, seq, octets):
                     return False
-            elif borrower.early_octets > _EARLY_OCTETS or not borrower.keep(
-                loan, seq, octets, number
-            ):
+            elif not borrower.keep(loan, seq, octets, number):
                 return False
         loan.ack = ack
         loan.segments += 1

@@ -68,6 +68,7 @@ class Loan:
         "begins",
         "crc",
         "early",
+        "early_seq",
         "end",
         "first",
         "fpdus",
@@ -127,8 +128,9 @@ class Loan:
         self.awaits = False
         """Whether nothing may be sent before an FPDU of the peer was received (RFC 5044 7.1.2 rule
         4)."""
-        # For the borrower's own use:
+        # For the borrower's own use; ``early_seq`` is where the last of ``early`` ends.
         self.quick_seq = -1
+        self.early_seq = -1
         self.singles = 0
         self.begins = -1
         self.fragment = -1

@@ -6,6 +6,7 @@ from __future__ import annotations
 import io
 import random
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -16,7 +17,8 @@ from scapy_mpa.stream.events import Event
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits
 from tests.stream.feed import halves
-from tests.truth import impair, pcapfile
+from tests.truth import impair, messages, mpastream, pcapfile
+from tests.truth.impair import ACK, PSH, Segment
 
 
 def plain(octets: bytes, limits: Limits) -> list[str]:
@@ -74,3 +76,40 @@ def test_many_connections(
     octets = pcapfile.pcap(frames)
     limits = Limits(octets_per_half=half, connections=most, idle_seconds=idle)
     assert express(octets, limits) == plain(octets, limits)
+
+
+@pytest.mark.parametrize(
+    ("connections", "count", "length"),
+    [(1, 255, 100), (1, 256, 100), (1, 300, 100), (1, 16, 60000), (1, 20, 60000), (6, 15, 60000)],
+)
+def test_more_behind_a_hole_than_may_be_kept(connections: int, count: int, length: int) -> None:
+    """Segments, or octets, of one connection or of all together, up to the limits and beyond."""
+    rng = random.Random(count)
+    ulpdus = [messages.send(msn, rng.randbytes(length), 65000)[0] for msn in range(count + 40)]
+    request, reply = (
+        mpastream.startup_frame(key, crc=1) for key in (mpastream.REQUEST_KEY, mpastream.REPLY_KEY)
+    )
+    acknowledged, at = 1 + len(reply), 1 + len(request)
+    segments = []
+    for ulpdu in ulpdus:
+        octets = mpastream.build_stream([ulpdu])[0]
+        segments.append(Segment(0, at, acknowledged, PSH | ACK, octets))
+        at += len(octets)
+    first, missed, behind = segments[:20], segments[20], segments[21 : 21 + count]
+    first[:0] = [
+        Segment(0, 1, 1, PSH | ACK, request),
+        Segment(1, 1, 1 + len(request), PSH | ACK, reply),
+    ]
+    scripts = [
+        (
+            pcapfile.frames(first, ports=(40000 + number, 4000)),
+            pcapfile.frames(behind, ports=(40000 + number, 4000)),
+            pcapfile.frames([missed, *segments[21 + count :]], ports=(40000 + number, 4000)),
+        )
+        for number in range(connections)
+    ]
+    frames = [frame for part in range(3) for script in scripts for frame in script[part]]
+    octets = pcapfile.pcap(frames)
+    lines = plain(octets, Limits())
+    assert sum(line.startswith('{"type":"fpdu"') for line in lines) == connections * len(ulpdus)
+    assert express(octets, Limits()) == lines
