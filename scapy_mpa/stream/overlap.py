@@ -64,9 +64,11 @@ class RecentOctets:
 
     def trim(self) -> None:
         """Drop what is too much."""
-        order, octets = self.order, self.octets
-        while octets > RECENT_OCTETS or len(order) > RECENT_CHUNKS:
-            octets -= len(order.popleft()[1])
+        drop, octets = self.order.popleft, self.octets
+        for _ in range(len(self.order) - RECENT_CHUNKS):
+            octets -= len(drop()[1])
+        while octets > RECENT_OCTETS:
+            octets -= len(drop()[1])
         self.octets = octets
 
     def before(self, end: int, owner: object) -> list[tuple[int, bytes, object]]:
