@@ -287,9 +287,10 @@ class HalfConnection:
             self.framing = SoftUiWARPFraming(self, origin)
         elif dialect is Dialect.OSC and from_start and (markers or not crc):
             # Not all captures have some, and a command is to start soon.
-            from scapy_mpa.stream.osc import OSCFraming
+            from scapy_mpa.stream.osc import OSCFraming, OSCFramingWithoutCRCs
 
-            self.framing = OSCFraming(self, origin, markers=markers, crc=crc)
+            kind = OSCFraming if crc else OSCFramingWithoutCRCs
+            self.framing = kind(self, origin, markers=markers, crc=crc)
         else:
             self.framing = Framing(
                 self,

@@ -24,7 +24,7 @@ from __future__ import annotations
 from typing import Final
 
 from scapy_mpa.stream.candidate import UNREADABLE, WORD, Candidate
-from scapy_mpa.stream.events import CrcVerdict, FPDURecovered, FPDUWithoutCRC, LocatedBy
+from scapy_mpa.stream.events import CrcVerdict, FPDUWithoutCRC, LocatedBy
 from scapy_mpa.stream.finder import COST_OF_PLACE
 from scapy_mpa.stream.in_order import HEAD, InOrderFraming
 from scapy_mpa.stream.island import Island, Run
@@ -35,7 +35,7 @@ from scapy_mpa.wire.fpdu import FPDUPTR_MASK, HEADER_LENGTH, MARKER_INTERVAL, MA
 from scapy_mpa.wire.osc import fpdu_layout, marker_octets, next_phase
 from scapy_mpa.wire.rdmap import plausible
 
-__all__ = ["OSCFraming"]
+__all__ = ["OSCFraming", "OSCFramingWithoutCRCs"]
 
 _LONGEST_BRIDGE: Final = 16
 """FPDUs in a row, unverified or without a Marker, that lengths may cross."""
@@ -95,11 +95,6 @@ class OSCFraming(InOrderFraming):
 
     __slots__ = ()
     dialect = Dialect.OSC
-
-    @property
-    def recovered(self) -> type[FPDURecovered]:  # type: ignore[override]
-        """The event that tells of an FPDU."""
-        return FPDURecovered if self.crc else FPDUWithoutCRC
 
     def advance(self, island: Island, fresh: int) -> None:
         """Find what can be found in an island that has grown.
@@ -342,3 +337,10 @@ class OSCFraming(InOrderFraming):
         if island.captured_until(marker, end) < end:
             return None
         return int.from_bytes(island.read(marker + 2, end), "little") & FPDUPTR_MASK
+
+
+class OSCFramingWithoutCRCs(OSCFraming):
+    """The same where CRCs are off, so that there are no CRC fields."""
+
+    __slots__ = ()
+    recovered = FPDUWithoutCRC
