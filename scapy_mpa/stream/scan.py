@@ -29,6 +29,7 @@ __all__ = [
     "almost_key",
     "find_startup",
     "has_request",
+    "may_be_rtr",
     "may_begin",
     "refused_at",
     "rtr_at",
@@ -121,6 +122,15 @@ def has_request(island: Island, position: int) -> bool:
     if not island.held <= position <= island.end - KEY_LENGTH:
         return False
     return island.read(position, position + KEY_LENGTH) == KEYS[StartupKind.REQUEST]
+
+
+def may_be_rtr(island: Island, position: int) -> bool:
+    """Tell whether the Key of an Rtr Frame stands at a position, as far as it was captured."""
+    end = min(position + KEY_LENGTH, island.end)
+    if island.absent:
+        end = island.captured_until(position, end)
+    head = island.read(position, end)
+    return any(key.startswith(head) for key in RTR_KEYS)
 
 
 def rtr_at(island: Island, position: int, *, final: bool) -> FoundStartup | bool | None:

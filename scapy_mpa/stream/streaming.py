@@ -23,6 +23,7 @@ from scapy_mpa.stream.scan import (
     FoundStartup,
     almost_key,
     find_startup,
+    may_be_rtr,
     may_begin,
     refused_at,
     undecided_from,
@@ -282,13 +283,15 @@ class Streaming:
     def _is_refuted(self, island: Island, found: FoundStartup) -> bool:
         """Tell whether what directly follows a delayed startup frame shows that it is none.
 
-        Nothing but FPDUs does (RFC 5044 7.1.2 rules 3, 4), unless the connection is rejected.  A
-        capture of iWARP that is sent as a file holds startup frames, too, and then the next record.
+        Nothing but FPDUs does (RFC 5044 7.1.2 rules 3, 4), unless the connection is rejected, or
+        an Rtr Frame comes before them (rtr-frame-proposal-2007 2).  A capture of iWARP that is
+        sent as a file holds startup frames, too, and then the next record.
         """
         return (
             not found.startup.rejected
             and island.start <= found.end
             and not may_be_fpdu(island, found.end)
+            and not (found.startup.kind is StartupKind.REQUEST and may_be_rtr(island, found.end))
         )
 
     def continues_doubtful(self) -> bool:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from typing import Any
 
@@ -127,6 +128,36 @@ def test_no_rtr_frame_where_none_is_due(s: tuple[int, int]) -> None:
     assert texts(events) == []
     check_found(events, at)
     assert ended(events).dialect == "rfc5044"
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(4))))
+@pytest.mark.parametrize("size", [100, 1460])
+@pytest.mark.parametrize("private", [0, 5])
+def test_captured_out_of_order(order: tuple[int, ...], size: int, private: int) -> None:
+    """2: behind octets in streaming mode too, a Request that an Rtr Frame follows is one."""
+    octets, _ = build_stream(ULPDUS, markers=False)
+    talk = Talk()
+    talk.say(0, b"hello")
+    talk.say(1, b"hello")
+    parts = []
+    for direction, said in (
+        (0, request(enhanced=1)),
+        (1, reply(enhanced=1)),
+        (0, rtr(private_data=bytes(private))),
+        (0, octets),
+    ):
+        before = len(talk.segments)
+        begin = talk.say(direction, said, size=size)
+        parts.append(talk.segments[before:])
+        del talk.segments[before:]
+    talk.segments += itertools.chain.from_iterable(parts[each] for each in order)
+    talk.say(1, octets)
+    talk.close()
+    events = talk.fed()
+    assert texts(events) == []
+    assert sorted(each.startup.kind for each in seen(events)) == ["reply", "request", "rtr"]
+    check_found(events, begin)
+    assert (ended(events).dialect, ended(events).initiator) == (PROPOSAL, "10.0.0.1:40000")
 
 
 def test_rtr_frame_where_nobody_has_set_s() -> None:
