@@ -89,7 +89,9 @@ def connection_record(
         "errors": errors,
         "ended": ending(setting.segments),
         "farthest_ahead": nothing,
-        "rnics": rnics_field(kinds_of(*offers) if is_answered else None),
+        "rnics": rnics_field(
+            kinds_of(*offers) if is_answered and dialect is not Dialect.OSC else None
+        ),
         **_negotiated(fpdus, said, dialect),
     }
 

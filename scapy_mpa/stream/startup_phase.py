@@ -133,8 +133,11 @@ class StartupPhase:
 
     @property
     def rnics(self) -> Kinds | None:
-        """What kinds of RNIC the startup frames are from, None if they do not tell (RFC 5044 C)."""
-        if self.initiator is None:
+        """What kinds of RNIC the startup frames are from, None if they do not tell (RFC 5044 C).
+
+        OSC's software answers revision 0 with 1, as appendix C has it of others, and is neither.
+        """
+        if self.initiator is None or self.dialect is Dialect.OSC:
             return None
         request, reply = self.declared[self.initiator], self.declared[1 - self.initiator]
         if request is None or reply is None:
