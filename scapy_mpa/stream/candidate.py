@@ -65,14 +65,16 @@ class FPDUReader:
     :param origin: position of offset 0 of the Full Operation Phase.
     :param markers: whether the direction has Markers.
     :param crc: whether CRCs are to be checked.
+    :param is_guess: whether Markers may as well be elsewhere: then headers are looked at closely.
     """
 
-    __slots__ = ("crc", "markers", "origin")
+    __slots__ = ("crc", "is_guess", "markers", "origin")
 
-    def __init__(self, origin: int, *, markers: bool, crc: bool) -> None:
+    def __init__(self, origin: int, *, markers: bool, crc: bool, is_guess: bool = False) -> None:
         self.origin = origin
         self.markers = markers
         self.crc = crc
+        self.is_guess = is_guess
 
     def verifies(self, island: Island, start: int) -> bool | None:
         """Tell whether a verified FPDU stands at ``start``; None if octets are missing for it."""
@@ -148,11 +150,10 @@ class FPDUReader:
             for one, other in zip(said, layout.fpduptrs, strict=True)
         )
 
-    @staticmethod
-    def _plausible(octets: bytes, layout: Layout, ulpdu_length: int) -> bool:
+    def _plausible(self, octets: bytes, layout: Layout, ulpdu_length: int) -> bool:
         head = octets[: layout.header + HEAD]
         body = strip_markers(head, [at for at in layout.markers if at < len(head)])
-        return plausible(body[HEADER_LENGTH:], ulpdu_length)
+        return plausible(body[HEADER_LENGTH:], ulpdu_length, any_stag=not self.is_guess)
 
     def _liar(self, island: Island, start: int, end: int) -> Candidate:
         """Return the FPDU at ``start``, whose ULPDU_Length reaches beyond ``end``."""

@@ -40,7 +40,7 @@ class FPDUChain(FPDUFinder):
     :param crc_is_known: whether it is known that CRCs are on, or off.
     """
 
-    __slots__ = ("_sink", "crc_is_known", "is_guess")
+    __slots__ = ("_sink", "crc_is_known")
 
     def __init__(
         self,
@@ -52,9 +52,8 @@ class FPDUChain(FPDUFinder):
         is_guess: bool = False,
         crc_is_known: bool = True,
     ) -> None:
-        super().__init__(origin, markers=markers, crc=crc)
+        super().__init__(origin, markers=markers, crc=crc, is_guess=is_guess)
         self._sink = sink
-        self.is_guess = is_guess
         self.crc_is_known = crc_is_known
 
     # -- what is found -------------------------------------------------------------------------

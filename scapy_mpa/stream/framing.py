@@ -111,17 +111,34 @@ class Framing(FPDUChain):
             self._settle(island)
         self._follow(island, island.runs[-1], island.end, final=final)
 
+    def _chain(self, island: Island, run: Run, limit: int, *, final: bool) -> None:
+        """Pass on FPDU after FPDU, up to the limit or to the first that is not verified.
+
+        What seems to be one too long to be whole yet is not waited for if it was the pad that led
+        astray.
+        """
+        super()._chain(island, run, limit, final=final)
+        is_doubtful = run.trouble is None and run.end < limit and self._may_pad(island, limit)
+        if is_doubtful and not self._may_begin(island, run.end, limit):
+            need = island.need
+            if self._sink.pads_otherwise(island, run, final=False) is None:
+                island.need = min(need, island.need)
+
     def _recover(self, island: Island, run: Run, limit: int, *, final: bool) -> bool:
         """Find the way back to where FPDUs begin; tell whether that succeeded.
 
         First of all see whether it was the pad that led astray.
         """
-        is_certain = self.from_start and island.start <= self.origin and limit == island.end
-        if is_certain and not (self.crc or self.markers) and run.trouble == run.last:
+        if run.trouble == run.last and self._may_pad(island, limit):
             other = self._sink.pads_otherwise(island, run, final=final)
             if other is not False:
                 return False
         return super()._recover(island, run, limit, final=final)
+
+    def _may_pad(self, island: Island, limit: int) -> bool:
+        """Tell whether the FPDUs up to a limit may be those of a stack that pads otherwise."""
+        is_certain = self.from_start and island.start <= self.origin and limit == island.end
+        return is_certain and not (self.crc or self.markers)
 
     # -- without a chain -----------------------------------------------------------------------
 

@@ -99,10 +99,11 @@ def _limit_of(island: Island) -> int:
 def makes_sense(island: Island, start: int, limit: int) -> bool:
     """Tell whether the header at ``start``, of an FPDU without Markers there, makes sense.
 
-    It must be there, before the limit.
+    It must be there, before the limit.  SoftUiWARP leaves an STag of before where a Send has none.
     """
     end = island.captured_until(start, min(limit, start + HEAD))
     if end < start + HEADER_LENGTH + TAGGED_LENGTH:
         return False
     head = island.read(start, end)
-    return plausible(head[HEADER_LENGTH:], int.from_bytes(head[:HEADER_LENGTH], "big"))
+    ulpdu_length = int.from_bytes(head[:HEADER_LENGTH], "big")
+    return plausible(head[HEADER_LENGTH:], ulpdu_length, any_stag=True)

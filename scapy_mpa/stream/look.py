@@ -423,10 +423,13 @@ def _reading(start: int, ulpdu_length: int, phase: int | None) -> _Reading:
     return _Reading(start, start + layout.length, layout, phase)
 
 
-def head_makes_sense(head: bytes) -> bool:
-    """Tell whether octets begin an FPDU, with or without a Marker in its DDP header."""
+def head_makes_sense(head: bytes, *, any_stag: bool = False) -> bool:
+    """Tell whether octets begin an FPDU, with or without a Marker in its DDP header.
+
+    :param any_stag: as of :func:`~scapy_mpa.wire.rdmap.plausible`.
+    """
     ulpdu_length = int.from_bytes(head[:HEADER_LENGTH], "big")
-    return plausible(head[HEADER_LENGTH:], ulpdu_length) or any(
+    return plausible(head[HEADER_LENGTH:], ulpdu_length, any_stag=any_stag) or any(
         plausible(head[HEADER_LENGTH:marker] + head[marker + MARKER_LENGTH :], ulpdu_length)
         for marker in range(WORD, HEAD - MARKER_LENGTH, WORD)
     )
@@ -442,6 +445,6 @@ def may_be_fpdu(island: Island, position: int) -> bool:
     octets = island.read(position, end)
     marker, behind = octets[:MARKER_LENGTH], octets[MARKER_LENGTH:]
     # A Marker may directly precede it (RFC 5044 4.3).
-    return head_makes_sense(octets[:HEAD]) or (
+    return head_makes_sense(octets[:HEAD], any_stag=True) or (
         int.from_bytes(marker, "big") & FPDUPTR_MASK == 0 and head_makes_sense(behind)
     )

@@ -152,6 +152,5 @@ def _may_make_sense(island: Island, start: int) -> bool:
     if len(head) < HEADER_LENGTH + 2:
         return True
     # Zeros are what least speaks against it.
-    return plausible(
-        (head + bytes(HEAD))[HEADER_LENGTH:], int.from_bytes(head[:HEADER_LENGTH], "big")
-    )
+    ulpdu_length = int.from_bytes(head[:HEADER_LENGTH], "big")
+    return plausible((head + bytes(HEAD))[HEADER_LENGTH:], ulpdu_length, any_stag=True)

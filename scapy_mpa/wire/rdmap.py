@@ -301,7 +301,7 @@ def _rules() -> dict[int, _Rule | None]:
 _RULES: Final = _rules()
 
 
-def plausible(ulpdu_head: _Octets, ulpdu_length: int) -> bool:
+def plausible(ulpdu_head: _Octets, ulpdu_length: int, *, any_stag: bool = False) -> bool:
     """Tell whether a conforming sender could have begun a ULPDU with these octets.
 
     Never raises.  Looked at are the DDP header's 14 or 18 octets; if they are not all there, the
@@ -313,6 +313,8 @@ def plausible(ulpdu_head: _Octets, ulpdu_length: int) -> bool:
 
     :param ulpdu_head: the beginning of the ULPDU, or more.
     :param ulpdu_length: octets of the whole ULPDU.
+    :param any_stag: whether anything may stand in the place of an Invalidate STag that there is
+        not: a receiver ignores it (RFC 5040 4.1), and some senders leave there what was there.
     """
     there = len(ulpdu_head)
     if there < TAGGED_LENGTH:
@@ -329,7 +331,7 @@ def plausible(ulpdu_head: _Octets, ulpdu_length: int) -> bool:
     word, qn, mo = _REST.unpack_from(ulpdu_head)
     return (
         qn == queue
-        and (invalidates or not word)
+        and (invalidates or any_stag or not word)
         and mo <= largest_mo
         and mo + ulpdu_length - UNTAGGED_LENGTH <= _LARGEST_MESSAGE
     )

@@ -75,6 +75,20 @@ def whole(truth: list[TrueFPDU], holes: list[tuple[int, int]]) -> list[TrueFPDU]
     ]
 
 
+@pytest.mark.parametrize("markers", [False, True])
+@pytest.mark.parametrize("size", [1, 40, 1460])
+@pytest.mark.parametrize("which", [range(12), range(3, 7), range(11, 12)], ids=str)
+def test_stags_that_are_none(markers: bool, size: int, which: range) -> None:
+    """A receiver ignores what stands where a Send has no Invalidate STag (RFC 5040 4.1)."""
+    ulpdus = sends([*range(40, 52)])
+    for at in which:
+        ulpdus[at] = ulpdus[at][:2] + b"\x46\x8d\xc0\0" + ulpdus[at][6:]
+    octets, truth = mpastream.build_stream(ulpdus, markers=markers, crc=False)
+    events = captured(octets, [], markers=markers, size=size)
+    assert found(events) == [each.seq_offset for each in truth]
+    assert not [each for each in events if isinstance(each, ErrorFound)]
+
+
 @pytest.mark.parametrize("before", [1, 2, 3, 6])
 def test_lengths_that_lead_to_where_a_marker_points(before: int) -> None:
     """Between a hole and the first FPDU that holds a Marker there are some that hold none."""

@@ -2,7 +2,7 @@
 """RDMAP: names and numbers, headers, and what a ULPDU may begin with (RFC 5040 4, RFC 7306)."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -300,6 +300,19 @@ def test_plausible_clause_by_clause(
 def test_plausible_of_anything(head: bytes, length: int) -> None:
     """Arbitrary octets get the verdict of the clauses, and never raise."""
     assert rdmap.plausible(head, length) is conforms(head, length)
+
+
+@given(
+    st.sampled_from([(0x41, 0x43), (0x41, 0x44), (0xC1, 0x40), (0x41, 0x41)])
+    | st.binary(max_size=2),
+    st.binary(max_size=30),
+    st.integers(-1, 200),
+)
+def test_any_stag(control: Iterable[int], rest: bytes, length: int) -> None:
+    """Told so, the verdict is that of the clauses with zeros where the Invalidate STag is."""
+    head = bytes(control) + rest
+    verdict = rdmap.plausible(head, length, any_stag=True)
+    assert verdict is conforms(head[:2] + bytes(4)[: len(head[2:6])] + head[6:], length)
 
 
 IMPLAUSIBLE = {
