@@ -14,7 +14,7 @@ CRAFTED = sorted((PCAPS / "crafted").glob("*.pcap"))
 """What ``scapy-mpa craft`` has made: the table in ``pcaps/README.md`` says how."""
 OVER_SCTP = [path for path in CRAFTED if path.name.startswith("sctp_")]
 OVER_IFT = [path for path in CRAFTED if path.name.startswith("ift_")]
-OF_OSC = [path for path in CRAFTED if path.name.startswith("osc")]
+OF_OSC = [path for path in REAL + CRAFTED if path.name.startswith("osc")]
 """MPA, but where Markers are, and whether there are CRC fields."""
 OVER_TCP = [path for path in REAL + CRAFTED if path not in OVER_SCTP + OF_OSC]
 """Those of MPA and of iWARP Framing for TCP."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Crafted captures of OSC's software iWARP: what is reported is what a plain walker found."""
+"""Captures of OSC's software iWARP: what is reported is what a plain walker found."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from tests.cli.command import records, run
 from tests.truth import oscwalker
 
 
-def test_there_are_two() -> None:
-    """One with CRCs, and one without."""
-    assert [path.stem for path in OF_OSC] == ["osc", "osc_without_crcs"]
+def test_there_are_four() -> None:
+    """With CRCs and without, of the stack itself and crafted."""
+    names = ["osc_markers_crcon", "osc_no_crc_field", "osc", "osc_without_crcs"]
+    assert [path.stem for path in OF_OSC] == names
 
 
 @pytest.mark.parametrize("path", OF_OSC, ids=capture_name)
 @pytest.mark.parametrize("forced", [(), ("--dialect", "osc")], ids=["recognised", "forced"])
-def test_crafted_capture(path: Path, forced: tuple[str, ...]) -> None:
+def test_capture(path: Path, forced: tuple[str, ...]) -> None:
     """Every startup frame and FPDU once, and nothing wrong."""
     expected = oscwalker.walk(path)
     assert json.loads(expectation(path).read_text()) == expected

@@ -22,7 +22,7 @@ from scapy_mpa.craft import Conversation, Endpoint
 from scapy_mpa.stream.events import FPDURecovered, StartupSeen
 from scapy_mpa.stream.sequence import unwrap
 from scapy_mpa.wire.fpdu import build_fpdu
-from tests.captures import OVER_TCP, PCAPS
+from tests.captures import OF_OSC, OVER_TCP, PCAPS
 from tests.clean.cleaning import Cleaned, clean, events, frames_of, renumbered
 from tests.craft.test_impaired import lose, reorder
 from tests.differential.test_tshark import comparable, miscut
@@ -30,9 +30,7 @@ from tests.differential.tshark import Row, rows
 from tests.truth.cases import case
 
 PROBE = "live_siw_probe_guest_eth0.pcap.gz"
-UNLIKE_PADS = "softuiwarp.pcap"
-"""In what is cleaned they are others."""
-CAPTURES = [path for path in OVER_TCP if path.name not in (PROBE, UNLIKE_PADS)]
+CAPTURES = [path for path in OVER_TCP + OF_OSC if path.name != PROBE]
 
 NFS = PCAPS / "ulp_nfs4_rdma_crcoff.pcap"
 
@@ -43,8 +41,8 @@ UNLIKE = ("frame", "crc_field")
 def told(event: FPDURecovered) -> Row:
     """What we say of an FPDU, as far as Wireshark shows it."""
     row = comparable(event)
-    if event.markers:
-        # Taken from octets with a Marker among them.
+    if event.markers or type(event) is not FPDURecovered:
+        # Taken from octets with a Marker among them, or not laid out as RFC 5044 has it.
         row.pop("pad", None)
     if miscut(row):
         for name in ("copied_ddp_header", "copied_rdmap_header"):

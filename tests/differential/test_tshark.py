@@ -36,6 +36,7 @@ NOT_COMPARED: dict[str, dict[int, str]] = {
     "markers.pcap": {0: "Wireshark takes the second Marker of an FPDU (7) for its payload"},
     "mpa-rev0.pcap": {0: "Wireshark takes the second Marker of an FPDU (7) for its payload"},
     "softuiwarp.pcap": {0: "Wireshark does not know SoftUiWARP's pads"},
+    "softuiwarp_crcoff.pcap": {0: "Wireshark does not know SoftUiWARP's pads"},
     PROBE: {
         16: "frame 214 is a Reply without a Request; Wireshark wants a Request first",
         21: "the Reply has R=1, yet both sides send an FPDU (266, 268); Wireshark expects none",

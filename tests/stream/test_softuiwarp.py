@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scapy_mpa.capture import Decoder
+from scapy_mpa.capture import Decoder, open_capture
 from scapy_mpa.craft import Conversation, conversation_of
 from scapy_mpa.craft.impairments import (
     CaptureLoss,
@@ -31,6 +31,7 @@ from scapy_mpa.stream.flows import Flows
 from scapy_mpa.wire import softuiwarp
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import LocalProtocolError
+from tests.captures import PCAPS
 from tests.craft.reading import inlined, plain
 
 Record = dict[str, Any]
@@ -113,6 +114,23 @@ def test_recognised(lengths: list[int], packing: Any, mss: int) -> None:
     told = without(of(plain(frames), "message"), "frame", "time")
     expected = without(of(truth, "message"), "frame", "time")
     assert sorted(told, key=str) == sorted(expected, key=str)
+
+
+@pytest.mark.parametrize("read", [plain, inlined])
+def test_captured(read: Callable[..., list[Record]]) -> None:
+    """The stack itself: known with the fourth FPDU that is off the grid, and an STag in a Send."""
+    with open_capture(PCAPS / "softuiwarp_crcoff.pcap") as capture:
+        records = read(list(capture))
+    assert not of(records, "error")
+    told = [(each["src"][10:], each["frame"], each["ulpdu_length"]) for each in of(records, "fpdu")]
+    assert told == [
+        *(("39826", 15, 42), ("9912", 16, 42), ("9912", 25, 19), ("39826", 26, 19)),
+        *[("9912", 33, 19)] * 3,
+        *[("39826", 34, 19)] * 3,
+        ("9912", 37, 26),
+    ]
+    last = of(records, "fpdu")[-1]
+    assert (last["message"], last["invalidate_stag"]) == ("Send", None)
 
 
 def test_even_lengths_are_the_standards() -> None:

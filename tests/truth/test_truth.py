@@ -60,6 +60,7 @@ COUNTED = {
     "erdma": (22, 11, 1, 0, 11, 0),
     "siw-terminate": (30, 5, 1, 5, 0, 0),
     "softuiwarp": (22, 11, 1, 0, 11, 0),
+    "softuiwarp_crcoff": (39, 11, 2, 0, 11, 0),
     # iWARP Framing for TCP: no FPDUs.
     "ift_speculative": (33, 0, 1, 0, 0, 0),
 }
