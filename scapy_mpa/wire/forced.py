@@ -11,7 +11,6 @@ from typing import Final
 
 from scapy_mpa.wire.dialect import OSC_REVISIONS, Dialect, dialect_of
 from scapy_mpa.wire.errors import LocalProtocolError
-from scapy_mpa.wire.sctp_ddp import ENHANCED_FUNCTIONS
 from scapy_mpa.wire.startup import StartupFrame
 
 __all__ = ["DIALECT_NAMES", "dialect_in_force", "dialect_named", "session_dialect"]
@@ -68,6 +67,9 @@ def session_dialect(function_code: int, forced: Dialect | None = None) -> Dialec
 
     :param forced: what the user says is spoken.
     """
+    # Hardly any capture has some, and a command is to start soon.
+    from scapy_mpa.wire.sctp_ddp import ENHANCED_FUNCTIONS
+
     if forced is Dialect.DRAFT_PEER_CONNECT_01 and function_code in ENHANCED_FUNCTIONS:
         return forced
     return Dialect.RFC5043

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What the stream core reports, each event named for what happened.
+
+``direction`` is 0 for what the sender of the connection's first captured segment sent, else 1.
+``frame`` and ``time_ns`` are those of the captured frame that completed the event.
+"""
+
+from __future__ import annotations
+
+from typing import Final, TypeAlias
+
+from scapy_mpa.stream.events.carrier import CrcVerdict, DDPCarrier, LocatedBy, Place
+from scapy_mpa.stream.events.connection import (
+    ConnectionEnded,
+    ConnectionId,
+    Ending,
+    HalfSummary,
+    Negotiated,
+)
+from scapy_mpa.stream.events.ift import AdaptionIndicationSeen, IFTFrameRecovered, Placed
+from scapy_mpa.stream.events.message import MessageRecovered
+from scapy_mpa.stream.events.mpa import (
+    FPDURecovered,
+    FPDUWithoutCRC,
+    SoftUiWARPRecovered,
+    StartupSeen,
+)
+from scapy_mpa.stream.events.sctp import (
+    ChunksMissing,
+    DDPSegmentRecovered,
+    SctpConnectionId,
+    SessionControlSeen,
+)
+from scapy_mpa.stream.events.trouble import ErrorFound, GapFound, GapReason, OverlapDiffers
+
+__all__ = [
+    "CARRIERS",
+    "AdaptionIndicationSeen",
+    "Carrier",
+    "ChunksMissing",
+    "ConnectionEnded",
+    "ConnectionId",
+    "CrcVerdict",
+    "DDPCarrier",
+    "DDPSegmentRecovered",
+    "Ending",
+    "ErrorFound",
+    "Event",
+    "FPDURecovered",
+    "FPDUWithoutCRC",
+    "GapFound",
+    "GapReason",
+    "HalfSummary",
+    "IFTFrameRecovered",
+    "LocatedBy",
+    "MessageRecovered",
+    "Negotiated",
+    "OverlapDiffers",
+    "Place",
+    "Placed",
+    "SctpConnectionId",
+    "SessionControlSeen",
+    "SoftUiWARPRecovered",
+    "StartupSeen",
+]
+
+Carrier: TypeAlias = FPDURecovered | IFTFrameRecovered | DDPSegmentRecovered
+"""Every event that is a :class:`DDPCarrier`."""
+
+CARRIERS: Final = (FPDURecovered, IFTFrameRecovered, DDPSegmentRecovered)
+"""The same, for ``isinstance``, which is quicker with a tuple."""
+
+Event: TypeAlias = (
+    StartupSeen
+    | FPDURecovered
+    | GapFound
+    | OverlapDiffers
+    | ErrorFound
+    | ConnectionEnded
+    | AdaptionIndicationSeen
+    | IFTFrameRecovered
+    | SessionControlSeen
+    | DDPSegmentRecovered
+)

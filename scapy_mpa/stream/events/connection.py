@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Which connection an event belongs to, and what is told of one at its end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from scapy_mpa.stream.segment import flow_endpoints, reverse_flow
+
+if TYPE_CHECKING:
+    from scapy_mpa.wire.control_flags import RTR
+    from scapy_mpa.wire.dialect import Dialect
+    from scapy_mpa.wire.interoperability import Kinds
+
+__all__ = ["ConnectionEnded", "ConnectionId", "Ending", "HalfSummary", "Negotiated"]
+
+Ending: TypeAlias = Literal[
+    "closed", "reset", "half closed", "reused", "idle", "limit", "capture ended"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionId:
+    """Which TCP connection an event belongs to."""
+
+    number: int
+    """0, 1, ... in order of appearance."""
+    flow: bytes
+    """The flow of direction 0 (:class:`~scapy_mpa.stream.segment.Segment`)."""
+
+    @property
+    def endpoints(self) -> tuple[str, str]:
+        """The senders of direction 0 and 1, such as ``10.0.0.1:4000``."""
+        return flow_endpoints(self.flow)
+
+    @property
+    def flows(self) -> tuple[bytes, bytes]:
+        """The flows of direction 0 and 1."""
+        return self.flow, reverse_flow(self.flow)
+
+
+@dataclass(frozen=True, slots=True)
+class HalfSummary:
+    """What one direction carried."""
+
+    markers: bool | None
+    """Whether this direction has Markers, None if it is not known."""
+    fpdus: int
+    octets: int
+    """TCP payload octets captured, each counted once."""
+    crc_bad: int
+    gaps: int
+    out_of_order: int
+    """FPDUs found before all earlier octets of the direction were captured: what RFC 5044 calls
+    Placement ahead of Delivery."""
+    retransmitted: int
+    """Segments that brought octets captured before."""
+    farthest_ahead: int
+    """How many octets before the first octet of such an FPDU Delivery stood at most: the largest
+    distance from the first octet not captured by then; 0 if there was no such FPDU."""
+    crcs: str | None = None
+    """Of iWARP Framing for TCP, which CRCs its frames have: ``h``, ``p``, both or none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Negotiated:
+    """What a Request and its Reply with enhanced data came to (RFC 6581 9); pairs are for Initiator
+    and Responder."""
+
+    peer_to_peer: bool | None
+    """Whether the connection is one of peers, None if nothing says so."""
+    ird: tuple[int | None, int | None]
+    """IRD of each, None if it is left to the ULP or not told."""
+    ord: tuple[int | None, int | None]
+    """ORD of each, likewise."""
+    rtr_agreed: tuple[RTR, ...] | None
+    """The RTR indications that will do, None if none is called for."""
+    rtr: RTR | None
+    """Which one the Initiator's first FPDU is, None if it is none, or not known, or not called
+    for."""
+    kept: bool | None
+    """Whether both sides kept to what was negotiated and to how, as far as startup frames and
+    first FPDUs tell; None if these were not captured."""
+    broken: tuple[str, ...]
+    """The rules that were broken, each with its clause."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionEnded:
+    """A TCP connection is over, or the capture is."""
+
+    connection: ConnectionId
+    direction: int
+    """The direction in which the Initiator sends, 0 if there is none."""
+    frame: int
+    time_ns: int
+    initiator: str | None
+    responder: str | None
+    dialect: Dialect | None
+    revision: int | None
+    crc: bool | None
+    rejected: bool
+    halves: tuple[HalfSummary, HalfSummary]
+    """Direction 0 and direction 1."""
+    errors: int
+    ending: Ending
+    rnics: Kinds | None = None
+    """What the startup frames tell of both sides (RFC 5044 C), None if nothing."""
+    negotiated: Negotiated | None = None
+    """None if there were no enhanced data, or no Reply that accepts."""

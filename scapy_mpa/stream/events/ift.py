@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What iWARP Framing for TCP brings (draft-williams-iwarp-ift-01): indications and frames."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+
+if TYPE_CHECKING:
+    from scapy_mpa.stream.events.carrier import CrcVerdict, LocatedBy, Place
+    from scapy_mpa.stream.events.connection import ConnectionId
+    from scapy_mpa.wire.ift_frame import FrameHeader, FrameLayout
+    from scapy_mpa.wire.ift_indication import AdaptionIndication
+
+__all__ = ["AdaptionIndicationSeen", "IFTFrameRecovered", "Placed"]
+
+Placed: TypeAlias = Literal["in order", "speculative"]
+
+
+@dataclass(frozen=True, slots=True)
+class AdaptionIndicationSeen:
+    """An adaption indication is complete (draft-williams-iwarp-ift-01 4)."""
+
+    connection: ConnectionId
+    direction: int
+    frame: int
+    time_ns: int
+    seq: int
+    """Sequence number of its first octet."""
+    octets: bytes
+    frames: tuple[int, ...]
+    indication: AdaptionIndication
+
+
+class IFTFrameRecovered(NamedTuple):
+    """A frame of iWARP Framing for TCP is whole, and its place in the stream is known.
+
+    (A named tuple, the first fields those of :class:`FPDURecovered`.)
+    """
+
+    connection: ConnectionId
+    direction: int
+    frame: int
+    time_ns: int
+    seq: int
+    """Sequence number of its header_size field."""
+    offset: int | None
+    """Octets from the end of the adaption indication to that field, None if that was not
+    captured."""
+    header: FrameHeader
+    octets: bytes
+    """The frame as it lay in the stream, CRCs included; what a snap length cut off is missing from
+    its end."""
+    rdma: bool | None
+    """Whether the connection is in RDMA mode; None if that is not agreed on, or not known."""
+    header_crc: CrcVerdict
+    """``off`` if there is none."""
+    payload_crc: CrcVerdict
+    """``off`` if there is none."""
+    located_by: LocatedBy
+    out_of_order: bool
+    """Placed speculatively."""
+    frames: tuple[int, ...]
+    """The captured frames that brought its octets, ascending by place in the stream."""
+    placed: Placed
+    confirmed: bool | None
+    """Of one placed speculatively, whether the in-order pass has found it at its place; None if it
+    never came there, and of one placed in order."""
+    faults: str = ""
+    """The CRCs that are bad and that its receiver checks: ``h``, ``p``, both or none."""
+
+    @property
+    def crcs(self) -> str:
+        """Which CRCs it has: ``h``, ``p``, both or none."""
+        header = "" if self.header_crc == "off" else "h"
+        return header if self.payload_crc == "off" else f"{header}p"
+
+    @property
+    def layout(self) -> FrameLayout:
+        """Where its parts lie."""
+        # Hardly any capture has some, and a command is to start soon.
+        from scapy_mpa.wire.ift_frame import frame_layout
+
+        crcs = self.crcs
+        return frame_layout(self.header, header_crc="h" in crcs, payload_crc="p" in crcs)
+
+    @property
+    def length(self) -> int:
+        """Octets that it claims, CRCs included."""
+        return self.layout.length
+
+    @property
+    def place(self) -> Place:
+        """Where it lies in its direction."""
+        return self.seq, self.offset, 0, self.length
+
+    @property
+    def ulpdu(self) -> bytes:
+        """DDP header and payload, as far as they were captured."""
+        from scapy_mpa.wire.ift_frame import FRAME_HEADER_LENGTH
+
+        layout, octets = self.layout, self.octets
+        payload = octets[layout.payload : layout.payload_end]
+        return octets[FRAME_HEADER_LENGTH : layout.header_end] + payload
+
+    @property
+    def ulpdu_length(self) -> int:
+        """Octets of DDP header and payload."""
+        return self.header.header_size + self.header.payload_size
+
+    @property
+    def phase(self) -> None:
+        """None: there are no Markers."""
+        return None
+
+    @property
+    def crc(self) -> CrcVerdict:
+        """What is to be said of both CRCs: the worse of the two verdicts."""
+        verdicts = self.header_crc, self.payload_crc
+        for verdict in ("bad", "unknown", "good"):
+            if verdict in verdicts:
+                return verdict
+        return "off"
+
+    @property
+    def carries_rdmap(self) -> bool:
+        """Whether the connection is in RDMA mode, and the frame was not taken back."""
+        return bool(self.rdma) and self.confirmed is not False
+
+    @property
+    def is_acceptable(self) -> bool:
+        """Whether a receiver takes its DDP segment for what it is."""
+        from scapy_mpa.wire.ift_frame import FRAME_HEADER_LENGTH, ddp_header_length
+
+        first = self.octets[FRAME_HEADER_LENGTH : FRAME_HEADER_LENGTH + 1]
+        return (
+            not self.faults
+            and bool(first)
+            and ddp_header_length(first[0]) == self.header.header_size
+        )

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What was never captured, came twice and differs, or breaks a rule."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from scapy_mpa.stream.events.connection import ConnectionId
+    from scapy_mpa.wire.errors import ErrorCode
+
+__all__ = ["ErrorFound", "GapFound", "GapReason", "OverlapDiffers"]
+
+GapReason: TypeAlias = Literal[
+    "acknowledged", "connection ended", "capture ended", "limit", "snap length"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class GapFound:
+    """Octets that were sent but never captured and will not be waited for any longer; with reason
+    ``limit``, also octets that were given up before they could be made use of."""
+
+    connection: ConnectionId
+    direction: int
+    frame: int
+    time_ns: int
+    seq: int
+    length: int
+    reason: GapReason
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Where it begins, as a sequence number, and its length, both in octets."""
+        return self.seq, self.length
+
+
+@dataclass(frozen=True, slots=True)
+class OverlapDiffers:
+    """Octets came twice and differ; the first captured stay (RFC 5044 A.3)."""
+
+    connection: ConnectionId
+    direction: int
+    frame: int
+    time_ns: int
+    seq: int
+    """Sequence number of the first octet that differs."""
+    length: int
+    """Octets from there to the last one that differs."""
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorFound:
+    """Something that a receiver must report: MPA (RFC 5044 section 8), or DDP and RDMAP."""
+
+    connection: ConnectionId
+    direction: int
+    frame: int
+    time_ns: int
+    code: ErrorCode | None
+    """MPA's, None if it is an error of DDP or RDMAP."""
+    seq: int
+    text: str
