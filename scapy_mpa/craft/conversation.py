@@ -1,21 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A scripted iWARP connection: said with verbs, laid out into segments, frames and files."""
+"""A scripted iWARP connection, said with verbs."""
 
 from __future__ import annotations
 
 import enum
-import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Final, Literal, SupportsBytes, TypeVar
 
 from scapy_mpa.capture.build_frame import FrameBuilder
-from scapy_mpa.capture.frame import Frame
-from scapy_mpa.capture.link import ETHERNET
-from scapy_mpa.capture.write import write_frames
-from scapy_mpa.craft.captured import Captured, captured_items, captured_streams
 from scapy_mpa.craft.endpoint import USUAL_INITIATOR, USUAL_RESPONDER, Endpoint, mac_octets
-from scapy_mpa.craft.layout import Placed, lay_out
 from scapy_mpa.craft.options import INITIATOR, RESPONDER, SIDES, Options, Packing
 from scapy_mpa.craft.script import (
     CloseItem,
@@ -29,11 +23,8 @@ from scapy_mpa.craft.script import (
     SegmentItem,
     StartupItem,
 )
-from scapy_mpa.craft.segment import Segment
-from scapy_mpa.craft.segmentation import segments_of
+from scapy_mpa.craft.scripted import Scripted
 from scapy_mpa.craft.side import Side
-from scapy_mpa.craft.truth import Setting, truth_of
-from scapy_mpa.records.record import Record
 from scapy_mpa.wire.control_flags import RTR, rtr_flags
 from scapy_mpa.wire.dialect import (
     OSC_REVISIONS,
@@ -50,10 +41,7 @@ __all__ = ["Conversation"]
 
 _Conversation = TypeVar("_Conversation", bound="Conversation")
 
-_SECOND: Final = 10**9
-
 _MACS: Final = ("02:00:00:00:00:01", "02:00:00:00:00:02")
-_ISNS: Final = (1000, 5000)
 
 _DEPTH: Final = 16
 """IRD and ORD that are asked for unless told otherwise."""
@@ -107,7 +95,7 @@ class Phase(enum.Enum):
     CLOSED = enum.auto()
 
 
-class Conversation:
+class Conversation(Scripted):
     """A scripted iWARP connection, without I/O.
 
     >>> conversation = Conversation(markers=True)
@@ -148,18 +136,12 @@ class Conversation:
     """
 
     __slots__ = (
-        "_builders",
         "_has_spoken",
         "_messages",
         "_phase",
         "_strict",
         "_terminated",
-        "initiator",
         "mulpdus",
-        "options",
-        "responder",
-        "script",
-        "sides",
         "vlan",
     )
 
@@ -221,8 +203,7 @@ class Conversation:
         self.responder = Side(self, RESPONDER, responder)
         self.sides = self.initiator, self.responder
         self._builders = self._builder(INITIATOR), self._builder(RESPONDER)
-        self.script: list[Item] = [HandshakeItem()] if handshake else []
-        """What happens, in order."""
+        self.script = [HandshakeItem()] if handshake else []
         self._strict = strict
         self._phase = Phase.STREAMING
         self._has_spoken = False
@@ -348,12 +329,12 @@ class Conversation:
         self.append(ResetItem(side))
         self._phase = Phase.CLOSED
 
-    # -- what the script comes to -----------------------------------------------------------------
+    # -- the same otherwise -----------------------------------------------------------------------
 
     def with_script(self: _Conversation, script: Iterable[Item]) -> _Conversation:
         """Return the same conversation with another script, say one with an item replaced."""
         copy = object.__new__(type(self))
-        for name in Conversation.__slots__:
+        for name in (*Scripted.__slots__, *Conversation.__slots__):
             setattr(copy, name, getattr(self, name))
         copy.script = list(script)
         copy.initiator, copy.responder = (side.copy(copy) for side in self.sides)
@@ -397,143 +378,6 @@ class Conversation:
             for side in self.sides
         )
         return self.moved(initiator, responder)
-
-    @property
-    def header_length(self) -> int:
-        """Octets of the headers of each frame, TCP options not counted."""
-        return self._builders[INITIATOR].header_length
-
-    def layout(self) -> list[Placed]:
-        """Return each item of the script with its octets and its place in the TCP stream.
-
-        :raises LocalProtocolError: an item cannot be expressed on the wire.
-        """
-        return lay_out(self.script, self.options)
-
-    def check(self, items: Iterable[Item]) -> None:
-        """Find out whether items could be in the script.
-
-        :raises LocalProtocolError: one of them cannot be expressed on the wire.
-        """
-        lay_out(items, self.options)
-
-    @property
-    def isns(self) -> tuple[int, int]:
-        """The initial sequence numbers of Initiator and Responder."""
-        one, two = (side.endpoint.isn for side in self.sides)
-        return _ISNS[0] if one is None else one, _ISNS[1] if two is None else two
-
-    def segments(self) -> list[Segment]:
-        """Return the TCP segments, as they come where nothing is lost.
-
-        :raises LocalProtocolError: an item cannot be expressed on the wire.
-        """
-        return segments_of(self.layout(), self.isns, self.options)
-
-    def frames(self, segments: Sequence[Segment] | None = None) -> list[Frame]:
-        """Return Ethernet frames as a capture has them, with valid checksums.
-
-        :param segments: in this order; None: :meth:`segments`.
-        :raises LocalProtocolError: an item or a segment cannot be expressed on the wire.
-        """
-        if segments is None:
-            segments = self.segments()
-        builders = self._builders
-        made = []
-        for number, segment in enumerate(segments, 1):
-            octets = builders[segment.side].build(
-                segment.seq,
-                segment.ack,
-                segment.flags,
-                segment.octets,
-                options=segment.options,
-                identification=number & 0xFFFF,
-            )
-            length = len(octets)
-            if segment.captured is not None:
-                octets = octets[: length - len(segment.octets) + segment.captured]
-            made.append(Frame(number, segment.time_ns, ETHERNET, octets, length, None))
-        return made
-
-    def packets(self, segments: Sequence[Segment] | None = None) -> list[Any]:
-        """Return the frames as Scapy packets, with their times.
-
-        :param segments: in this order; None: :meth:`segments`.
-        """
-        from scapy.layers.l2 import Ether
-        from scapy.plist import PacketList
-
-        packets = []
-        for frame in self.frames(segments):
-            packet = Ether(frame.octets)
-            packet.time = frame.time_ns / _SECOND
-            packet.wirelen = frame.original_length
-            packets.append(packet)
-        listed: list[Any] = PacketList(packets, "Conversation")
-        return listed
-
-    def write(
-        self,
-        path: str | os.PathLike[str],
-        segments: Sequence[Segment] | None = None,
-        *,
-        comments: Mapping[int, str] | None = None,
-        comment: str | None = None,
-    ) -> None:
-        """Write a capture file: pcapng if ``path`` ends so, else pcap.
-
-        :param segments: in this order; None: :meth:`segments`.
-        :param comments: of frames, by number from 1. pcapng only.
-        :param comment: of the whole file. pcapng only.
-        :raises OSError: the file cannot be written.
-        """
-        write_frames(path, self.frames(segments), comments=comments, comment=comment)
-
-    def truth(
-        self,
-        segments: Sequence[Segment] | None = None,
-        *,
-        messages: bool = False,
-        payload: bool = False,
-        connection: int = 0,
-        numbers: Sequence[int] | None = None,
-    ) -> list[Record]:
-        """Return the records that a perfect dissector must report (``docs/records.md``).
-
-        What cannot be told of segments that were lost, copied, reordered or cut is left out: see
-        :mod:`scapy_mpa.craft.truth`.
-
-        :param segments: as they were captured, in this order; None: :meth:`segments`.
-        :param messages: with ``message`` records.
-        :param payload: with the key ``payload`` in ``fpdu`` records.
-        :param connection: the number of this connection in the capture.
-        :param numbers: of the frames, where other frames lie between them; None: 1, 2, ...
-        """
-        placed = self.layout()
-        own = segments_of(placed, self.isns, self.options)
-        if segments is None:
-            segments = own
-        setting = Setting(
-            self.options,
-            (str(self.initiator.endpoint), str(self.responder.endpoint)),
-            self.isns,
-            connection,
-            segments,
-            range(1, len(segments) + 1) if numbers is None else numbers,
-            payload,
-        )
-        is_impaired = list(map(_but_for_time, segments)) != list(map(_but_for_time, own))
-        return self.truth_in(placed, setting, is_impaired=is_impaired, messages=messages)
-
-    def truth_in(
-        self, placed: list[Placed], setting: Setting, *, is_impaired: bool, messages: bool
-    ) -> list[Record]:
-        """Return the truth of items in their places (:func:`~scapy_mpa.craft.truth.truth_of`)."""
-        return truth_of(placed, setting, is_impaired=is_impaired, messages=messages)
-
-    def captured(self, segments: Sequence[Segment]) -> list[Captured]:
-        """Return what ``segments`` have of each item: whether it is whole, and in which frames."""
-        return captured_items(self.layout(), captured_streams(segments, self.isns))
 
     # -- for the sides ----------------------------------------------------------------------------
 
@@ -619,14 +463,6 @@ class Conversation:
             (source.port, target.port),
             self.vlan,
         )
-
-
-def _but_for_time(segment: Segment) -> tuple[object, ...]:
-    """Return what of a segment is not a matter of when it is captured."""
-    return (
-        *(segment.side, segment.seq, segment.ack, segment.flags),
-        *(segment.octets, segment.options, segment.captured),
-    )
 
 
 def _nanoseconds(seconds: float) -> int:

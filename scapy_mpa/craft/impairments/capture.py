@@ -48,7 +48,7 @@ class SnapLength:
     """Of a frame that are captured, the link header included."""
     headers: int = 54
     """Octets of the headers before TCP options: 54 of Ethernet, IPv4 and TCP; see
-    :attr:`Conversation.header_length <scapy_mpa.craft.conversation.Conversation.header_length>`."""
+    :attr:`Conversation.header_length <scapy_mpa.craft.scripted.Scripted.header_length>`."""
 
     def __post_init__(self) -> None:
         if self.octets < self.headers:

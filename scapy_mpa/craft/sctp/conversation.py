@@ -7,19 +7,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from scapy_mpa.capture.frame import Frame
 from scapy_mpa.capture.ip import SCTP
-from scapy_mpa.capture.link import ETHERNET
 from scapy_mpa.craft.captured import Captured
 from scapy_mpa.craft.conversation import Conversation, Phase
 from scapy_mpa.craft.layout import Placed
 from scapy_mpa.craft.options import INITIATOR
 from scapy_mpa.craft.script import FPDUItem
+from scapy_mpa.craft.scripted import are_impaired
 from scapy_mpa.craft.sctp.packets import ITEMS, OVERHEAD, Said, SctpSegment, packets_of
 from scapy_mpa.craft.sctp.script import AssociateItem, ChunkItem, ControlItem, chunk_of
 from scapy_mpa.craft.sctp.truth import sctp_truth_of
 from scapy_mpa.craft.segment import Segment
-from scapy_mpa.craft.truth import Setting
 from scapy_mpa.records.record import Record
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import LocalProtocolError
@@ -174,22 +172,6 @@ class SctpConversation(Conversation):
         """Octets of the headers of each frame in front of the SCTP packet."""
         return self._builders[INITIATOR].header_length - _TCP_HEADER
 
-    def frames(self, segments: Sequence[Segment] | None = None) -> list[Frame]:
-        """Return Ethernet frames as a capture has them, with valid checksums.
-
-        :param segments: in this order; None: :meth:`segments`.
-        :raises LocalProtocolError: an item cannot be expressed on the wire.
-        """
-        made = []
-        for number, segment in enumerate(self.segments() if segments is None else segments, 1):
-            builder = self._builders[segment.side]
-            octets = builder.datagram(SCTP, segment.octets, identification=number & 0xFFFF)
-            length = len(octets)
-            if segment.captured is not None:
-                octets = octets[: length - len(segment.octets) + segment.captured]
-            made.append(Frame(number, segment.time_ns, ETHERNET, octets, length, None))
-        return made
-
     def truth(
         self,
         segments: Sequence[Segment] | None = None,
@@ -206,16 +188,8 @@ class SctpConversation(Conversation):
         """
         own, said = self._packets()
         given: Sequence[Segment] = own if segments is None else segments
-        setting = Setting(
-            self.options,
-            (str(self.initiator.endpoint), str(self.responder.endpoint)),
-            self.isns,
-            connection,
-            given,
-            range(1, len(given) + 1) if numbers is None else numbers,
-            payload,
-        )
-        is_impaired = list(map(_but_for_time, given)) != list(map(_but_for_time, own))
+        setting = self._setting(given, connection, numbers, payload)
+        is_impaired = are_impaired(given, own)
         return sctp_truth_of(self.script, said, setting, is_impaired=is_impaired, messages=messages)
 
     def captured(self, segments: Sequence[Segment]) -> list[Captured]:
@@ -235,6 +209,10 @@ class SctpConversation(Conversation):
 
     # -- inside ----------------------------------------------------------------------------------
 
+    def _frame_of(self, segment: Segment, identification: int) -> bytes:
+        builder = self._builders[segment.side]
+        return builder.datagram(SCTP, segment.octets, identification=identification)
+
     def _append_startup(
         self,
         side: int,
@@ -251,8 +229,3 @@ class SctpConversation(Conversation):
             self.refuse(f"Private Data of {length} octets exceed 512 (RFC 5043 5.2.3)")
         code = (_ENHANCED_CODES if enhanced else _CODES)[kind, rejected]
         self.append(ControlItem(side, code, private_data, **enhanced))
-
-
-def _but_for_time(segment: Segment) -> tuple[object, ...]:
-    """Return what of a packet is not a matter of when it is captured."""
-    return segment.side, segment.octets, segment.captured
