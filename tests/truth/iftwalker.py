@@ -17,7 +17,6 @@ from collections.abc import Iterator
 
 from crc32c import crc32c
 
-from tests.captures import expectation
 from tests.truth import walker
 
 HC, PC = 1 << 29, 1 << 28
@@ -95,14 +94,5 @@ def walk(path: pathlib.Path) -> dict[str, int | list[list[object]]]:
     return {**walker.expectations(path), "indications": indications, "frames": frames}
 
 
-def main(arguments: list[str]) -> None:
-    """Write the expectations of the captures named."""
-    for argument in arguments:
-        path = pathlib.Path(argument)
-        target = expectation(path)
-        target.write_text(walker.to_json(walk(path)))
-        print(target)
-
-
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    walker.write(sys.argv[1:], walk)

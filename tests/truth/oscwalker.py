@@ -21,7 +21,6 @@ from typing import NamedTuple
 
 from crc32c import crc32c
 
-from tests.captures import expectation
 from tests.truth import walker
 
 
@@ -96,14 +95,5 @@ def walk(path: pathlib.Path) -> dict[str, int | list[list[object]]]:
     return {"startup": startup, "fpdus": fpdus}
 
 
-def main(arguments: list[str]) -> None:
-    """Write the expectations of the captures named."""
-    for argument in arguments:
-        path = pathlib.Path(argument)
-        target = expectation(path)
-        target.write_text(walker.to_json(walk(path)))
-        print(target)
-
-
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    walker.write(sys.argv[1:], walk)

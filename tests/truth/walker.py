@@ -55,7 +55,7 @@ import json
 import pathlib
 import struct
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from crc32c import crc32c
@@ -412,14 +412,16 @@ def to_json(expected: dict[str, int | list[list[object]]]) -> str:
     return "{" + ",\n".join(members) + "}\n"
 
 
-def main(arguments: list[str]) -> None:
-    """Write the expectations of the captures named."""
+def write(
+    arguments: list[str], walk: Callable[[pathlib.Path], dict[str, int | list[list[object]]]]
+) -> None:
+    """Write what ``walk`` finds in the captures named: their expectations."""
     for argument in arguments:
         path = pathlib.Path(argument)
         target = expectation(path)
-        target.write_text(to_json(expectations(path)))
+        target.write_text(to_json(walk(path)))
         print(target)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    write(sys.argv[1:], expectations)
