@@ -19,6 +19,8 @@ from tests.stream.feed import INITIATOR_FLOW, RESPONDER_FLOW
 
 PH, R, HC, PC, IH, IP, SP, SM, RM = (1 << bit for bit in range(31, 22, -1))
 """The flags, from the most significant bit (4.2)."""
+BOTH = R | HC | PC
+"""RDMA mode with both CRCs."""
 
 VTAG_A, VTAG_B = 0xA1B2, 0xC3D4
 """What node A and node B announce: frames of A carry that of B."""
@@ -26,6 +28,12 @@ VTAG_A, VTAG_B = 0xA1B2, 0xC3D4
 ISN = 1000
 FIRST = ISN + 1 + 64
 """Sequence number of the first octet behind an indication."""
+
+ORDERED = "in order", None
+CONFIRMED = "speculative", True
+TAKEN_BACK = "speculative", False
+NEVER = "speculative", None
+"""How a frame was placed, and whether that was confirmed."""
 
 
 def crc(octets: bytes) -> bytes:
@@ -60,6 +68,16 @@ def read_request(msn: int) -> bytes:
 def write(stag: int, to: int, last: bool = True) -> bytes:
     """The DDP header of an RDMA Write (RFC 5041 4.2)."""
     return struct.pack(">BBIQ", 0x80 | last << 6 | 1, 0x40, stag, to)
+
+
+def stream(count: int = 6, size: int = 100, **crcs: bool) -> list[bytes]:
+    """Frames with a Send each."""
+    return [frame(send(msn), bytes([msn % 256]) * size, **crcs) for msn in range(1, count + 1)]
+
+
+def places(octets: list[bytes]) -> list[int]:
+    """Where each begins."""
+    return [sum(map(len, octets[:number])) for number in range(len(octets))]
 
 
 class Capture:

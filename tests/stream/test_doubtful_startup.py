@@ -7,8 +7,7 @@ import pytest
 
 from scapy_mpa.stream.events import ConnectionEnded, Event
 from tests.stream.feed import fpdus
-from tests.stream.test_connections import Talk
-from tests.stream.test_startup import (
+from tests.stream.startup import (
     PROSE,
     ULPDUS,
     ended,
@@ -19,6 +18,7 @@ from tests.stream.test_startup import (
     seen,
     stream,
 )
+from tests.stream.test_connections import Talk
 from tests.truth import messages
 from tests.truth.mpastream import REQUEST_KEY, build_stream
 

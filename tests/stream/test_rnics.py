@@ -10,8 +10,8 @@ from scapy_mpa.stream.events import ErrorFound
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.interoperability import RNIC
 from tests.stream.feed import fpdus
+from tests.stream.startup import ULPDUS, ended, reply, request
 from tests.stream.test_connections import Talk
-from tests.stream.test_startup import ULPDUS, ended, reply, request
 from tests.truth.mpastream import build_stream
 from tests.wire.test_interoperability import CELLS
 

@@ -17,8 +17,8 @@ from scapy_mpa.stream.flows import Flows
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
 from tests.stream.feed import as_segment, fpdus
+from tests.stream.startup import ULPDUS, ended, errors, reply, request, seen
 from tests.stream.test_connections import Talk
-from tests.stream.test_startup import ULPDUS, ended, errors, reply, request, seen
 from tests.truth.mpastream import build_stream, startup_frame
 
 KEYS = [b"MPA ID Rtr Frame", b"MPA ID RtR Frame"]

@@ -9,8 +9,8 @@ from scapy_mpa.stream.events import ErrorFound, Event
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.interoperability import RNIC
 from tests.stream.feed import fpdus
+from tests.stream.startup import ULPDUS, ended, errors, reply, request, seen, stream
 from tests.stream.test_connections import Talk
-from tests.stream.test_startup import ULPDUS, ended, errors, reply, request, seen, stream
 from tests.truth import messages
 from tests.truth.impair import ACK, RST
 from tests.truth.mpastream import build_stream, crc_field, enhanced_data

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Startup frames and FPDUs behind them, and what is told of a connection that has both."""
+
+from __future__ import annotations
+
+from scapy_mpa.stream.events import ConnectionEnded, ErrorFound, Event, StartupSeen
+from scapy_mpa.wire.errors import ErrorCode
+from tests.stream.feed import fpdus
+from tests.truth import messages
+from tests.truth.mpastream import REPLY_KEY, REQUEST_KEY, TrueFPDU, build_stream, startup_frame
+
+INITIATOR, RESPONDER = "10.0.0.1:40000", "10.0.0.2:4000"
+ULPDUS = [messages.send(msn, bytes([msn]) * 300)[0] for msn in range(1, 9)]
+
+# What an RFC looks like on its way through a TCP connection.
+PROSE = b"""\
+   Key:  This field contains the "key" used to validate that both sender
+      and receiver of the frame are using MPA.  Initiator mode senders
+      MUST set this field to the fixed value "MPA ID Req Frame" or (in
+      byte order) 4D 50 41 20 49 44 20 52 65 71 20 46 72 61 6D 65 (in
+      hexadecimal).  Responder mode receivers MUST check this field for
+      the same value.  Responders send "MPA ID Rep Frame" or (in byte
+      order) 4D 50 41 20 49 44 20 52 65 70 20 46 72 61 6D 65.
+
+   MPA ID Req Frame
+MPA ID Rep Frame MPA ID Req FrameMPA ID Req Frame
+"""
+
+
+def request(**fields: object) -> bytes:
+    """A Request that asks for CRCs, unless told otherwise."""
+    return startup_frame(REQUEST_KEY, **{"crc": 1, **fields})  # type: ignore[arg-type]
+
+
+def reply(**fields: object) -> bytes:
+    """A Reply that asks for CRCs, unless told otherwise."""
+    return startup_frame(REPLY_KEY, **{"crc": 1, **fields})  # type: ignore[arg-type]
+
+
+def stream(*, markers: bool = False, crc: bool = True) -> tuple[bytes, list[TrueFPDU]]:
+    """A few FPDUs."""
+    return build_stream(ULPDUS, markers=markers, crc=crc, idle_crc_field=b"\xde\xad\xbe\xef")
+
+
+def seen(events: list[Event]) -> list[StartupSeen]:
+    """The startup frames."""
+    return [each for each in events if isinstance(each, StartupSeen)]
+
+
+def errors(events: list[Event]) -> list[tuple[int, ErrorCode | None, int]]:
+    """Direction, code and sequence number of each error."""
+    return [
+        (each.direction, each.code, each.seq) for each in events if isinstance(each, ErrorFound)
+    ]
+
+
+def ended(events: list[Event]) -> ConnectionEnded:
+    """The end of the one connection."""
+    (end,) = [each for each in events if isinstance(each, ConnectionEnded)]
+    return end
+
+
+def found(events: list[Event], direction: int) -> list[bytes]:
+    """The ULPDUs of a direction."""
+    return [each.ulpdu for each in fpdus(events, direction)]
+
+
+def check_works(
+    events: list[Event],
+    initiator: int = 0,
+    wrong: list[tuple[int, ErrorCode | None, int]] | None = None,
+) -> None:
+    """The connection was accepted, all FPDUs were found from the start, nothing else is wrong."""
+    for direction in (0, 1):
+        assert found(events, direction) == ULPDUS
+        assert fpdus(events, direction)[0].located_by == "start"
+        assert {each.crc for each in fpdus(events, direction)} == {"good"}
+    assert errors(events) == (wrong or [])
+    end = ended(events)
+    expected = (INITIATOR, RESPONDER) if initiator == 0 else (RESPONDER, INITIATOR)
+    assert (end.initiator, end.responder, end.rejected) == (*expected, False)

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Startup frames that were not captured, or not where they belong (RFC 5044 7.1.1, 7.1.2)."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import pytest
+
+from scapy_mpa.stream.events import ErrorFound
+from scapy_mpa.wire.startup import StartupKind
+from tests.stream.feed import INITIATOR_FLOW, RESPONDER_FLOW, fpdus
+from tests.stream.startup import (
+    ULPDUS,
+    check_works,
+    errors,
+    found,
+    reply,
+    request,
+    seen,
+    stream,
+)
+from tests.stream.test_connections import Talk
+from tests.truth.mpastream import build_stream
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_startup_frame_captured_out_of_order(late: bool) -> None:
+    """The pieces of a Request come in any order, its end before its Key (7.1.1)."""
+    octets, _ = stream()
+    talk = Talk()
+    talk.say(0, request(private_data=bytes(40)), size=7)
+    if late:
+        talk.segments[3:] = talk.segments[:2:-1]
+    else:
+        talk.segments[3:5] = talk.segments[4:2:-1]
+    talk.say(1, reply())
+    talk.say(0, octets)
+    talk.say(1, octets)
+    talk.close()
+    check_works(talk.fed())
+
+
+def test_a_reply_captured_before_its_request() -> None:
+    """A capture may hold an answer before the question: nothing is wrong with the connection."""
+    octets, _ = stream()
+    talk = Talk()
+    talk.say(0, request())
+    talk.say(1, reply())
+    talk.segments[-2:] = talk.segments[:-3:-1]
+    talk.say(0, octets)
+    talk.say(1, octets)
+    talk.close()
+    check_works(talk.fed())
+
+
+@pytest.mark.parametrize("crc", [0, 1])
+@pytest.mark.parametrize("markers", [0, 1])
+@pytest.mark.parametrize("lost", ["request", "reply", "both"])
+def test_startup_frames_that_were_not_captured(crc: int, markers: int, lost: str) -> None:
+    """What the capture lacks of the Startup Phase costs no FPDU that it holds (7.1.2, 4.3)."""
+    octets, truth = stream(markers=bool(markers), crc=bool(crc))
+    talk = Talk()
+    frames = request(crc=crc, markers=markers), reply(crc=crc, markers=markers)
+    talk.say(0, frames[0], captured=lost == "reply")
+    talk.say(1, frames[1], captured=lost == "request")
+    talk.say(0, octets, size=1000)
+    talk.say(1, octets, size=1000)
+    talk.close()
+    events = talk.fed()
+    for direction in (0, 1):
+        assert found(events, direction) == [fpdu.ulpdu for fpdu in truth]
+    assert errors(events) == []
+
+
+@pytest.mark.parametrize("markers", [0, 1])
+def test_neither_the_reply_nor_the_first_fpdu_was_captured(markers: int) -> None:
+    """Only what lies in the hole is lost."""
+    octets, truth = stream(markers=bool(markers))
+    talk = Talk()
+    talk.say(0, request(markers=markers))
+    talk.miss(1, reply(markers=markers))
+    talk.miss(0, octets[: truth[0].end])
+    talk.say(0, octets[truth[0].end :], size=1000)
+    talk.say(1, octets, size=1000)
+    talk.close()
+    events = talk.fed()
+    assert found(events, 0) == [fpdu.ulpdu for fpdu in truth[1:]]
+    assert found(events, 1) == [fpdu.ulpdu for fpdu in truth]
+
+
+@pytest.mark.parametrize("syn", [False, True])
+@pytest.mark.parametrize("markers", [0, 1])
+@pytest.mark.parametrize("late", [(0,), (1,), (0, 1)])
+@pytest.mark.parametrize("by", [1, 3, 60])
+def test_startup_frames_captured_behind_fpdus(
+    by: int, late: tuple[int, ...], markers: int, syn: bool
+) -> None:
+    """They are seen, and the offsets of all FPDUs behind them are known (7.1.2, 4.3)."""
+    octets, truth = build_stream(ULPDUS * 20, markers=bool(markers))
+    talk = Talk(syn=syn)
+    held = []
+    bases = []
+    for direction, frame in enumerate((request(markers=markers), reply(markers=markers))):
+        talk.say(direction, frame)
+        bases.append(talk.next[direction] % 2**32)
+        if direction in late:
+            held.append(talk.segments.pop())
+    for number, at in enumerate(range(0, len(octets), 700)):
+        if number == by:
+            # It may come when the peer has acknowledged it long ago.
+            talk.segments += held
+            known_at = len(talk.segments)
+        for direction in (0, 1):
+            talk.say(direction, octets[at : at + 700])
+    talk.close()
+    events = talk.fed()
+    assert errors(events) == []
+    assert sorted(each.startup.kind.value for each in seen(events)) == ["reply", "request"]
+    for flow, base in zip((INITIATOR_FLOW, RESPONDER_FLOW), bases, strict=True):
+        mine = [each for each in fpdus(events) if each.connection.flows[each.direction] == flow]
+        assert sorted((each.seq - base) % 2**32 for each in mine) == [
+            fpdu.seq_offset for fpdu in truth
+        ]
+        for each in mine:
+            if each.offset is not None or max(each.frames) > known_at:
+                assert each.offset == (each.seq - base) % 2**32
+
+
+@pytest.mark.parametrize("markers", [0, 1])
+@pytest.mark.parametrize("by", [0, 1])
+def test_pieces_of_a_startup_frame_and_of_an_fpdu_in_any_order(by: int, markers: int) -> None:
+    """Whichever of them completes what, both are found (7.1.1, 7.1.2)."""
+    octets, truth = build_stream(ULPDUS[:1], markers=bool(markers))
+    frames = request(markers=markers), reply(markers=markers)
+    sent = frames[by] + octets
+    edges = 0, 16, 20, 21, 22, len(sent)
+    for order in permutations(range(5)):
+        talk = Talk()
+        if by:
+            talk.say(0, frames[0])
+        begin = talk.next[by]
+        for piece in order:
+            talk.copy(by, begin + edges[piece], sent[edges[piece] : edges[piece + 1]])
+        talk.next[by] += len(sent)
+        if not by:
+            talk.say(1, frames[1])
+        events = talk.fed()
+        # The Responder has spoken first, or the Initiator has not waited for the Reply.
+        wrong = [each.text for each in events if isinstance(each, ErrorFound)]
+        # That is told by the segment with which it begins to, behind its startup frame.
+        assert len(wrong) <= 1
+        assert all(text.endswith(f"(RFC 5044 7.1.2 rule {3 + by})") for text in wrong)
+        assert [each.startup.kind for each in seen(events)] == [
+            StartupKind.REQUEST,
+            StartupKind.REPLY,
+        ]
+        said = [(each.offset, each.ulpdu) for each in fpdus(events, by)]
+        assert said == [(truth[0].seq_offset, ULPDUS[0])]
+
+
+@pytest.mark.parametrize("late", [0, 1])
+@pytest.mark.parametrize("first", [0, 1])
+def test_delayed_startup_frames_captured_behind_fpdus(first: int, late: int) -> None:
+    """Acknowledgements captured before a Reply do not show that it answers another Request."""
+    octets, truth = stream()
+    talk = Talk()
+    for direction in (0, 1):
+        talk.say(direction, b"login\r\n")
+    frames = request(), reply()
+    for direction in (0, 1):
+        talk.say(direction, frames[direction])
+    held = talk.segments.pop(-2 + late)
+    # The other side has its first FPDUs before these are captured.
+    missed = talk.say(first, octets[: truth[2].end], captured=False)
+    talk.say(1 - first, octets[: truth[2].end])
+    talk.segments.append(held)
+    talk.copy(first, missed, octets[: truth[2].end])
+    for direction in (0, 1):
+        talk.say(direction, octets[truth[2].end :])
+    talk.close()
+    events = talk.fed()
+    assert errors(events) == []
+    assert len(seen(events)) == 2
+    for direction in (0, 1):
+        assert found(events, direction) == ULPDUS
+        offsets = [each.offset for each in fpdus(events, direction)]
+        assert offsets == [fpdu.seq_offset for fpdu in truth]
+
+
+def test_a_beginning_that_was_not_captured_has_no_offsets() -> None:
+    """Offset counts from the beginning of the Full Operation Phase, which nobody saw."""
+    octets, _ = stream()
+    talk = Talk(syn=False)
+    talk.say(0, octets, size=500)
+    events = talk.fed()
+    assert found(events, 0) == ULPDUS
+    assert {each.offset for each in fpdus(events, 0)} == {None}
