@@ -285,11 +285,7 @@ class Framing(FPDUChain):
         if was_empty and not run.anchored:
             # Nothing was found in it, but an FPDU may yet reach into it from the left.
             run.start = right.start
-        run.end = right.end
-        run.last = right.last
-        run.trouble = right.trouble
-        run.next_by = right.next_by
-        run.anchored = right.anchored
+        run.end_like(right)
         return True
 
     def _settle(self, island: Island) -> None:

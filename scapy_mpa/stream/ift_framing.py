@@ -155,8 +155,7 @@ class IFTFraming:
             if was_vain:
                 # A frame may yet reach into it from the left.
                 first.start = right.start
-            first.end, first.last, first.trouble = right.end, right.last, right.trouble
-            first.next_by, first.anchored = right.next_by, right.anchored
+            first.end_like(right)
             first.searched = right.searched
         island.runs = (first,)
 

@@ -73,6 +73,14 @@ class Run:
         """Whether this is but a place from which a search goes on."""
         return not self.anchored and self.end == self.start
 
+    def end_like(self, right: Run) -> None:
+        """End as a run does that lies behind this one, and so go on as it would have."""
+        self.end = right.end
+        self.last = right.last
+        self.trouble = right.trouble
+        self.next_by = right.next_by
+        self.anchored = right.anchored
+
 
 class Island:
     """Contiguous captured octets, and how far framing has come in them.

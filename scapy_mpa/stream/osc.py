@@ -78,11 +78,8 @@ class _Run(Run):
 
     def take_over(self, right: _Run) -> None:
         """Be one with a run that begins where this one ends."""
-        self.end = right.end
-        self.last = right.last
+        self.end_like(right)
         self.phase = right.phase
-        self.next_by = right.next_by
-        self.trouble = right.trouble
         self.is_sure = right.is_sure
         self.search_at = right.search_at
 
