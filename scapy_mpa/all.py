@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Everything a Scapy user types, for ``from scapy_mpa.all import *``."""
 
-import scapy_mpa.layers.sctp_bindings  # noqa: F401  (it binds, and that is all)
 from scapy_mpa import layers, session
 from scapy_mpa.layers import *
 from scapy_mpa.layers.private_data import bind_private_data, split_private_data
+from scapy_mpa.layers.sctp_bindings import bind_sctp
 from scapy_mpa.session import *
 
 __all__ = [*layers.__all__, *session.__all__, "bind_private_data", "split_private_data"]
+
+bind_sctp()

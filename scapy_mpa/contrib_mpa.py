@@ -5,8 +5,10 @@ Scapy executes a registered file under a name of its own, ``scapy.contrib.mpa``.
 defined here would therefore exist twice, and its bindings with it.
 """
 
-import scapy_mpa.layers.sctp_bindings  # noqa: F401  (it binds, and that is all)
 from scapy_mpa import layers
 from scapy_mpa.layers import *
+from scapy_mpa.layers.sctp_bindings import bind_sctp
 
 __all__ = list(layers.__all__)
+
+bind_sctp()

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """DDP over SCTP: what lies in Scapy's ``SCTPChunkData`` (RFC 5043 5.2, RFC 6581 7).
 
-Once :mod:`scapy_mpa.layers.sctp_bindings` is imported, as ``scapy_mpa.all`` and
+Once :func:`~scapy_mpa.layers.sctp_bindings.bind_sctp` was called, as ``scapy_mpa.all`` and
 ``load_contrib("mpa")`` do, Scapy dissects them by itself:
 
->>> import scapy_mpa.layers.sctp_bindings
 >>> from scapy.layers.sctp import SCTPChunkData
 >>> from scapy_mpa.layers import DDPSegmentChunk, DDPTagged, RDMAPWrite
+>>> from scapy_mpa.layers.sctp_bindings import bind_sctp
+>>> bind_sctp()
 >>> data = DDPSegmentChunk(ddp_ssn=1) / DDPTagged(stag=1, to=0) / RDMAPWrite() / b"x"
 >>> chunk = SCTPChunkData(
 ...     unordered=1, beginning=1, ending=1, tsn=1, stream_id=0, stream_seq=0, proto_id=16, data=data

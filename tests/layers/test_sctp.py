@@ -11,7 +11,6 @@ from scapy.layers.l2 import Ether
 from scapy.layers.sctp import SCTP, SCTPChunkData
 from scapy.packet import Packet, Raw
 
-import scapy_mpa.layers.sctp_bindings  # noqa: F401  (it binds, and that is all)
 from scapy_mpa.layers import (
     DDPSegmentChunk,
     DDPStreamSessionControl,
@@ -20,10 +19,13 @@ from scapy_mpa.layers import (
     RDMAPSend,
     RDMAPWrite,
 )
+from scapy_mpa.layers.sctp_bindings import bind_sctp
 from scapy_mpa.wire.errors import RemoteProtocolError
 from scapy_mpa.wire.sctp_ddp import parse_segment, parse_session_control
 from tests.layers.strategies import ulpdus
 from tests.truth import sctpstream as sctp
+
+bind_sctp()
 
 words = st.integers(0, 0xFFFF)
 depths = st.integers(0, 0x3FFF)
@@ -153,3 +155,11 @@ def test_summaries() -> None:
     )
     made = DDPSegmentChunk(ddp_ssn=3) / DDPUntagged(msn=2) / RDMAPSend() / b"hello"
     assert made.summary().startswith("DDP Segment Chunk ddp_ssn=3 / DDP Untagged qn=0 msn=2 mo=0 L")
+
+
+def test_bound_but_once() -> None:
+    """However often that is asked for: Scapy would look through its bindings for longer."""
+    bound = list(SCTPChunkData.payload_guess)
+    bind_sctp()
+    assert bound == SCTPChunkData.payload_guess
+    assert sum(layer is DDPSegmentChunk for _, layer in bound) == 1
