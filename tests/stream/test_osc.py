@@ -28,6 +28,7 @@ from scapy_mpa.craft.impairments import (
     impair,
 )
 from scapy_mpa.craft.presets import PRESETS
+from scapy_mpa.craft.segment import Segment as CraftedSegment
 from scapy_mpa.stream.events import Event, FPDURecovered
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits
@@ -85,6 +86,22 @@ def told(records: list[Record]) -> list[tuple[str, int]]:
     return [(each["src"], each["seq"]) for each in of(records, "fpdu")]
 
 
+@st.composite
+def impaired(
+    draw: st.DrawFn, *impairments: Impairment, behind: Sequence[int] = (), **options: Any
+) -> tuple[Conversation, list[CraftedSegment], Impairment]:
+    """A conversation, its segments, and what became of them.
+
+    :param behind: lengths that the conversation ends with.
+    """
+    made = conversation(
+        [*draw(LENGTHS), *behind], markers=draw(MARKERS), crc=draw(st.booleans()), **options
+    )
+    impairment = draw(st.sampled_from(impairments))
+    seed = draw(st.integers(0, 2**32))
+    return made, impair(made.segments(), impairment, seed=seed), impairment
+
+
 # -- forced ------------------------------------------------------------------------------------
 
 
@@ -105,24 +122,15 @@ def test_forced(
 
 @settings(max_examples=200)
 @given(
-    LENGTHS,
-    MARKERS,
-    st.booleans(),
-    st.integers(0, 2**32),
-    st.sampled_from(
-        (Loss(0.2), Reordering(0.3), Duplication(0.3), Resegmentation(40), Overlap(0.3))
-    ),
+    impaired(
+        *(Loss(0.2), Reordering(0.3), Duplication(0.3), Resegmentation(40), Overlap(0.3)),
+        packing="stream",
+        mss=100,
+    )
 )
-def test_impaired(
-    lengths: list[int],
-    markers: tuple[bool, bool],
-    crc: bool,
-    seed: int,
-    impairment: Impairment,
-) -> None:
+def test_impaired(drawn: tuple[Conversation, list[CraftedSegment], Impairment]) -> None:
     """Where every octet was captured every FPDU is told once, whatever became of the segments."""
-    made = conversation(lengths, markers=markers, crc=crc, packing="stream", mss=100)
-    segments = impair(made.segments(), impairment, seed=seed)
+    made, segments, _ = drawn
     found = plain(made.frames(segments), FORCED)
     assert sorted(told(found)) == sorted(told(made.truth()))
     assert not of(found, "error") and not of(found, "gap")
@@ -130,22 +138,14 @@ def test_impaired(
 
 @settings(max_examples=200)
 @given(
-    LENGTHS,
-    MARKERS,
-    st.booleans(),
-    st.integers(0, 2**32),
-    st.sampled_from((CaptureLoss(0.1), SnapLength(120), LateStart(5))),
+    impaired(CaptureLoss(0.1), SnapLength(120), LateStart(5), packing="stream", mss=100),
 )
 def test_what_is_missing_is_not_made_up(
-    lengths: list[int],
-    markers: tuple[bool, bool],
-    crc: bool,
-    seed: int,
-    impairment: Impairment,
+    drawn: tuple[Conversation, list[CraftedSegment], Impairment],
 ) -> None:
     """Where octets were not captured no FPDU is told that is none, and none twice."""
-    made = conversation(lengths, markers=markers, crc=crc, packing="stream", mss=100)
-    frames = made.frames(impair(made.segments(), impairment, seed=seed))
+    made, segments, impairment = drawn
+    frames = made.frames(segments)
     sent = set(told(made.truth()))
     records = plain(frames, FORCED)
     found = told(records)
@@ -244,22 +244,14 @@ def test_recognised(
 
 @settings(max_examples=100)
 @given(
-    LENGTHS,
-    MARKERS,
-    st.booleans(),
-    st.integers(0, 2**32),
-    st.sampled_from((Reordering(0.2), Duplication(0.3), Loss(0.2))),
+    impaired(Reordering(0.2), Duplication(0.3), Loss(0.2), behind=(700, 3, 5, 700), mss=536),
 )
 def test_recognised_in_disorder(
-    lengths: list[int],
-    markers: tuple[bool, bool],
-    crc: bool,
-    seed: int,
-    impairment: Impairment,
+    drawn: tuple[Conversation, list[CraftedSegment], Impairment],
 ) -> None:
     """Whatever was recognised is told as if it were forced; the rest is RFC 5044's."""
-    made = conversation([*lengths, 700, 3, 5, 700], markers=markers, crc=crc, mss=536)
-    frames = made.frames(impair(made.segments(), impairment, seed=seed))
+    made, segments, _ = drawn
+    frames = made.frames(segments)
     found = plain(frames)
     if of(found, "connection")[0]["dialect"] == "osc":
         assert but_request(found) == but_request(plain(frames, FORCED))
