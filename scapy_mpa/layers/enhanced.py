@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Control flags of enhanced data, in startup frames and over SCTP, by the dialect they are of.
+"""Enhanced data, in startup frames and over SCTP, and control flags by the dialect they are of.
 
 RFC 6581 9 and draft-ietf-storm-mpa-peer-connect-01 8 are the same on the wire, and mean something
 else by them.
@@ -7,15 +7,16 @@ else by them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from scapy.fields import BitField
+from scapy.fields import BitField, ConditionalField
 
 from scapy_mpa.wire.control_flags import meaning_of
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.forced import dialect_named
 
-__all__ = ["FlagField", "fields_of_dialect"]
+__all__ = ["enhanced_fields", "fields_of_dialect"]
 
 
 class FlagField(BitField):
@@ -30,6 +31,24 @@ class FlagField(BitField):
         if kind is None:
             return meaning.words(letter)[0]
         return f"RTR by zero-length {kind.value.capitalize()}"
+
+
+def enhanced_fields(are_there: Callable[[Any], bool]) -> list[ConditionalField]:
+    """Return the fields of the four octets (RFC 6581 9).
+
+    :param are_there: tells whether a packet has them.
+    """
+    return [
+        ConditionalField(field, are_there)
+        for field in (
+            FlagField("a", 0, 1),
+            FlagField("b", 0, 1),
+            BitField("ird", 0, 14),
+            FlagField("c", 0, 1),
+            FlagField("d", 0, 1),
+            BitField("ord", 0, 14),
+        )
+    ]
 
 
 def fields_of_dialect(dialect: Dialect | None) -> dict[str, str]:

@@ -28,7 +28,7 @@ from scapy.fields import Field as ScapyField
 from scapy.packet import Packet
 
 from scapy_mpa.layers.base import _Layer, count
-from scapy_mpa.layers.enhanced import FlagField
+from scapy_mpa.layers.enhanced import enhanced_fields
 from scapy_mpa.layers.fields import DialectField, KeyField, NoteField, OffWire
 from scapy_mpa.layers.fpdu import FPDU
 from scapy_mpa.layers.private_data import PrivateDataField
@@ -61,10 +61,6 @@ class _EnhancedField(OffWire):
     def getfield(self, pkt: Any, s: bytes) -> tuple[bytes, bool | None]:
         room = min(len(s), pkt.pd_length)
         return s, False if _has_enhanced_data(pkt) and room < ENHANCED_LENGTH else None
-
-
-def _enhanced(field: Any) -> ConditionalField:
-    return ConditionalField(field, _has_enhanced_data)
 
 
 def _has_extension(pkt: _Startup) -> bool:
@@ -100,12 +96,7 @@ class _Startup(_Layer):
             ),
             _has_extension,
         ),
-        _enhanced(FlagField("a", 0, 1)),
-        _enhanced(FlagField("b", 0, 1)),
-        _enhanced(BitField("ird", 0, 14)),
-        _enhanced(FlagField("c", 0, 1)),
-        _enhanced(FlagField("d", 0, 1)),
-        _enhanced(BitField("ord", 0, 14)),
+        *enhanced_fields(_has_enhanced_data),
         PrivateDataField("private_data", b"", _private_data_length, max_length=LARGEST_PD_LENGTH),
         OffWire(NoteField("provenance", None)),
     ]

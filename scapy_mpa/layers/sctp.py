@@ -24,19 +24,13 @@ from __future__ import annotations
 from typing import Any
 
 from scapy.config import conf
-from scapy.fields import (
-    BitField,
-    ConditionalField,
-    ShortEnumField,
-    ShortField,
-    StrField,
-)
 from scapy.fields import Field as ScapyField
+from scapy.fields import ShortEnumField, ShortField, StrField
 from scapy.packet import Packet
 
 from scapy_mpa.layers.base import _Layer, count
 from scapy_mpa.layers.ddp import DDPTagged, DDPUntagged
-from scapy_mpa.layers.enhanced import FlagField
+from scapy_mpa.layers.enhanced import enhanced_fields
 from scapy_mpa.layers.fields import DialectField, NoteField, OffWire
 from scapy_mpa.wire.sctp_ddp import (
     DDP_SSN_LENGTH,
@@ -85,10 +79,6 @@ class _EnhancedField(OffWire):
         return s, False if _has_enhanced_data(pkt) and len(s) < ENHANCED_LENGTH else None
 
 
-def _enhanced(field: Any) -> ConditionalField:
-    return ConditionalField(field, _has_enhanced_data)
-
-
 class DDPStreamSessionControl(_Layer):
     """A DDP Stream Session Control message, PPID 17 (RFC 5043 5.2.3, RFC 6581 7).
 
@@ -118,12 +108,7 @@ class DDPStreamSessionControl(_Layer):
         ShortEnumField("function_code", int(FunctionCode.INITIATE), dict(FUNCTION_NAMES)),
         _EnhancedField(ScapyField("enhanced", None)),
         OffWire(DialectField("dialect", None)),
-        _enhanced(FlagField("a", 0, 1)),
-        _enhanced(FlagField("b", 0, 1)),
-        _enhanced(BitField("ird", 0, 14)),
-        _enhanced(FlagField("c", 0, 1)),
-        _enhanced(FlagField("d", 0, 1)),
-        _enhanced(BitField("ord", 0, 14)),
+        *enhanced_fields(_has_enhanced_data),
         StrField("private_data", b""),
         OffWire(NoteField("provenance", None)),
     ]
