@@ -350,11 +350,8 @@ def test_islands_are_limited(markers: bool) -> None:
     assert gaps(events) == holes[: len(gaps(events))]
 
 
-@pytest.mark.parametrize("markers", [False, True])
-def test_closed_holes_are_limited(markers: bool) -> None:
-    """CLOSED_HOLES that the peer has acknowledged may still be filled; the oldest is a gap."""
-    octets, truth = stream(markers=markers, count=300, size=500)
-    talk = started(markers=markers)
+def miss_every_other(talk: Talk, octets: bytes, truth: list[TrueFPDU]) -> list[tuple[int, int]]:
+    """Have every other FPDU missed, and all acknowledged; place and length of each hole."""
     holes = []
     for index, fpdu in enumerate(truth):
         begin = 0 if index == 0 else truth[index - 1].end
@@ -364,6 +361,15 @@ def test_closed_holes_are_limited(markers: bool) -> None:
         else:
             talk.say(0, octets[begin : fpdu.end])
         talk.say(1, flags=ACK)
+    return holes
+
+
+@pytest.mark.parametrize("markers", [False, True])
+def test_closed_holes_are_limited(markers: bool) -> None:
+    """CLOSED_HOLES that the peer has acknowledged may still be filled; the oldest is a gap."""
+    octets, truth = stream(markers=markers, count=300, size=500)
+    talk = started(markers=markers)
+    holes = miss_every_other(talk, octets, truth)
     events = feed_until(talk, flows := Flows())
     told = gaps(events)
     assert told == holes[: len(told)]
@@ -378,15 +384,7 @@ def test_octets_of_a_gap_that_come_after_all_are_not_taken() -> None:
     """A gap that was reported stays one."""
     octets, truth = stream(markers=False, count=300, size=500)
     talk = started(markers=False)
-    holes = []
-    for index, fpdu in enumerate(truth):
-        begin = 0 if index == 0 else truth[index - 1].end
-        if index % 2:
-            holes.append((begin, fpdu.end - begin))
-            talk.miss(0, octets[begin : fpdu.end])
-        else:
-            talk.say(0, octets[begin : fpdu.end])
-        talk.say(1, flags=ACK)
+    holes = miss_every_other(talk, octets, truth)
     events = feed_until(talk, flows := Flows())
     first = gaps(events)[0]
     late = impair.Segment(0, BASE + first[0], 0, ACK, octets[first[0] : sum(first)])

@@ -38,6 +38,17 @@ def run(script: Callable[[Talk], None], opening: list[bytes] | None = None) -> l
     return events_of([*frames, *frames_of(talk.units), *closing(talk)])
 
 
+def denied(talk: Talk) -> list[ErrorFound]:
+    """What DDP and RDMAP must not accept of what was said."""
+    checks = Checks()
+    return [
+        each
+        for event in events_of([*OPENING, *frames_of(talk.units), *closing(talk)])
+        for each in checks.take(event)
+        if isinstance(each, ErrorFound)
+    ]
+
+
 def accepted(talk: Talk) -> None:
     """Initiate, Accept, a Send each way, and Terminate (RFC 5043 6.2)."""
     talk.begin_session()
@@ -469,13 +480,7 @@ def test_rfc6581_9_enhanced_accept(answer: bytes, expected: list[tuple[int, str]
     talk.control(0, sctp.ENHANCED_INITIATE, sctp.enhanced(4, 8, a=1, b=1))
     talk.control(1, sctp.ENHANCED_ACCEPT, answer)
     talk.end_session()
-    checks = Checks()
-    found = [
-        each
-        for event in events_of([*OPENING, *frames_of(talk.units), *closing(talk)])
-        for each in checks.take(event)
-        if isinstance(each, ErrorFound)
-    ]
+    found = denied(talk)
     assert [(each.code, each.seq) for each in found] == [(code, 900) for code, _ in expected]
     for each, (_, text) in zip(found, expected, strict=True):
         assert each.text.startswith(text)
@@ -585,13 +590,7 @@ def test_rfc6581_9_1_ird_exceeded() -> None:
         talk.say(0, sctp.SEGMENT, sctp.segment(talk.ssns[0], head + request))
         talk.ssns[0] += 1
     talk.end_session()
-    checks = Checks()
-    found = [
-        each
-        for event in events_of([*OPENING, *frames_of(talk.units), *closing(talk)])
-        for each in checks.take(event)
-        if isinstance(each, ErrorFound)
-    ]
+    found = denied(talk)
     assert [each.seq for each in found] == [102]
     assert "RFC 6581 9.1" in found[0].text
 
