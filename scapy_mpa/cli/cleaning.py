@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import errno
-import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +16,7 @@ from scapy_mpa.capture.link import ETHERNET
 from scapy_mpa.capture.write_pcap import PcapWriter
 from scapy_mpa.capture.write_pcapng import PcapngWriter
 from scapy_mpa.clean import Cleaner, Written
-from scapy_mpa.cli.files import STANDARD_INPUT
+from scapy_mpa.cli.files import STANDARD_INPUT, is_same
 from scapy_mpa.cli.output import is_terminal, settle_output
 from scapy_mpa.cli.progress import with_progress
 from scapy_mpa.cli.status import CLEAN, FAILED, complain
@@ -134,7 +133,7 @@ class Cleaning:
                 return "standard output is not open"
             if is_terminal():
                 return "standard output is a terminal; pipe it into another tool, or name a file"
-        elif self._source != STANDARD_INPUT and _is_same(self._source, self._target):
+        elif self._source != STANDARD_INPUT and is_same(self._source, self._target):
             return f"{self._target}: that is the capture itself; write to another file"
         return None
 
@@ -147,10 +146,3 @@ class Cleaning:
             complain("standard output was closed, so cleaning stopped")
         else:
             complain(f"standard output cannot be written ({error.strerror or error})")
-
-
-def _is_same(source: str, target: str) -> bool:
-    try:
-        return os.path.samefile(source, target)
-    except OSError:
-        return False

@@ -12,7 +12,7 @@ from typing import Final
 import click
 
 from scapy_mpa.capture.write import write_frames, write_pcapng
-from scapy_mpa.cli.files import STANDARD_INPUT, shown
+from scapy_mpa.cli.files import STANDARD_INPUT, is_same, shown
 from scapy_mpa.cli.impairing import Impairing
 from scapy_mpa.cli.output import OutputError, output_file, write_lines
 from scapy_mpa.cli.progress import watched
@@ -62,6 +62,7 @@ class Crafting:
         :param payload: with the payload of FPDUs.
         """
         try:
+            self._refuse(output, truth)
             capture = self._capture()
             self._write(capture, output)
             if truth is not None:
@@ -70,6 +71,22 @@ class Crafting:
             complain(str(error))
             return FAILED
         return CLEAN
+
+    def _refuse(self, output: str, truth: str | None) -> None:
+        """Look whether one file would be written over another.
+
+        :raises LocalProtocolError: it would.
+        """
+        if self._scenario not in PRESETS and self._scenario != STANDARD_INPUT:
+            for target in (output, truth):
+                if target is not None and is_same(self._scenario, target):
+                    raise LocalProtocolError(
+                        f"{shown(target)}: that is the scenario itself; write to another file"
+                    )
+        if truth is not None and is_same(output, truth):
+            raise LocalProtocolError(
+                f"{shown(truth)}: that is the capture itself; write the truth to another file"
+            )
 
     def _capture(self) -> Interleaved:
         """Return all conversations with what is captured of them."""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -14,7 +15,7 @@ from scapy_mpa.stream.limits import Limits
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import CaptureError
 
-__all__ = ["STANDARD_INPUT", "read_files", "shown"]
+__all__ = ["STANDARD_INPUT", "is_same", "read_files", "shown"]
 
 STANDARD_INPUT: Final = "-"
 
@@ -96,3 +97,13 @@ def _conclude(reading: Reading, shown: str) -> int:
 def shown(name: str) -> str:
     """Return a file name such that it cannot break a line or garble a terminal."""
     return name if name.isprintable() else ascii(name)
+
+
+def is_same(one: str, other: str) -> bool:
+    """Tell whether what is written to one file would replace the other, there or not yet there.
+
+    A device, such as ``/dev/null``, may be both.
+    """
+    if os.path.exists(one):
+        return os.path.isfile(one) and os.path.exists(other) and os.path.samefile(one, other)
+    return os.path.realpath(one) == os.path.realpath(other)
