@@ -20,6 +20,7 @@ from scapy_mpa.cli.status import CLEAN, FAILED, PROGRAM, complain
 from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.impairments import impair
 from scapy_mpa.craft.interleaved import Interleaved
+from scapy_mpa.craft.near import meant
 from scapy_mpa.craft.presets import PRESETS, conversation_of
 from scapy_mpa.craft.scenario import parse_scenario
 from scapy_mpa.wire.errors import LocalProtocolError
@@ -152,7 +153,7 @@ def _text_of(name: str) -> str:
         with click.open_file(name, "rb") as file:
             octets: bytes = file.read(_LARGEST_TEXT + 1)
     except FileNotFoundError as error:
-        raise LocalProtocolError(f"{_unknown(name)}, and no such file") from error
+        raise LocalProtocolError(_unknown(name)) from error
     except OSError as error:
         raise LocalProtocolError(f"{shown(name)}: cannot be read ({error.strerror})") from error
     if len(octets) > _LARGEST_TEXT:
@@ -168,12 +169,9 @@ def _text_of(name: str) -> str:
 
 
 def _unknown(name: str) -> str:
-    """Return what presets say to a name that none of them has."""
-    try:
-        conversation_of(name)
-    except LocalProtocolError as error:
-        return str(error)
-    raise AssertionError(name)
+    """Return what is to be said to a name that neither a preset nor a file has."""
+    question = meant(name, PRESETS) or f"`{PROGRAM} craft --list` shows the presets"
+    return f"there is no preset and no file {name!r}; {question}"
 
 
 def _another(conversation: Conversation, number: int, rng: Random) -> Conversation:

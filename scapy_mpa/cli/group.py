@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from typing import Any, Final
 
@@ -34,12 +35,31 @@ class _Group(click.Group):
         assert isinstance(command, click.Command)
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if name not in _COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
+            ctx.fail(f"there is no command {name!r}; {_meant(name)}")
+        return super().resolve_command(ctx, args)
+
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
             settle_output()
             ctx.exit(INTERRUPTED)
+
+
+def _meant(name: str) -> str:
+    """Return what somebody may have meant who has said what is no command."""
+    if os.path.isfile(name):
+        return f"to list what is in a capture, say `{PROGRAM} dissect FILE`"
+    from difflib import get_close_matches
+
+    if near := get_close_matches(name, _COMMANDS, 1):
+        return f"did you mean {near[0]}?"
+    return f"there are {', '.join(_COMMANDS)}"
 
 
 @click.group(

@@ -193,8 +193,8 @@ def test_no_capture_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 WRONG = [
-    (["sned"], "there is no preset 'sned'; there is send, and no such file"),
-    (["no/such/file.mpa"], "there is no preset 'no/such/file.mpa', and no such file"),
+    (["sned"], "there is no preset and no file 'sned'; did you mean send?"),
+    (["no/such/file.mpa"], "there is no preset and no file 'no/such/file.mpa'; `scapy-mpa craft"),
     (["."], ".: cannot be read (Is a directory)"),
     (["text"], "text:2: no step 'sned'; did you mean send?"),
     (["binary"], "binary: octet 0 is no text in UTF-8; that is no scenario"),

@@ -128,7 +128,14 @@ def test_the_list() -> None:
         ((), "say where the captures go"),
         (("-o", "x", "--json"), "--json goes with --list"),
         (("--list", "--only", "nothing*"), "no mutation has a name like 'nothing*'"),
-        (("-o", "x", "--case", "nothing"), "there is no mutation 'nothing'"),
+        (
+            ("-o", "x", "--case", "nothing"),
+            "there is no mutation 'nothing'; `scapy-mpa fuzz --list`",
+        ),
+        (
+            ("-o", "x", "--case", NAME + "-"),
+            f"there is no mutation '{NAME}-'; did you mean {NAME} ",
+        ),
         (("-o", "x", "--from", "not there"), "there is no such file"),
         (("-o", "x", "--from", PCAPS / "listener_absent.pcap"), "no connection with startup"),
         (

@@ -111,6 +111,22 @@ def test_missing_file_and_directory(tmp_path: Path, command: str) -> None:
     assert_one_complaint(directory.stderr, str(tmp_path), "directory")
 
 
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("disect", "there is no command 'disect'; did you mean dissect?"),
+        ("explain", "there is no command 'explain'; there are clean, craft, dissect, "),
+        (str(CLEAN), "to list what is in a capture, say `scapy-mpa dissect FILE`"),
+    ],
+    ids=["mistyped", "unknown", "capture"],
+)
+def test_no_command(name: str, told: str) -> None:
+    """What is no command is answered with one, also where a capture alone is named."""
+    result = run(name)
+    assert result.exit_code == 2
+    assert told in result.stderr
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_no_permission(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file of somebody else's.  (Tests may run as root, who may read it: so it is feigned.)"""

@@ -98,7 +98,7 @@ def test_what_they_show() -> None:
 
 def test_unknown_name() -> None:
     """A name that there is not is answered with those that are near."""
-    with pytest.raises(LocalProtocolError, match="no preset 'sned'; there is send"):
+    with pytest.raises(LocalProtocolError, match="no preset 'sned'; did you mean send"):
         conversation_of("sned")
     with pytest.raises(LocalProtocolError, match=r"no preset 'xyzzy'$"):
         conversation_of("xyzzy")

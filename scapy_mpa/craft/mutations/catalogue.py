@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 from typing import Final
 
 from scapy_mpa.craft.mutations.mutation import Mutation
+from scapy_mpa.craft.near import meant
 from scapy_mpa.wire.errors import LocalProtocolError
 
 __all__ = ["find", "mutations", "register"]
@@ -37,6 +38,5 @@ def find(name: str) -> Mutation:
     try:
         return _KNOWN[name]
     except KeyError as error:
-        raise LocalProtocolError(
-            f"there is no mutation {name!r}; `scapy-mpa fuzz --list` shows which there are"
-        ) from error
+        question = meant(name, _KNOWN) or "`scapy-mpa fuzz --list` shows which there are"
+        raise LocalProtocolError(f"there is no mutation {name!r}; {question}") from error

@@ -8,11 +8,11 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from random import Random
 from typing import Any, Final
 
 from scapy_mpa.craft.conversation import Conversation
+from scapy_mpa.craft.near import meant
 from scapy_mpa.craft.presets import (
     dialects,
     endings,
@@ -51,7 +51,6 @@ def conversation_of(name: str, seed: int | str = 0, **options: Any) -> Conversat
     :raises LocalProtocolError: there is no such preset, or an option is out of range.
     """
     if name not in PRESETS:
-        near = get_close_matches(name, PRESETS, 3)
-        hint = f"; there is {' and '.join(near)}" if near else ""
-        raise LocalProtocolError(f"there is no preset {name!r}{hint}")
+        question = meant(name, PRESETS)
+        raise LocalProtocolError(f"there is no preset {name!r}" + (question and f"; {question}"))
     return PRESETS[name](Random(seed), **options)

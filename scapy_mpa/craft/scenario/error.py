@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 
+from scapy_mpa.craft.near import meant
 from scapy_mpa.wire.errors import LocalProtocolError
 
 __all__ = ["ScenarioError", "one_of"]
@@ -18,5 +18,4 @@ class ScenarioError(LocalProtocolError):
 def one_of(word: str, known: Iterable[str]) -> str:
     """Return what could be meant by a word that is none of those that are known."""
     names = list(known)
-    near = get_close_matches(word, names, 2)
-    return f"did you mean {' or '.join(near)}?" if near else f"known are {', '.join(names)}"
+    return meant(word, names) or f"known are {', '.join(names)}"
