@@ -91,6 +91,8 @@ def _conclude(reading: Reading, shown: str) -> int:
     if reading.capture.problem is not None:
         complain(str(reading.capture.problem))
         status = FAILED
+    elif not reading.capture.frames:
+        complain(f"{shown}: there are no frames in it")
     return status
 
 

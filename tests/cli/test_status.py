@@ -101,6 +101,16 @@ def test_not_a_capture(tmp_path: Path, command: str, content: bytes, words: list
 
 
 @pytest.mark.parametrize("command", COMMANDS)
+def test_capture_without_frames(tmp_path: Path, command: str) -> None:
+    """That a capture holds nothing is said, and is no error."""
+    path = tmp_path / "nothing.pcap"
+    path.write_bytes(CLEAN.read_bytes()[:PCAP_HEADER])
+    result = run(command, path)
+    assert result.exit_code == 0
+    assert result.stderr == f"scapy-mpa: {path}: there are no frames in it\n"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
 def test_missing_file_and_directory(tmp_path: Path, command: str) -> None:
     """A name that leads to no file, or to no ordinary one."""
     missing = run(command, tmp_path / "missing.pcap")
