@@ -69,3 +69,27 @@ def test_layers_exist_once() -> None:
         " all(getattr(contrib, name) is getattr(layers, name) for name in layers.__all__))",
     )
     assert printed == "True True"
+
+
+def test_explore_lists_the_layers() -> None:
+    """Scapy's ``explore`` finds them like those of any contrib module, once each."""
+    printed = run(
+        LOAD + "from scapy.all import explore\nexplore('mpa')\nfrom scapy_mpa import layers\n"
+        "listed = [layer.__name__ for layer in conf.layers.ldict['scapy.contrib.mpa']]\n"
+        "print(set(layers.__all__) <= set(listed), len(listed) == len(set(listed)))",
+    )
+    assert printed.startswith("Packets contained in scapy.contrib.mpa:\n")
+    assert "MPA FPDU" in printed
+    assert printed.endswith("True True")
+
+
+def test_list_of_all_layers_can_be_asked_for() -> None:
+    """What ``explore()`` asks first works with these layers as it does without them.
+
+    Scapy evaluates the names of the modules, so names that it does not know are an error.
+    """
+    printed = run(
+        "from scapy.all import conf\nbefore = conf.layers.layers()\nimport scapy_mpa.all\n"
+        "print(set(before) <= set(conf.layers.layers()))"
+    )
+    assert printed == "True"

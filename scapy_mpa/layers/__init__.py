@@ -15,6 +15,7 @@ No TCP port is bound, since iWARP has none; see :mod:`scapy_mpa.layers.mpa`.  Ov
 Payload Protocol Identifiers, which ``scapy_mpa.all`` binds; see :mod:`scapy_mpa.layers.sctp`.
 """
 
+from scapy.config import conf
 from scapy.packet import Packet, bind_bottom_up, bind_layers, bind_top_down
 
 from scapy_mpa.layers.ddp import DDPTagged, DDPUntagged
@@ -95,3 +96,9 @@ for _opcode, _message in _MESSAGES.items():
         # Dissection goes by the opcode alone: a wrong QN is for the reader to see.
         bind_bottom_up(DDPUntagged, _message, opcode=int(_opcode))
         bind_top_down(DDPUntagged, _message, opcode=int(_opcode), qn=int(QUEUE_NUMBERS[_opcode]))
+
+# Scapy's explore() knows packets by the names of Scapy's own modules, and fails where there are
+# others: so these are to be found under the name that load_contrib() gives them.
+_EXPLORED = "scapy.contrib.mpa"
+for _module in [name for name in conf.layers.ldict if name.startswith(f"{__name__}.")]:
+    conf.layers.ldict.setdefault(_EXPLORED, []).extend(conf.layers.ldict.pop(_module))
