@@ -73,6 +73,15 @@ def test_py_typed_is_shipped(pyproject: dict[str, Any]) -> None:
     assert importlib.resources.files("scapy_mpa").joinpath("py.typed").is_file()
 
 
+def test_source_distribution_has_the_documents() -> None:
+    """Whoever unpacks one can read what the README leads to; of the tests there are all or none."""
+    lines = [line.split() for line in text_of("MANIFEST.in").splitlines() if line[:1] != "#"]
+    kept = {name for command, *names in lines if command == "include" for name in names}
+    assert ["prune", "tests"] in lines and ["recursive-include", "docs", "*.md"] in lines
+    documents = set(re.findall(r"\]\(([\w./-]+\.md)", text_of("README.md")))
+    assert {name for name in documents if not name.startswith("docs/")} == kept
+
+
 def test_changelog_has_an_unreleased_section() -> None:
     """There is a place for the next change."""
     assert "\n## [Unreleased]\n" in text_of("CHANGELOG.md")
