@@ -25,6 +25,13 @@ What is changed, in connections that carry MPA:
   startup     frames that were not captured are supplied, with a comment
 """
 
+_EXIT_STATUS = """\
+\b
+Exit status:
+  0  all was read and written
+  2  a file cannot be read to its end, or written, or the command line is wrong
+"""
+
 _EXAMPLES = """\
 \b
 Examples:
@@ -41,7 +48,7 @@ Examples:
 
 @click.command(
     short_help="Rewrite a capture so that other tools can read it.",
-    epilog=f"{_CHANGES}\n{_EXAMPLES}",
+    epilog=f"{_CHANGES}\n{_EXIT_STATUS}\n{_EXAMPLES}",
 )
 @click.argument("source", metavar="FILE", type=click.Path(allow_dash=True))
 @click.option(
@@ -62,8 +69,6 @@ def clean(source: str, target: str, quiet: bool, dialect: Dialect | None, limits
 
     FILE is a pcap or pcapng file, plain or gzip-compressed, or - for standard input.  Frames that
     have nothing to do with MPA are copied unchanged.  What was changed is said on standard error.
-
-    The exit status is 0 if all was read and written, else 2.
     """
     context = click.get_current_context()
     from scapy_mpa.cli.cleaning import Cleaning

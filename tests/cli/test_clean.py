@@ -92,7 +92,7 @@ def test_frames_of_a_live_capture_come_at_once() -> None:
 def test_help_teaches() -> None:
     """What is changed, and examples."""
     shown = run("clean", "--help").stdout
-    for words in ("Markers     removed", "wireshark -k -i -", "exit status is 0"):
+    for words in ("Markers     removed", "wireshark -k -i -", "Exit status:\n    0  all was read"):
         assert words in shown
 
 
