@@ -16,6 +16,11 @@ from scapy_mpa.cli.group import cli
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TEXT = (ROOT / "README.md").read_text()
+DOCUMENTS = [
+    *(ROOT / "benchmarks" / "README.md", ROOT / "pcaps" / "README.md"),
+    *ROOT.glob("*.md"),
+    *(ROOT / "docs").glob("*.md"),
+]
 PYTHON = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
 CONSOLE = re.findall(r"```console\n(.*?)```", TEXT, re.DOTALL)
 
@@ -51,8 +56,18 @@ def test_commands_print_what_is_shown(block: str, monkeypatch: pytest.MonkeyPatc
         assert CliRunner().invoke(cli, arguments).output == output
 
 
-def test_links_lead_somewhere() -> None:
-    """Files that the README and the documents name are there."""
-    for document in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
-        for target in re.findall(r"\]\(([^)#:]+)\)", document.read_text()):
-            assert (document.parent / target).exists(), f"{document.name}: {target}"
+def anchors(text: str) -> set[str]:
+    """What links may name in a document, as forges make it of its headings."""
+    headings = re.findall(
+        r"^#+ (.*)$", re.sub(r"```.*?```", "", text, flags=re.DOTALL), re.MULTILINE
+    )
+    return {re.sub(r"[^\w\- ]", "", heading).lower().replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_lead_somewhere(document: pathlib.Path) -> None:
+    """Files that a document names are there, and so are the headings in them."""
+    for name, anchor in re.findall(r"\]\(([^)#:]*)(?:#([^)]*))?\)", document.read_text()):
+        target = document.parent / name if name else document
+        assert target.exists(), name
+        assert not anchor or anchor in anchors(target.read_text()), f"{name}#{anchor}"
