@@ -112,10 +112,17 @@ def rdmpa(
     :param dialect: what is spoken, by its name, where the octets leave a choice.
     :param check: hold DDP segments and RDMAP messages against their rules, too, so that
         ``errors()`` tells what a receiver must not accept (:mod:`scapy_mpa.stream.checks`).
+    :raises TypeError: it is no file, such as packets that were read already: those are for
+        ``sniff(offline=packets, session=MPASession)``.
     :raises scapy_mpa.wire.errors.LocalProtocolError: there is no such dialect.
     :raises scapy_mpa.wire.errors.CaptureError: the file is no capture that can be read. If it
         ends badly, what was readable is returned, and a warning is logged.
     """
+    if not isinstance(filename, str | os.PathLike) and not hasattr(filename, "read"):
+        raise TypeError(
+            f"the name of a capture, or an open file, is wanted, not {type(filename).__name__}; "
+            "packets are for sniff(offline=packets, session=MPASession)"
+        )
     packets: list[Packet] = []
     events: list[Event] = []
 

@@ -241,6 +241,15 @@ def test_unreadable_files(tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixtu
     assert "cut.pcap.gz" in caplog.text
 
 
+def test_packets_are_no_capture() -> None:
+    """Who gives ``rdmpa()`` packets is told what reads them, and that does."""
+    packets = rdpcap(str(RPING))
+    with pytest.raises(TypeError, match=r"not PacketList; packets are for sniff\(offline=packets"):
+        rdmpa(packets)
+    found = sniff(offline=packets, session=MPASession(others=False))
+    assert list(map(bytes, found)) == list(map(bytes, rdmpa(RPING)))
+
+
 def test_written_and_read_again(tmp_path: pathlib.Path) -> None:
     """Scapy can write recovered packets, and reads them back."""
     path = tmp_path / "out.pcap"
