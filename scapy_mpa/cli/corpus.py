@@ -80,17 +80,22 @@ class Corpus:
                 manifest.unlink()
                 for each in others or ():
                     each.unlink()
-            for mutation, seeds in planned:
-                entries += [write_case(mutation.case(seed), target) for seed in seeds]
-            if self._name is None:
-                text = "".join(f"{json.dumps(entry)}\n" for entry in entries)
-                manifest.write_text(text, encoding="utf-8")
+            try:
+                for mutation, seeds in planned:
+                    for seed in seeds:
+                        entries.append(write_case(mutation.case(seed), target))
+            finally:
+                # Also of a run that is interrupted, or another one does not know what is there.
+                if self._name is None:
+                    text = "".join(f"{json.dumps(entry)}\n" for entry in entries)
+                    manifest.write_text(text, encoding="utf-8")
         except OSError as error:
             complain(f"{error.filename}: cannot be written ({error.strerror})")
             return FAILED
         if self._name is not None:
             return _print(str(target / str(entry["file"])) for entry in entries)
-        return _print([f"{len(entries)} captures and {MANIFEST} in {target}"])
+        number = "1 capture" if len(entries) == 1 else f"{len(entries)} captures"
+        return _print([f"{number} and {MANIFEST} in {target}"])
 
     def _planned(self) -> list[tuple[Mutation, list[int]]] | None:
         """Return mutations with their seeds, None if there are none, having said so."""

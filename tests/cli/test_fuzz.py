@@ -6,10 +6,12 @@ from __future__ import annotations
 import json
 import struct
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from scapy_mpa.craft.mutations import mutations
+import scapy_mpa.cli.corpus
+from scapy_mpa.craft.mutations import corpus, mutations
 from tests.cli.command import PCAPS, parsed, run
 
 CAPTURE = PCAPS / "rping_ipv6_mpa2_crcon.pcap"
@@ -250,3 +252,28 @@ def test_a_manifest_removes_captures_alone(tmp_path: Path) -> None:
     assert run("fuzz", "-o", tmp_path, "--only", "rfc5044/4.4/crc-w*", "--force").exit_code == 0
     assert (tmp_path / "notes.txt").exists() and (tmp_path / "folder.pcapng").is_dir()
     assert len(parsed((tmp_path / "manifest.jsonl").read_text())) == 1
+
+
+def test_interrupted_run_names_what_it_has_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next run then knows what is there: it refuses, or removes it."""
+    command = ("fuzz", "-o", tmp_path, "--only", "rfc5044/4.4/crc-*")
+    made = []
+
+    def interrupted(*arguments: Any) -> dict[str, object]:
+        if len(made) == 2:
+            raise KeyboardInterrupt
+        made.append(corpus.write_case(*arguments))
+        return made[-1]
+
+    with monkeypatch.context() as patched:
+        patched.setattr(scapy_mpa.cli.corpus, "write_case", interrupted)
+        assert run(*command).exit_code == 130
+    names = [entry["file"] for entry in parsed((tmp_path / "manifest.jsonl").read_text())]
+    assert names == [entry["file"] for entry in made]
+    other = ("fuzz", "-o", tmp_path, "--only", "rfc5044/4.1/pad-missing")
+    assert "holds 2 captures of an earlier run" in run(*other).stderr
+    done = run(*other, "--force")
+    assert done.stdout == f"1 capture and manifest.jsonl in {tmp_path}\n"
+    assert len(list(tmp_path.glob("*.pcapng"))) == 1
