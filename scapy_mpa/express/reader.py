@@ -312,7 +312,7 @@ class ExpressReader:
                                     yield page.take()
                             if taken == length:
                                 continue
-                        elif seq == loan.early_seq:
+                        elif seq == loan.early_seq and length > 0:
                             octets = window[start + offset : start + IPV4_AT + total]
                             if borrower.keep_on(loan, octets, number):
                                 loan.ack = ack
@@ -324,7 +324,9 @@ class ExpressReader:
                     else:
                         moment = seconds * _SECOND + fraction * unit
                     stamp = number, second, fraction
-                    if is_checked:
+                    # IP may say less than its own header has: mostly 0, of a large segment that
+                    # was captured before the interface card cut it.
+                    if is_checked and length > 0:
                         octets = window[start + offset : start + IPV4_AT + total]
                         is_taken = self._take(loan, flow, seq, ack, rest, octets, stamp, moment)
                     else:

@@ -66,6 +66,10 @@ def _changed(rng: random.Random, what: str, segment: Segment) -> list[bytes]:
         frame += bytes(4)
     elif what == "header":
         frame[rng.randrange(TCP_AT + 20)] ^= 1 << rng.randrange(8)
+    elif what == "total length":
+        # 0 is what IP says of a large segment before the interface card has cut it.
+        total = rng.choice((0, 0, 1, 20, 39, 40, 41))
+        frame[IP_AT + 2 : IP_AT + 4] = total.to_bytes(2, "big")
     elif what == "cut":
         del frame[-8:]
     elif what == "twice":
@@ -96,6 +100,7 @@ CHANGES = (
     "protocol",
     "service",
     "time to live",
+    "total length",
     "trailer",
     "twice",
 )
