@@ -465,7 +465,8 @@ class ExpressReader:
         self._tell(self._flows.receive(segment))
         if segment.length and is_ours and not self._borrow(flow, may_begin=False):
             connection = self._flows.connection(flow)
-            if connection is not None and connection.is_at_rest:
+            # One that is over is ended without another segment, and would stay here.
+            if connection is not None and connection.is_at_rest and not connection.lingers:
                 self._loans[connection.identity.flow] = self._loans[connection.reverse] = _PUT_OFF
 
     def _tell(self, events: list[Event]) -> None:

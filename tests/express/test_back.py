@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Connections that go back in the midst, or end while they wait to be lent: the inlined way says
+what the plain one says."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.express.test_twin import express, plain, texts
+from tests.truth import messages, mpastream, pcapfile
+from tests.truth.impair import ACK, FIN, PSH, RST, SYN, Segment
+
+REQUEST = mpastream.startup_frame(mpastream.REQUEST_KEY, crc=True)
+REPLY = mpastream.startup_frame(mpastream.REPLY_KEY, crc=True)
+FPDU = mpastream.build_stream([messages.send(1, bytes(40))[0]])[0]
+NEXT = mpastream.build_stream([messages.send(2, bytes(40))[0]])[0]
+
+SECOND = 1_000_000_000
+
+
+def opening(isn: int = 0) -> list[Segment]:
+    """A connection up to the Reply."""
+    return [
+        Segment(0, isn, 0, SYN, b""),
+        Segment(1, isn, isn + 1, SYN | ACK, b""),
+        Segment(0, isn + 1, isn + 1, PSH | ACK, REQUEST),
+        Segment(1, isn + 1, isn + 21, PSH | ACK, REPLY),
+    ]
+
+
+def same(capture: bytes) -> None:
+    """Both ways say the same, as records and as text."""
+    assert express(capture) == plain(capture)
+    by_plain, by_inlined = texts(capture)
+    assert by_inlined == by_plain
+
+
+ENDINGS = {
+    "reset, then octets": [
+        Segment(1, 21, 21 + len(FPDU), RST | ACK, b""),
+        Segment(0, 21 + len(FPDU), 21, PSH | ACK, NEXT),
+    ],
+    "octets with the last FIN": [
+        Segment(1, 21, 21 + len(FPDU), FIN | ACK, b""),
+        Segment(0, 21 + len(FPDU), 22, FIN | PSH | ACK, NEXT),
+    ],
+}
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("comes_again", [False, True], ids=["gone", "ports used again"])
+def test_over_with_octets(ending: str, comes_again: bool) -> None:
+    """A connection that its last octets end may be let go of, and its ports be used again."""
+    first = [*opening(), Segment(0, 21, 21, PSH | ACK, FPDU), *ENDINGS[ending]]
+    capture = pcapfile.pcap(pcapfile.frames(first))
+    late = pcapfile.frames(opening(), ports=(40001, 4000))
+    capture += pcapfile.pcap(late, start=1_700_000_040 * SECOND)[24:]
+    if comes_again:
+        again = pcapfile.frames([*opening(5000), Segment(0, 5021, 5021, PSH | ACK, FPDU)])
+        capture += pcapfile.pcap(again, start=1_700_000_050 * SECOND)[24:]
+    same(capture)
