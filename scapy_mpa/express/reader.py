@@ -59,14 +59,6 @@ _PUT_OFF: Final = Loan.none()
 very many begin at a time, the memory of what has read their startup frames is free by then."""
 
 
-def _acknowledges_fpdus(loan: Loan, ack: int) -> bool:
-    """Tell whether an acknowledgement number says that an FPDU of the peer has arrived."""
-    peer = loan.peer
-    if not peer.takes_data or peer.base is None or peer.begins_phase:
-        return False
-    return 0 < (ack - peer.base) & _MASK < _BEHIND
-
-
 class ExpressReader:
     """Reads a capture to its end, and gives lines.
 
@@ -403,7 +395,7 @@ class ExpressReader:
             self._tell(self._flows.expire(seconds * _SECOND + fraction * self._unit))
         if octets and seq == loan.seq:
             if loan.awaits:
-                if not _acknowledges_fpdus(loan, ack):
+                if not loan.acknowledges_fpdus(ack):
                     return False
                 loan.awaits = False
             loan.first.stamp = stamp

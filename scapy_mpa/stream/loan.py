@@ -54,6 +54,7 @@ Chunks: TypeAlias = list[Chunk] | tuple[()]
 """Nearly all are empty at any time, and there may be a hundred thousand loans."""
 
 _LAST_SEQ: Final = (1 << 32) - 1
+_BEHIND: Final = 1 << 31
 _NO_FRAME: Final = (0, 0, 0)
 
 
@@ -150,6 +151,16 @@ class Loan:
     def begins_phase(self) -> bool:
         """Whether the next FPDU is the first of the Full Operation Phase."""
         return self.end == self.base
+
+    def acknowledges_fpdus(self, ack: int) -> bool:
+        """Tell whether an acknowledgement number says that an FPDU of the peer has arrived.
+
+        :param ack: that this direction has sent, 32 bits.
+        """
+        peer = self.peer
+        if not peer.takes_data or peer.base is None or peer.begins_phase:
+            return False
+        return 0 < (ack - peer.base) & _LAST_SEQ < _BEHIND
 
     @property
     def flow(self) -> bytes:

@@ -59,3 +59,18 @@ def test_over_with_octets(ending: str, comes_again: bool) -> None:
         again = pcapfile.frames([*opening(5000), Segment(0, 5021, 5021, PSH | ACK, FPDU)])
         capture += pcapfile.pcap(again, start=1_700_000_050 * SECOND)[24:]
     same(capture)
+
+
+def test_heard_without_octets() -> None:
+    """A segment without octets, taken on loan, may acknowledge the FPDU that lets the Responder
+    speak (RFC 5044 7.1.2 rule 4); that one which is not ordinary acknowledges less is no matter."""
+    segments = [
+        *opening(),
+        Segment(0, 21, 21, PSH | ACK, FPDU),
+        Segment(0, 21 + len(FPDU), 21, PSH | ACK, NEXT),
+        Segment(1, 21, 21 + len(FPDU), ACK, b""),
+        Segment(1, 21, 21, FIN | PSH | ACK, FPDU),
+    ]
+    capture = pcapfile.pcap(pcapfile.frames(segments))
+    same(capture)
+    assert "rule 4" not in "".join(plain(capture))
