@@ -471,7 +471,8 @@ class Borrower:
                     return
             else:
                 template = self._template(loan, head[:2], ulpdu_length, phase, located_by)
-                if template is not None:
+                # Clocks and time offsets of captures may lie before 1970.
+                if template is not None and moment >= 0:
                     joined = frames if isinstance(frames, int) else ",".join(map(str, frames))
                     line = template(
                         number, moment, position & _MASK, offset, ulpdu_length, joined, *fields

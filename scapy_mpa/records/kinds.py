@@ -25,13 +25,14 @@ class FPDUKind(NamedTuple):
 
 
 WriteTagged: TypeAlias = Callable[[int, int, int, int | None, int, str | int, int, int], str]
-"""Frame, time in ns, seq, offset, ULPDU_Length, frames joined by commas, STag, TO."""
+"""Frame, time in ns since the epoch, not before it, seq, offset, ULPDU_Length, frames joined by
+commas, STag, TO."""
 
 WriteUntagged: TypeAlias = Callable[
     [int, int, int, int | None, int, str | int, int, int, int, int], str
 ]
-"""Frame, time in ns, seq, offset, ULPDU_Length, frames joined by commas, the 32-bit word of
-RsvdULP, QN, MSN, MO."""
+"""Frame, time in ns since the epoch, not before it, seq, offset, ULPDU_Length, frames joined by
+commas, the 32-bit word of RsvdULP, QN, MSN, MO."""
 
 
 class Templates(Protocol):

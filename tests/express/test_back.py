@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.capture import build
 from tests.express.test_twin import express, plain, texts
 from tests.truth import messages, mpastream, pcapfile
 from tests.truth.impair import ACK, FIN, PSH, RST, SYN, Segment
@@ -74,3 +75,16 @@ def test_heard_without_octets() -> None:
     capture = pcapfile.pcap(pcapfile.frames(segments))
     same(capture)
     assert "rule 4" not in "".join(plain(capture))
+
+
+def test_times_before_1970() -> None:
+    """The time of an FPDU is as exact where a pcapng file has its times begin earlier."""
+    offset = build.option(14, (-(1 << 40)).to_bytes(8, "little", signed=True))
+    blocks = [build.section(), build.interface(options=offset)]
+    segments = [*opening()]
+    for turn in range(4):
+        at = 21 + turn * len(FPDU)
+        segments.append(Segment(0, at, 21, PSH | ACK, FPDU))
+    for number, frame in enumerate(pcapfile.frames(segments)):
+        blocks.append(build.enhanced(frame, ticks=number * 300_001))
+    same(b"".join(blocks))
