@@ -4,8 +4,8 @@ which is a TCP segment or an SCTP packet.
 
 What IP says of a packet's length is trusted over the length of the frame, which may hold Ethernet
 padding. Where IP says zero (a large segment captured before the interface card cut it, or an IPv6
-jumbogram, RFC 2675), the frame's length counts. Header checksums are not verified: they may not
-have been computed yet either.
+jumbogram, RFC 2675), the frame's length counts, unless no packet is so long. Header checksums are
+not verified: they may not have been computed yet either.
 """
 
 from __future__ import annotations
@@ -52,6 +52,11 @@ _IPV6_LENGTH: Final = 40
 _IPV6_FRAGMENT: Final = 0xFFF9
 """Fragment Offset and M of a fragment header (RFC 8200 4.5)."""
 
+_LARGEST_PACKET: Final = 1 << 20
+"""Octets beyond which the length of a frame is taken for a lie where IP says zero. Offload makes
+packets of 512 KiB at most (BIG TCP); a frame may claim 4 GiB, and what it claims beyond what was
+captured takes as much memory."""
+
 _EXTENSION: Final = Struct(">BBH")
 """Next header, length, and in a fragment header offset and M."""
 _SHORTEST_EXTENSION: Final = 8
@@ -81,7 +86,7 @@ def ipv4_datagram(octets: bytes, at: int, length: int) -> Datagram:
     version, total, fragment, protocol = _IPV4.unpack_from(octets, at)
     start = at + (version & 0xF) * 4
     end = at + total if total else length
-    if version >> 4 != 4 or start < at + _IPV4_LENGTH or end > length:
+    if version >> 4 != 4 or start < at + _IPV4_LENGTH or end > length or end - at > _LARGEST_PACKET:
         raise NotFollowedError("IPv4 header damaged")
     demand(octets, start, end, "IPv4 header")
     if fragment & _IPV4_FRAGMENT:
@@ -104,7 +109,7 @@ def ipv6_datagram(octets: bytes, at: int, length: int) -> Datagram:
     demand(octets, start, length, "IPv6 header")
     version, payload, protocol = _IPV6.unpack_from(octets, at)
     end = start + payload if payload else length
-    if version >> 4 != 6 or end > length:
+    if version >> 4 != 6 or end > length or end - at > _LARGEST_PACKET:
         raise NotFollowedError("IPv6 header damaged")
     if protocol not in _FOLLOWED:
         start, protocol = _past_extensions(octets, start, end, protocol, _EXTENSIONS, "IPv6 header")

@@ -87,6 +87,14 @@ class TestIPv4:
         expected = SEGMENT4._replace(payload=bytes(60), length=1000)
         assert decode(packet[:100], len(packet)) == expected
 
+    @pytest.mark.parametrize("length", [(1 << 20) + 1, 1 << 24, (1 << 32) - 1])
+    def test_zero_total_length_of_no_packet(self, length: int) -> None:
+        """A frame that claims more than any packet has lies: nothing is held for what it claims."""
+        packet = ipv4(tcp(), total=0)
+        expected = SEGMENT4._replace(length=(1 << 20) - 40)
+        assert decode(packet, 1 << 20) == expected
+        assert decode(packet, length) == {"IPv4 header damaged": 1}
+
     @given(captured=st.integers(40, 47), beyond=st.integers(0, 10))
     def test_snap_length(self, captured: int, beyond: int) -> None:
         """A cut payload is as long as IP says, and as much of it is there as was captured."""
@@ -171,6 +179,14 @@ class TestIPv6:
         payload = bytes(length)
         expected = SEGMENT6._replace(payload=payload, length=length)
         assert decode(ipv6(tcp(payload), length=0)) == expected
+
+    @pytest.mark.parametrize("length", [(1 << 20) + 1, 1 << 24, (1 << 32) - 1])
+    def test_zero_payload_length_of_no_packet(self, length: int) -> None:
+        """A frame that claims more than any packet has lies: nothing is held for what it claims."""
+        packet = ipv6(tcp(), length=0)
+        expected = SEGMENT6._replace(length=(1 << 20) - 60)
+        assert decode(packet, 1 << 20) == expected
+        assert decode(packet, length) == {"IPv6 header damaged": 1}
 
     def test_jumbogram(self) -> None:
         """So it does with the jumbo payload option of RFC 2675, which Linux's BIG TCP uses."""
