@@ -42,6 +42,9 @@ _BEHIND: Final = 0x80000000
 _SECOND: Final = 1_000_000_000
 _EARLY_OCTETS: Final = 4 << 20
 """Octets beyond holes that all loans together may keep."""
+_MOST_WRITERS: Final = 1 << 16
+"""Patterns, and functions of all loans together, that are kept: the latter take some 1000 octets
+each.  Real traffic has some ten a direction; control octets may have any value."""
 _HEAD: Final = HEADER_LENGTH + UNTAGGED_LENGTH
 
 
@@ -70,6 +73,9 @@ class Borrower:
         self._templates = None if writer is None or isinstance(writer, Patterns) else writer
         # By whether there are CRCs: a pattern for each pair of control octets.
         self._known: tuple[_PatternsOf, _PatternsOf] = {}, {}
+        # Of loans that have any: what has been made for it; and of how many kinds all have.
+        self._filled: list[dict[Any, Any]] = []
+        self._kinds = 0
         self.shapes = Shapes(self._patterns)
         self._width = 0
         self._head = b"" if self._patterns is None else self._patterns.head.encode()
@@ -506,6 +512,8 @@ class Borrower:
         known = self._known[loan.crc]
         if key not in known:
             assert self._patterns is not None
+            if len(known) >= _MOST_WRITERS:
+                known.clear()
             verdict: CrcVerdict = "good" if loan.crc else "off"
             pattern = self._patterns.pattern(control, verdict, located_by, out_of_order=False)
             known[key] = None if pattern is None else pattern.encode() + b"\n"
@@ -525,6 +533,11 @@ class Borrower:
         templates: dict[Any, Any] = loan.label
         if key not in templates:
             assert self._templates is not None
+            if self._kinds >= _MOST_WRITERS:
+                self._forget_templates()
+            if not templates:
+                self._filled.append(templates)
+            self._kinds += 1
             kind = FPDUKind(
                 loan.connection,
                 loan.direction,
@@ -537,3 +550,10 @@ class Borrower:
             make = self._templates.tagged if control >= b"\x80" else self._templates.untagged
             templates[key] = make(kind)
         return templates[key]
+
+    def _forget_templates(self) -> None:
+        """Begin afresh: there are too many."""
+        for templates in self._filled:
+            templates.clear()
+        self._filled.clear()
+        self._kinds = 0

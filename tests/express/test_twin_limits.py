@@ -5,14 +5,19 @@ from __future__ import annotations
 
 import io
 import random
+import struct
+import weakref
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scapy_mpa.capture import Decoder, open_capture
+from scapy_mpa.express import borrower
 from scapy_mpa.express.reader import ExpressReader
 from scapy_mpa.records.jsonline import JSONTemplates, json_line
+from scapy_mpa.records.kinds import FPDUKind, WriteTagged, WriteUntagged
 from scapy_mpa.stream.events import Event
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits
@@ -32,13 +37,13 @@ def plain(octets: bytes, limits: Limits) -> list[str]:
     return [json_line(event) for event in events + flows.finish()]
 
 
-def express(octets: bytes, limits: Limits) -> list[str]:
+def express(octets: bytes, limits: Limits, writer: JSONTemplates | None = None) -> list[str]:
     """The lines of the inlined way."""
     reader = ExpressReader(
         open_capture(io.BytesIO(octets)),
         Flows(limits=limits),
         Decoder(),
-        JSONTemplates(),
+        writer or JSONTemplates(),
         lambda events: [json_line(event) for event in events],
         lambda time_ns: None,
     )
@@ -113,3 +118,49 @@ def test_more_behind_a_hole_than_may_be_kept(connections: int, count: int, lengt
     lines = plain(octets, Limits())
     assert sum(line.startswith('{"type":"fpdu"') for line in lines) == connections * len(ulpdus)
     assert express(octets, Limits()) == lines
+
+
+class CountedTemplates(JSONTemplates):
+    """Counts what it has made and is still there."""
+
+    def __init__(self) -> None:
+        self.kept: weakref.WeakSet[Any] = weakref.WeakSet()
+        self.most = 0
+
+    def _count(self, write: Any) -> Any:
+        self.kept.add(write)
+        self.most = max(self.most, len(self.kept))
+        return write
+
+    def tagged(self, kind: FPDUKind) -> WriteTagged:  # type: ignore[override]
+        """Return what writes Tagged FPDUs of a kind."""
+        made: WriteTagged = self._count(JSONTemplates.tagged(kind))
+        return made
+
+    def untagged(self, kind: FPDUKind) -> WriteUntagged:  # type: ignore[override]
+        """Return what writes Untagged FPDUs of a kind."""
+        made: WriteUntagged = self._count(JSONTemplates.untagged(kind))
+        return made
+
+
+@pytest.mark.parametrize("most", [1, 7, 50])
+def test_control_octets_of_any_value(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    """What writes FPDUs of a kind is kept for so many kinds and no more, over all connections."""
+    frames = []
+    for number in range(4):
+        ulpdus = [struct.pack(">H16x", control) for control in range(0, 1 << 16, 1 << 11)]
+        start = 1020
+        segments = [
+            Segment(0, 1000, 1, PSH | ACK, mpastream.startup_frame(mpastream.REQUEST_KEY, crc=1)),
+            Segment(1, 1, start, PSH | ACK, mpastream.startup_frame(mpastream.REPLY_KEY, crc=1)),
+        ]
+        for at, ulpdu in enumerate(ulpdus):
+            octets = mpastream.build_stream([ulpdu])[0]
+            segments.append(Segment(0, start + len(octets) * at, 21, PSH | ACK, octets))
+        frames.append(pcapfile.frames(segments, ports=(40000 + number, 4000)))
+    octets = pcapfile.pcap([frame for turn in zip(*frames, strict=True) for frame in turn])
+    lines = plain(octets, Limits())
+    monkeypatch.setattr(borrower, "_MOST_WRITERS", most)
+    writer = CountedTemplates()
+    assert express(octets, Limits(), writer) == lines
+    assert writer.most == most
