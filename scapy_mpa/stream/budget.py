@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import Protocol
 
 from scapy_mpa.stream.limits import Limits
@@ -28,7 +29,9 @@ class Budget:
         self.each = limits.octets_per_half
         """Octets that one holder may hold.  Holders see to it themselves."""
         self._whole = limits.octets_in_total
-        self._holders: dict[Holder, int] = {}
+        # There may be very many, of which the first goes each time: a plain dictionary would look
+        # for it behind all that went before.
+        self._holders: OrderedDict[Holder, int] = OrderedDict()
         self._total = 0
 
     def update(self, holder: Holder) -> None:
@@ -44,7 +47,7 @@ class Budget:
                 continue
             if self._total >= before:
                 # It cannot do with less: let the others come first next time.
-                self._holders[oldest] = self._holders.pop(oldest)
+                self._holders.move_to_end(oldest)
                 return
 
     def count(self, holder: Holder) -> None:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
 from typing import Final
 
@@ -71,7 +71,7 @@ class Associations:
         self._by_tag: dict[tuple[bytes, int], tuple[Association, int]] = {}
         """By ports and Verification Tag: whose packet it is if the addresses are other ones (RFC
         4960 6.4: an endpoint may have several)."""
-        self._live: dict[Association, None] = {}
+        self._live: OrderedDict[Association, None] = OrderedDict()
         """The one without a packet for longest comes first."""
         self._lingering: deque[tuple[int, Association]] = deque()
         self._sessions = 0
@@ -99,8 +99,7 @@ class Associations:
             if tag:
                 ports = association.flows[side][-4:]
                 self._by_tag.setdefault((ports, tag), (association, side))
-        del self._live[association]
-        self._live[association] = None
+        self._live.move_to_end(association)
         if association.ending is not None and not association.lingers:
             association.lingers = True
             self._lingering.append((packet.time_ns + LINGER_NS, association))
