@@ -103,7 +103,8 @@ class Reframer:
         :param seq: sequence number, 32 bits.
         :param ack: acknowledgement number, 32 bits.
         :param payload: at most :attr:`largest` octets.
-        :param length: octets of payload on the wire, if a snap length has cut some off.
+        :param length: octets of payload on the wire, if a snap length has cut some off; where they
+            are more than :attr:`largest`, IP gives no length, as of the packet that was captured.
         """
         carried = len(payload) if length is None else length
         flow = self._flow
@@ -125,15 +126,20 @@ class Reframer:
         """Return the IP header, and what follows it, in front of ``size`` octets of TCP."""
         head = self._head
         if not self._is_ipv4:
-            packed = _uint16.pack(len(head) - _IPV6_LENGTH + size)
+            packed = _length(len(head) - _IPV6_LENGTH + size)
             return head[:_IPV6_LENGTH_AT] + packed + head[_IPV6_LENGTH_AT + 2 :]
-        packed = _uint16.pack(len(head) + size)
+        packed = _length(len(head) + size)
         before = head[:_IPV4_LENGTH_AT] + packed + _DO_NOT_FRAGMENT
         before += head[_IPV4_HOPS_AT:_IPV4_CHECKSUM_AT]
         behind = head[_IPV4_CHECKSUM_AT + 2 :]
         # What follows the header proper, an authentication header, is not in its checksum.
         header = (before + bytes(2) + behind)[: (head[0] & 0xF) * 4]
         return before + _uint16.pack(checksum(header)) + behind
+
+
+def _length(octets: int) -> bytes:
+    """Return the length field of an IP header, which is zero if it cannot say so many octets."""
+    return _uint16.pack(octets if octets <= LARGEST_DATAGRAM else 0)
 
 
 def _link_header(link_type: int, octets: bytes, ether_type: int) -> bytes:
