@@ -13,7 +13,7 @@ from typing import Final
 
 from scapy_mpa.capture.reason import LINK_HEADER, NOT_IP, NotFollowedError, demand
 
-__all__ = ["ETHERNET", "IPV4", "IPV6", "network_packet"]
+__all__ = ["ETHERNET", "IPV4", "IPV6", "SNAP", "network_packet"]
 
 ETHERNET: Final = 1
 """LINKTYPE_ value."""
@@ -32,7 +32,7 @@ _TAG_LENGTH: Final = 4
 _SMALLEST_ETHERTYPE: Final = 0x0600
 """Below, the field is an IEEE 802.3 length, or says in a Linux cooked header that LLC follows."""
 
-_SNAP: Final = b"\xaa\xaa\x03\0\0\0"
+SNAP: Final = b"\xaa\xaa\x03\0\0\0"
 """The LLC and SNAP octets in front of an EtherType (RFC 1042)."""
 
 _BSD_FAMILIES: Final = {2: IPV4, 10: IPV6, 23: IPV6, 24: IPV6, 28: IPV6, 30: IPV6}
@@ -77,8 +77,8 @@ def _past_tags(octets: bytes, length: int, field: int, at: int) -> tuple[int, in
         at += _TAG_LENGTH
         demand(octets, at, length, LINK_HEADER)
         (ether_type,) = _uint16(octets, at - 2)
-    if ether_type < _SMALLEST_ETHERTYPE and octets.startswith(_SNAP, at):
-        at += len(_SNAP) + 2
+    if ether_type < _SMALLEST_ETHERTYPE and octets.startswith(SNAP, at):
+        at += len(SNAP) + 2
         demand(octets, at, length, LINK_HEADER)
         (ether_type,) = _uint16(octets, at - 2)
     return ether_type, at

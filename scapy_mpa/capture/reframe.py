@@ -15,7 +15,7 @@ from typing import Final
 from scapy_mpa.capture.build_frame import LARGEST_DATAGRAM, checksum
 from scapy_mpa.capture.frame import Frame
 from scapy_mpa.capture.ip import TCP, ipv4_datagram, ipv6_datagram
-from scapy_mpa.capture.link import ETHERNET, IPV4, network_packet
+from scapy_mpa.capture.link import ETHERNET, IPV4, SNAP, network_packet
 from scapy_mpa.capture.reason import NOT_TCP, NotFollowedError
 from scapy_mpa.stream.segment import reverse_flow
 
@@ -40,7 +40,7 @@ _IPV6_ADDRESSES_AT: Final = 8
 _IPV6_LENGTH: Final = 40
 
 _MACS: Final = 12
-_SNAP_AND_TYPE: Final = 8
+_SNAP_AND_TYPE: Final = len(SNAP) + 2
 
 
 class Reframer:
@@ -148,6 +148,6 @@ def _link_header(link_type: int, octets: bytes, ether_type: int) -> bytes:
     if link_type == ETHERNET and length_or_type == ether_type:
         at = len(octets) - _SNAP_AND_TYPE - 2
         # IEEE 802.3 has a length, then SNAP and the type; Ethernet has just the type.
-        if at >= _MACS and octets[at + 2 : at + 8] == b"\xaa\xaa\x03\0\0\0":
+        if at >= _MACS and octets.startswith(SNAP, at + 2):
             return octets[:at] + octets[-2:]
     return octets

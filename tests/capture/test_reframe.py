@@ -117,7 +117,7 @@ def test_cut_payload() -> None:
 @pytest.mark.parametrize("name", ["Ethernet", "raw IP"])
 @pytest.mark.parametrize("beyond", [0, 1, 100_000])
 def test_cut_payload_of_no_datagram(name: str, beyond: int) -> None:
-    """Of a segment before the interface card cut it, IP gives no length, as when it was captured."""
+    """Of a segment before the interface card cut it, IP gives no length, as of the captured one."""
     reframer = Reframer(*captured(name))
     length = reframer.largest + beyond
     segment = segment_of(reframer.frame(1, 0, 1, 2, 16, b"seen", length=length))
