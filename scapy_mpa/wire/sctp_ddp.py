@@ -24,10 +24,14 @@ from scapy_mpa.wire.errors import LocalProtocolError, RemoteProtocolError
 from scapy_mpa.wire.startup import ENHANCED_LENGTH, StartupFrame, StartupKind
 
 __all__ = [
+    "ACCEPTS",
+    "ANSWERS",
     "DDP_SSN_LENGTH",
     "ENHANCED_FUNCTIONS",
     "FUNCTION_NAMES",
+    "INITIATES",
     "LARGEST_PRIVATE_DATA",
+    "REJECTS",
     "SEGMENT_PPID",
     "SESSION_CONTROL_LENGTH",
     "SESSION_CONTROL_PPID",
@@ -81,8 +85,10 @@ ENHANCED_FUNCTIONS: Final = frozenset(
 )
 
 
-_REJECTS: Final = frozenset({FunctionCode.REJECT, FunctionCode.ENHANCED_REJECT})
-_ANSWERS: Final = _REJECTS | {FunctionCode.ACCEPT, FunctionCode.ENHANCED_ACCEPT}
+INITIATES: Final = frozenset({FunctionCode.INITIATE, FunctionCode.ENHANCED_INITIATE})
+ACCEPTS: Final = frozenset({FunctionCode.ACCEPT, FunctionCode.ENHANCED_ACCEPT})
+REJECTS: Final = frozenset({FunctionCode.REJECT, FunctionCode.ENHANCED_REJECT})
+ANSWERS: Final = ACCEPTS | REJECTS
 
 
 def function_name(code: int) -> str:
@@ -135,8 +141,8 @@ class SessionControl:
     def startup(self) -> StartupFrame:
         """The MPA startup frame that it is equivalent to (RFC 6581 7), with its enhanced data."""
         enhanced = self.enhanced
-        kind = StartupKind.REPLY if self.function_code in _ANSWERS else StartupKind.REQUEST
-        rejected = self.function_code in _REJECTS
+        kind = StartupKind.REPLY if self.function_code in ANSWERS else StartupKind.REQUEST
+        rejected = self.function_code in REJECTS
         revision = 2 if enhanced else 1
         return StartupFrame(kind, False, False, rejected, enhanced, 0, revision, 0, self.data)
 

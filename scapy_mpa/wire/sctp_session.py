@@ -34,11 +34,16 @@ import enum
 from typing import Final
 
 from scapy_mpa.wire.rules import Violation
-from scapy_mpa.wire.sctp_ddp import FunctionCode, function_name
+from scapy_mpa.wire.sctp_ddp import (
+    ACCEPTS,
+    ANSWERS,
+    INITIATES,
+    REJECTS,
+    FunctionCode,
+    function_name,
+)
 
 __all__ = [
-    "ANSWERS",
-    "INITIATES",
     "NEXT",
     "SEGMENT",
     "HalfState",
@@ -71,15 +76,10 @@ class HalfState(enum.Enum):
 SEGMENT: Final = 0
 """Stands for a DDP Segment Chunk where function codes stand for the others."""
 
-INITIATES: Final = frozenset({FunctionCode.INITIATE, FunctionCode.ENHANCED_INITIATE})
-_ACCEPTS: Final = frozenset({FunctionCode.ACCEPT, FunctionCode.ENHANCED_ACCEPT})
-_REJECTS: Final = frozenset({FunctionCode.REJECT, FunctionCode.ENHANCED_REJECT})
-ANSWERS: Final = _ACCEPTS | _REJECTS
-
 NEXT: Final[dict[tuple[Role, HalfState, int], HalfState]] = {
     **{(Role.ACTIVE, HalfState.START, code): HalfState.OPEN for code in INITIATES},
-    **{(Role.PASSIVE, HalfState.START, code): HalfState.OPEN for code in _ACCEPTS},
-    **{(Role.PASSIVE, HalfState.START, code): HalfState.REJECTED for code in _REJECTS},
+    **{(Role.PASSIVE, HalfState.START, code): HalfState.OPEN for code in ACCEPTS},
+    **{(Role.PASSIVE, HalfState.START, code): HalfState.REJECTED for code in REJECTS},
     (Role.PASSIVE, HalfState.START, FunctionCode.TERMINATE): HalfState.REFUSED,
     **{(role, HalfState.OPEN, SEGMENT): HalfState.OPEN for role in Role},
     **{(role, HalfState.OPEN, FunctionCode.TERMINATE): HalfState.DONE for role in Role},
@@ -102,7 +102,8 @@ def order_violation(role: Role | None, state: HalfState, code: int) -> Violation
     """
     if any((each, state, code) in NEXT for each in ([role] if role else Role)):
         return None
-    what = "a DDP Segment" if code == SEGMENT else f"a session control message ({_name(code)})"
+    name = function_name(code)
+    what = "a DDP Segment" if code == SEGMENT else f"a session control message ({name})"
     if state is HalfState.START:
         if role is Role.PASSIVE:
             return Violation(f"{what} comes before Accept or Reject", "RFC 5043 6.2")
@@ -127,7 +128,7 @@ def answer_violation(initiate: int, answer: int) -> Violation | None:
     is_enhanced = initiate == FunctionCode.ENHANCED_INITIATE
     if is_enhanced == (answer in (FunctionCode.ENHANCED_ACCEPT, FunctionCode.ENHANCED_REJECT)):
         return None
-    return Violation(f"{_name(answer)} answers {_name(initiate)}", "RFC 6581 7")
+    return Violation(f"{function_name(answer)} answers {function_name(initiate)}", "RFC 6581 7")
 
 
 def rejected_violation(state: HalfState) -> Violation | None:
@@ -153,15 +154,11 @@ def unfinished_violation(
     """
     (state, initiate), (other, answer) = active, passive
     if initiate is None and state is HalfState.START and answer is not None:
-        return Violation(f"{_name(answer)} answers no Initiate", "RFC 5043 6.1")
+        return Violation(f"{function_name(answer)} answers no Initiate", "RFC 5043 6.1")
     if initiate not in INITIATES:
         return None
     if answer is None and other is HalfState.START:
-        return Violation(f"the {_name(initiate)} was never answered", "RFC 5043 6.1")
+        return Violation(f"the {function_name(initiate)} was never answered", "RFC 5043 6.1")
     if answer in ANSWERS and state is other is HalfState.OPEN:
         return Violation("neither side has sent a Terminate", "RFC 5043 6.2")
     return None
-
-
-def _name(code: int) -> str:
-    return function_name(code)

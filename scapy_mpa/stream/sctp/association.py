@@ -33,7 +33,9 @@ from scapy_mpa.wire.sctp_chunks import (
     parse_init,
 )
 from scapy_mpa.wire.sctp_ddp import (
+    ANSWERS,
     DDP_SSN_LENGTH,
+    INITIATES,
     SEGMENT_PPID,
     SESSION_CONTROL_PPID,
     FunctionCode,
@@ -49,7 +51,6 @@ from scapy_mpa.wire.sctp_rules import (
     speaks_ddp,
     stream_violation,
 )
-from scapy_mpa.wire.sctp_session import ANSWERS, INITIATES
 
 __all__ = ["Association"]
 

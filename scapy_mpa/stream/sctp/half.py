@@ -12,7 +12,8 @@ from heapq import heappop, heappush
 from typing import Final, NamedTuple
 
 from scapy_mpa.stream.events import HalfSummary
-from scapy_mpa.wire.sctp_session import ANSWERS, INITIATES, HalfState
+from scapy_mpa.wire.sctp_ddp import ANSWERS, INITIATES
+from scapy_mpa.wire.sctp_session import HalfState
 from scapy_mpa.wire.startup import StartupFrame
 
 __all__ = ["WAITING_CHUNKS", "SessionHalf", "Turn"]
