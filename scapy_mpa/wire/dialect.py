@@ -85,11 +85,10 @@ OSC_REVISIONS: Final = (0, 1)
 """Rev of osc's Request and of its Reply."""
 
 _BY_REVISION: Final = {
-    0: Dialect.DRAFT_MPA_01,
-    1: Dialect.RFC5044,
-    2: Dialect.RFC6581,
-    129: Dialect.ERDMA,
+    TRAITS[dialect].revision: dialect
+    for dialect in (Dialect.DRAFT_MPA_01, Dialect.RFC5044, Dialect.RFC6581, Dialect.ERDMA)
 }
+"""What is taken to be spoken, by Rev."""
 
 
 def dialect_of(startup: StartupFrame) -> Dialect | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from scapy_mpa.wire.dialect import OSC_REVISIONS, Dialect, dialect_of
+from scapy_mpa.wire.dialect import OSC_REVISIONS, TRAITS, Dialect, dialect_of
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.startup import StartupFrame
 
@@ -19,12 +19,7 @@ DIALECT_NAMES: Final = tuple(dialect.value for dialect in Dialect)
 """All names that there are."""
 
 _REVISIONS: Final[dict[Dialect, tuple[int, ...]]] = {
-    Dialect.RFC5044: (1,),
-    Dialect.DRAFT_MPA_01: (0,),
-    Dialect.RTR_PROPOSAL_2007: (1,),
-    Dialect.RFC6581: (2,),
-    Dialect.DRAFT_PEER_CONNECT_01: (2,),
-    Dialect.ERDMA: (129,),
+    **{dialect: (traits.revision,) for dialect, traits in TRAITS.items()},
     Dialect.OSC: OSC_REVISIONS,
     Dialect.SOFTUIWARP: (1,),
 }
