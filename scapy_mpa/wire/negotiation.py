@@ -107,22 +107,22 @@ class Negotiation:
         if self.dialect is Dialect.DRAFT_PEER_CONNECT_01:
             if opcode in _SENDS and ulpdu_length > UNTAGGED_LENGTH:
                 return RTR.SEND, None
-            if kind is None and self.rtr:
-                # The first message of the ULP serves, as it does in RFC 5044 (the draft, 5).
-                return None, None
             if not self.rtr:
                 return kind, Violation(f"the first {first} is no Send of the ULP's", _DRAFT)
-            return kind, Violation(f"an RTR by {_name(kind)} was not agreed on", _DRAFT)
+            if kind is None:
+                # The first message of the ULP serves, as it does in RFC 5044 (the draft, 5).
+                return None, None
+            return kind, Violation(_not_agreed_on(kind), _DRAFT)
         if not self.rtr:
             # That there is no match was said of the Reply.
             return kind, None
         if kind is None:
             return None, Violation(f"the first {first} is no RTR indication", "RFC 6581 9.2")
-        return kind, Violation(f"an RTR by {_name(kind)} was not agreed on", "RFC 6581 9.2")
+        return kind, Violation(_not_agreed_on(kind), "RFC 6581 9.2")
 
 
-def _name(kind: RTR | None) -> str:
-    return "nothing" if kind is None else kind.value.capitalize()
+def _not_agreed_on(kind: RTR) -> str:
+    return f"an RTR by {kind.value.capitalize()} was not agreed on"
 
 
 def negotiate(
