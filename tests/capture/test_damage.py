@@ -139,7 +139,9 @@ def test_gzip_damaged_anywhere(data: st.DataObject) -> None:
         pass
     expected, _ = outcome(io.BytesIO(salvaged))
     assert frames == expected
-    assert text
+    # What repeats itself may be said in another way, by which nothing is lost.
+    is_whole = octet_by_octet.eof and salvaged == NG * 3
+    assert is_whole is not bool(text)
 
 
 def test_gzip_checksum() -> None:
