@@ -105,11 +105,10 @@ def pcap_frames(source: Source, header: PcapHeader) -> Iterator[Frame]:
     while True:
         start = at + size
         if start > len(window):
-            window = source.advance(at, size)
-            at = 0
-            start = size
-            if len(window) < size:
-                if window:
+            window, at = source.forward(at, size)
+            start = at + size
+            if len(window) < start:
+                if len(window) > at:
                     raise cut_record(source, at)
                 return
         seconds, fraction, captured, original = unpack(window, at)
@@ -117,10 +116,9 @@ def pcap_frames(source: Source, header: PcapHeader) -> Iterator[Frame]:
             raise lying_length(source, at, captured)
         end = start + captured
         if end > len(window):
-            window = source.advance(at, size + captured)
-            at = 0
-            start = size
-            end = size + captured
+            window, at = source.forward(at, size + captured)
+            start = at + size
+            end = start + captured
             if len(window) < end:
                 raise cut_record(source, at)
         octets = window[start:end]

@@ -15,7 +15,7 @@ from scapy_mpa.capture.gunzip import GZIP_MAGIC, gunzip
 
 __all__ = ["Source"]
 
-_CHUNK: Final = 1 << 16
+_CHUNK: Final = 7 << 14
 """Octets asked for in one read: few calls, still inside a processor's second cache, and less than
 what the C library would ask the system for each time and give back."""
 
@@ -27,7 +27,7 @@ class Source:
         back until a chunk is full, otherwise with ``read``. Short reads are fine.
     """
 
-    __slots__ = ("_chunks", "base", "compressed", "octets_read", "window")
+    __slots__ = ("_ahead", "_chunks", "_shown", "base", "compressed", "octets_read", "window")
 
     def __init__(self, file: BinaryIO) -> None:
         self.octets_read = 0
@@ -37,6 +37,11 @@ class Source:
         self.window = b""
         self.compressed = False
         self._chunks = self._read_chunks(getattr(file, "read1", file.read))
+        self._ahead = b""
+        """The chunk whose first octets are the end of the window; empty if there is none, or no
+        more of it than that."""
+        self._shown = 0
+        """How many they are."""
 
     def decompress_if_gzip(self) -> None:
         """Look at the first octets; if they say gzip, the window is on what it decompresses to.
@@ -46,8 +51,9 @@ class Source:
         self.advance(0, len(GZIP_MAGIC))
         self.compressed = self.window.startswith(GZIP_MAGIC)
         if self.compressed:
-            self._chunks = gunzip(chain([self.window], self._chunks), _CHUNK)
-            self.window = b""
+            read = [self.window, self._ahead[self._shown :]]
+            self._chunks = gunzip(chain(read, self._chunks), _CHUNK)
+            self._turn(b"", 0)
 
     def _read_chunks(self, read: Callable[[int], bytes]) -> Iterator[bytes]:
         while True:
@@ -65,21 +71,54 @@ class Source:
             self.octets_read += len(chunk)
             yield chunk
 
-    def advance(self, at: int, count: int) -> bytes:
-        """Drop the first ``at`` octets of the window; return the window, new octets added.
+    def forward(self, at: int, count: int) -> tuple[bytes, int]:
+        """Go on to where ``at`` of the window is; return a window, and where that is in it.
 
-        It then holds ``count`` octets or more, fewer only at the end of the file.
+        From there on the window holds ``count`` octets or more, fewer only at the end of the file.
+        Nearly all windows are chunks as they were read: what lies in two of them gets a window of
+        its own, and no other octet is moved.
 
         :raises DamagedError: reading failed, or the compressed data is damaged.
         """
+        rest = len(self.window) - at
+        begin = self._shown - rest
+        if self._ahead and begin >= 0:
+            self._turn(self._ahead, at - begin)
+            if len(self.window) - begin >= count:
+                return self.window, begin
+            at, rest = begin, len(self.window) - begin
         pieces = [self.window[at:]]
-        self.base += at
-        missing = count - len(pieces[0])
+        missing = count - rest
         while missing > 0:
-            chunk = next(self._chunks, b"")
+            chunk, shown = self._ahead, self._shown
             if not chunk:
-                break
-            pieces.append(chunk)
-            missing -= len(chunk)
+                chunk, shown = next(self._chunks, b""), 0
+                if not chunk:
+                    break
+                if missing == count and len(chunk) >= count:
+                    self._turn(chunk, at)
+                    return chunk, 0
+            pieces.append(chunk[shown : shown + missing])
+            missing -= len(pieces[-1])
+            shown += len(pieces[-1])
+            self._ahead, self._shown = (chunk, shown) if shown < len(chunk) else (b"", 0)
         self.window = b"".join(pieces)
+        self.base += at
+        return self.window, 0
+
+    def _turn(self, chunk: bytes, by: int) -> None:
+        """Make a chunk the window, which begins ``by`` octets farther on."""
+        self.window = chunk
+        self.base += by
+        self._ahead, self._shown = b"", 0
+
+    def advance(self, at: int, count: int) -> bytes:
+        """Do the same, and drop what lies before the place: return a window that begins there.
+
+        :raises DamagedError: as :meth:`forward`.
+        """
+        window, begin = self.forward(at, count)
+        if begin:
+            self.window = window[begin:]
+            self.base += begin
         return self.window

@@ -279,10 +279,13 @@ class Borrower:
         position = end - len(octets)
         if position < loan.begin or end > loan.end or len(octets) == 1:
             return False
-        # It mostly comes again as it came, and not long ago.
-        for known_position, known_octets, owner in reversed(self._recent.order):
-            if known_position == position and owner is loan.owner:
-                if known_octets != octets:
+        # It mostly comes again not long after it came, and not in other pieces.
+        for known_position, known, owner in reversed(self._recent.order):
+            if owner is loan.owner and known_position <= position:
+                start = position - known_position
+                if start + len(octets) > len(known):
+                    continue
+                if known[start : start + len(octets)] != octets:
                     return False
                 loan.owner.count_copies(1)
                 return True

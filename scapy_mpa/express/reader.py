@@ -45,6 +45,8 @@ _TRIM: Final = 1 << 16
 _FRAMES_OF_A_PAGE: Final = 4096
 _SHORT_STREAK: Final = 4
 """Frames that a streak must have to be worth what it takes to begin one."""
+_LONG_ENOUGH: Final = 1 << 13
+"""Octets of a window in which there may be as many."""
 _PAUSE: Final = 8
 """Frames after which it is tried again where it was not."""
 
@@ -164,13 +166,12 @@ class ExpressReader:
         while True:
             start = at + size
             if start > available:
-                window = source.advance(at, size)
+                window, at = source.forward(at, size)
                 available = len(window)
-                at = 0
-                start = size
-                if available < size:
+                start = at + size
+                if available < start:
                     capture.frames = number
-                    if window:
+                    if available > at:
                         raise cut_record(source, at)
                     return
             seconds, fraction, captured, original = unpack_record(window, at)
@@ -179,11 +180,10 @@ class ExpressReader:
                 if captured > MAXIMUM_CAPTURED:
                     capture.frames = number
                     raise lying_length(source, at, captured)
-                window = source.advance(at, size + captured)
+                window, at = source.forward(at, size + captured)
                 available = len(window)
-                at = 0
-                start = size
-                end = size + captured
+                start = at + size
+                end = start + captured
                 if available < end:
                     capture.frames = number
                     raise cut_record(source, at)
@@ -272,7 +272,11 @@ class ExpressReader:
                                 order.append((position, octets, loan.owner))
                                 if loan is not latest:
                                     latest = loan
-                                elif number >= resume and not loan.markers:
+                                elif (
+                                    number >= resume
+                                    and available - at > _LONG_ENOUGH
+                                    and not loan.markers
+                                ):
                                     before = number
                                     at, number = streaks.take(
                                         loan, window, begin, at, offset, shape, number, epoch

@@ -90,35 +90,36 @@ class Streaks:
         peer = loan.peer
         peer_flow, peer_fragment, peer_ack = reverse_flow(flow), peer.fragment, peer.ack
         peer_common, peer_rest = b"", 0
-        remember, owner = self._recent.order.append, loan.owner
+        begins: list[int] = []
+        keep = begins.append
         writes, put, fields = self._writes, self._page.patterns.append, self._page.fields
         unpack_fpdu, label = FPDU_HEADERS.unpack_from, loan.label
         in_a_second, second, units = self._in_a_second, -1, 0
         whole = at - like
         start = size + offset
-        end = start + length
         back = bare = 0
-        position, seq = loan.end, loan.seq
+        seq = loan.seq
+        view = memoryview(window)
         enough = len(window) - max(layout.size, whole)
         while at <= enough:
-            begins, its_fragment, its_flow, its_seq, its_ack, its_rest, its_word = unpack(
+            beginning, its_fragment, its_flow, its_seq, its_ack, its_rest, its_word = unpack(
                 window, at
             )
-            if begins == common:
+            if beginning == common:
                 if its_word != word:
                     # The last FPDU of a message, or the first of the next one.
                     its_length, tagged, line, _, _ = find(its_word, None)
                     if its_length != length:
                         break
                     word = its_word
-                octets = window[at + start : at + end]
+                begin = at + start
                 if (
                     its_seq != seq
                     or its_flow != flow
                     or its_ack != ack
                     or its_fragment != fragment
                     or (its_rest != rest and its_rest != pushed)
-                    or crc32c(octets) != RESIDUE
+                    or crc32c(view[begin : begin + length]) != RESIDUE
                 ):
                     break
                 number += 1
@@ -128,23 +129,22 @@ class Streaks:
                         second = seconds
                         units = second * in_a_second - epoch
                     moment = (units + fraction) / in_a_second
-                    _, first, more, third = unpack_fpdu(octets)
+                    _, first, more, third = unpack_fpdu(window, begin)
                     put(line)
                     if tagged:
                         fields += (number, moment, label, first, more, seq)
                     else:
                         fields += (number, moment, label, more >> 32, more & _MASK, third, seq)
-                remember((position, octets, owner))
-                position += length
+                keep(begin)
                 seq = seq + length & _MASK
                 like = at
                 at += whole
             else:
-                if begins != peer_common or its_rest != peer_rest:
+                if beginning != peer_common or its_rest != peer_rest:
                     back = self._bare(window, at, peer)
                     if not 0 < back <= whole:
                         break
-                    peer_common, peer_rest = begins, its_rest
+                    peer_common, peer_rest = beginning, its_rest
                 if (
                     its_flow != peer_flow
                     or its_fragment != peer_fragment
@@ -156,8 +156,10 @@ class Streaks:
                 peer_ack = its_ack
                 like = at
                 at += back
-        loan.singles += (position - loan.end) // length
-        loan.end = position
+        if begins:
+            self._recent.remember_cuttings(loan.owner, loan.end, window, begins, length)
+            loan.singles += len(begins)
+            loan.end += len(begins) * length
         loan.seq = loan.quick_seq = seq
         peer.segments += bare
         peer.ack = peer_ack

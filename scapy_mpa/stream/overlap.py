@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import Final, TypeAlias
 
 from scapy_mpa.stream.island import Chunk
 from scapy_mpa.stream.islands import Islands
@@ -18,6 +18,7 @@ from scapy_mpa.stream.islands import Islands
 __all__ = [
     "RECENT_CHUNKS",
     "RECENT_OCTETS",
+    "Cuttings",
     "RecentOctets",
     "differing_stretch",
     "differing_stretches",
@@ -36,13 +37,43 @@ _SLACK: Final = RECENT_OCTETS >> 4
 _SLACK_CHUNKS: Final = RECENT_CHUNKS >> 4
 
 
+class Cuttings:
+    """Octets of one direction that lie in pieces of one length in a buffer, which is kept as it is.
+
+    Hardly any are ever asked for, and to cut out all of them would take longer than a CRC of them.
+    Where that is most of the buffer, it is not worth while to keep it.
+
+    :param begins: where in the buffer each piece begins; one at least.
+    """
+
+    __slots__ = ("_begins", "_buffer", "_length")
+
+    def __init__(self, buffer: bytes, begins: list[int], length: int) -> None:
+        self._buffer = buffer
+        self._begins = begins
+        self._length = length
+
+    def __len__(self) -> int:
+        return len(self._begins) * self._length
+
+    def __getitem__(self, stretch: slice) -> bytes:
+        length = self._length
+        start, end, _ = stretch.indices(len(self))
+        first = start // length
+        pieces = [self._buffer[at : at + length] for at in self._begins[first : -(-end // length)]]
+        return b"".join(pieces)[start - first * length : end - first * length]
+
+
+Known: TypeAlias = bytes | Cuttings
+
+
 class RecentOctets:
     """The shared place."""
 
     __slots__ = ("octets", "order")
 
     def __init__(self) -> None:
-        self.order: deque[tuple[int, bytes, object]] = deque()
+        self.order: deque[tuple[int, Known, object]] = deque()
         """Position, octets, and whose they are, in the order in which they came."""
         self.octets = 0
 
@@ -53,6 +84,19 @@ class RecentOctets:
         self.octets += len(chunk.octets)
         if self.octets > RECENT_OCTETS + _SLACK or len(order) > RECENT_CHUNKS + _SLACK_CHUNKS:
             self.trim()
+
+    def remember_cuttings(
+        self, owner: object, position: int, buffer: bytes, begins: list[int], length: int
+    ) -> None:
+        """Do the same for octets that lie in pieces in a buffer, but leave them uncounted.
+
+        What is kept of a buffer is at least half of it, so no more than twice the octets that are
+        counted take memory.
+        """
+        octets: Known = Cuttings(buffer, begins, length)
+        if 2 * len(octets) < len(buffer):
+            octets = octets[:]
+        self.order.append((position, octets, owner))
 
     def remember_run(self, owner: object, run: list[tuple[int, bytes, int]], length: int) -> None:
         """Do the same for chunks that have ``length`` octets together."""
@@ -71,7 +115,7 @@ class RecentOctets:
             octets -= len(drop()[1])
         self.octets = octets
 
-    def before(self, end: int, owner: object) -> list[tuple[int, bytes, object]]:
+    def before(self, end: int, owner: object) -> list[tuple[int, Known, object]]:
         """Return what is kept of ``owner`` that begins before position ``end``."""
         return [kept for kept in self.order if kept[2] is owner and kept[0] < end]
 
@@ -103,7 +147,7 @@ def differing_stretches(
 
 
 def differing_stretch(
-    position: int, octets: bytes, known: Iterable[tuple[int, bytes, object]]
+    position: int, octets: bytes, known: Iterable[tuple[int, Known, object]]
 ) -> tuple[int, int] | None:
     """Return from where to where ``octets`` differ from what is known, None if nowhere.
 
