@@ -16,9 +16,7 @@ from scapy_mpa.capture.damage import DamagedError
 if TYPE_CHECKING:
     from zlib import _Decompress
 
-__all__ = ["GZIP_MAGIC", "gunzip"]
-
-GZIP_MAGIC: Final = b"\x1f\x8b"
+__all__ = ["gunzip"]
 
 _GZIP_FORMAT: Final = 16 + zlib.MAX_WBITS
 """Makes zlib read the gzip header and check the trailer."""

@@ -14,7 +14,6 @@ from typing import BinaryIO, Final
 from scapy_mpa.capture.damage import DamagedError
 from scapy_mpa.capture.frame import Frame
 from scapy_mpa.capture.pcap import PCAP_MAGICS, PcapHeader, pcap_frames, pcap_header
-from scapy_mpa.capture.pcapng import PCAPNG_MAGIC, pcapng_frames
 from scapy_mpa.capture.source import Source
 from scapy_mpa.wire.errors import CaptureError
 
@@ -81,6 +80,9 @@ class Capture:
         if magic in PCAP_MAGICS:
             self.pcap = pcap_header(source)
             return pcap_frames(source, self.pcap)
+        # Not imported for the sake of a classic file: a command is to start soon.
+        from scapy_mpa.capture.pcapng import PCAPNG_MAGIC, pcapng_frames
+
         if magic == PCAPNG_MAGIC:
             return pcapng_frames(source)
         raise _not_a_capture(source.advance(0, _SAMPLE)[:_SAMPLE])

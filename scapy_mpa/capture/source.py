@@ -11,9 +11,10 @@ from itertools import chain
 from typing import BinaryIO, Final
 
 from scapy_mpa.capture.damage import DamagedError
-from scapy_mpa.capture.gunzip import GZIP_MAGIC, gunzip
 
 __all__ = ["Source"]
+
+_GZIP_MAGIC: Final = b"\x1f\x8b"
 
 _CHUNK: Final = 7 << 14
 """Octets asked for in one read: few calls, still inside a processor's second cache, and less than
@@ -48,9 +49,12 @@ class Source:
 
         :raises DamagedError: they cannot be read.
         """
-        self.advance(0, len(GZIP_MAGIC))
-        self.compressed = self.window.startswith(GZIP_MAGIC)
+        self.advance(0, len(_GZIP_MAGIC))
+        self.compressed = self.window.startswith(_GZIP_MAGIC)
         if self.compressed:
+            # Most files are not, and a command is to start soon.
+            from scapy_mpa.capture.gunzip import gunzip
+
             read = [self.window, self._ahead[self._shown :]]
             self._chunks = gunzip(chain(read, self._chunks), _CHUNK)
             self._turn(b"", 0)

@@ -13,7 +13,6 @@ from scapy_mpa.cli.output import write_lines, write_text
 from scapy_mpa.cli.progress import with_progress
 from scapy_mpa.cli.reading import Reading
 from scapy_mpa.cli.table import Column, table
-from scapy_mpa.records import json_line
 from scapy_mpa.stream.events import ConnectionEnded, Event, HalfSummary, Negotiated
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.wire.dialect import Dialect
@@ -79,6 +78,9 @@ class Overview:
         )
 
     def _show_records(self, reading: Reading) -> None:
+        # A table is to start soon, and needs no records.
+        from scapy_mpa.records import json_line
+
         def lines_of(events: list[Event]) -> list[str]:
             return [json_line(event) for event in events if isinstance(event, ConnectionEnded)]
 

@@ -149,7 +149,7 @@ class IFTConversation(Conversation):
                 ph=bool(side), vtag=vtags[side], marker_interval=marker_interval
             )
             flags: dict[str, Any] = {name: pair[side] for name, pair in pairs.items()}
-            return replace(blank, **flags)
+            return blank._replace(**flags)
 
         self.options = replace(self.options, ift=(announced(INITIATOR), announced(RESPONDER)))
         self.mulpdus = self.options.mulpdu_of(INITIATOR), self.options.mulpdu_of(RESPONDER)
@@ -170,8 +170,8 @@ class IFTConversation(Conversation):
             self.refuse("adaption indications come before the first frame and before the FIN")
         assert self.options.ift is not None
         for side in (first, 1 - first):
-            indication = replace(self.options.ift[side], ph=side != first)
-            self.append(IndicationItem(side, replace(indication, **fields)))
+            indication = self.options.ift[side]._replace(ph=side != first)
+            self.append(IndicationItem(side, indication._replace(**fields)))
         self._phase = Phase.FULL
         # Whoever has both indications may speak.
         self._has_spoken = True

@@ -5,12 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from struct import Struct
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from scapy_mpa.express.headers import FPDU_HEADERS
 from scapy_mpa.express.page import Page
 from scapy_mpa.express.shapes import Shapes
-from scapy_mpa.records.kinds import FPDUKind, Patterns, Templates
 from scapy_mpa.stream.events import CrcVerdict, FPDURecovered, LocatedBy
 from scapy_mpa.stream.island import Chunk
 from scapy_mpa.stream.loan import EARLY_OCTETS, EARLY_SEGMENTS, LENT_PIECES, Loan
@@ -25,6 +24,9 @@ from scapy_mpa.wire.fpdu import (
     strip_markers,
 )
 from scapy_mpa.wire.rdmap import plausible
+
+if TYPE_CHECKING:
+    from scapy_mpa.records.kinds import Patterns, Templates
 
 __all__ = ["SHORTEST", "Borrower"]
 
@@ -69,8 +71,16 @@ class Borrower:
         self._page = page
         self._recent = recent
         self._unit = unit
-        self._patterns = writer if isinstance(writer, Patterns) else None
-        self._templates = None if writer is None or isinstance(writer, Patterns) else writer
+        self._patterns: Patterns | None = None
+        self._templates: Templates | None = None
+        if writer is not None:
+            # A summary writes none, and is to start soon.
+            from scapy_mpa.records.kinds import Patterns
+
+            if isinstance(writer, Patterns):
+                self._patterns = writer
+            else:
+                self._templates = writer
         # By whether there are CRCs: a pattern for each pair of control octets.
         self._known: tuple[_PatternsOf, _PatternsOf] = {}, {}
         # Of loans that have any: what has been made for it; and of how many kinds all have.
@@ -536,6 +546,8 @@ class Borrower:
         templates: dict[Any, Any] = loan.label
         if key not in templates:
             assert self._templates is not None
+            from scapy_mpa.records.kinds import FPDUKind
+
             if self._kinds >= _MOST_WRITERS:
                 self._forget_templates()
             if not templates:

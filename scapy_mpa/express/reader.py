@@ -7,7 +7,7 @@ Of a pcap file with Ethernet frames the octets are read here; any other capture 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from scapy_mpa.capture.damage import DamagedError
 from scapy_mpa.capture.decoder import Decoder
@@ -19,7 +19,6 @@ from scapy_mpa.express.borrower import SHORTEST, Borrower
 from scapy_mpa.express.headers import FPDU_HEADERS, HEADER_LENGTHS, HEADERS, HEADERS_LENGTH, IPV4_AT
 from scapy_mpa.express.page import LINES_OF_A_PAGE, Page
 from scapy_mpa.express.streak import Streaks
-from scapy_mpa.records.kinds import Patterns, Templates
 from scapy_mpa.stream.events import Event
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.island import Chunk
@@ -27,6 +26,9 @@ from scapy_mpa.stream.loan import Loan
 from scapy_mpa.stream.segment import Segment
 from scapy_mpa.wire.crc import RESIDUE, crc32c
 from scapy_mpa.wire.fpdu import MARKER_INTERVAL, MARKER_LENGTH
+
+if TYPE_CHECKING:
+    from scapy_mpa.records.kinds import Patterns, Templates
 
 __all__ = ["ExpressReader"]
 

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from scapy_mpa.records.kinds import Patterns
 from scapy_mpa.wire.ddp import TAGGED_LENGTH, UNTAGGED_LENGTH
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_INTERVAL, fpdu_layout
+
+if TYPE_CHECKING:
+    from scapy_mpa.records.kinds import Patterns
 
 __all__ = ["Pointers", "Shape", "Shapes"]
 

@@ -10,7 +10,6 @@ the order until it is known again, and nothing at all of what must be counted fr
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from heapq import heappop, heappush
 from typing import Final, NamedTuple
 
@@ -130,8 +129,8 @@ class Checks:
             negotiated = event.negotiated
             if negotiated is not None and connection.broken:
                 broken = (*negotiated.broken, *connection.broken)
-                negotiated = replace(negotiated, kept=False, broken=broken)
-            return [*connection.found, replace(event, errors=errors, negotiated=negotiated)]
+                negotiated = negotiated._replace(kept=False, broken=broken)
+            return [*connection.found, event._replace(errors=errors, negotiated=negotiated)]
         self._waiting += connection.waiting - before
         if not connection.found:
             return [event]

@@ -7,19 +7,13 @@ with the reason ``limit``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 __all__ = ["Limits"]
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Limits of the memory that one capture may take.
-
-    :raises ValueError: a value is no number, or out of its range.
-    """
-
-    octets_per_half: int = 4 << 20
+class _Limits(NamedTuple):
+    octets_per_half: int
     """Octets that one half connection may hold while it waits for others, those of memory that
     holding them takes included; at least 1.
 
@@ -28,25 +22,41 @@ class Limits:
     about 600 KiB, FPDUs may be lost behind one with a wrong ULPDU_Length, and with less than about
     64 KiB long ones anywhere."""
 
-    octets_in_total: int = 12 << 20
+    octets_in_total: int
     """Octets that all half connections together may hold; at least 1.
 
     A few busy connections need less; thousands with a hole each would otherwise fill any memory.
     """
 
-    connections: int = 1 << 17
+    connections: int
     """Connections that are followed at one time; at least 1.
 
     One that is idle takes some 2 KiB.  When there are as many, an eighth of them is ended: those
     without a segment for longest."""
 
-    idle_seconds: float = 7200.0
+    idle_seconds: float
     """Seconds without a segment after which a connection may be ended to make room for others;
     more than 0.
 
     TCP's own keep-alive asks after two hours (RFC 9293 3.8.4)."""
 
-    def __post_init__(self) -> None:
+
+class Limits(_Limits):
+    """Limits of the memory that one capture may take.
+
+    :raises ValueError: a value is no number, or out of its range.
+    """
+
+    __slots__ = ()
+
+    def __new__(
+        cls,
+        octets_per_half: int = 4 << 20,
+        octets_in_total: int = 12 << 20,
+        connections: int = 1 << 17,
+        idle_seconds: float = 7200.0,
+    ) -> Limits:
+        self = super().__new__(cls, octets_per_half, octets_in_total, connections, idle_seconds)
         for name in ("octets_per_half", "octets_in_total", "connections"):
             value = getattr(self, name)
             if not isinstance(value, int) or value < 1:
@@ -54,3 +64,4 @@ class Limits:
         # Written so that it is not true of what is not a number.
         if not isinstance(self.idle_seconds, (int, float)) or not self.idle_seconds > 0:
             raise ValueError(f"idle_seconds is {self.idle_seconds!r}; it must be more than 0")
+        return self

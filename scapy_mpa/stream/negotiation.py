@@ -7,7 +7,6 @@ before it has that (RFC 5044 7.1.2 rule 4), which :func:`~scapy_mpa.stream.breac
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
@@ -67,7 +66,7 @@ class Negotiating:
         :param dialect: what it speaks.
         """
         # What the ULP adds is no matter here, and may be long.
-        startup = replace(startup, data=startup.data[:ENHANCED_LENGTH])
+        startup = startup._replace(data=startup.data[:ENHANCED_LENGTH])
         if what in (Step.REQUEST, Step.LATE_ACCEPT, Step.REJECT):
             self._forget()
             self._request = startup if what is Step.REQUEST else None

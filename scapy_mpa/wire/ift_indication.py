@@ -20,7 +20,6 @@ octets before it, least significant octet first, as iSCSI and RFC 5044 have it.
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from struct import Struct
 from typing import Final, NamedTuple
 
@@ -70,8 +69,7 @@ class Problem(NamedTuple):
         return f"{self.text} ({DOCUMENT} {self.clause})"
 
 
-@dataclass(frozen=True, slots=True)
-class AdaptionIndication:
+class AdaptionIndication(NamedTuple):
     """An adaption indication as it was sent; flags by the draft's names (4.2)."""
 
     ph: bool = False

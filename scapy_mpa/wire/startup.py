@@ -23,9 +23,8 @@ from __future__ import annotations
 
 import enum
 import struct
-from dataclasses import dataclass
 from struct import Struct
-from typing import Final
+from typing import Final, NamedTuple
 
 from scapy_mpa.wire.dialect import Dialect, dialect_of, extension_length, largest_pd_length
 from scapy_mpa.wire.errors import LocalProtocolError, RemoteProtocolError
@@ -82,8 +81,7 @@ _DEPTH: Final = 0x3FFF
 _PROPOSAL: Final = "rtr-frame-proposal-2007"
 
 
-@dataclass(frozen=True, slots=True)
-class StartupFrame:
+class StartupFrame(NamedTuple):
     """One startup frame as it was sent."""
 
     kind: StartupKind

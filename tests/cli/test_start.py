@@ -117,3 +117,25 @@ def test_shells_are_given_completions() -> None:
         ),
     )
     assert done.stdout == b"plain,summary\n"
+
+
+def test_table_needs_little() -> None:
+    """What a table of ordinary connections has no use for is not imported for it."""
+    program = (
+        "import sys\n"
+        "from scapy_mpa.cli.main import main\n"
+        "try:\n"
+        "    main()\n"
+        "except SystemExit:\n"
+        "    parts = 'dataclasses', 'inspect', 'zlib', 'scapy_mpa.records', 'scapy_mpa.cli.lines', "
+        "'scapy_mpa.capture.pcapng', 'scapy_mpa.wire.ift_frame', 'scapy_mpa.wire.sctp_ddp'\n"
+        "    print([part for part in parts if part in sys.modules], file=sys.stderr)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, "summary", str(PCAPS / "rping_mpa1_crcon.pcap")],
+        capture_output=True,
+        check=True,
+        env=environment(),
+        timeout=60,
+    )
+    assert done.stderr == b"[]\n"

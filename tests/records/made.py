@@ -18,10 +18,12 @@ from scapy_mpa.stream.events import (
     HalfSummary,
     IFTFrameRecovered,
     MessageRecovered,
+    Negotiated,
     OverlapDiffers,
     SessionControlSeen,
     StartupSeen,
 )
+from scapy_mpa.wire.control_flags import RTR
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.ift_frame import FrameHeader
@@ -197,6 +199,17 @@ halves = st.builds(
 )
 
 rnics = st.lists(st.sampled_from(RNIC), min_size=1, unique=True).map(tuple)
+depths = st.tuples(maybe(numbers), maybe(numbers))
+negotiated = st.builds(
+    Negotiated,
+    peer_to_peer=st.none() | flags,
+    ird=depths,
+    ord=depths,
+    rtr_agreed=st.none() | st.lists(st.sampled_from(RTR), max_size=3).map(tuple),
+    rtr=st.none() | st.sampled_from(RTR),
+    kept=st.none() | flags,
+    broken=st.lists(st.text(), max_size=2).map(tuple),
+)
 endings = st.builds(
     ConnectionEnded,
     **common,
@@ -210,6 +223,7 @@ endings = st.builds(
     errors=counts,
     ending=st.sampled_from(["closed", "reset", "half closed", "reused", "capture ended"]),
     rnics=st.none() | st.builds(Kinds, rnics, rnics),
+    negotiated=st.none() | negotiated,
 )
 
 indications = st.builds(

@@ -37,7 +37,7 @@ def _indication(phase: int, **fields: Any) -> Change:
             name: value(item.indication, rng) if callable(value) else value
             for name, value in fields.items()
         }
-        changed = replace(item, indication=replace(item.indication, **values))
+        changed = replace(item, indication=item.indication._replace(**values))
         return replaced(conversation, at, changed)
 
     return apply

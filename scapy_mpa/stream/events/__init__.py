@@ -3,6 +3,9 @@
 
 ``direction`` is 0 for what the sender of the connection's first captured segment sent, else 1.
 ``frame`` and ``time_ns`` are those of the captured frame that completed the event.
+
+Events are named tuples: some are made a million times, and as dataclasses they would take a quarter
+of the time in which a command starts.
 """
 
 from __future__ import annotations

@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from scapy_mpa.stream.segment import flow_endpoints, reverse_flow
 
@@ -20,14 +19,36 @@ Ending: TypeAlias = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
 class ConnectionId:
-    """Which TCP connection an event belongs to."""
+    """Which TCP connection an event belongs to.
 
-    number: int
-    """0, 1, ... in order of appearance."""
-    flow: bytes
-    """The flow of direction 0 (:class:`~scapy_mpa.stream.segment.Segment`)."""
+    No named tuple, which would take a third more: there may be a hundred thousand of them.
+
+    :param number: 0, 1, ... in order of appearance.
+    :param flow: the flow of direction 0 (:class:`~scapy_mpa.stream.segment.Segment`).
+    """
+
+    __slots__ = ("flow", "number")
+
+    def __init__(self, number: int, flow: bytes) -> None:
+        self.number = number
+        self.flow = flow
+
+    def _values(self) -> tuple[int | bytes | None, ...]:
+        return self.number, self.flow
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, ConnectionId)
+            and type(other) is type(self)
+            and other._values() == self._values()
+        )
+
+    def __hash__(self) -> int:
+        return hash(self._values())
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}{self._values()}"
 
     @property
     def endpoints(self) -> tuple[str, str]:
@@ -40,8 +61,7 @@ class ConnectionId:
         return self.flow, reverse_flow(self.flow)
 
 
-@dataclass(frozen=True, slots=True)
-class HalfSummary:
+class HalfSummary(NamedTuple):
     """What one direction carried."""
 
     markers: bool | None
@@ -63,8 +83,7 @@ class HalfSummary:
     """Of iWARP Framing for TCP, which CRCs its frames have: ``h``, ``p``, both or none."""
 
 
-@dataclass(frozen=True, slots=True)
-class Negotiated:
+class Negotiated(NamedTuple):
     """What a Request and its Reply with enhanced data came to (RFC 6581 9); pairs are for Initiator
     and Responder."""
 
@@ -86,8 +105,7 @@ class Negotiated:
     """The rules that were broken, each with its clause."""
 
 
-@dataclass(frozen=True, slots=True)
-class ConnectionEnded:
+class ConnectionEnded(NamedTuple):
     """A TCP connection is over, or the capture is."""
 
     connection: ConnectionId

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
@@ -17,8 +16,7 @@ __all__ = ["AdaptionIndicationSeen", "IFTFrameRecovered", "Placed"]
 Placed: TypeAlias = Literal["in order", "speculative"]
 
 
-@dataclass(frozen=True, slots=True)
-class AdaptionIndicationSeen:
+class AdaptionIndicationSeen(NamedTuple):
     """An adaption indication is complete (draft-williams-iwarp-ift-01 4)."""
 
     connection: ConnectionId
@@ -35,7 +33,7 @@ class AdaptionIndicationSeen:
 class IFTFrameRecovered(NamedTuple):
     """A frame of iWARP Framing for TCP is whole, and its place in the stream is known.
 
-    (A named tuple, the first fields those of :class:`FPDURecovered`.)
+    The first fields are those of :class:`~scapy_mpa.stream.events.mpa.FPDURecovered`.
     """
 
     connection: ConnectionId

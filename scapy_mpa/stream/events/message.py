@@ -13,7 +13,7 @@ __all__ = ["MessageRecovered"]
 
 
 class MessageRecovered(NamedTuple):
-    """An RDMAP message is whole, or will stay as incomplete as it is.  (A named tuple, too.)
+    """An RDMAP message is whole, or will stay as incomplete as it is.
 
     Also stands for messages of which nothing was captured but which are known to be missing:
     then ``fpdus`` is 0.

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from scapy_mpa.wire import softuiwarp
@@ -18,8 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["FPDURecovered", "FPDUWithoutCRC", "SoftUiWARPRecovered", "StartupSeen"]
 
 
-@dataclass(frozen=True, slots=True)
-class StartupSeen:
+class StartupSeen(NamedTuple):
     """A startup frame is complete, or will stay as incomplete as it is."""
 
     connection: ConnectionId
@@ -35,7 +33,7 @@ class StartupSeen:
 
 
 class FPDURecovered(NamedTuple):
-    """An FPDU is whole.  (A named tuple: this one event is made a million times.)"""
+    """An FPDU is whole."""
 
     connection: ConnectionId
     direction: int

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from scapy_mpa.stream.events.connection import ConnectionId
@@ -28,13 +27,21 @@ def _chunk_place(serial: int) -> int:
     return (serial - 1) * _CHUNK_PLACE
 
 
-@dataclass(frozen=True, slots=True)
 class SctpConnectionId(ConnectionId):
-    """Which DDP Stream Session of an SCTP association an event belongs to (RFC 5043 6)."""
+    """Which DDP Stream Session of an SCTP association an event belongs to (RFC 5043 6).
 
-    stream: int | None
-    """SCTP Stream Identifier, the same in both directions; None for an association in which no
-    session was seen."""
+    :param stream: SCTP Stream Identifier, the same in both directions; None for an association in
+        which no session was seen.
+    """
+
+    __slots__ = ("stream",)
+
+    def __init__(self, number: int, flow: bytes, stream: int | None) -> None:
+        super().__init__(number, flow)
+        self.stream = stream
+
+    def _values(self) -> tuple[int | bytes | None, ...]:
+        return *super()._values(), self.stream
 
 
 class DDPSegmentRecovered(NamedTuple):
@@ -98,8 +105,7 @@ class DDPSegmentRecovered(NamedTuple):
         return True
 
 
-@dataclass(frozen=True, slots=True)
-class SessionControlSeen:
+class SessionControlSeen(NamedTuple):
     """A DDP Stream Session Control message is whole (RFC 5043 5.2.3)."""
 
     connection: ConnectionId
@@ -119,15 +125,13 @@ class SessionControlSeen:
     """Whose meaning the control flags have of an enhanced message."""
 
 
-@dataclass(frozen=True, slots=True)
 class ChunksMissing(GapFound):
     """DDP-SSNs that no captured DATA chunk has and that are not waited for any longer.
 
     ``seq`` is the first of them, and ``length`` says how many there are.
     """
 
-    serial: int
-    """The first of them, counted on where DDP-SSNs wrap."""
+    __slots__ = ()
 
     @property
     def place(self) -> tuple[int, int]:

@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     from scapy_mpa.stream.events.connection import ConnectionId
@@ -17,8 +16,7 @@ GapReason: TypeAlias = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class GapFound:
+class GapFound(NamedTuple):
     """Octets that were sent but never captured and will not be waited for any longer; with reason
     ``limit``, also octets that were given up before they could be made use of."""
 
@@ -29,6 +27,9 @@ class GapFound:
     seq: int
     length: int
     reason: GapReason
+    serial: int = 0
+    """Of :class:`~scapy_mpa.stream.events.sctp.ChunksMissing`, the first DDP-SSN, counted on where
+    DDP-SSNs wrap."""
 
     @property
     def place(self) -> tuple[int, int]:
@@ -36,8 +37,7 @@ class GapFound:
         return self.seq, self.length
 
 
-@dataclass(frozen=True, slots=True)
-class OverlapDiffers:
+class OverlapDiffers(NamedTuple):
     """Octets came twice and differ; the first captured stay (RFC 5044 A.3)."""
 
     connection: ConnectionId
@@ -50,8 +50,7 @@ class OverlapDiffers:
     """Octets from there to the last one that differs."""
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorFound:
+class ErrorFound(NamedTuple):
     """Something that a receiver must report: MPA (RFC 5044 section 8), or DDP and RDMAP."""
 
     connection: ConnectionId
