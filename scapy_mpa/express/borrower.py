@@ -144,12 +144,22 @@ class Borrower:
             return len(octets)
         first_frames: Any = brought_by
         data = octets
-        if pieces:
+        begun = self._lacks(loan)
+        if 0 < begun < len(octets) and loan.missing <= begun:
+            # What completes the FPDU goes first: there is much more behind it in a merged segment,
+            # which would all be moved to be joined with the pieces.
+            if not self.take(loan, octets[:begun], brought_by, number, moment):
+                return 0
+            pieces = ()
+        elif pieces:
+            begun = 0
             data = b"".join([*[piece.octets for piece in pieces], octets])
             first_frames = dict.fromkeys((*[piece.frame for piece in pieces], brought_by))
         base = pieces[0].position if pieces else begin
         available = len(data)
-        at, last, missing = self._read(loan, data, base, first_frames, brought_by, number, moment)
+        at, last, missing = self._read(
+            loan, data, base, begun, first_frames, brought_by, number, moment
+        )
         if not at and (loan.begins_phase or (missing == 0 and at < available and pieces)):
             # The first FPDU is not sound, or must be whole: this segment was not taken at all.
             return 0
@@ -170,6 +180,16 @@ class Borrower:
         self._moved(loan, base + at)
         return base + at - begin
 
+    def _lacks(self, loan: Loan) -> int:
+        """Return how many octets an FPDU of which there are pieces lacks; 0 if nothing says so."""
+        if not loan.pieces or not (self.is_quick and loan.crc) or loan.markers:
+            return 0
+        start, octets, _ = loan.pieces[0]
+        if len(octets) < HEADER_LENGTH:
+            return 0
+        ulpdu_length: int = _ULPDU_LENGTH.unpack_from(octets)[0]
+        return start + (ulpdu_length + _AROUND & _IN_WORDS) - loan.end
+
     def take_several(self, loan: Loan, octets: bytes, number: int, moment: Any) -> int:
         """Take the sound FPDUs with which a segment begins, where its direction stands.
 
@@ -180,7 +200,7 @@ class Borrower:
         """
         if self.writes or loan.markers:
             return self._read_easy(loan, octets, loan.end, 0, 0, number, moment)[0]
-        return self._count(loan, octets, 0, 0)[0]
+        return self._count(loan, octets, 0)
 
     def keep(self, loan: Loan, seq: int, octets: bytes, number: int) -> bool:
         """Keep a segment that lies beyond a hole, if that may be; tell whether it may."""
@@ -314,19 +334,20 @@ class Borrower:
         loan: Loan,
         data: bytes,
         base: int,
+        at: int,
         first_frames: Any,
         brought_by: int,
         number: int,
         moment: Any,
     ) -> tuple[int, int, int]:
-        """Pass on the sound FPDUs with which ``data`` begins.
+        """Pass on the sound FPDUs that begin at ``at`` of ``data``, back to back.
 
         Return where in ``data`` the next one begins, where the last one began, and how many
         octets the next one lacks; 0 if it is all there, and not sound.
 
         :param base: the position at which ``data`` begins.
         """
-        at = last = 0
+        last = at
         markers, crc = loan.markers, loan.crc
         # The first of all says how it was located.
         is_quick = self.is_quick and crc and base != loan.base
@@ -335,7 +356,7 @@ class Borrower:
         available = len(data)
         while True:
             if counts:
-                at, last = self._count(loan, data, at, last)
+                at = self._count(loan, data, at)
             elif is_quick:
                 at, last = self._read_easy(loan, data, base, at, last, number, moment)
             if at == available:
@@ -379,10 +400,12 @@ class Borrower:
         return at, last, missing
 
     @staticmethod
-    def _count(loan: Loan, data: bytes, at: int, last: int) -> tuple[int, int]:
+    def _count(loan: Loan, data: bytes, at: int) -> int:
         """Do what :meth:`_read_easy` does where there are no Markers and nothing is written.
 
         Nothing counts then but where an FPDU ends, and its CRC.
+
+        Return where the first FPDU begins that is not easy.
         """
         unpack = _ULPDU_LENGTH.unpack_from
         fpdus = 0
@@ -394,10 +417,9 @@ class Borrower:
             if end > available or crc32c(data[at:end]) != RESIDUE:
                 break
             fpdus += 1
-            last = at
             at = end
         loan.fpdus += fpdus
-        return at, last
+        return at
 
     def _read_easy(
         self, loan: Loan, data: bytes, base: int, at: int, last: int, number: int, moment: Any

@@ -24,6 +24,8 @@ from scapy_mpa.wire.crc import RESIDUE, crc32c
 __all__ = ["Streaks"]
 
 _MASK: Final = 0xFFFFFFFF
+_SEQ: Final = 32
+"""Place of the sequence number in one number with the acknowledgement number."""
 _SECOND: Final = 1_000_000_000
 _TIMES: Final = 8
 """Octets with which a record begins, and which no two records have in common."""
@@ -83,7 +85,7 @@ class Streaks:
         size, times = self._record.size, self._times
         layout = self._layout(offset)
         unpack = layout.unpack_from
-        common, fragment, flow, _, ack, rest, word = unpack(window, like)
+        common, fragment, flow, numbers, rest, word = unpack(window, like)
         find = self._shapes.find
         length, tagged, line, _, _ = shape
         pushed = rest ^ PSH
@@ -95,16 +97,15 @@ class Streaks:
         writes, put, fields = self._writes, self._page.patterns.append, self._page.fields
         unpack_fpdu, label = FPDU_HEADERS.unpack_from, loan.label
         in_a_second, second, units = self._in_a_second, -1, 0
+        numbers += length << _SEQ
+        step = length << _SEQ
         whole = at - like
         start = size + offset
         back = bare = 0
-        seq = loan.seq
         view = memoryview(window)
         enough = len(window) - max(layout.size, whole)
         while at <= enough:
-            beginning, its_fragment, its_flow, its_seq, its_ack, its_rest, its_word = unpack(
-                window, at
-            )
+            beginning, its_fragment, its_flow, its_numbers, its_rest, its_word = unpack(window, at)
             if beginning == common:
                 if its_word != word:
                     # The last FPDU of a message, or the first of the next one.
@@ -114,9 +115,8 @@ class Streaks:
                     word = its_word
                 begin = at + start
                 if (
-                    its_seq != seq
+                    its_numbers != numbers
                     or its_flow != flow
-                    or its_ack != ack
                     or its_fragment != fragment
                     or (its_rest != rest and its_rest != pushed)
                     or crc32c(view[begin : begin + length]) != RESIDUE
@@ -131,12 +131,13 @@ class Streaks:
                     moment = (units + fraction) / in_a_second
                     _, first, more, third = unpack_fpdu(window, begin)
                     put(line)
+                    seq = numbers >> _SEQ
                     if tagged:
                         fields += (number, moment, label, first, more, seq)
                     else:
                         fields += (number, moment, label, more >> 32, more & _MASK, third, seq)
                 keep(begin)
-                seq = seq + length & _MASK
+                numbers += step
                 like = at
                 at += whole
             else:
@@ -145,10 +146,11 @@ class Streaks:
                     if not 0 < back <= whole:
                         break
                     peer_common, peer_rest = beginning, its_rest
+                its_ack = its_numbers & _MASK
                 if (
                     its_flow != peer_flow
                     or its_fragment != peer_fragment
-                    or not peer_ack <= its_ack <= seq
+                    or not peer_ack <= its_ack <= numbers >> _SEQ
                 ):
                     break
                 number += 1
@@ -160,7 +162,7 @@ class Streaks:
             self._recent.remember_cuttings(loan.owner, loan.end, window, begins, length)
             loan.singles += len(begins)
             loan.end += len(begins) * length
-        loan.seq = loan.quick_seq = seq
+        loan.seq = loan.quick_seq = numbers >> _SEQ & _MASK
         peer.segments += bare
         peer.ack = peer_ack
         loan.first.stamp = number, *times(window, like)
@@ -183,10 +185,15 @@ class Streaks:
         return self._record.size + captured
 
     def _layout(self, offset: int) -> Struct:
-        """Return what reads a record with an FPDU at ``offset`` of the frame, all in one go."""
+        """Return what reads a record with an FPDU at ``offset`` of the frame, all in one go.
+
+        Sequence and acknowledgement number are read as one, because each number takes time to be
+        made.  Where the sequence number wraps, that is not the one before and a length more, so a
+        streak ends there.
+        """
         known = self._layouts.get(offset)
         if known is None:
             common = self._record.size - _TIMES + _LENGTHS
-            known = Struct(f">{_TIMES}x{common}s2xI2x12sIIH{offset - _NUMBERS}xI")
+            known = Struct(f">{_TIMES}x{common}s2xI2x12sQH{offset - _NUMBERS}xI")
             self._layouts[offset] = known
         return known
