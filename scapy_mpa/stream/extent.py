@@ -78,9 +78,22 @@ def is_whole(half: HalfConnection) -> bool:
     if half.fin == end:
         # It is acknowledged like an octet.
         end += 1
-    return half.islands.behind_open_hole() is None and (
+    return not _has_hole(half, half.begin) and (
         half.acknowledged is None or half.acknowledged <= end
     )
+
+
+def _has_hole(half: HalfConnection, begin: int) -> bool:
+    """Tell whether octets are missing before others that were captured.
+
+    No matter whether the receiver may wait for them, or is known to have them.
+    """
+    at = max(begin, half.islands.floor)
+    for island in half.islands.items:
+        if island.start > at:
+            return True
+        at = max(at, island.end)
+    return False
 
 
 def how_it_ended(half: HalfConnection, end: int) -> str | None:

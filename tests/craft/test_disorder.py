@@ -20,6 +20,17 @@ def test_private_data_missing() -> None:
     assert kinds(found(conversation, segments))[:2] == ["startup", "startup"]
 
 
+def test_beginning_of_request_missing() -> None:
+    """Where the first octets of a Request were not captured, nobody says that the Reply answers none:
+    no matter for how long they have been acknowledged."""
+    conversation = Conversation(revision=0, mss=536)
+    conversation.startup(bytes(65535))
+    conversation.initiator.send(b"x")
+    segments = conversation.segments()
+    del segments[REQUEST]
+    assert kinds(found(conversation, segments)) == ["startup", "fpdu"]
+
+
 def test_request_in_disorder() -> None:
     """A Request of which the second piece comes first and the last octet last is found."""
     conversation = one_send()
