@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import pairwise
 from random import Random
 from typing import Final
 
@@ -15,8 +16,8 @@ from scapy_mpa.craft.mutations.edit import (
     fpdu_at,
     fpdus,
     header,
+    opcode_of,
     other_than,
-    replaced,
 )
 from scapy_mpa.craft.mutations.expectation import ACCEPT, accept, surface, terminate
 from scapy_mpa.craft.mutations.mutation import Change, Mutation
@@ -184,9 +185,26 @@ def _split_with_l(item: FPDUItem, rng: Random) -> list[FPDUItem]:
 
 def _swapped(conversation: Conversation, rng: Random) -> Conversation:
     """Send two segments of a message in the wrong order."""
-    at = rng.choice(fpdus(conversation, _SENDS, _is_not_last))
-    one, other = fpdu_at(conversation, at), fpdu_at(conversation, at + 1)
-    return replaced(conversation, at, other, one, end=at + 2)
+    at, to = rng.choice(sorted(_segments_in_a_row(conversation)))
+    script = list(conversation.script)
+    script[at], script[to] = script[to], script[at]
+    return conversation.with_script(script)
+
+
+def _segments_in_a_row(conversation: Conversation) -> Iterator[tuple[int, int]]:
+    """Yield the places of segments of Sends with those that follow them in the same message.
+
+    What the other side sends may stand between; of a message that was captured in part, a segment
+    may have no follower.
+    """
+    for side in (0, 1):
+        for at, to in pairwise(fpdus(conversation, side=side)):
+            one, other = fpdu_at(conversation, at), fpdu_at(conversation, to)
+            is_one_message = opcode_of(one) == opcode_of(other) and (
+                one.header.msn == other.header.msn
+            )
+            if opcode_of(one) in _SENDS and _is_not_last(one) and is_one_message:
+                yield at, to
 
 
 DDP: Final = (

@@ -10,6 +10,7 @@ import pytest
 from scapy_mpa.craft import Conversation, recorded
 from scapy_mpa.craft.mutations import Action, mutations
 from scapy_mpa.craft.mutations.of_capture import applies, mutations_of
+from scapy_mpa.craft.script import CloseItem, Item
 from scapy_mpa.wire.errors import LocalProtocolError
 from tests.captures import PCAPS
 from tests.craft.mutations.test_flagged import errors, is_named
@@ -110,3 +111,28 @@ def test_nothing_to_break() -> None:
         if each not in without:
             changed = each.case(0).conversation
             assert [placed.octets for placed in changed.layout()] != octets
+
+
+def test_segments_of_a_message_that_was_captured_in_part() -> None:
+    """Segments are swapped that follow each other in a message, whatever the other side says
+    between them; the last that was captured of a message is not.
+    """
+    conversation = Conversation()
+    conversation.initiator.send(bytes(4000))
+    conversation.responder.send(b"x")
+    *_, one, two, three, other, close = conversation.with_script(
+        [*conversation.script, CloseItem(0)]
+    ).script
+    start = conversation.script[:-4]
+    by_name = {each.name: each for each in mutations_of(conversation)}
+    (name,) = (name for name in by_name if name.endswith("/segments-swapped"))
+
+    def swapped(*items: Item) -> list[Item]:
+        recorded = conversation.with_script([*start, *items, close])
+        (mutation,) = (each for each in mutations_of(recorded) if each.name == name)
+        return mutation.case(0).conversation.script[len(start) :]
+
+    assert swapped(one, other, two) == [two, other, one, close]
+    assert swapped(two, other, three) == [three, other, two, close]
+    with pytest.raises(LocalProtocolError, match="nothing like that"):
+        swapped(one, other)
