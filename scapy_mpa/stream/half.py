@@ -8,6 +8,7 @@ whether there are Markers and CRCs.  Then its octets are FPDUs.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from scapy_mpa.stream import holes, rest
@@ -17,7 +18,7 @@ from scapy_mpa.stream.cuts import Cuts
 from scapy_mpa.stream.events import GapReason, HalfSummary, LocatedBy
 from scapy_mpa.stream.extent import how_it_ended
 from scapy_mpa.stream.framing import Framing
-from scapy_mpa.stream.island import CHUNK_OVERHEAD, Island, Run
+from scapy_mpa.stream.island import CHUNK_OVERHEAD, Chunk, Island, Run
 from scapy_mpa.stream.islands import Islands
 from scapy_mpa.stream.overlap import RecentOctets, differing_stretches
 from scapy_mpa.stream.owner import Owner
@@ -427,6 +428,15 @@ class HalfConnection:
         for chunk in island.release(start, end):
             self.held -= len(chunk.octets) + CHUNK_OVERHEAD
             self._recent_octets.remember(self, chunk)
+
+    def hold_again(self, island: Island, chunks: Sequence[Chunk]) -> None:
+        """Hold octets that were let go of, back to back, behind all others that are held."""
+        for chunk in chunks:
+            island.put_back(chunk)
+            self.held += len(chunk.octets) + CHUNK_OVERHEAD
+        if chunks:
+            last = chunks[-1]
+            self._recent_octets.forget(self, chunks[0].position, last.position + len(last.octets))
 
     def report_gap(self, start: int, end: int, reason: GapReason) -> None:
         """Report a hole that will stay."""

@@ -177,9 +177,7 @@ def _lend_octets(half: HalfConnection, loan: Loan) -> None:
     # What lies before the first FPDU is the end of one whose beginning may yet come.
     before = island.cut_out(island.start, island.runs[0].start)
     half.let_go(island, island.start, island.end)
-    for chunk in before:
-        island.put_back(chunk)
-        half.held += len(chunk.octets) + CHUNK_OVERHEAD
+    half.hold_again(island, before)
     half.budget.update(half)
 
 
@@ -206,10 +204,8 @@ def _reclaim_octets(half: HalfConnection, loan: Loan) -> None:
     framing.allow(loan.end - island.end)
     done = loan.pieces[0].position if loan.pieces else loan.end
     last = loan.tail[0].position if loan.tail else done
-    island.end = done if loan.crc else last
-    for chunk in (*loan.tail, *loan.pieces):
-        island.append(chunk)
-        half.held += len(chunk.octets) + CHUNK_OVERHEAD
+    half.hold_again(island, (*loan.tail, *loan.pieces))
+    island.end = loan.end
     run.end = done
     run.last = last
     island.need = island.start

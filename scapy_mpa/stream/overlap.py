@@ -106,6 +106,30 @@ class RecentOctets:
         if self.octets > RECENT_OCTETS + _SLACK or len(order) > RECENT_CHUNKS + _SLACK_CHUNKS:
             self.trim()
 
+    def forget(self, owner: object, start: int, end: int) -> None:
+        """Drop what is kept of ``owner`` from position ``start`` up to ``end``.
+
+        It is held elsewhere again, and comes back from there: kept twice, it would push out others.
+        """
+        order = self.order
+        left = end - start
+        for at in range(len(order) - 1, -1, -1):
+            if left <= 0:
+                break
+            position, octets, whose = order[at]
+            first, last = max(start, position), min(end, position + len(octets))
+            if whose is not owner or first >= last:
+                continue
+            del order[at]
+            for begin, rest in (
+                (last, octets[last - position :]),
+                (position, octets[: first - position]),
+            ):
+                if rest:
+                    order.insert(at, (begin, rest, owner))
+            left -= last - first
+            self.octets -= last - first
+
     def trim(self) -> None:
         """Drop what is too much."""
         drop, octets = self.order.popleft, self.octets

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from scapy_mpa.craft import CaptureLoss, Conversation, LateStart, impair
+from scapy_mpa.craft import CaptureLoss, Conversation, LateStart, Resegmentation, Segment, impair
 from scapy_mpa.stream.overlap import RECENT_CHUNKS
 from tests.craft.reading import Record, inlined, plain
 from tests.craft.strategies import conversations
@@ -179,3 +179,29 @@ def test_differing_octets() -> None:
     (end,) = of(told, "connection")
     assert end["retransmitted"] == {"src": 1, "dst": 0}
     assert end["fpdus"] == {"src": 10, "dst": 0}
+
+
+@pytest.mark.parametrize("crc", [False, True])
+def test_octets_are_remembered_once(crc: bool) -> None:
+    """However often a connection is lent and comes back, the octets of a few hundred segments are
+    compared with copies that come later.
+    """
+    conversation = Conversation(crc=crc, packing="stream")
+    conversation.initiator.write(bytes(7000))
+    first, *segments = impair(conversation.segments(), Resegmentation(30))[3:]
+    overlapping: list[Segment] = []
+    for number, each in enumerate(segments):
+        if number % 4 == 3:
+            # No longer what a borrower takes.
+            each = replace(
+                each, seq=each.seq - 1, octets=segments[number - 1].octets[-1:] + each.octets
+            )
+        overlapping.append(each)
+    late = replace(first, octets=b"?" + first.octets[1:])
+    captured = [first, *overlapping, late]
+    assert 200 < len(captured) < RECENT_CHUNKS
+    frames = conversation.frames(captured)
+    wanted = [(len(captured), first.seq, 1)]
+    for way in (plain, inlined):
+        overlaps = of(way(frames), "overlap")
+        assert [(each["frame"], each["seq"], each["length"]) for each in overlaps] == wanted
