@@ -65,6 +65,7 @@ class StartupPhase:
         "is_waiting",
         "negotiating",
         "origins",
+        "replied_to",
         "saw_rtr",
         "state",
     )
@@ -88,6 +89,9 @@ class StartupPhase:
         self.answer_at: int | None = None
         """Where the Reply must begin, by what the Initiator had received when it sent its Request;
         None if that is not known, as in a delayed startup, or the Reply is there."""
+        self.replied_to: int | None = None
+        """What the Responder had received when a Reply was captured whose Request was not; None if
+        that is not known."""
         self.is_silent = False
         """Whether the Responder may speak once it has something to go by, and has not yet."""
         self.is_repeated = False
@@ -256,7 +260,7 @@ class StartupPhase:
             if (
                 is_answered
                 and before is StartupState.IDLE
-                and self._is_last_request(half, found.end)
+                and (self.replied_to == found.end or self._is_last_request(half, found.end))
             ):
                 # Its Reply was captured before it.
                 what = Step.ACCEPT
@@ -273,7 +277,9 @@ class StartupPhase:
         elif (what is Step.REPLY_WITHOUT_REQUEST and not is_whole(asking)) or (
             what is Step.ACCEPT and self._answers_another(half, found)
         ):
-            # The Request was not captured.
+            # The Request was not captured.  The Initiator sends nothing between it and the Reply
+            # (RFC 5044 7.1.2 rule 3).
+            self.replied_to = asking.acknowledged
             self.initiator = 1 - direction
             self.declared = None, None
             self.state = StartupState.REJECTED if startup.rejected else StartupState.IDLE

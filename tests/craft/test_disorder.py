@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scapy_mpa.craft import Conversation, SnapLength, impair
-from tests.craft.small import REPLY, REQUEST, found, kinds, one_send, pieces
+from tests.craft.reading import plain
+from tests.craft.small import FPDU, REPLY, REQUEST, found, kinds, one_send, pieces
 
 
 def test_private_data_missing() -> None:
@@ -21,8 +22,8 @@ def test_private_data_missing() -> None:
 
 
 def test_beginning_of_request_missing() -> None:
-    """Where the first octets of a Request were not captured, nobody says that the Reply answers none:
-    no matter for how long they have been acknowledged."""
+    """Where a Request was captured without its first octets, its Reply is not said to answer none,
+    no matter how long ago they were acknowledged."""
     conversation = Conversation(revision=0, mss=536)
     conversation.startup(bytes(65535))
     conversation.initiator.send(b"x")
@@ -78,6 +79,23 @@ def test_reply_captured_first() -> None:
     segments = impair(conversation.segments(), SnapLength(54 + 56))
     segments[REQUEST], segments[REPLY] = segments[REPLY], segments[REQUEST]
     assert kinds(found(conversation, segments)) == ["startup", "startup", "fpdu", "fpdu"]
+
+
+def test_request_captured_behind_fpdus() -> None:
+    """A Request is that of a Reply captured long before it, if that acknowledged it and no more."""
+    conversation = Conversation()
+    conversation.initiator.send(b"x")
+    conversation.responder.send(b"y")
+    conversation.close()
+    segments = conversation.segments()
+    late = segments[REQUEST], segments[FPDU]
+    answer = next(at for at in range(FPDU + 1, len(segments)) if segments[at].octets)
+    order = [*segments[:REQUEST], segments[REPLY], segments[answer], *late, *segments[answer + 1 :]]
+    records = plain(conversation.frames(order))
+    assert kinds(records).count("fpdu") == 2
+    (wanted,) = (each for each in conversation.truth(order) if each["type"] == "connection")
+    assert {name: records[-1][name] for name in wanted} == wanted
+    assert wanted["rnics"] is not None
 
 
 def test_rejection_not_captured() -> None:
