@@ -46,7 +46,8 @@ def _change(edit: _Edit) -> Change:
 
 def _in_network_order(item: FPDUItem, phase: int, offset: int, rng: Random) -> FPDUItem | None:
     layout = fpdu_layout(len(item.ulpdu), phase, crc=True)
-    pointing = [n for n, fpduptr in enumerate(layout.fpduptrs) if fpduptr]
+    # Of two octets that are the same, as those of 0 are, the order is no matter.
+    pointing = [n for n, fpduptr in enumerate(layout.fpduptrs) if fpduptr >> 8 != fpduptr & 0xFF]
     if not pointing:
         return None
     chosen = rng.choice(pointing)

@@ -431,3 +431,11 @@ def test_all_are_looked_at() -> None:
     for patterns in (CHANGED, LENGTHS, SEVERAL, OF_SCTP):
         for pattern in patterns:
             assert mutations(pattern), pattern
+
+
+def test_fpduptr_of_two_equal_octets() -> None:
+    """A FPDUPTR that is the same in either order of octets, such as 0x0404, is not the one that is
+    chosen to be in the other."""
+    case = find("osc/marker/fpduptr-in-network-order").case(12)
+    before, after = case.valid.layout(), case.conversation.layout()
+    assert [placed.octets for placed in before] != [placed.octets for placed in after]
