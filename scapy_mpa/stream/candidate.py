@@ -65,16 +65,14 @@ class FPDUReader:
     :param origin: position of offset 0 of the Full Operation Phase.
     :param markers: whether the direction has Markers.
     :param crc: whether CRCs are to be checked.
-    :param is_guess: whether Markers may as well be elsewhere: then headers are looked at closely.
     """
 
-    __slots__ = ("crc", "is_guess", "markers", "origin")
+    __slots__ = ("crc", "markers", "origin")
 
-    def __init__(self, origin: int, *, markers: bool, crc: bool, is_guess: bool = False) -> None:
+    def __init__(self, origin: int, *, markers: bool, crc: bool) -> None:
         self.origin = origin
         self.markers = markers
         self.crc = crc
-        self.is_guess = is_guess
 
     def verifies(self, island: Island, start: int) -> bool | None:
         """Tell whether a verified FPDU stands at ``start``; None if octets are missing for it."""
@@ -150,10 +148,13 @@ class FPDUReader:
             for one, other in zip(said, layout.fpduptrs, strict=True)
         )
 
-    def _plausible(self, octets: bytes, layout: Layout, ulpdu_length: int) -> bool:
+    @staticmethod
+    def _plausible(
+        octets: bytes, layout: Layout, ulpdu_length: int, *, any_stag: bool = False
+    ) -> bool:
         head = octets[: layout.header + HEAD]
         body = strip_markers(head, [at for at in layout.markers if at < len(head)])
-        return plausible(body[HEADER_LENGTH:], ulpdu_length, any_stag=not self.is_guess)
+        return plausible(body[HEADER_LENGTH:], ulpdu_length, any_stag=any_stag)
 
     def _liar(self, island: Island, start: int, end: int) -> Candidate:
         """Return the FPDU at ``start``, whose ULPDU_Length reaches beyond ``end``."""
@@ -170,16 +171,24 @@ class FPDUReader:
         said = self._header_at(island, start, limit)
         return said is not None and said[0]
 
-    def _may_begin(self, island: Island, start: int, limit: int) -> bool:
-        """Tell whether the header at ``start`` makes sense, as far as it is there."""
-        said = self._header_at(island, start, limit)
+    def _may_begin(self, island: Island, start: int, limit: int, *, any_stag: bool = False) -> bool:
+        """Tell whether the header at ``start`` makes sense, as far as it is there.
+
+        :param any_stag: as of :func:`~scapy_mpa.wire.rdmap.plausible`.
+        """
+        said = self._header_at(island, start, limit, any_stag=any_stag)
         return said is None or said[0]
 
-    def _header_makes_sense(self, fpdu: Candidate) -> bool:
-        """Tell whether the header of an FPDU makes sense, whatever became of the rest."""
-        return self._plausible(fpdu.octets, fpdu.layout, fpdu.ulpdu_length)
+    def _header_makes_sense(self, fpdu: Candidate, *, any_stag: bool = False) -> bool:
+        """Tell whether the header of an FPDU makes sense, whatever became of the rest.
 
-    def _header_at(self, island: Island, start: int, limit: int) -> tuple[bool, Layout] | None:
+        :param any_stag: as of :func:`~scapy_mpa.wire.rdmap.plausible`.
+        """
+        return self._plausible(fpdu.octets, fpdu.layout, fpdu.ulpdu_length, any_stag=any_stag)
+
+    def _header_at(
+        self, island: Island, start: int, limit: int, *, any_stag: bool = False
+    ) -> tuple[bool, Layout] | None:
         """Read the header at ``start``: whether it makes sense, and what it says.
 
         None if it is not there, or not all of one that makes sense so far.
@@ -194,10 +203,11 @@ class FPDUReader:
             return None
         ulpdu_length = int.from_bytes(head[header - start : header - start + 2], "big")
         layout = fpdu_layout(ulpdu_length, phase)
-        makes_sense = self._plausible(head, layout, ulpdu_length)
+        makes_sense = self._plausible(head, layout, ulpdu_length, any_stag=any_stag)
         if not makes_sense and len(head) < header + HEAD - start:
             # Zeros are what least speaks against it.
-            is_short = self._plausible(head + bytes(HEAD), layout, ulpdu_length)
+            zeros = head + bytes(HEAD)
+            is_short = self._plausible(zeros, layout, ulpdu_length, any_stag=any_stag)
             return None if is_short else (False, layout)
         return makes_sense, layout
 

@@ -40,7 +40,7 @@ class FPDUChain(FPDUFinder):
     :param crc_is_known: whether it is known that CRCs are on, or off.
     """
 
-    __slots__ = ("_sink", "crc_is_known")
+    __slots__ = ("_sink", "crc_is_known", "is_guess")
 
     def __init__(
         self,
@@ -52,8 +52,9 @@ class FPDUChain(FPDUFinder):
         is_guess: bool = False,
         crc_is_known: bool = True,
     ) -> None:
-        super().__init__(origin, markers=markers, crc=crc, is_guess=is_guess)
+        super().__init__(origin, markers=markers, crc=crc)
         self._sink = sink
+        self.is_guess = is_guess
         self.crc_is_known = crc_is_known
 
     # -- what is found -------------------------------------------------------------------------
@@ -110,10 +111,10 @@ class FPDUChain(FPDUFinder):
             if isinstance(fpdu, int):
                 island.need = fpdu
                 if final or fpdu == UNREADABLE:
-                    makes_sense = self.crc or self._may_begin(island, at, limit)
+                    makes_sense = self.crc or self._may_follow(island, at, limit)
                     run.trouble = at if makes_sense else run.last
                 break
-            if fpdu.sound or (fpdu.is_pointed_at and not self.crc):
+            if fpdu.sound or (not self.crc and self._is_believed(fpdu)):
                 self._pass_on(island, run, fpdu)
                 continue
             if fpdu.crc == "bad" and not self.is_guess:
@@ -127,6 +128,20 @@ class FPDUChain(FPDUFinder):
         # Without CRCs a length is not proven before the next FPDU stands behind it.
         done = run.end if self.crc else run.last
         self._sink.release(island, run.start, done if run.trouble is None else run.trouble)
+
+    def _is_believed(self, fpdu: Candidate) -> bool:
+        """Tell whether an FPDU to which lengths have led is one, though its header looks wrong.
+
+        A Marker may say so.  And a Send may have an STag where there is none, which its receiver
+        ignores (RFC 5040 4.1); but where Markers may as well be elsewhere, one may stand there.
+        """
+        if fpdu.is_pointed_at:
+            return True
+        return fpdu.agrees and not self.is_guess and self._header_makes_sense(fpdu, any_stag=True)
+
+    def _may_follow(self, island: Island, at: int, limit: int) -> bool:
+        """Tell whether the header to which lengths have led makes sense, as far as it is there."""
+        return self._may_begin(island, at, limit, any_stag=not self.is_guess)
 
     # -- what the snap length cut off ----------------------------------------------------------
 

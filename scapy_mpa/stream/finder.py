@@ -61,8 +61,8 @@ class FPDUFinder(FPDUReader):
 
     __slots__ = ("_allowance",)
 
-    def __init__(self, origin: int, *, markers: bool, crc: bool, is_guess: bool = False) -> None:
-        super().__init__(origin, markers=markers, crc=crc, is_guess=is_guess)
+    def __init__(self, origin: int, *, markers: bool, crc: bool) -> None:
+        super().__init__(origin, markers=markers, crc=crc)
         self._allowance = _OCTETS_AT_FIRST
 
     def allow(self, fresh: int) -> None:
@@ -177,8 +177,7 @@ class FPDUFinder(FPDUReader):
                     said = self._header_at(island, start, limit)
                     makes_sense = said is not None and said[0]
                 else:
-                    any_stag = not self.is_guess
-                    makes_sense = plausible(head[HEADER_LENGTH:], ulpdu_length, any_stag=any_stag)
+                    makes_sense = plausible(head[HEADER_LENGTH:], ulpdu_length)
                 if not makes_sense and not is_likely:
                     continue
                 length = fpdu_length(ulpdu_length, phase)

@@ -119,7 +119,7 @@ class Framing(FPDUChain):
         """
         super()._chain(island, run, limit, final=final)
         is_doubtful = run.trouble is None and run.end < limit and self._may_pad(island, limit)
-        if is_doubtful and not self._may_begin(island, run.end, limit):
+        if is_doubtful and not self._may_follow(island, run.end, limit):
             need = island.need
             if self._sink.pads_otherwise(island, run, final=False) is None:
                 island.need = min(need, island.need)
