@@ -144,7 +144,7 @@ class Borrower:
             return len(octets)
         first_frames: Any = brought_by
         data = octets
-        begun = self._lacks(loan)
+        begun = self._lacks(loan) if pieces and len(octets) > loan.missing else 0
         if 0 < begun < len(octets) and loan.missing <= begun:
             # What completes the FPDU goes first: there is much more behind it in a merged segment,
             # which would all be moved to be joined with the pieces.
@@ -313,8 +313,6 @@ class Borrower:
         for known_position, known, owner in reversed(self._recent.order):
             if owner is loan.owner and known_position <= position:
                 start = position - known_position
-                if start + len(octets) > len(known):
-                    continue
                 if known[start : start + len(octets)] != octets:
                     return False
                 loan.owner.count_copies(1)
