@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import math
 import pathlib
@@ -54,7 +53,7 @@ def test_times_that_make_no_sense(value: object) -> None:
 def test_limits_do_not_change() -> None:
     """They are shared by all that they bind."""
     limits = Limits(octets_per_half=1, octets_in_total=1, connections=1, idle_seconds=math.inf)
-    with pytest.raises(dataclasses.FrozenInstanceError):
+    with pytest.raises(AttributeError):
         limits.connections = 2  # type: ignore[misc]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import itertools
 import struct
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -75,7 +74,7 @@ def test_4_2_flags_from_the_most_significant_bit(place: int, flag: str) -> None:
 )
 def test_4_2_versions_and_reserved_bits(fields: dict[str, Any], texts: list[str]) -> None:
     """What a receiver must reject, and what it must ignore."""
-    told = parse_indication(build_indication(replace(ONE, **fields)))
+    told = parse_indication(build_indication(ONE._replace(**fields)))
     assert [each.text for each in told.problems()] == texts
 
 
@@ -102,7 +101,7 @@ def test_4_2_the_crc_is_required() -> None:
 def test_4_1_numbers_that_do_not_fit(fields: dict[str, Any]) -> None:
     """They are our own error."""
     with pytest.raises(LocalProtocolError):
-        build_indication(replace(ONE, **fields))
+        build_indication(ONE._replace(**fields))
 
 
 # -- 4.2: negotiation ------------------------------------------------------------------------------
@@ -125,7 +124,7 @@ def test_4_2_phases(one: AdaptionIndication, other: AdaptionIndication, texts: l
 @pytest.mark.parametrize(("one", "other"), [*itertools.product((False, True), repeat=2)])
 def test_4_2_modes(one: bool, other: bool) -> None:
     """RDMA mode if both ask for it, DDP mode if neither does; else the connection is closed."""
-    agreement = negotiate(replace(ONE, r=one), replace(OTHER, r=other))
+    agreement = negotiate(ONE._replace(r=one), OTHER._replace(r=other))
     assert agreement.rdma is (one if one == other else None)
     assert bool(agreement.failures) == (one != other)
 
@@ -135,7 +134,7 @@ def test_4_2_each_direction_by_itself(flags: list[bool]) -> None:
     """CRCs and SP are the sender's word; who checks them, and the VTag, the receiver's; markers
     want both."""
     one, other = (
-        replace(base, **dict(zip(FLAGS, part, strict=True)))
+        base._replace(**dict(zip(FLAGS, part, strict=True)))
         for base, part in ((ONE, flags[:9]), (OTHER, flags[9:]))
     )
     agreement = negotiate(one, other)
@@ -168,7 +167,7 @@ def test_4_2_each_direction_by_itself(flags: list[bool]) -> None:
 )
 def test_4_2_what_is_unacceptable(policy: Policy, fields: dict[str, Any], texts: list[str]) -> None:
     """Each choice of the peer's may be unacceptable, and the connection is aborted then."""
-    found = unacceptable(replace(ONE, **fields), policy)
+    found = unacceptable(ONE._replace(**fields), policy)
     assert [each.text for each in found] == texts
     assert all(each.clause == "4.2" for each in found)
 

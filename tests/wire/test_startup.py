@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -323,7 +322,7 @@ def test_any_key() -> None:
 def test_startup_numbers_that_do_not_fit(fields: dict[str, int]) -> None:
     """A number that does not fit its field cannot be written."""
     with pytest.raises(LocalProtocolError):
-        build_startup(replace(frame(), **fields))
+        build_startup(frame()._replace(**fields))
 
 
 def test_key_of_another_length() -> None:
