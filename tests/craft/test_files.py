@@ -13,7 +13,7 @@ from scapy.layers.inet import IP, TCP
 from scapy.utils import rdpcap
 
 from scapy_mpa.craft import Conversation, Endpoint
-from tests.craft.strategies import conversations
+from tests.craft.strategies import STREAMING, conversations
 from tests.differential.test_tshark import differences
 from tests.differential.tshark import known_ports
 
@@ -56,8 +56,20 @@ def test_scapy_reads_it(tmp_path: Path, suffix: str, version: int) -> None:
     assert [bytes(packet) for packet in packets] == [frame.octets for frame in frames]
 
 
+# What begins like TPKT and the like is no more than that to Wireshark, whatever follows.
+NO_OTHER_PROTOCOL = STREAMING.map(lambda octets: b"octets " + octets)
+
+
 @settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(conversations(rtr_frames=False, markers=False, mss=1460, packing="aligned"))
+@given(
+    conversations(
+        rtr_frames=False,
+        streaming=NO_OTHER_PROTOCOL,
+        markers=False,
+        mss=1460,
+        packing="aligned",
+    )
+)
 def test_tshark_agrees(tmp_path: Path, tshark: str, conversation: Conversation) -> None:
     """Without Markers and Rtr Frames, Wireshark finds every FPDU, and says of it what we say."""
     ports = {side.endpoint.port for side in conversation.sides}
