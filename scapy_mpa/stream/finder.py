@@ -344,21 +344,24 @@ class FPDUFinder(FPDUReader):
     def _repeats(self, island: Island, fpdu: Candidate, limit: int, repeated: set[bytes]) -> bool:
         """Tell whether what looks like a header is repeated: some payloads are full of such.
 
-        Where there are Markers, there is no need to believe it.
+        It is if its own FPDU holds it once more, or the next one begins with it.  Where there are
+        Markers, there is no need to believe it.
 
         :param repeated: headers that were found to be repeated, or to lead nowhere.
         """
         if not self.markers:
             return False
         head = _head_of(fpdu)
-        if head not in repeated:
+        if head in repeated:
+            return True
+        if fpdu.octets.find(head, fpdu.layout.header + WORD) < 0:
             following = self._try(island, fpdu.end, limit)
             if isinstance(following, int):
                 return False
             self._allowance -= following.layout.length
             if _head_of(following) != head:
                 return False
-            repeated.add(head)
+        repeated.add(head)
         return True
 
     def _uncontested(
