@@ -7,6 +7,7 @@ What is believed of them is decided in :mod:`~scapy_mpa.stream.inference`.
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from operator import attrgetter
 from typing import Final, NamedTuple
@@ -41,6 +42,8 @@ __all__ = [
 
 # FPDUs in a row that nobody takes for chance, with CRCs.
 _VERIFIED_ROW: Final = 2
+# Those between them with a bad CRC over which lengths may lead.
+_MOST_DAMAGED: Final = 4
 # The same without CRCs, and how many octets they must have: enough for two Markers.
 PLAUSIBLE_ROW: Final = 4
 _PLAUSIBLE_OCTETS: Final = 2 * MARKER_INTERVAL
@@ -97,6 +100,9 @@ class Row(NamedTuple):
     whole: int
     """Those of them of which the snap length cut off nothing: their CRC would have told."""
     markers: int
+    """Those of its Markers that were captured."""
+    telling: int
+    """Those of them that say more than 0."""
     borne_out: int
     """Where what comes behind it bears it out: its last one may be misread if the next makes no
     sense."""
@@ -114,6 +120,11 @@ class Row(NamedTuple):
             is_long = is_long or self.fpdus >= _MANY_FPDUS
             is_long = is_long and self.markers >= _AGREEING_MARKERS
         return self.fpdus >= PLAUSIBLE_ROW and is_long
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether hardly anything says where Markers are but zeros, which stand in many a place."""
+        return self.origin is not None and self.telling < _AGREEING_MARKERS
 
 
 class Look:
@@ -160,8 +171,29 @@ class Look:
                 if was_counted:
                     break
                 self._explain(reading.start, reading.end)
-                reading = self._following(reading.end)
+                end = reading.end
+                reading = self._following(end)
+                if reading is None:
+                    for damaged in self._damaged(end):
+                        self._vote(ballot, damaged)
         return False
+
+    def _damaged(self, at: int, depth: int = _MOST_DAMAGED) -> list[_Reading]:
+        """Return the FPDUs over which lengths lead from one that is verified to the next.
+
+        How many Markers they hold is known then, though their CRCs do not fit.
+        """
+        for header in (at, at + MARKER_LENGTH):
+            if not head_makes_sense(self._octets[header - self._begin :][:HEAD]):
+                continue
+            for reading in self._readings(header):
+                if reading.start != at or reading.end > self._island.end:
+                    continue
+                if self._following(reading.end) is not None:
+                    return [reading]
+                if depth > 1 and (others := self._damaged(reading.end, depth - 1)):
+                    return [reading, *others]
+        return []
 
     def _following(self, at: int) -> _Reading | None:
         """Return the verified FPDU that begins at ``at``, with a Marker or without."""
@@ -209,16 +241,47 @@ class Look:
 
     def rows(self) -> Iterator[Row]:
         """Yield rows of FPDUs that no chance makes and that tell where Markers are."""
+        refuted: dict[int | None, Row] = {}
         for header in self._starts():
             at = header - self._begin
             if not head_makes_sense(self._octets[at : at + HEAD]):
                 continue
             for first in self._readings(header):
-                if first.phase is not None or not self._known.markers:
-                    row = self._row(first)
-                    if row.is_convincing:
-                        self._explain(row.start, row.end)
-                        yield row
+                if first.phase is None and self._known.markers:
+                    continue
+                place = None if first.phase is None else _place(first.start - first.phase)
+                other = refuted.get(place)
+                if other is not None and other.start <= first.start < other.end:
+                    continue
+                row = self._row(first)
+                if not row.is_convincing:
+                    continue
+                if row.is_doubtful and self._refutes(row):
+                    refuted[place] = row
+                    continue
+                self._explain(row.start, row.end)
+                yield row
+
+    def _refutes(self, row: Row) -> bool:
+        """Tell whether Markers elsewhere point to the FPDUs of a row in which they say but 0.
+
+        Where FPDUs add up to 512 octets, CRC fields that are not used read as Markers, too.
+        """
+        origin = row.origin
+        assert origin is not None
+        elsewhere: Counter[int] = Counter()
+        at = row.start
+        while at < row.end:
+            reading = self._read(at, (at - origin) % MARKER_INTERVAL)
+            assert reading is not None
+            header = at + reading.layout.header
+            elsewhere.update(
+                _place(header + back)
+                for back in self._markers_behind(header)
+                if header + back < reading.end and _place(header + back) != _place(origin)
+            )
+            at = reading.end
+        return max(elsewhere.values(), default=0) >= _AGREEING_MARKERS
 
     def row_at(self, start: int) -> Row | None:
         """Return the longest row that begins at ``start``."""
@@ -239,7 +302,7 @@ class Look:
 
     def _row(self, first: _Reading) -> Row:
         """Return the row that begins with an FPDU, of none if it makes no sense."""
-        count = whole = markers = 0
+        count = whole = markers = telling = 0
         reading: _Reading | None = first
         origin = None if first.phase is None else first.start - first.phase
         last = at = first.start
@@ -250,15 +313,18 @@ class Look:
                 break
             count += 1
             markers += witnesses
+            if reading.layout.header and self._is_captured(reading.start):
+                witnesses -= 1
+            telling += witnesses
             last, at = at, reading.end
             is_whole = self._island.captured_until(last, at) == at
             whole += is_whole
             reading = self._read(at, None if origin is None else (at - origin) % MARKER_INTERVAL)
         if not is_whole and self._known.markers is None:
             # Nothing stands behind it that says how many Markers lie in what was cut off.
-            return Row(first.start, last, origin, count - 1, whole, markers, last)
+            return Row(first.start, last, origin, count - 1, whole, markers, telling, last)
         borne_out = at if may_be_fpdu(self._island, at) else last
-        return Row(first.start, at, origin, count, whole, markers, borne_out)
+        return Row(first.start, at, origin, count, whole, markers, telling, borne_out)
 
     def _witnesses(self, reading: _Reading) -> int | None:
         """Return how many Markers bear out an FPDU, None if one or its header says otherwise."""
@@ -416,6 +482,11 @@ class Look:
             if found % WORD == 0:
                 yield found + WORD
             found = differences.find(bytes(WORD), found + 1)
+
+
+def _place(position: int) -> int:
+    """Return where a position lies between Markers, of which it is not known where they are."""
+    return position % MARKER_INTERVAL
 
 
 def _reading(start: int, ulpdu_length: int, phase: int | None) -> _Reading:

@@ -197,6 +197,35 @@ def test_without_crcs_every_marker_may_lead_its_fpdu() -> None:
     assert told(events, 0) == [(each.ulpdu, 1, "off") for each in truth[1:]]
 
 
+@pytest.mark.parametrize("sizes", [[482], [232, 228], [148, 144, 144]])
+@pytest.mark.parametrize("first", [34, 150])
+def test_without_crcs_an_unused_crc_field_is_no_marker(first: int, sizes: list[int]) -> None:
+    """It is zero, as a Marker before ULPDU_Length is: every 512 octets, if FPDUs add up to that.
+
+    The Markers in those FPDUs say more than 0.
+    """
+    octets, truth = build_stream(sends(first, *sizes * 20), markers=True, crc=False)
+    assert len({each.start % 512 for each in truth[1:]}) == len(sizes)
+    assert octets[truth[1].start - 4 : truth[1].start] == bytes(4)
+    talk = Talk(syn=False)
+    talk.say(0, octets[8:], size=700)
+    found = told(talk.fed(), 0)
+    wanted = [(each.ulpdu, each.markers, "off") for each in truth[1:]]
+    # Between a hole and the first Marker there may be too few to be told from chance.
+    assert found == wanted[-len(found) :]
+    assert len(found) > len(wanted) - 4
+
+
+def test_without_crcs_forged_markers_are_not_looked_for_elsewhere() -> None:
+    """Each other Marker is forged: no row of FPDUs has two that agree, and zeros are no Markers."""
+    harm = {at: Damage(fpduptr={0: 4}) for at in range(2, 20, 2)}
+    octets, truth = build_stream(sends(34, *[482] * 19), markers=True, crc=False, damage=harm)
+    assert octets[truth[1].start - 4 : truth[1].start] == bytes(4)
+    talk = Talk(syn=False)
+    talk.say(0, octets[8:], size=700)
+    assert told(talk.fed(), 0) == []
+
+
 def test_without_crcs_short_fpdus_with_markers_are_found() -> None:
     """Most FPDUs hold no Marker: read as if there were none, a row of them ends at the first."""
     octets, truth = build_stream(sends(*[50, 90, 33] * 20), markers=True, crc=False)
@@ -224,6 +253,39 @@ def test_where_markers_are_may_stay_unknown() -> None:
     events = talk.fed()
     assert told(events, 0) == good([truth[1], truth[3]])
     assert not [each for each in events if isinstance(each, ErrorFound)]
+
+
+@pytest.mark.parametrize("damaged", [[2], [2, 4], [2, 3], [4, 5, 6]])
+def test_damaged_fpdus_where_markers_may_be_anywhere(damaged: list[int]) -> None:
+    """Lengths lead over them to a good one: that says how many Markers they hold, as CRCs do."""
+    harm = {at: Damage(crc_xor=1) for at in (0, *damaged)}
+    octets, truth = build_stream(sends(10, 20, 52, 26, 30, 5, 13, 9), markers=True, damage=harm)
+    assert not any(each.markers for each in truth[1:])
+    talk = Talk()
+    talk.say(0, startup_frame(REQUEST_KEY, markers=1, crc=1))
+    talk.miss(1, startup_frame(REPLY_KEY, crc=1))
+    talk.say(1, octets)
+    talk.close()
+    verdicts = [(each.ulpdu, 0, "bad" if at in harm else "good") for at, each in enumerate(truth)]
+    # Nothing says how many Markers the first one holds.
+    assert told(talk.fed(), 1) == verdicts[1:]
+
+
+def test_a_damaged_fpdu_that_holds_the_only_marker() -> None:
+    """It points to where a length leads, and the length that counts it to a good one."""
+    octets, truth = build_stream(
+        sends(60, 60, 60, 60, 60, 300, 60, 60, 60),
+        markers=True,
+        damage={0: Damage(crc_xor=1), 5: Damage(crc_xor=1)},
+    )
+    assert [each.markers for each in truth[1:]] == [0, 0, 0, 0, 1, 0, 0, 0]
+    talk = Talk()
+    talk.say(0, startup_frame(REQUEST_KEY, markers=1, crc=1))
+    talk.miss(1, startup_frame(REPLY_KEY, crc=1) + octets[:20])
+    talk.say(1, octets[20:])
+    wanted = good(truth)
+    wanted[5] = (truth[5].ulpdu, 1, "bad")
+    assert told(talk.fed(), 1) == wanted[1:]
 
 
 @pytest.mark.parametrize("direction", [0, 1])
