@@ -51,6 +51,15 @@ ONCE_WRONG: list[tuple[str, int, dict[str, object]]] = [
     (ANYTHING, 51099, {"crc": False}),
     # Markers in rows of many short FPDUs, between payloads that are full of headers.
     (ANYTHING, 51359, {"crc": False}),
+    # A damaged FPDU between good ones, where there are Markers and nobody knows where.
+    (ANYTHING, 50341, {}),
+    # What repeats itself, right before a Marker.
+    (ANYTHING, 50449, {"crc": False}),
+    # A row of headers behind which a forged Marker claims their octets.
+    (ANYTHING, 50983, {}),
+    # Unused CRC fields 512 octets apart, which read as Markers; and with a forged Marker amid them.
+    (ANYTHING, 60161, {"crc": False}),
+    (ANYTHING, 70295, {"crc": False}),
 ]
 
 

@@ -128,6 +128,36 @@ def test_what_repeats_itself_in_front_of_a_marker(size: int) -> None:
         assert found(events) == [each.seq_offset for each in truth[1:]]
 
 
+@pytest.mark.parametrize("begin", [56, 64, 72, 80, 136, 144])
+@pytest.mark.parametrize("there", [4, 20, 60])
+def test_what_repeats_itself_before_a_marker_behind_which_little_is_there(
+    begin: int, there: int
+) -> None:
+    """Its FPDU leads exactly to the place to which the Marker points, and no further."""
+    (write,) = messages.write(1, 2**40 + 5, LOOKS_LIKE_HEADERS * 60 + bytes(6), mulpdu=500)
+    octets, truth = mpastream.build_stream([write] * 4, markers=True, crc=False)
+    assert [each.end for each in truth] == [512, 1024, 1536, 2048]
+    assert octets[1024 - 72 :].startswith(b"\x00\x40\xc1\x40")
+    events = captured(octets, [(100, 1024 - begin), (1024 + there, 1536)], markers=True)
+    assert found(events) == [truth[3].seq_offset]
+
+
+@pytest.mark.parametrize("inner", [3, 7, 12])
+@pytest.mark.parametrize("before", [1000, 1004, 1100])
+def test_fpdus_in_a_payload_that_a_marker_claims(before: int, inner: int) -> None:
+    """A capture of iWARP may travel over iWARP: a row of headers is nothing beside a Marker."""
+    within, _ = mpastream.build_stream(sends([8] * inner), crc=False)
+    payload = bytes(before) + within
+    payload += bytes(2000 - len(payload))
+    made = [*sends([500]), *messages.send(2, payload, 60_000), *sends([30] * 20, first=3)]
+    octets, truth = mpastream.build_stream(made, markers=True, crc=False)
+    begin = octets.index(within[:40])
+    assert begin % 512 + len(within) < 512
+    assert begin + 512 < truth[1].end
+    events = captured(octets, [(100, begin)], markers=True)
+    assert found(events) == [each.seq_offset for each in truth[2:]]
+
+
 def test_two_ways_that_lead_to_the_same_place() -> None:
     """FPDUs in a row, and a payload that claims them: the row says more."""
     ulpdus = sends([900, 6, 4, 600, 30, 30, 600])

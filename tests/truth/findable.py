@@ -15,7 +15,9 @@ With CRCs:
    its length, that holds if all that it claims was captured, or if it was captured whole and a good
    one follows in the same stretch, which gives the lie away. Of several in a row the second and
    further ones must be reported if their headers are intact and a good one follows them. All this
-   holds if it is known where Markers are, or that there are none (``_knows_places``).
+   holds if it is known where Markers are, or that there are none (``_knows_places``). If it is not,
+   the same is true of the first as of the others: nothing says how many Markers it holds but that
+   lengths lead to a good one.
 3. Any other damaged FPDU may be reported as what it says it is. So may one that was garbled on its
    way: of octets that came twice, the first captured are others than the sender's. A good one that
    stands alone between two of these may be missed, for nothing but its CRC tells it from payload.
@@ -27,7 +29,8 @@ Without CRCs, an FPDU that is whole must be found if its start is certain or anc
 5. A Marker anchors the FPDU that it lies in (RFC 5044 4.3), if it is known where Markers are.
 6. ``ROW`` whole FPDUs one behind the other anchor the first of them: about 13 bits of each tagged
    header, and about 43 of an untagged one, are given. Those that a lying ULPDU_Length claims do not
-   count: nothing but a Marker says that it lies.
+   count: nothing but a Marker says that it lies. Nor do those that a Marker with a forged FPDUPTR
+   claims (``_disowned``): it says what an honest one says behind a payload that holds FPDUs.
 
 Any other one may be found.
 
@@ -357,9 +360,13 @@ class _Side:
     def _knows_places(self, other: _Side) -> bool:
         """Whether nothing but the way it is read here fits an FPDU that no CRC verifies.
 
-        Where there are no Markers, and no startup frame says so, that is told by good FPDUs: each
-        leaves no place for one where it lies, and right before it.
+        That there are Markers is told by the peer's startup frame, but where they are only by this
+        direction's, or by a Marker in a good FPDU. Where there are none, and no startup frame says
+        so, that is told by good FPDUs: each leaves no place for one where it lies, and right before
+        it.
         """
+        if self.has_markers and other.knows_startup:
+            return self.knows_startup or any(self._telling_markers(row) for row in self.rows())
         if other.knows_startup or self.has_markers:
             return True
         places = {
@@ -379,7 +386,7 @@ class _Side:
         certain[0] = self.knows_startup and other.knows_startup
         if not self.dimensions.crc:
             for row in self.rows():
-                if len(row) >= ROW:
+                if len(row) >= ROW and not self._disowned(row):
                     certain[row[0]] = True
         for index, fpdu in enumerate(truth):
             if self.sound[index] and not self.dimensions.crc and fpdu.markers:
@@ -397,6 +404,27 @@ class _Side:
             if leads_on:
                 certain[index + 1] = True
         return certain
+
+    def _disowned(self, row: range) -> bool:
+        """Whether FPDUs hold no Marker, and the next one says that their octets are of another.
+
+        It is that other one's payload, as far as anybody can tell, unless the Marker points to one
+        of them or to what stands behind them, or at least into the last of more than ``ROW``: that
+        one may lie.
+        """
+        truth = self.half.truth
+        end = truth[row[-1]].end
+        if not self.has_markers or any(truth[index].markers for index in row):
+            return False
+        marker = end + -end % MARKER_INTERVAL
+        octets = self.captured.first_copies(range(marker, marker + 4))
+        if len(octets) < 4 or not self.captured.is_whole(end, marker):
+            return False
+        pointed = marker - int.from_bytes(octets[2:], "big") // 4 * 4
+        last = truth[row[-1]].start
+        return pointed < (last if len(row) > ROW else end) and pointed not in {
+            truth[index].start for index in row
+        }
 
     def _header_end(self, fpdu: TrueFPDU) -> int:
         """Where the DDP header of an FPDU ends."""
@@ -420,7 +448,8 @@ class _Side:
                 yield self._wanted(fpdu, fpdu.end, required=required)
             elif fpdu.damage is not None and self._is_told(index):
                 places = knows and self._knows_places(other)
-                required = places and self.dimensions.crc and self._tells_damage(index, certain)
+                told = self.dimensions.crc and self._tells_damage(index, certain, places=places)
+                required = knows and told
                 liar = self._wanted_liar(fpdu, lies=self.lies[index], required=required)
                 yield replace(liar, may_be_unmarked=self.lies[index] and not places)
             elif self.garbled[index]:
@@ -454,10 +483,13 @@ class _Side:
             return self.whole[index]
         return self.captured.is_whole(fpdu.start, fpdu.seq_offset + 2)
 
-    def _tells_damage(self, index: int, certain: Sequence[bool]) -> bool:
-        """Whether a damaged FPDU must be reported."""
+    def _tells_damage(self, index: int, certain: Sequence[bool], *, places: bool) -> bool:
+        """Whether a damaged FPDU must be reported.
+
+        places: it is known where Markers are.
+        """
         truth = self.half.truth
-        if certain[index]:
+        if certain[index] and places:
             if not self.lies[index]:
                 return True
             end = self._reading(truth[index], _said_length(truth[index]))[0]

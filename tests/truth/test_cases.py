@@ -138,10 +138,16 @@ class Made:
         self.halves = Half(request, octets, truth, 0), Half(reply, b"", [], 0)
 
     def found(
-        self, missing: set[int], *, startup: bool = True, cut: dict[int, int] | None = None
+        self,
+        missing: set[int],
+        *,
+        startup: bool = True,
+        request: bool = True,
+        cut: dict[int, int] | None = None,
     ) -> dict[int, Wanted]:
         """What is to be found if the segments of some FPDUs are missing, by number of the FPDU.
 
+        request: of the startup frames, the Request was captured, too.
         cut: number of an FPDU to how many octets of its segment were captured.
         """
         half, peer = self.halves
@@ -150,7 +156,7 @@ class Made:
             segments += [
                 Segment(0, 1, 1, ACK, half.startup),
                 Segment(1, 1, 1 + len(half.startup), ACK, peer.startup),
-            ]
+            ][not request :]
         whole = [(segment, len(segment.payload)) for segment in segments]
         for index, fpdu in enumerate(half.truth):
             if index not in missing:
@@ -194,6 +200,17 @@ def test_rule_2_damaged_fpdus() -> None:
     assert required(Made(damage=headers).found(set())) == set(range(20)) - {4, 5}
 
 
+def test_rule_2_where_markers_may_be_anywhere() -> None:
+    """The Reply says that there are some; FPDUs that hold none do not say how many others hold."""
+    flips = dict.fromkeys((3, 4, 6, 7), Damage(flip=(30, 1)))
+    made = Made(markers=True, damage=flips)
+    assert [index for index, each in enumerate(made.halves[0].truth) if each.markers] == [0, 8, 16]
+    few = set(range(8, 20)) | {0}
+    assert required(made.found(few, request=False)) == {1, 2, 3, 4, 5}
+    assert required(made.found({0}, request=False)) == set(range(1, 20))
+    assert required(made.found(few - {0})) == {0, 1, 2, 3, 4, 5, 6}
+
+
 def test_rule_2_liars() -> None:
     """Told as what they say they are; the lie may claim more than was captured."""
     found = Made(damage={3: Damage(ulpdu_length=5000)}).found(set())
@@ -231,6 +248,18 @@ def test_rule_6_what_a_liar_claims_without_crcs() -> None:
     found = Made(crc=False, damage={3: lie}).found(set())
     assert required(found) == set(range(20)) - {3, 4, 5, 6}
     assert set(found) == set(range(20))
+
+
+def test_rule_6_what_a_marker_claims_without_crcs() -> None:
+    """Nothing tells a forged FPDUPTR from an honest one behind a payload that holds FPDUs."""
+    marked = Made(crc=False, markers=True).halves[0].truth[8]
+    assert (marked.start, marked.markers) == (484, 1)
+    others = set(range(20)) - {3, 4, 5, 6, 7, 8}
+    # Before the fourth, at the fourth and at the sixth, into the seventh, behind it.
+    for fpduptr, counts in ((400, False), (268, True), (148, True), (60, True), (16, True)):
+        made = Made(crc=False, markers=True, damage={8: Damage(fpduptr={0: fpduptr})})
+        assert required(made.found({3})) == others | ({4, 5, 6, 7} if counts else set())
+    assert required(made.found({3, 8})) == others | {4, 5, 6, 7}
 
 
 def test_rule_7_cut_frames() -> None:
