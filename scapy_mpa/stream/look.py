@@ -107,6 +107,10 @@ class Row(NamedTuple):
     """Where what comes behind it bears it out: its last one may be misread if the next makes no
     sense."""
 
+    def phase(self, position: int) -> int | None:
+        """How far behind the place of a Marker a position is, None without."""
+        return None if self.origin is None else (position - self.origin) % MARKER_INTERVAL
+
     @property
     def octets(self) -> int:
         """Octets of those that are borne out."""
@@ -120,11 +124,6 @@ class Row(NamedTuple):
             is_long = is_long or self.fpdus >= _MANY_FPDUS
             is_long = is_long and self.markers >= _AGREEING_MARKERS
         return self.fpdus >= PLAUSIBLE_ROW and is_long
-
-    @property
-    def is_doubtful(self) -> bool:
-        """Whether hardly anything says where Markers are but zeros, which stand in many a place."""
-        return self.origin is not None and self.telling < _AGREEING_MARKERS
 
 
 class Look:
@@ -249,38 +248,40 @@ class Look:
             for first in self._readings(header):
                 if first.phase is None and self._known.markers:
                     continue
-                place = None if first.phase is None else _place(first.start - first.phase)
+                origin = None if first.phase is None else first.start - first.phase
+                place = None if origin is None else origin % MARKER_INTERVAL
                 other = refuted.get(place)
                 if other is not None and other.start <= first.start < other.end:
                     continue
                 row = self._row(first)
                 if not row.is_convincing:
                     continue
-                if row.is_doubtful and self._refutes(row):
+                if row.telling < _AGREEING_MARKERS and self._refutes(row):
                     refuted[place] = row
                     continue
                 self._explain(row.start, row.end)
                 yield row
 
     def _refutes(self, row: Row) -> bool:
-        """Tell whether Markers elsewhere point to the FPDUs of a row in which they say but 0.
+        """Tell whether words point to the FPDUs of a row as Markers do, elsewhere than it has them.
 
-        Where FPDUs add up to 512 octets, CRC fields that are not used read as Markers, too.
+        Where FPDUs add up to 512 octets, CRC fields that are not used, all zeros, read as Markers
+        that precede theirs.  Where a length is wrong by the octets of a Marker, none is seen.
         """
-        origin = row.origin
-        assert origin is not None
+        if self._known.markers is False:
+            return False
+        # A number in a header may be anything, which still is more than zeros are.
+        least = HEAD if row.origin is None else 0
         elsewhere: Counter[int] = Counter()
-        at = row.start
-        while at < row.end:
-            reading = self._read(at, (at - origin) % MARKER_INTERVAL)
-            assert reading is not None
-            header = at + reading.layout.header
+        reading = self._read(row.start, row.phase(row.start))
+        while reading is not None and reading.end <= row.end:
+            header = reading.start + reading.layout.header
             elsewhere.update(
-                _place(header + back)
+                (header + back) % MARKER_INTERVAL
                 for back in self._markers_behind(header)
-                if header + back < reading.end and _place(header + back) != _place(origin)
+                if least <= back < reading.end - header and row.phase(header + back) != 0
             )
-            at = reading.end
+            reading = self._read(reading.end, row.phase(reading.end))
         return max(elsewhere.values(), default=0) >= _AGREEING_MARKERS
 
     def row_at(self, start: int) -> Row | None:
@@ -482,11 +483,6 @@ class Look:
             if found % WORD == 0:
                 yield found + WORD
             found = differences.find(bytes(WORD), found + 1)
-
-
-def _place(position: int) -> int:
-    """Return where a position lies between Markers, of which it is not known where they are."""
-    return position % MARKER_INTERVAL
 
 
 def _reading(start: int, ulpdu_length: int, phase: int | None) -> _Reading:

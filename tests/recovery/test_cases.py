@@ -60,6 +60,8 @@ ONCE_WRONG: list[tuple[str, int, dict[str, object]]] = [
     # Unused CRC fields 512 octets apart, which read as Markers; and with a forged Marker amid them.
     (ANYTHING, 60161, {"crc": False}),
     (ANYTHING, 70295, {"crc": False}),
+    # A lie that hides the Marker in its FPDU.
+    (ANYTHING, 71792, {"crc": False}),
 ]
 
 

@@ -226,6 +226,29 @@ def test_without_crcs_forged_markers_are_not_looked_for_elsewhere() -> None:
     assert told(talk.fed(), 0) == []
 
 
+@pytest.mark.parametrize(("size", "lie"), [(482, 4), (990, 8)])
+def test_without_crcs_lengths_that_hide_markers(size: int, lie: int) -> None:
+    """They count them, so that none are seen where they are; but these point to their FPDUs."""
+    made = sends(600, *[30] * 5, *[size] * 3, 30)
+    harm = {at: Damage(ulpdu_length=size + 18 + lie, sender=True) for at in (6, 7, 8)}
+    octets, truth = build_stream(made, markers=True, crc=False, damage=harm)
+    assert [bool(each.markers) for each in truth[1:]] == [at in harm for at in range(1, 10)]
+    talk = Talk(syn=False)
+    talk.say(0, octets[truth[1].start :], size=700)
+    assert told(talk.fed(), 0) == []
+
+
+@pytest.mark.parametrize("stag", [4, 12, 16])
+def test_without_crcs_numbers_in_headers_are_no_markers(stag: int) -> None:
+    """An STag that is as far from ULPDU_Length as it says, in FPDUs of 512 octets."""
+    write = messages.write(stag, 8 << 32, random.Random(stag).randbytes(491 * 20), mulpdu=506)
+    octets, truth = build_stream(write, crc=False)
+    assert {each.end - each.start for each in truth[:-1]} == {512}
+    talk = Talk(syn=False)
+    talk.say(0, octets[300:], size=700)
+    assert told(talk.fed(), 0) == [(each.ulpdu, 0, "off") for each in truth[1:]]
+
+
 def test_without_crcs_short_fpdus_with_markers_are_found() -> None:
     """Most FPDUs hold no Marker: read as if there were none, a row of them ends at the first."""
     octets, truth = build_stream(sends(*[50, 90, 33] * 20), markers=True, crc=False)
