@@ -304,7 +304,8 @@ class FPDUFinder(FPDUReader):
                 return limit
             self._allowance -= following.layout.length
             row.append(at)
-            heads.add(_head_of(following))
+            if not (self.markers and _holds_itself(following)):
+                heads.add(_head_of(following))
             at = following.end
         if at == limit < island.end:
             return limit
@@ -344,8 +345,8 @@ class FPDUFinder(FPDUReader):
     def _repeats(self, island: Island, fpdu: Candidate, limit: int, repeated: set[bytes]) -> bool:
         """Tell whether what looks like a header is repeated: some payloads are full of such.
 
-        It is if its own FPDU holds it once more, or the next one begins with it.  Where there are
-        Markers, there is no need to believe it.
+        It is if its own FPDU holds its first word once more, or the next one begins with it.  Where
+        there are Markers, there is no need to believe it.
 
         :param repeated: headers that were found to be repeated, or to lead nowhere.
         """
@@ -354,7 +355,7 @@ class FPDUFinder(FPDUReader):
         head = _head_of(fpdu)
         if head in repeated:
             return True
-        if fpdu.octets.find(head, fpdu.layout.header + WORD) < 0:
+        if not _holds_itself(fpdu):
             following = self._try(island, fpdu.end, limit)
             if isinstance(following, int):
                 return False
@@ -473,6 +474,12 @@ class FPDUFinder(FPDUReader):
 def _head_of(fpdu: Candidate) -> bytes:
     """Return ULPDU_Length and DDP header, as far as it tells one FPDU from the next."""
     return fpdu.octets[fpdu.layout.header :][: HEADER_LENGTH + UNTAGGED_LENGTH]
+
+
+def _holds_itself(fpdu: Candidate) -> bool:
+    """Tell whether the octets of an FPDU hold its first word once more."""
+    octets, begin = fpdu.octets, fpdu.layout.header
+    return octets.find(octets[begin : begin + WORD], begin + WORD) >= 0
 
 
 def _is_tagged(fpdu: Candidate) -> bool:

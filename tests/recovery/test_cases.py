@@ -62,6 +62,9 @@ ONCE_WRONG: list[tuple[str, int, dict[str, object]]] = [
     (ANYTHING, 70295, {"crc": False}),
     # A lie that hides the Marker in its FPDU.
     (ANYTHING, 71792, {"crc": False}),
+    # From the end of one payload, lengths that lead into the next and to where FPDUs begin.
+    (ANYTHING, 72705, {"crc": False}),
+    (ANYTHING, 72790, {"crc": False}),
 ]
 
 

@@ -142,6 +142,32 @@ def test_what_repeats_itself_before_a_marker_behind_which_little_is_there(
     assert found(events) == [truth[3].seq_offset]
 
 
+@pytest.mark.parametrize("filler", [LOOKS_LIKE_HEADERS, b"\x00\x40\xc1\x40", b"\x00\x20\x41\x43"])
+@pytest.mark.parametrize("size", [30, 64, 100, 200, 400])
+@pytest.mark.parametrize("seed", range(4))
+def test_payloads_that_look_like_headers_between_many_holes(
+    size: int, filler: bytes, seed: int
+) -> None:
+    """From the end of one payload lengths lead into the next, and to where a true FPDU begins."""
+    rng = random.Random(seed)
+    ulpdus = []
+    for msn in range(1, 6000 // size):
+        payload = (filler * size)[: size + rng.choice((0, 0, 1, 4, 8, 12))]
+        ulpdus += rng.choice((messages.send(msn, payload), messages.write(msn << 8, 77, payload)))
+    octets, truth = mpastream.build_stream(
+        ulpdus, markers=True, crc=False, idle_crc_field=rng.choice((bytes(4), b"\xde\xad\xbe\xef"))
+    )
+    holes = []
+    at = rng.randrange(100)
+    while at < len(octets) - 800:
+        holes.append((at, at + rng.choice((1, 4, 20, 100, 400))))
+        at = holes[-1][1] + rng.choice((20, 60, 100, 200, 300, 400, 700, 2000)) + rng.randrange(40)
+    events = captured(octets, holes, markers=True)
+    there = whole(truth, holes)
+    assert set(found(events)) <= {each.seq_offset for each in there}
+    assert set(found(events)) >= {each.seq_offset for each in there if each.markers}
+
+
 @pytest.mark.parametrize("inner", [3, 7, 12])
 @pytest.mark.parametrize("before", [1000, 1004, 1100])
 def test_fpdus_in_a_payload_that_a_marker_claims(before: int, inner: int) -> None:
