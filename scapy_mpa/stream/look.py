@@ -182,15 +182,20 @@ class Look:
 
         How many Markers they hold is known then, though their CRCs do not fit.
         """
+        ends: set[int] = set()
         for header in (at, at + MARKER_LENGTH):
-            if not head_makes_sense(self._octets[header - self._begin :][:HEAD]):
+            begin = header - self._begin
+            if not head_makes_sense(self._octets[begin : begin + HEAD]):
                 continue
             for reading in self._readings(header):
-                if reading.start != at or reading.end > self._island.end:
+                start, end = reading.start, reading.end
+                # How many Markers there are tells where it ends, not where they are.
+                if start != at or end > self._island.end or end in ends or self.allowance < 0:
                     continue
-                if self._following(reading.end) is not None:
+                ends.add(end)
+                if self._following(end) is not None:
                     return [reading]
-                if depth > 1 and (others := self._damaged(reading.end, depth - 1)):
+                if depth > 1 and (others := self._damaged(end, depth - 1)):
                     return [reading, *others]
         return []
 
