@@ -54,6 +54,8 @@ _MANY_FPDUS: Final = 8
 # is enough for one payload full of headers, and a multiple of the octets there, up to some number,
 # so that no content makes the cost per octet grow.
 OCTETS_AT_FIRST: Final = 1 << 20
+# What a look at a header costs of them that makes no sense, and a word that may be a Marker.
+_COST_OF_PLACE: Final = 1024
 _COST_OF_MARKERS: Final = 64
 # Octets of an FPDU in which its header is looked for once more.
 _REPEATED: Final = 512
@@ -145,11 +147,10 @@ class Look:
     def count(self, ballots: dict[int, Ballot]) -> bool:
         """Let verified FPDUs vote, by alignment; tell whether no more votes are needed."""
         for header in self._starts():
-            at = header - self._begin
-            if not head_makes_sense(self._octets[at : at + HEAD]):
+            if not self._may_stand_at(header):
                 continue
             claimed = header + fpdu_length(self._number(header))
-            if self._recurs(header, claimed) and self._explained[at]:
+            if self._recurs(header, claimed) and self._explained[header - self._begin]:
                 continue
             reading = next(self._verified(header), None)
             row = 0
@@ -199,6 +200,17 @@ class Look:
                     return [reading, *others]
         return []
 
+    def _may_stand_at(self, header: int) -> bool:
+        """Tell whether the header makes sense whose ULPDU_Length stands at ``header``.
+
+        One that makes none costs, too: octets may be full of what headers begin with.
+        """
+        at = header - self._begin
+        makes_sense = head_makes_sense(self._octets[at : at + HEAD])
+        if not makes_sense:
+            self.allowance -= _COST_OF_PLACE
+        return makes_sense
+
     def _following(self, at: int) -> _Reading | None:
         """Return the verified FPDU that begins at ``at``, with a Marker or without."""
         for header in (at, at + MARKER_LENGTH):
@@ -247,8 +259,7 @@ class Look:
         """Yield rows of FPDUs that no chance makes and that tell where Markers are."""
         refuted: dict[int | None, Row] = {}
         for header in self._starts():
-            at = header - self._begin
-            if not head_makes_sense(self._octets[at : at + HEAD]):
+            if not self._may_stand_at(header):
                 continue
             for first in self._readings(header):
                 if first.phase is None and self._known.markers:

@@ -43,6 +43,7 @@ BOUNDS = {
     "lengths just beyond what is there, in order": SEARCHED,
     "every other segment missing": ORDINARY,
     "headers in unknown traffic": UNKNOWN,
+    "half headers in unknown traffic": UNKNOWN,
 }
 
 INLINED = 2.0

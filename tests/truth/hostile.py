@@ -174,9 +174,18 @@ def every_other_segment(scale: int) -> Pair:
 
 def headers_in_unknown_traffic(scale: int) -> Pair:
     """No startup frames, and each word reads as the header of an FPDU with a bad CRC."""
+    return _unknown(b"\x00\x40\x41\x43\x00\x40\xc1\x40", scale)
+
+
+def half_headers_in_unknown_traffic(scale: int) -> Pair:
+    """No startup frames, and each word begins like the header of a Send that makes no sense."""
+    return _unknown(b"\x41\x43", scale)
+
+
+def _unknown(words: bytes, scale: int) -> Pair:
+    """Nothing but these octets, again and again, beside octets that look like nothing."""
     flow = _Flow()
-    words = b"\x00\x40\x41\x43\x00\x40\xc1\x40" * (MSS // 8)
-    hostile = [flow.data(at * MSS, words) for at in range(scale)]
+    hostile = [flow.data(at * MSS, words * (MSS // len(words))) for at in range(scale)]
     noise = random.Random(3).randbytes(MSS)
     clean = [flow.data(at * MSS, noise) for at in range(scale)]
     return Pair(flow.frames(hostile), flow.frames(clean))
@@ -200,5 +209,6 @@ HOSTILE: dict[str, Callable[[int], Pair]] = {
     "lengths just beyond what is there, in order": lengths_just_beyond_in_order,
     "every other segment missing": every_other_segment,
     "headers in unknown traffic": headers_in_unknown_traffic,
+    "half headers in unknown traffic": half_headers_in_unknown_traffic,
 }
 """Name to what makes the captures; scale is about how many segments there are."""
