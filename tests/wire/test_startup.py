@@ -307,7 +307,7 @@ def test_built_frame_is_the_one_read(octets: bytes) -> None:
     """What was read from an independent generator's frame is written as the same octets."""
     startup = parse_startup(octets)
     assert build_startup(startup) == octets[: len(build_startup(startup))]
-    assert build_startup(startup)[20:] == startup.data
+    assert build_startup(startup)[20:] == startup.extension + startup.data
 
 
 def test_any_key() -> None:
