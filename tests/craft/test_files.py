@@ -77,7 +77,7 @@ def test_tshark_agrees(tmp_path: Path, tshark: str, conversation: Conversation) 
     path = tmp_path / "talk.pcap"
     conversation.write(path)
     found, agreed = differences(path, tshark)
-    assert not found, "\n".join(found[:10])
+    assert not found, "\n".join([*found[:10], path.read_bytes().hex()])
     types = [record["type"] for record in conversation.truth()]
     assert agreed == types.count("fpdu") + types.count("startup")
 
