@@ -72,6 +72,10 @@ def _has_payload(item: FrameItem) -> bool:
     return _length(item) > 0
 
 
+def _has_payload_and_followers(item: FrameItem) -> bool:
+    return _has_payload(item) and _is_tagged(item)
+
+
 def _header_crc_wrong(item: FrameItem, rng: Random) -> FrameItem:
     return item.override(header_crc=_Xor(1 << rng.randrange(32)))
 
@@ -281,7 +285,7 @@ IFT_FRAMES: Final = [
         "payload-crc-missing",
         "A frame lacks the payload CRC that was announced.",
         _payload_crc_missing,
-        where=_has_payload,
+        where=_has_payload_and_followers,
     ),
     _both(
         "5.1",
@@ -314,6 +318,7 @@ IFT_FRAMES: Final = [
         "payload-size-longer",
         "The payload_size of a frame exceeds its payload.",
         _payload_longer,
+        where=_is_tagged,
     ),
     _both(
         "5.1",
@@ -327,6 +332,7 @@ IFT_FRAMES: Final = [
         "payload-size-largest",
         "The payload_size of a frame is 65535, and its payload shorter.",
         _payload_longest,
+        where=_is_tagged,
     ),
     _both(
         "5.1",

@@ -70,6 +70,24 @@ def test_flagged_as_it_must_be(mutation: Mutation, tmp_path: pathlib.Path) -> No
             assert not found
 
 
+@pytest.mark.parametrize(
+    ("name", "seed"),
+    [
+        ("payload-crc-missing", 17),
+        ("payload-crc-missing", 21),
+        ("payload-size-largest", 13),
+        ("payload-size-longer", 44),
+    ],
+)
+def test_a_frame_that_claims_more_is_not_the_last(
+    name: str, seed: int, tmp_path: pathlib.Path
+) -> None:
+    """Else the end of the connection is all there is to tell of, and another clause."""
+    (mutation,) = (each for each in NAMED if each.name.endswith(f"ift-01/5.1/{name}"))
+    found = errors(mutation.case(seed).conversation, tmp_path / "mutated.pcapng")
+    assert any(is_named(mutation, error) for error in found), found
+
+
 @pytest.mark.parametrize("mutation", RANDOM, ids=lambda mutation: mutation.name)
 def test_random_fuzzing_is_survived(mutation: Mutation, tmp_path: pathlib.Path) -> None:
     """Whatever the octets are, they are read to the end; something differs from the valid ones."""
