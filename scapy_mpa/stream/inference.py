@@ -5,8 +5,8 @@ Three things may be unknown: whether the octets are FPDUs at all, whether CRCs a
 whether there are Markers and where.  All are found by looking for FPDUs in all islands:
 
 * With CRCs, one verified FPDU is 32 bits of evidence.  But a payload may hold FPDUs (a download
-  of an iWARP capture, say), so two must stand back to back, or one must fill a segment, or the
-  direction must be known to carry FPDUs.
+  of an iWARP capture, say), so two must stand back to back, or one must fill a segment, or be all
+  that there is in the end, or the direction must be known to carry FPDUs.
 * Each verified FPDU says something about Markers (:mod:`~scapy_mpa.stream.places`), and what is
   known is what they say together.  Few FPDUs that hold no Marker do not say that there are none.
 * Without CRCs, several headers in a row must make sense, each where the length before it leads.
@@ -63,7 +63,7 @@ def infer(islands: Sequence[Island], known: Known, *, final: bool) -> Inferred |
     :param islands: whose octets are all there.
     :param final: nothing will be added to them.
     """
-    ballot = None if known.crc is False else _ballot(islands, known)
+    ballot = None if known.crc is False else _ballot(islands, known, final=final)
     if ballot is not None:
         origin = known.origin
         if not ballot.is_believed or (ballot.is_contradictory and origin is None):
@@ -84,7 +84,7 @@ def infer(islands: Sequence[Island], known: Known, *, final: bool) -> Inferred |
 
 def shows_crcs(islands: Sequence[Island], known: Known) -> bool:
     """Tell whether an FPDU with a good CRC is there."""
-    return known.crc is not False and _ballot(islands, known) is not None
+    return known.crc is not False and _ballot(islands, known, final=True) is not None
 
 
 def _looks(islands: Sequence[Island], known: Known) -> Iterator[tuple[Island, Look]]:
@@ -101,11 +101,11 @@ def _looks(islands: Sequence[Island], known: Known) -> Iterator[tuple[Island, Lo
             break
 
 
-def _ballot(islands: Sequence[Island], known: Known) -> Ballot | None:
+def _ballot(islands: Sequence[Island], known: Known, *, final: bool) -> Ballot | None:
     """Return what verified FPDUs say, if there are any."""
     ballots: dict[int, Ballot] = {}
     for _, look in _looks(islands, known):
-        if look.count(ballots):
+        if look.count(ballots, is_all=final and len(islands) == 1):
             break
     origin = known.origin
     for island in islands:

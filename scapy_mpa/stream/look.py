@@ -144,8 +144,11 @@ class Look:
 
     # -- with CRCs -----------------------------------------------------------------------------
 
-    def count(self, ballots: dict[int, Ballot]) -> bool:
-        """Let verified FPDUs vote, by alignment; tell whether no more votes are needed."""
+    def count(self, ballots: dict[int, Ballot], *, is_all: bool = False) -> bool:
+        """Let verified FPDUs vote, by alignment; tell whether no more votes are needed.
+
+        :param is_all: whether the direction carries nothing but this island.
+        """
         for header in self._starts():
             if not self._may_stand_at(header):
                 continue
@@ -164,6 +167,7 @@ class Look:
                     row >= _VERIFIED_ROW
                     or self._known.sure
                     or self._island.fills_segments(reading.start, reading.end)
+                    or (is_all and (reading.start, reading.end) == (self._begin, self._island.end))
                 ):
                     ballot.is_believed = True
                 if ballot.is_settled(self._known.markers, self._known.origin):
