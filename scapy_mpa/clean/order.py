@@ -116,6 +116,10 @@ class Order:
         """Take a startup frame."""
         half = self.halves[event.direction]
         start = half.position(event.seq)
+        is_reply = event.startup.kind is StartupKind.REPLY
+        if is_reply and event.startup.rejected and start < half.expected:
+            # It was captured behind the startup that followed.
+            return
         octets = event.octets
         known = known_octets(event.startup, octets)
         item = Item(
@@ -134,7 +138,7 @@ class Order:
         ack = self._queue.acknowledged_by(completed)
         if ack is not None:
             item.heard = self.halves[1 - event.direction].position(ack)
-        if event.startup.kind is StartupKind.REPLY:
+        if is_reply:
             self._replies.append((completed, item))
         self.rewriter.expect_startup(item)
         self._wait(half, item, completed)

@@ -125,6 +125,11 @@ class Connection:
         """
         return self.halves[0 if flow == self.identity.flow else 1]
 
+    def pair(self, flow: bytes) -> tuple[HalfConnection, HalfConnection]:
+        """Return the direction that a flow is, and the other one."""
+        one, other = self.halves
+        return (one, other) if flow == self.identity.flow else (other, one)
+
     @property
     def is_at_rest(self) -> bool:
         """Whether both directions are (:mod:`.rest`)."""
@@ -140,6 +145,8 @@ class Connection:
         half = self.halves[direction]
         if flags & ACK and not flags & RST:
             self.halves[1 - direction].acknowledge(segment.ack)
+            if half.streaming is not None:
+                half.streaming.received = segment.ack
         if flags & RST:
             self.was_reset = True
         half.receive(segment)
@@ -275,6 +282,23 @@ class Connection:
         if taken is None:
             return
         what, again = taken
+        self._tell_startup(half, found, frames)
+        for breach in breaches.of_frame(self.startup, half, found, what):
+            self._report(breach)
+        self.startup.go_on(half, found, what, again=again)
+        if what is Step.REQUEST and found.startup.revision == OSC_REVISIONS[0]:
+            self._expect_osc()
+
+    def on_late_startup(
+        self, half: HalfConnection, found: FoundStartup, frames: tuple[int, ...]
+    ) -> None:
+        """Pass on a startup frame captured behind what has followed it (RFC 5044 7.1.2)."""
+        if self.startup.was_rejected(half, found):
+            self._tell_startup(half, found, frames)
+
+    def _tell_startup(
+        self, half: HalfConnection, found: FoundStartup, frames: tuple[int, ...]
+    ) -> None:
         self._emit(
             StartupSeen(
                 connection=self.identity,
@@ -288,11 +312,6 @@ class Connection:
                 dialect=self.startup.dialect_of(found.startup),
             )
         )
-        for breach in breaches.of_frame(self.startup, half, found, what):
-            self._report(breach)
-        self.startup.go_on(half, found, what, again=again)
-        if what is Step.REQUEST and found.startup.revision == OSC_REVISIONS[0]:
-            self._expect_osc()
 
     def _expect_osc(self) -> None:
         """Watch for the Reply behind a Request as osc has it."""

@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from scapy_mpa.stream.past import Span
-from scapy_mpa.stream.segment import SYN, Segment
-from scapy_mpa.stream.sequence import SEQUENCE_WINDOW, unwrap
+from scapy_mpa.stream.segment import ACK, SYN, Segment
+from scapy_mpa.stream.sequence import SEQUENCE_WINDOW, sequence_number, unwrap
 
 if TYPE_CHECKING:
     from scapy_mpa.stream.half import HalfConnection
@@ -19,26 +19,34 @@ __all__ = ["belongs", "how_it_ended", "is_complete", "is_whole", "span"]
 _FIRST_WINDOW: Final = 65_535
 
 
-def belongs(half: HalfConnection, segment: Segment) -> bool:
-    """Tell whether a segment can be of this half connection, or must be of a later one."""
+def belongs(half: HalfConnection, peer: HalfConnection, segment: Segment) -> bool:
+    """Tell whether a segment can be of this half connection, or must be of a later one.
+
+    :param peer: the other direction.
+    """
     if half.high is None:
         return True
     position = unwrap(segment.seq, half.high)
     if segment.flags & SYN:
         if half.begin is not None:
             return position + 1 == half.begin
-        return not half.islands.items or _announces(half, position + 1)
+        asked = sequence_number(span(peer)[0]) if peer.high is not None else None
+        is_answer = bool(segment.flags & ACK) and segment.ack == asked
+        return not half.islands.items or _announces(half, position + 1, is_answer=is_answer)
     return segment.length == 0 or abs(position - half.high) < SEQUENCE_WINDOW
 
 
-def _announces(half: HalfConnection, begin: int) -> bool:
+def _announces(half: HalfConnection, begin: int, *, is_answer: bool) -> bool:
     """Tell whether a SYN was captured behind octets that it announces.
 
     Some senders begin with the same number each time: behind the end, it is of the next
-    connection.
+    connection, unless it answers the SYN that this one began with.
+
+    :param begin: where octets begin behind it.
+    :param is_answer: whether it answers the peer's.
     """
     first, end = half.islands.items[0].start, half.high or 0
-    if half.fin is not None or half.owner.was_reset:
+    if (half.fin is not None or half.owner.was_reset) and not is_answer:
         return False
     return begin == first or (begin < first and end - begin <= _FIRST_WINDOW)
 

@@ -98,7 +98,7 @@ class Flows:
         """Take a segment; return what it brought to light, in order of recovery."""
         self._expire(segment.time_ns)
         connection = self._connections.get(segment.flow)
-        if connection is None or not belongs(connection.half(segment.flow), segment):
+        if connection is None or not belongs(*connection.pair(segment.flow), segment):
             if not segment.length and not segment.flags & SYN:
                 # It carries nothing and opens nothing: a late word of a connection that is over.
                 return self._taken()

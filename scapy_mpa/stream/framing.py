@@ -31,7 +31,7 @@ from scapy_mpa.stream.events import FPDURecovered
 from scapy_mpa.stream.finder import COST_OF_PLACE, found_by
 from scapy_mpa.stream.island import Island, Run
 from scapy_mpa.stream.leads import Leads
-from scapy_mpa.stream.scan import startup_at
+from scapy_mpa.stream.scan import FoundStartup, startup_at, startups_before
 from scapy_mpa.stream.sink import Sink
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_INTERVAL, MARKER_LENGTH, fpdu_length
@@ -107,6 +107,8 @@ class Framing(FPDUChain):
             return
         if not island.runs and not self._locate(island):
             return
+        if not (self.from_start or island.runs[0].is_empty):
+            self._look_before(island, island.runs[0])
         if not island.open_left and not island.settled:
             self._settle(island)
         self._follow(island, island.runs[-1], island.end, final=final)
@@ -134,6 +136,13 @@ class Framing(FPDUChain):
             if other is not False:
                 return False
         return super()._recover(island, run, limit, final=final)
+
+    def _resume(self, island: Island, run: Run, found: Candidate) -> None:
+        """Go on at an FPDU that a search has found."""
+        is_first = run.is_empty and run is island.runs[0]
+        super()._resume(island, run, found)
+        if is_first and not self.from_start:
+            self._look_before(island, run)
 
     def _may_pad(self, island: Island, limit: int) -> bool:
         """Tell whether the FPDUs up to a limit may be those of a stack that pads otherwise."""
@@ -253,18 +262,39 @@ class Framing(FPDUChain):
         if island.held > island.start:
             return runs
         found = startup_at(island, island.start, limit)
-        if found is None or (found.end - self.origin) % (MARKER_INTERVAL if self.markers else WORD):
+        if found is None or not self._may_be_origin(found.end):
             return runs
         leads_on = known and found.end == limit
         if not (leads_on or self.verifies(island, found.end)):
             return runs
-        self.origin = found.end
-        self.from_start = True
-        island.settled = True
         if leads_on:
             known[0].start = island.start
-        self._sink.started(island, found)
+        self._begin_behind(island, [found])
         return known
+
+    def _look_before(self, island: Island, run: Run) -> None:
+        """See whether startup frames directly precede the first run of an island.
+
+        No FPDU ends with one, but with its CRC field.
+        """
+        if self.is_guess or run.start <= island.held:
+            return
+        frames = startups_before(island, run.start)
+        if frames and self._may_be_origin(run.start):
+            run.start = island.start
+            self._begin_behind(island, frames)
+
+    def _may_be_origin(self, position: int) -> bool:
+        """Tell whether the Full Operation Phase may begin at a position."""
+        return (position - self.origin) % (MARKER_INTERVAL if self.markers else WORD) == 0
+
+    def _begin_behind(self, island: Island, frames: list[FoundStartup]) -> None:
+        """Take it that the Full Operation Phase begins behind startup frames."""
+        self.origin = frames[-1].end
+        self.from_start = True
+        island.settled = True
+        for found in frames:
+            self._sink.started(island, found)
 
     def _unite_all(self, island: Island, runs: tuple[Run, ...]) -> None:
         """Pass on what lies between the runs of an island, and make them one."""

@@ -25,7 +25,7 @@ from scapy_mpa.stream.owner import Owner
 from scapy_mpa.stream.phase import Phase
 from scapy_mpa.stream.reader import Reader
 from scapy_mpa.stream.rest import Rest
-from scapy_mpa.stream.scan import FoundStartup
+from scapy_mpa.stream.scan import FoundStartup, startup_of
 from scapy_mpa.stream.segment import FIN, RST, SYN, Segment
 from scapy_mpa.stream.seldom import NOTHING, Seldom
 from scapy_mpa.stream.sequence import SEQUENCE_WINDOW, first_position, unwrap
@@ -177,6 +177,8 @@ class HalfConnection:
         repeated = inserted.repeated and holes.fill_behind(self, inserted.repeated)
         if repeated:
             self._compare(position, segment.payload, repeated)
+        elif inserted.repeated:
+            self._look_behind(position, segment)
         self.octets += inserted.fresh
         self.held += inserted.fresh + CHUNK_OVERHEAD * inserted.chunks
         if cut > 0:
@@ -196,6 +198,12 @@ class HalfConnection:
             self.seldom.acks.forget()
         if self.held != before:
             self.budget.update(self)
+
+    def _look_behind(self, position: int, segment: Segment) -> None:
+        """See whether a segment that fills a hole left behind is a startup frame."""
+        found = startup_of(segment.payload, position)
+        if found is not None:
+            self.owner.on_late_startup(self, found, (segment.frame,))
 
     def _compare(self, position: int, octets: bytes, repeated: list[tuple[int, int]]) -> None:
         """Hold a second copy of octets against the first (RFC 5044 A.3)."""

@@ -108,7 +108,8 @@ def leave_behind(half: HalfConnection, origin: int) -> None:
     for island in half.islands.items:
         if island.start >= origin:
             break
-        if 0 < at < island.start:
+        # Without a SYN nobody knows what came before the first octets, if anything did.
+        if at < island.start and (at > 0 or half.begin is None):
             behind.append((at, island.start))
         at = max(at, island.end)
     if behind:

@@ -40,6 +40,11 @@ class Owner(Protocol):
     ) -> None:
         """Take a startup frame."""
 
+    def on_late_startup(
+        self, half: HalfConnection, found: FoundStartup, frames: tuple[int, ...]
+    ) -> None:
+        """Take a startup frame captured behind what has followed it."""
+
     def on_doubtful(self, half: HalfConnection, found: FoundStartup) -> None:
         """Take what may be a startup frame."""
 

@@ -16,6 +16,7 @@ from scapy_mpa.wire.startup import (
     KEY_LENGTH,
     KEYS,
     KIND_OF_KEY,
+    LARGEST_PD_LENGTH,
     RTR_KEYS,
     STARTUP_HEADER_LENGTH,
     StartupFrame,
@@ -32,8 +33,11 @@ __all__ = [
     "may_be_rtr",
     "may_begin",
     "refused_at",
+    "request_before",
     "rtr_at",
     "startup_at",
+    "startup_of",
+    "startups_before",
     "undecided_from",
 ]
 
@@ -66,16 +70,16 @@ def find_startup(island: Island, begin: int | None, *, final: bool = False) -> F
         returned as it is.
     """
     for start, end in island.to_scan():
-        octets = island.read(start, end)
+        # What begins before the end of a stretch may end behind it.
+        octets = island.read(start, min(end + STARTUP_HEADER_LENGTH - 1, island.end))
         at = octets.find(_PREFIX)
-        while at >= 0:
+        while 0 <= at < end - start:
             position = start + at
             rest = octets[at : at + STARTUP_HEADER_LENGTH]
             if len(rest) < STARTUP_HEADER_LENGTH:
-                if end == island.end:
-                    island.scan = position
-                    return None
-            elif rest[:KEY_LENGTH] in KIND_OF_KEY and _is_captured(island, position):
+                island.scan = position
+                return None
+            if rest[:KEY_LENGTH] in KIND_OF_KEY and _is_captured(island, position):
                 startup = parse_startup(rest)
                 if position == begin or not startup.problems():
                     island.scan = position
@@ -115,6 +119,52 @@ def startup_at(island: Island, position: int, limit: int) -> FoundStartup | None
         return None
     found = _found(island, position, end)
     return None if found.startup.problems() else found
+
+
+def startup_of(octets: bytes, position: int) -> FoundStartup | None:
+    """Return the startup frame that a receiver may accept and that octets begin with, whole.
+
+    :param position: where they begin.
+    """
+    if len(octets) < STARTUP_HEADER_LENGTH or octets[:KEY_LENGTH] not in KIND_OF_KEY:
+        return None
+    length = parse_startup(octets).length
+    startup = parse_startup(octets[:length])
+    if length > len(octets) or startup.problems():
+        return None
+    return FoundStartup(position, octets[:length], startup)
+
+
+def startups_before(island: Island, limit: int) -> list[FoundStartup]:
+    """Return the startup frames that directly precede ``limit``, one behind the other, ascending.
+
+    Of Private Data no more is looked for than any revision but 0 has.
+    """
+    found: list[FoundStartup] = []
+    while True:
+        least = limit - STARTUP_HEADER_LENGTH - LARGEST_PD_LENGTH
+        start = max(island.held, least)
+        octets = island.read(start, limit) if start < limit else b""
+        at = octets.rfind(_PREFIX)
+        one = None
+        while at >= 0 and one is None:
+            one = startup_at(island, start + at, limit)
+            if one is not None and one.end < limit:
+                one = None
+            at = octets.rfind(_PREFIX, 0, at)
+        if one is None:
+            return found
+        found.insert(0, one)
+        limit = one.position
+
+
+def request_before(island: Island, begin: int, end: int) -> bool:
+    """Tell whether a Request directly precedes ``end``, and begins behind ``begin``."""
+    frames = startups_before(island, end) if island.start <= begin and end <= island.end else []
+    return any(
+        each.startup.kind is StartupKind.REQUEST and each.position > begin and each.end == end
+        for each in frames
+    )
 
 
 def has_request(island: Island, position: int) -> bool:

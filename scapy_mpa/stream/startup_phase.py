@@ -15,7 +15,8 @@ from scapy_mpa.stream.candidate import FPDUReader
 from scapy_mpa.stream.extent import is_whole, span
 from scapy_mpa.stream.half import HalfConnection
 from scapy_mpa.stream.phase import Phase
-from scapy_mpa.stream.scan import FoundStartup, has_request
+from scapy_mpa.stream.scan import FoundStartup, has_request, request_before
+from scapy_mpa.stream.sequence import sequence_number, unwrap
 from scapy_mpa.stream.startup import (
     Declared,
     StartupState,
@@ -90,8 +91,8 @@ class StartupPhase:
         """Where the Reply must begin, by what the Initiator had received when it sent its Request;
         None if that is not known, as in a delayed startup, or the Reply is there."""
         self.replied_to: int | None = None
-        """What the Responder had received when a Reply was captured whose Request was not; None if
-        that is not known."""
+        """Sequence number of what the Responder had received when it sent a Reply that was captured
+        before its Request; None if that is not known."""
         self.is_silent = False
         """Whether the Responder may speak once it has something to go by, and has not yet."""
         self.is_repeated = False
@@ -170,7 +171,10 @@ class StartupPhase:
         that is not known."""
         own, peers = self.declared[direction], self.declared[1 - direction]
         if own is None or peers is None or self.initiator is None:
-            return None if peers is None else peers.markers
+            if peers is None or (direction != self.initiator and not peers.markers):
+                # An RDMAC Responder has them, whatever the Request says (RFC 5044 C.2.5).
+                return None
+            return peers.markers
         is_asking = direction == self.initiator
         request, reply = (own, peers) if is_asking else (peers, own)
         return agreed_markers(request.offer, reply.offer)[is_asking]
@@ -200,7 +204,7 @@ class StartupPhase:
             mine = declared(found.startup, self.dialect_of(found.startup))
             self.declared = both(other, mine) if direction else both(mine, other)
             self._negotiate(found.startup, what)
-            if what is Step.REQUEST:
+            if what is Step.REQUEST and self.state is StartupState.REQUESTED:
                 # In a delayed startup ULPs agree on where MPA begins (RFC 5044 7.1).
                 is_immediate = found.position == half.begin
                 self.answer_at = self.halves[1 - direction].acknowledged if is_immediate else None
@@ -227,6 +231,10 @@ class StartupPhase:
         one, two = self.origins
         self.origins = (one, found.end) if direction else (found.end, two)
         if what in (Step.REQUEST, Step.ACCEPT, Step.REJECT, Step.LATE_ACCEPT, Step.LATE_READY):
+            other = self.halves[1 - direction]
+            if what is Step.REQUEST and self.state is StartupState.REJECTED and not other.is_mpa:
+                # It is known by now that they went back to streaming mode.
+                return
             half.hold()
         if what in (Step.ACCEPT, Step.REJECT):
             self.answer_at = None
@@ -251,7 +259,7 @@ class StartupPhase:
             if asking.streaming is not None and asking.streaming.awaits_reply():
                 asking.streaming.confirm()
             if direction != self.initiator and not startup.rejected:
-                self.find_repeated_request()
+                self.find_repeated_request(_received_before(half, found))
         before = self.state
         by_initiator = self.initiator == direction
         self.state, what = step(before, startup, by_initiator=by_initiator)
@@ -260,7 +268,7 @@ class StartupPhase:
             if (
                 is_answered
                 and before is StartupState.IDLE
-                and (self.replied_to == found.end or self._is_last_request(half, found.end))
+                and self._is_last_request(half, found.end, self.replied_to)
             ):
                 # Its Reply was captured before it.
                 what = Step.ACCEPT
@@ -279,7 +287,7 @@ class StartupPhase:
         ):
             # The Request was not captured.  The Initiator sends nothing between it and the Reply
             # (RFC 5044 7.1.2 rule 3).
-            self.replied_to = asking.acknowledged
+            self.replied_to = _received_before(half, found)
             self.initiator = 1 - direction
             self.declared = None, None
             self.state = StartupState.REJECTED if startup.rejected else StartupState.IDLE
@@ -341,18 +349,29 @@ class StartupPhase:
             return False
         if self.ends_at(half.direction, found.position):
             return False
-        asking = self.halves[1 - half.direction]
-        return not self._is_last_request(asking, self.origins[1 - half.direction])
+        end = self.origins[1 - half.direction]
+        received = _received_before(half, found)
+        return not self._is_last_request(self.halves[1 - half.direction], end, received)
 
     @staticmethod
-    def _is_last_request(asking: HalfConnection, end: int) -> bool:
-        """Tell whether nothing shows that another Request was sent behind the one up to ``end``."""
+    def _is_last_request(asking: HalfConnection, end: int, received: int | None) -> bool:
+        """Tell whether nothing shows that another Request was sent behind the one up to ``end``.
+
+        :param received: sequence number of what the Responder had received when it sent the Reply.
+        """
+        if received == sequence_number(end):
+            return True
         if asking.islands.at(end) is not None:
             return not _has_request(asking, end)
         return (asking.acknowledged or 0) <= end
 
-    def find_repeated_request(self) -> None:
-        """Take another Request that directly follows the last one: that one was rejected."""
+    def find_repeated_request(self, received: int | None = None) -> None:
+        """Take another Request that follows the last one: that one was rejected.
+
+        It follows directly, or ends where the Responder says.
+
+        :param received: sequence number of what the Responder had received when it sent a Reply.
+        """
         if self.initiator is None:
             return
         asking = self.halves[self.initiator]
@@ -360,7 +379,7 @@ class StartupPhase:
             origin = self.origins[self.initiator]
             if self.state is not StartupState.REQUESTED or asking.phase is not Phase.HELD:
                 return
-            if not _has_request(asking, origin):
+            if not (_has_request(asking, origin) or _has_request_before(asking, origin, received)):
                 return
             self.state = StartupState.REJECTED
             self.is_repeated = is_whole(self.halves[1 - self.initiator])
@@ -379,19 +398,25 @@ class StartupPhase:
         streaming, asking = half.streaming, other.streaming
         if found.startup.kind is not StartupKind.REPLY or asking is None or streaming is None:
             return
+        received = _received_before(half, found)
         if other.direction == self.initiator:
-            self.find_repeated_request()
-        if asking.awaits_reply() or self._awaits_reply(other):
+            self.find_repeated_request(received)
+        if asking.awaits_reply() or self._awaits_reply(other, received):
             streaming.confirm()
 
-    def _awaits_reply(self, asking: HalfConnection) -> bool:
-        """Tell whether the last that a side sent is a Request that was not answered."""
+    def _awaits_reply(self, asking: HalfConnection, received: int | None) -> bool:
+        """Tell whether the last that a side sent is a Request that was not answered.
+
+        :param received: sequence number of what its peer had received then.
+        """
         end = self.origins[asking.direction]
         return (
             self.state is StartupState.REQUESTED
             and asking.direction == self.initiator
-            and asking.islands.at(end) is None
-            and (asking.acknowledged or 0) <= end
+            and (
+                received == sequence_number(end)
+                or (asking.islands.at(end) is None and (asking.acknowledged or 0) <= end)
+            )
         )
 
     def refute(self, half: HalfConnection) -> None:
@@ -409,6 +434,14 @@ class StartupPhase:
         self.is_silent = False
         self.is_waiting = False
         self.negotiating = None
+
+    def was_rejected(self, half: HalfConnection, found: FoundStartup) -> bool:
+        """Tell whether a startup frame that was captured late is one of a startup rejected before
+        the one that is known."""
+        is_asking = half.direction == self.initiator
+        if found.startup.kind is StartupKind.REQUEST:
+            return is_asking
+        return found.startup.rejected and not is_asking and self.initiator is not None
 
     # -- behind a rejection --------------------------------------------------------------------
 
@@ -444,6 +477,18 @@ class StartupPhase:
             origin, markers=bool(self.has_markers(half.direction)), crc=bool(self.uses_crc)
         )
         return reader.verifies(island, origin)
+
+
+def _received_before(half: HalfConnection, found: FoundStartup) -> int | None:
+    """Return what the sender of a startup frame had received when it sent it, as a sequence number;
+    None if that is not known."""
+    return None if half.streaming is None else half.streaming.said_at(found)
+
+
+def _has_request_before(half: HalfConnection, begin: int, received: int | None) -> bool:
+    """Tell whether a Request begins behind ``begin`` and ends with what its peer had received."""
+    island = half.islands.at(begin) if received is not None and half.framing is None else None
+    return island is not None and request_before(island, begin, unwrap(received or 0, begin))
 
 
 def _has_request(half: HalfConnection, position: int) -> bool:

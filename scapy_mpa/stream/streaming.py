@@ -60,6 +60,8 @@ class Doubtful(NamedTuple):
     frames: tuple[int, ...]
     is_alone: bool
     """Whether it begins and ends where segments do."""
+    received: int | None
+    """What its sender had received, see :attr:`Streaming.received`."""
 
 
 class Streaming:
@@ -76,6 +78,7 @@ class Streaming:
         "_look_at",
         "_owner",
         "doubtful",
+        "received",
     )
 
     def __init__(self, half: HalfConnection) -> None:
@@ -83,6 +86,9 @@ class Streaming:
         self._owner = half.owner
         self._islands = half.islands
         self.doubtful: Doubtful | None = None
+        self.received: int | None = None
+        """What its sender had received when it sent the segment that came last, as a sequence
+        number; None if that is not known."""
         self._key_checked = False
         self._look_at: int | None = 0
         """How many held octets the next look at them needs; None to look no more."""
@@ -184,6 +190,8 @@ class Streaming:
     def scan_again(self) -> None:
         """Look for startup frames in what is held."""
         for island in list(self._islands.items):
+            # What was found in its midst is forgotten, too.
+            island.scanned = None
             self._find_startup(island)
 
     def stop_looking(self, grown: Island | None = None) -> None:
@@ -266,13 +274,13 @@ class Streaming:
                 # The rest of it may hold the true one.
                 island.scan = found.position + 1
                 alone = island.fills_segments(found.position, found.end)
-                self.doubtful = Doubtful(found, frames, alone)
+                self.doubtful = Doubtful(found, frames, alone, self.said_at(found))
                 self._owner.on_doubtful(half, found)
 
     def _doubt(self, found: FoundStartup, frames: tuple[int, ...]) -> None:
         """Hold what follows a delayed startup frame, but wait for what it is."""
         if self._half.phase is Phase.HELD:
-            self.doubtful = Doubtful(found, frames, is_alone=False)
+            self.doubtful = Doubtful(found, frames, is_alone=False, received=self.received)
 
     def _is_delayed(self, island: Island, found: FoundStartup) -> bool:
         """Tell whether octets in streaming mode stand before a startup frame."""
@@ -293,6 +301,12 @@ class Streaming:
             and not may_be_fpdu(island, found.end)
             and not (found.startup.kind is StartupKind.REQUEST and may_be_rtr(island, found.end))
         )
+
+    def said_at(self, found: FoundStartup) -> int | None:
+        """Return what its sender had received when it sent a startup frame (:attr:`received`)."""
+        doubtful = self.doubtful
+        is_known = doubtful is not None and doubtful.found.position == found.position
+        return doubtful.received if doubtful is not None and is_known else self.received
 
     def continues_doubtful(self) -> bool:
         """Tell whether FPDUs follow the doubtful startup frame, and none stand before it."""
@@ -319,7 +333,7 @@ class Streaming:
         if self.doubtful is None:
             return
         half = self._half
-        found, frames, _ = self.doubtful
+        found, frames, _, self.received = self.doubtful
         self.doubtful = None
         if half.phase is Phase.STREAMING:
             self._owner.on_startup(half, found, frames)

@@ -3,12 +3,22 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scapy_mpa.craft import Conversation, SnapLength, impair
-from tests.craft.reading import plain
+from scapy_mpa.craft import (
+    Conversation,
+    Resegmentation,
+    SnapLength,
+    StartupCut,
+    conversation_of,
+    impair,
+)
+from scapy_mpa.wire.startup import KEYS, StartupKind
+from tests.craft.reading import inlined, plain
 from tests.craft.small import FPDU, REPLY, REQUEST, found, kinds, one_send, pieces
+from tests.craft.test_told import agrees
 
 
 def test_private_data_missing() -> None:
@@ -108,3 +118,98 @@ def test_rejection_not_captured() -> None:
     del segments[REPLY]
     records = found(conversation, segments)
     assert kinds(records) == ["startup", "startup", "startup", "fpdu"]
+
+
+@pytest.mark.parametrize("markers", [False, True])
+@pytest.mark.parametrize("rtr_frame", [False, True])
+@settings(max_examples=100, deadline=None)
+@given(data=st.data())
+def test_any_order_behind_the_handshake(
+    rtr_frame: bool, markers: bool, data: st.DataObject
+) -> None:
+    """Octets in streaming mode, startup frames and FPDUs may be captured in any order: what is told
+    is what was sent."""
+    conversation = Conversation(rtr_frame=rtr_frame, markers=markers, ack_every=0)
+    if data.draw(st.booleans()):
+        conversation.initiator.octets(b"hello")
+        conversation.responder.octets(b"world")
+    conversation.startup()
+    conversation.initiator.send(b"x")
+    conversation.responder.send(b"y")
+    segments = conversation.segments()
+    segments[REQUEST:] = data.draw(st.permutations(segments[REQUEST:]))
+    frames = conversation.frames(segments)
+    agrees(plain(frames), conversation.truth(segments, messages=True, payload=True))
+    agrees(inlined(frames), conversation.truth(segments))
+
+
+@pytest.mark.parametrize("order", [(1, 0, 2, 3), (1, 2, 0, 3), (0, 2, 3, 1), (0, 3, 1, 2)])
+def test_rejection_in_disorder(order: tuple[int, ...]) -> None:
+    """The Request that the ULP tries again with is found, and the rejection told, whichever of them
+    was captured late: the Responder acknowledges what it answers."""
+    conversation = Conversation(ack_every=0)
+    conversation.startup(rejected=True)
+    conversation.initiator.octets(b"please")
+    conversation.startup()
+    conversation.initiator.send(b"x")
+    segments = conversation.segments()
+    request, reject, please, again, accept = segments[REQUEST : REQUEST + 5]
+    startups = request, reject, again, accept
+    segments[REQUEST : REQUEST + 5] = [startups[each] for each in order]
+    segments.insert(segments.index(again), please)
+    agrees(plain(conversation.frames(segments)), conversation.truth(segments, messages=True))
+
+
+def test_request_behind_other_octets_captured_late() -> None:
+    """A Request that fills the hole before FPDUs is told, though other octets stand before it and
+    nobody knows where they began."""
+    conversation = Conversation(handshake=False, ack_every=0)
+    conversation.initiator.octets(b"hello")
+    conversation.responder.octets(b"world")
+    conversation.startup()
+    conversation.initiator.send(b"x")
+    conversation.initiator.send(b"y")
+    hello, world, request, reply, first, second = conversation.segments()
+    segments = [hello, reply, first, world, request, second]
+    records = plain(conversation.frames(segments))
+    agrees(records, conversation.truth(segments, messages=True))
+    assert [each["offset"] for each in records if each["type"] == "fpdu"] == [0, 28]
+
+
+@pytest.mark.parametrize("beginning", [0, 1])
+def test_answer_to_the_syn_captured_last(beginning: int) -> None:
+    """A SYN that answers that of a connection is of this one, even behind the FINs."""
+    conversation = one_send()
+    segments = conversation.segments()
+    segments.append(segments.pop(1))
+    records = plain(conversation.frames(segments[beginning:]))
+    assert kinds(records).count("connection") == 1
+    assert kinds(records).count("gap") == 0
+
+
+@pytest.mark.parametrize("size", [1, 7, 20, 50])
+def test_one_fpdu_in_each_direction(size: int) -> None:
+    """An FPDU that is all that was captured of a direction is found, in however many pieces."""
+    conversation = Conversation()
+    conversation.initiator.send(bytes(100))
+    conversation.responder.send(bytes(90))
+    conversation.close()
+    segments = impair(
+        conversation.segments(), Resegmentation(size), StartupCut(conversation), seed=size
+    )
+    assert kinds(found(conversation, segments)) == ["fpdu", "fpdu"]
+
+
+def test_markers_of_an_rdmac_responder() -> None:
+    """An RDMAC Responder has Markers though the Request wants none; if its Reply was not captured,
+    its FPDUs are found (RFC 5044 C.2.5)."""
+    conversation = conversation_of("rfc5044/c.2.5/permissive-meets-rdmac", seed=1)
+    segments = [
+        each
+        for each in conversation.segments()
+        if not each.octets.startswith(KEYS[StartupKind.REPLY])
+    ]
+    records = plain(conversation.frames(segments))
+    assert kinds(records).count("fpdu") == kinds(conversation.truth()).count("fpdu")
+    (end,) = (each for each in records if each["type"] == "connection")
+    assert end["markers"]["dst"] is True

@@ -18,6 +18,7 @@ from scapy_mpa.craft import (
     Conversation,
     Duplication,
     Endpoint,
+    HandshakeItem,
     Impairment,
     Interleaved,
     LateStart,
@@ -73,11 +74,14 @@ def mixes(draw: st.DrawFn, conversation: Conversation, *, missing: bool = True) 
     maybe(st.builds(Resegmentation, st.one_of(*sizes, *([] if big else [st.just("tiny")]))))
     lost = st.builds(Loss, RATES, captured=st.booleans())
     overtaken = st.builds(Reordering, RATES, by_capture=st.just(False))
-    # A Reply that is captured before its Request, and disorder behind a rejection, are not told.
+    captured_late = st.builds(Reordering, RATES, by_capture=st.just(True))
+    # Disorder behind a rejection is not told, nor are FPDUs captured before all startup frames on
+    # a connection of which nobody knows where it begins.
     maybe(lost if startups <= 2 else behind(lost))
+    is_told = startups <= 2 and isinstance(conversation.script[0], HandshakeItem)
     maybe(
         overtaken if startups <= 2 else behind(overtaken),
-        behind(st.builds(Reordering, RATES, by_capture=st.just(True))),
+        captured_late if is_told else behind(captured_late),
     )
     maybe(st.builds(Duplication, RATES))
     maybe(st.builds(Overlap, RATES, reach=st.sampled_from((1, 40, 3000))))

@@ -18,7 +18,7 @@ from tests.craft.strategies import conversations
 from tests.craft.test_impairments import mixes
 
 IDENTITY = {
-    "startup": ("kind", "pd_length"),
+    "startup": ("kind", "rejected", "pd_length"),
     "fpdu": ("seq",),
     "error": ("seq",),
     "overlap": ("frame", "seq"),
