@@ -50,7 +50,7 @@ from scapy_mpa.stream.events import (
     StartupSeen,
 )
 from scapy_mpa.wire.control_flags import Meaning, meaning_of
-from scapy_mpa.wire.ddp import TAGGED_LENGTH, UNTAGGED_LENGTH, parse_ddp
+from scapy_mpa.wire.ddp import DDP_HEADER_LENGTHS, TAGGED, UNTAGGED_LENGTH, parse_ddp
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import RemoteProtocolError
 from scapy_mpa.wire.ift_indication import FLAGS, VERSION
@@ -159,8 +159,8 @@ class Lines:
     def _fpdu_line(self, event: FPDURecovered) -> str | None:
         """Return the line of an FPDU whose header is whole and says all."""
         octets = ddp_header(event)
-        tagged = octets >= b"\x80"
-        length = TAGGED_LENGTH if tagged else UNTAGGED_LENGTH
+        tagged = octets >= TAGGED
+        length = DDP_HEADER_LENGTHS[tagged]
         if len(octets) < length:
             return None
         pattern = self.pattern(
@@ -206,7 +206,7 @@ def _pattern(
     length: int | None,
 ) -> str | None:
     name, last, opcode = _control(control)
-    if control >= b"\x80":
+    if control >= TAGGED:
         place = "stag 0x%08x to 0x%x"
     elif opcode in _TELLING:
         return None

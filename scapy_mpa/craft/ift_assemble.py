@@ -8,13 +8,8 @@ from typing import NamedTuple
 
 from scapy_mpa.craft.script import FrameItem, FrameOverrides
 from scapy_mpa.wire.crc import crc_field
-from scapy_mpa.wire.ift_frame import (
-    FRAME_HEADER_LENGTH,
-    FrameHeader,
-    build_frame,
-    ddp_header_length,
-    frame_layout,
-)
+from scapy_mpa.wire.ddp import ddp_header_length
+from scapy_mpa.wire.ift_frame import FRAME_HEADER_LENGTH, FrameHeader, build_frame, frame_layout
 from scapy_mpa.wire.ift_indication import AdaptionIndication
 
 __all__ = ["AssembledFrame", "assemble_frame"]
@@ -50,7 +45,7 @@ def assemble_frame(
     overrides = item.overrides or FrameOverrides()
     own, vtag = indications[item.side], indications[1 - item.side].vtag
     ulpdu = item.ulpdu
-    size = min(len(ulpdu), ddp_header_length(ulpdu[0])) if ulpdu else 0
+    size = min(len(ulpdu), ddp_header_length(ulpdu))
     head, payload = ulpdu[:size], ulpdu[size:]
     header = FrameHeader(
         size if overrides.header_size is None else overrides.header_size,
@@ -77,7 +72,7 @@ def assemble_frame(
         payload_is_right,
         seen + octets[layout.payload : layout.payload_end],
         header.vtag == vtag,
-        bool(seen) and ddp_header_length(seen[0]) == header.header_size,
+        bool(seen) and ddp_header_length(seen) == header.header_size,
         is_regular,
     )
 

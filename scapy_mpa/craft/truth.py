@@ -66,7 +66,7 @@ from scapy_mpa.craft.truth_messages import message_records, records_in_part
 from scapy_mpa.craft.truth_tcp import gap_records, is_cut, overlap_records
 from scapy_mpa.records.ddp import INVALIDATING
 from scapy_mpa.records.record import Record, startup_fields
-from scapy_mpa.wire.ddp import TAGGED_LENGTH, UNTAGGED_LENGTH, parse_ddp
+from scapy_mpa.wire.ddp import UNTAGGED_LENGTH, ddp_header_length, parse_ddp
 from scapy_mpa.wire.dialect import Dialect, extension_length
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.forced import dialect_in_force
@@ -409,7 +409,7 @@ def _fpdu(
 
 def ddp_record(ulpdu: bytes) -> tuple[Record, bytes]:
     """Return what a record says of a DDP segment, whatever carried it, and its payload."""
-    needed = TAGGED_LENGTH if ulpdu[:1] >= b"\x80" else UNTAGGED_LENGTH
+    needed = ddp_header_length(ulpdu)
     there = len(ulpdu)
     header = parse_ddp(ulpdu if there >= needed else ulpdu.ljust(UNTAGGED_LENGTH, b"\0"))
     opcode = parse_control(header.rsvdulp).opcode

@@ -10,7 +10,9 @@ from __future__ import annotations
 from typing import Final
 
 from scapy_mpa.records.record import Record
+from scapy_mpa.wire.ddp import TAGGED_LENGTH, UNTAGGED_LENGTH
 from scapy_mpa.wire.dialect import Dialect
+from scapy_mpa.wire.rdmap import READ_REQUEST_LENGTH
 from scapy_mpa.wire.rdmap_names import Opcode
 from scapy_mpa.wire.startup import StartupFrame
 
@@ -78,7 +80,7 @@ def negotiation_truth(
     elif agreed is not None and first is not None:
         rtr = _indication(first)
         opcode = first[1] & 0xF
-        is_send = opcode in _SENDS and len(first) > 18
+        is_send = opcode in _SENDS and len(first) > UNTAGGED_LENGTH
         if opcode == Opcode.TERMINATE or rtr in agreed:
             pass
         elif is_draft and is_send:
@@ -122,10 +124,11 @@ def _indication(ulpdu: bytes) -> str | None:
         return "send"
     flags = ulpdu[0] & 0xC0
     opcode = ulpdu[1] & 0xF if len(ulpdu) > 1 else None
-    if len(ulpdu) == 14 and flags == 0xC0 and opcode == Opcode.WRITE:
+    if len(ulpdu) == TAGGED_LENGTH and flags == 0xC0 and opcode == Opcode.WRITE:
         return "write"
-    if len(ulpdu) == 18 and flags == 0x40 and opcode == Opcode.SEND:
+    if len(ulpdu) == UNTAGGED_LENGTH and flags == 0x40 and opcode == Opcode.SEND:
         return "send"
-    if len(ulpdu) == 46 and flags == 0x40 and opcode == Opcode.READ_REQUEST:
+    is_read = len(ulpdu) == UNTAGGED_LENGTH + READ_REQUEST_LENGTH
+    if is_read and flags == 0x40 and opcode == Opcode.READ_REQUEST:
         return None if any(ulpdu[30:34]) else "read"
     return None

@@ -15,7 +15,7 @@ from scapy_mpa.stream.island import Chunk
 from scapy_mpa.stream.loan import EARLY_OCTETS, EARLY_SEGMENTS, LENT_PIECES, Loan
 from scapy_mpa.stream.overlap import RecentOctets
 from scapy_mpa.wire.crc import CRC_LENGTH, RESIDUE, crc32c
-from scapy_mpa.wire.ddp import TAGGED_LENGTH, UNTAGGED_LENGTH
+from scapy_mpa.wire.ddp import DDP_HEADER_LENGTHS, TAGGED, UNTAGGED_LENGTH
 from scapy_mpa.wire.fpdu import (
     HEADER_LENGTH,
     MARKER_INTERVAL,
@@ -491,8 +491,8 @@ class Borrower:
         position = start + header
         offset = None if loan.base is None else position - loan.base
         located_by: LocatedBy = "start" if start == loan.base else "length"
-        tagged = head >= b"\x80"
-        length = TAGGED_LENGTH if tagged else UNTAGGED_LENGTH
+        tagged = head >= TAGGED
+        length = DDP_HEADER_LENGTHS[tagged]
         if len(head) >= length:
             fields = (_TAGGED if tagged else _UNTAGGED).unpack_from(head)
             if self._patterns is not None:
@@ -582,7 +582,7 @@ class Borrower:
                 located_by,
                 False,
             )
-            make = self._templates.tagged if control >= b"\x80" else self._templates.untagged
+            make = self._templates.tagged if control >= TAGGED else self._templates.untagged
             templates[key] = make(kind)
         return templates[key]
 

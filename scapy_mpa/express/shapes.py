@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from scapy_mpa.wire.ddp import TAGGED_LENGTH, UNTAGGED_LENGTH
+from scapy_mpa.wire.ddp import DDP_HEADER_LENGTHS, TAGGED, UNTAGGED_LENGTH
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_INTERVAL, fpdu_layout
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Pointers", "Shape", "Shapes"]
 
-_TAGGED_BIT: Final = 0x8000
+_TAGGED_BIT: Final = TAGGED[0] << 8
 """The T bit in the two control octets (RFC 5041 4.1)."""
 _CONTROL: Final = 0xFFFF
 _HEAD: Final = HEADER_LENGTH + UNTAGGED_LENGTH
@@ -88,7 +88,7 @@ class Shapes:
                 "good",
                 "length",
                 out_of_order=False,
-                length=ulpdu_length - (TAGGED_LENGTH if tagged else UNTAGGED_LENGTH),
+                length=ulpdu_length - DDP_HEADER_LENGTHS[tagged],
             )
             if pattern is None:
                 return _NOT_EASY

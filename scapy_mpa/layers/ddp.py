@@ -19,10 +19,10 @@ from scapy.fields import BitEnumField, BitField, IntField, XIntField, XLongField
 from scapy.packet import Packet
 
 from scapy_mpa.layers.base import _Layer
-from scapy_mpa.wire.ddp import TAGGED_LENGTH, UNTAGGED_LENGTH
+from scapy_mpa.wire.ddp import TAGGED, TAGGED_LENGTH, UNTAGGED_LENGTH
 from scapy_mpa.wire.rdmap_names import MESSAGE_NAMES, Opcode
 
-__all__ = ["DDPTagged", "DDPUntagged"]
+__all__ = ["DDPTagged", "DDPUntagged", "_Carrier", "segment_layer"]
 
 
 def _control(tagged: int, opcode: Opcode) -> list[Any]:
@@ -121,3 +121,17 @@ class DDPUntagged(_Segment):
         IntField("msn", 1),
         IntField("mo", 0),
     ]
+
+
+def segment_layer(octets: bytes) -> type[_Segment]:
+    """Return the layer of the DDP segment that begins with ``octets``."""
+    return DDPTagged if octets >= TAGGED else DDPUntagged
+
+
+class _Carrier(_Layer):
+    """What carries a DDP segment; one that is too short for its header is ``Raw``."""
+
+    def default_payload_class(self, payload: bytes) -> type[Packet]:
+        segment = segment_layer(payload)
+        chosen: type[Packet] = segment if len(payload) >= segment.shortest else conf.raw_layer
+        return chosen

@@ -16,12 +16,11 @@ octet in the Full Operation Phase of its direction, modulo 512.  At offset 70,00
 
 from __future__ import annotations
 
-from scapy.config import conf
 from scapy.fields import Field
 from scapy.packet import Packet
 
 from scapy_mpa.layers.base import _Layer, count
-from scapy_mpa.layers.ddp import DDPTagged, DDPUntagged
+from scapy_mpa.layers.ddp import _Carrier
 from scapy_mpa.layers.fields import (
     CRC32cField,
     CutShortField,
@@ -71,7 +70,7 @@ def _is_softuiwarp(phase: int | None, dialect: str | None) -> bool:
     return phase is None and dialect == Dialect.SOFTUIWARP
 
 
-class FPDU(_Layer):
+class FPDU(_Carrier):
     """An FPDU (RFC 5044 4.1); its payload is the ULPDU, a DDP segment.
 
     ============  =============================================================
@@ -236,8 +235,3 @@ class FPDU(_Layer):
     def extract_padding(self, s: bytes) -> tuple[bytes, bytes]:
         length = self.ulpdu_length if isinstance(self.ulpdu_length, int) else 0
         return s[:length], s[length:]
-
-    def default_payload_class(self, payload: bytes) -> type[Packet]:
-        segment = DDPTagged if payload[0] & 0x80 else DDPUntagged
-        chosen: type[Packet] = segment if len(payload) >= segment.shortest else conf.raw_layer
-        return chosen

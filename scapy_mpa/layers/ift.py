@@ -12,7 +12,6 @@
 
 from __future__ import annotations
 
-from scapy.config import conf
 from scapy.fields import (
     BitField,
     Field,
@@ -22,18 +21,17 @@ from scapy.fields import (
     XIntField,
     XShortField,
 )
-from scapy.packet import Packet
 
 from scapy_mpa.layers.base import _Layer
-from scapy_mpa.layers.ddp import DDPTagged, DDPUntagged
+from scapy_mpa.layers.ddp import _Carrier
 from scapy_mpa.layers.fields import CRC32cField, NoteField, OffWire
 from scapy_mpa.wire.crc import CRC_LENGTH, crc_field, crc_is_good
+from scapy_mpa.wire.ddp import ddp_header_length
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.ift_frame import (
     FRAME_HEADER_LENGTH,
     LARGEST_SIZE,
     FrameHeader,
-    ddp_header_length,
     frame_layout,
     parse_frame_header,
 )
@@ -109,7 +107,7 @@ class IFTAdaptionIndication(_Layer):
         return b"", s
 
 
-class IFTFrame(_Layer):
+class IFTFrame(_Carrier):
     """A frame (draft-williams-iwarp-ift-01 5.1); its payload is a DDP segment.
 
     ============  =============================================================
@@ -191,7 +189,7 @@ class IFTFrame(_Layer):
         """Return the octets of the DDP header."""
         if self.header_size is not None:
             return int(self.header_size)
-        return min(ddp_header_length(octets[0]), len(octets)) if octets else 0
+        return min(ddp_header_length(octets), len(octets))
 
     def post_build(self, pkt: bytes, pay: bytes) -> bytes:
         size = self._header_size(pay)
@@ -245,11 +243,6 @@ class IFTFrame(_Layer):
     def extract_padding(self, s: bytes) -> tuple[bytes, bytes]:
         end = (self.header_size or 0) + (self.payload_size or 0)
         return s[:end], s[end:]
-
-    def default_payload_class(self, payload: bytes) -> type[Packet]:
-        segment = DDPTagged if payload[0] & 0x80 else DDPUntagged
-        chosen: type[Packet] = segment if len(payload) >= segment.shortest else conf.raw_layer
-        return chosen
 
 
 def _wanted(crcs: str | None) -> str:

@@ -23,13 +23,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from scapy.config import conf
 from scapy.fields import Field as ScapyField
 from scapy.fields import ShortEnumField, ShortField, StrField
-from scapy.packet import Packet
 
 from scapy_mpa.layers.base import _Layer, count
-from scapy_mpa.layers.ddp import DDPTagged, DDPUntagged
+from scapy_mpa.layers.ddp import _Carrier
 from scapy_mpa.layers.enhanced import enhanced_fields
 from scapy_mpa.layers.fields import DialectField, NoteField, OffWire
 from scapy_mpa.wire.sctp_ddp import (
@@ -44,7 +42,7 @@ from scapy_mpa.wire.startup import ENHANCED_LENGTH
 __all__ = ["DDPSegmentChunk", "DDPStreamSessionControl"]
 
 
-class DDPSegmentChunk(_Layer):
+class DDPSegmentChunk(_Carrier):
     """The user data of a DDP Segment Chunk, PPID 16 (RFC 5043 5.2.2); its payload is a DDP segment.
 
     ==========  ===============================================================
@@ -58,11 +56,6 @@ class DDPSegmentChunk(_Layer):
     name = "DDP Segment Chunk"
     shortest = DDP_SSN_LENGTH
     fields_desc = [ShortField("ddp_ssn", 0), OffWire(NoteField("provenance", None))]
-
-    def default_payload_class(self, payload: bytes) -> type[Packet]:
-        segment = DDPTagged if payload[0] & 0x80 else DDPUntagged
-        chosen: type[Packet] = segment if len(payload) >= segment.shortest else conf.raw_layer
-        return chosen
 
     def describe(self) -> str:
         return f"{self.name} {self.sprintf('ddp_ssn=%ddp_ssn%')}"

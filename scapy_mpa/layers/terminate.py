@@ -27,7 +27,7 @@ from scapy.packet import Packet
 from scapy.volatile import VolatileValue
 
 from scapy_mpa.layers.base import _Layer
-from scapy_mpa.layers.ddp import DDPTagged, DDPUntagged
+from scapy_mpa.layers.ddp import segment_layer
 from scapy_mpa.layers.fields import CopiedHeaderField, NoteField, OffWire, WhenSet
 from scapy_mpa.layers.rdmap import RDMAPReadRequest
 from scapy_mpa.wire.rdmap import TERMINATE_CONTROL_LENGTH
@@ -155,7 +155,6 @@ class RDMAPTerminate(_Layer):
 
     def do_dissect(self, s: bytes) -> bytes:
         found = parse_terminate(s, *self._read_with)
-        is_tagged = found.ddp_header is not None and found.ddp_header[:1] >= b"\x80"
         read = {
             "layer": found.layer,
             "etype": found.etype,
@@ -165,7 +164,7 @@ class RDMAPTerminate(_Layer):
             "r": int(found.r),
             "reserved": found.reserved,
             "ddp_segment_length": found.ddp_segment_length,
-            "ddp_header": _header(found.ddp_header, DDPTagged if is_tagged else DDPUntagged),
+            "ddp_header": _header(found.ddp_header, segment_layer(found.ddp_header or b"")),
             "rdmap_header": _header(found.rdmap_header, RDMAPReadRequest),
             "mirrored": found.mirrored,
             "evidence": found.evidence,

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from scapy_mpa.stream.events import DDPCarrier, IFTFrameRecovered
-from scapy_mpa.wire.ddp import TAGGED_LENGTH, UNTAGGED_LENGTH, parse_ddp
+from scapy_mpa.wire.ddp import UNTAGGED_LENGTH, ddp_header_length, parse_ddp
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_LENGTH, fpdu_layout, strip_markers
 from scapy_mpa.wire.rdmap import parse_control
 from scapy_mpa.wire.rdmap_names import Opcode, message_name
@@ -74,7 +74,7 @@ def ddp_header(fpdu: DDPCarrier) -> bytes:
 def ddp_payload(fpdu: DDPCarrier) -> bytes:
     """Return what was captured behind the DDP header."""
     ulpdu = fpdu.ulpdu
-    return ulpdu[TAGGED_LENGTH if ulpdu[:1] >= b"\x80" else UNTAGGED_LENGTH :]
+    return ulpdu[ddp_header_length(ulpdu) :]
 
 
 def ddp_fields(fpdu: DDPCarrier) -> DDPFields:
@@ -113,7 +113,7 @@ def _fields(octets: bytes, ulpdu_length: int) -> DDPFields:
     control = parse_control(rsvdulp)
     opcode = control.opcode
     invalidate_stag = word if opcode in INVALIDATING else None
-    length = TAGGED_LENGTH if tagged else UNTAGGED_LENGTH
+    length = header.length
     fields = DDPFields(
         tagged,
         last,

@@ -17,7 +17,7 @@ from scapy_mpa.records.ddp import INVALIDATING, ddp_header, ddp_payload
 from scapy_mpa.records.kinds import FPDUKind, WriteTagged, WriteUntagged
 from scapy_mpa.records.record import RecordedEvent, own_fields, type_of
 from scapy_mpa.stream.events import ConnectionId, FPDURecovered
-from scapy_mpa.wire.ddp import TAGGED_LENGTH, UNTAGGED_LENGTH, parse_ddp
+from scapy_mpa.wire.ddp import TAGGED, TAGGED_LENGTH, UNTAGGED_LENGTH, parse_ddp
 from scapy_mpa.wire.rdmap import parse_control
 from scapy_mpa.wire.rdmap_names import message_name
 
@@ -180,8 +180,8 @@ def _writer(event: FPDURecovered, control: bytes) -> Any:
     if len(_writers) >= _CACHED_KINDS:
         _writers.clear()
     kind = FPDUKind(connection, direction, control, markers, crc, located_by, ahead)
-    tagged = control >= b"\x80"
-    writer = JSONTemplates.tagged(kind) if tagged else JSONTemplates.untagged(kind)
+    make = JSONTemplates.tagged if control >= TAGGED else JSONTemplates.untagged
+    writer: Any = make(kind)
     _writers[key] = connection, writer
     return writer
 
@@ -193,7 +193,7 @@ def _fpdu_line(event: FPDURecovered, payload: bool) -> str | None:
     there = len(octets)
     if there < TAGGED_LENGTH or time_ns < 0:
         return None
-    if octets >= b"\x80":
+    if octets >= TAGGED:
         fields = _TAGGED.unpack_from(octets)
     elif there == UNTAGGED_LENGTH:
         fields = _UNTAGGED.unpack_from(octets)

@@ -18,7 +18,7 @@ from scapy_mpa.layers import FPDU, DDPTagged, DDPUntagged, MPAMarker
 from scapy_mpa.session.form import Form, are_alike, bindings_use, put
 from scapy_mpa.session.provenance import Provenance
 from scapy_mpa.stream.events import FPDURecovered
-from scapy_mpa.wire.ddp import TAGGED_LENGTH, UNTAGGED_LENGTH
+from scapy_mpa.wire.ddp import TAGGED_LENGTH, ddp_header_length
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_LENGTH, Layout, fpdu_layout, strip_markers
 
 __all__ = ["UpperLayers"]
@@ -59,7 +59,7 @@ class UpperLayers:
         layout = fpdu_layout(ulpdu_length, phase)
         body = strip_markers(octets, layout.markers) if layout.markers else octets
         control = body[HEADER_LENGTH : HEADER_LENGTH + 2]
-        header = TAGGED_LENGTH if control >= b"\x80" else UNTAGGED_LENGTH
+        header = ddp_header_length(control)
         if (
             ulpdu_length < header
             or len(octets) != layout.length

@@ -11,7 +11,7 @@ from scapy_mpa.stream.events import LocatedBy
 from scapy_mpa.stream.island import Island, Run
 from scapy_mpa.stream.search import header_words
 from scapy_mpa.wire.crc import CRC_LENGTH, RESIDUE, crc32c
-from scapy_mpa.wire.ddp import UNTAGGED_LENGTH
+from scapy_mpa.wire.ddp import TAGGED, UNTAGGED_LENGTH
 from scapy_mpa.wire.fpdu import (
     HEADER_LENGTH,
     MARKER_INTERVAL,
@@ -50,8 +50,6 @@ _LAST_WHOLE_HEADER: Final = MARKER_INTERVAL - HEADER_LENGTH - UNTAGGED_LENGTH
 _CONVINCING_CHAIN: Final = 3
 # The same, against the word of an FPDU that claims their octets as part of its payload.
 _OUTWEIGHING_CHAIN: Final = 8
-# T, the first bit of a DDP header (RFC 5041 4.1).
-_TAGGED: Final = 0x80
 # Sound FPDUs in a row behind which nobody looks for a break any more.
 _LONGEST_CHAIN: Final = 64
 
@@ -484,7 +482,8 @@ def _holds_itself(fpdu: Candidate) -> bool:
 
 def _is_tagged(fpdu: Candidate) -> bool:
     """Tell whether the header of an FPDU is tagged, of which less is known beforehand."""
-    return fpdu.octets[fpdu.layout.header + HEADER_LENGTH] >= _TAGGED
+    at = fpdu.layout.header + HEADER_LENGTH
+    return fpdu.octets[at : at + 1] >= TAGGED
 
 
 def found_by(fpdu: Candidate) -> LocatedBy:

@@ -22,7 +22,8 @@ from scapy_mpa.stream.ift_placement import Speculated, Speculation
 from scapy_mpa.stream.ift_reader import HEAD, Found, FrameReader
 from scapy_mpa.stream.ift_sink import IFTSink
 from scapy_mpa.stream.island import Island, Run
-from scapy_mpa.wire.ift_frame import FRAME_HEADER_LENGTH, LARGEST_FRAME, ddp_header_length
+from scapy_mpa.wire.ddp import ddp_header_length
+from scapy_mpa.wire.ift_frame import FRAME_HEADER_LENGTH, LARGEST_FRAME
 from scapy_mpa.wire.ift_indication import Problem
 
 __all__ = ["IFTFraming"]
@@ -227,10 +228,10 @@ class IFTFraming:
                 Problem(f"the frame has VTag 0x{vtag:04x} instead of 0x{expected:04x}", "4.2")
             )
         first = found.octets[FRAME_HEADER_LENGTH : FRAME_HEADER_LENGTH + 1]
-        if first and ddp_header_length(first[0]) != size:
+        if first and ddp_header_length(first) != size:
             problems.append(
                 Problem(
-                    f"header_size {size} is not the {ddp_header_length(first[0])} octets of the "
+                    f"header_size {size} is not the {ddp_header_length(first)} octets of the "
                     "DDP header",
                     "5.1",
                 )

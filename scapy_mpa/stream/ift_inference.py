@@ -9,21 +9,21 @@ have no CRCs nothing is claimed.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from scapy_mpa.stream.island import Island
 from scapy_mpa.wire.crc import CRC_LENGTH, crc_is_good
-from scapy_mpa.wire.ddp import TAGGED_LENGTH, UNTAGGED_LENGTH
-from scapy_mpa.wire.ift_frame import FRAME_HEADER_LENGTH, FrameHeader, parse_frame_header
+from scapy_mpa.wire.ift_frame import (
+    FRAME_HEADER_LENGTH,
+    FrameHeader,
+    frame_pattern,
+    parse_frame_header,
+)
 
 __all__ = ["Inferred", "infer_frames"]
 
-_HEAD: Final = re.compile(
-    rb"\x00%c....[\x80-\xff]|\x00%c....[\x00-\x7f]" % (TAGGED_LENGTH, UNTAGGED_LENGTH), re.DOTALL
-)
-"""header_size, payload_size, VTag, and the octet with the T bit that header_size goes with."""
+_HEAD: Final = frame_pattern()
 
 _ALLOWANCE: Final = 1 << 20
 _ALLOWED_BY_OCTET: Final = 16

@@ -8,19 +8,23 @@ its receiver ignores (IH, IP) may prove a frame, but says nothing against it (4.
 
 from __future__ import annotations
 
-import re
 from typing import Final, NamedTuple
 
 from scapy_mpa.stream.events import CrcVerdict
 from scapy_mpa.stream.island import Island
 from scapy_mpa.wire.crc import CRC_LENGTH, crc_is_good
-from scapy_mpa.wire.ddp import TAGGED_LENGTH, UNTAGGED_LENGTH, parse_ddp
+from scapy_mpa.wire.ddp import (
+    DDP_HEADER_LENGTHS,
+    UNTAGGED_LENGTH,
+    ddp_header_length,
+    parse_ddp,
+)
 from scapy_mpa.wire.ift_frame import (
     FRAME_HEADER_LENGTH,
     FrameHeader,
     FrameLayout,
-    ddp_header_length,
     frame_layout,
+    frame_pattern,
     parse_frame_header,
 )
 from scapy_mpa.wire.rdmap import plausible
@@ -38,8 +42,6 @@ _ALLOWANCE: Final = 1 << 24
 _ALLOWED_BY_OCTET: Final = 16
 """Octets of payload that a search may check the CRCs of, where there are no header CRCs: so many
 for each octet of the stream, and so many before."""
-
-_ANY_VTAG: Final = b".."
 
 
 class Found(NamedTuple):
@@ -104,15 +106,7 @@ class FrameReader:
     def learn(self, vtag: int | None) -> None:
         """Take note of the VTag that frames carry."""
         self.vtag = vtag
-        tag = _ANY_VTAG if vtag is None else re.escape(vtag.to_bytes(2, "big"))
-        sizes = (TAGGED_LENGTH, b"[\x80-\xff]"), (UNTAGGED_LENGTH, b"[\x00-\x7f]")
-        self._pattern = re.compile(
-            b"|".join(
-                re.escape(size.to_bytes(2, "big")) + b".." + tag + control
-                for size, control in sizes
-            ),
-            re.DOTALL,
-        )
+        self._pattern = frame_pattern(vtag)
 
     def allow(self, fresh: int) -> None:
         """Let searching take more for octets that have come."""
@@ -171,7 +165,7 @@ class FrameReader:
 
     def is_hopeless(self, header: FrameHeader) -> bool:
         """Tell whether nothing in an IFT header is as it must be."""
-        is_strange = header.header_size not in (TAGGED_LENGTH, UNTAGGED_LENGTH)
+        is_strange = header.header_size not in DDP_HEADER_LENGTHS
         return is_strange and self.vtag is not None and header.vtag != self.vtag
 
     @staticmethod
@@ -194,13 +188,13 @@ class FrameReader:
         if self.vtag is not None and header.vtag != self.vtag:
             return False
         size = header.header_size
-        if size not in (TAGGED_LENGTH, UNTAGGED_LENGTH):
+        if size not in DDP_HEADER_LENGTHS:
             return False
         ddp = head[FRAME_HEADER_LENGTH : FRAME_HEADER_LENGTH + size]
         if not ddp:
             # The snap length cut it off.
             return True
-        if ddp_header_length(ddp[0]) != size:
+        if ddp_header_length(ddp) != size:
             return False
         if len(ddp) < size:
             return True
@@ -245,7 +239,7 @@ class FrameReader:
         if start + FRAME_HEADER_LENGTH > limit:
             return False
         header = parse_frame_header(island.read(start, start + FRAME_HEADER_LENGTH))
-        if header.header_size not in (TAGGED_LENGTH, UNTAGGED_LENGTH):
+        if header.header_size not in DDP_HEADER_LENGTHS:
             return False
         payload = start + FRAME_HEADER_LENGTH + header.header_size + CRC_LENGTH
         if payload > limit or island.captured_until(start, payload) < payload:

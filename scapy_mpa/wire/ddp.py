@@ -23,12 +23,27 @@ from typing import Final, NamedTuple
 
 from scapy_mpa.wire.errors import LocalProtocolError, RemoteProtocolError
 
-__all__ = ["TAGGED_LENGTH", "UNTAGGED_LENGTH", "DDPHeader", "build_ddp", "cut_up", "parse_ddp"]
+__all__ = [
+    "DDP_HEADER_LENGTHS",
+    "TAGGED",
+    "TAGGED_LENGTH",
+    "UNTAGGED_LENGTH",
+    "DDPHeader",
+    "build_ddp",
+    "cut_up",
+    "ddp_header_length",
+    "parse_ddp",
+]
 
 TAGGED_LENGTH: Final = 14
 """Octets of a tagged header (RFC 5041 4.2)."""
 UNTAGGED_LENGTH: Final = 18
 """Octets of an untagged header (RFC 5041 4.3)."""
+DDP_HEADER_LENGTHS: Final = (UNTAGGED_LENGTH, TAGGED_LENGTH)
+"""Octets of a header by its T bit."""
+TAGGED: Final = b"\x80"
+"""T is set in a header exactly if its octets are not less than this: T is their first bit (RFC 5041
+4.1)."""
 
 _WITH_TO: Final = ">6sQ"
 _WITH_MO: Final = ">14sI"
@@ -74,7 +89,15 @@ class DDPHeader(NamedTuple):
     @property
     def length(self) -> int:
         """Octets of the header: 14 or 18."""
-        return TAGGED_LENGTH if self.tagged else UNTAGGED_LENGTH
+        return DDP_HEADER_LENGTHS[self.tagged]
+
+
+def ddp_header_length(octets: bytes) -> int:
+    """Return how many octets the DDP header has that begins with ``octets`` (RFC 5041 4.2, 4.3).
+
+    :param octets: one is enough; with none it is the longer of the two lengths, 18.
+    """
+    return DDP_HEADER_LENGTHS[octets >= TAGGED]
 
 
 def parse_ddp(octets: bytes | bytearray | memoryview) -> DDPHeader:

@@ -17,12 +17,14 @@ it; the payload CRC covers the payload, and is there even if that has no octets.
 
 from __future__ import annotations
 
+import re
 import struct
+from functools import lru_cache
 from struct import Struct
 from typing import Final, NamedTuple
 
 from scapy_mpa.wire.crc import CRC_LENGTH, crc_field
-from scapy_mpa.wire.ddp import TAGGED_LENGTH, UNTAGGED_LENGTH
+from scapy_mpa.wire.ddp import DDP_HEADER_LENGTHS, TAGGED, UNTAGGED_LENGTH
 from scapy_mpa.wire.errors import LocalProtocolError, RemoteProtocolError
 
 __all__ = [
@@ -32,8 +34,8 @@ __all__ = [
     "FrameHeader",
     "FrameLayout",
     "build_frame",
-    "ddp_header_length",
     "frame_layout",
+    "frame_pattern",
     "mulpdu",
     "parse_frame_header",
 ]
@@ -45,7 +47,9 @@ LARGEST_FRAME: Final = FRAME_HEADER_LENGTH + 2 * (LARGEST_SIZE + CRC_LENGTH)
 """Octets of the longest frame."""
 
 _HEADER: Final = Struct(">HHH")
-_T: Final = 0x80
+_FIRST_OCTETS: Final = rb"[\0-%c]" % (TAGGED[0] - 1), rb"[%c-\xff]" % TAGGED[0]
+"""What an untagged and a tagged DDP header may begin with."""
+_CACHED_PATTERNS: Final = 64
 
 
 class FrameHeader(NamedTuple):
@@ -82,9 +86,22 @@ def frame_layout(header: FrameHeader, *, header_crc: bool, payload_crc: bool) ->
     )
 
 
-def ddp_header_length(first: int) -> int:
-    """Return the octets that a DDP header with this first octet has (RFC 5041 4.2, 4.3)."""
-    return TAGGED_LENGTH if first & _T else UNTAGGED_LENGTH
+@lru_cache(maxsize=_CACHED_PATTERNS)
+def frame_pattern(vtag: int | None = None) -> re.Pattern[bytes]:
+    """Return what finds places where a frame may begin (5.1).
+
+    It matches the IFT header and one octet more: that whose T bit says what header_size must be.
+
+    :param vtag: what the frame carries, 16 bits; None: any.
+    """
+    tag = b".." if vtag is None else re.escape(vtag.to_bytes(2, "big"))
+    return re.compile(
+        b"|".join(
+            re.escape(size.to_bytes(2, "big")) + b".." + tag + first
+            for size, first in zip(DDP_HEADER_LENGTHS, _FIRST_OCTETS, strict=True)
+        ),
+        re.DOTALL,
+    )
 
 
 def mulpdu(emss: int, *, header_crc: bool, payload_crc: bool) -> int:

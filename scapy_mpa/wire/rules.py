@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, NamedTuple, TypeAlias
 
-from scapy_mpa.wire.ddp import TAGGED_LENGTH, UNTAGGED_LENGTH, DDPHeader, parse_ddp
+from scapy_mpa.wire.ddp import DDPHeader, ddp_header_length, parse_ddp
 from scapy_mpa.wire.errors import RemoteProtocolError
 from scapy_mpa.wire.rdmap import (
     READ_REQUEST_LENGTH,
@@ -85,8 +85,7 @@ def violation(ulpdu: bytes, ulpdu_length: int) -> Violation | None:
     try:
         header = parse_ddp(ulpdu)
     except RemoteProtocolError as error:
-        needed = TAGGED_LENGTH if ulpdu[:1] >= b"\x80" else UNTAGGED_LENGTH
-        if len(ulpdu) < ulpdu_length and (not ulpdu or ulpdu_length >= needed):
+        if len(ulpdu) < ulpdu_length and (not ulpdu or ulpdu_length >= ddp_header_length(ulpdu)):
             # The snap length cut it.
             return None
         return Violation(str(error), "RFC 5041 4.4")

@@ -23,7 +23,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from scapy_mpa.wire.ddp import TAGGED_LENGTH, UNTAGGED_LENGTH
+from scapy_mpa.wire.ddp import ddp_header_length
 from scapy_mpa.wire.errors import LocalProtocolError, RemoteProtocolError
 from scapy_mpa.wire.rdmap import READ_REQUEST_LENGTH, TERMINATE_CONTROL_LENGTH
 
@@ -301,7 +301,7 @@ def parse_terminate(
         else:
             problem = f"DDP Segment Length has 2 octets, {len(rest)} are there"
     if control.d and problem is None:
-        needed = TAGGED_LENGTH if rest[:1] >= b"\x80" else UNTAGGED_LENGTH
+        needed = ddp_header_length(rest)
         ddp_header, rest = rest[:needed], rest[needed:]
         if len(ddp_header) < needed:
             problem = f"the copied DDP header has {needed} octets, {len(ddp_header)} are there"

@@ -8,11 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scapy_mpa.wire.ddp import (
+    TAGGED,
     TAGGED_LENGTH,
     UNTAGGED_LENGTH,
     DDPHeader,
     build_ddp,
     cut_up,
+    ddp_header_length,
     parse_ddp,
 )
 from scapy_mpa.wire.errors import LocalProtocolError, MPAError, RemoteProtocolError
@@ -21,12 +23,12 @@ from tests.truth import messages
 U2, U4, U8 = st.integers(0, 3), st.integers(0, 15), st.integers(0, 0xFF)
 U32, U64 = st.integers(0, 2**32 - 1), st.integers(0, 2**64 - 1)
 
-TAGGED = st.tuples(st.just(True), st.booleans(), U4, U2, U8, U32, U64)
-UNTAGGED = st.tuples(
+TAGGED_HEADERS = st.tuples(st.just(True), st.booleans(), U4, U2, U8, U32, U64)
+UNTAGGED_HEADERS = st.tuples(
     *(st.just(False), st.booleans(), U4, U2, U8, st.none(), st.none()),
     *(U32, U32, U32, U32),
 )
-HEADERS = st.one_of(TAGGED, UNTAGGED).map(lambda numbers: DDPHeader(*numbers))
+HEADERS = st.one_of(TAGGED_HEADERS, UNTAGGED_HEADERS).map(lambda numbers: DDPHeader(*numbers))
 
 
 def test_tagged_header_of_figure_4() -> None:
@@ -63,6 +65,24 @@ def test_untagged_header_of_figure_5() -> None:
     )
     assert header.length == UNTAGGED_LENGTH == len(octets)
     assert build_ddp(header) == octets
+
+
+@pytest.mark.parametrize("behind", [b"", bytes(17), b"\xff" * 30])
+def test_t_is_the_first_bit(behind: bytes) -> None:
+    """Whatever else its octets say, a header has 14 octets if their first bit is set, else 18."""
+    for first in range(256):
+        octets = bytes((first,)) + behind
+        is_tagged = f"{first:08b}".startswith("1")
+        assert (octets >= TAGGED) == is_tagged
+        assert ddp_header_length(octets) == (14 if is_tagged else 18)
+        if len(behind) >= 17:
+            header = parse_ddp(octets)
+            assert (header.tagged, header.length) == (is_tagged, ddp_header_length(octets))
+
+
+def test_a_header_that_is_not_there() -> None:
+    """Of no octets the longer header is assumed."""
+    assert ddp_header_length(b"") == 18
 
 
 def test_segments_of_the_example_in_rfc_5041_5_2() -> None:

@@ -16,8 +16,8 @@ from scapy_mpa.wire.errors import LocalProtocolError, RemoteProtocolError
 from scapy_mpa.wire.ift_frame import (
     FrameHeader,
     build_frame,
-    ddp_header_length,
     frame_layout,
+    frame_pattern,
     mulpdu,
     parse_frame_header,
 )
@@ -31,6 +31,7 @@ from scapy_mpa.wire.ift_negotiation import Policy, negotiate, unacceptable
 
 ONE = AdaptionIndication(ph=False, vtag=0x1111)
 OTHER = AdaptionIndication(ph=True, vtag=0x2222)
+U16 = st.integers(0, 0xFFFF)
 
 
 @given(st.binary(min_size=64, max_size=80))
@@ -218,6 +219,14 @@ def test_5_1_the_largest_segment_that_fits(emss: int, hc: bool, pc: bool) -> Non
     assert len(build_frame(bytes(14), bytes(size - 14), 0, header_crc=hc, payload_crc=pc)) == emss
 
 
-def test_5_1_ddp_headers() -> None:
-    """14 octets Tagged, 18 Untagged (RFC 5041 4.2, 4.3)."""
-    assert [ddp_header_length(first) for first in (0x80, 0xFF, 0, 0x7F)] == [14, 14, 18, 18]
+@given(st.sampled_from([13, 14, 18, 19, 14 << 8]), U16, U16, st.integers(0, 255), st.booleans())
+def test_5_1_where_a_frame_may_begin(
+    size: int, payload_size: int, vtag: int, first: int, known: bool
+) -> None:
+    """It has the VTag, and header_size is 14 of a Tagged header, 18 of an Untagged one."""
+    octets = b"".join(number.to_bytes(2, "big") for number in (size, payload_size, vtag))
+    octets += bytes((first,))
+    expected = size == (14 if first >> 7 else 18)
+    match = frame_pattern(vtag if known else None).search(b"\xff" + octets + b"\xff")
+    assert (match is not None and match.span() == (1, 8)) == expected
+    assert frame_pattern(vtag ^ 1).search(octets) is None

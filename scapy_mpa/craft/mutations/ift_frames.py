@@ -21,7 +21,8 @@ from scapy_mpa.craft.mutations.expectation import Action, Expectation, accept
 from scapy_mpa.craft.mutations.mutation import Base, Change, Mutation
 from scapy_mpa.craft.script import FrameItem
 from scapy_mpa.wire.crc import crc_field
-from scapy_mpa.wire.ift_frame import LARGEST_SIZE, build_frame, ddp_header_length
+from scapy_mpa.wire.ddp import ddp_header_length
+from scapy_mpa.wire.ift_frame import LARGEST_SIZE, build_frame
 from scapy_mpa.wire.ift_indication import DOCUMENT
 
 __all__ = ["IFT_FRAMES"]
@@ -56,7 +57,7 @@ def _announced(conversation: Conversation) -> tuple[Any, Any]:
 
 
 def _size(item: FrameItem) -> int:
-    return ddp_header_length(item.ulpdu[0])
+    return ddp_header_length(item.ulpdu)
 
 
 def _length(item: FrameItem) -> int:

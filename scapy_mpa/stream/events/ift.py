@@ -128,11 +128,10 @@ class IFTFrameRecovered(NamedTuple):
     @property
     def is_acceptable(self) -> bool:
         """Whether a receiver takes its DDP segment for what it is."""
-        from scapy_mpa.wire.ift_frame import FRAME_HEADER_LENGTH, ddp_header_length
+        from scapy_mpa.wire.ddp import ddp_header_length
+        from scapy_mpa.wire.ift_frame import FRAME_HEADER_LENGTH
 
         first = self.octets[FRAME_HEADER_LENGTH : FRAME_HEADER_LENGTH + 1]
         return (
-            not self.faults
-            and bool(first)
-            and ddp_header_length(first[0]) == self.header.header_size
+            not self.faults and bool(first) and ddp_header_length(first) == self.header.header_size
         )

@@ -15,7 +15,7 @@ from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.mutations import Mutation, find, mutations
 from scapy_mpa.craft.script import CloseItem, FPDUItem, FrameItem, HandshakeItem, StartupItem
 from scapy_mpa.stream.events import ErrorFound
-from scapy_mpa.wire.ddp import TAGGED_LENGTH, UNTAGGED_LENGTH
+from scapy_mpa.wire.ddp import ddp_header_length
 from tests.craft.reading import file_of
 
 SEEDS = range(2)
@@ -24,7 +24,7 @@ ABOVE = "rfc5040/*", "rfc5041/*", "rfc7306/*"
 
 def is_whole(ulpdu: bytes) -> bool:
     """Whether all of its DDP header is there."""
-    return len(ulpdu) >= (TAGGED_LENGTH if ulpdu[:1] >= b"\x80" else UNTAGGED_LENGTH)
+    return len(ulpdu) >= ddp_header_length(ulpdu)
 
 
 def is_carried(conversation: Conversation) -> bool:
