@@ -32,13 +32,12 @@ from scapy_mpa.layers.enhanced import enhanced_fields
 from scapy_mpa.layers.fields import DialectField, KeyField, NoteField, OffWire
 from scapy_mpa.layers.fpdu import FPDU
 from scapy_mpa.layers.private_data import PrivateDataField
-from scapy_mpa.wire.dialect import TRAITS, Dialect
+from scapy_mpa.wire.dialect import LARGEST_PD_LENGTH, TRAITS, Dialect
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.startup import (
     ENHANCED_LENGTH,
     KEY_LENGTH,
     KEYS,
-    LARGEST_PD_LENGTH,
     RTR_KEYS,
     STARTUP_HEADER_LENGTH,
     StartupKind,

@@ -12,11 +12,11 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from scapy_mpa.stream.island import Island
+from scapy_mpa.wire.dialect import LARGEST_PD_LENGTH
 from scapy_mpa.wire.startup import (
     KEY_LENGTH,
     KEYS,
     KIND_OF_KEY,
-    LARGEST_PD_LENGTH,
     RTR_KEYS,
     STARTUP_HEADER_LENGTH,
     StartupFrame,

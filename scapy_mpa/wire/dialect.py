@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from scapy_mpa.wire.startup import StartupFrame
 
 __all__ = [
+    "LARGEST_PD_LENGTH",
     "OSC_REVISIONS",
     "TRAITS",
     "Dialect",
@@ -71,13 +72,16 @@ class Traits(NamedTuple):
     """Octets between header and Private Data that PD_Length does not count."""
 
 
+LARGEST_PD_LENGTH: Final = 512
+"""Octets of Private Data that RFC 5044 7.1.1 allows, and RFC 6581 6 with enhanced data included."""
+
 TRAITS: Final[dict[Dialect, Traits]] = {
-    Dialect.RFC5044: Traits(1, 512, 1, SBit.RESERVED),
+    Dialect.RFC5044: Traits(1, LARGEST_PD_LENGTH, 1, SBit.RESERVED),
     Dialect.DRAFT_MPA_01: Traits(0, 0xFFFF, 0, SBit.RESERVED),
-    Dialect.RTR_PROPOSAL_2007: Traits(1, 512, 1, SBit.RTR_FRAME),
-    Dialect.RFC6581: Traits(2, 512, 1, SBit.ENHANCED_DATA),
-    Dialect.DRAFT_PEER_CONNECT_01: Traits(2, 512, 1, SBit.ENHANCED_DATA),
-    Dialect.ERDMA: Traits(129, 512, 1, SBit.RESERVED, 8),
+    Dialect.RTR_PROPOSAL_2007: Traits(1, LARGEST_PD_LENGTH, 1, SBit.RTR_FRAME),
+    Dialect.RFC6581: Traits(2, LARGEST_PD_LENGTH, 1, SBit.ENHANCED_DATA),
+    Dialect.DRAFT_PEER_CONNECT_01: Traits(2, LARGEST_PD_LENGTH, 1, SBit.ENHANCED_DATA),
+    Dialect.ERDMA: Traits(129, LARGEST_PD_LENGTH, 1, SBit.RESERVED, 8),
 }
 """RFC 5044 7.1.1; draft-ietf-rddp-mpa-01 6.1.1; the proposal's points 1 and 2; RFC 6581 6."""
 

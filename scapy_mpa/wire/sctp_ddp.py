@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from struct import Struct
 from typing import Final
 
+from scapy_mpa.wire.dialect import LARGEST_PD_LENGTH
 from scapy_mpa.wire.errors import LocalProtocolError, RemoteProtocolError
 from scapy_mpa.wire.startup import ENHANCED_LENGTH, StartupFrame, StartupKind
 
@@ -52,8 +53,8 @@ SESSION_CONTROL_PPID: Final = 17
 DDP_SSN_LENGTH: Final = 2
 SESSION_CONTROL_LENGTH: Final = 4
 """Octets of a session control message before its Private Data."""
-LARGEST_PRIVATE_DATA: Final = 512
-"""Octets of Private Data, enhanced data included (RFC 5043 5.2.3, RFC 6581 7)."""
+LARGEST_PRIVATE_DATA: Final = LARGEST_PD_LENGTH
+"""Octets of Private Data, enhanced data included, as over MPA (RFC 5043 5.2.3, RFC 6581 7)."""
 
 _SSN: Final = Struct(">H")
 _CONTROL: Final = Struct(">HH")

@@ -112,7 +112,8 @@ def control_violations(control: SessionControl, length: int) -> list[Violation]:
     found = []
     if octets > LARGEST_PRIVATE_DATA:
         clause = "RFC 6581 7" if code in ENHANCED_FUNCTIONS else "RFC 5043 5.2.3"
-        found.append(Violation(f"the {name} has {octets} octets of Private Data, not 512", clause))
+        what = f"the {name} has {octets} octets of Private Data, not {LARGEST_PRIVATE_DATA}"
+        found.append(Violation(what, clause))
     if code == FunctionCode.TERMINATE and octets:
         found.append(Violation("the Terminate has Private Data", "RFC 5043 5.2.3"))
     if code in _WITH_ENHANCED_DATA and octets < ENHANCED_LENGTH:

@@ -34,7 +34,6 @@ __all__ = [
     "KEYS",
     "KEY_LENGTH",
     "KIND_OF_KEY",
-    "LARGEST_PD_LENGTH",
     "RTR_KEYS",
     "STARTUP_HEADER_LENGTH",
     "StartupFrame",
@@ -71,8 +70,6 @@ KIND_OF_KEY: Final[dict[bytes, StartupKind]] = {
 KEY_LENGTH: Final = 16
 STARTUP_HEADER_LENGTH: Final = 20
 ENHANCED_LENGTH: Final = 4
-LARGEST_PD_LENGTH: Final = 512
-"""Octets of Private Data that RFC 5044 7.1.1 allows."""
 
 _HEADER: Final = Struct(">16sBBH")
 _ENHANCED: Final = Struct(">HH")

@@ -13,8 +13,9 @@ from scapy_mpa.craft.mutations.expectation import ACCEPT, error, improper, termi
 from scapy_mpa.craft.mutations.mutation import Mutation
 from scapy_mpa.craft.options import RESPONDER
 from scapy_mpa.craft.script import FPDUItem, StartupItem
+from scapy_mpa.wire.dialect import LARGEST_PD_LENGTH
 from scapy_mpa.wire.rdmap import build_control, parse_control
-from scapy_mpa.wire.startup import LARGEST_PD_LENGTH, StartupKind
+from scapy_mpa.wire.startup import StartupKind
 
 __all__ = ["DRAFT_MPA"]
 

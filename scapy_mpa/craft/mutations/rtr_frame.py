@@ -14,7 +14,8 @@ from scapy_mpa.craft.mutations.expectation import ACCEPT, accept, error, imprope
 from scapy_mpa.craft.mutations.mutation import Mutation
 from scapy_mpa.craft.options import RESPONDER
 from scapy_mpa.craft.script import StartupItem
-from scapy_mpa.wire.startup import LARGEST_PD_LENGTH, RTR_KEYS, StartupKind
+from scapy_mpa.wire.dialect import LARGEST_PD_LENGTH
+from scapy_mpa.wire.startup import RTR_KEYS, StartupKind
 
 __all__ = ["RTR_FRAME"]
 

@@ -24,8 +24,8 @@ from scapy_mpa.craft.mutations.expectation import ACCEPT, REJECT, accept, error,
 from scapy_mpa.craft.mutations.mutation import Change, Mutation
 from scapy_mpa.craft.options import INITIATOR, RESPONDER
 from scapy_mpa.craft.script import CloseItem, OctetsItem, StartupItem
-from scapy_mpa.wire.dialect import TRAITS, Dialect
-from scapy_mpa.wire.startup import KEYS, LARGEST_PD_LENGTH, StartupKind, build_startup
+from scapy_mpa.wire.dialect import LARGEST_PD_LENGTH, TRAITS, Dialect
+from scapy_mpa.wire.startup import KEYS, StartupKind, build_startup
 
 __all__ = ["STARTUP"]
 

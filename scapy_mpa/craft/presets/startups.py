@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 
 from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.presets.preset import preset
-from scapy_mpa.wire.startup import LARGEST_PD_LENGTH
+from scapy_mpa.wire.dialect import LARGEST_PD_LENGTH
 
 __all__ = [
     "crc_off",

@@ -226,6 +226,8 @@ class SctpConversation(Conversation):
             raise LocalProtocolError("an SCTP conversation has one session: make another one")
         length = len(private_data) + (ENHANCED_LENGTH if enhanced else 0)
         if length > LARGEST_PRIVATE_DATA:
-            self.refuse(f"Private Data of {length} octets exceed 512 (RFC 5043 5.2.3)")
+            self.refuse(
+                f"Private Data of {length} octets exceed {LARGEST_PRIVATE_DATA} (RFC 5043 5.2.3)"
+            )
         code = (_ENHANCED_CODES if enhanced else _CODES)[kind, rejected]
         self.append(ControlItem(side, code, private_data, **enhanced))
