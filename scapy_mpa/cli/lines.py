@@ -313,7 +313,13 @@ def _within(payload: bytes, fields: DDPFields) -> str:
         if fields.opcode == Opcode.TERMINATE:
             terminate = parse_terminate(payload)
             text = terminate_text(terminate.layer, terminate.etype, terminate.error_code)
-            return f": {text}{' (mirrored)' if terminate.mirrored else ''}"
+            if terminate.mirrored:
+                return f": {text} (mirrored)"
+            if terminate.ambiguous:
+                # Mirrored is with Layer and EType swapped.
+                other = terminate_text(terminate.etype, terminate.layer, terminate.error_code)
+                return f": {text} (or mirrored: {other})"
+            return f": {text}"
         if fields.opcode == Opcode.READ_REQUEST:
             request = parse_read_request(payload)
             return f" reads {request.rdma_read_size} of stag 0x{request.src_stag:08x}"

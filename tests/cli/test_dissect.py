@@ -63,6 +63,15 @@ OF_SCTP = {"session_control", "ddp_segment"}
 """Types of records that there are of DDP over SCTP only."""
 
 
+def test_both_readings_of_a_terminate_are_named() -> None:
+    """siw means that the RDMAP version is invalid: its four octets are as good by RFC 5040."""
+    text = run("dissect", "--connection", "76", PROBE).stdout
+    assert (
+        "L: LLP / MPA / Local catastrophic "
+        "(or mirrored: RDMA / Remote Operation Error / Invalid RDMAP version), seq" in text
+    )
+
+
 @pytest.fixture
 def battered(tmp_path: Path) -> Path:
     """A capture of a connection with Markers in one direction that has gone through everything."""
