@@ -7,7 +7,7 @@ Node A sends phase 0, node B answers with phase 1.  The rules, each a row of ``_
 * R: both ask for RDMA mode, or neither does, which is DDP mode.  Else the connection is closed.
 * HC, PC: whether a side sends header and payload CRCs is for itself to say, and for the other one
   to abort if that is not acceptable.  The same goes for IH and IP: whether it checks those that it
-  receives.  What is acceptable to whom is a :class:`Policy`; the octets do not tell.
+  receives.  What is acceptable to whom the octets do not tell.
 * SM, RM: there are markers in a direction if its sender is willing to send them and its receiver
   wishes to have them.  How they look is left open (9), so nobody can go on then.
 
@@ -22,7 +22,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from scapy_mpa.wire.ift_indication import AdaptionIndication, Problem
 
-__all__ = ["Agreement", "Direction", "Policy", "negotiate", "unacceptable"]
+__all__ = ["Agreement", "Direction", "negotiate"]
 
 
 class Direction(NamedTuple):
@@ -59,19 +59,6 @@ class Agreement(NamedTuple):
     """For what the sender of the one and of the other indication sends."""
     failures: tuple[Problem, ...]
     """Why the connection must be closed; empty if it need not be."""
-
-
-class Policy(NamedTuple):
-    """What a side demands of the other one; None: either will do."""
-
-    header_crc: bool | None = None
-    """Whether what it receives has header CRCs (HC)."""
-    payload_crc: bool | None = None
-    """Whether what it receives has payload CRCs (PC)."""
-    header_checked: bool | None = None
-    """Whether header CRCs that it sends are checked (IH is clear)."""
-    payload_checked: bool | None = None
-    """Whether payload CRCs that it sends are checked (IP is clear)."""
 
 
 _Rule: TypeAlias = tuple[
@@ -127,27 +114,3 @@ def _direction(sender: AdaptionIndication, receiver: AdaptionIndication) -> Dire
         speculative=sender.sp,
         markers=sender.sm and receiver.rm,
     )
-
-
-_DEMANDS: Final[tuple[tuple[str, str, bool, str, str], ...]] = (
-    ("header_crc", "hc", True, "header CRCs are sent", "header CRCs are not sent"),
-    ("payload_crc", "pc", True, "payload CRCs are sent", "payload CRCs are not sent"),
-    ("header_checked", "ih", False, "header CRCs are checked", "header CRCs are ignored"),
-    ("payload_checked", "ip", False, "payload CRCs are checked", "payload CRCs are ignored"),
-)
-"""Of each demand: its name; the flag that meets it, and how it is set then; what is wrong if it is
-met against the will of the receiver, and if it is not met."""
-
-
-def unacceptable(received: AdaptionIndication, policy: Policy) -> list[Problem]:
-    """Return what a side should abort the connection for, of an indication that it received (4.2).
-
-    :param policy: what that side demands.
-    """
-    found = []
-    for name, flag, met, unwanted, missing in _DEMANDS:
-        demand = getattr(policy, name)
-        is_met = getattr(received, flag) == met
-        if demand is not None and demand != is_met:
-            found.append(Problem(unwanted if is_met else missing, "4.2"))
-    return found

@@ -20,7 +20,6 @@ __all__ = [
     "SMB_LENGTH",
     "is_rpc",
     "nvme_accept",
-    "nvme_reject",
     "nvme_request",
     "rpc_private_data",
     "smb_is_little_endian",
@@ -109,16 +108,6 @@ def nvme_accept(crqsize: int, *, recfmt: int = 0) -> bytes:
     :raises LocalProtocolError: a number does not fit its 16 bits.
     """
     return _packed("<2H", recfmt, crqsize).ljust(NVME_LENGTH, b"\0")
-
-
-def nvme_reject(sts: int, *, recfmt: int = 0) -> bytes:
-    """Return that of a Reply that rejects.
-
-    :param sts: status: why.
-    :param recfmt: record format.
-    :raises LocalProtocolError: a number does not fit its 16 bits.
-    """
-    return _packed("<2H", recfmt, sts)
 
 
 def _packed(form: str, *numbers: int) -> bytes:

@@ -20,7 +20,6 @@ __all__ = [
     "AtomicOperation",
     "Opcode",
     "QueueNumber",
-    "atomic_operation_name",
     "is_tagged",
     "message_name",
 ]
@@ -116,8 +115,3 @@ def is_tagged(opcode: int) -> bool | None:
 def message_name(opcode: int) -> str:
     """Return the message's name, ``Reserved opcode 12`` for a number without one."""
     return MESSAGE_NAMES.get(opcode) or f"Reserved opcode {opcode}"
-
-
-def atomic_operation_name(code: int) -> str:
-    """Return the operation's name, ``Reserved atomic operation 1`` for a number without one."""
-    return ATOMIC_OPERATIONS.get(code) or f"Reserved atomic operation {code}"

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,6 @@ from scapy_mpa.session import rdmpa
 from scapy_mpa.wire.errors import LocalProtocolError, RemoteProtocolError
 from scapy_mpa.wire.private_data import (
     nvme_accept,
-    nvme_reject,
     nvme_request,
     rpc_private_data,
     smb_private_data,
@@ -132,11 +132,11 @@ def test_smb_in_either_order(ird: int, ord: int, little: bool) -> None:
 
 @given(shorts, shorts, shorts, shorts)
 def test_wire_nvme(qid: int, hrqsize: int, hsqsize: int, cntlid: int) -> None:
-    """The layers and the codec write the same octets."""
+    """The layers and the codec write the same octets; a rejection is two numbers."""
     request = NVMeRDMARequest(qid=qid, hrqsize=hrqsize, hsqsize=hsqsize, cntlid=cntlid)
     assert bytes(request) == nvme_request(qid, hrqsize, hsqsize, cntlid=cntlid)
     assert bytes(NVMeRDMAAccept(crqsize=qid)) == nvme_accept(qid)
-    assert bytes(NVMeRDMAReject(sts=qid)) == nvme_reject(qid)
+    assert bytes(NVMeRDMAReject(recfmt=cntlid, sts=qid)) == struct.pack("<2H", cntlid, qid)
 
 
 @given(st.binary(max_size=40))

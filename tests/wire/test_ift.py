@@ -27,7 +27,7 @@ from scapy_mpa.wire.ift_indication import (
     build_indication,
     parse_indication,
 )
-from scapy_mpa.wire.ift_negotiation import Policy, negotiate, unacceptable
+from scapy_mpa.wire.ift_negotiation import negotiate
 
 ONE = AdaptionIndication(ph=False, vtag=0x1111)
 OTHER = AdaptionIndication(ph=True, vtag=0x2222)
@@ -151,26 +151,6 @@ def test_4_2_each_direction_by_itself(flags: list[bool]) -> None:
         assert direction.markers == (sender.sm and receiver.rm)
     told = [each.clause for each in agreement.failures]
     assert ("9" in told) == any(each.markers for each in agreement.directions)
-
-
-@pytest.mark.parametrize(
-    ("policy", "fields", "texts"),
-    [
-        (Policy(), {"hc": False, "pc": False, "ih": True, "ip": True}, []),
-        (Policy(header_crc=True), {"hc": True}, []),
-        (Policy(header_crc=True), {"hc": False}, ["header CRCs are not sent"]),
-        (Policy(header_crc=False), {"hc": True}, ["header CRCs are sent"]),
-        (Policy(payload_crc=True), {"pc": False}, ["payload CRCs are not sent"]),
-        (Policy(header_checked=True), {"ih": True}, ["header CRCs are ignored"]),
-        (Policy(payload_checked=True), {"ip": True}, ["payload CRCs are ignored"]),
-        (Policy(payload_checked=False), {"ip": False}, ["payload CRCs are checked"]),
-    ],
-)
-def test_4_2_what_is_unacceptable(policy: Policy, fields: dict[str, Any], texts: list[str]) -> None:
-    """Each choice of the peer's may be unacceptable, and the connection is aborted then."""
-    found = unacceptable(ONE._replace(**fields), policy)
-    assert [each.text for each in found] == texts
-    assert all(each.clause == "4.2" for each in found)
 
 
 # -- 5.1: frames -----------------------------------------------------------------------------------
