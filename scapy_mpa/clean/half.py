@@ -68,13 +68,13 @@ class WrittenHalf:
     def advance(self, position: int, new: int) -> None:
         """Go on behind what was written."""
         self.old = position if self.old is None else max(self.old, position)
-        self.new = new & 0xFFFFFFFF
+        self.new = sequence_number(new)
 
     def expect_ack(self, position: int, new: int) -> None:
         """Take note of a place that may be acknowledged."""
         if len(self.boundaries) >= _UNACKNOWLEDGED:
             del self.boundaries[::2]
-        self.boundaries.append((position, new & 0xFFFFFFFF))
+        self.boundaries.append((position, sequence_number(new)))
 
     def acknowledge(self, ack: int) -> bool:
         """Take an acknowledgement number as captured; tell whether it says anything new."""

@@ -242,7 +242,7 @@ class Rewriter:
             octets = slot.payload[begin - start : behind - start]
             if half.old is None or half.new is None:
                 half.old, half.new = begin, sequence_number(begin)
-            seq = half.new + begin - half.old & 0xFFFFFFFF
+            seq = sequence_number(half.new + begin - half.old)
             if not is_whole:
                 length = behind - begin
                 self._send(slot, slot.direction, ACK | PSH, octets, seq=seq, length=length)
@@ -306,7 +306,7 @@ class Rewriter:
             # A startup that was not captured may have been of any length, but behind the startup
             # frames that are written, FPDUs are looked for where they lie by RFC 5044 4.1.
             kept = missing - missing % WORD if item.kind is Kind.FPDU else missing
-            half.new = half.new + kept & 0xFFFFFFFF
+            half.new = sequence_number(half.new + kept)
             self.report.holes += 1
             self.report.missing += missing
             comments.append(f"{missing} octets before this are missing")
@@ -363,7 +363,7 @@ class Rewriter:
                 item.direction,
                 flags,
                 octets[at : at + size],
-                seq=half.new + at & 0xFFFFFFFF,
+                seq=sequence_number(half.new + at),
                 length=min(size, length - at),
                 comment=comment if at == 0 else None,
                 time_ns=item.time_ns,
@@ -427,7 +427,7 @@ class Rewriter:
             comment = f"{_BY}supplied, the MPA {kind.value.title()} was not captured"
             flags = ACK | PSH
             self._send(slot, sender[kind], flags, octets, comment=comment, time_ns=time_ns)
-            half.new = half.acknowledged = half.new + len(octets) & 0xFFFFFFFF
+            half.new = half.acknowledged = sequence_number(half.new + len(octets))
             half.old = None
             if half.fpdus_from is None:
                 half.fpdus_from = 0
@@ -448,7 +448,7 @@ class Rewriter:
             half.new = half.lowest - before
         else:
             half.new = (half.hint or _NOWHERE) - before
-        half.new &= 0xFFFFFFFF
+        half.new = sequence_number(half.new)
 
     def _handshake(self, slot: Slot, initiator: int, time_ns: int) -> None:
         """Write a SYN, the SYN of the other side, and an acknowledgement."""
@@ -460,7 +460,7 @@ class Rewriter:
             self._send(slot, direction, flags, seq=half.new, comment=comment, time_ns=time_ns)
             if flags & SYN:
                 assert half.new is not None
-                half.new = half.acknowledged = half.new + 1 & 0xFFFFFFFF
+                half.new = half.acknowledged = sequence_number(half.new + 1)
                 half.old = None
                 half.has_syn = True
         self.report.handshakes += 1
@@ -526,7 +526,7 @@ class Rewriter:
             # Where nothing is written, numbers are still those that were captured.
             seq = sequence_number(slot.position) if half.new is None else half.new
             if half.has_fin and half.old is not None and slot.position > half.old:
-                seq = seq + 1 & 0xFFFFFFFF
+                seq = sequence_number(seq + 1)
         ack = 0
         if flags & ACK:
             ack = peer.hint or 0 if peer.acknowledged is None else peer.acknowledged

@@ -11,7 +11,7 @@ from scapy_mpa.stream.island import CHUNK_OVERHEAD, Run
 from scapy_mpa.stream.loan import LENT_PIECES, Loan
 from scapy_mpa.stream.phase import Phase
 from scapy_mpa.stream.rest import LENT, Rest, lay_down
-from scapy_mpa.stream.sequence import sequence_number
+from scapy_mpa.stream.sequence import SEQUENCE_SPACE, sequence_number
 
 __all__ = ["lend", "reclaim"]
 
@@ -62,7 +62,7 @@ def lend(connection: Connection, *, may_begin: bool = True) -> tuple[Loan, Loan]
             _lend(half, loan)
         else:
             # It may still send what carries nothing.
-            loan.seq = loan.peer.ack + (1 << 32)
+            loan.seq = loan.peer.ack + SEQUENCE_SPACE
     connection.is_lent = True
     return loans
 

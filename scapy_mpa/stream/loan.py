@@ -33,6 +33,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from scapy_mpa.stream.island import Chunk
+from scapy_mpa.stream.sequence import SEQUENCE_SPACE, unwrap
 
 if TYPE_CHECKING:
     from scapy_mpa.stream.events import ConnectionId
@@ -53,8 +54,6 @@ EARLY_OCTETS: Final = 1 << 20
 Chunks: TypeAlias = list[Chunk] | tuple[()]
 """Nearly all are empty at any time, and there may be a hundred thousand loans."""
 
-_LAST_SEQ: Final = (1 << 32) - 1
-_BEHIND: Final = 1 << 31
 _NO_FRAME: Final = (0, 0, 0)
 
 
@@ -104,8 +103,8 @@ class Loan:
         """The frame that brought the last segment of either: number, seconds, nanoseconds."""
         self.seq = 0
         """The 32-bit sequence number at which the next segment must begin.  If no data may be
-        taken, what the peer has acknowledged, and 2 to the power of 32, so that no segment does;
-        what follows is of no account then."""
+        taken, what the peer has acknowledged plus ``SEQUENCE_SPACE``, so that no segment does; what
+        follows is of no account then."""
         self.begin = 0
         """Position of the first octet that may be repeated."""
         self.end = 0
@@ -145,7 +144,7 @@ class Loan:
     @property
     def takes_data(self) -> bool:
         """Whether segments with payload may be taken."""
-        return self.seq <= _LAST_SEQ
+        return self.seq < SEQUENCE_SPACE
 
     @property
     def begins_phase(self) -> bool:
@@ -160,7 +159,7 @@ class Loan:
         peer = self.peer
         if not peer.takes_data or peer.base is None or peer.begins_phase:
             return False
-        return 0 < (ack - peer.base) & _LAST_SEQ < _BEHIND
+        return unwrap(ack, peer.base) > peer.base
 
     @property
     def flow(self) -> bytes:

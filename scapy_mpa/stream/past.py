@@ -25,7 +25,7 @@ PAST_CONNECTIONS: Final = 1 << 16
 _RECORD: Final = Struct(">5I")
 """When the connection was ended, in seconds; for each direction the sequence number of its first
 octet, and how many octets it has from there on."""
-_MASK: Final = 0xFFFFFFFF
+_SECONDS: Final = 0xFFFFFFFF
 _SECOND: Final = 1_000_000_000
 
 
@@ -58,7 +58,7 @@ class PastConnections:
         for begin, end in spans:
             length = min(end - begin, PAST_OCTETS)
             numbers += [sequence_number(end - length), length]
-        self._later[flow] = _RECORD.pack(time_ns // _SECOND & _MASK, *numbers)
+        self._later[flow] = _RECORD.pack(time_ns // _SECOND & _SECONDS, *numbers)
 
     def has(self, segment: Segment) -> bool:
         """Tell whether a segment carries nothing but octets of a connection that was ended.
@@ -78,6 +78,6 @@ class PastConnections:
         ended, *numbers = _RECORD.unpack(record)
         begin: int = numbers[2 * direction]
         length: int = numbers[2 * direction + 1]
-        if segment.time_ns // _SECOND - ended & _MASK > PAST_SECONDS:
+        if segment.time_ns // _SECOND - ended & _SECONDS > PAST_SECONDS:
             return False
-        return (segment.seq - begin & _MASK) + segment.length <= length
+        return sequence_number(segment.seq - begin) + segment.length <= length

@@ -2,21 +2,32 @@
 """From 32-bit sequence numbers to positions that never wrap.
 
 Inside the stream core a place in a TCP half connection is a *position*: an integer whose low
-32 bits are the sequence number.  This is the only module that knows about wrapping.
+32 bits are the sequence number.  Of the rooms ``stream`` and
+``clean`` this is the only module that knows that these wrap; MSNs and TSNs, which do so at the same
+place, become positions here, too.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["SEQUENCE_WINDOW", "compact", "first_position", "sequence_number", "unwrap"]
+__all__ = [
+    "SEQUENCE_SPACE",
+    "SEQUENCE_WINDOW",
+    "compact",
+    "first_position",
+    "sequence_number",
+    "unwrap",
+]
+
+SEQUENCE_SPACE: Final = 1 << 32
+"""How many sequence numbers there are: 0 follows the last one."""
 
 SEQUENCE_WINDOW: Final = 1 << 30
 """Octets from the highest position seen beyond which a sequence number means something else."""
 
-_SPACE: Final = 1 << 32
-_HALF: Final = 1 << 31
-_MASK: Final = _SPACE - 1
+_HALF: Final = SEQUENCE_SPACE // 2
+_MASK: Final = SEQUENCE_SPACE - 1
 _ANY: Final = (1 << 63) - 1
 
 
@@ -25,7 +36,7 @@ def first_position(seq: int) -> int:
 
     It lies one lap up, so that octets from before it still get a position above zero.
     """
-    return seq + _SPACE
+    return seq + SEQUENCE_SPACE
 
 
 def unwrap(seq: int, near: int) -> int:
@@ -39,5 +50,5 @@ def compact(position: int) -> int:
 
 
 def sequence_number(position: int) -> int:
-    """Return the 32-bit sequence number of a position."""
+    """Return the 32-bit sequence number of a position, or of any number that stands for one."""
     return position & _MASK

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from scapy_mpa.stream.events.connection import ConnectionId
 from scapy_mpa.stream.events.trouble import GapFound
+from scapy_mpa.stream.sequence import sequence_number
 from scapy_mpa.wire.dialect import Dialect
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ _CHUNK_PLACE: Final = 1 << 16
 """How much of a direction a DATA chunk stands for, in octets: more than any can carry, so that what
 a hole may have held is not thought too little.  Half the space of sequence numbers is then 32768
 chunks, as many as RFC 5043 10 lets be under way."""
-_SEQUENCE_NUMBERS: Final = (1 << 32) - 1
 
 
 def _chunk_place(serial: int) -> int:
@@ -92,7 +92,7 @@ class DDPSegmentRecovered(NamedTuple):
     def place(self) -> Place:
         """Where it lies in its direction."""
         at = _chunk_place(self.serial)
-        return at & _SEQUENCE_NUMBERS, at if self.begun else None, 0, _CHUNK_PLACE
+        return sequence_number(at), at if self.begun else None, 0, _CHUNK_PLACE
 
     @property
     def carries_rdmap(self) -> bool:
@@ -138,4 +138,4 @@ class ChunksMissing(GapFound):
         """Where it begins, as a sequence number, and its length, both in octets."""
         end = _chunk_place(self.serial + self.length)
         at = min(end, max(0, _chunk_place(self.serial)))
-        return at & _SEQUENCE_NUMBERS, end - at
+        return sequence_number(at), end - at
