@@ -8,6 +8,7 @@ checksums are computed.
 
 from __future__ import annotations
 
+import struct
 from struct import Struct
 from typing import Final
 
@@ -112,9 +113,12 @@ class FrameBuilder:
         :param seq: sequence number, 32 bits.
         :param ack: acknowledgement number, 32 bits.
         :param flags: 8 bits, see :mod:`~scapy_mpa.stream.segment`.
+        :param payload: as many octets as fit a datagram.
         :param options: of the TCP header: 0 to 40 octets, a multiple of 4.
+        :param window: octets, 16 bits.
         :param identification: of the IPv4 header, 16 bits.
-        :raises LocalProtocolError: the segment does not fit a datagram, or options are amiss.
+        :raises LocalProtocolError: the segment does not fit a datagram, a number does not fit its
+            field, or options are amiss.
         """
         head = _TCP_LENGTH + len(options)
         if len(options) & 3 or len(options) > _MOST_OPTIONS:
@@ -123,7 +127,13 @@ class FrameBuilder:
             )
         length = head + len(payload)
         headers = self._headers(length, TCP, identification)
-        tcp = self._ports + _TCP.pack(seq, ack, head << 2, flags, window, 0, 0) + options
+        try:
+            tcp = self._ports + _TCP.pack(seq, ack, head << 2, flags, window, 0, 0) + options
+        except struct.error as error:
+            raise LocalProtocolError(
+                f"sequence number {seq}, acknowledgement number {ack}, flags {flags}, window "
+                f"{window}: one does not fit its 32, 32, 8 or 16 bits (RFC 9293 3.1)"
+            ) from error
         total = checksum(tcp + payload, self._pseudo_sum + length)
         tcp = tcp[:_CHECKSUM_AT] + _uint16.pack(total) + tcp[_CHECKSUM_AT + 2 :]
         return b"".join((headers, tcp, payload))

@@ -111,6 +111,17 @@ def test_segment_that_does_not_fit(kind: tuple[bytes, bytes], options: bytes, si
 
 
 @pytest.mark.parametrize(
+    ("seq", "ack", "flags", "window"),
+    [(1 << 32, 0, 0, 0), (-1, 0, 0, 0), (0, 1 << 32, 0, 0), (0, 0, 256, 0), (0, 0, 0, 1 << 16)],
+)
+def test_numbers_that_do_not_fit(seq: int, ack: int, flags: int, window: int) -> None:
+    """What the fields of a TCP header cannot say is refused, and told."""
+    builder = BUILDERS[(SOURCE4, TARGET4), None]
+    with pytest.raises(LocalProtocolError, match="does not fit its 32, 32, 8 or 16 bits"):
+        builder.build(seq, ack, flags, b"", window=window)
+
+
+@pytest.mark.parametrize(
     ("macs", "addresses", "ports", "vlan"),
     [
         ((b"", b""), (SOURCE4, TARGET4), PORTS, None),
