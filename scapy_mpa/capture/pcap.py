@@ -136,7 +136,10 @@ def pcap_frames(source: Source, header: PcapHeader) -> Iterator[Frame]:
 
 
 def lying_length(source: Source, at: int, captured: int) -> DamagedError:
-    """Return the error for a record at ``at`` of the window that claims too much."""
+    """Return the error for a record at ``at`` of the window that claims too much.
+
+    :param captured: how many octets it claims.
+    """
     return DamagedError(
         f"a frame claims {captured} captured octets, which no capture has", source.base + at
     )

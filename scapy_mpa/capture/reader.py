@@ -50,6 +50,8 @@ class Capture:
     ) -> None:
         """Read the beginning of ``file``.
 
+        :param name: what to call it.
+        :param size: octets of the file, None if that is not known.
         :param owned: whether leaving the capture closes ``file``.
         :raises CaptureError: it is not a capture that can be read.
         """

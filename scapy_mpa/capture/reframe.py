@@ -100,8 +100,10 @@ class Reframer:
         """Return a frame with a TCP segment without options (RFC 9293 3.1).
 
         :param number: of the frame.
+        :param time_ns: when it was captured, in nanoseconds since the epoch.
         :param seq: sequence number, 32 bits.
         :param ack: acknowledgement number, 32 bits.
+        :param flags: 8 bits, see :mod:`~scapy_mpa.stream.segment`.
         :param payload: at most :attr:`largest` octets.
         :param length: octets of payload on the wire, if a snap length has cut some off; where they
             are more than :attr:`largest`, IP gives no length, as of the packet that was captured.

@@ -53,9 +53,10 @@ _LAST_BEFORE_ATOMICS = Opcode.TERMINATE
 class Side:
     """One side of a conversation: what it says.
 
-    Made by :class:`~scapy_mpa.craft.conversation.Conversation`.  Unless the conversation was made
-    with ``strict=False``, verbs raise :class:`~scapy_mpa.wire.errors.LocalProtocolError` where a
-    conforming peer must not use them; :meth:`fpdu` and :meth:`octets` send anything at any time.
+    Made by :class:`~scapy_mpa.craft.conversation.Conversation`.  Verbs raise
+    :class:`~scapy_mpa.wire.errors.LocalProtocolError` where a number does not fit its field and,
+    unless the conversation was made with ``strict=False``, where a conforming peer must not use
+    them; :meth:`fpdu` and :meth:`octets` send anything at any time.
     """
 
     __slots__ = ("_conversation", "_msns", "_outstanding", "endpoint", "index")
@@ -130,6 +131,10 @@ class Side:
         """RDMA Read: this side asks, and the peer answers at once (RFC 5040 4.4, 4.5).
 
         :param data: what the peer answers.
+        :param sink_stag: where it goes, 32 bits.
+        :param sink_to: 64 bits.
+        :param src_stag: where it comes from, 32 bits.
+        :param src_to: 64 bits.
         :return: the Request; the Response's message ``answers`` it.
         """
         request = self.read_request(len(data), sink_stag, sink_to, src_stag, src_to)
@@ -172,6 +177,7 @@ class Side:
         :param sink_to: Tagged Offset, None: as the Request has it.
         :param request: what it answers; None: the peer's oldest outstanding Request, which RFC 5040
             5.2.2 has come first, if it asks for these octets.
+        :raises LocalProtocolError: there is none, and STag or Tagged Offset are not given.
         """
         if request is None:
             oldest = self._oldest_of_peer()
@@ -229,6 +235,11 @@ class Side:
         :param operation: 4 bits.
         :param stag: Remote STag, 32 bits.
         :param to: Remote Tagged Offset, 64 bits.
+        :param add_or_swap_data: 64 bits, as are the three that follow.
+        :param add_or_swap_mask: FetchAdd: the last bit of each field that is added by itself;
+            CmpSwap: the bits that are swapped.
+        :param compare_data: means nothing to FetchAdd.
+        :param compare_mask: means nothing to FetchAdd.
         :param request_identifier: 32 bits; None: the MSN.
         """
         identifier = request_identifier
@@ -257,6 +268,7 @@ class Side:
         :param request_identifier: 32 bits; None: as the Request has it.
         :param request: what it answers; None: the peer's oldest outstanding Request, if it is an
             Atomic Request with this identifier.
+        :raises LocalProtocolError: there is none, and no identifier is given.
         """
         if request is None:
             oldest = self._oldest_of_peer()

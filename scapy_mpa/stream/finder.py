@@ -55,7 +55,10 @@ _LONGEST_CHAIN: Final = 64
 
 
 class FPDUFinder(FPDUReader):
-    """Looks for FPDUs of one direction, within what that may cost."""
+    """Looks for FPDUs of one direction, within what that may cost.
+
+    For parameters see :class:`~scapy_mpa.stream.candidate.FPDUReader`.
+    """
 
     __slots__ = ("_allowance",)
 

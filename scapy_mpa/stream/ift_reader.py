@@ -117,6 +117,7 @@ class FrameReader:
 
         One of which the header is wrong is returned though its payload may not be there.
 
+        :param start: its position.
         :param limit: no octets behind it belong to the frame.
         """
         if start + FRAME_HEADER_LENGTH > limit:
@@ -208,6 +209,8 @@ class FrameReader:
     def convinces(self, island: Island, start: int, limit: int, *, final: bool) -> bool | None:
         """Tell whether a frame begins at a place, beyond doubt; None if that cannot be told yet.
 
+        :param start: its position.
+        :param limit: no octets behind it belong to the frame.
         :param final: no more octets will come.
         """
         if start + HEAD > limit and not final:
@@ -254,6 +257,10 @@ class FrameReader:
         """Return where the first frame begins that convinces, and up to where nothing does.
 
         What is not decided yet is found again from there.
+
+        :param start: position from which to look.
+        :param limit: no octets behind it belong to frames.
+        :param final: no more octets will come.
         """
         begin = max(start, island.held)
         if begin >= limit:

@@ -35,7 +35,11 @@ class Chunk(NamedTuple):
 
 
 class Run:
-    """A stretch of FPDUs, back to back, that were passed on."""
+    """A stretch of FPDUs, back to back, that were passed on.
+
+    :param position: where it begins.
+    :param located_by: what says that an FPDU begins there.
+    """
 
     __slots__ = (
         "anchored",
@@ -184,7 +188,10 @@ class Island:
         self.joined = self.joined or len(self.runs) > 1
 
     def read(self, start: int, end: int) -> bytes:
-        """Return the octets from ``start`` up to ``end``; none of them may be released."""
+        """Return the octets from ``start`` up to ``end``.
+
+        :raises IndexError: the first of them were released.
+        """
         chunks = self._chunks or ()
         index = bisect_left(chunks, (start + 1,)) - 1
         if index < 0:
@@ -283,6 +290,9 @@ class Island:
         """Put octets where the snap length had cut some off, if those are still held.
 
         Return how many.
+
+        :param position: of the first of them.
+        :param frame: that brought them.
         """
         chunks = self._chunks or []
         known = self.absent or []

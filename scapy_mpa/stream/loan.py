@@ -58,7 +58,11 @@ _NO_FRAME: Final = (0, 0, 0)
 
 
 class Loan:
-    """What counts of a direction in which all is in order."""
+    """What counts of a direction in which all is in order.
+
+    :param owner: whose it is, and as whose the octets of each segment are to be remembered.
+    :param ack: the last acknowledgement number that this direction has sent, 32 bits.
+    """
 
     __slots__ = (
         "ack",
@@ -92,9 +96,7 @@ class Loan:
         self.peer: Loan
         """The loan of the other direction, as long as it lasts."""
         self.ack = ack
-        """The last acknowledgement number that this direction has sent."""
         self.owner = owner
-        """Whose it is, and as whose the octets of each segment are to be remembered."""
         self.segments = 0
         """Segments taken."""
         self.first: Loan
@@ -124,7 +126,9 @@ class Loan:
         self.base: int | None = 0
         """The same if that is offset 0 of the Full Operation Phase, else None."""
         self.markers = False
+        """Whether the direction has Markers."""
         self.crc = True
+        """Whether its CRCs are to be checked."""
         self.awaits = False
         """Whether nothing may be sent before an FPDU of the peer was received (RFC 5044 7.1.2 rule
         4)."""

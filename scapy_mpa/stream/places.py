@@ -61,7 +61,11 @@ class Ballot:
         return (position - self.reference) // _WORD % _PLACES
 
     def count_unmarked(self, start: int, end: int) -> None:
-        """Count an FPDU that holds no Marker."""
+        """Count an FPDU that holds no Marker.
+
+        :param start: position of its first octet.
+        :param end: position behind its last one.
+        """
         self.octets += end - start
         self._unmarked += 1
         # A Marker right behind it is no less likely than elsewhere.  But if it is not there, what
@@ -76,7 +80,12 @@ class Ballot:
             self._against[self._place(position)] += 1
 
     def count_marked(self, start: int, end: int, positions: Sequence[int]) -> None:
-        """Count an FPDU that holds Markers, the first of them at one of the positions."""
+        """Count an FPDU that holds Markers.
+
+        :param start: position of its first octet.
+        :param end: position behind its last one.
+        :param positions: at one of which its first Marker begins.
+        """
         self.octets += end - start
         self._marked += 1
         for position in positions:
@@ -85,7 +94,11 @@ class Ballot:
                 self._in_payload[self._place(position)] += 1
 
     def lean(self, origin: int, is_marked: bool) -> None:
-        """Take note of what the beginning of the phase looks like, in case of a tie."""
+        """Take note of what the beginning of the phase looks like, in case of a tie.
+
+        :param origin: its position.
+        :param is_marked: whether a Marker seems to be there.
+        """
         self._in_payload[self._place(origin)] += is_marked
 
     def _standing(

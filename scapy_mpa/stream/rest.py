@@ -22,15 +22,19 @@ __all__ = ["LENT", "Rest", "lay_down", "wake"]
 
 
 class Rest:
-    """What framing and islands of a direction at rest are made anew from."""
+    """What framing and islands of a direction at rest are made anew from.
+
+    :param end: position behind the last FPDU, or ``origin`` if there is none yet.
+    :param origin: position of offset 0 of the Full Operation Phase.
+    :param markers: whether the direction has Markers.
+    :param crc: whether its CRCs are to be checked.
+    """
 
     __slots__ = ("crc", "end", "markers", "origin")
 
     def __init__(self, end: int, origin: int, *, markers: bool, crc: bool) -> None:
         self.end = end
-        """Position behind the last FPDU, or ``origin`` if there is none yet."""
         self.origin = origin
-        """Position of offset 0 of the Full Operation Phase."""
         self.markers = markers
         self.crc = crc
 

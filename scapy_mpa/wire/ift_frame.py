@@ -77,7 +77,11 @@ class FrameLayout(NamedTuple):
 
 
 def frame_layout(header: FrameHeader, *, header_crc: bool, payload_crc: bool) -> FrameLayout:
-    """Return where the parts of a frame lie (5.1)."""
+    """Return where the parts of a frame lie (5.1).
+
+    :param header_crc: whether it has a header CRC.
+    :param payload_crc: whether it has a payload CRC.
+    """
     header_end = FRAME_HEADER_LENGTH + header.header_size
     payload = header_end + CRC_LENGTH if header_crc else header_end
     payload_end = payload + header.payload_size
@@ -107,7 +111,11 @@ def frame_pattern(vtag: int | None = None) -> re.Pattern[bytes]:
 def mulpdu(emss: int, *, header_crc: bool, payload_crc: bool) -> int:
     """Return the octets of DDP header and payload that fit a frame which fits a segment.
 
-    :param emss: Effective Maximum Segment Size, octets.
+    There are at least 19, so that a segment with either DDP header carries something.
+
+    :param emss: Effective Maximum Segment Size: octets of payload that a segment may carry.
+    :param header_crc: whether frames have header CRCs.
+    :param payload_crc: whether they have payload CRCs.
     """
     room = emss - FRAME_HEADER_LENGTH - CRC_LENGTH * (header_crc + payload_crc)
     return min(max(room, UNTAGGED_LENGTH + 1), LARGEST_SIZE)

@@ -161,6 +161,9 @@ def parse_init(value: bytes) -> InitChunk:
 def build_parameter(kind: int, value: bytes) -> bytes:
     """Return a parameter with its pad (RFC 4960 3.2.1).
 
+    :param kind: Parameter Type, 16 bits.
+    :param value: up to 65531 octets.
+
     :raises LocalProtocolError: a number does not fit its field.
     """
     size = _PARAMETER.size + len(value)
@@ -203,6 +206,9 @@ def parse_cumulative_ack(value: bytes) -> int:
 
 def build_sack(cumulative_ack: int, receiver_window: int = 0xFFFF) -> bytes:
     """Return a SACK without Gap Ack Blocks and Duplicate TSNs (RFC 4960 3.3.4).
+
+    :param cumulative_ack: Cumulative TSN Ack, 32 bits.
+    :param receiver_window: Advertised Receiver Window Credit, octets, 32 bits.
 
     :raises LocalProtocolError: a number does not fit its field.
     """

@@ -128,7 +128,12 @@ ERROR_TYPES: Final[Mapping[tuple[int, int], ErrorType]] = MappingProxyType(
 
 
 def is_defined(layer: int, etype: int, error_code: int) -> bool:
-    """Tell whether a standard defines this combination."""
+    """Tell whether a standard defines this combination.
+
+    :param layer: 4 bits.
+    :param etype: 4 bits.
+    :param error_code: 8 bits.
+    """
     error_type = ERROR_TYPES.get((layer, etype))
     return error_type is not None and (error_type.any_code or error_code in error_type.codes)
 
@@ -137,6 +142,10 @@ def terminate_text(layer: int, etype: int, error_code: int) -> str:
     """Return the three in words: ``DDP / Untagged Buffer Error / Invalid QN``.
 
     What no standard defines is given as a number.
+
+    :param layer: 4 bits.
+    :param etype: 4 bits.
+    :param error_code: 8 bits.
     """
     layer_name = LAYERS.get(layer) or f"layer {layer}"
     error_type = ERROR_TYPES.get((layer, etype))
