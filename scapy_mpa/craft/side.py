@@ -225,7 +225,7 @@ class Side:
         to: int = 0,
         *,
         add_or_swap_data: int = 0,
-        add_or_swap_mask: int = _LONG,
+        add_or_swap_mask: int | None = None,
         compare_data: int = 0,
         compare_mask: int = 0,
         request_identifier: int | None = None,
@@ -236,8 +236,8 @@ class Side:
         :param stag: Remote STag, 32 bits.
         :param to: Remote Tagged Offset, 64 bits.
         :param add_or_swap_data: 64 bits, as are the three that follow.
-        :param add_or_swap_mask: FetchAdd: the last bit of each field that is added by itself;
-            CmpSwap: the bits that are swapped.
+        :param add_or_swap_mask: FetchAdd: the bits that no carry leaves, None: no bits, which
+            adds 64-bit numbers (RFC 7306 5.1.1); CmpSwap: the bits that are swapped, None: all.
         :param compare_data: means nothing to FetchAdd.
         :param compare_mask: means nothing to FetchAdd.
         :param request_identifier: 32 bits; None: the MSN.
@@ -245,6 +245,8 @@ class Side:
         identifier = request_identifier
         if identifier is None:
             identifier = self.next_msn(QUEUE_NUMBERS[Opcode.ATOMIC_REQUEST])
+        if add_or_swap_mask is None:
+            add_or_swap_mask = 0 if operation == AtomicOperation.FETCH_ADD else _LONG
         header = AtomicRequest(
             *(0, operation, identifier, stag, to),
             *(add_or_swap_data, add_or_swap_mask, compare_data, compare_mask),

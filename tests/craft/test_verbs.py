@@ -55,6 +55,22 @@ def test_ulpdus_are_those_of_the_oracle() -> None:
     assert ulpdus(conversation) == messages.read_response(1, 2, b"x" * 33)
 
 
+def test_masks_of_atomics() -> None:
+    """FetchAdd adds numbers of 64 bits, for which Add Mask is zero (RFC 7306 5.1.1); CmpSwap swaps
+    all bits."""
+    conversation = Conversation()
+    left = conversation.initiator
+    left.atomic_request(AtomicOperation.FETCH_ADD, 3, 8, add_or_swap_data=1)
+    left.atomic_request(AtomicOperation.CMP_SWAP, 3, 8, add_or_swap_data=1, compare_data=2)
+    left.atomic_request(AtomicOperation.FETCH_ADD, 3, 8, add_or_swap_mask=5)
+    every = (1 << 64) - 1
+    assert ulpdus(conversation) == [
+        *messages.atomic_request(1, 0, 1, 3, 8, 1, 0, 0, 0),
+        *messages.atomic_request(2, 2, 2, 3, 8, 1, every, 2, 0),
+        *messages.atomic_request(3, 0, 3, 3, 8, 0, 5, 0, 0),
+    ]
+
+
 def test_published_fpdu() -> None:
     """The first Send with Markers is the FPDU of RFC 5044 figure 5, octet by octet."""
     conversation = Conversation(markers=True)
