@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import click
 
@@ -26,7 +26,7 @@ class Impairing:
     """What is to happen, by the names of the options."""
 
     wrap: bool
-    segment: int | str | None
+    segment: int | Literal["tiny", "super"] | None
     loss: float | None
     loss_behind: float | None
     reorder: float | None
@@ -61,7 +61,7 @@ class Impairing:
         )
         found: list[Impairment] = []
         if self.segment is not None:
-            found.append(known.Resegmentation(self.segment))  # type: ignore[arg-type]
+            found.append(known.Resegmentation(self.segment))
         found += [make(share) for share, make in by_rate if share is not None]
         if self.cut_startup:
             found.append(known.StartupCut(conversation))

@@ -70,8 +70,6 @@ class _Layer(Packet):
             and self.payload == other.payload
         )
 
-    __hash__ = None  # type: ignore[assignment]
-
     @classmethod
     def _notes(cls) -> set[str]:
         return {

@@ -95,13 +95,11 @@ def _control(octets: bytes) -> tuple[str, bool, bool]:
 class JSONTemplates:
     """Writes FPDUs that have nearly everything in common."""
 
-    @staticmethod
-    def line(event: RecordedEvent) -> str:
+    def line(self, event: RecordedEvent) -> str:
         """Return the line of any event."""
         return json_line(event)
 
-    @staticmethod
-    def tagged(kind: FPDUKind) -> WriteTagged:
+    def tagged(self, kind: FPDUKind) -> WriteTagged:
         """Return what writes Tagged FPDUs of a kind."""
         beginning, middle, control, _ = _parts(kind)
 
@@ -125,8 +123,7 @@ class JSONTemplates:
 
         return write
 
-    @staticmethod
-    def untagged(kind: FPDUKind) -> WriteUntagged:
+    def untagged(self, kind: FPDUKind) -> WriteUntagged:
         """Return what writes Untagged FPDUs of a kind."""
         beginning, middle, control, invalidates = _parts(kind)
 
@@ -152,6 +149,9 @@ class JSONTemplates:
             )
 
         return write
+
+
+_TEMPLATES: Final = JSONTemplates()
 
 
 def _parts(kind: FPDUKind) -> tuple[str, str, str, bool]:
@@ -180,7 +180,7 @@ def _writer(event: FPDURecovered, control: bytes) -> Any:
     if len(_writers) >= _CACHED_KINDS:
         _writers.clear()
     kind = FPDUKind(connection, direction, control, markers, crc, located_by, ahead)
-    make = JSONTemplates.tagged if control >= TAGGED else JSONTemplates.untagged
+    make = _TEMPLATES.tagged if control >= TAGGED else _TEMPLATES.untagged
     writer: Any = make(kind)
     _writers[key] = connection, writer
     return writer

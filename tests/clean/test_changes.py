@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -26,9 +27,9 @@ WITH_HANDSHAKE = tuple(each for each in BEGINNINGS if each != "nothing")
 SUPPLIED = "supplied"
 
 
-def marked(**options: object) -> Conversation:
+def marked(**options: Any) -> Conversation:
     """A conversation with Markers in both directions."""
-    conversation = Conversation(markers=True, packing="stream", **options)  # type: ignore[arg-type]
+    conversation = Conversation(markers=True, packing="stream", **options)
     for size in (0, 10, 3000, 700):
         conversation.initiator.send(bytes(size))
         conversation.responder.send(bytes(size))
@@ -235,9 +236,9 @@ def test_bad_crcs_stay_bad() -> None:
         conversation = Conversation(markers=has_markers)
         for number in range(6):
             conversation.initiator.send(bytes(900 + number))
-        items = list(conversation.script)
+        items: list[Any] = list(conversation.script)
         at = len(items) - 3
-        wrong = items[at].override(crc=b"\1\2\3\4")  # type: ignore[union-attr]
+        wrong = items[at].override(crc=b"\1\2\3\4")
         frames = conversation.with_script([*items[:at], wrong, *items[at + 1 :]]).frames()
         cleaned = clean(frames)
         verdicts = [e.crc for e in events(cleaned.frames) if isinstance(e, FPDURecovered)]

@@ -45,8 +45,8 @@ def test_lines() -> None:
 def test_lines_are_aligned() -> None:
     """What a record is begins in the same column on both directions' lines of a connection."""
     lines = run("dissect", "--connection", 3, "--type", "fpdu,startup", FIVE_CONNECTIONS).stdout
-    columns = {re.search(r"(Request|Reply|RDMA)", line).start() for line in lines.splitlines()}  # type: ignore[union-attr]
-    assert len(columns) == 1
+    found = [re.search(r"(Request|Reply|RDMA)", line) for line in lines.splitlines()]
+    assert len({each and each.start() for each in found}) == 1 and all(found)
 
 
 def test_findings_stand_out() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,17 +21,17 @@ COMMANDS = [dissect, summary]
 RAISED_BY = "it can be raised by --limit-half, --limit-total or --limit-connections"
 
 
-def values(command: object, *arguments: str) -> list[object]:
+def values(command: Any, *arguments: str) -> list[Any]:
     """What the options come to, in the order of the fields of Limits."""
-    context = command.make_context("test", [*arguments, "file"])  # type: ignore[attr-defined]
+    context = command.make_context("test", [*arguments, "file"])
     names = ("half", "total", "connections", "idle")
     return [context.params[f"limit_{name}"] for name in names]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_defaults(command: object) -> None:
+def test_defaults(command: Any) -> None:
     """They are those of the stream core."""
-    assert Limits(*values(command)) == Limits()  # type: ignore[arg-type]
+    assert Limits(*values(command)) == Limits()
 
 
 @pytest.mark.parametrize(

@@ -148,8 +148,9 @@ def test_both_streams_are_whole(conversation: Conversation) -> None:
     placed = conversation.layout()
     streams = [b"", b""]
     for each in placed:
+        item: Any = each.item
         if each.octets:
-            streams[each.item.side] += each.octets  # type: ignore[union-attr]
+            streams[item.side] += each.octets
     segments = conversation.segments()
     carried = [b"", b""]
     seen = [0, 0]

@@ -132,14 +132,14 @@ class CountedTemplates(JSONTemplates):
         self.most = max(self.most, len(self.kept))
         return write
 
-    def tagged(self, kind: FPDUKind) -> WriteTagged:  # type: ignore[override]
+    def tagged(self, kind: FPDUKind) -> WriteTagged:
         """Return what writes Tagged FPDUs of a kind."""
-        made: WriteTagged = self._count(JSONTemplates.tagged(kind))
+        made: WriteTagged = self._count(super().tagged(kind))
         return made
 
-    def untagged(self, kind: FPDUKind) -> WriteUntagged:  # type: ignore[override]
+    def untagged(self, kind: FPDUKind) -> WriteUntagged:
         """Return what writes Untagged FPDUs of a kind."""
-        made: WriteUntagged = self._count(JSONTemplates.untagged(kind))
+        made: WriteUntagged = self._count(super().untagged(kind))
         return made
 
 

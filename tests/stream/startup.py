@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from scapy_mpa.stream.events import ConnectionEnded, ErrorFound, Event, StartupSeen
 from scapy_mpa.wire.errors import ErrorCode
 from tests.stream.feed import fpdus
@@ -27,14 +29,14 @@ MPA ID Rep Frame MPA ID Req FrameMPA ID Req Frame
 """
 
 
-def request(**fields: object) -> bytes:
+def request(**fields: Any) -> bytes:
     """A Request that asks for CRCs, unless told otherwise."""
-    return startup_frame(REQUEST_KEY, **{"crc": 1, **fields})  # type: ignore[arg-type]
+    return startup_frame(REQUEST_KEY, **{"crc": 1, **fields})
 
 
-def reply(**fields: object) -> bytes:
+def reply(**fields: Any) -> bytes:
     """A Reply that asks for CRCs, unless told otherwise."""
-    return startup_frame(REPLY_KEY, **{"crc": 1, **fields})  # type: ignore[arg-type]
+    return startup_frame(REPLY_KEY, **{"crc": 1, **fields})
 
 
 def stream(*, markers: bool = False, crc: bool = True) -> tuple[bytes, list[TrueFPDU]]:

@@ -8,6 +8,7 @@ import math
 import pathlib
 import random
 from collections import Counter
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -37,24 +38,24 @@ SECOND = 1_000_000_000
 
 @pytest.mark.parametrize("name", ["octets_per_half", "octets_in_total", "connections"])
 @pytest.mark.parametrize("value", [0, -1, 1.5, "4M", None, math.inf])
-def test_counts_that_make_no_sense(name: str, value: object) -> None:
+def test_counts_that_make_no_sense(name: str, value: Any) -> None:
     """Integers of at least 1."""
     with pytest.raises(ValueError, match=name):
-        Limits(**{name: value})  # type: ignore[arg-type]
+        Limits(**{name: value})
 
 
 @pytest.mark.parametrize("value", [0, -1.0, "an hour", None, math.nan])
-def test_times_that_make_no_sense(value: object) -> None:
+def test_times_that_make_no_sense(value: Any) -> None:
     """A number above 0."""
     with pytest.raises(ValueError, match="idle_seconds"):
-        Limits(idle_seconds=value)  # type: ignore[arg-type]
+        Limits(idle_seconds=value)
 
 
 def test_limits_do_not_change() -> None:
     """They are shared by all that they bind."""
-    limits = Limits(octets_per_half=1, octets_in_total=1, connections=1, idle_seconds=math.inf)
+    limits: Any = Limits(octets_per_half=1, octets_in_total=1, connections=1, idle_seconds=math.inf)
     with pytest.raises(AttributeError):
-        limits.connections = 2  # type: ignore[misc]
+        limits.connections = 2
 
 
 # -- octets ----------------------------------------------------------------------------------------
