@@ -67,6 +67,13 @@ def found(events: list[Event], direction: int) -> list[bytes]:
     return [each.ulpdu for each in fpdus(events, direction)]
 
 
+def check_all(events: list[Event], truth: list[TrueFPDU]) -> None:
+    """The FPDUs of both directions are these, and nothing is wrong."""
+    for direction in (0, 1):
+        assert found(events, direction) == [fpdu.ulpdu for fpdu in truth]
+    assert errors(events) == []
+
+
 def check_works(
     events: list[Event],
     initiator: int = 0,

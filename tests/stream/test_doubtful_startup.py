@@ -18,7 +18,7 @@ from tests.stream.startup import (
     seen,
     stream,
 )
-from tests.stream.test_connections import Talk
+from tests.stream.talk import Talk
 from tests.truth import messages
 from tests.truth.mpastream import REQUEST_KEY, build_stream
 
@@ -86,10 +86,7 @@ def test_delayed_startup_of_which_the_beginning_is_missing(text: bytes, size: in
     talk.say(0, text, size=size)
     talk.say(1, text, size=size)
     at = talk.say(0, request(private_data=b"hello"), size=size), talk.say(1, reply(), size=size)
-    talk.say(0, octets)
-    talk.say(1, octets)
-    talk.close()
-    events = talk.fed()
+    events = talk.speak(octets)
     assert [each.seq for each in seen(events)] == [*at]
     assert found(events, 0) == found(events, 1) == ULPDUS
     assert {each.offset for each in fpdus(events)} != {None}
@@ -158,10 +155,7 @@ def test_delayed_startup_behind_such_a_file(size: int) -> None:
     talk = Talk()
     talk.say(0, records_of([request(), reply(), octets[:200], b""]), size=size)
     at = talk.say(0, request()), talk.say(1, reply())
-    talk.say(0, octets, size=size)
-    talk.say(1, octets, size=size)
-    talk.close()
-    events = talk.fed()
+    events = talk.speak(octets, size=size)
     assert [each.seq for each in seen(events)][-2:] == [*at]
     assert found(events, 0) == found(events, 1) == ULPDUS
     assert {each.located_by for each in fpdus(events)} == {"start", "length"}
@@ -177,10 +171,7 @@ def test_delayed_startup_of_which_the_reply_is_missing(size: int, markers: int) 
     talk.say(1, b"welcome\r\n")
     talk.say(0, request(markers=markers))
     talk.say(1, reply(markers=markers), captured=False)
-    talk.say(0, octets, size=size)
-    talk.say(1, octets, size=size)
-    talk.close()
-    events = talk.fed()
+    events = talk.speak(octets, size=size)
     assert len(seen(events)) == 1
     assert found(events, 0) == found(events, 1) == [each.ulpdu for each in truth]
     assert {each.offset is None for each in fpdus(events, 0)} == {False}

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scapy_mpa.stream.events import ErrorFound, Event, FPDURecovered
 from scapy_mpa.wire.errors import ErrorCode
 from tests.stream.feed import fpdus
-from tests.stream.test_connections import Talk
+from tests.stream.talk import Talk
 from tests.truth import messages, mpastream
 from tests.truth.impair import ACK, FIN, PSH, RST
 from tests.truth.mpastream import Damage, TrueFPDU

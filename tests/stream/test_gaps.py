@@ -15,7 +15,7 @@ from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.holes import HELD_ISLANDS
 from scapy_mpa.stream.limits import Limits
 from tests.stream.feed import as_segment, feed_truth, fpdus, halves
-from tests.stream.test_connections import Talk
+from tests.stream.talk import Talk
 from tests.stream.work import calls
 from tests.truth import impair, messages, mpastream
 from tests.truth.impair import ACK, FIN

@@ -10,7 +10,7 @@ import pytest
 
 from scapy_mpa.stream.events import ErrorFound, Event, FPDURecovered
 from tests.stream.feed import fpdus
-from tests.stream.test_connections import Talk
+from tests.stream.talk import Talk
 from tests.truth import messages
 from tests.truth.mpastream import (
     REPLY_KEY,

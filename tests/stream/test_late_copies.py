@@ -12,7 +12,7 @@ from scapy_mpa.stream.past import PAST_CONNECTIONS, PAST_SECONDS, PastConnection
 from scapy_mpa.stream.segment import Segment as Captured
 from scapy_mpa.stream.segment import reverse_flow
 from tests.stream.feed import INITIATOR_FLOW, RESPONDER_FLOW, as_segment
-from tests.stream.test_connections import STREAM, Talk, check_whole, ends, flow_of, whole
+from tests.stream.talk import STREAM, Talk, check_whole, ends, flow_of, whole
 from tests.truth.impair import ACK, FIN, PSH, SYN, Segment
 
 SECOND = 1_000_000_000

@@ -10,7 +10,7 @@ import pytest
 
 from scapy_mpa.stream.events import Event
 from tests.stream.feed import fpdus
-from tests.stream.test_connections import REPLY, REQUEST, Talk, started
+from tests.stream.talk import REPLY, REQUEST, Talk, started
 from tests.truth import messages, mpastream
 from tests.truth.mpastream import Damage, TrueFPDU, build_stream
 

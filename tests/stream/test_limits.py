@@ -20,7 +20,7 @@ from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits
 from tests.captures import OVER_TCP, capture_name
 from tests.stream.feed import as_segment, expected, fpdus, halves, reported
-from tests.stream.test_connections import (
+from tests.stream.talk import (
     REQUEST,
     STREAM,
     ULPDUS,

@@ -16,7 +16,7 @@ from scapy_mpa.stream.events import Event, FPDURecovered, MessageRecovered
 from scapy_mpa.stream.messages import Messages
 from scapy_mpa.stream.msn import SKIPPED_STRETCHES
 from tests.stream.feed import as_segment, feed, feed_truth
-from tests.stream.test_connections import Talk
+from tests.stream.talk import Talk
 from tests.stream.work import calls
 from tests.truth import impair, messages, mpastream
 from tests.truth.impair import ACK

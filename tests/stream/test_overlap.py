@@ -13,7 +13,7 @@ from scapy_mpa.stream.events import ConnectionEnded, Event, OverlapDiffers
 from scapy_mpa.stream.island import Chunk
 from scapy_mpa.stream.overlap import RECENT_OCTETS, differing_stretch
 from tests.stream.feed import as_segment, expected, feed, feed_truth, fpdus, halves, reported
-from tests.stream.test_connections import Talk
+from tests.stream.talk import Talk
 from tests.truth import impair, messages, mpastream
 
 REQUEST = mpastream.startup_frame(mpastream.REQUEST_KEY, crc=1)

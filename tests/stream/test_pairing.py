@@ -1,331 +1,31 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Which Response answers which Request (RFC 5040 5.2, RFC 7306 5.2 and 7), and what lacks.
-
-The truth is the script of a conversation and which of its FPDUs are in the capture.
-"""
+"""Which Response answers which Request (RFC 5040 5.2, RFC 7306 5.2 and 7), one by one."""
 
 from __future__ import annotations
 
-import random
-from collections import Counter
 from typing import TypeAlias
 
 import pytest
-from hypothesis import HealthCheck, event, given, settings
-from hypothesis import strategies as st
 
 from scapy_mpa.stream.events import ConnectionId, FPDURecovered, MessageRecovered
 from scapy_mpa.stream.messages import HELD_IN_TOTAL, Messages
 from scapy_mpa.stream.pairing import OUTSTANDING_REQUESTS
 from scapy_mpa.stream.responses import WAITING_RESPONSES
-from tests.stream.feed import RESPONDER_FLOW
-from tests.stream.test_connections import Talk
+from tests.stream.spoken import (
+    ATOMIC_REQUEST,
+    READ_REQUEST,
+    READ_RESPONSE,
+    RESPONSES,
+)
+from tests.stream.talk import Talk, started
 from tests.stream.work import calls
 from tests.truth import messages, mpastream
 from tests.truth.impair import ACK
-from tests.truth.messages import TrueMessage
-
-READ_REQUEST, READ_RESPONSE = messages.READ_REQUEST, messages.READ_RESPONSE
-ATOMIC_REQUEST, ATOMIC_RESPONSE = messages.ATOMIC_REQUEST, messages.ATOMIC_RESPONSE
-REQUESTS = (READ_REQUEST, ATOMIC_REQUEST)
-RESPONSES = (READ_RESPONSE, ATOMIC_RESPONSE)
-
-
-class Spoken:
-    """A script as the capture of a connection, one FPDU a segment.
-
-    :param missed: (message, ULPDU) that the capture lacks.
-    :param delays: by how many segments each one is late in the capture, for those that are.
-    :param startup: whether the capture has what comes before the FPDUs.
-    """
-
-    def __init__(
-        self,
-        script: list[TrueMessage],
-        *,
-        missed: frozenset[tuple[int, int]] = frozenset(),
-        delays: dict[int, int] | None = None,
-        markers: bool = False,
-        startup: bool = True,
-    ) -> None:
-        self.script = script
-        self.missed = missed
-        talk = Talk((rng_isn(script), 77))
-        for direction, key in enumerate((mpastream.REQUEST_KEY, mpastream.REPLY_KEY)):
-            talk.say(direction, mpastream.startup_frame(key, crc=1, markers=int(markers)))
-        if not startup:
-            talk.segments.clear()
-        self.place: dict[tuple[int, int], tuple[int, int]] = {}
-        """Direction and sequence number of an FPDU's first octet to message and ULPDU."""
-        streams = []
-        for direction in (0, 1):
-            mine = [each for each in script if each.direction == direction]
-            ulpdus = [ulpdu for each in mine for ulpdu in each.ulpdus]
-            octets, truth = mpastream.build_stream(ulpdus, markers=markers)
-            streams.append((octets, iter(truth), talk.next[direction]))
-        sent = []
-        for index, message in enumerate(script):
-            octets, truth_of, base = streams[message.direction]
-            for piece in range(len(message.ulpdus)):
-                fpdu = next(truth_of)
-                self.place[message.direction, (base + fpdu.seq_offset) % 2**32] = index, piece
-                late = (delays or {}).get(len(sent), 0)
-                item = (message.direction, base + fpdu.start, octets[fpdu.start : fpdu.end])
-                sent.append((len(sent) + late + 0.5 * bool(late), item, (index, piece)))
-        for _, (direction, seq, octets), which in sorted(sent, key=lambda each: each[0]):
-            talk.copy(direction, seq, octets, captured=which not in missed)
-            talk.next[direction] = max(talk.next[direction], seq + len(octets))
-        talk.close()
-        taker = Messages()
-        # Direction 0 of the events is whoever comes first in the capture.
-        self.found = [
-            each._replace(direction=each.direction ^ (each.connection.flow == RESPONDER_FLOW))
-            for one in talk.fed()
-            for each in taker.take(one)
-        ]
-
-    def there(self, index: int) -> list[int]:
-        """Which ULPDUs of a message are in the capture."""
-        count = len(self.script[index].ulpdus)
-        return [piece for piece in range(count) if (index, piece) not in self.missed]
-
-    def index_of(self, found: MessageRecovered) -> tuple[int, int]:
-        """The message and the ULPDU with which a message that was found begins."""
-        assert found.seq is not None
-        return self.place[found.direction, found.seq]
-
-    def asked(self, index: int) -> bool:
-        """Whether a Request is in the capture, as a whole."""
-        return not any((index, piece) in self.missed for piece in range(99))
-
-
-def rng_isn(script: list[TrueMessage]) -> int:
-    """An initial sequence number, sometimes such that numbers wrap soon."""
-    return (2**32 - 5000 + 3 * len(script)) % 2**32
-
-
-def name_of(message: TrueMessage) -> int:
-    """The MSN by which a Request is named."""
-    return message.name[1]
-
-
-def check_untagged(spoken: Spoken) -> None:
-    """Every Untagged message once, with what is there and what lacks; skipped ones, too."""
-    script = spoken.script
-    found = [each for each in spoken.found if each.qn is not None and each.fpdus]
-    by_name = {(each.direction, each.qn, each.msn): each for each in found}
-    assert len(found) == len(by_name)
-    last: Counter[tuple[int, int]] = Counter()
-    absent = set()
-    for index, message in enumerate(script):
-        if message.tagged:
-            continue
-        there = spoken.there(index)
-        qn, msn = message.name
-        if not there:
-            absent.add((message.direction, qn, msn))
-            continue
-        last[message.direction, qn] = max(last[message.direction, qn], msn)
-        each = by_name.pop((message.direction, qn, msn))
-        pieces = [message.pieces[piece] for piece in there]
-        assert each.fpdus == len(there)
-        assert each.length == sum(length for _, length in pieces)
-        assert each.complete == (len(there) == len(message.ulpdus))
-        assert list(each.missing) == message.missing(there)
-        assert each.size == (message.size if len(message.ulpdus) - 1 in there else None)
-    assert not by_name
-    skipped = [
-        (each.direction, each.qn, each.msn + more)
-        for each in spoken.found
-        if not each.fpdus and each.msn is not None and each.qn is not None
-        for more in range(each.messages)
-    ]
-    assert sorted(skipped) == sorted(
-        (direction, qn, msn) for direction, qn, msn in absent if msn < last[direction, qn]
-    )
-
-
-def check_tagged(spoken: Spoken) -> None:
-    """What is claimed of Tagged messages is true."""
-    script = spoken.script
-    pieces = 0
-    for each in spoken.found:
-        if each.stag is None or not each.fpdus:
-            continue
-        index, _ = spoken.index_of(each)
-        message = script[index]
-        pieces += each.fpdus
-        assert (each.opcode, each.stag) == (message.opcode, message.name[0])
-        if each.complete:
-            assert spoken.there(index) == list(range(len(message.ulpdus)))
-            assert (each.length, each.size, each.to) == (
-                message.size,
-                message.size,
-                message.name[1],
-            )
-            assert each.missing == ()
-        else:
-            assert each.missing
-            known = [(at, size) for at, size in each.missing if at is not None and size is not None]
-            lacking = {
-                at + more
-                for at, size in message.missing(spoken.there(index))
-                for more in range(size or message.name[1] + message.size - at)
-            }
-            assert lacking.issuperset(at + more for at, size in known for more in range(size))
-    assert pieces == sum(
-        len(spoken.there(index)) for index, each in enumerate(script) if each.tagged
-    )
-
-
-def check_pairing(spoken: Spoken, *, all_of_them: bool) -> None:
-    """What is said of Requests and Responses is true, and if all is to be said, nothing lacks."""
-    script = spoken.script
-    seen: Counter[int] = Counter()
-    missing: set[tuple[int, int]] = set()
-    for each in spoken.found:
-        if not each.fpdus and each.answers is not None:
-            missing.add((1 - each.direction, each.answers))
-            continue
-        if each.opcode in REQUESTS:
-            asks = script[spoken.index_of(each)[0]].asks
-            assert each.complete and asks is not None
-            assert (each.read_request or (each.request_identifier,)) == asks
-        if each.opcode not in RESPONSES:
-            assert (each.answers, each.requested, each.as_requested) == (None, None, None)
-            continue
-        index, _ = spoken.index_of(each)
-        request = script[index].answers
-        assert request is not None
-        seen[request] += 1
-        assert each.requested is not False
-        if not spoken.asked(request):
-            assert each.answers is None
-        elif all_of_them:
-            assert each.answers == name_of(script[request])
-        if each.answers is not None:
-            assert each.requested
-            assert each.answers == name_of(script[request])
-            if each.opcode == READ_RESPONSE:
-                assert each.read_request == script[request].asks
-                assert each.as_requested in (True, None)
-            else:
-                assert (each.request_identifier,) == script[request].asks
-        if each.complete and each.answers is not None:
-            assert each.as_requested is (True if each.opcode == READ_RESPONSE else None)
-    wanted = {
-        (each.direction, name_of(each))
-        for index, each in enumerate(script)
-        if each.opcode in REQUESTS and spoken.asked(index) and not seen[index]
-    }
-    assert missing <= wanted
-    if all_of_them:
-        assert missing == wanted
-
-
-SCRIPTS = {
-    "seed": st.integers(0, 2**32),
-    "depth": st.sampled_from((1, 2, 8)),
-    "markers": st.booleans(),
-}
-
-
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(**SCRIPTS, buffers=st.sampled_from((None, 1, 3)), late=st.booleans())
-def test_a_conversation_that_was_captured_whole(
-    seed: int, depth: int, markers: bool, buffers: int | None, late: bool
-) -> None:
-    """Everything is complete and paired, however buffers are used and in whatever order it came."""
-    rng = random.Random(seed)
-    script = messages.random_script(
-        rng, 60, 700, 4000, depth=depth, buffers=buffers, unanswered=0.5
-    )
-    count = sum(len(each.ulpdus) for each in script)
-    delays = {at: rng.randint(1, 5) for at in range(count) if late and rng.random() < 0.3}
-    spoken = Spoken(script, delays=delays, markers=markers)
-    check_untagged(spoken)
-    check_tagged(spoken)
-    check_pairing(spoken, all_of_them=True)
-    assert all(each.complete for each in spoken.found if each.fpdus)
-    assert sum(bool(each.fpdus) for each in spoken.found) == len(script)
-    assert not any(
-        each.duplicates or each.overlaps or each.conflicts or each.cut_off for each in spoken.found
-    )
-
-
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(
-    **SCRIPTS,
-    buffers=st.sampled_from((None, None, 1, 3)),
-    rate=st.sampled_from((0.03, 0.1, 0.3)),
-    late=st.booleans(),
-    sizes=st.sampled_from(((), (64,), (0, 64, 2000))),
-)
-def test_a_conversation_of_which_some_is_missing(
-    seed: int,
-    depth: int,
-    markers: bool,
-    buffers: int | None,
-    rate: float,
-    late: bool,
-    sizes: tuple[int, ...],
-) -> None:
-    """Whatever is missing: what is said is true."""
-    rng = random.Random(seed)
-    script = messages.random_script(
-        rng, 80, 700, 4000, depth=depth, buffers=buffers, sizes=sizes, unanswered=0.5
-    )
-    missed = frozenset(
-        (index, piece)
-        for index, each in enumerate(script)
-        for piece in range(len(each.ulpdus))
-        if rng.random() < rate
-    )
-    count = sum(len(each.ulpdus) for each in script)
-    delays = {at: rng.randint(1, 5) for at in range(count) if late and rng.random() < 0.1}
-    spoken = Spoken(script, missed=missed, delays=delays, markers=markers)
-    check_untagged(spoken)
-    check_tagged(spoken)
-    check_pairing(spoken, all_of_them=False)
-    paired = [each.answers for each in spoken.found if each.opcode in RESPONSES and each.fpdus]
-    event(f"paired: {10 * sum(each is not None for each in paired) // max(1, len(paired))}/10")
-
-
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(
-    seed=st.integers(0, 2**32),
-    depth=st.sampled_from((1, 2, 8)),
-    markers=st.booleans(),
-    skipped=st.integers(4, 60),
-    sizes=st.sampled_from(((), (0, 64, 2000))),
-)
-def test_a_conversation_whose_beginning_is_missing(
-    seed: int, depth: int, markers: bool, skipped: int, sizes: tuple[int, ...]
-) -> None:
-    """Responses to Requests from before the capture are not paired, the others are."""
-    script = messages.random_script(random.Random(seed), 80, 700, 4000, depth=depth, sizes=sizes)
-    order = [
-        (index, piece) for index, each in enumerate(script) for piece in range(len(each.ulpdus))
-    ]
-    spoken = Spoken(script, missed=frozenset(order[:skipped]), markers=markers, startup=False)
-    check_tagged(spoken)
-    check_pairing(spoken, all_of_them=False)
-    for each in spoken.found:
-        if each.opcode in RESPONSES and each.complete and each.size:
-            request = script[spoken.index_of(each)[0]].answers
-            assert request is not None
-            wanted = name_of(script[request]) if spoken.asked(request) else None
-            assert each.answers == wanted
-
-
-# -- one by one ------------------------------------------------------------------------------------
 
 
 def exchanged(*said: tuple[int, list[bytes]], lost: tuple[int, ...] = ()) -> list[MessageRecovered]:
     """The messages of what is said by direction, one FPDU a segment, some not captured."""
-    talk = Talk()
-    for direction, key in enumerate((mpastream.REQUEST_KEY, mpastream.REPLY_KEY)):
-        talk.say(direction, mpastream.startup_frame(key, crc=1))
+    talk = started()
     number = 0
     for direction, ulpdus in said:
         for ulpdu in ulpdus:
@@ -544,9 +244,7 @@ def test_outstanding_requests_are_limited() -> None:
     octets, _ = mpastream.build_stream(
         [messages.read_request(msn, 7, 1000 * msn, 10, 1, 1)[0] for msn in range(1, count + 1)]
     )
-    talk = Talk()
-    for direction, key in enumerate((mpastream.REQUEST_KEY, mpastream.REPLY_KEY)):
-        talk.say(direction, mpastream.startup_frame(key, crc=1))
+    talk = started()
     talk.say(0, octets, size=50_000)
     answers, _ = mpastream.build_stream(
         [messages.read_response(7, 1000 * msn, bytes(10))[0] for msn in (1, 101)]
@@ -563,9 +261,7 @@ def test_waiting_responses_are_limited() -> None:
     """A peer that answers what nobody asked does not fill the memory."""
     count = WAITING_RESPONSES + 100
     octets, _ = mpastream.build_stream([messages.read_response(1, 0, b"x")[0]] * count)
-    talk = Talk()
-    for direction, key in enumerate((mpastream.REQUEST_KEY, mpastream.REPLY_KEY)):
-        talk.say(direction, mpastream.startup_frame(key, crc=1))
+    talk = started()
     talk.say(0, mpastream.build_stream([b""])[0])
     talk.say(1, octets, size=50_000)
     events = talk.fed()
@@ -588,9 +284,7 @@ def test_time_is_linear_whatever_is_asked_and_answered(kind: str) -> None:
         if kind == "strays":
             asks = asks[:1]
         octets = [mpastream.build_stream(each) for each in (asks, gives)]
-        talk = Talk()
-        for direction, key in enumerate((mpastream.REQUEST_KEY, mpastream.REPLY_KEY)):
-            talk.say(direction, mpastream.startup_frame(key, crc=1))
+        talk = started()
         talk.say(0, octets[0][0], size=5000)
         for number, fpdu in enumerate(octets[1][1]):
             captured = kind != "holes" or number % 2 == 0
@@ -607,9 +301,7 @@ def test_time_is_linear_whatever_is_asked_and_answered(kind: str) -> None:
 def test_held_octets_are_limited_in_total() -> None:
     """Many connections with open messages each: who began first gives up first."""
     taker = Messages()
-    talk = Talk()
-    for direction, key in enumerate((mpastream.REQUEST_KEY, mpastream.REPLY_KEY)):
-        talk.say(direction, mpastream.startup_frame(key, crc=1))
+    talk = started()
     begun = [messages.untagged_header(3, 0, msn, 0, False) + b"x" for msn in range(1, 1001)]
     talk.say(0, mpastream.build_stream(begun)[0], size=50_000)
     events = [each for each in talk.fed() if isinstance(each, FPDURecovered)]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from scapy_mpa.stream.events import ConnectionEnded, Event, HalfSummary
 from tests.stream.feed import feed_truth, fpdus, halves
-from tests.stream.test_connections import Talk
+from tests.stream.talk import Talk
 from tests.truth import impair, messages, mpastream
 
 

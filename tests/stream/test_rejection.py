@@ -10,16 +10,16 @@ import pytest
 from scapy_mpa.stream.events import Event
 from tests.stream.feed import fpdus
 from tests.stream.startup import (
+    check_all,
     check_works,
     ended,
     errors,
-    found,
     reply,
     request,
     seen,
     stream,
 )
-from tests.stream.test_connections import Talk
+from tests.stream.talk import Talk
 
 
 @pytest.mark.parametrize("between", [b"", b"no?\r\n", b"let us talk\r\n" * 20, b"x" * 50_000])
@@ -35,10 +35,7 @@ def test_rejection_and_a_second_request(between: bytes, size: int) -> None:
         talk.say(1, between, size=max(size, 100))
     talk.say(0, request(private_data=b"please"), size=size)
     talk.say(1, reply(), size=size)
-    talk.say(0, octets)
-    talk.say(1, octets)
-    talk.close()
-    events = talk.fed()
+    events = talk.speak(octets)
     check_works(events)
     assert [each.startup.rejected for each in seen(events)] == [False, True, False, False]
 
@@ -103,13 +100,8 @@ def two_startups(markers: int, lost: tuple[int, ...], late: int | None = None) -
         talk.say(number % 2, frame, captured=number not in lost)
         if late is not None and number == late + 1:
             talk.segments[-2:] = talk.segments[-1], talk.segments[-2]
-    talk.say(0, octets, size=1000)
-    talk.say(1, octets, size=1000)
-    talk.close()
-    events = talk.fed()
-    for direction in (0, 1):
-        assert found(events, direction) == [fpdu.ulpdu for fpdu in truth]
-    assert errors(events) == []
+    events = talk.speak(octets, size=1000)
+    check_all(events, truth)
     there = {frame for number, frame in enumerate(frames) if number not in lost}
     assert there.issuperset(each.octets for each in seen(events))
     return events

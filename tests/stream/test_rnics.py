@@ -11,7 +11,7 @@ from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.interoperability import RNIC
 from tests.stream.feed import fpdus
 from tests.stream.startup import ULPDUS, ended, reply, request
-from tests.stream.test_connections import Talk
+from tests.stream.talk import Talk
 from tests.truth.mpastream import build_stream
 from tests.wire.test_interoperability import CELLS
 

@@ -18,7 +18,7 @@ from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
 from tests.stream.feed import as_segment, fpdus
 from tests.stream.startup import ULPDUS, ended, errors, reply, request, seen
-from tests.stream.test_connections import Talk
+from tests.stream.talk import Talk
 from tests.truth.mpastream import build_stream, startup_frame
 
 KEYS = [b"MPA ID Rtr Frame", b"MPA ID RtR Frame"]
@@ -105,10 +105,7 @@ def test_rtr_frame_that_the_other_side_does_not_want(s: tuple[int, int], what: s
     talk.say(0, request(enhanced=s[0]))
     talk.say(1, reply(enhanced=s[1]))
     at = talk.say(0, rtr())
-    talk.say(0, octets)
-    talk.say(1, octets)
-    talk.close()
-    events = talk.fed()
+    events = talk.speak(octets)
     check_found(events, at + 20)
     assert errors(events) == [(0, ErrorCode.INVALID_STARTUP_FRAME, at)]
     assert what in texts(events)[0]
@@ -167,10 +164,7 @@ def test_rtr_frame_where_nobody_has_set_s() -> None:
     talk.say(0, request())
     talk.say(1, reply())
     at = talk.say(0, rtr())
-    talk.say(0, octets)
-    talk.say(1, octets)
-    talk.close()
-    events = talk.fed()
+    events = talk.speak(octets)
     assert [each.ulpdu for each in fpdus(events, 0)][-len(ULPDUS) :] == ULPDUS
     assert (0, ErrorCode.CRC_MISMATCH, at) in errors(events)
     assert ended(events).dialect == "rfc5044"
@@ -204,10 +198,7 @@ def test_what_is_ignored(fields: dict[str, int]) -> None:
     talk.say(0, request(enhanced=1))
     talk.say(1, reply(enhanced=1))
     at = talk.say(0, rtr(**fields))
-    talk.say(0, octets)
-    talk.say(1, octets)
-    talk.close()
-    events = talk.fed()
+    events = talk.speak(octets)
     assert texts(events) == []
     check_found(events, at + 20)
 
@@ -287,10 +278,7 @@ def test_an_rtr_frame_before_the_reply() -> None:
     talk.say(0, request(enhanced=1))
     at = talk.say(0, rtr())
     talk.say(1, reply(enhanced=1))
-    talk.say(0, octets)
-    talk.say(1, octets)
-    talk.close()
-    events = talk.fed()
+    events = talk.speak(octets)
     check_found(events, at + 20)
     assert errors(events) == [(0, None, at)]
     text = "an Rtr Frame before the Initiator has received the Reply"

@@ -15,7 +15,7 @@ from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.segment import Segment
 from tests.stream.feed import as_segment, feed, fpdus
-from tests.stream.test_connections import Talk
+from tests.stream.talk import Talk
 from tests.truth import messages, mpastream
 from tests.truth.mpastream import TrueFPDU
 

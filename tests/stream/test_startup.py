@@ -20,7 +20,7 @@ from tests.stream.startup import (
     seen,
     stream,
 )
-from tests.stream.test_connections import Talk
+from tests.stream.talk import Talk
 from tests.truth import messages, mpastream
 from tests.truth.impair import ACK, SYN
 from tests.truth.mpastream import build_stream
@@ -31,10 +31,7 @@ def test_immediate_startup() -> None:
     octets, _ = stream()
     talk = Talk()
     at = talk.say(0, request(private_data=b"hello")), talk.say(1, reply(private_data=b"world"))
-    talk.say(0, octets)
-    talk.say(1, octets)
-    talk.close()
-    events = talk.fed()
+    events = talk.speak(octets)
     check_works(events)
     first, second = seen(events)
     assert (first.startup.kind, second.startup.kind) == (StartupKind.REQUEST, StartupKind.REPLY)
@@ -106,10 +103,7 @@ def test_delayed_startup(text: bytes, size: int) -> None:
     talk.say(1, text, size=size)
     talk.say(0, request(), size=size)
     talk.say(1, reply(), size=size)
-    talk.say(0, octets)
-    talk.say(1, octets)
-    talk.close()
-    events = talk.fed()
+    events = talk.speak(octets)
     check_works(events)
     assert len(seen(events)) == 2
 
@@ -121,10 +115,7 @@ def test_delayed_startup_in_the_segment_of_the_last_streaming_octets(lead: bytes
     talk = Talk()
     talk.say(0, lead + request())
     talk.say(1, lead + reply())
-    talk.say(0, octets)
-    talk.say(1, octets)
-    talk.close()
-    check_works(talk.fed())
+    check_works(talk.speak(octets))
 
 
 @pytest.mark.parametrize("swapped", [False, True])
@@ -141,10 +132,7 @@ def test_delayed_startup_behind_many_streaming_octets(swapped: bool) -> None:
     if swapped:
         talk.segments[-2:] = talk.segments[:-3:-1]
     talk.say(1, reply())
-    talk.say(0, octets)
-    talk.say(1, octets)
-    talk.close()
-    check_works(talk.fed())
+    check_works(talk.speak(octets))
 
 
 @pytest.mark.parametrize("size", [1, 40, 1460])
@@ -187,10 +175,7 @@ def test_crcs_are_on_if_either_side_wants_them(asked: tuple[int, int], markers: 
     talk = Talk()
     talk.say(0, request(crc=asked[0], markers=markers))
     talk.say(1, reply(crc=asked[1], markers=markers))
-    talk.say(0, octets, size=1000)
-    talk.say(1, octets, size=1000)
-    talk.close()
-    events = talk.fed()
+    events = talk.speak(octets, size=1000)
     for direction in (0, 1):
         assert found(events, direction) == [fpdu.ulpdu for fpdu in truth]
         assert {each.crc for each in fpdus(events, direction)} == {"good" if crc else "off"}
@@ -204,10 +189,7 @@ def test_r_in_a_request_is_not_looked_at() -> None:
     talk = Talk()
     talk.say(0, request(rejected=1))
     talk.say(1, reply())
-    talk.say(0, octets)
-    talk.say(1, octets)
-    talk.close()
-    check_works(talk.fed())
+    check_works(talk.speak(octets))
 
 
 @pytest.mark.parametrize("reserved", [1, 15])
@@ -217,10 +199,7 @@ def test_reserved_bits_are_not_looked_at(reserved: int) -> None:
     talk = Talk()
     talk.say(0, request(reserved=reserved))
     talk.say(1, reply(reserved=reserved))
-    talk.say(0, octets)
-    talk.say(1, octets)
-    talk.close()
-    check_works(talk.fed())
+    check_works(talk.speak(octets))
 
 
 @pytest.mark.parametrize("upto", [1, 10, 20, 27])
@@ -235,10 +214,7 @@ def test_octets_in_the_syn(upto: int) -> None:
     if frame[upto:]:
         talk.say(0, frame[upto:])
     talk.say(1, reply())
-    talk.say(0, octets)
-    talk.say(1, octets)
-    talk.close()
-    events = talk.fed()
+    events = talk.speak(octets)
     check_works(events)
     assert seen(events)[0].seq == 1001
 
@@ -252,10 +228,7 @@ def test_octets_in_the_syn_that_the_peer_did_not_take() -> None:
     talk.say(1, flags=SYN | ACK)
     talk.copy(0, 1001, request())
     talk.say(1, reply())
-    talk.say(0, octets)
-    talk.say(1, octets)
-    talk.close()
-    events = talk.fed()
+    events = talk.speak(octets)
     check_works(events)
     assert len(seen(events)) == 2
 
@@ -266,10 +239,7 @@ def test_a_startup_frame_inside_an_fpdu_is_payload() -> None:
     talk = Talk()
     talk.say(0, request())
     talk.say(1, reply())
-    talk.say(0, octets, size=50)
-    talk.say(1, octets, size=50)
-    talk.close()
-    events = talk.fed()
+    events = talk.speak(octets, size=50)
     assert len(seen(events)) == 2
     assert found(events, 0) == found(events, 1) == [fpdu.ulpdu for fpdu in truth]
     assert errors(events) == []
@@ -281,10 +251,7 @@ def test_a_startup_frame_inside_private_data_is_private_data() -> None:
     talk = Talk()
     talk.say(0, request(private_data=request() * 4), size=30)
     talk.say(1, reply(private_data=reply(rejected=1)), size=30)
-    talk.say(0, octets)
-    talk.say(1, octets)
-    talk.close()
-    events = talk.fed()
+    events = talk.speak(octets)
     check_works(events)
     assert len(seen(events)) == 2
 
@@ -311,10 +278,7 @@ def test_enhanced_startup() -> None:
     talk = Talk()
     talk.say(0, request(revision=2, enhanced=1, private_data=data + b"ulp"))
     talk.say(1, reply(revision=2, enhanced=1, private_data=data))
-    talk.say(0, octets)
-    talk.say(1, octets)
-    talk.close()
-    events = talk.fed()
+    events = talk.speak(octets)
     check_works(events)
     first = seen(events)[0].startup
     assert (first.ird, first.ord, first.control_flags) == (16, 8, "AD")

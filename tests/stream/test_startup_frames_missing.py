@@ -12,6 +12,7 @@ from scapy_mpa.wire.startup import StartupKind
 from tests.stream.feed import INITIATOR_FLOW, RESPONDER_FLOW, fpdus
 from tests.stream.startup import (
     ULPDUS,
+    check_all,
     check_works,
     errors,
     found,
@@ -20,7 +21,7 @@ from tests.stream.startup import (
     seen,
     stream,
 )
-from tests.stream.test_connections import Talk
+from tests.stream.talk import Talk
 from tests.truth.mpastream import build_stream
 
 
@@ -35,10 +36,7 @@ def test_startup_frame_captured_out_of_order(late: bool) -> None:
     else:
         talk.segments[3:5] = talk.segments[4:2:-1]
     talk.say(1, reply())
-    talk.say(0, octets)
-    talk.say(1, octets)
-    talk.close()
-    check_works(talk.fed())
+    check_works(talk.speak(octets))
 
 
 def test_a_reply_captured_before_its_request() -> None:
@@ -48,10 +46,7 @@ def test_a_reply_captured_before_its_request() -> None:
     talk.say(0, request())
     talk.say(1, reply())
     talk.segments[-2:] = talk.segments[:-3:-1]
-    talk.say(0, octets)
-    talk.say(1, octets)
-    talk.close()
-    check_works(talk.fed())
+    check_works(talk.speak(octets))
 
 
 @pytest.mark.parametrize("crc", [0, 1])
@@ -64,13 +59,8 @@ def test_startup_frames_that_were_not_captured(crc: int, markers: int, lost: str
     frames = request(crc=crc, markers=markers), reply(crc=crc, markers=markers)
     talk.say(0, frames[0], captured=lost == "reply")
     talk.say(1, frames[1], captured=lost == "request")
-    talk.say(0, octets, size=1000)
-    talk.say(1, octets, size=1000)
-    talk.close()
-    events = talk.fed()
-    for direction in (0, 1):
-        assert found(events, direction) == [fpdu.ulpdu for fpdu in truth]
-    assert errors(events) == []
+    events = talk.speak(octets, size=1000)
+    check_all(events, truth)
 
 
 @pytest.mark.parametrize("markers", [0, 1])

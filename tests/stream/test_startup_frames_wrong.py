@@ -18,7 +18,7 @@ from tests.stream.startup import (
     seen,
     stream,
 )
-from tests.stream.test_connections import Talk
+from tests.stream.talk import Talk
 
 
 def test_initiator_initiator() -> None:
@@ -76,10 +76,7 @@ def test_512_octets_of_private_data_are_allowed() -> None:
     talk = Talk()
     talk.say(0, request(private_data=bytes(512)))
     talk.say(1, reply(private_data=bytes(512)))
-    talk.say(0, octets)
-    talk.say(1, octets)
-    talk.close()
-    check_works(talk.fed())
+    check_works(talk.speak(octets))
 
 
 @pytest.mark.parametrize("closed", [False, True])

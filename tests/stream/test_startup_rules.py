@@ -10,7 +10,7 @@ from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.interoperability import RNIC
 from tests.stream.feed import fpdus
 from tests.stream.startup import ULPDUS, ended, errors, reply, request, seen, stream
-from tests.stream.test_connections import Talk
+from tests.stream.talk import Talk
 from tests.truth import messages
 from tests.truth.impair import ACK, RST
 from tests.truth.mpastream import build_stream, crc_field, enhanced_data
@@ -106,10 +106,7 @@ def test_a_reply_before_fpdus_is_told_once() -> None:
     talk = Talk()
     talk.say(0, b"GET / HTTP/1.1\r\n")
     at = talk.say(1, reply())
-    talk.say(0, octets)
-    talk.say(1, octets)
-    talk.close()
-    events = talk.fed()
+    events = talk.speak(octets)
     assert errors(events) == [(1, INVALID, at)]
     assert len(seen(events)) == 1
     for direction in (0, 1):
@@ -135,10 +132,7 @@ def test_revision_of_the_reply(asked: int, answered: int, is_wrong: bool) -> Non
     talk = Talk()
     talk.say(0, request(revision=asked))
     at = talk.say(1, reply(revision=answered))
-    talk.say(0, octets)
-    talk.say(1, octets)
-    talk.close()
-    events = talk.fed()
+    events = talk.speak(octets)
     assert errors(events) == [(1, INVALID, at)] * is_wrong
     for text in texts(events):
         assert f"revision {answered} of the Reply exceeds the Request's {asked}" in text
@@ -313,10 +307,7 @@ def test_private_data_of_revision_0(octets: int) -> None:
     talk = Talk()
     talk.say(0, request(revision=0, markers=1, private_data=data[:octets]), size=1460)
     talk.say(1, reply(revision=0, markers=1, private_data=data[:octets]), size=1460)
-    talk.say(0, following)
-    talk.say(1, following)
-    talk.close()
-    events = talk.fed()
+    events = talk.speak(following)
     assert errors(events) == []
     assert [len(each.startup.private_data) for each in seen(events)] == [octets, octets]
     for direction in (0, 1):
@@ -469,10 +460,7 @@ def test_octets_before_the_reply_that_are_in_order(how: str) -> None:
         if how == "captured late":
             talk.segments[-2:] = talk.segments[:-3:-1]
         talk.say(1, reply())
-    talk.say(0, octets)
-    talk.say(1, octets)
-    talk.close()
-    events = talk.fed()
+    events = talk.speak(octets)
     assert errors(events) == []
     for direction in (0, 1):
         assert [each.ulpdu for each in fpdus(events, direction)] == ULPDUS

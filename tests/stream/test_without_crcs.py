@@ -9,7 +9,7 @@ import pytest
 
 from scapy_mpa.stream.events import ErrorFound, Event
 from tests.stream.feed import fpdus
-from tests.stream.test_connections import Talk
+from tests.stream.talk import Talk
 from tests.truth import messages, mpastream
 from tests.truth.impair import ACK
 from tests.truth.mpastream import TrueFPDU

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A TCP connection written down segment by segment, and what is told of it."""
+
+from __future__ import annotations
+
+import random
+
+from scapy_mpa.stream.events import ConnectionEnded, ErrorFound, Event, GapFound
+from tests.stream.feed import as_segment, feed, fpdus
+from tests.truth import messages, mpastream
+from tests.truth.impair import ACK, FIN, PSH, SYN, Segment
+
+REQUEST = mpastream.startup_frame(mpastream.REQUEST_KEY, crc=1)
+REPLY = mpastream.startup_frame(mpastream.REPLY_KEY, crc=1)
+STREAM, TRUTH = mpastream.build_stream(
+    [messages.send(msn, random.Random(msn).randbytes(200))[0] for msn in range(1, 9)]
+)
+ULPDUS = [fpdu.ulpdu for fpdu in TRUTH]
+
+
+class Talk:
+    """One TCP connection, written down segment by segment; direction 0 opens it.
+
+    What is said follows what was said before in the same direction, and acknowledges all that the
+    other direction has said, captured or not.
+    """
+
+    def __init__(self, isn: tuple[int, int] = (1000, 0xFFFFF000), *, syn: bool = True) -> None:
+        self.segments: list[Segment] = []
+        self.isn = isn
+        self.next = [isn[0], isn[1]]
+        if syn:
+            self.say(0, flags=SYN)
+            self.say(1, flags=SYN | ACK)
+            self.say(0, flags=ACK)
+        else:
+            self.next = [isn[0] + 1, isn[1] + 1]
+
+    def say(
+        self,
+        direction: int,
+        octets: bytes = b"",
+        *,
+        flags: int = PSH | ACK,
+        size: int | None = None,
+        captured: bool = True,
+    ) -> int:
+        """Send octets, in segments of ``size``; return the sequence number of the first one."""
+        first = self.next[direction]
+        step = size or max(1, len(octets))
+        for at in range(0, max(1, len(octets)), step):
+            self.copy(direction, self.next[direction], octets[at : at + step], flags, captured)
+            self.next[direction] += len(octets[at : at + step]) + bool(flags & (SYN | FIN))
+        return first % 2**32
+
+    def copy(
+        self,
+        direction: int,
+        seq: int,
+        octets: bytes,
+        flags: int = PSH | ACK,
+        captured: bool = True,
+    ) -> None:
+        """Send a segment that moves nothing on: a retransmission, a probe, a forgery."""
+        ack = self.next[1 - direction] % 2**32 if flags & ACK else 0
+        if captured:
+            self.segments.append(Segment(direction, seq % 2**32, ack, flags, octets))
+
+    def miss(self, direction: int, octets: bytes) -> int:
+        """Send octets that the receiver gets and the capture does not."""
+        return self.say(direction, octets, captured=False)
+
+    def close(self) -> None:
+        """FIN from both sides, both acknowledged."""
+        self.say(0, flags=FIN | ACK)
+        self.say(1, flags=FIN | ACK)
+        self.say(0, flags=ACK)
+
+    def speak(self, octets: bytes, *, size: int | None = None) -> list[Event]:
+        """Have both sides send the same octets and close; return the events of all of it."""
+        self.say(0, octets, size=size)
+        self.say(1, octets, size=size)
+        self.close()
+        return self.fed()
+
+    def fed(self) -> list[Event]:
+        """The events of this connection alone."""
+        return feed(as_segment(number, each) for number, each in enumerate(self.segments, 1))
+
+
+def started(isn: tuple[int, int] = (1000, 0xFFFFF000)) -> Talk:
+    """A connection whose Full Operation Phase has begun."""
+    talk = Talk(isn)
+    talk.say(0, REQUEST)
+    talk.say(1, REPLY)
+    return talk
+
+
+def whole(isn: tuple[int, int] = (1000, 0xFFFFF000), size: int = 500) -> Talk:
+    """A connection from SYN to FIN, with FPDUs in both directions."""
+    talk = started(isn)
+    talk.say(0, STREAM, size=size)
+    talk.say(1, STREAM, size=size)
+    talk.close()
+    return talk
+
+
+def flow_of(number: int, direction: int) -> bytes:
+    """Addresses and ports of one of many connections."""
+    ends = b"\x0a\x00\x00\x01", b"\x0a\x01" + number.to_bytes(2, "big")
+    ports = b"\x9c\x40", b"\x0f\xa0"
+    return ends[direction] + ends[1 - direction] + ports[direction] + ports[1 - direction]
+
+
+def ends(events: list[Event]) -> list[ConnectionEnded]:
+    """The ends of connections, in order."""
+    return [each for each in events if isinstance(each, ConnectionEnded)]
+
+
+def found(events: list[Event], number: int, direction: int) -> list[bytes]:
+    """The ULPDUs of one direction of one connection."""
+    return [each.ulpdu for each in fpdus(events, direction) if each.connection.number == number]
+
+
+def check_whole(events: list[Event], number: int = 0) -> None:
+    """All FPDUs of a connection, each once, and nothing wrong with it."""
+    assert found(events, number, 0) == ULPDUS
+    assert found(events, number, 1) == ULPDUS
+    assert not [
+        each
+        for each in events
+        if isinstance(each, ErrorFound | GapFound) and each.connection.number == number
+    ]

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""How a connection ends (RFC 9293 3.5, 3.6; RFC 5044 7.2, 8)."""
+
+from __future__ import annotations
+
+import pytest
+
+from scapy_mpa.stream.events import (
+    ErrorFound,
+    Event,
+    GapFound,
+)
+from scapy_mpa.stream.flows import LINGER_NS, Flows
+from tests.stream.feed import as_segment
+from tests.stream.talk import (
+    STREAM,
+    ULPDUS,
+    check_whole,
+    ends,
+    flow_of,
+    found,
+    started,
+    whole,
+)
+from tests.truth.impair import ACK, FIN, PSH, RST
+
+
+@pytest.mark.parametrize("close", ["one after the other", "at the same time", "twice"])
+def test_fin_from_both_sides(close: str) -> None:
+    """Both half connections are closed (RFC 5044 7.2, RFC 9293 3.6)."""
+    talk = started()
+    talk.say(0, STREAM)
+    talk.say(1, STREAM)
+    if close == "at the same time":
+        before = talk.next[1]
+        talk.say(0, flags=FIN | ACK)
+        talk.copy(1, before, b"", FIN | ACK)
+        talk.next[1] += 1
+        talk.copy(0, talk.next[0], b"", ACK)
+        talk.copy(1, talk.next[1], b"", ACK)
+    else:
+        talk.close()
+        if close == "twice":
+            talk.copy(0, talk.next[0] - 1, b"", FIN | ACK)
+            talk.copy(1, talk.next[1] - 1, b"", FIN | ACK)
+    events = talk.fed()
+    check_whole(events)
+    assert [each.ending for each in ends(events)] == ["closed"]
+
+
+def test_fin_in_the_last_data_segment() -> None:
+    """FIN comes behind the octets of its segment (RFC 9293 3.4)."""
+    talk = started()
+    talk.say(0, STREAM[:500])
+    talk.say(0, STREAM[500:], flags=PSH | FIN | ACK)
+    talk.say(1, STREAM, flags=PSH | FIN | ACK)
+    talk.say(0, flags=ACK)
+    events = talk.fed()
+    check_whole(events)
+    assert [each.ending for each in ends(events)] == ["closed"]
+
+
+def test_fin_captured_before_the_octets_before_it() -> None:
+    """FIN says where the octets end, not that they are all there."""
+    talk = started()
+    begin = len(talk.segments)
+    talk.say(0, STREAM, size=300)
+    talk.say(0, flags=FIN | ACK)
+    talk.segments[begin:] = talk.segments[: begin - 1 : -1]
+    begin = len(talk.segments)
+    talk.say(1, STREAM, size=300, flags=PSH | ACK)
+    talk.say(1, flags=FIN | ACK)
+    talk.segments[begin:] = talk.segments[: begin - 1 : -1]
+    events = talk.fed()
+    assert sorted(found(events, 0, 0)) == sorted(ULPDUS)
+    assert sorted(found(events, 0, 1)) == sorted(ULPDUS)
+    assert [each.ending for each in ends(events)] == ["closed"]
+    assert not [each for each in events if isinstance(each, ErrorFound | GapFound)]
+
+
+def test_half_closed() -> None:
+    """One FIN only; the other direction may go on for long (RFC 9293 3.6)."""
+    talk = started()
+    talk.say(0, STREAM)
+    talk.say(0, flags=FIN | ACK)
+    talk.say(1, STREAM, size=100)
+    events = talk.fed()
+    check_whole(events)
+    assert [each.ending for each in ends(events)] == ["half closed"]
+
+
+def test_capture_ends_first() -> None:
+    """No FIN, no RST: the capture is over, and nothing is wrong."""
+    talk = started()
+    talk.say(0, STREAM)
+    talk.say(1, STREAM)
+    events = talk.fed()
+    check_whole(events)
+    assert [each.ending for each in ends(events)] == ["capture ended"]
+
+
+@pytest.mark.parametrize("by", [0, 1])
+def test_reset(by: int) -> None:
+    """RST ends the connection (RFC 5044 8 code 1, RFC 9293 3.5)."""
+    talk = started()
+    talk.say(0, STREAM)
+    talk.say(1, STREAM)
+    talk.say(by, flags=RST | ACK)
+    events = talk.fed()
+    check_whole(events)
+    assert [each.ending for each in ends(events)] == ["reset"]
+
+
+def test_octets_under_way_when_the_reset_was_sent() -> None:
+    """What the peer of who resets had sent is still captured, and found."""
+    talk = started()
+    talk.say(0, STREAM)
+    talk.say(1, STREAM[:600], size=300)
+    talk.say(0, flags=RST | ACK)
+    talk.say(1, STREAM[600:], size=300)
+    events = talk.fed()
+    check_whole(events)
+    assert [each.ending for each in ends(events)] == ["reset"]
+
+
+def test_late_copies_belong_to_the_connection_that_is_over() -> None:
+    """A retransmission behind the last FIN opens no connection."""
+    talk = started()
+    seq = talk.say(0, STREAM, size=500)
+    talk.say(1, STREAM)
+    talk.close()
+    talk.copy(0, seq + 500, STREAM[500:1000])
+    events = talk.fed()
+    check_whole(events)
+    (end,) = ends(events)
+    assert end.halves[0].retransmitted == 1
+
+
+def test_a_connection_that_is_over_ends_while_the_capture_goes_on() -> None:
+    """Its end is told, and its memory free, once no late copy is to be expected."""
+    flows = Flows()
+    events: list[Event] = []
+    for number, each in enumerate(whole().segments, 1):
+        events += flows.receive(as_segment(number, each))
+    assert not ends(events)
+    other = as_segment(900, whole((5, 6)).segments[0])
+    later = other._replace(flow=flow_of(5, 0), time_ns=other.time_ns + LINGER_NS + 10**9)
+    events = flows.receive(later)
+    assert [each.ending for each in ends(events)] == ["closed"]
+    assert [each.connection.number for each in ends(flows.finish())] == [1]
+
+
+def test_finish_starts_afresh() -> None:
+    """After the end of a capture nothing is left of it."""
+    flows = Flows()
+    for number, each in enumerate(whole().segments, 1):
+        flows.receive(as_segment(number, each))
+    assert len(ends(flows.finish())) == 1
+    assert flows.finish() == []

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""How much memory connections take, whatever they carry and whether they end."""
+
+from __future__ import annotations
+
+import gc
+import random
+import tracemalloc
+
+import pytest
+
+from scapy_mpa.stream.flows import Flows
+from scapy_mpa.stream.limits import Limits
+from tests.stream.feed import as_segment
+from tests.stream.talk import (
+    STREAM,
+    Talk,
+    flow_of,
+    started,
+)
+from tests.truth.impair import ACK
+
+
+@pytest.mark.parametrize("hole", [False, True])
+def test_memory_of_ordinary_traffic_is_bounded(hole: bool) -> None:
+    """16 MiB that are not iWARP leave next to nothing behind, with a hole or without."""
+    flows = Flows()
+    payload = random.Random(1).randbytes(65_000)
+    talk = Talk()
+    for number, each in enumerate(talk.segments):
+        flows.receive(as_segment(number, each))
+    first = as_segment(0, talk.segments[0])
+    gc.collect()
+    tracemalloc.start()
+    for number in range(250):
+        seq = (talk.next[0] + 65_000 * number + 10 * hole) % 2**32
+        octets = bytes(bytearray(payload))
+        flows.receive(first._replace(seq=seq, flags=ACK, payload=octets, length=65_000))
+    held, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert held < 6 << 20 and peak < 12 << 20
+
+
+def test_memory_of_small_segments_is_bounded() -> None:
+    """Segments of one octet beyond a hole: what they cost in memory is what counts."""
+    flows = Flows()
+    talk = started()
+    for number, each in enumerate(talk.segments):
+        flows.receive(as_segment(number, each))
+    first = as_segment(0, talk.segments[0])._replace(flags=ACK, length=1)
+    gc.collect()
+    tracemalloc.start()
+    for number in range(80_000):
+        octet = bytes([number & 0xFF])
+        seq = (talk.next[0] + 1000 + number) % 2**32
+        flows.receive(first._replace(seq=seq, payload=octet))
+    held = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert held < 1.3 * Limits().octets_per_half
+
+
+def test_memory_of_connections_in_order() -> None:
+    """What an idle connection costs, whose FPDUs all came: there may be 100,000 of them."""
+    talk = started()
+    for direction in (0, 1):
+        talk.say(direction, STREAM, size=500)
+    flows = Flows()
+    count = 1000
+    gc.collect()
+    tracemalloc.start()
+    for number in range(count):
+        for at, each in enumerate(talk.segments):
+            segment = as_segment(number * 100 + at, each)
+            now = 1_700_000_000_000_000_000 + segment.time_ns
+            flows.receive(segment._replace(flow=flow_of(number, each.direction), time_ns=now))
+    held = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    # But for the octets kept for comparison, which all share.
+    assert held - (256 << 10) < 2 * count * 1344
+
+
+def test_memory_of_connections_that_never_end_is_bounded() -> None:
+    """A scan of ports leaves many a SYN and no end; not all of them are kept for ever."""
+    flows = Flows()
+    first = as_segment(0, Talk().segments[0])
+    gc.collect()
+    tracemalloc.start()
+    held = []
+    for number in range(12_000):
+        flow = flow_of(number, 0)
+        # One in ten seconds: nobody answers for days.
+        flows.receive(first._replace(flow=flow, time_ns=number * 10**10))
+        if number in (6_000, 11_999):
+            held.append(tracemalloc.get_traced_memory()[0])
+    tracemalloc.stop()
+    assert held[1] < 1.2 * held[0]

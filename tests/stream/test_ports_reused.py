@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The same addresses and ports again: another connection, or the same one (RFC 9293 3.4)."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.stream.feed import as_segment, feed
+from tests.stream.talk import (
+    REPLY,
+    REQUEST,
+    STREAM,
+    ULPDUS,
+    Talk,
+    check_whole,
+    ends,
+    found,
+    started,
+    whole,
+)
+from tests.truth.impair import ACK, RST, SYN, Segment
+
+
+def test_ports_used_again() -> None:
+    """A SYN with another initial sequence number is another connection (RFC 9293 3.4)."""
+    first, second = whole((1000, 2000)), whole((900_000, 5))
+    events = feed(
+        as_segment(number, each) for number, each in enumerate(first.segments + second.segments, 1)
+    )
+    check_whole(events, 0)
+    check_whole(events, 1)
+    assert [(each.connection.number, each.ending) for each in ends(events)] == [
+        (0, "closed"),
+        (1, "closed"),
+    ]
+
+
+@pytest.mark.parametrize("isn", [(500, 70_000), (3_000_000_000, 5)])
+def test_ports_used_again_before_the_end_was_captured(isn: tuple[int, int]) -> None:
+    """The first connection has no end in the capture: it was over when the second began."""
+    first, second = started((1000, 2000)), whole(isn)
+    first.say(0, STREAM, size=300)
+    first.say(1, STREAM, size=300)
+    events = feed(
+        as_segment(number, each) for number, each in enumerate(first.segments + second.segments, 1)
+    )
+    check_whole(events, 0)
+    check_whole(events, 1)
+    assert [each.ending for each in ends(events)] == ["reused", "closed"]
+
+
+def test_ports_used_again_and_the_new_syn_was_not_captured() -> None:
+    """The SYN,ACK with another initial sequence number says so as well."""
+    first, second = whole((1000, 2000)), whole((900_000_000, 50_000))
+    events = feed(
+        as_segment(number, each)
+        for number, each in enumerate(first.segments + second.segments[1:], 1)
+    )
+    check_whole(events, 0)
+    assert sorted(found(events, 1, 0) + found(events, 1, 1)) == sorted(ULPDUS * 2)
+
+
+def test_a_retransmitted_syn_is_no_new_connection() -> None:
+    """The same initial sequence number: the same connection, even after data."""
+    talk = Talk((1000, 2000))
+    talk.segments[1:1] = [talk.segments[0]] * 2
+    talk.segments.append(talk.segments[-2])
+    talk.say(0, REQUEST)
+    talk.copy(0, 1000, b"", SYN)
+    talk.say(1, REPLY)
+    talk.copy(1, 2000, b"", SYN | ACK)
+    talk.say(0, STREAM)
+    talk.copy(0, 1000, b"", SYN)
+    talk.say(1, STREAM)
+    talk.close()
+    events = talk.fed()
+    check_whole(events)
+    assert len(ends(events)) == 1
+
+
+def test_a_syn_refused_and_tried_again() -> None:
+    """SYN, RST, another SYN with another number: two connections, the second one works."""
+    refused = Talk((77, 0), syn=False)
+    refused.next = [77, 0]
+    refused.say(0, flags=SYN)
+    refused.say(1, flags=RST | ACK)
+    second = whole((2_500_000_000, 40))
+    events = feed(
+        as_segment(number, each)
+        for number, each in enumerate(refused.segments + second.segments, 1)
+    )
+    check_whole(events, 1)
+    assert [each.ending for each in ends(events)] == ["reset", "closed"]
+
+
+def test_a_stray_segment_before_the_syn() -> None:
+    """An acknowledgement left over from before does not spoil the new connection."""
+    talk = whole((3_000_000_000, 77))
+    talk.segments.insert(0, Segment(0, 100, 5, ACK, b""))
+    talk.segments.insert(0, Segment(1, 2_000_000_000, 5, ACK, b""))
+    events = talk.fed()
+    number = ends(events)[-1].connection.number
+    check_whole(events, number)
+    assert ends(events)[-1].ending == "closed"
+
+
+def test_a_syn_captured_behind_the_first_octets() -> None:
+    """The order of capture is not that of sending: it is still the connection's own SYN."""
+    talk = whole()
+    syn = talk.segments.pop(0)
+    talk.segments.insert(4, syn)
+    events = talk.fed()
+    check_whole(events)
+    assert len(ends(events)) == 1
+
+
+@pytest.mark.parametrize("missed", [3, 5, 6])
+def test_the_same_numbers_again_and_the_first_syn_was_not_captured(missed: int) -> None:
+    """Behind the end of a connection, a SYN just before its first octets is of another one."""
+    one, other = whole(), whole()
+    segments = one.segments[missed:] + other.segments
+    events = feed(as_segment(number, each) for number, each in enumerate(segments, 1))
+    check_whole(events, 1)
+    assert [each.ending for each in ends(events)] == ["closed", "closed"]
