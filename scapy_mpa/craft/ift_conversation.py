@@ -195,9 +195,7 @@ class IFTConversation(Conversation):
             self.refuse("there is no RDMAP in DDP mode: send frame()")
         super().say(message, [FrameItem(each.side, each.ulpdu, each.message) for each in items])
 
-    def truth_in(
-        self, placed: list[Placed], setting: Setting, *, is_impaired: bool, messages: bool
+    def _truth_of(
+        self, sent: list[Placed], setting: Setting, *, is_impaired: bool, messages: bool
     ) -> list[Record]:
-        """Return the truth of items in their places
-        (:func:`~scapy_mpa.craft.ift_truth.ift_truth_of`)."""
-        return ift_truth_of(placed, setting, is_impaired=is_impaired, messages=messages)
+        return ift_truth_of(sent, setting, is_impaired=is_impaired, messages=messages)

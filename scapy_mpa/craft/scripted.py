@@ -23,7 +23,7 @@ from scapy_mpa.records.record import Record
 if TYPE_CHECKING:
     from scapy_mpa.craft.side import Side
 
-__all__ = ["Scripted", "are_impaired"]
+__all__ = ["Scripted"]
 
 _SECOND: Final = 10**9
 
@@ -139,7 +139,7 @@ class Scripted:
         """Return the records that a perfect dissector must report (``docs/records.md``).
 
         What cannot be told of segments that were lost, copied, reordered or cut is left out: see
-        :mod:`scapy_mpa.craft.truth`.
+        :mod:`scapy_mpa.craft.truth`, and of SCTP :mod:`scapy_mpa.craft.sctp.truth`.
 
         :param segments: as they were captured, in this order; None: :meth:`segments`.
         :param messages: with ``message`` records.
@@ -147,24 +147,28 @@ class Scripted:
         :param connection: the number of this connection in the capture.
         :param numbers: of the frames, where other frames lie between them; None: 1, 2, ...
         """
-        placed = self.layout()
-        own = segments_of(placed, self.isns, self.options)
+        own, sent = self._sent()
         given = own if segments is None else segments
         setting = self._setting(given, connection, numbers, payload)
-        is_impaired = are_impaired(given, own)
-        return self.truth_in(placed, setting, is_impaired=is_impaired, messages=messages)
-
-    def truth_in(
-        self, placed: list[Placed], setting: Setting, *, is_impaired: bool, messages: bool
-    ) -> list[Record]:
-        """Return the truth of items in their places (:func:`~scapy_mpa.craft.truth.truth_of`)."""
-        return truth_of(placed, setting, is_impaired=is_impaired, messages=messages)
+        is_impaired = _are_impaired(given, own)
+        return self._truth_of(sent, setting, is_impaired=is_impaired, messages=messages)
 
     def captured(self, segments: Sequence[Segment]) -> list[Captured]:
         """Return what ``segments`` have of each item: whether it is whole, and in which frames."""
         return captured_items(self.layout(), captured_streams(segments, self.isns))
 
     # -- inside -----------------------------------------------------------------------------------
+
+    def _sent(self) -> tuple[Sequence[Segment], list[Any]]:
+        """Return the segments, and the items in their places of which they are made."""
+        placed = self.layout()
+        return segments_of(placed, self.isns, self.options), placed
+
+    def _truth_of(
+        self, sent: list[Any], setting: Setting, *, is_impaired: bool, messages: bool
+    ) -> list[Record]:
+        """Return the truth of items in their places."""
+        return truth_of(sent, setting, is_impaired=is_impaired, messages=messages)
 
     def _frame_of(self, segment: Segment, identification: int) -> bytes:
         """Return the octets of a frame, all that were sent."""
@@ -196,7 +200,7 @@ class Scripted:
         )
 
 
-def are_impaired(segments: Iterable[Segment], own: Iterable[Segment]) -> bool:
+def _are_impaired(segments: Iterable[Segment], own: Iterable[Segment]) -> bool:
     """Tell whether segments differ from a conversation's own in more than their times."""
     return list(map(_but_for_time, segments)) != list(map(_but_for_time, own))
 

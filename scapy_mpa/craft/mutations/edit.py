@@ -11,11 +11,13 @@ from typing import Any, TypeAlias
 from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.mutations.mutation import Change
 from scapy_mpa.craft.script import FPDUItem, Item, StartupItem
+from scapy_mpa.wire.dialect import LARGEST_PD_LENGTH
 from scapy_mpa.wire.rdmap import parse_control
 from scapy_mpa.wire.startup import StartupKind
 
 __all__ = [
     "Edit",
+    "altered_key",
     "change_fpdu",
     "change_startup",
     "first_fpdu",
@@ -29,6 +31,10 @@ __all__ = [
     "replaced",
     "shorter",
     "startup_at",
+    "startup_before",
+    "startup_twice",
+    "too_much",
+    "without_startup",
 ]
 
 Edit: TypeAlias = Callable[[FPDUItem, Random], Item | Sequence[Item]]
@@ -154,6 +160,55 @@ def change_startup(kind: StartupKind, **fields: Any) -> Change:
         return replaced(conversation, at, replace(item, **values))
 
     return apply
+
+
+def without_startup(*kinds: StartupKind) -> Change:
+    """Return what leaves startup frames out."""
+
+    def apply(conversation: Conversation, rng: Random) -> Conversation:
+        for kind in kinds:
+            conversation = replaced(conversation, startup_at(conversation, kind))
+        return conversation
+
+    return apply
+
+
+def startup_twice(kind: StartupKind) -> Change:
+    """Return what sends a startup frame twice."""
+
+    def apply(conversation: Conversation, rng: Random) -> Conversation:
+        at = startup_at(conversation, kind)
+        frame = conversation.script[at]
+        return replaced(conversation, at, frame, frame)
+
+    return apply
+
+
+def startup_before(kind: StartupKind, other: StartupKind) -> Change:
+    """Return what sends a startup frame before another one."""
+
+    def apply(conversation: Conversation, rng: Random) -> Conversation:
+        return moved(conversation, startup_at(conversation, kind), startup_at(conversation, other))
+
+    return apply
+
+
+def altered_key(key: bytes, other: bytes, rng: Random) -> bytes:
+    """Return a Key with one wrong bit.
+
+    :param other: a Key that it differs from in octets that are left alone, since with these changed
+        it would be another mistake, or none.
+    """
+    altered = bytearray(key)
+    at = rng.choice([at for at in range(len(key)) if key[at] == other[at]])
+    altered[at] ^= 1 << rng.randrange(8)
+    return bytes(altered)
+
+
+def too_much(item: StartupItem, rng: Random) -> bytes:
+    """Return more Private Data than RFC 5044 7.1.1 allows."""
+    missing = LARGEST_PD_LENGTH + 1 - len(item.private_data)
+    return item.private_data + rng.randbytes(rng.randrange(missing, missing + 1000))
 
 
 def other_than(value: int, most: int, rng: Random, taken: Iterable[int] = ()) -> int:

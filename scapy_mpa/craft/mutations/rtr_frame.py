@@ -9,12 +9,20 @@ from typing import Final
 
 from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.mutations.bases import announced
-from scapy_mpa.craft.mutations.edit import change_startup, moved, replaced, startup_at
+from scapy_mpa.craft.mutations.edit import (
+    altered_key,
+    change_startup,
+    replaced,
+    startup_at,
+    startup_before,
+    startup_twice,
+    too_much,
+    without_startup,
+)
 from scapy_mpa.craft.mutations.expectation import ACCEPT, accept, error, improper
 from scapy_mpa.craft.mutations.mutation import Mutation
 from scapy_mpa.craft.options import RESPONDER
 from scapy_mpa.craft.script import StartupItem
-from scapy_mpa.wire.dialect import LARGEST_PD_LENGTH
 from scapy_mpa.wire.startup import RTR_KEYS, StartupKind
 
 __all__ = ["RTR_FRAME"]
@@ -25,32 +33,7 @@ _TAKEN_FOR_FPDU: Final = "or what RFC 5044 has for an FPDU that does not check"
 
 
 def _altered_key(item: StartupItem, rng: Random) -> bytes:
-    key = bytearray(RTR_KEYS[0])
-    # Not the octet in which the two spellings differ.
-    at = rng.choice([at for at in range(len(key)) if RTR_KEYS[0][at] == RTR_KEYS[1][at]])
-    key[at] ^= 1 << rng.randrange(8)
-    return bytes(key)
-
-
-def _too_much(item: StartupItem, rng: Random) -> bytes:
-    return rng.randbytes(rng.randrange(LARGEST_PD_LENGTH + 1, LARGEST_PD_LENGTH + 1000))
-
-
-def _missing(conversation: Conversation, rng: Random) -> Conversation:
-    at = startup_at(conversation, _RTR)
-    return conversation.with_script(
-        [item for number, item in enumerate(conversation.script) if number != at]
-    )
-
-
-def _before_reply(conversation: Conversation, rng: Random) -> Conversation:
-    return moved(conversation, startup_at(conversation, _RTR), startup_at(conversation, _REPLY))
-
-
-def _twice(conversation: Conversation, rng: Random) -> Conversation:
-    at = startup_at(conversation, _RTR)
-    frame = conversation.script[at]
-    return replaced(conversation, at, frame, frame)
+    return altered_key(*RTR_KEYS, rng)
 
 
 def _by_responder(conversation: Conversation, rng: Random) -> Conversation:
@@ -87,7 +70,7 @@ RTR_FRAME: Final = (
         "The Rtr Frame has more than 512 octets of Private Data, and says so.",
         improper("as for the other startup frames (RFC 5044 7.1.1)"),
         announced,
-        change_startup(_RTR, private_data=_too_much),
+        change_startup(_RTR, private_data=too_much),
     ),
     Mutation(
         f"{_NAME}/2/s-set",
@@ -129,7 +112,7 @@ RTR_FRAME: Final = (
         "S is set in Request and Reply, and no Rtr Frame comes.",
         improper("the Responder waits for it, and gets an FPDU"),
         announced,
-        _missing,
+        without_startup(_RTR),
         # Linux siw echoes S, and means nothing by it.
         is_evident=False,
     ),
@@ -138,7 +121,7 @@ RTR_FRAME: Final = (
         "The Rtr Frame comes before the Reply.",
         accept("nothing shows the Responder when the frame was sent"),
         announced,
-        _before_reply,
+        startup_before(_RTR, _REPLY),
         is_overheard=True,
     ),
     Mutation(
@@ -146,7 +129,7 @@ RTR_FRAME: Final = (
         "The Rtr Frame comes twice.",
         error(1, 2, note="the second one is taken for an FPDU"),
         announced,
-        _twice,
+        startup_twice(_RTR),
     ),
     Mutation(
         f"{_NAME}/2/from-responder",

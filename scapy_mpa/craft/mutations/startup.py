@@ -11,6 +11,7 @@ from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.layout import startup_frame
 from scapy_mpa.craft.mutations.bases import marked, plain, without_crcs
 from scapy_mpa.craft.mutations.edit import (
+    altered_key,
     change_startup,
     fpdus,
     longer,
@@ -19,12 +20,16 @@ from scapy_mpa.craft.mutations.edit import (
     replaced,
     shorter,
     startup_at,
+    startup_before,
+    startup_twice,
+    too_much,
+    without_startup,
 )
 from scapy_mpa.craft.mutations.expectation import ACCEPT, REJECT, accept, error, improper
 from scapy_mpa.craft.mutations.mutation import Change, Mutation
 from scapy_mpa.craft.options import INITIATOR, RESPONDER
 from scapy_mpa.craft.script import CloseItem, OctetsItem, StartupItem
-from scapy_mpa.wire.dialect import LARGEST_PD_LENGTH, TRAITS, Dialect
+from scapy_mpa.wire.dialect import TRAITS, Dialect
 from scapy_mpa.wire.startup import KEYS, StartupKind, build_startup
 
 __all__ = ["STARTUP"]
@@ -35,23 +40,7 @@ _NAMES: Final = {_REQUEST: "Request", _REPLY: "Reply"}
 
 
 def _altered_key(item: StartupItem, rng: Random) -> bytes:
-    key = bytearray(KEYS[item.kind])
-    # Not one of the octets in which Request and Reply differ: that is another mistake.
-    at = rng.choice([at for at in range(len(key)) if at != _DIFFERS_AT])
-    key[at] ^= 1 << rng.randrange(8)
-    return bytes(key)
-
-
-_DIFFERS_AT: Final = next(
-    at
-    for at, (one, other) in enumerate(zip(KEYS[_REQUEST], KEYS[_REPLY], strict=True))
-    if one != other
-)
-
-
-def _too_much(item: StartupItem, rng: Random) -> bytes:
-    missing = LARGEST_PD_LENGTH + 1 - len(item.private_data)
-    return item.private_data + rng.randbytes(rng.randrange(missing, missing + 1000))
+    return altered_key(KEYS[item.kind], KEYS[_REPLY if item.kind is _REQUEST else _REQUEST], rng)
 
 
 def _of_each_frame() -> list[Mutation]:
@@ -102,7 +91,7 @@ def _of_each_frame() -> list[Mutation]:
                 f"The {name} has more than 512 octets of Private Data, and says so.",
                 improper(),
                 plain,
-                change_startup(kind, private_data=_too_much),
+                change_startup(kind, private_data=too_much),
             ),
             Mutation(
                 f"{prefix}-m-set-but-no-markers",
@@ -197,25 +186,6 @@ def _other_protocol(item: StartupItem, rng: Random) -> bytes:
     return rng.choice(_OTHER_PROTOCOLS)
 
 
-def _without_startup(conversation: Conversation, rng: Random) -> Conversation:
-    without_reply = replaced(conversation, startup_at(conversation, _REPLY))
-    return replaced(without_reply, startup_at(without_reply, _REQUEST))
-
-
-def _without_request(conversation: Conversation, rng: Random) -> Conversation:
-    return replaced(conversation, startup_at(conversation, _REQUEST))
-
-
-def _reply_first(conversation: Conversation, rng: Random) -> Conversation:
-    return moved(conversation, startup_at(conversation, _REPLY), startup_at(conversation, _REQUEST))
-
-
-def _request_twice(conversation: Conversation, rng: Random) -> Conversation:
-    at = startup_at(conversation, _REQUEST)
-    request = conversation.script[at]
-    return replaced(conversation, at, request, request)
-
-
 def _fpdu_before_reply(conversation: Conversation, rng: Random) -> Conversation:
     return moved(conversation, fpdus(conversation)[0], startup_at(conversation, _REPLY))
 
@@ -233,16 +203,6 @@ def _octets_before_reply(conversation: Conversation, rng: Random) -> Conversatio
     at = startup_at(conversation, _REPLY)
     octets = OctetsItem(RESPONDER, rng.randbytes(rng.randrange(8, 200)))
     return replaced(conversation, at, octets, conversation.script[at])
-
-
-def _both_initiate(conversation: Conversation, rng: Random) -> Conversation:
-    change = change_startup(_REPLY, key=KEYS[_REQUEST])
-    return change(conversation, rng)
-
-
-def _both_respond(conversation: Conversation, rng: Random) -> Conversation:
-    change = change_startup(_REQUEST, key=KEYS[_REPLY])
-    return change(conversation, rng)
 
 
 def _rejected(conversation: Conversation, rng: Random) -> Conversation:
@@ -283,21 +243,21 @@ STARTUP: Final = (
         "The Initiator begins with FPDUs; there are no startup frames.",
         improper("the first FPDU comes where the Request must be"),
         plain,
-        _without_startup,
+        without_startup(_REPLY, _REQUEST),
     ),
     Mutation(
         "rfc5044/7.1.2/rule-2-no-request",
         "A Reply comes without a Request.",
         improper("the Initiator gets a Reply that it has not asked for"),
         plain,
-        _without_request,
+        without_startup(_REQUEST),
     ),
     Mutation(
         "rfc5044/7.1.2/rule-2-reply-first",
         "The Reply comes before the Request.",
         improper(),
         plain,
-        _reply_first,
+        startup_before(_REPLY, _REQUEST),
     ),
     Mutation(
         "rfc5044/7.1.2/rule-2-octets-for-request",
@@ -319,7 +279,7 @@ STARTUP: Final = (
         "The Request comes twice, and one Reply.",
         error(1, 2, 4, note="the second one is taken for an FPDU"),
         plain,
-        _request_twice,
+        startup_twice(_REQUEST),
     ),
     Mutation(
         "rfc5044/7.1.2/rule-3-rejected",
@@ -362,14 +322,14 @@ STARTUP: Final = (
         "A Request comes where a Reply must stand: both sides are Initiators.",
         improper(),
         plain,
-        _both_initiate,
+        change_startup(_REPLY, key=KEYS[_REQUEST]),
     ),
     Mutation(
         "rfc5044/7.1.2/rule-8-both-respond",
         "A Reply comes where a Request must stand: both sides are Responders.",
         improper(),
         plain,
-        _both_respond,
+        change_startup(_REQUEST, key=KEYS[_REPLY]),
     ),
     *_of_private_data(),
     Mutation(

@@ -13,11 +13,11 @@ from scapy_mpa.craft.conversation import Conversation, Phase
 from scapy_mpa.craft.layout import Placed
 from scapy_mpa.craft.options import INITIATOR
 from scapy_mpa.craft.script import FPDUItem
-from scapy_mpa.craft.scripted import are_impaired
 from scapy_mpa.craft.sctp.packets import ITEMS, OVERHEAD, Said, SctpSegment, packets_of
 from scapy_mpa.craft.sctp.script import AssociateItem, ChunkItem, ControlItem, chunk_of
 from scapy_mpa.craft.sctp.truth import sctp_truth_of
 from scapy_mpa.craft.segment import Segment
+from scapy_mpa.craft.truth import Setting
 from scapy_mpa.records.record import Record
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import LocalProtocolError
@@ -116,7 +116,7 @@ class SctpConversation(Conversation):
 
     # -- what the script comes to -----------------------------------------------------------------
 
-    def _packets(self) -> tuple[list[SctpSegment], list[Said]]:
+    def _sent(self) -> tuple[list[SctpSegment], list[Said]]:
         ports = self.initiator.endpoint.port, self.responder.endpoint.port
         return packets_of(self.script, self.isns, ports, self.options)
 
@@ -125,7 +125,7 @@ class SctpConversation(Conversation):
 
         :raises LocalProtocolError: an item cannot be expressed on the wire.
         """
-        return [*self._packets()[0]]
+        return [*self._sent()[0]]
 
     def layout(self) -> list[Placed]:
         """Return each item of the script with the octets of its DATA chunk behind the DDP-SSN."""
@@ -157,7 +157,7 @@ class SctpConversation(Conversation):
     def wrapping(self) -> SctpConversation:
         """Return the same conversation with TSNs that wrap (RFC 4960 1.6)."""
         counts = [0, 0]
-        for said in self._packets()[1]:
+        for said in self._sent()[1]:
             counts[said.item.side] += 1
         initiator, responder = (
             replace(side.endpoint, isn=-(counts[side.index] // 2) & 0xFFFFFFFF)
@@ -171,26 +171,6 @@ class SctpConversation(Conversation):
     def header_length(self) -> int:
         """Octets of the headers of each frame in front of the SCTP packet."""
         return self._builders[INITIATOR].header_length - _TCP_HEADER
-
-    def truth(
-        self,
-        segments: Sequence[Segment] | None = None,
-        *,
-        messages: bool = False,
-        payload: bool = False,
-        connection: int = 0,
-        numbers: Sequence[int] | None = None,
-    ) -> list[Record]:
-        """Return the records that a perfect dissector must report (``docs/records.md``).
-
-        For parameters see :meth:`Conversation.truth`; what is left out is told in
-        :mod:`scapy_mpa.craft.sctp.truth`.
-        """
-        own, said = self._packets()
-        given: Sequence[Segment] = own if segments is None else segments
-        setting = self._setting(given, connection, numbers, payload)
-        is_impaired = are_impaired(given, own)
-        return sctp_truth_of(self.script, said, setting, is_impaired=is_impaired, messages=messages)
 
     def captured(self, segments: Sequence[Segment]) -> list[Captured]:
         """Return in which frames there is something of each item."""
@@ -208,6 +188,11 @@ class SctpConversation(Conversation):
         ]
 
     # -- inside ----------------------------------------------------------------------------------
+
+    def _truth_of(
+        self, sent: list[Said], setting: Setting, *, is_impaired: bool, messages: bool
+    ) -> list[Record]:
+        return sctp_truth_of(self.script, sent, setting, is_impaired=is_impaired, messages=messages)
 
     def _frame_of(self, segment: Segment, identification: int) -> bytes:
         builder = self._builders[segment.side]
