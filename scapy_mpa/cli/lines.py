@@ -19,7 +19,6 @@ from scapy_mpa.cli.mpa import carried_mpa
 from scapy_mpa.cli.reading import Reading
 from scapy_mpa.records import RecordedEvent
 from scapy_mpa.records.ddp import (
-    INVALIDATING,
     DDPFields,
     ddp_fields,
     ddp_header,
@@ -56,7 +55,7 @@ from scapy_mpa.wire.errors import RemoteProtocolError
 from scapy_mpa.wire.ift_indication import FLAGS, VERSION
 from scapy_mpa.wire.interoperability import RNIC
 from scapy_mpa.wire.rdmap import parse_control, parse_read_request
-from scapy_mpa.wire.rdmap_names import Opcode, message_name
+from scapy_mpa.wire.rdmap_names import INVALIDATING_OPCODES, Opcode, message_name
 from scapy_mpa.wire.terminate import parse_terminate, terminate_text
 
 __all__ = ["Lines"]
@@ -64,7 +63,7 @@ __all__ = ["Lines"]
 _SECOND: Final = 1_000_000_000
 _TAGGED: Final = Struct(">2xIQ")
 _UNTAGGED: Final = Struct(">6xIII")
-_TELLING: Final = frozenset({Opcode.TERMINATE, Opcode.READ_REQUEST, *INVALIDATING})
+_TELLING: Final = frozenset({Opcode.TERMINATE, Opcode.READ_REQUEST, *INVALIDATING_OPCODES})
 """Opcodes of which the line says more than the numbers of every DDP header."""
 
 _GSO: Final = 0x08

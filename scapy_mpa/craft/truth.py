@@ -64,14 +64,13 @@ from scapy_mpa.craft.truth_connection import (
 )
 from scapy_mpa.craft.truth_messages import message_records, records_in_part
 from scapy_mpa.craft.truth_tcp import gap_records, is_cut, overlap_records
-from scapy_mpa.records.ddp import INVALIDATING
 from scapy_mpa.records.record import Record, startup_fields
 from scapy_mpa.wire.ddp import UNTAGGED_LENGTH, ddp_header_length, parse_ddp
 from scapy_mpa.wire.dialect import Dialect, extension_length
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.forced import dialect_in_force
 from scapy_mpa.wire.rdmap import parse_control, plausible
-from scapy_mpa.wire.rdmap_names import message_name
+from scapy_mpa.wire.rdmap_names import INVALIDATING_OPCODES, message_name
 from scapy_mpa.wire.startup import KIND_OF_KEY, StartupFrame, StartupKind
 
 __all__ = ["Found", "Setting", "ddp_record", "side_of", "truth_of"]
@@ -425,7 +424,7 @@ def ddp_record(ulpdu: bytes) -> tuple[Record, bytes]:
         "qn": header.qn,
         "msn": header.msn,
         "mo": header.mo,
-        "invalidate_stag": header.rsvdulp_word if opcode in INVALIDATING else None,
+        "invalidate_stag": header.rsvdulp_word if opcode in INVALIDATING_OPCODES else None,
         "payload_length": max(0, there - needed) if there else 0,
     }
     ends = _TAGGED_ENDS if header.tagged else _UNTAGGED_ENDS

@@ -13,12 +13,11 @@ from scapy_mpa.records.record import Record
 from scapy_mpa.wire.ddp import TAGGED_LENGTH, UNTAGGED_LENGTH
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.rdmap import READ_REQUEST_LENGTH
-from scapy_mpa.wire.rdmap_names import Opcode
+from scapy_mpa.wire.rdmap_names import SEND_OPCODES, Opcode
 from scapy_mpa.wire.startup import StartupFrame
 
 __all__ = ["negotiation_truth"]
 
-_SENDS: Final = range(Opcode.SEND, Opcode.SEND_WITH_SE_AND_INVALIDATE + 1)
 _ULP: Final = 0x3FFF
 _KINDS: Final = ("send", "write", "read")
 _NOTHING: Final[Record] = {
@@ -80,7 +79,7 @@ def negotiation_truth(
     elif agreed is not None and first is not None:
         rtr = _indication(first)
         opcode = first[1] & 0xF
-        is_send = opcode in _SENDS and len(first) > UNTAGGED_LENGTH
+        is_send = opcode in SEND_OPCODES and len(first) > UNTAGGED_LENGTH
         if opcode == Opcode.TERMINATE or rtr in agreed:
             pass
         elif is_draft and is_send:

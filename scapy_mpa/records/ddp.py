@@ -16,10 +16,9 @@ from scapy_mpa.stream.events import DDPCarrier, IFTFrameRecovered
 from scapy_mpa.wire.ddp import UNTAGGED_LENGTH, ddp_header_length, parse_ddp
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_LENGTH, fpdu_layout, strip_markers
 from scapy_mpa.wire.rdmap import parse_control
-from scapy_mpa.wire.rdmap_names import Opcode, message_name
+from scapy_mpa.wire.rdmap_names import INVALIDATING_OPCODES, message_name
 
 __all__ = [
-    "INVALIDATING",
     "DDPFields",
     "ddp_fields",
     "ddp_header",
@@ -27,9 +26,6 @@ __all__ = [
     "frame_fields",
     "frame_payload",
 ]
-
-INVALIDATING: Final = frozenset({Opcode.SEND_WITH_INVALIDATE, Opcode.SEND_WITH_SE_AND_INVALIDATE})
-"""Opcodes whose segments carry an Invalidate STag (RFC 5040 4.1)."""
 
 # The two octets of ULPDU_Length, the longest header, and a Marker that may fall in it.
 _HEAD: Final = HEADER_LENGTH + UNTAGGED_LENGTH + MARKER_LENGTH
@@ -112,7 +108,7 @@ def _fields(octets: bytes, ulpdu_length: int) -> DDPFields:
     tagged, last, _, ddp_version, rsvdulp, stag, to, word, qn, msn, mo = header
     control = parse_control(rsvdulp)
     opcode = control.opcode
-    invalidate_stag = word if opcode in INVALIDATING else None
+    invalidate_stag = word if opcode in INVALIDATING_OPCODES else None
     length = header.length
     fields = DDPFields(
         tagged,

@@ -13,13 +13,13 @@ from functools import lru_cache
 from struct import Struct
 from typing import Any, Final
 
-from scapy_mpa.records.ddp import INVALIDATING, ddp_header, ddp_payload
+from scapy_mpa.records.ddp import ddp_header, ddp_payload
 from scapy_mpa.records.kinds import FPDUKind, WriteTagged, WriteUntagged
 from scapy_mpa.records.record import RecordedEvent, own_fields, type_of
 from scapy_mpa.stream.events import ConnectionId, FPDURecovered
 from scapy_mpa.wire.ddp import TAGGED, TAGGED_LENGTH, UNTAGGED_LENGTH, parse_ddp
 from scapy_mpa.wire.rdmap import parse_control
-from scapy_mpa.wire.rdmap_names import message_name
+from scapy_mpa.wire.rdmap_names import INVALIDATING_OPCODES, message_name
 
 __all__ = ["JSONTemplates", "json_line"]
 
@@ -89,7 +89,7 @@ def _control(octets: bytes) -> tuple[str, bool, bool]:
         f'"ddp_version":{header.ddp_version},"rdmap_version":{control.rdmap_version},'
         f'"opcode":{control.opcode},"message":{_encode(message_name(control.opcode))},'
     )
-    return text, header.tagged, not header.tagged and control.opcode in INVALIDATING
+    return text, header.tagged, not header.tagged and control.opcode in INVALIDATING_OPCODES
 
 
 class JSONTemplates:

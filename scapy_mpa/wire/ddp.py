@@ -25,6 +25,7 @@ from scapy_mpa.wire.errors import LocalProtocolError, RemoteProtocolError
 
 __all__ = [
     "DDP_HEADER_LENGTHS",
+    "LARGEST_MESSAGE",
     "TAGGED",
     "TAGGED_LENGTH",
     "UNTAGGED_LENGTH",
@@ -44,6 +45,9 @@ DDP_HEADER_LENGTHS: Final = (UNTAGGED_LENGTH, TAGGED_LENGTH)
 TAGGED: Final = b"\x80"
 """T is set in a header exactly if its octets are not less than this: T is their first bit (RFC 5041
 4.1)."""
+
+LARGEST_MESSAGE: Final = 0xFFFFFFFF
+"""Octets of a message on an Untagged queue (RFC 5041 5.2)."""
 
 _WITH_TO: Final = ">6sQ"
 _WITH_MO: Final = ">14sI"

@@ -23,7 +23,7 @@ from scapy_mpa.wire.ddp import UNTAGGED_LENGTH, DDPHeader, parse_ddp
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import RemoteProtocolError
 from scapy_mpa.wire.rdmap import READ_REQUEST_LENGTH, parse_control, parse_read_request
-from scapy_mpa.wire.rdmap_names import Opcode
+from scapy_mpa.wire.rdmap_names import SEND_OPCODES, Opcode
 from scapy_mpa.wire.rules import TerminateCode, Violation
 from scapy_mpa.wire.startup import StartupFrame
 
@@ -47,14 +47,6 @@ NO_MATCHING_RTR: Final[TerminateCode] = (2, 0, 7)
 """Layer, EType and Error Code of the Terminates of RFC 6581 8."""
 
 _DRAFT: Final = "draft-ietf-storm-mpa-peer-connect-01 8"
-_SENDS: Final = frozenset(
-    {
-        Opcode.SEND,
-        Opcode.SEND_WITH_INVALIDATE,
-        Opcode.SEND_WITH_SE,
-        Opcode.SEND_WITH_SE_AND_INVALIDATE,
-    }
-)
 
 
 class Words(NamedTuple):
@@ -105,7 +97,7 @@ class Negotiation:
             return kind, None
         first = self.words.fpdu
         if self.dialect is Dialect.DRAFT_PEER_CONNECT_01:
-            if opcode in _SENDS and ulpdu_length > UNTAGGED_LENGTH:
+            if opcode in SEND_OPCODES and ulpdu_length > UNTAGGED_LENGTH:
                 return RTR.SEND, None
             if not self.rtr:
                 return kind, Violation(f"the first {first} is no Send of the ULP's", _DRAFT)

@@ -11,9 +11,10 @@ from __future__ import annotations
 import struct
 from typing import Final, NamedTuple
 
-from scapy_mpa.wire.ddp import TAGGED_LENGTH, UNTAGGED_LENGTH
+from scapy_mpa.wire.ddp import LARGEST_MESSAGE, TAGGED_LENGTH, UNTAGGED_LENGTH
 from scapy_mpa.wire.errors import LocalProtocolError, RemoteProtocolError
-from scapy_mpa.wire.rdmap_names import QUEUE_NUMBERS, TAGGED_OPCODES, Opcode
+from scapy_mpa.wire.fpdu import LARGEST_ULPDU_LENGTH
+from scapy_mpa.wire.rdmap_names import INVALIDATING_OPCODES, QUEUE_NUMBERS, TAGGED_OPCODES, Opcode
 
 __all__ = [
     "ATOMIC_REQUEST_LENGTH",
@@ -253,8 +254,6 @@ class _Rule(NamedTuple):
     """Whether the 32 bits behind the control octets are an Invalidate STag, or must be zero."""
 
 
-_LARGEST_ULPDU_LENGTH: Final = 0xFFFF
-_LARGEST_MESSAGE: Final = 0xFFFFFFFF
 _REST: Final = struct.Struct(">2xII4xI")
 
 _HEADER_LENGTHS: Final = {
@@ -266,8 +265,6 @@ _HEADER_LENGTHS: Final = {
     Opcode.ATOMIC_RESPONSE: (ATOMIC_RESPONSE_LENGTH, ATOMIC_RESPONSE_LENGTH),
 }
 """Fewest and most octets behind the DDP header, for the messages that carry no ULP payload."""
-
-_INVALIDATING: Final = (Opcode.SEND_WITH_INVALIDATE, Opcode.SEND_WITH_SE_AND_INVALIDATE)
 
 
 def _rules() -> dict[int, _Rule | None]:
@@ -291,9 +288,9 @@ def _rules() -> dict[int, _Rule | None]:
                 rules[key] = _Rule(
                     QUEUE_NUMBERS[opcode],
                     UNTAGGED_LENGTH + (fixed[0] if fixed else 0),
-                    UNTAGGED_LENGTH + fixed[1] if fixed else _LARGEST_ULPDU_LENGTH,
-                    0 if fixed else _LARGEST_MESSAGE,
-                    opcode in _INVALIDATING,
+                    UNTAGGED_LENGTH + fixed[1] if fixed else LARGEST_ULPDU_LENGTH,
+                    0 if fixed else LARGEST_MESSAGE,
+                    opcode in INVALIDATING_OPCODES,
                 )
     return rules
 
@@ -324,7 +321,7 @@ def plausible(ulpdu_head: _Octets, ulpdu_length: int, *, any_stag: bool = False)
     except KeyError:
         return False
     if rule is None:
-        return TAGGED_LENGTH <= ulpdu_length <= _LARGEST_ULPDU_LENGTH
+        return TAGGED_LENGTH <= ulpdu_length <= LARGEST_ULPDU_LENGTH
     queue, shortest, longest, largest_mo, invalidates = rule
     if there < UNTAGGED_LENGTH or not shortest <= ulpdu_length <= longest:
         return False
@@ -333,5 +330,5 @@ def plausible(ulpdu_head: _Octets, ulpdu_length: int, *, any_stag: bool = False)
         qn == queue
         and (invalidates or any_stag or not word)
         and mo <= largest_mo
-        and mo + ulpdu_length - UNTAGGED_LENGTH <= _LARGEST_MESSAGE
+        and mo + ulpdu_length - UNTAGGED_LENGTH <= LARGEST_MESSAGE
     )

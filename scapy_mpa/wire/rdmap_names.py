@@ -14,8 +14,10 @@ from typing import Final
 
 __all__ = [
     "ATOMIC_OPERATIONS",
+    "INVALIDATING_OPCODES",
     "MESSAGE_NAMES",
     "QUEUE_NUMBERS",
+    "SEND_OPCODES",
     "TAGGED_OPCODES",
     "AtomicOperation",
     "Opcode",
@@ -87,6 +89,16 @@ ATOMIC_OPERATIONS: Final[Mapping[int, str]] = MappingProxyType(
 """Atomic Operation Code to name.  RFC 7306 5.2.1 speaks of Swap, too, but gives it no code."""
 
 TAGGED_OPCODES: Final[frozenset[int]] = frozenset({Opcode.WRITE, Opcode.READ_RESPONSE})
+
+INVALIDATING_OPCODES: Final[frozenset[int]] = frozenset(
+    {Opcode.SEND_WITH_INVALIDATE, Opcode.SEND_WITH_SE_AND_INVALIDATE}
+)
+"""Opcodes of messages with an Invalidate STag (RFC 5040 4.1)."""
+
+SEND_OPCODES: Final[frozenset[int]] = frozenset(
+    {Opcode.SEND, Opcode.SEND_WITH_SE, *INVALIDATING_OPCODES}
+)
+"""Opcodes of the four Sends."""
 
 QUEUE_NUMBERS: Final[Mapping[int, int]] = MappingProxyType(
     {

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, NamedTuple, TypeAlias
 
-from scapy_mpa.wire.ddp import DDPHeader, ddp_header_length, parse_ddp
+from scapy_mpa.wire.ddp import LARGEST_MESSAGE, DDPHeader, ddp_header_length, parse_ddp
 from scapy_mpa.wire.errors import RemoteProtocolError
 from scapy_mpa.wire.rdmap import (
     READ_REQUEST_LENGTH,
@@ -46,7 +46,6 @@ _UNEXPECTED_OPCODE: Final = (0, 2, 6)
 _CATASTROPHIC: Final = (0, 2, 7)
 
 _TO_LIMIT: Final = 1 << 64
-_LARGEST_MESSAGE: Final = (1 << 32) - 1
 _ALIGNMENT: Final = 8
 _VERSIONS: Final = (0, 1)
 _QUEUES: Final = frozenset(QueueNumber)
@@ -133,7 +132,7 @@ def _of_ddp(header: DDPHeader, length: int) -> Violation | None:
     assert header.mo is not None
     if header.qn not in _QUEUES:
         return Violation(f"QN {header.qn} is that of no queue", "RFC 5041 4.3", _INVALID_QN)
-    if header.mo + length > _LARGEST_MESSAGE:
+    if header.mo + length > LARGEST_MESSAGE:
         return Violation(
             f"MO {header.mo} and {length} octets exceed a message's 2^32 - 1",
             "RFC 5041 5.2",

@@ -14,8 +14,10 @@ from scapy_mpa.wire import rdmap
 from scapy_mpa.wire.errors import LocalProtocolError, MPAError, RemoteProtocolError
 from scapy_mpa.wire.rdmap_names import (
     ATOMIC_OPERATIONS,
+    INVALIDATING_OPCODES,
     MESSAGE_NAMES,
     QUEUE_NUMBERS,
+    SEND_OPCODES,
     Opcode,
     is_tagged,
     message_name,
@@ -61,6 +63,12 @@ def test_opcodes_of_the_figures(opcode: int, tagged: int, queue: int | None, nam
 def test_opcodes_are_all_there() -> None:
     """The enumeration holds the twelve opcodes of the figures and no other."""
     assert list(Opcode) == [row[0] for row in FIGURES]
+
+
+def test_sends() -> None:
+    """The four Sends, and the two of them with an Invalidate STag (RFC 5040 figure 4)."""
+    assert {3, 4, 5, 6} == SEND_OPCODES
+    assert {4, 6} == INVALIDATING_OPCODES
 
 
 @pytest.mark.parametrize("opcode", range(12, 16))

@@ -23,7 +23,7 @@ from scapy_mpa.craft.mutations.expectation import ACCEPT, accept, surface, termi
 from scapy_mpa.craft.mutations.mutation import Change, Mutation
 from scapy_mpa.craft.script import FPDUItem
 from scapy_mpa.wire.ddp import DDPHeader
-from scapy_mpa.wire.rdmap_names import Opcode, QueueNumber
+from scapy_mpa.wire.rdmap_names import SEND_OPCODES, Opcode, QueueNumber
 
 __all__ = ["DDP"]
 
@@ -40,12 +40,6 @@ _UNTAGGED_VERSION: Final = (1, 2, 6)
 
 _WORD: Final = 0xFFFFFFFF
 _TO_LIMIT: Final = 1 << 64
-_SENDS: Final = (
-    Opcode.SEND,
-    Opcode.SEND_WITH_INVALIDATE,
-    Opcode.SEND_WITH_SE,
-    Opcode.SEND_WITH_SE_AND_INVALIDATE,
-)
 
 
 def _is_tagged(item: FPDUItem) -> bool:
@@ -107,7 +101,7 @@ def _on_queue(msn: Callable[[int, Random], int], *, which: Callable[[int, int], 
 
     def apply(conversation: Conversation, rng: Random) -> Conversation:
         side = rng.randrange(2)
-        places = fpdus(conversation, _SENDS, side=side)
+        places = fpdus(conversation, SEND_OPCODES, side=side)
         known = [fpdu_at(conversation, at).header.msn or 0 for at in places]
         chosen = rng.choice(sorted({each for each in known if which(each, max(known))}))
         wrong = msn(chosen, rng)
@@ -132,7 +126,7 @@ def _from_zero(conversation: Conversation, rng: Random) -> Conversation:
     """Have a side count its Sends from 0."""
     side = rng.randrange(2)
     script = list(conversation.script)
-    for at in fpdus(conversation, _SENDS, side=side):
+    for at in fpdus(conversation, SEND_OPCODES, side=side):
         item = fpdu_at(conversation, at)
         script[at] = item.with_header(msn=(item.header.msn or 0) - 1)
     return conversation.with_script(script)
@@ -203,7 +197,7 @@ def _segments_in_a_row(conversation: Conversation) -> Iterator[tuple[int, int]]:
             is_one_message = opcode_of(one) == opcode_of(other) and (
                 one.header.msn == other.header.msn
             )
-            if opcode_of(one) in _SENDS and _is_not_last(one) and is_one_message:
+            if opcode_of(one) in SEND_OPCODES and _is_not_last(one) and is_one_message:
                 yield at, to
 
 
@@ -221,28 +215,30 @@ DDP: Final = (
         "L is not set in the last segment of an Untagged message.",
         accept("the message is never Delivered; nothing else tells that it was the last segment"),
         plain,
-        change_fpdu(header(last=False), _SENDS, _is_in_several),
+        change_fpdu(header(last=False), SEND_OPCODES, _is_in_several),
     ),
     Mutation(
         "rfc5041/4.1/l-missing-in-single-segment",
         "L is not set in a message that is one segment.",
         accept("the message is never Delivered; nothing else tells that it was the last segment"),
         plain,
-        change_fpdu(header(last=False), _SENDS, _is_alone),
+        change_fpdu(header(last=False), SEND_OPCODES, _is_alone),
     ),
     Mutation(
         "rfc5041/4.1/l-too-early",
         "L is set in an Untagged segment that is not the last of its message.",
         terminate(_MSN_RANGE, _INVALID_MO, note="what follows belongs to a message Delivered"),
         plain,
-        change_fpdu(header(last=True), _SENDS, _is_not_last),
+        change_fpdu(header(last=True), SEND_OPCODES, _is_not_last),
     ),
     Mutation(
         "rfc5041/4.1/l-twice",
         "Two segments of an Untagged message have L set.",
         terminate(_MSN_RANGE, _INVALID_MO, note="the second belongs to a message Delivered"),
         plain,
-        change_fpdu(_split_with_l, _SENDS, lambda item: _is_alone(item) and len(item.payload) > 1),
+        change_fpdu(
+            _split_with_l, SEND_OPCODES, lambda item: _is_alone(item) and len(item.payload) > 1
+        ),
     ),
     Mutation(
         "rfc5041/4.1/l-too-early-tagged",
@@ -349,7 +345,7 @@ DDP: Final = (
         plain,
         change_fpdu(
             header(msn=lambda before, rng: (before.msn or 0) + (1 << rng.randrange(20, 31))),
-            _SENDS,
+            SEND_OPCODES,
             _is_within,
         ),
     ),
@@ -358,14 +354,14 @@ DDP: Final = (
         "MO leaves out octets of the message.",
         accept("the Data Sink need not notice; it may report Invalid MO"),
         plain,
-        change_fpdu(header(mo=_gap), _SENDS, lambda item: bool(item.header.mo)),
+        change_fpdu(header(mo=_gap), SEND_OPCODES, lambda item: bool(item.header.mo)),
     ),
     Mutation(
         "rfc5041/5.2/mo-overlap",
         "MO repeats octets of the message.",
         accept("the Data Sink need not notice; it may report Invalid MO"),
         plain,
-        change_fpdu(header(mo=_overlap), _SENDS, lambda item: bool(item.header.mo)),
+        change_fpdu(header(mo=_overlap), SEND_OPCODES, lambda item: bool(item.header.mo)),
     ),
     Mutation(
         "rfc5041/4.3/mo-not-zero",
@@ -374,7 +370,7 @@ DDP: Final = (
         plain,
         change_fpdu(
             header(mo=lambda _, rng: rng.randrange(1, 1000)),
-            _SENDS,
+            SEND_OPCODES,
             lambda item: item.header.mo == 0,
         ),
     ),
@@ -385,7 +381,7 @@ DDP: Final = (
         plain,
         change_fpdu(
             header(mo=lambda _, rng: rng.randrange(1 << 31, _WORD - 65536)),
-            _SENDS,
+            SEND_OPCODES,
         ),
         is_evident=False,
     ),
@@ -394,7 +390,7 @@ DDP: Final = (
         "A message has octets behind 2 to the power of 32.",
         terminate(_TOO_LONG, _INVALID_MO),
         plain,
-        change_fpdu(_beyond_message, _SENDS, lambda item: bool(item.payload)),
+        change_fpdu(_beyond_message, SEND_OPCODES, lambda item: bool(item.payload)),
     ),
     Mutation(
         "rfc5041/5.3/segments-swapped",
