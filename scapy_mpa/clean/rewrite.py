@@ -37,7 +37,7 @@ _NOWHERE: Final = 1 << 16
 """Where a direction begins of which nothing was captured."""
 
 _DDP_VERSION: Final = 0x03
-"""Where in its first octet a DDP segment has DV (RFC 5041 4.2)."""
+"""Where in its first octet a DDP segment has DV (RFC 5041 4.1)."""
 
 _NEEDED: Final = frozenset({StartupKind.REQUEST, StartupKind.REPLY})
 """What must stand before FPDUs."""

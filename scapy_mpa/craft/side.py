@@ -91,7 +91,7 @@ class Side:
     def send(
         self, data: bytes = b"", *, invalidate_stag: int | None = None, solicited: bool = False
     ) -> Message:
-        """Send a message: one of the four Sends (RFC 5040 3.1, 4.2).
+        """Send a message: one of the four Sends (RFC 5040 4.6, 4.7, 5.3).
 
         :param data: up to 2^32 - 1 octets.
         :param invalidate_stag: the STag that the receiver is to invalidate, 32 bits.
@@ -192,7 +192,7 @@ class Side:
         if sink_stag is None or sink_to is None:
             raise LocalProtocolError(
                 f"the {SIDES[1 - self.index]} has no RDMA Read Request outstanding: give "
-                "sink_stag and sink_to to send a Response that nobody asked for (RFC 5040 5.2.1)"
+                "sink_stag and sink_to to send a Response that nobody asked for (RFC 5040 5.2.2)"
             )
         self._answer(request)
         return self._tagged(Opcode.READ_RESPONSE, data, sink_stag, sink_to, answers=request)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Which segments make up a connection (RFC 9293 3.3.1), and what it is called."""
+"""Which segments make up a connection (RFC 9293), and what it is called."""
 
 from __future__ import annotations
 
