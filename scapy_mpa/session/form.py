@@ -234,5 +234,6 @@ def _state(layer: Packet) -> dict[str, Any]:
                 try:
                     state[name] = slot.__get__(layer)
                 except AttributeError:
+                    # The slot is empty.
                     continue
     return state

@@ -250,4 +250,5 @@ def _shape_of(packet: Packet, headers: _Headers) -> _Shape | None:
             Form(tcp, without=("options",)),
         )
     except ValueError:
+        # It holds what layers may not share: Scapy makes each of them.
         return None

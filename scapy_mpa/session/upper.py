@@ -181,4 +181,5 @@ def _shape_of(fpdu: FPDU) -> _Shape | None:
             None if isinstance(payload, NoPayload) else Form(payload),
         )
     except ValueError:
+        # It holds what layers may not share: Scapy makes each of them.
         return None

@@ -66,6 +66,7 @@ def interact(known: dict[str, Any], banner: str) -> None:
         import readline
         import rlcompleter
     except ImportError:
+        # Not all systems have it: names are not completed there.
         pass
     else:
         readline.set_completer(rlcompleter.Completer(known).complete)

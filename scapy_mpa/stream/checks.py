@@ -29,9 +29,9 @@ from scapy_mpa.stream.events import (
 )
 from scapy_mpa.stream.order import QueueOrder
 from scapy_mpa.stream.sequence import first_position, unwrap
-from scapy_mpa.wire.ddp import DDPHeader, parse_ddp
+from scapy_mpa.wire.ddp import DDPHeader, ddp_header_of
 from scapy_mpa.wire.dialect import Dialect
-from scapy_mpa.wire.errors import ErrorCode, RemoteProtocolError
+from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.negotiation import (
     INSUFFICIENT_IRD,
     MPA_WORDS,
@@ -267,7 +267,7 @@ class _Connection:
             ulpdu = fpdu.ulpdu
             found = violation(ulpdu, fpdu.ulpdu_length)
             if found is None:
-                header = _header_of(ulpdu)
+                header = ddp_header_of(ulpdu)
             if header is not None:
                 if self.version is None:
                     self.version = header.ddp_version
@@ -434,10 +434,3 @@ def _as_startup(event: SessionControlSeen) -> StartupSeen | None:
         event.control.startup,
         event.dialect,
     )
-
-
-def _header_of(ulpdu: bytes) -> DDPHeader | None:
-    try:
-        return parse_ddp(ulpdu)
-    except RemoteProtocolError:
-        return None

@@ -27,8 +27,7 @@ from scapy_mpa.stream.pairing import OUTSTANDING_REQUESTS, Hole, Requests
 from scapy_mpa.stream.request import Request, request_of
 from scapy_mpa.stream.responses import Responses
 from scapy_mpa.stream.sequence import first_position, sequence_number, unwrap
-from scapy_mpa.wire.ddp import DDPHeader, parse_ddp
-from scapy_mpa.wire.errors import RemoteProtocolError
+from scapy_mpa.wire.ddp import ddp_header_of
 from scapy_mpa.wire.fpdu import MARKER_INTERVAL, MARKER_LENGTH
 from scapy_mpa.wire.rdmap import ATOMIC_REQUEST_LENGTH, parse_control
 from scapy_mpa.wire.rdmap_names import TAGGED_OPCODES, Opcode, QueueNumber
@@ -412,9 +411,8 @@ def _queues(first: int | None) -> dict[int, MSNSequence]:
 def _segment_of(fpdu: DDPCarrier, start: int) -> DDPSegment | None:
     """Return the DDP segment in an FPDU, None if it has none that was captured."""
     ulpdu = fpdu.ulpdu
-    try:
-        header: DDPHeader = parse_ddp(ulpdu)
-    except RemoteProtocolError:
+    header = ddp_header_of(ulpdu)
+    if header is None:
         return None
     opcode = parse_control(header.rsvdulp).opcode
     length = max(0, fpdu.ulpdu_length - header.length)

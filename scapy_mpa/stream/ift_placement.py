@@ -15,8 +15,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from scapy_mpa.stream.events import LocatedBy
 from scapy_mpa.stream.ift_reader import Found
-from scapy_mpa.wire.ddp import DDPHeader, parse_ddp
-from scapy_mpa.wire.errors import RemoteProtocolError
+from scapy_mpa.wire.ddp import ddp_header_of
 from scapy_mpa.wire.ift_frame import FRAME_HEADER_LENGTH
 
 __all__ = ["BUFFERS", "OUTSTANDING", "STRETCHES", "Buffers", "Speculated", "Speculation", "Target"]
@@ -60,10 +59,8 @@ class Target(NamedTuple):
 
 def target_of(found: Found) -> Target | None:
     """Return where the payload of a frame goes, None if its DDP header is not there."""
-    octets = found.octets[FRAME_HEADER_LENGTH : found.layout.header_end]
-    try:
-        header: DDPHeader = parse_ddp(octets)
-    except RemoteProtocolError:
+    header = ddp_header_of(found.octets[FRAME_HEADER_LENGTH : found.layout.header_end])
+    if header is None:
         return None
     length = found.header.payload_size
     if header.tagged:

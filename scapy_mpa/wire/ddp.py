@@ -33,6 +33,7 @@ __all__ = [
     "build_ddp",
     "cut_up",
     "ddp_header_length",
+    "ddp_header_of",
     "parse_ddp",
 ]
 
@@ -138,6 +139,14 @@ def parse_ddp(octets: bytes | bytearray | memoryview) -> DDPHeader:
         ("a tagged", TAGGED_LENGTH) if octets[0] & _T else ("an untagged", UNTAGGED_LENGTH)
     )
     raise RemoteProtocolError(f"{kind} DDP header needs {needed} octets, {there} are there")
+
+
+def ddp_header_of(octets: bytes | bytearray | memoryview) -> DDPHeader | None:
+    """Return the DDP header at the beginning of ``octets``, None if not all of it is there."""
+    try:
+        return parse_ddp(octets)
+    except RemoteProtocolError:
+        return None
 
 
 def build_ddp(header: DDPHeader) -> bytes:

@@ -19,9 +19,8 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from scapy_mpa.wire.control_flags import RTR, meaning_of
-from scapy_mpa.wire.ddp import UNTAGGED_LENGTH, DDPHeader, parse_ddp
+from scapy_mpa.wire.ddp import UNTAGGED_LENGTH, ddp_header_of
 from scapy_mpa.wire.dialect import Dialect
-from scapy_mpa.wire.errors import RemoteProtocolError
 from scapy_mpa.wire.rdmap import READ_REQUEST_LENGTH, parse_control, parse_read_request
 from scapy_mpa.wire.rdmap_names import SEND_OPCODES, Opcode
 from scapy_mpa.wire.rules import TerminateCode, Violation
@@ -227,15 +226,8 @@ def _least(own: int | None, other: int | None) -> int | None:
     return own if own is None or other is None else min(own, other)
 
 
-def _header_of(ulpdu: bytes) -> DDPHeader | None:
-    try:
-        return parse_ddp(ulpdu)
-    except RemoteProtocolError:
-        return None
-
-
 def _opcode_of(ulpdu: bytes) -> int | None:
-    header = _header_of(ulpdu)
+    header = ddp_header_of(ulpdu)
     return None if header is None else parse_control(header.rsvdulp).opcode
 
 
@@ -250,7 +242,7 @@ def rtr_of(ulpdu: bytes, ulpdu_length: int) -> RTR | None:
     """
     if not ulpdu_length:
         return RTR.SEND
-    header = _header_of(ulpdu)
+    header = ddp_header_of(ulpdu)
     if header is None or not header.last or len(ulpdu) < ulpdu_length:
         return None
     length = ulpdu_length - header.length

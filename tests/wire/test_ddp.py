@@ -15,6 +15,7 @@ from scapy_mpa.wire.ddp import (
     build_ddp,
     cut_up,
     ddp_header_length,
+    ddp_header_of,
     parse_ddp,
 )
 from scapy_mpa.wire.errors import LocalProtocolError, MPAError, RemoteProtocolError
@@ -167,8 +168,10 @@ def test_a_header_or_our_own_error(octets: bytes) -> None:
         header = parse_ddp(octets)
     except MPAError:
         assert len(octets) < needed
+        assert ddp_header_of(octets) is None
     else:
         assert header.length == needed <= len(octets)
+        assert ddp_header_of(octets) == header
 
 
 @given(st.binary(max_size=600), st.integers(19, 300), U32, st.integers(0, 2**64 - 600))

@@ -252,6 +252,7 @@ class Association:
         try:
             data = parse_data(chunk.flags, chunk.value, chunk.length)
         except RemoteProtocolError:
+            # The snap length cut it, or it has no TSN by which a receiver could know it.
             return
         tsns = self._tsns[direction]
         position = tsns.position(data.tsn)
