@@ -29,6 +29,7 @@ __all__ = ["Cleaning"]
 _STANDARD_OUTPUT: Final = "-"
 
 _BUFFER: Final = 1 << 18
+"""Octets that are written at a time."""
 
 _FRAMES: Final = 256
 """Frames between two looks at the progress of a file."""

@@ -15,13 +15,15 @@ from scapy_mpa.stream.sink import Sink
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_LENGTH, Layout
 
-__all__ = ["FRAMING_WINDOW", "FPDUChain"]
+__all__ = ["FIRST_SEARCH", "FRAMING_WINDOW", "FPDUChain"]
 
 FRAMING_WINDOW: Final = 66_560
 """No FPDU is longer: 64 KiB of ULPDU, 130 Markers, header, pad and CRC.  Octets that could not
 be placed are of no use once this much follows them."""
 
-_FIRST_SEARCH: Final = 2_048
+FIRST_SEARCH: Final = 2_048
+"""Octets that must have come before another search is worth its cost, at least."""
+
 # Octets for which the chain of lengths is waited for, if what comes next looks like an FPDU.
 _LONGEST_WAIT: Final = 8 * FRAMING_WINDOW
 
@@ -248,7 +250,7 @@ class FPDUChain(FPDUFinder):
                 island.is_torn = island.is_torn or run.is_empty
                 trouble = run.trouble
                 self._sink.release(island, kept, trouble)
-            island.need = run.search_at = limit + max(_FIRST_SEARCH, limit - trouble)
+            island.need = run.search_at = limit + max(FIRST_SEARCH, limit - trouble)
         return False
 
     def _swallowed(self, island: Island, start: int, end: int) -> Candidate | None:

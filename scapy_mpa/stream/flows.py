@@ -24,7 +24,9 @@ __all__ = ["LINGERING_CONNECTIONS", "LINGER_NS", "Flows"]
 
 _SECOND: Final = 1_000_000_000
 _FIRST_SWEEP: Final = 2048
+"""Flows from which on connections that are idle are looked for: fewer are in nobody's way."""
 _BATCH: Final = 512
+"""Events that are handed out at a time when all connections end."""
 _LENT_AT_LEAST: Final = 1 << 17
 """Octets that a half connection must be allowed to hold if it is to be lent: more than the longest
 FPDU, which nobody counts while it is on loan."""

@@ -35,6 +35,7 @@ __all__ = ["Inferred", "infer", "shows_crcs"]
 
 # FPDUs of a row that must be whole, and have no good CRC, if CRCs are to be off.
 _WHOLE_FPDUS: Final = 2
+# What looks may cost for each octet that is there, up to so many octets.
 _OCTETS_PER_OCTET: Final = 16
 _COUNTED_OCTETS: Final = 1 << 18
 

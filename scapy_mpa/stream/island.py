@@ -18,6 +18,7 @@ SEAM: Final = 20
 """Octets behind the place where islands join that are looked at again: a startup header's."""
 
 _TELLING_SEGMENT: Final = 64
+"""Octets from which on it tells something where a segment begins: smaller ones begin anywhere."""
 
 
 class Chunk(NamedTuple):

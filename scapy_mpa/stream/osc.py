@@ -24,6 +24,7 @@ from __future__ import annotations
 from typing import Final
 
 from scapy_mpa.stream.candidate import UNREADABLE, WORD, Candidate
+from scapy_mpa.stream.chain import FIRST_SEARCH
 from scapy_mpa.stream.events import CrcVerdict, FPDUWithoutCRC, LocatedBy
 from scapy_mpa.stream.finder import COST_OF_PLACE
 from scapy_mpa.stream.in_order import HEAD, InOrderFraming
@@ -39,9 +40,6 @@ __all__ = ["OSCFraming", "OSCFramingWithoutCRCs"]
 
 _LONGEST_BRIDGE: Final = 16
 """FPDUs in a row, unverified or without a Marker, that lengths may cross."""
-
-_FIRST_SEARCH: Final = 2048
-"""Octets that must have come before another search is worth its cost, at least."""
 
 _LEADING: Final = bytes(MARKER_LENGTH)
 """The Marker before an FPDU."""
@@ -130,7 +128,7 @@ class OSCFraming(InOrderFraming):
         elif not island.runs and not island.open_left:
             found = self._search_proven(island, island.start, island.end)
             if found is None:
-                island.need = island.end + max(_FIRST_SEARCH, island.end - island.start)
+                island.need = island.end + max(FIRST_SEARCH, island.end - island.start)
                 return False
             island.runs = (_Run(found[0], "search", found[1]),)
             island.settled = True
@@ -216,7 +214,7 @@ class OSCFraming(InOrderFraming):
             return False
         found = self._search_proven(island, run.trouble + WORD, limit)
         if found is None:
-            run.search_at = limit + max(_FIRST_SEARCH, limit - run.trouble)
+            run.search_at = limit + max(FIRST_SEARCH, limit - run.trouble)
             island.need = run.search_at
             return False
         start, phase = found

@@ -19,6 +19,7 @@ __all__ = ["LINGER_NS", "Associations"]
 
 _SECOND: Final = 1_000_000_000
 _BATCH: Final = 512
+"""Events that are handed out at a time when all associations end."""
 
 LINGER_NS: Final = 30 * _SECOND
 """Nanoseconds for which an association that is over still takes late copies as its own."""
