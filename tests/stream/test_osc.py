@@ -37,6 +37,7 @@ from scapy_mpa.stream.undecided import HELD_SEGMENTS
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.startup import StartupKind
 from tests.craft.reading import inlined, plain
+from tests.stream.damage import damaged
 
 Record = dict[str, Any]
 
@@ -343,16 +344,7 @@ def test_damaged_ones_are_not_either(
     for at, item in enumerate(made.script):
         if isinstance(item, StartupItem) and item.kind is StartupKind.REPLY:
             made.script[at] = replace(item, revision=1)
-    segments = made.segments()
-    damage = data.draw(st.sampled_from((None, "bit", CaptureLoss(0.1), Reordering(0.3))))
-    if damage == "bit":
-        hit = rng.randrange(5, len(segments))
-        octets = bytearray(segments[hit].octets)
-        if octets:
-            octets[rng.randrange(len(octets))] ^= 1 << rng.randrange(8)
-        segments[hit] = replace(segments[hit], octets=bytes(octets))
-    elif damage is not None and not isinstance(damage, str):
-        segments = impair(segments, damage, seed=seed)
+    segments = damaged(made.segments(), data, rng, seed)
     for connection in of(plain(made.frames(segments)), "connection"):
         assert connection["dialect"] != "osc"
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -33,6 +32,7 @@ from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import LocalProtocolError
 from tests.captures import PCAPS
 from tests.craft.reading import inlined, plain
+from tests.stream.damage import damaged
 
 Record = dict[str, Any]
 
@@ -164,16 +164,7 @@ def test_conforming_streams_are_not_taken_for_it(
         made.initiator.send(rng.randbytes(shift) + payload)
         made.initiator.send(rng.randbytes(length))
     made.close()
-    segments = made.segments()
-    damage = data.draw(st.sampled_from((None, "bit", CaptureLoss(0.1), Reordering(0.3), _CUT)))
-    if damage == "bit":
-        hit = rng.randrange(5, len(segments))
-        octets = bytearray(segments[hit].octets)
-        if octets:
-            octets[rng.randrange(len(octets))] ^= 1 << rng.randrange(8)
-        segments[hit] = replace(segments[hit], octets=bytes(octets))
-    elif damage is not None and not isinstance(damage, str):
-        segments = impair(segments, damage, seed=seed)
+    segments = damaged(made.segments(), data, rng, seed, _CUT)
     records = plain(made.frames(segments))
     for connection in of(records, "connection"):
         assert connection["dialect"] in ("rfc5044", None)
