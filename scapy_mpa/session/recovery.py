@@ -92,12 +92,19 @@ class Recovery:
         if segment is None:
             packet, self._packet = self._packet, None
             return ([], True) if packet is None else self._take_packet(packet, frame)
+        flow = segment.flow
         if segment.length:
-            self._last[segment.flow] = frame
+            self._last[flow] = frame
         events = self._flows.receive(segment)
         packets = self._packets(events, frame) if events else []
-        is_mpa = bool(segment.length) and self._flows.carries_mpa(segment.flow)
-        return packets, not (is_mpa or packets)
+        if not segment.length:
+            return packets, not packets
+        connection = self._flows.connection(flow)
+        if connection is None:
+            # A late copy of octets of a connection that was ended.
+            del self._last[flow]
+            return packets, not packets
+        return packets, not (packets or connection.carries_mpa(flow))
 
     def _take_sctp(self, packet: SctpPacket) -> None:
         self._packet = packet

@@ -138,11 +138,6 @@ class Flows:
         self._number = number + 1
         return number
 
-    def carries_mpa(self, flow: bytes) -> bool:
-        """Tell whether what a flow carries now is MPA: behind its startup frame."""
-        connection = self._connections.get(flow)
-        return connection is not None and connection.carries_mpa(flow)
-
     def connection(self, flow: bytes) -> Connection | None:
         """Return the connection of a flow as it stands now, None if there is none."""
         return self._connections.get(flow)

@@ -178,6 +178,8 @@ def yielded(packets: Iterable[Packet]) -> Iterator[Packet]:
             last[segment.flow] = frame
         found = list(recovered(flows.receive(segment)))
         yield from found
-        if not found and not (segment.length and flows.carries_mpa(segment.flow)):
+        connection = flows.connection(segment.flow)
+        is_mpa = connection is not None and connection.carries_mpa(segment.flow)
+        if not found and not (segment.length and is_mpa):
             yield packet
     yield from recovered(flows.finish())

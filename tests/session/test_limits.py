@@ -3,16 +3,40 @@
 
 from __future__ import annotations
 
+import io
 import pathlib
 import random
 
+import pytest
+from scapy.layers.l2 import Ether
 from scapy.sendrecv import sniff
 
+from scapy_mpa.capture import open_capture
 from scapy_mpa.layers import FPDU
 from scapy_mpa.session import Limits, MPASession, rdmpa
+from scapy_mpa.session.recovery import Recovery
 from scapy_mpa.stream.events import Event, GapFound
+from scapy_mpa.stream.flows import LINGER_NS
 from tests.stream.feed import halves
+from tests.stream.talk import whole
 from tests.truth import impair, pcapfile
+
+
+@pytest.mark.parametrize("copies", [1, 3])
+def test_late_copies_leave_nothing_behind(copies: int) -> None:
+    """Of a connection that was ended, no frame is kept for packets that will not come."""
+    talk = whole()
+    talk.segments += [talk.segments[5]] * copies
+    capture = open_capture(io.BytesIO(pcapfile.pcap(pcapfile.frames(talk.segments))))
+    frames = list(capture)
+    late = [each._replace(time_ns=each.time_ns + 2 * LINGER_NS) for each in frames[-copies:]]
+    recovery = Recovery(lambda frame: Ether(frame.octets))
+    for frame in frames[:-copies]:
+        recovery.take(frame)
+    assert recovery._last
+    for frame in late:
+        assert recovery.take(frame) == ([], True)
+    assert not recovery._last
 
 
 def test_both_keep_to_them(tmp_path: pathlib.Path) -> None:
