@@ -30,6 +30,7 @@ __all__ = [
     "almost_key",
     "find_startup",
     "has_request",
+    "holds_key",
     "may_be_rtr",
     "may_begin",
     "refused_at",
@@ -172,6 +173,12 @@ def has_request(island: Island, position: int) -> bool:
     if not island.held <= position <= island.end - KEY_LENGTH:
         return False
     return island.read(position, position + KEY_LENGTH) == KEYS[StartupKind.REQUEST]
+
+
+def holds_key(island: Island) -> bool:
+    """Tell whether a Key stands anywhere in an island."""
+    octets = island.read(island.held, island.end)
+    return any(key in octets for key in KIND_OF_KEY)
 
 
 def may_be_rtr(island: Island, position: int) -> bool:

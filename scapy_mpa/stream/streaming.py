@@ -23,6 +23,7 @@ from scapy_mpa.stream.scan import (
     FoundStartup,
     almost_key,
     find_startup,
+    holds_key,
     may_be_rtr,
     may_begin,
     refused_at,
@@ -367,8 +368,8 @@ class Streaming:
         if not (may_be_indication(island) or (forced and island.end >= end)):
             return False
         if island.end < end:
-            island.need = end
-            return not final
+            # Each octet may bring the Key, and there are few.
+            return not final and not holds_key(island)
         found = first_indication(island, forced=forced)
         if found is None:
             return False
@@ -389,5 +390,5 @@ class Streaming:
                 return
             found = find_indication(island, found.position + 1)
         if found is not None:
+            # A startup frame may still come, too, and until it is whole there are few octets.
             island.scan = found
-            island.need = found + INDICATION_LENGTH
