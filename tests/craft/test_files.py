@@ -56,7 +56,8 @@ def test_scapy_reads_it(tmp_path: Path, suffix: str, version: int) -> None:
     assert [bytes(packet) for packet in packets] == [frame.octets for frame in frames]
 
 
-# What begins like TPKT and the like is no more than that to Wireshark, whatever follows.
+# What begins like TPKT (Q.931), SMPP, RPCAP, FMTP, DICOM or DCE/RPC is no more than that to
+# Wireshark, whatever follows, and so is anything at the ports that known_ports() has.
 NO_OTHER_PROTOCOL = STREAMING.map(lambda octets: b"octets " + octets)
 
 
