@@ -301,6 +301,7 @@ IFT_FRAMES: Final = [
         "header-size-longer",
         "The header_size of a frame exceeds its DDP header.",
         _header_longer,
+        where=_is_tagged,
     ),
     _both(
         "5.1",

@@ -73,6 +73,7 @@ def test_flagged_as_it_must_be(mutation: Mutation, tmp_path: pathlib.Path) -> No
 @pytest.mark.parametrize(
     ("name", "seed"),
     [
+        ("header-size-longer", 104),
         ("payload-crc-missing", 17),
         ("payload-crc-missing", 21),
         ("payload-size-largest", 13),
