@@ -92,17 +92,20 @@ def _segment(ulpdu: bytes) -> Fields:
 
 
 def _message(opcode: int, body: bytes) -> Fields:
-    """The fields of a message that is an RDMAP header (RFC 5040 4, RFC 7306 5.2)."""
-    if opcode == 1 and len(body) == 28:
+    """The fields of a message that is an RDMAP header (RFC 5040 4, RFC 7306 5.2), padded or not."""
+    if opcode == 1 and len(body) >= 28:
         names = ("sink_stag", "sink_to", "size", "src_stag", "src_to")
-        return dict(zip(names, struct.unpack(">IQIIQ", body), strict=True))
-    if opcode == 10 and len(body) == 52:
+        return {
+            **dict(zip(names, struct.unpack_from(">IQIIQ", body), strict=True)),
+            "rest": body[28:],
+        }
+    if opcode == 10 and len(body) >= 52:
         names = ("operation", "identifier", "remote_stag", "remote_to")
         return {
             **dict(zip(names, struct.unpack_from(">IIIQ", body), strict=True)),
             "rest": body[20:],
         }
-    if opcode == 11 and len(body) == 12:
+    if opcode == 11 and len(body) >= 12:
         return {"identifier": body[:4], "rest": body[4:]}
     if opcode == 7 and len(body) >= 4:
         control, code, bits = struct.unpack_from(">BBH", body)
