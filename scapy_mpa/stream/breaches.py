@@ -209,7 +209,7 @@ def of_silence(startup: StartupPhase, how: str | None) -> Breach | None:
     answering = startup.halves[1 - startup.initiator]
     if not (is_whole(asking) and is_whole(answering)):
         return None
-    if asking.framing is not None and answering.octets:
+    if asking.framing is not None and answering.framing is not None:
         at = _without_reply(answering)
         if at is None:
             return None

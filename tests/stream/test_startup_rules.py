@@ -468,19 +468,24 @@ def test_octets_before_the_reply_that_are_in_order(how: str) -> None:
 
 @pytest.mark.parametrize("greeting", [b"", b"220 ready\r\n"])
 @pytest.mark.parametrize("how", ["closed", "capture ended"])
-def test_octets_that_answer_a_request(greeting: bytes, how: str) -> None:
-    """Rules 3 and 5: what answers the Request is no Reply, and nothing else comes."""
+@pytest.mark.parametrize("goes_on", [False, True])
+def test_octets_that_answer_a_request(greeting: bytes, how: str, goes_on: bool) -> None:
+    """Rules 3 and 5: what answers the Request is no Reply, and nothing else comes from there."""
+    octets, _ = stream()
     talk = Talk()
     if greeting:
         talk.say(1, greeting)
     talk.say(0, request())
     at = talk.say(1, b"HTTP/1.1 400 Bad Request\r\n\r\n")
+    if goes_on:
+        talk.say(0, octets)
     if how == "closed":
         talk.close()
     events = talk.fed()
     assert errors(events) == [(1, INVALID, at)]
     text = "28 octets answer a Request, and are no Reply (RFC 5044 7.1.2 rules 3, 5)"
     assert texts(events) == [text]
+    assert [each.ulpdu for each in fpdus(events, 0)] == (ULPDUS if goes_on else [])
 
 
 def test_a_greeting_is_no_answer() -> None:
