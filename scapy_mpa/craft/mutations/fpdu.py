@@ -34,7 +34,9 @@ def _into_pad(item: FPDUItem, rng: Random) -> FPDUItem:
 
 
 def _shorter(item: FPDUItem, rng: Random) -> FPDUItem:
-    return item.override(ulpdu_length=rng.randrange(1, len(item.ulpdu)))
+    # Less than a word fewer would only make the pad longer, which no CRC tells.
+    words = (HEADER_LENGTH + len(item.ulpdu) - 1) // 4
+    return item.override(ulpdu_length=rng.randint(1, words * 4 - HEADER_LENGTH))
 
 
 def _longest(item: FPDUItem, rng: Random) -> FPDUItem:

@@ -30,6 +30,7 @@ from scapy_mpa.craft.mutations.mutation import Change, Mutation
 from scapy_mpa.craft.options import INITIATOR, RESPONDER
 from scapy_mpa.craft.script import CloseItem, OctetsItem, StartupItem
 from scapy_mpa.wire.dialect import TRAITS, Dialect
+from scapy_mpa.wire.rdmap_names import Opcode
 from scapy_mpa.wire.startup import KEYS, StartupKind, build_startup
 
 __all__ = ["STARTUP"]
@@ -41,6 +42,22 @@ _NAMES: Final = {_REQUEST: "Request", _REPLY: "Reply"}
 
 def _altered_key(item: StartupItem, rng: Random) -> bytes:
     return altered_key(KEYS[item.kind], KEYS[_REPLY if item.kind is _REQUEST else _REQUEST], rng)
+
+
+def _markers_asked_for(kind: StartupKind) -> Change:
+    """Return what sets M of a startup frame, if the other side says something without Markers.
+
+    A conversation that was captured may have one side that is silent.
+    """
+    change = change_startup(kind, markers=True)
+    asked = RESPONDER if kind is _REQUEST else INITIATOR
+
+    def apply(conversation: Conversation, rng: Random) -> Conversation:
+        if not fpdus(conversation, side=asked):
+            raise LookupError("no FPDU lacks Markers")
+        return change(conversation, rng)
+
+    return apply
 
 
 def _of_each_frame() -> list[Mutation]:
@@ -98,7 +115,7 @@ def _of_each_frame() -> list[Mutation]:
                 f"M of the {name} is set, and its sender is sent no Markers.",
                 error(1, 2, 3, note="the first four octets are taken for a Marker"),
                 plain,
-                change_startup(kind, markers=True),
+                _markers_asked_for(kind),
             ),
             Mutation(
                 f"{prefix}-m-cleared-but-markers",
@@ -140,7 +157,7 @@ def _of_private_data() -> list[Mutation]:
         Mutation(
             "rfc5044/7.1.2/rule-9-reply-pd-length-longer",
             "PD_Length of the Reply says more octets than there are.",
-            error(1, 2, note=swallowed),
+            error(1, 2, 4, note=swallowed),
             plain,
             change_startup(_REPLY, pd_length=longer),
         ),
@@ -191,7 +208,9 @@ def _fpdu_before_reply(conversation: Conversation, rng: Random) -> Conversation:
 
 
 def _responder_first(conversation: Conversation, rng: Random) -> Conversation:
-    return moved(conversation, fpdus(conversation, side=RESPONDER)[0], fpdus(conversation)[0])
+    # A Terminate may come first (RFC 6581 9.3).
+    spoken = fpdus(conversation, set(Opcode) - {Opcode.TERMINATE}, side=RESPONDER)
+    return moved(conversation, spoken[0], fpdus(conversation)[0])
 
 
 def _octets_for_request(conversation: Conversation, rng: Random) -> Conversation:

@@ -347,6 +347,14 @@ def test_what_is_longer_or_shorter(mutation: Mutation) -> None:
             assert not any(octets[2 + length : -4])
 
 
+def test_a_shorter_ulpdu_length() -> None:
+    """A ULPDU_Length that says fewer octets does not say as many with a pad."""
+    for seed in range(300):
+        ((one, other),) = pairs(find("rfc5044/4.1/ulpdu-length-shorter").case(seed))
+        length = anatomy.fpdu(other.octets)["ulpdu_length"]
+        assert length > 0 and (length + 5 & ~3) + 4 < len(one.octets)
+
+
 def test_crc_missing() -> None:
     """Where the CRC field is missing, everything before it is there."""
     for case in cases(find(CRC_MISSING)):

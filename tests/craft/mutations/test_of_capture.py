@@ -35,6 +35,8 @@ def names(conversation: Conversation) -> set[str]:
         ("p2p_rtr_read_crcon", 90),
         ("p2p_rtr_write_crcoff", 60),
         ("mix_mpa2_crcoff", 60),
+        ("rping_mpa1_crcon", 70),  # the Responder is silent
+        ("term_readoob", 75),  # a Terminate is all that it says
     ],
 )
 def test_flagged_as_it_must_be(capture: str, least: int, tmp_path: Path) -> None:
