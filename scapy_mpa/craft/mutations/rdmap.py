@@ -260,7 +260,7 @@ RDMAP: Final = (
         "RV of a message is 0, that of all others is 1.",
         accept("both are valid; which of them is right is a matter of MPA's revision"),
         plain,
-        change_fpdu(_control(rdmap_version=0)),
+        change_fpdu(_control(rdmap_version=0), range(_FIRST_OF_RFC7306)),
     ),
     Mutation(
         "rfc5040/4.1/reserved-set",

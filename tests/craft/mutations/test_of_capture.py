@@ -115,6 +115,20 @@ def test_nothing_to_break() -> None:
             assert [placed.octets for placed in changed.layout()] != octets
 
 
+def test_rdmap_version_0() -> None:
+    """RFC 5040 has messages of version 0, RFC 7306 none: only one of the former is made so."""
+    conversation = Conversation()
+    conversation.initiator.send(b"one")
+    for _ in range(8):
+        conversation.initiator.atomic()
+        conversation.responder.immediate(bytes(8))
+    conversation.close()
+    (mutation,) = (each for each in mutations_of(conversation) if each.name == "rfc5040/4.1/rv-0")
+    sends = [at for at, each in enumerate(conversation.script) if "Send" in repr(each)]
+    for seed in range(10):
+        assert [*mutation.case(seed).touched] == sends
+
+
 def test_segments_of_a_message_that_was_captured_in_part() -> None:
     """Segments are swapped that follow each other in a message, whatever the other side says
     between them; the last that was captured of a message is not.
