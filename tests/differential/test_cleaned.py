@@ -12,6 +12,7 @@ import random
 import subprocess
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -196,7 +197,9 @@ def test_nothing_is_amiss_where_nothing_is_missing(tshark: str, tmp_path: Path) 
     assert not said(tshark, path, "tcp.checksum.status == 0 || ip.checksum.status == 0")
 
 
-def said(tshark: str, capture: Path, display_filter: str, *fields: str) -> list[str]:
+def said(
+    tshark: str, capture: Path, display_filter: str, *fields: str, preference: str | None = None
+) -> list[str]:
     """What tshark prints of the frames that a display filter selects."""
     chosen = [each for field in fields for each in ("-e", field)]
     with tempfile.TemporaryDirectory() as nobodys_preferences:
@@ -204,6 +207,7 @@ def said(tshark: str, capture: Path, display_filter: str, *fields: str) -> list[
             [
                 *(tshark, "-n", "-r", os.fspath(capture), "-Y", display_filter),
                 *("-o", "tcp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE"),
+                *(("-o", preference) if preference else ()),
                 *(("-T", "fields", *chosen) if fields else ()),
             ],
             check=True,
@@ -212,6 +216,20 @@ def said(tshark: str, capture: Path, display_filter: str, *fields: str) -> list[
             env={**os.environ, "WIRESHARK_CONFIG_DIR": nobodys_preferences},
         )
     return done.stdout.splitlines()
+
+
+def test_a_request_captured_behind_its_acknowledgement(tshark: str, tmp_path: Path) -> None:
+    """It is no retransmission if Wireshark is told not to ask which octets came first."""
+    conversation = Conversation(ack_every=1)
+    conversation.startup()
+    conversation.initiator.send(b"hello")
+    conversation.close()
+    syn, syn_ack, ack, request, *rest = conversation.segments()
+    early = replace(ack, side=1, seq=syn_ack.seq + 1, ack=request.seq + len(request.octets))
+    path = tmp_path / "cleaned.pcapng"
+    path.write_bytes(clean(conversation.frames([syn, syn_ack, ack, early, request, *rest])).file)
+    preference = "tcp.analyze_sequence_numbers:FALSE"
+    assert len(said(tshark, path, "iwarp_mpa.fpdu", preference=preference)) == 1
 
 
 RPC = ("rpcordma.xid", "rpc.msgtyp", "rpc.xid", "nfs.opcode")
