@@ -74,6 +74,9 @@ _CACHED_LABELS: Final = 4096
 _CACHED_PATTERNS: Final = 1024
 """Patterns of FPDUs that are kept: real traffic has some twenty."""
 
+_LENGTH: Final = "%d octets"
+"""What of a pattern is filled with the octets behind the DDP header."""
+
 _COLOURS: Final[dict[type, str]] = {
     StartupSeen: "green",
     AdaptionIndicationSeen: "green",
@@ -101,7 +104,7 @@ class Lines:
         self.width = 0
         # By number and direction, -1 for a connection as a whole.
         self._labels: dict[tuple[int, int], tuple[ConnectionId, str]] = {}
-        self._patterns: dict[tuple[bytes, CrcVerdict, LocatedBy, bool, int | None], str | None] = {}
+        self._patterns: dict[tuple[bytes, CrcVerdict, LocatedBy, bool, bool], str | None] = {}
 
     def line(self, event: RecordedEvent) -> str:
         """Return the line of ``event``, without the line's end."""
@@ -123,17 +126,21 @@ class Lines:
         *,
         out_of_order: bool,
         length: int | None = None,
+        is_usual: bool = False,
     ) -> str | None:
         """Return the pattern for a kind of FPDU, None if each must be seen as a whole.
 
         What fills it is told in :class:`~scapy_mpa.records.kinds.Patterns`.
         """
-        key = control, crc, located_by, out_of_order, length
+        key = control, crc, located_by, out_of_order, is_usual
         if key not in self._patterns:
             if len(self._patterns) >= _CACHED_PATTERNS:
                 self._patterns.clear()
             self._patterns[key] = _pattern(*key)
-        return self._patterns[key]
+        pattern = self._patterns[key]
+        if pattern is None or length is None:
+            return pattern
+        return pattern.replace(_LENGTH, _LENGTH % length)
 
     def label(self, connection: ConnectionId, direction: int) -> str:
         """Return number and endpoints; ``direction`` is -1 for a connection as a whole."""
@@ -202,18 +209,17 @@ def _pattern(
     crc: CrcVerdict,
     located_by: LocatedBy,
     out_of_order: bool,
-    length: int | None,
+    is_usual: bool,
 ) -> str | None:
     name, last, opcode = _control(control)
     if control >= TAGGED:
-        place = "stag 0x%08x to 0x%x"
+        place = "stag 0x%x to 0x%x" if is_usual else "stag 0x%08x to 0x%x"
     elif opcode in _TELLING:
         return None
     else:
-        place = "qn %d msn %d mo %d"
+        place = "qn 0 msn %d mo 0" if is_usual else "qn %d msn %d mo %d"
     marks = _marks(crc, located_by, ahead=out_of_order)
-    octets = "%d" if length is None else f"{length}"
-    return f"{Lines.head}  {name} {place} {octets} octets{last}{marks}, seq %d"
+    return f"{Lines.head}  {name} {place} {_LENGTH}{last}{marks}, seq %d"
 
 
 def _marks(crc: CrcVerdict, located_by: LocatedBy, *, ahead: bool) -> str:

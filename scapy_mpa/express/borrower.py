@@ -40,6 +40,8 @@ _SHORTEST_OF_ALL: Final = HEADER_LENGTH + CRC_LENGTH
 _TAGGED: Final = Struct(">2xIQ")
 _UNTAGGED: Final = Struct(">2xIIII")
 _MASK: Final = 0xFFFFFFFF
+_SEVEN_DIGITS: Final = 0x0FFFFFFF
+"""The largest STag that can be written with them."""
 _BEHIND: Final = 0x80000000
 _SECOND: Final = 1_000_000_000
 _EARLY_OCTETS: Final = 4 << 20
@@ -198,8 +200,10 @@ class Borrower:
 
         Return how many octets were taken.
         """
-        if self.writes or loan.markers:
-            return self._read_easy(loan, octets, loan.end, 0, 0, number, moment)[0]
+        if loan.markers:
+            return self._read_marked(loan, octets, loan.end, 0, number, moment)
+        if self.writes:
+            return self._read_unmarked(loan, octets, loan.end, 0, number, moment)
         return self._count(loan, octets, 0)
 
     def keep(self, loan: Loan, seq: int, octets: bytes, number: int) -> bool:
@@ -349,14 +353,15 @@ class Borrower:
         markers, crc = loan.markers, loan.crc
         # The first of all says how it was located.
         is_quick = self.is_quick and crc and base != loan.base
-        counts = is_quick and not (self.writes or markers)
         missing = 0
         available = len(data)
         while True:
-            if counts:
-                at = self._count(loan, data, at)
+            if is_quick and markers:
+                at = self._read_marked(loan, data, base, at, number, moment)
+            elif is_quick and self.writes:
+                at = self._read_unmarked(loan, data, base, at, number, moment)
             elif is_quick:
-                at, last = self._read_easy(loan, data, base, at, last, number, moment)
+                at = self._count(loan, data, at)
             if at == available:
                 break
             phase = (base + at - loan.origin) % MARKER_INTERVAL if markers else None
@@ -399,7 +404,7 @@ class Borrower:
 
     @staticmethod
     def _count(loan: Loan, data: bytes, at: int) -> int:
-        """Do what :meth:`_read_easy` does where there are no Markers and nothing is written.
+        """Do what :meth:`_read_unmarked` does where nothing is written.
 
         Nothing counts then but where an FPDU ends, and its CRC.
 
@@ -419,42 +424,69 @@ class Borrower:
         loan.fpdus += fpdus
         return at
 
-    def _read_easy(
-        self, loan: Loan, data: bytes, base: int, at: int, last: int, number: int, moment: Any
-    ) -> tuple[int, int]:
-        """Do what :meth:`_read` does, with CRCs, as long as it is easy.
+    def _read_unmarked(
+        self, loan: Loan, data: bytes, base: int, at: int, number: int, moment: Any
+    ) -> int:
+        """Do what :meth:`_read` does, with CRCs and without Markers, as long as it is easy.
 
-        Return where the first FPDU begins that is not, and where the last one began.
+        Return where the first FPDU begins that is not.
 
         :param base: the position at which ``data`` begins.
         :param at: where in ``data`` to begin.
-        :param last: where the FPDU before that began.
         """
-        markers, writes, find = loan.markers, self.writes, self.shapes.find
-        shapes = self.shapes.marked if markers else self.shapes.unmarked
+        find, known = self.shapes.find, self.shapes.unmarked.get
+        lines, fields = self._page.patterns, self._page.fields
+        unpack = FPDU_HEADERS.unpack_from
+        before = len(lines)
+        seq = base & _MASK
+        available = len(data)
+        # Where sequence numbers wrap nothing is easy, so that this need not be seen to elsewhere.
+        enough = available - SHORTEST if seq + available <= _MASK else -1
+        head = self._head % (number, moment, loan.label)
+        while at <= enough:
+            word, first, second, third = unpack(data, at)
+            length, tagged, _, (usual, line), _ = known(word) or find(word, None)
+            end = at + length
+            if end > available or crc32c(data[at:end]) != RESIDUE:
+                break
+            # What is usual goes field by field: that takes less than a tuple of them.
+            if tagged:
+                lines.append(usual if first > _SEVEN_DIGITS else line)
+                fields.append(head)
+                fields.append(first)
+                fields.append(second)
+                fields.append(seq + at)
+            elif third or second > _MASK:
+                lines.append(line)
+                fields += (head, second >> 32, second & _MASK, third, seq + at)
+            else:
+                lines.append(usual)
+                fields.append(head)
+                fields.append(second)
+                fields.append(seq + at)
+            at = end
+        loan.fpdus += len(lines) - before
+        return at
+
+    def _read_marked(
+        self, loan: Loan, data: bytes, base: int, at: int, number: int, moment: Any
+    ) -> int:
+        """Do the same with Markers; write only if that is wanted."""
+        writes, find, known = self.writes, self.shapes.find, self.shapes.marked.get
         put, fields = self._page.patterns.append, self._page.fields
         unpack = FPDU_HEADERS.unpack_from
         seq = base & _MASK
         phase_of = base - loan.origin
         fpdus = 0
         available = len(data)
-        enough = available - (SHORTEST + MARKER_LENGTH if markers else SHORTEST)
+        enough = available - SHORTEST - MARKER_LENGTH
         head = self._head % (number, moment, loan.label) if writes else b""
-        header = at
-        phase = None
         while at <= enough:
-            if markers:
-                phase = (phase_of + at) % MARKER_INTERVAL
-                header = at if phase else at + MARKER_LENGTH
-                word, first, second, third = unpack(data, header)
-                shape = shapes.get(word * MARKER_INTERVAL + phase)
-            else:
-                header = at
-                word, first, second, third = unpack(data, at)
-                shape = shapes.get(word)
-            if shape is None:
-                shape = find(word, phase)
-            length, tagged, _, tail, pointers = shape
+            phase = (phase_of + at) % MARKER_INTERVAL
+            header = at if phase else at + MARKER_LENGTH
+            word, first, second, third = unpack(data, header)
+            shape = known(word * MARKER_INTERVAL + phase) or find(word, phase)
+            length, tagged, _, (_, line), pointers = shape
             end = at + length
             if (
                 end > available
@@ -463,16 +495,15 @@ class Borrower:
             ):
                 break
             if writes:
-                put(tail)
+                put(line)
                 if tagged:
                     fields += (head, first, second, seq + header & _MASK)
                 else:
                     fields += (head, second >> 32, second & _MASK, third, seq + header & _MASK)
             fpdus += 1
-            last = at
             at = end
         loan.fpdus += fpdus
-        return at, last
+        return at
 
     def _write(
         self,

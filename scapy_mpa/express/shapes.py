@@ -32,17 +32,18 @@ class Pointers(NamedTuple):
 
 
 # A plain tuple, because it is taken apart for every FPDU, and any other would take twice as long.
-Shape: TypeAlias = tuple[int, bool, bytes, bytes, Pointers | None]
+Shape: TypeAlias = tuple[int, bool, bytes, tuple[bytes, bytes], Pointers | None]
 """What FPDUs have in common with the same ULPDU_Length, control octets and phase:
 
 * octets of the whole FPDU; of one that must be read with care, more than there can be;
 * whether it is Tagged;
 * the pattern of its line, in which the length is there already;
-* the same, with one place in the beginning for what is filled in already;
+* two more, with one place in the beginning for what is filled in already: one for what is usual,
+  as :class:`~scapy_mpa.records.kinds.Patterns` says, and one for all;
 * what its Markers say, None without Markers.
 """
 
-_NOT_EASY: Final[Shape] = 1 << 32, False, b"", b"", None
+_NOT_EASY: Final[Shape] = 1 << 32, False, b"", (b"", b""), None
 """Of FPDUs whose DDP header may be cut short or holds a Marker, or that have no pattern."""
 
 
@@ -81,21 +82,27 @@ class Shapes:
         # A Marker may lie before the header, but not in it.
         if ulpdu_length < UNTAGGED_LENGTH or (phase or 0) > MARKER_INTERVAL - _HEAD:
             return _NOT_EASY
-        line = tail = b""
-        if self._patterns is not None:
-            pattern = self._patterns.pattern(
-                control.to_bytes(2, "big"),
-                "good",
-                "length",
-                out_of_order=False,
-                length=ulpdu_length - DDP_HEADER_LENGTHS[tagged],
-            )
-            if pattern is None:
-                return _NOT_EASY
-            line = pattern.encode() + b"\n"
-            tail = b"%b" + line[len(self._head) :]
+        line = self._line(ulpdu_length, control, is_usual=False)
+        usual = self._line(ulpdu_length, control, is_usual=True)
+        if line is None or usual is None:
+            return _NOT_EASY
+        tails = b"%b" + usual[len(self._head) :], b"%b" + line[len(self._head) :]
         layout = fpdu_layout(ulpdu_length, phase)
         pointers = None
         if layout.markers:
             pointers = Pointers(layout.unpack.unpack_from, layout.fpduptrs)
-        return layout.length, tagged, line, tail, pointers
+        return layout.length, tagged, line, tails, pointers
+
+    def _line(self, ulpdu_length: int, control: int, *, is_usual: bool) -> bytes | None:
+        """Return the pattern of a line, empty if none are written; None if there is none."""
+        if self._patterns is None:
+            return b""
+        pattern = self._patterns.pattern(
+            control.to_bytes(2, "big"),
+            "good",
+            "length",
+            out_of_order=False,
+            length=ulpdu_length - DDP_HEADER_LENGTHS[control >= _TAGGED_BIT],
+            is_usual=is_usual,
+        )
+        return None if pattern is None else pattern.encode() + b"\n"

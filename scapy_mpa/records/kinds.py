@@ -54,7 +54,8 @@ class Patterns(Protocol):
 
     What fills a pattern is, for a Tagged FPDU: frame, seconds since the first frame, label, STag,
     TO, octets behind the DDP header, seq; for an Untagged one QN, MSN and MO in the place of STag
-    and TO.
+    and TO.  It takes less to fill a pattern of what is usual: an STag of eight digits, which need
+    not be made as wide; or QN and MO 0, which are not filled in.
     """
 
     head: str
@@ -77,10 +78,12 @@ class Patterns(Protocol):
         *,
         out_of_order: bool,
         length: int | None = None,
+        is_usual: bool = False,
     ) -> str | None:
         """Return the pattern for a kind of FPDU, None if each must be seen as a whole.
 
         :param control: the DDP and the RDMAP control octet.
         :param length: octets behind the DDP header, if they are to stand in the pattern and not
             among what fills it.
+        :param is_usual: whether it is only to be filled with what is usual.
         """
