@@ -47,10 +47,9 @@ _TRIM: Final = 1 << 16
 _FRAMES_OF_A_PAGE: Final = 4096
 _SHORT_STREAK: Final = 4
 """Frames that a streak must have to be worth what it takes to begin one."""
-_LONG_ENOUGH: Final = 1 << 13
-"""Octets of a window in which there may be as many."""
 _PAUSE: Final = 8
-"""Frames after which it is tried again where it was not."""
+"""Frames after which it is tried again where it was not; twice as many each time it is not."""
+_LONGEST_PAUSE: Final = 1 << 9
 
 
 def _is_bare_ethernet(header: PcapHeader) -> bool:
@@ -159,9 +158,9 @@ class ExpressReader:
         in_a_second = _SECOND // unit
         first_second = first_fraction = second = units = 0
         fresh = 0
-        streaks = Streaks(header, borrower, page, recent_octets)
-        latest: Loan | None = None
+        streaks = Streaks(header, source, borrower, page, recent_octets)
         resume = epoch = 0
+        pause = _PAUSE
         window = source.window
         available = len(window)
         number = 0
@@ -272,19 +271,17 @@ class ExpressReader:
                                 loan.singles += 1
                                 loan.first.stamp = number, second, fraction
                                 order.append((position, octets, loan.owner))
-                                if loan is not latest:
-                                    latest = loan
-                                elif (
-                                    number >= resume
-                                    and available - at > _LONG_ENOUGH
-                                    and not loan.markers
-                                ):
+                                if number >= resume and not loan.markers:
                                     before = number
-                                    at, number = streaks.take(
+                                    window, at, number = streaks.take(
                                         loan, window, begin, at, offset, shape, number, epoch
                                     )
-                                    if number - before < _SHORT_STREAK:
-                                        resume = number + _PAUSE
+                                    available = len(window)
+                                    if number - before >= _SHORT_STREAK:
+                                        pause = _PAUSE
+                                    else:
+                                        resume = number + pause
+                                        pause = min(2 * pause, _LONGEST_PAUSE)
                             elif whole < length:
                                 taken = borrower.take_several(
                                     loan, octets, number, (units + fraction) / in_a_second

@@ -12,6 +12,7 @@ from struct import Struct
 from typing import Final
 
 from scapy_mpa.capture.pcap import PcapHeader
+from scapy_mpa.capture.source import Source
 from scapy_mpa.express.borrower import Borrower
 from scapy_mpa.express.headers import FPDU_HEADERS, HEADER_LENGTHS, HEADERS, IPV4_AT
 from scapy_mpa.express.page import Page
@@ -33,6 +34,8 @@ _LENGTHS: Final = 18
 """Octets of a frame up to the end of IPv4's total length: what the length of all depends on."""
 _NUMBERS: Final = 48
 """Octets of a frame up to the end of TCP's data offset and flags."""
+_FRAMES: Final = 256
+"""Frames after which a streak ends with its window: what it remembers is not counted before."""
 
 
 class Streaks:
@@ -40,17 +43,24 @@ class Streaks:
 
     They must go on in the same direction, with the same lengths, without Markers; between them
     there may be segments of the other direction that carry nothing.  A streak ends at the first
-    record that is anything else, and at the end of the window.
+    record that is anything else, or with a window if it is long enough by then.
 
-    :param header: of the pcap file.
+    :param header: of the pcap file, and
+    :param source: its octets.
     :param borrower: knows what FPDUs look like, and whether they are written.
     :param page: where they are written.
     :param recent: where octets are remembered.
     """
 
     def __init__(
-        self, header: PcapHeader, borrower: Borrower, page: Page, recent: RecentOctets
+        self,
+        header: PcapHeader,
+        source: Source,
+        borrower: Borrower,
+        page: Page,
+        recent: RecentOctets,
     ) -> None:
+        self._source = source
         self._record = header.record
         self._times = Struct(header.record.format[:3]).unpack_from
         self._in_a_second = _SECOND // header.unit
@@ -70,10 +80,11 @@ class Streaks:
         shape: Shape,
         number: int,
         epoch: int,
-    ) -> tuple[int, int]:
+    ) -> tuple[bytes, int, int]:
         """Take segments of a direction that was just brought up to date.
 
-        Return where the first record begins that is not taken, and the number of the last that is.
+        Return a window, where in it the first record begins that is not taken, and the number of
+        the last that is.
 
         :param like: where the record begins that the others must be like, and
         :param at: where it ends.
@@ -81,6 +92,7 @@ class Streaks:
         :param shape: what that is.
         :param number: the number of its frame.
         :param epoch: when the first frame was captured, in units of the fraction.
+        :raises DamagedError: the file cannot be read any farther; what was read is taken.
         """
         size, times = self._record.size, self._times
         layout = self._layout(offset)
@@ -92,81 +104,120 @@ class Streaks:
         peer = loan.peer
         peer_flow, peer_fragment, peer_ack = reverse_flow(flow), peer.fragment, peer.ack
         peer_common, peer_rest = b"", 0
-        begins: list[int] = []
-        keep = begins.append
         writes, put, fields = self._writes, self._page.patterns.append, self._page.fields
         unpack_fpdu, label = FPDU_HEADERS.unpack_from, loan.label
         in_a_second, second, units = self._in_a_second, -1, 0
-        numbers += length << _SEQ
         step = length << _SEQ
+        numbers += step
         whole = at - like
         start = size + offset
-        back = bare = 0
-        view = memoryview(window)
-        enough = len(window) - max(layout.size, whole)
-        while at <= enough:
-            beginning, its_fragment, its_flow, its_numbers, its_rest, its_word = unpack(window, at)
-            if beginning == common:
-                if its_word != word:
-                    # The last FPDU of a message, or the first of the next one.
-                    its_length, tagged, line, _, _ = find(its_word, None)
-                    if its_length != length:
+        back = 0
+        # Where the records of FPDUs begin.  Each FPDU begins at the same place of ``view``.
+        begins: list[int] = []
+        view = memoryview(window)[start:]
+        most = max(layout.size, whole)
+        enough = len(window) - most
+        first_number, first_single = number, loan.singles
+        try:
+            while True:
+                if at > enough:
+                    missing = self._missing(window, at, whole)
+                    if not missing or number - first_number >= _FRAMES:
                         break
-                    word = its_word
-                begin = at + start
-                if (
-                    its_numbers != numbers
-                    or its_flow != flow
-                    or its_fragment != fragment
-                    or (its_rest != rest and its_rest != pushed)
-                    or crc32c(view[begin : begin + length]) != RESIDUE
-                ):
-                    break
-                number += 1
-                if writes:
-                    seconds, fraction = times(window, at)
-                    if seconds != second:
-                        second = seconds
-                        units = second * in_a_second - epoch
-                    moment = (units + fraction) / in_a_second
-                    _, first, more, third = unpack_fpdu(window, begin)
-                    put(line)
-                    seq = numbers >> _SEQ
-                    if tagged:
-                        fields += (number, moment, label, first, more, seq)
-                    else:
-                        fields += (number, moment, label, more >> 32, more & _MASK, third, seq)
-                keep(begin)
-                numbers += step
-                like = at
-                at += whole
-            else:
-                if beginning != peer_common or its_rest != peer_rest:
-                    back = self._bare(window, at, peer)
-                    if not 0 < back <= whole:
+                    self._remember(loan, window, begins, start, length)
+                    begins = []
+                    if like >= 0:
+                        loan.first.stamp = number, *times(window, like)
+                        like = -1
+                    window, at = self._source.forward(at, missing)
+                    if len(window) - at < missing:
                         break
-                    peer_common, peer_rest = beginning, its_rest
-                its_ack = its_numbers & _MASK
-                if (
-                    its_flow != peer_flow
-                    or its_fragment != peer_fragment
-                    or not peer_ack <= its_ack <= numbers >> _SEQ
-                ):
-                    break
-                number += 1
-                bare += 1
-                peer_ack = its_ack
-                like = at
-                at += back
+                    view = memoryview(window)[start:]
+                    enough = len(window) - most
+                    continue
+                beginning, its_fragment, its_flow, its_numbers, its_rest, its_word = unpack(
+                    window, at
+                )
+                if beginning == common:
+                    if its_word != word:
+                        # The last FPDU of a message, or the first of the next one.
+                        its_length, tagged, line, _, _ = find(its_word, None)
+                        if its_length != length:
+                            break
+                        word = its_word
+                    if (
+                        its_numbers != numbers
+                        or its_flow != flow
+                        or its_fragment != fragment
+                        or (its_rest != rest and its_rest != pushed)
+                        or crc32c(view[at : at + length]) != RESIDUE
+                    ):
+                        break
+                    number += 1
+                    if writes:
+                        seconds, fraction = times(window, at)
+                        if seconds != second:
+                            second = seconds
+                            units = second * in_a_second - epoch
+                        moment = (units + fraction) / in_a_second
+                        _, first, more, third = unpack_fpdu(view, at)
+                        put(line)
+                        seq = numbers >> _SEQ
+                        if tagged:
+                            fields += (number, moment, label, first, more, seq)
+                        else:
+                            fields += (number, moment, label, more >> 32, more & _MASK, third, seq)
+                    begins.append(at)
+                    numbers += step
+                    like = at
+                    at += whole
+                else:
+                    if beginning != peer_common or its_rest != peer_rest:
+                        back = self._bare(window, at, peer)
+                        if not 0 < back <= whole:
+                            break
+                        peer_common, peer_rest = beginning, its_rest
+                    its_ack = its_numbers & _MASK
+                    if (
+                        its_flow != peer_flow
+                        or its_fragment != peer_fragment
+                        or not peer_ack <= its_ack <= numbers >> _SEQ
+                    ):
+                        break
+                    number += 1
+                    peer_ack = its_ack
+                    like = at
+                    at += back
+        finally:
+            self._remember(loan, window, begins, start, length)
+            loan.seq = loan.quick_seq = numbers >> _SEQ & _MASK
+            peer.segments += number - first_number - (loan.singles - first_single)
+            peer.ack = peer_ack
+            if like >= 0:
+                loan.first.stamp = number, *times(window, like)
+        return window, at, number
+
+    def _remember(
+        self, loan: Loan, window: bytes, begins: list[int], start: int, length: int
+    ) -> None:
+        """Remember FPDUs of a direction, each at ``start`` of a record of the window."""
         if begins:
-            self._recent.remember_cuttings(loan.owner, loan.end, window, begins, length)
+            self._recent.remember_cuttings(loan.owner, loan.end, window, begins, start, length)
             loan.singles += len(begins)
             loan.end += len(begins) * length
-        loan.seq = loan.quick_seq = numbers >> _SEQ & _MASK
-        peer.segments += bare
-        peer.ack = peer_ack
-        loan.first.stamp = number, *times(window, like)
-        return at, number
+
+    def _missing(self, window: bytes, at: int, longest: int) -> int:
+        """Return how many octets of a record, from its first, must be there to go on with it.
+
+        0 if it is there, or claims to be longer than that.
+        """
+        size = self._record.size
+        if len(window) - at < size:
+            return size
+        captured: int
+        _, _, captured, _ = self._record.unpack_from(window, at)
+        length = size + captured
+        return length if len(window) - at < length <= longest else 0
 
     def _bare(self, window: bytes, at: int, loan: Loan) -> int:
         """Return how long a record is whose segment carries nothing; 0 if it is another.

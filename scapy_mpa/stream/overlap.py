@@ -9,7 +9,7 @@ whoever it belongs to, and a half connection that has nothing there costs nothin
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, TypeAlias
 
 from scapy_mpa.stream.island import Chunk
@@ -41,17 +41,28 @@ class Cuttings:
     """Octets of one direction that lie in pieces of one length in a buffer, which is kept as it is.
 
     Hardly any are ever asked for, and to cut out all of them would take longer than a CRC of them.
-    Where that is most of the buffer, it is not worth while to keep it.
 
-    :param begins: where in the buffer each piece begins; one at least.
+    :param begins: places of the buffer; one at least.
+    :param start: how far behind each of them a piece begins.
     """
 
-    __slots__ = ("_begins", "_buffer", "_length")
+    __slots__ = ("_begins", "_buffer", "_length", "_start")
 
-    def __init__(self, buffer: bytes, begins: list[int], length: int) -> None:
+    def __init__(self, buffer: bytes, begins: list[int], start: int, length: int) -> None:
         self._buffer = buffer
-        self._begins = begins
+        self._begins: Sequence[int] = begins
+        self._start = start
         self._length = length
+
+    def cut_out(self) -> None:
+        """Take the octets out of the buffer, so that it need not be kept."""
+        self._buffer = b"".join(self._pieces(self._begins))
+        self._begins = range(0, len(self._buffer), self._length)
+        self._start = 0
+
+    def _pieces(self, begins: Sequence[int]) -> list[bytes]:
+        buffer, start, end = self._buffer, self._start, self._start + self._length
+        return [buffer[at + start : at + end] for at in begins]
 
     def __len__(self) -> int:
         return len(self._begins) * self._length
@@ -60,7 +71,7 @@ class Cuttings:
         length = self._length
         start, end, _ = stretch.indices(len(self))
         first = start // length
-        pieces = [self._buffer[at : at + length] for at in self._begins[first : -(-end // length)]]
+        pieces = self._pieces(self._begins[first : -(-end // length)])
         return b"".join(pieces)[start - first * length : end - first * length]
 
 
@@ -70,12 +81,15 @@ Known: TypeAlias = bytes | Cuttings
 class RecentOctets:
     """The shared place."""
 
-    __slots__ = ("octets", "order")
+    __slots__ = ("_buffer", "_cuttings", "octets", "order")
 
     def __init__(self) -> None:
         self.order: deque[tuple[int, Known, object]] = deque()
         """Position, octets, and whose they are, in the order in which they came."""
         self.octets = 0
+        self._buffer = b""
+        """The last one of which there were cuttings, and those that there were."""
+        self._cuttings: list[Cuttings] = []
 
     def remember(self, owner: object, chunk: Chunk) -> None:
         """Keep the octets of a chunk until others have pushed them out."""
@@ -86,17 +100,28 @@ class RecentOctets:
             self.trim()
 
     def remember_cuttings(
-        self, owner: object, position: int, buffer: bytes, begins: list[int], length: int
+        self,
+        owner: object,
+        position: int,
+        buffer: bytes,
+        begins: list[int],
+        start: int,
+        length: int,
     ) -> None:
         """Do the same for octets that lie in pieces in a buffer, but leave them uncounted.
 
         What is kept of a buffer is at least half of it, so no more than twice the octets that are
-        counted take memory.
+        counted take memory; but for the last buffer, of which there may be more to come.
         """
-        octets: Known = Cuttings(buffer, begins, length)
-        if 2 * len(octets) < len(buffer):
-            octets = octets[:]
-        self.order.append((position, octets, owner))
+        cuttings = Cuttings(buffer, begins, start, length)
+        if buffer is not self._buffer:
+            if 2 * sum(map(len, self._cuttings)) < len(self._buffer):
+                for each in self._cuttings:
+                    each.cut_out()
+            self._buffer = buffer
+            self._cuttings = []
+        self._cuttings.append(cuttings)
+        self.order.append((position, cuttings, owner))
 
     def remember_run(self, owner: object, run: list[tuple[int, bytes, int]], length: int) -> None:
         """Do the same for chunks that have ``length`` octets together."""

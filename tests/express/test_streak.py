@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import random
 
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from scapy_mpa.capture import source
 from tests.express.test_twin import express, plain, texts, without_fpdus
 from tests.truth import messages, mpastream, pcapfile
 from tests.truth.impair import ACK, PSH, Segment
@@ -145,3 +147,45 @@ def test_anything_between(
     if what == "nothing":
         fpdus = [json.loads(line) for line in lines if line.startswith('{"type":"fpdu"')]
         assert [fpdu["crc"] for fpdu in fpdus] == ["good"] * count
+
+
+class Fails(io.BytesIO):
+    """A file that gives some octets, and then an error."""
+
+    def __init__(self, octets: bytes, good: int) -> None:
+        super().__init__(octets)
+        self._good = good
+
+    def read1(self, size: int | None = -1, /) -> bytes:
+        """Read what there is up to the error."""
+        left = self._good - self.tell()
+        if not left:
+            raise OSError(5, "Input/output error")
+        return super().read1(left if size is None or size < 0 else min(size, left))
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    seed=st.integers(0, 2**32),
+    kind=st.sampled_from(("write", "send")),
+    size=st.sampled_from((10, 64, 500, 1442)),
+    every=st.integers(1, 5),
+    chunk=st.integers(60, 9000),
+    good=st.floats(0, 1),
+)
+def test_windows_of_any_size(
+    seed: int, kind: str, size: int, every: int, chunk: int, good: float
+) -> None:
+    """A streak goes on where records lie in two windows; a file that fails loses nothing read."""
+    segments, count = _segments(random.Random(seed), kind, size, 1000, every)
+    octets = pcapfile.pcap([pcapfile.frame(segment) for segment in segments], start=START)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(source, "_CHUNK", chunk)
+        lines = plain(octets)
+        assert sum(line.startswith('{"type":"fpdu"') for line in lines) == count
+        assert without_fpdus(express(octets, counting=True)) == without_fpdus(lines)
+        by_plain, by_inlined = texts(octets)
+        assert by_inlined == by_plain
+        read = max(int(good * len(octets)), 24)
+        by_plain, by_inlined = texts(octets, lambda: Fails(octets, read))
+        assert by_inlined == by_plain

@@ -6,8 +6,8 @@ from __future__ import annotations
 import io
 import pathlib
 import random
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, BinaryIO
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -58,11 +58,15 @@ def plain_events(octets: bytes) -> list[Event]:
     return events + flows.finish()
 
 
-def texts(octets: bytes) -> tuple[bytes, bytes]:
-    """The listing for people, by the plain way and by the inlined one."""
+def texts(octets: bytes, open_file: Callable[[], BinaryIO] | None = None) -> tuple[bytes, bytes]:
+    """The listing for people, by the plain way and by the inlined one.
+
+    :param open_file: opens a file that holds the octets; None: one that gives all of them.
+    """
     ways = []
     for inlined in (False, True):
-        reading = Reading(open_capture(io.BytesIO(octets)))
+        file = io.BytesIO(octets) if open_file is None else open_file()
+        reading = Reading(open_capture(file))
         lines = Lines(reading)
 
         def lines_of(events: list[Event], lines: Lines = lines) -> list[str]:

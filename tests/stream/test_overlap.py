@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import random
+import sys
 
 import pytest
 from hypothesis import given
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from scapy_mpa.stream.events import ConnectionEnded, Event, OverlapDiffers
 from scapy_mpa.stream.island import Chunk
-from scapy_mpa.stream.overlap import RECENT_OCTETS, differing_stretch
+from scapy_mpa.stream.overlap import RECENT_OCTETS, RecentOctets, differing_stretch
 from tests.stream.feed import as_segment, expected, feed, feed_truth, fpdus, halves, reported
 from tests.stream.talk import Talk
 from tests.truth import impair, messages, mpastream
@@ -285,3 +286,37 @@ def test_differing_stretch_is_what_a_dictionary_says(
     chunks = [Chunk(position, other, 1) for position, other in known]
     wanted = (min(differing), max(differing) + 1) if differing else None
     assert differing_stretch(at, octets, chunks) == wanted
+
+
+@given(
+    lengths=st.lists(st.integers(1, 40), min_size=1, max_size=4),
+    count=st.integers(1, 6),
+    start=st.integers(0, 9),
+    apart=st.integers(0, 60),
+)
+def test_cuttings_are_what_lies_in_the_buffer(
+    lengths: list[int], count: int, start: int, apart: int
+) -> None:
+    """Pieces of a buffer read as if they were cut out; the buffer is kept if most of it counts."""
+    recent = RecentOctets()
+    whole = sum(count * (start + length + apart) for length in lengths)
+    buffer = random.Random(whole).randbytes(whole)
+    known = []
+    at = position = 0
+    for length in lengths:
+        begins = [at + number * (start + length + apart) for number in range(count)]
+        known.append(b"".join(buffer[each + start : each + start + length] for each in begins))
+        recent.remember_cuttings("half", position, buffer, begins, start, length)
+        position += count * length
+        at += count * (start + length + apart)
+    alone = sys.getrefcount(buffer) - len(lengths) - 1
+    for _ in range(2):
+        kept = recent.before(position, "half")
+        for octets, (_, cuttings, _) in zip(known, kept, strict=True):
+            assert len(cuttings) == len(octets)
+            first, last = len(octets) // 3, len(octets) - len(octets) // 4
+            assert cuttings[:] == octets
+            assert cuttings[first:last] == octets[first:last]
+        recent.remember_cuttings("other half", 0, bytes(8), [0], 0, 8)
+    holds = sys.getrefcount(buffer) > alone
+    assert holds == (2 * position >= whole)
