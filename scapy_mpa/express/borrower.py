@@ -209,55 +209,36 @@ class Borrower:
     def keep(self, loan: Loan, seq: int, octets: bytes, number: int) -> bool:
         """Keep a segment that lies beyond a hole, if that may be; tell whether it may."""
         early = loan.early
+        ahead = (seq - loan.seq) & _MASK
+        position = loan.end + ahead
         if (
-            loan.markers
-            or loan.begins_phase
+            ahead + len(octets) > EARLY_OCTETS
+            or len(early) >= EARLY_SEGMENTS
             or self.early_octets > _EARLY_OCTETS
-            or len(early) >= EARLY_SEGMENTS
-            or (loan.seq - loan.peer.ack) & _MASK >= _BEHIND
         ):
             return False
-        position = loan.end + ((seq - loan.seq) & _MASK)
-        end = position + len(octets)
-        if end - loan.end > EARLY_OCTETS:
-            return False
-        index = len(early)
-        while index and early[index - 1][0] >= end:
-            index -= 1
-        if index:
-            before, known, _ = early[index - 1]
-            if before + len(known) > position:
-                is_copy = before == position and known == octets and len(octets) > 1
-                loan.owner.count_copies(is_copy)
-                return is_copy
-        if index == len(early):
-            loan.early_seq = end & _MASK
-        if early:
-            early.insert(index, (position, octets, number))
-        else:
+        if not early:
+            # This does not change as long as there are any.
+            if loan.markers or loan.begins_phase or (loan.seq - loan.peer.ack) & _MASK >= _BEHIND:
+                return False
             loan.early = [(position, octets, number)]
-        self.early_octets += len(octets)
-        loan.quick_seq = -1
-        return True
-
-    def keep_on(self, loan: Loan, octets: bytes, number: int) -> bool:
-        """Do the same where a segment begins at ``early_seq``, which most of them do.
-
-        What else must hold was seen to when the first one was kept, and has not changed since.
-        """
-        early = loan.early
-        assert early
-        last, known, _ = early[-1]
-        position = last + len(known)
-        end = position + len(octets)
-        if (
-            self.early_octets > _EARLY_OCTETS
-            or len(early) >= EARLY_SEGMENTS
-            or end - loan.end > EARLY_OCTETS
-        ):
-            return False
-        early.append((position, octets, number))
-        loan.early_seq = end & _MASK
+            loan.quick_seq = -1
+        else:
+            last, known, _ = early[-1]
+            if last + len(known) <= position:
+                early.append((position, octets, number))
+            else:
+                end = position + len(octets)
+                index = len(early)
+                while index and early[index - 1][0] >= end:
+                    index -= 1
+                if index:
+                    before, known, _ = early[index - 1]
+                    if before + len(known) > position:
+                        is_copy = before == position and known == octets and len(octets) > 1
+                        loan.owner.count_copies(is_copy)
+                        return is_copy
+                early.insert(index, (position, octets, number))
         self.early_octets += len(octets)
         return True
 
@@ -267,19 +248,69 @@ class Borrower:
         Return False if the segment cannot be taken; the loan is then as it was.
         """
         early = loan.early
-        end = loan.end + len(octets)
+        begin = loan.end
+        end = begin + len(octets)
         if not early or end > early[0][0]:
             return False
-        run = [(loan.end, octets, number)]
+        run = [(begin, octets, number)]
         for segment in early:
             if segment[0] != end:
                 break
             run.append(segment)
             end += len(segment[1])
+        mark = self._page.mark()
+        if not self._read_each(loan, run, number, moment):
+            self._page.cut(mark)
+            if not self._take_run(loan, run, number, moment):
+                self._page.cut(mark)
+                return False
+        self._recent.remember_run(loan.owner, run, end - begin)
+        self.early_octets -= end - begin - len(octets)
+        loan.early = early[len(run) - 1 :] or ()
+        self._moved(loan, end)
+        return True
+
+    def _read_each(
+        self, loan: Loan, run: list[tuple[int, bytes, int]], number: int, moment: Any
+    ) -> bool:
+        """Pass on the FPDUs of segments in a row if each is one of its own, and sound.
+
+        That is most of a bulk transfer, and nothing need be joined and cut out again.
+
+        Return False if one is not; all is then as it was, but for what was written.
+        """
+        if not (self.is_quick and loan.crc) or loan.pieces:
+            return False
+        writes, find, unmarked = self.writes, self.shapes.find, self.shapes.unmarked
+        put, fields = self._page.patterns.append, self._page.fields
+        unpack = FPDU_HEADERS.unpack_from
+        head = self._head % (number, moment, loan.label) if writes else b""
+        for position, octets, _ in run:
+            if len(octets) < SHORTEST:
+                return False
+            word, first, second, third = unpack(octets)
+            length, tagged, _, tails, _ = unmarked.get(word) or find(word, None)
+            if length != len(octets) or crc32c(octets) != RESIDUE:
+                return False
+            if writes:
+                put(tails[1])
+                if tagged:
+                    fields += (head, first, second, position & _MASK)
+                else:
+                    fields += (head, second >> 32, second & _MASK, third, position & _MASK)
+        loan.fpdus += len(run)
+        return True
+
+    def _take_run(
+        self, loan: Loan, run: list[tuple[int, bytes, int]], number: int, moment: Any
+    ) -> bool:
+        """Take segments in a row, in FPDUs of any size and place.
+
+        Return False if they cannot be taken; all is then as it was, but for what was written.
+        """
         before = loan.end, loan.tail, loan.pieces, loan.missing, loan.fpdus
         if loan.pieces:
             loan.pieces = loan.pieces.copy()
-        mark = self._page.mark()
         if self.is_quick and loan.crc:
             # Nobody asks which frame brought what, unless an FPDU is left over.
             data = b"".join([each for _, each, _ in run])
@@ -294,18 +325,9 @@ class Borrower:
                 for _, each, brought_by in run
             )
         if not sound:
-            self._page.cut(mark)
-            _, loan.tail, loan.pieces, loan.missing, loan.fpdus = before
-            self._moved(loan, before[0])
-            return False
-        self._recent.remember_run(loan.owner, run, end - before[0])
-        self.early_octets -= end - before[0] - len(octets)
-        loan.early = early[len(run) - 1 :]
-        if not loan.early:
-            loan.early = ()
-            loan.early_seq = -1
-        self._moved(loan, loan.end)
-        return True
+            end, loan.tail, loan.pieces, loan.missing, loan.fpdus = before
+            self._moved(loan, end)
+        return sound
 
     def repeats(self, loan: Loan, seq: int, octets: bytes) -> bool:
         """Take a segment all of which is known and the same; tell whether it is."""

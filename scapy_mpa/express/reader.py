@@ -7,6 +7,7 @@ Of a pcap file with Ethernet frames the octets are read here; any other capture 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from struct import Struct
 from typing import TYPE_CHECKING, Any, Final
 
 from scapy_mpa.capture.damage import DamagedError
@@ -45,7 +46,7 @@ _BEHIND: Final = 0x80000000
 _TRIM: Final = 1 << 16
 """Octets to be remembered before it is seen to that not too many are."""
 _FRAMES_OF_A_PAGE: Final = 4096
-_SHORT_STREAK: Final = 4
+_SHORT_STREAK: Final = 8
 """Frames that a streak must have to be worth what it takes to begin one."""
 _PAUSE: Final = 8
 """Frames after which it is tried again where it was not; twice as many each time it is not."""
@@ -150,7 +151,9 @@ class ExpressReader:
         patterns, fields = page.patterns, page.fields
         recent_octets = self._flows.recent
         order = recent_octets.order
-        unpack_record, unpack_headers = record.unpack_from, HEADERS.unpack_from
+        # All but the original length, which is of no account here.
+        unpack_record = Struct(record.format[:4]).unpack_from
+        unpack_headers = HEADERS.unpack_from
         unpack_fpdu = FPDU_HEADERS.unpack_from
         find = borrower.shapes.find
         unmarked, marked = borrower.shapes.unmarked, borrower.shapes.marked
@@ -175,9 +178,10 @@ class ExpressReader:
                     if available > at:
                         raise cut_record(source, at)
                     return
-            seconds, fraction, captured, original = unpack_record(window, at)
+            seconds, fraction, captured = unpack_record(window, at)
             end = start + captured
-            if end > available or captured > MAXIMUM_CAPTURED:
+            # No window is longer than the longest record.
+            if end > available:
                 if captured > MAXIMUM_CAPTURED:
                     capture.frames = number
                     raise lying_length(source, at, captured)
@@ -307,9 +311,9 @@ class ExpressReader:
                                     yield page.take()
                             if taken == length:
                                 continue
-                        elif seq == loan.early_seq and length > 0:
+                        elif seq > loan.seq and length > 0:
                             octets = window[start + offset : start + IPV4_AT + total]
-                            if borrower.keep_on(loan, octets, number):
+                            if borrower.keep(loan, seq, octets, number):
                                 loan.ack = ack
                                 loan.segments += 1
                                 loan.first.stamp = number, second, fraction
@@ -323,7 +327,14 @@ class ExpressReader:
                     # was captured before the interface card cut it.
                     if is_checked and length > 0:
                         octets = window[start + offset : start + IPV4_AT + total]
-                        is_taken = self._take(loan, flow, seq, ack, rest, octets, stamp, moment)
+                        if loan.early and seq == loan.seq and not loan.awaits:
+                            loan.first.stamp = stamp
+                            is_taken = borrower.fill(loan, octets, number, moment)
+                            if is_taken:
+                                loan.ack = ack
+                                loan.segments += 1
+                        else:
+                            is_taken = self._take(loan, flow, seq, ack, rest, octets, stamp, moment)
                     else:
                         is_taken = self._check(loan, window[start:end], stamp, moment)
                     if is_taken:
@@ -340,7 +351,7 @@ class ExpressReader:
                 epoch = seconds * in_a_second + fraction
                 self._begin(time_ns)
             octets = window[start:end]
-            original = max(original, captured)
+            original = max(record.unpack_from(window, begin)[3], captured)
             self._receive_frame(Frame(number, time_ns, link_type, octets, original, None))
             if len(patterns) >= LINES_OF_A_PAGE or not number % _FRAMES_OF_A_PAGE:
                 yield page.take()

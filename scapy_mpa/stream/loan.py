@@ -72,7 +72,6 @@ class Loan:
         "begins",
         "crc",
         "early",
-        "early_seq",
         "end",
         "first",
         "fpdus",
@@ -132,9 +131,8 @@ class Loan:
         self.awaits = False
         """Whether nothing may be sent before an FPDU of the peer was received (RFC 5044 7.1.2 rule
         4)."""
-        # For the borrower's own use; ``early_seq`` is where the last of ``early`` ends.
+        # For the borrower's own use.
         self.quick_seq = -1
-        self.early_seq = -1
         self.singles = 0
         self.begins = -1
         self.fragment = -1
