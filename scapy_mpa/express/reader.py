@@ -162,6 +162,9 @@ class ExpressReader:
         first_second = first_fraction = second = units = 0
         fresh = 0
         streaks = Streaks(header, source, borrower, page, recent_octets)
+        # Directions of FPDUs; where one comes again, a streak may have begun.
+        latest: Loan | None = None
+        last_but_one: Loan | None = None
         resume = epoch = 0
         pause = _PAUSE
         window = source.window
@@ -275,7 +278,9 @@ class ExpressReader:
                                 loan.singles += 1
                                 loan.first.stamp = number, second, fraction
                                 order.append((position, octets, loan.owner))
-                                if number >= resume and not loan.markers:
+                                if loan is not latest and loan is not last_but_one:
+                                    latest, last_but_one = loan, latest
+                                elif number >= resume and not loan.markers:
                                     before = number
                                     window, at, number = streaks.take(
                                         loan, window, begin, at, offset, shape, number, epoch
@@ -283,6 +288,8 @@ class ExpressReader:
                                     available = len(window)
                                     if number - before >= _SHORT_STREAK:
                                         pause = _PAUSE
+                                        # One FPDU of another direction will not end it.
+                                        latest = last_but_one = loan
                                     else:
                                         resume = number + pause
                                         pause = min(2 * pause, _LONGEST_PAUSE)

@@ -104,6 +104,8 @@ class Streaks:
         peer = loan.peer
         peer_flow, peer_fragment, peer_ack = reverse_flow(flow), peer.fragment, peer.ack
         peer_common, peer_rest = b"", 0
+        # Numbers that a segment cannot acknowledge; all, where it is not known which it can.
+        not_sent = _MASK - (peer.seq if peer.takes_data else 0)
         writes, put, fields = self._writes, self._page.patterns.append, self._page.fields
         unpack_fpdu, label = FPDU_HEADERS.unpack_from, loan.label
         in_a_second, second, units = self._in_a_second, -1, 0
@@ -115,8 +117,7 @@ class Streaks:
         # Where the records of FPDUs begin.  Each FPDU begins at the same place of ``view``.
         begins: list[int] = []
         view = memoryview(window)[start:]
-        most = max(layout.size, whole)
-        enough = len(window) - most
+        enough = len(window) - layout.size
         first_number, first_single = number, loan.singles
         try:
             while True:
@@ -133,7 +134,7 @@ class Streaks:
                     if len(window) - at < missing:
                         break
                     view = memoryview(window)[start:]
-                    enough = len(window) - most
+                    enough = len(window) - layout.size
                     continue
                 beginning, its_fragment, its_flow, its_numbers, its_rest, its_word = unpack(
                     window, at
@@ -146,13 +147,21 @@ class Streaks:
                             break
                         word = its_word
                     if (
-                        its_numbers != numbers
+                        # It may acknowledge more than the one before.
+                        (
+                            its_numbers != numbers
+                            and not numbers < its_numbers <= (numbers | _MASK) - not_sent
+                        )
                         or its_flow != flow
                         or its_fragment != fragment
                         or (its_rest != rest and its_rest != pushed)
                         or crc32c(view[at : at + length]) != RESIDUE
                     ):
-                        break
+                        if at + whole <= len(window):
+                            break
+                        # The rest of it is in the next window.
+                        enough = -1
+                        continue
                     number += 1
                     if writes:
                         seconds, fraction = times(window, at)
@@ -168,7 +177,7 @@ class Streaks:
                         else:
                             fields += (number, moment, label, more >> 32, more & _MASK, third, seq)
                     begins.append(at)
-                    numbers += step
+                    numbers = its_numbers + step
                     like = at
                     at += whole
                 else:
@@ -191,6 +200,7 @@ class Streaks:
         finally:
             self._remember(loan, window, begins, start, length)
             loan.seq = loan.quick_seq = numbers >> _SEQ & _MASK
+            loan.ack = numbers & _MASK
             peer.segments += number - first_number - (loan.singles - first_single)
             peer.ack = peer_ack
             if like >= 0:
