@@ -139,8 +139,7 @@ class ExpressReader:
         """Read record after record of a pcap file.
 
         Here are the frames that nearly all captures are full of: segments that carry nothing,
-        segments that are one FPDU, where the direction stands, and those that wait behind a hole,
-        one behind the other.
+        segments that are one FPDU, where the direction stands, and those that wait behind a hole.
         """
         capture, page, borrower = self._capture, self._page, self._borrower
         source = capture.source

@@ -117,7 +117,9 @@ class Streaks:
         # Where the records of FPDUs begin.  Each FPDU begins at the same place of ``view``.
         begins: list[int] = []
         view = memoryview(window)[start:]
-        enough = len(window) - layout.size
+        # Octets that must be there to read headers, and to go on behind what carries nothing.
+        least = layout.size
+        enough = len(window) - least
         first_number, first_single = number, loan.singles
         try:
             while True:
@@ -134,7 +136,7 @@ class Streaks:
                     if len(window) - at < missing:
                         break
                     view = memoryview(window)[start:]
-                    enough = len(window) - layout.size
+                    enough = len(window) - least
                     continue
                 beginning, its_fragment, its_flow, its_numbers, its_rest, its_word = unpack(
                     window, at
@@ -186,6 +188,10 @@ class Streaks:
                         if not 0 < back <= whole:
                             break
                         peer_common, peer_rest = beginning, its_rest
+                        least = max(layout.size, back)
+                        enough = len(window) - least
+                        if at > enough:
+                            continue
                     its_ack = its_numbers & _MASK
                     if (
                         its_flow != peer_flow
