@@ -26,7 +26,7 @@ from scapy_mpa.wire.fpdu import (
 )
 from scapy_mpa.wire.rdmap import plausible
 
-__all__ = ["HEAD", "SHORTEST", "UNREADABLE", "WORD", "Candidate", "FPDUReader"]
+__all__ = ["FRAMING_WINDOW", "HEAD", "SHORTEST", "UNREADABLE", "WORD", "Candidate", "FPDUReader"]
 
 WORD: Final = 4
 UNREADABLE: Final = -1
@@ -34,6 +34,10 @@ UNREADABLE: Final = -1
 
 SHORTEST: Final = HEADER_LENGTH + TAGGED_LENGTH + WORD
 """Octets of an FPDU without Markers that carries no payload at all."""
+
+FRAMING_WINDOW: Final = 66_560
+"""No FPDU is longer: 64 KiB of ULPDU, 130 Markers, header, pad and CRC.  Octets that could not
+be placed are of no use once this much follows them."""
 
 _RESERVED: Final = bytes(2)
 """The first half of a Marker (RFC 5044 4.2)."""

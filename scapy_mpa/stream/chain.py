@@ -8,18 +8,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from scapy_mpa.stream.candidate import SHORTEST, UNREADABLE, WORD, Candidate
+from scapy_mpa.stream.candidate import FRAMING_WINDOW, SHORTEST, UNREADABLE, WORD, Candidate
 from scapy_mpa.stream.finder import FPDUFinder, found_by
 from scapy_mpa.stream.island import Island, Run
 from scapy_mpa.stream.sink import Sink
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_LENGTH, Layout
 
-__all__ = ["FIRST_SEARCH", "FRAMING_WINDOW", "FPDUChain"]
-
-FRAMING_WINDOW: Final = 66_560
-"""No FPDU is longer: 64 KiB of ULPDU, 130 Markers, header, pad and CRC.  Octets that could not
-be placed are of no use once this much follows them."""
+__all__ = ["FIRST_SEARCH", "FPDUChain"]
 
 FIRST_SEARCH: Final = 2_048
 """Octets that must have come before another search is worth its cost, at least."""

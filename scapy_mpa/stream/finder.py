@@ -6,7 +6,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final, Literal
 
-from scapy_mpa.stream.candidate import HEAD, UNREADABLE, WORD, Candidate, FPDUReader
+from scapy_mpa.stream.candidate import (
+    FRAMING_WINDOW,
+    HEAD,
+    UNREADABLE,
+    WORD,
+    Candidate,
+    FPDUReader,
+)
 from scapy_mpa.stream.events import LocatedBy
 from scapy_mpa.stream.island import Island, Run
 from scapy_mpa.stream.search import header_words
@@ -223,20 +230,27 @@ class FPDUFinder(FPDUReader):
         :param liar: where, before ``begin``, an FPDU begins for certain that is not what it says.
 
         One behind which the chain of lengths breaks may be part of a payload: it counts only if
-        nothing better is there, and, with CRCs, nothing better will come.
+        nothing better is there, and, with CRCs, nothing better will come.  So may any, as long as
+        octets may be missing of what the liar truly is.  But several in a row are no payload if no
+        hole hides a header before them, and what begins for certain has none that makes sense.
 
         :param claimed: an FPDU whose header makes sense says that all these octets are its own.
         :param run: behind which this is a search among others: nothing is tried twice.
         """
         doubtful = None
+        several = None
+        is_early = (
+            liar is not None and limit < liar + FRAMING_WINDOW and not (final or island.absent)
+        )
         doubted_until = limit
+        chained = begin
         repeated: set[bytes] = set()
         broken: set[int] = set()
         tried = run.searched if run is not None else 0
         for start in self._starts(island, begin, limit, tried):
             if start >= doubted_until:
                 return doubtful
-            if start in broken:
+            if start < chained or start in broken:
                 continue
             fpdu = self._try(island, start, limit)
             if isinstance(fpdu, int) or not fpdu.sound:
@@ -258,11 +272,14 @@ class FPDUFinder(FPDUReader):
                 continue
             if self.crc and liar is not None and self._is_one(island, liar, start):
                 return fpdu
-            count, breaks = self._chain_from(island, fpdu, limit)
-            if self._is_convincing(island, fpdu, count, limit) and not breaks:
-                return fpdu
+            count, breaks, chained = self._chain_from(island, fpdu, limit)
+            if self._is_convincing(island, fpdu, count, limit) and not (breaks or is_early):
+                return several or fpdu
             if doubtful is None:
                 doubtful = fpdu
+            if several is None and count > 1 and liar is not None and run is not None:
+                is_claimed = start < run.end or self._makes_sense(island, liar, limit)
+                several = None if is_claimed else fpdu
         if run is not None and self.crc and not island.absent and self._allowance >= 0:
             run.searched = limit if doubtful is None else doubtful.end - 1
         return doubtful if final or doubted_until < limit else None
@@ -400,10 +417,10 @@ class FPDUFinder(FPDUReader):
                 return None if isinstance(behind, int) else behind
         return fpdu
 
-    def _chain_from(self, island: Island, fpdu: Candidate, limit: int) -> tuple[int, bool]:
+    def _chain_from(self, island: Island, fpdu: Candidate, limit: int) -> tuple[int, bool, int]:
         """Follow the chain of lengths from an FPDU that a search has found.
 
-        Return how many FPDUs, it included, are verified, and whether the chain then breaks.
+        Return how many FPDUs, it included, are verified, whether the chain then breaks, and where.
         """
         count = 1
         at = fpdu.end
@@ -411,12 +428,12 @@ class FPDUFinder(FPDUReader):
             following = self._try(island, at, limit)
             if following == UNREADABLE:
                 # The snap length has left nothing that could speak for it or against it.
-                return count + 1, False
+                return count + 1, False, at
             if isinstance(following, int):
                 likely = self._looks_like_start(island, at, limit)
-                return count + likely, not likely and at + MARKER_LENGTH + WORD <= limit
+                return count + likely, not likely and at + MARKER_LENGTH + WORD <= limit, at
             if not following.sound and self._lacks_header(island, following):
-                return count + 1, False
+                return count + 1, False, at
             if not following.sound:
                 # Those that are damaged may stand between it and the next sound one.
                 bridge, reached, _ = self._bridge(island, at, limit, senseless=_MOST_SENSELESS)
@@ -425,11 +442,11 @@ class FPDUFinder(FPDUReader):
                     self._looks_like_start(island, each, limit)
                     for each in (at, *(crossed.end for crossed in bridge))
                 )
-                return count + goes_on, not goes_on and reached != "end"
+                return count + goes_on, not goes_on and reached != "end", at
             self._allowance -= following.layout.length
             count += 1
             at = following.end
-        return count, False
+        return count, False, at
 
     def _is_one(self, island: Island, start: int, end: int) -> bool:
         """Tell whether one FPDU reaches from ``start`` to ``end``, but for its ULPDU_Length.

@@ -24,8 +24,7 @@ from collections.abc import Iterator, Sequence
 from operator import attrgetter
 from typing import Final, NamedTuple
 
-from scapy_mpa.stream.candidate import WORD
-from scapy_mpa.stream.chain import FRAMING_WINDOW
+from scapy_mpa.stream.candidate import FRAMING_WINDOW, WORD
 from scapy_mpa.stream.island import Island
 from scapy_mpa.stream.look import OCTETS_AT_FIRST, PLAUSIBLE_ROW, Known, Look, Row
 from scapy_mpa.stream.places import Ballot

@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from scapy_mpa.stream.candidate import HEAD, WORD
-from scapy_mpa.stream.chain import FRAMING_WINDOW
+from scapy_mpa.stream.candidate import FRAMING_WINDOW, HEAD, WORD
 from scapy_mpa.stream.island import Island
 from scapy_mpa.stream.look import OCTETS_AT_FIRST, Known, Look, head_makes_sense
 from scapy_mpa.stream.places import Ballot

@@ -126,6 +126,54 @@ def test_damaged_headers_behind_a_liar_cost_no_other() -> None:
     assert not set(told(talk.fed())) - set(true(truth))
 
 
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("several", [2, 3])
+@pytest.mark.parametrize("markers", [False, True])
+def test_good_ones_in_a_row_between_others_that_were_garbled(
+    seed: int, several: int, markers: bool
+) -> None:
+    """No FPDU reaches over them from where one begins for certain, and no payload holds them."""
+    rng = random.Random(seed)
+    ulpdus = [messages.send(msn, rng.randbytes(200))[0] for msn in range(1, 16)]
+    octets, truth = build_stream(ulpdus, markers=markers)
+    garbled = {3, 4, 5 + several, 6 + several}
+    wrong = bytearray(octets)
+    for index in garbled:
+        begin, end = truth[index].seq_offset, truth[index].end
+        for at in range(begin, end):
+            if not markers or at % 512 >= 4:
+                wrong[at] ^= rng.randrange(1, 256)
+    talk = marked() if markers else started()
+    talk.say(0, bytes(wrong), size=rng.choice((97, 500, 1460)))
+    talk.close()
+    good = [each for index, each in enumerate(truth) if index not in garbled]
+    found = told(talk.fed())
+    assert [each for each in found if each[2] == "good"] == true(good)
+    # A garbled one is told if its length leads on, and one begins for certain where it does.
+    starts = {truth[index].seq_offset for index in garbled}
+    assert {each[0] for each in found if each[2] == "bad"} <= starts
+
+
+@pytest.mark.parametrize("sender", [False, True])
+@pytest.mark.parametrize("lie", [0, 700, 65535])
+@pytest.mark.parametrize("size", [97, 1460])
+def test_fpdus_in_the_payload_of_a_liar(sender: bool, lie: int, size: int) -> None:
+    """A capture of iWARP, say: its segments hold FPDUs in a row, with something else between."""
+    rng = random.Random(lie)
+    inner, others = build_stream([messages.send(msn, rng.randbytes(90))[0] for msn in range(1, 9)])
+    record = bytes([0x99]) * 58
+    payload = b"".join(
+        record + inner[others[first].start : others[first + 1].end] for first in (0, 2, 4, 6)
+    )
+    ulpdus = [messages.send(msn, rng.randbytes(300))[0] for msn in range(1, 9)]
+    ulpdus[3] = messages.send(4, payload + record)[0]
+    octets, truth = build_stream(ulpdus, damage={3: Damage(ulpdu_length=lie, sender=sender)})
+    talk = started()
+    talk.say(0, octets, size=size)
+    talk.close()
+    assert told(talk.fed()) == true(truth)
+
+
 def test_several_damaged_in_a_row_are_all_told() -> None:
     """Lengths lead over them to the next good one, and no single FPDU explains the octets."""
     ulpdus = [messages.send(msn, bytes([msn]) * 300)[0] for msn in range(1, 12)]

@@ -20,7 +20,8 @@ With CRCs:
    lengths lead to a good one.
 3. Any other damaged FPDU may be reported as what it says it is. So may one that was garbled on its
    way: of octets that came twice, the first captured are others than the sender's. A good one that
-   stands alone between two of these may be missed, for nothing but its CRC tells it from payload.
+   stands alone between two of these may be missed, for nothing but its CRC tells it from payload;
+   and so may those in a row before one of these, where a hole hides what else they may be of.
 
 Without CRCs, an FPDU that is whole must be found if its start is certain or anchored:
 
@@ -443,7 +444,7 @@ class _Side:
         for index, fpdu in enumerate(truth):
             if self.sound[index]:
                 required = knows and (
-                    not self._stands_alone(index) if self.dimensions.crc else certain[index]
+                    not self._may_be_payload(index) if self.dimensions.crc else certain[index]
                 )
                 yield self._wanted(fpdu, fpdu.end, required=required)
             elif fpdu.damage is not None and self._is_told(index):
@@ -470,11 +471,30 @@ class _Side:
                     both = self.knows_startup and other.knows_startup
                     yield replace(cut, may_be_unknown=not both)
 
-    def _stands_alone(self, index: int) -> bool:
-        """Whether those before and behind an FPDU were garbled."""
-        return 0 < index < len(self.garbled) - 1 and (
-            self.garbled[index - 1] and self.garbled[index + 1]
-        )
+    def _may_be_payload(self, index: int) -> bool:
+        """Whether nothing but its CRC tells an FPDU from the payload of another one.
+
+        Behind the good ones in a row that it is one of, octets were garbled. And either it is the
+        only one, and so they were before it; or no FPDU is known to begin before them, for there is
+        a hole, and behind it nothing but such ones, and others that were garbled.
+        """
+        first = last = index
+        while first > 0 and self.sound[first - 1]:
+            first -= 1
+        while last < len(self.sound) - 1 and self.sound[last + 1]:
+            last += 1
+        if not any(self.garbled[last + 1 : last + 2]):
+            return False
+        before = first - 1
+        if first == last and before >= 0 and self.garbled[before]:
+            return True
+        while before >= 0 and self.carried[before]:
+            if not self.garbled[before] and not (
+                self.sound[before] and self._may_be_payload(before)
+            ):
+                return False
+            before -= 1
+        return before >= 0 or not self.knows_startup
 
     def _is_told(self, index: int) -> bool:
         """Whether enough of a damaged FPDU was captured to say what it says it is."""
