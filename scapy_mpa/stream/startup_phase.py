@@ -193,6 +193,8 @@ class StartupPhase:
         """
         direction = half.direction
         is_first = self.state is StartupState.IDLE
+        if self._follows_accept(half, found):
+            return None
         what = self._step(half, found)
         if what in _UNASKED and found.position != span(half)[0]:
             # Nobody has asked for it.
@@ -364,6 +366,21 @@ class StartupPhase:
         if asking.islands.at(end) is not None:
             return not _has_request(asking, end)
         return (asking.acknowledged or 0) <= end
+
+    def _follows_accept(self, half: HalfConnection, found: FoundStartup) -> bool:
+        """Tell whether what seems to be a Request stands behind the one that was accepted, of which
+        nothing is known but how far it reached when it was answered.
+
+        FPDUs are all that the Initiator sends then (RFC 5044 7.1.2 rule 3).
+        """
+        return (
+            found.startup.kind is StartupKind.REQUEST
+            and self.state is StartupState.IDLE
+            and half.direction == self.initiator
+            and self.declared[1 - half.direction] is not None
+            and self.replied_to is not None
+            and found.position >= unwrap(self.replied_to, found.position)
+        )
 
     def find_repeated_request(self, received: int | None = None) -> None:
         """Take another Request that follows the last one: that one was rejected.

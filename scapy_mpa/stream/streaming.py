@@ -314,11 +314,12 @@ class Streaming:
         if self.doubtful is None:
             return False
         found = self.doubtful.found
+        islands = self._islands.items
         return any(
             fpdu_begins(island, found.end)
-            and not fpdus_before(island, found.position)
-            and not is_in_payload(island, found.position, found.end)
-            for island in self._islands.items
+            and not fpdus_before(islands, found.position)
+            and not is_in_payload(islands, island, found.position, found.end)
+            for island in islands
         )
 
     def awaits_reply(self) -> bool:

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 from scapy_mpa.stream.candidate import FRAMING_WINDOW, HEAD, WORD
 from scapy_mpa.stream.island import Island
 from scapy_mpa.stream.look import OCTETS_AT_FIRST, Known, Look, head_makes_sense
@@ -27,36 +29,61 @@ def fpdu_begins(island: Island, position: int) -> bool:
     return Look(island, known, OCTETS_AT_FIRST, position).begins()
 
 
-def fpdus_before(island: Island, position: int) -> bool:
-    """Tell whether FPDUs follow each other before a position, if all octets there are held."""
-    if island.held != island.start:
-        return False
-    look = Look(island, Known(None, None, None, sure=False), OCTETS_AT_FIRST)
-    ballots: dict[int, Ballot] = {}
-    look.count(ballots)
-    return any(each.is_believed and each.reference < position for each in ballots.values()) or any(
-        row.start < position for row in look.rows()
-    )
+def fpdus_before(islands: Iterable[Island], position: int) -> bool:
+    """Tell whether FPDUs follow each other before a position, as far as octets there are held.
+
+    :param islands: those of the direction, ascending.  They are looked at for what one of them may
+        cost.
+    """
+    allowance = OCTETS_AT_FIRST
+    for island in islands:
+        if island.start >= position or allowance < 0:
+            break
+        if island.held != island.start:
+            continue
+        look = Look(island, Known(None, None, None, sure=False), allowance)
+        ballots: dict[int, Ballot] = {}
+        look.count(ballots)
+        if any(each.is_believed and each.reference < position for each in ballots.values()) or any(
+            row.start < position for row in look.rows()
+        ):
+            return True
+        allowance = look.allowance
+    return False
 
 
-def is_in_payload(island: Island, begin: int, end: int) -> bool:
+def is_in_payload(islands: Iterable[Island], island: Island, begin: int, end: int) -> bool:
     """Tell whether octets are the last ones of an FPDU that starts before them.
 
     Its header makes sense, and says that it ends where they do, or with a CRC field of zeros behind
     them: among other octets, one word in some 2^30 does.
+
+    :param islands: in which it may start, ascending; holes may lie between.
+    :param island: that holds the octets.
     """
+    ends = [end]
+    if island.read(end, min(end + CRC_LENGTH, island.end)) == bytes(CRC_LENGTH):
+        ends.append(end + CRC_LENGTH)
+    return any(
+        _leads_to(each, begin, ends)
+        for each in islands
+        if begin - FRAMING_WINDOW < each.end and each.held < begin
+    )
+
+
+def _leads_to(island: Island, begin: int, ends: Sequence[int]) -> bool:
+    """Tell whether an FPDU that starts in an island, before ``begin``, ends at one of ``ends``."""
     start = max(island.held, begin - FRAMING_WINDOW)
-    start += (end - start) % WORD
-    octets = island.read(start, min(end + CRC_LENGTH, island.end))
-    ends = [end - start]
-    if octets[end - start :] == bytes(CRC_LENGTH):
-        ends.append(end - start + CRC_LENGTH)
+    start += (ends[0] - start) % WORD
+    if start >= island.end:
+        return False
+    octets = island.read(start, min(begin + HEAD, island.end))
     for at in header_words(octets[: begin - start]):
         length = fpdu_length(int.from_bytes(octets[at : at + HEADER_LENGTH], "big"))
         # How many Markers there are, one before the header apart, depends on where they lie.
         fewest = length // (MARKER_INTERVAL - MARKER_LENGTH)
         lengths = [length + MARKER_LENGTH * markers for markers in (0, fewest, fewest + 1)]
-        is_last = any(last - at in lengths for last in ends)
+        is_last = any(end - start - at in lengths for end in ends)
         if is_last and head_makes_sense(octets[at : at + HEAD]):
             return True
     return False

@@ -77,6 +77,72 @@ def test_the_same_with_the_reply_captured(syn: bool, size: int) -> None:
     assert found(events, 0 if syn else 1) == ulpdus[1:]
 
 
+def key_at_the_end(begin: int) -> tuple[bytes, bytes, bytes]:
+    """FPDUs without CRCs: some, the first octets of one, and what is captured behind a hole in it.
+
+    Its payload ends with a Key, and a CRC field that is not used makes that a Request of Rev 0.
+
+    begin: how many octets the first octets are.
+    """
+    few = [messages.send(msn, bytes([msn]) * 150)[0] for msn in range(1, 9)]
+    (text,) = messages.send(9, KEYS * 12 + b"." * 4 + REQUEST_KEY)
+    many = [messages.send(msn, bytes([msn]) * 250)[0] for msn in range(10, 20)]
+    octets, truth = build_stream([*few, text, *many], crc=False, idle_crc_field=bytes(4))
+    start = truth[8].start
+    assert octets[: truth[8].end].endswith(REQUEST_KEY + bytes(4))
+    return octets[:start], octets[start : start + begin], octets[start + begin + 200 :]
+
+
+@pytest.mark.parametrize("size", [1, 33, 1460])
+@pytest.mark.parametrize("begin", [30, 100])
+@pytest.mark.parametrize("syn", [False, True])
+def test_a_key_at_the_end_of_a_payload(size: int, begin: int, syn: bool) -> None:
+    """The header of its FPDU says that it ends there, though a hole lies between."""
+    octets, head, rest = key_at_the_end(begin)
+    talk = Talk(syn=syn)
+    talk.miss(0, request(crc=0) + octets)
+    talk.miss(1, reply(crc=0))
+    talk.say(0, head, size=size)
+    talk.miss(0, bytes(200))
+    talk.say(0, rest, size=size)
+    talk.close()
+    events = talk.fed()
+    assert seen(events) == []
+    assert len(fpdus(events)) == 10
+    assert {each.crc for each in fpdus(events)} == {"off"}
+
+
+@pytest.mark.parametrize("size", [33, 1460])
+def test_a_key_in_a_payload_behind_fpdus(size: int) -> None:
+    """FPDUs before a hole that hides the header show that there is no Request behind it."""
+    octets, head, rest = key_at_the_end(8)
+    talk = Talk(syn=False)
+    talk.miss(0, request(crc=0))
+    talk.miss(1, reply(crc=0))
+    talk.say(0, octets, size=size)
+    talk.miss(0, head + bytes(200))
+    talk.say(0, rest, size=size)
+    talk.close()
+    events = talk.fed()
+    assert seen(events) == []
+    assert len(fpdus(events)) == 18
+
+
+@pytest.mark.parametrize("size", [33, 1460])
+def test_a_key_in_a_payload_behind_a_request_that_was_accepted(size: int) -> None:
+    """The Reply acknowledges the Request that it accepts; there is none behind that."""
+    octets, head, rest = key_at_the_end(8)
+    talk = Talk()
+    talk.miss(0, request(crc=0))
+    talk.say(1, reply(crc=0))
+    talk.miss(0, octets + head + bytes(200))
+    talk.say(0, rest, size=size)
+    talk.close()
+    events = talk.fed()
+    assert [each.octets for each in seen(events)] == [reply(crc=0)]
+    assert len(fpdus(events)) == 10
+
+
 @pytest.mark.parametrize("size", [1, 40, 1460])
 @pytest.mark.parametrize("text", [b"login\r\n", PROSE])
 def test_delayed_startup_of_which_the_beginning_is_missing(text: bytes, size: int) -> None:
