@@ -57,8 +57,10 @@ OCTETS_AT_FIRST: Final = 1 << 20
 # What a look at a header costs of them that makes no sense, and a word that may be a Marker.
 _COST_OF_PLACE: Final = 1024
 _COST_OF_MARKERS: Final = 64
-# Octets of an FPDU in which its header is looked for once more.
+# Octets of an FPDU in which its header is looked for once more, and how many must come again for
+# what they say to be explained by that: fewer may be a copy of a true header.
 _REPEATED: Final = 512
+_LEAST_REPEATED: Final = 128
 # The share of it that is kept for the less likely alignments: an STag may look like the header of a
 # long FPDU, and stands in all FPDUs of a message.
 _SHARE_OF_OTHERS: Final = 16
@@ -377,11 +379,15 @@ class Look:
         if again < 0:
             return False
         while size := min(_REPEATED, len(octets) - again):
-            if octets[at : at + size] != octets[again : again + size]:
+            one, other = octets[at : at + size], octets[again : again + size]
+            if one != other:
+                # Markers, for one, are not repeated.
+                at += _in_common(one, other)
                 break
             at += size
             again += size
-        self._explain(header, header + at - first)
+        if at - first >= _LEAST_REPEATED:
+            self._explain(header, header + at - first)
         return True
 
     def _read(self, start: int, phase: int | None) -> _Reading | None:
@@ -503,6 +509,12 @@ class Look:
             if found % WORD == 0:
                 yield found + WORD
             found = differences.find(bytes(WORD), found + 1)
+
+
+def _in_common(one: bytes, other: bytes) -> int:
+    """Return how many octets two strings of the same length begin with, both."""
+    difference = int.from_bytes(one, "big") ^ int.from_bytes(other, "big")
+    return len(one) - (difference.bit_length() + 7) // 8
 
 
 def _reading(start: int, ulpdu_length: int, phase: int | None) -> _Reading:

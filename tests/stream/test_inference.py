@@ -112,6 +112,16 @@ def test_a_payload_of_headers_is_nothing_beside_crcs(size: int, both: bool) -> N
     assert told(events, 1) == (good(truth[1:]) if both else [])
 
 
+def test_a_long_payload_of_headers_with_markers() -> None:
+    """What repeats itself from one Marker to the next costs little to look at."""
+    octets, truth = build_stream(
+        messages.write(7, 4096, HEADER_WORDS * 32_000, mulpdu=64_000), markers=True
+    )
+    talk = Talk(syn=False)
+    talk.say(0, octets[78_000:], size=3_000)
+    assert told(talk.fed(), 0) == good(truth[2:])
+
+
 @pytest.mark.parametrize("shift", range(4))
 def test_an_stag_that_reads_as_the_header_of_a_long_fpdu(shift: int) -> None:
     """It comes with each FPDU of a message, off the grid on which they lie, and hides none."""
