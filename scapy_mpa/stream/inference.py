@@ -134,6 +134,18 @@ def _longest_row(islands: Sequence[Island], known: Known, *, final: bool) -> Row
                 return row
         rows += look.rows()
     longest = max(rows, key=attrgetter("octets"), default=None)
+    if longest is not None and longest.origin is not None and not longest.tells_places:
+        # Zeros say less than Markers that point back to where FPDUs begin.
+        others = (row for row in rows if row.tells_places)
+        longest = max(others, key=attrgetter("octets"), default=longest)
+    if longest is not None:
+        # What others of its places say of CRCs counts for it, too.
+        alike = (
+            row.whole
+            for row in rows
+            if row.phase(0) == longest.phase(0) and (row.start - longest.start) % WORD == 0
+        )
+        longest = longest._replace(whole=max(alike))
     # A shorter one may be part of a payload.
     is_proof = longest is not None and longest.octets > FRAMING_WINDOW
     return longest if final or is_proof else None

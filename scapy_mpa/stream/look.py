@@ -121,6 +121,11 @@ class Row(NamedTuple):
         return self.borne_out - self.start
 
     @property
+    def tells_places(self) -> bool:
+        """Whether its Markers say more than zeros do, which CRC fields that are not used may be."""
+        return self.telling >= _AGREEING_MARKERS
+
+    @property
     def is_convincing(self) -> bool:
         """Whether chance does not make it, and whether it tells where Markers are."""
         is_long = self.octets > _PLAUSIBLE_OCTETS
@@ -268,21 +273,39 @@ class Look:
             if not self._may_stand_at(header):
                 continue
             for first in self._readings(header):
-                if first.phase is None and self._known.markers:
-                    continue
-                origin = None if first.phase is None else first.start - first.phase
-                place = None if origin is None else origin % MARKER_INTERVAL
-                other = refuted.get(place)
-                if other is not None and other.start <= first.start < other.end:
+                start, phase = first.start, first.phase
+                other = refuted.get(None if phase is None else (start - phase) % MARKER_INTERVAL)
+                if other is not None and other.start <= start < other.end:
                     continue
                 row = self._row(first)
-                if not row.is_convincing:
+                if phase is None and (self._known.markers or not row.is_convincing):
+                    row = self._marked(row) or row
+                if not row.is_convincing or (row.origin is None and self._known.markers):
                     continue
-                if row.telling < _AGREEING_MARKERS and self._refutes(row):
-                    refuted[place] = row
+                if not row.tells_places and self._refutes(row):
+                    refuted[None if row.origin is None else row.origin % MARKER_INTERVAL] = row
                     continue
                 self._explain(row.start, row.end)
                 yield row
+
+    def _marked(self, row: Row) -> Row | None:
+        """Return the row that FPDUs begin which hold no Marker, if words behind them are some.
+
+        Read without Markers, it comes no further than to the first that holds one.
+
+        :param row: read without Markers.
+        """
+        last = row.borne_out
+        if self._known.markers is False or self._known.origin is not None or last == row.start:
+            return None
+        for header in (last, last + MARKER_LENGTH):
+            for back in self._markers_behind(header):
+                first = self._read(row.start, (row.start - header - back) % MARKER_INTERVAL)
+                if first is not None and not first.layout.header:
+                    marked = self._row(first)
+                    if marked.is_convincing:
+                        return marked
+        return None
 
     def _refutes(self, row: Row) -> bool:
         """Tell whether words point to the FPDUs of a row as Markers do, elsewhere than it has them.

@@ -42,7 +42,7 @@ Of frames that were cut to a snap length:
    is and its ULPDU_Length was captured. Both need it to be known where Markers are: nothing else
    says how many of them lie in what was cut off (``_knows_markers``). Whether CRCs are off is not
    known without both startup frames, and the CRC field that could tell was cut off: it may be said
-   to be unknown.
+   to be unknown. So may that of a single FPDU that is whole, whose CRC field may hold anything.
 8. What one copy was cut off and another one brings counts as captured. But who reads a stream in
    bounded memory cannot wait for it for ever. Nobody sends again what he knows to be acknowledged,
    so a copy that comes after the acknowledgement was under way when that passed the capture point:
@@ -446,7 +446,8 @@ class _Side:
                 required = knows and (
                     not self._may_be_payload(index) if self.dimensions.crc else certain[index]
                 )
-                yield self._wanted(fpdu, fpdu.end, required=required)
+                sound = self._wanted(fpdu, fpdu.end, required=required)
+                yield replace(sound, may_be_unknown=self._is_alone_without_crcs(other))
             elif fpdu.damage is not None and self._is_told(index):
                 places = knows and self._knows_places(other)
                 told = self.dimensions.crc and self._tells_damage(index, certain, places=places)
@@ -470,6 +471,11 @@ class _Side:
                     cut = self._wanted(fpdu, until, required=required)
                     both = self.knows_startup and other.knows_startup
                     yield replace(cut, may_be_unknown=not both)
+
+    def _is_alone_without_crcs(self, other: _Side) -> bool:
+        """Whether one FPDU at most was not cut, and nothing else says that CRCs are off."""
+        is_told = self.dimensions.crc or (self.knows_startup and other.knows_startup)
+        return bool(self.dimensions.snap) and not is_told and sum(self.sound) < 2
 
     def _may_be_payload(self, index: int) -> bool:
         """Whether nothing but its CRC tells an FPDU from the payload of another one.
