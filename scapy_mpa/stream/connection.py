@@ -145,14 +145,14 @@ class Connection:
         half = self.halves[direction]
         if flags & ACK and not flags & RST:
             self.halves[1 - direction].acknowledge(segment.ack)
-            if half.streaming is not None:
-                half.streaming.received = segment.ack
         if flags & RST:
             self.was_reset = True
+        startup = self.startup
+        startup.segment = segment
         half.receive(segment)
+        startup.segment = None
         if half.cuts is not None and half.cuts.awaited is not None:
             self._moments.note(segment.frame, segment.time_ns)
-        startup = self.startup
         if half.phase is Phase.HELD:
             if startup.state is StartupState.REJECTED:
                 startup.reconsider(half)

@@ -275,9 +275,9 @@ class Framing(FPDUChain):
     def _look_before(self, island: Island, run: Run) -> None:
         """See whether startup frames directly precede the first run of an island.
 
-        No FPDU ends with one, but with its CRC field.
+        No FPDU ends with one, but with its CRC.  Where CRCs are off, its field may be any octets.
         """
-        if self.is_guess or run.start <= island.held:
+        if self.is_guess or not self.crc or run.start <= island.held:
             return
         frames = startups_before(island, run.start)
         if frames and self._may_be_origin(run.start):

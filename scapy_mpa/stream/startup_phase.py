@@ -16,6 +16,7 @@ from scapy_mpa.stream.extent import is_whole, span
 from scapy_mpa.stream.half import HalfConnection
 from scapy_mpa.stream.phase import Phase
 from scapy_mpa.stream.scan import FoundStartup, has_request, request_before
+from scapy_mpa.stream.segment import ACK, Segment
 from scapy_mpa.stream.sequence import sequence_number, unwrap
 from scapy_mpa.stream.startup import (
     Declared,
@@ -68,6 +69,7 @@ class StartupPhase:
         "origins",
         "replied_to",
         "saw_rtr",
+        "segment",
         "state",
     )
 
@@ -93,6 +95,8 @@ class StartupPhase:
         self.replied_to: int | None = None
         """Sequence number of what the Responder had received when it sent a Reply that was captured
         before its Request; None if that is not known."""
+        self.segment: Segment | None = None
+        """The one that is being received."""
         self.is_silent = False
         """Whether the Responder may speak once it has something to go by, and has not yet."""
         self.is_repeated = False
@@ -261,7 +265,7 @@ class StartupPhase:
             if asking.streaming is not None and asking.streaming.awaits_reply():
                 asking.streaming.confirm()
             if direction != self.initiator and not startup.rejected:
-                self.find_repeated_request(_received_before(half, found))
+                self.find_repeated_request(self._received_before(half, found))
         before = self.state
         by_initiator = self.initiator == direction
         self.state, what = step(before, startup, by_initiator=by_initiator)
@@ -289,7 +293,7 @@ class StartupPhase:
         ):
             # The Request was not captured.  The Initiator sends nothing between it and the Reply
             # (RFC 5044 7.1.2 rule 3).
-            self.replied_to = _received_before(half, found)
+            self.replied_to = self._received_before(half, found)
             self.initiator = 1 - direction
             self.declared = None, None
             self.state = StartupState.REJECTED if startup.rejected else StartupState.IDLE
@@ -330,6 +334,21 @@ class StartupPhase:
 
     # -- which startup it belongs to ---------------------------------------------------------
 
+    def _received_before(self, half: HalfConnection, found: FoundStartup) -> int | None:
+        """Return what the sender of a startup frame had received when it sent it, as a sequence
+        number; None if that is not known: the segment it is in did not come last."""
+        streaming, segment = half.streaming, self.segment
+        if streaming is not None and streaming.said and found.position in streaming.said:
+            return streaming.said[found.position]
+        if segment is None or not segment.flags & ACK:
+            return None
+        if segment.flow != half.owner.identity.flows[half.direction]:
+            return None
+        begin = unwrap(segment.seq, found.position)
+        return (
+            segment.ack if begin < found.end and found.position < begin + segment.length else None
+        )
+
     def _is_the_rejected(self, half: HalfConnection, found: FoundStartup) -> bool:
         """Tell whether a Request is the one that was rejected by a Reply captured before it."""
         return (
@@ -352,7 +371,7 @@ class StartupPhase:
         if self.ends_at(half.direction, found.position):
             return False
         end = self.origins[1 - half.direction]
-        received = _received_before(half, found)
+        received = self._received_before(half, found)
         return not self._is_last_request(self.halves[1 - half.direction], end, received)
 
     @staticmethod
@@ -415,7 +434,9 @@ class StartupPhase:
         streaming, asking = half.streaming, other.streaming
         if found.startup.kind is not StartupKind.REPLY or asking is None or streaming is None:
             return
-        received = _received_before(half, found)
+        received = self._received_before(half, found)
+        if received is not None:
+            streaming.remember(found, received)
         if other.direction == self.initiator:
             self.find_repeated_request(received)
         if asking.awaits_reply() or self._awaits_reply(other, received):
@@ -494,12 +515,6 @@ class StartupPhase:
             origin, markers=bool(self.has_markers(half.direction)), crc=bool(self.uses_crc)
         )
         return reader.verifies(island, origin)
-
-
-def _received_before(half: HalfConnection, found: FoundStartup) -> int | None:
-    """Return what the sender of a startup frame had received when it sent it, as a sequence number;
-    None if that is not known."""
-    return None if half.streaming is None else half.streaming.said_at(found)
 
 
 def _has_request_before(half: HalfConnection, begin: int, received: int | None) -> bool:

@@ -53,6 +53,9 @@ ASSUMING_OCTETS: Final = 1 << 16
 
 _LEAST: Final = 64
 
+_REMEMBERED: Final = 64
+"""Of how many Replies that may be some it is kept what they acknowledge."""
+
 
 class Doubtful(NamedTuple):
     """What seems to be a startup frame, in the midst of octets that may be anything."""
@@ -61,8 +64,6 @@ class Doubtful(NamedTuple):
     frames: tuple[int, ...]
     is_alone: bool
     """Whether it begins and ends where segments do."""
-    received: int | None
-    """What its sender had received, see :attr:`Streaming.received`."""
 
 
 class Streaming:
@@ -79,7 +80,7 @@ class Streaming:
         "_look_at",
         "_owner",
         "doubtful",
-        "received",
+        "said",
     )
 
     def __init__(self, half: HalfConnection) -> None:
@@ -87,9 +88,9 @@ class Streaming:
         self._owner = half.owner
         self._islands = half.islands
         self.doubtful: Doubtful | None = None
-        self.received: int | None = None
-        """What its sender had received when it sent the segment that came last, as a sequence
-        number; None if that is not known."""
+        self.said: dict[int, int] | None = None
+        """By position of what may be Replies, what was received by who sent them, as a sequence
+        number."""
         self._key_checked = False
         self._look_at: int | None = 0
         """How many held octets the next look at them needs; None to look no more."""
@@ -275,13 +276,13 @@ class Streaming:
                 # The rest of it may hold the true one.
                 island.scan = found.position + 1
                 alone = island.fills_segments(found.position, found.end)
-                self.doubtful = Doubtful(found, frames, alone, self.said_at(found))
+                self.doubtful = Doubtful(found, frames, alone)
                 self._owner.on_doubtful(half, found)
 
     def _doubt(self, found: FoundStartup, frames: tuple[int, ...]) -> None:
         """Hold what follows a delayed startup frame, but wait for what it is."""
         if self._half.phase is Phase.HELD:
-            self.doubtful = Doubtful(found, frames, is_alone=False, received=self.received)
+            self.doubtful = Doubtful(found, frames, is_alone=False)
 
     def _is_delayed(self, island: Island, found: FoundStartup) -> bool:
         """Tell whether octets in streaming mode stand before a startup frame."""
@@ -303,11 +304,15 @@ class Streaming:
             and not (found.startup.kind is StartupKind.REQUEST and may_be_rtr(island, found.end))
         )
 
-    def said_at(self, found: FoundStartup) -> int | None:
-        """Return what its sender had received when it sent a startup frame (:attr:`received`)."""
-        doubtful = self.doubtful
-        is_known = doubtful is not None and doubtful.found.position == found.position
-        return doubtful.received if doubtful is not None and is_known else self.received
+    def remember(self, found: FoundStartup, received: int) -> None:
+        """Keep what had been received by who sent what may be a Reply.
+
+        :param received: as a sequence number.
+        """
+        if self.said is None:
+            self.said = {}
+        if len(self.said) < _REMEMBERED:
+            self.said[found.position] = received
 
     def continues_doubtful(self) -> bool:
         """Tell whether FPDUs follow the doubtful startup frame, and none stand before it."""
@@ -335,7 +340,7 @@ class Streaming:
         if self.doubtful is None:
             return
         half = self._half
-        found, frames, _, self.received = self.doubtful
+        found, frames, _ = self.doubtful
         self.doubtful = None
         if half.phase is Phase.STREAMING:
             self._owner.on_startup(half, found, frames)
