@@ -32,11 +32,12 @@ from benchmarks.profiles import PROFILES
 from benchmarks.size import size_argument, size_text
 from scapy_mpa import __version__
 
-__all__ = ["Row", "Side", "compare", "environment", "growth_table", "markdown", "table"]
+__all__ = ["Row", "Side", "compare", "environment", "markdown", "own_table", "table"]
 
 GROWTH: Final = 5
 """How many times larger the file of the growth table is."""
-_GROWTH_PROFILE: Final = "bulk"
+_CLEAN: Final = "bulk"
+_DISORDERED: Final = "heavy-loss"
 _MIB: Final = 1 << 20
 _NOTHING: Final = "-"
 
@@ -135,8 +136,8 @@ def _mib(side: Side) -> str:
     return f"{side.peak / _MIB:.0f}"
 
 
-def growth_table(small: Row, large: Row) -> str:
-    """Return the Markdown table of what a larger file costs us."""
+def own_table(one: Row, other: Row) -> str:
+    """Return the Markdown table of what one file costs us beside another."""
     headings = ["profile", "size", "CPU s", "CPU s a GB", "peak MiB"]
     cells = [
         [
@@ -146,14 +147,14 @@ def growth_table(small: Row, large: Row) -> str:
             f"{row.ours.cpu / row.made.octets * 1e9:.2f}",
             _mib(row.ours),
         ]
-        for row in (small, large)
+        for row in (one, other)
     ]
     ratios = [
         "ratio",
-        f"{large.made.octets / small.made.octets:.2f}",
-        f"{large.ours.cpu / small.ours.cpu:.2f}",
+        f"{other.made.octets / one.made.octets:.2f}",
+        f"{other.ours.cpu / one.ours.cpu:.2f}",
         "",
-        f"{large.ours.peak / small.ours.peak:.2f}",
+        f"{other.ours.peak / one.ours.peak:.2f}",
     ]
     return markdown(headings, [*cells, ratios])
 
@@ -210,6 +211,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         default=True,
         help=f"also read a file of {GROWTH} times the size; default: yes",
     )
+    parser.add_argument(
+        "--disorder",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help=f"also read {_DISORDERED} and {_CLEAN} in turn; default: yes",
+    )
     options = parser.parse_args(arguments)
     if options.runs < 1:
         parser.error("--runs must be at least 1")
@@ -222,20 +229,34 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(f"{environment()}; {options.runs} runs each, medians")
     for name in options.comparisons:
         print(f"\n### {COMPARISONS[name].title}\n\n{table(COMPARISONS[name], rows[name])}")
+    size, runs = options.size, options.runs
     if options.growth:
-        title = f"`scapy-mpa dissect` of {GROWTH} times as much"
-        print(f"\n### {title}\n\n{_growth(options.size, options.runs)}")
+        files = (_CLEAN, size), (_CLEAN, GROWTH * size)
+        print(f"\n### `scapy-mpa dissect` of {GROWTH} times as much\n\n{_own(*files, runs)}")
+    if options.disorder:
+        files = (_CLEAN, size), (_DISORDERED, size)
+        print(f"\n### `scapy-mpa dissect` of {_DISORDERED}\n\n{_own(*files, runs)}")
 
 
-def _growth(size: int, runs: int) -> str:
-    listing = COMPARISONS["listing"]
-    sides = []
-    for octets in (size, GROWTH * size):
-        with tempfile.TemporaryDirectory(prefix="scapy-mpa-benchmark-") as directory:
-            capture = _made(_GROWTH_PROFILE, octets, Path(directory))
-            usages = [_run(listing.ours, capture) for _ in range(runs)]
-            sides.append(Row(Made.of(capture), Side.of(usages), None))
-    return growth_table(*sides)
+def _own(one: tuple[str, int], other: tuple[str, int], runs: int) -> str:
+    """Have two captures listed in turn, and return the table.
+
+    :param one: profile and octets of the first.
+    :param other: those of the second.
+    """
+    command = COMPARISONS["listing"].ours
+    with tempfile.TemporaryDirectory(prefix="scapy-mpa-benchmark-") as directory:
+        captures = []
+        for number, (name, octets) in enumerate((one, other)):
+            place = Path(directory, str(number))
+            place.mkdir()
+            captures.append(_made(name, octets, place))
+        pairs = [[_run(command, capture) for capture in captures] for _ in range(runs)]
+        rows = [
+            Row(Made.of(capture), Side.of(usages), None)
+            for capture, usages in zip(captures, zip(*pairs, strict=True), strict=True)
+        ]
+    return own_table(*rows)
 
 
 if __name__ == "__main__":

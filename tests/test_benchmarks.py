@@ -20,7 +20,7 @@ from benchmarks.generate import Made, generate
 from benchmarks.measure import CommandError, measured
 from benchmarks.network import Impairment, Receiver, passing
 from benchmarks.profiles import MARKERS, PROFILES
-from benchmarks.run import Row, Side, compare, growth_table, table
+from benchmarks.run import Row, Side, compare, own_table, table
 from benchmarks.size import size_argument, size_text
 from benchmarks.traffic import EMSS, mulpdu
 from tests.truth import mpastream, walker
@@ -300,7 +300,7 @@ def test_tables() -> None:
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
         "| bulk | 20 MB | 100000 | 100 % | 99.99 % (99999) | 2.00 | 5.00 | 2.5 | 20 | 200 |",
     ]
-    assert growth_table(small, large).splitlines()[2:] == [
+    assert own_table(small, large).splitlines()[2:] == [
         "| bulk | 20 MB | 2.00 | 100.00 | 20 |",
         "| bulk | 100 MB | 8.00 | 80.00 | 22 |",
         "| ratio | 5.00 | 4.00 |  | 1.10 |",
