@@ -180,10 +180,10 @@ def differing_stretches(
     """Yield from where to where a second copy differs from the first (RFC 5044 A.3).
 
     :param position: where ``octets`` lie.
-    :param repeated: the stretches of them that were captured before.
+    :param repeated: the stretches of them that were captured before, ascending.
     :param owner: whose they are, in ``recent``.
     """
-    for start, end in repeated:
+    for start, end in _united(repeated):
         again = octets[start - position : end - position]
         known = recent.before(end, owner)
         for island in islands.items:
@@ -193,6 +193,17 @@ def differing_stretches(
         stretch = differing_stretch(start, again, known)
         if stretch is not None:
             yield stretch
+
+
+def _united(stretches: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return stretches, those that touch as one: one may lie before a startup frame's end."""
+    united: list[tuple[int, int]] = []
+    for start, end in stretches:
+        if united and united[-1][1] == start:
+            united[-1] = united[-1][0], end
+        else:
+            united.append((start, end))
+    return united
 
 
 def differing_stretch(

@@ -107,6 +107,18 @@ def test_a_copy_that_differs_before_the_octets_were_consumed() -> None:
     check_all_found(events)
 
 
+def test_a_copy_that_differs_across_the_end_of_a_startup_frame() -> None:
+    """It is one stretch, whether or not what it lies in is still waited for."""
+    talk = started()
+    seq = talk.say(0, STREAM[:100])
+    talk.copy(0, seq - 2, changed(REQUEST[-2:] + STREAM[:10], 0, 2))
+    talk.say(0, STREAM[100:], size=500)
+    talk.close()
+    events = talk.fed()
+    assert overlaps(events) == [(0, seq - 2, 3)]
+    check_all_found(events)
+
+
 def test_a_copy_that_differs_beyond_a_hole() -> None:
     """An island that waits is compared like any other."""
     talk = started()
