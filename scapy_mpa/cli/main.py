@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from scapy_mpa.cli.output import settle_output
-from scapy_mpa.cli.start import import_crc32c_alone, unread_annotations
+from scapy_mpa.cli.start import import_crc32c_alone
 from scapy_mpa.cli.status import INTERRUPTED, PROGRAM
 
 __all__ = ["main"]
@@ -64,13 +64,12 @@ def _run(command: str, files: Sequence[str]) -> int:
 def _work_of(command: str) -> Callable[[Sequence[str]], int]:
     """Import what does the work of a command; return what does it on files."""
     import_crc32c_alone()
-    with unread_annotations():
-        from scapy_mpa.stream.limits import Limits
+    from scapy_mpa.stream.limits import Limits
 
-        if command == "summary":
-            from scapy_mpa.cli.overview import Overview
+    if command == "summary":
+        from scapy_mpa.cli.overview import Overview
 
-            return lambda files: Overview().run(files, Limits())
-        from scapy_mpa.cli.listing import USUAL_TYPES, Listing
+        return lambda files: Overview().run(files, Limits())
+    from scapy_mpa.cli.listing import USUAL_TYPES, Listing
 
     return lambda files: Listing(USUAL_TYPES).run(files, frozenset(), Limits())

@@ -139,37 +139,3 @@ def test_table_needs_little() -> None:
         timeout=60,
     )
     assert done.stderr == b"[]\n"
-
-
-_TUPLES = """
-import contextlib, sys, typing
-from scapy_mpa.cli.start import unread_annotations
-usual = typing.NamedTuple
-with unread_annotations() if sys.argv[1] == "soon" else contextlib.nullcontext():
-    print(typing.NamedTuple is usual, file=sys.stderr)
-    import scapy_mpa.cli.listing, scapy_mpa.cli.overview
-print(typing.NamedTuple is usual)
-# What is set by the versions of Python that know it.
-own = "__annotations__", "__annotations_cache__", "__orig_bases__"
-for name, module in sorted(sys.modules.items()):
-    for made in vars(module).values() if name.startswith("scapy_mpa.") else ():
-        if isinstance(made, type) and issubclass(made, tuple) and made.__module__ == name:
-            names = [(key, type(value)) for key, value in vars(made).items() if key not in own]
-            print(made, [base.__name__ for base in made.__mro__], list(made.__annotations__))
-            print(made._fields, made._field_defaults, repr(made.__doc__), sorted(map(str, names)))
-"""
-
-
-def test_named_tuples_that_come_soon_are_like_others() -> None:
-    """Without a look at their annotations they are what ``typing.NamedTuple`` makes of them."""
-    soon, usual = (
-        subprocess.run(
-            [sys.executable, "-c", _TUPLES, how], capture_output=True, text=True, check=True
-        )
-        for how in ("soon", "usual")
-    )
-    assert soon.stderr == "False\n"
-    assert usual.stderr == "True\n"
-    assert soon.stdout.startswith("True\n")
-    assert soon.stdout.count("scapy_mpa.stream.events") > 10
-    assert soon.stdout == usual.stdout
