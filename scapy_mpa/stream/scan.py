@@ -43,6 +43,7 @@ __all__ = [
 ]
 
 _PREFIX: Final = b"MPA ID R"
+_STARTUPS_IN_A_ROW: Final = 2
 LEAST_OF_KEY: Final = 12
 """Octets that, right and first thing on a connection, show that a Key was meant."""
 
@@ -139,10 +140,11 @@ def startup_of(octets: bytes, position: int) -> FoundStartup | None:
 def startups_before(island: Island, limit: int) -> list[FoundStartup]:
     """Return the startup frames that directly precede ``limit``, one behind the other, ascending.
 
-    Of Private Data no more is looked for than any revision but 0 has.
+    There may be a Request, and an Rtr Frame behind it.  Of Private Data no more is looked for than
+    any revision but 0 has.
     """
     found: list[FoundStartup] = []
-    while True:
+    while len(found) < _STARTUPS_IN_A_ROW:
         least = limit - STARTUP_HEADER_LENGTH - LARGEST_PD_LENGTH
         start = max(island.held, least)
         octets = island.read(start, limit) if start < limit else b""
@@ -154,9 +156,10 @@ def startups_before(island: Island, limit: int) -> list[FoundStartup]:
                 one = None
             at = octets.rfind(_PREFIX, 0, at)
         if one is None:
-            return found
+            break
         found.insert(0, one)
         limit = one.position
+    return found
 
 
 def request_before(island: Island, begin: int, end: int) -> bool:
