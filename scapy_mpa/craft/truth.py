@@ -16,10 +16,6 @@ A key is left out where the script alone does not say what it must be:
   a Response, whether the Request that it seems to answer is that.  A ``gap`` has no ``reason``, and
   no ``length`` where its end may be the FIN.  Of the ``connection`` what FPDUs were found is left
   out, all of it unless everything up to the last startup frame is there;
-* where octets are missing and CRCs are off, not all of these ``fpdu`` records need to be found:
-  what lengths and headers tell beyond doubt is less;
-* of osc and SoftUiWARP everything, unless the startup frames were captured whole, and in order:
-  nothing else tells how their FPDUs are laid out;
 * where a snap length has cut segments, also ``gap``, ``overlap`` and ``message`` records: what is
   made of FPDUs that are cut is up to the dissector;
 * behind something that hides where FPDUs begin (a ULPDU_Length that lies, a bad CRC, octets of any
@@ -32,7 +28,6 @@ A key is left out where the script alone does not say what it must be:
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
 from operator import itemgetter
 from typing import Final, NamedTuple, TypeAlias
 
@@ -66,7 +61,7 @@ from scapy_mpa.craft.truth_messages import message_records, records_in_part
 from scapy_mpa.craft.truth_tcp import gap_records, is_cut, overlap_records
 from scapy_mpa.records.record import Record, startup_fields
 from scapy_mpa.wire.ddp import UNTAGGED_LENGTH, ddp_header_length, parse_ddp
-from scapy_mpa.wire.dialect import Dialect, extension_length
+from scapy_mpa.wire.dialect import extension_length
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.forced import dialect_in_force
 from scapy_mpa.wire.rdmap import parse_control, plausible
@@ -77,7 +72,6 @@ __all__ = ["Found", "Setting", "ddp_record", "side_of", "truth_of"]
 
 _SECOND: Final = 10**9
 _WORD: Final = 0xFFFFFFFF
-_TOLD_BY_STARTUP: Final = frozenset({Dialect.OSC, Dialect.SOFTUIWARP})
 _VERDICTS: Final = {True: "good", False: "bad", None: "off"}
 
 
@@ -189,8 +183,6 @@ def truth_of(
     """
     streams = captured_streams(setting.segments, setting.isns)
     pieces = captured_items(placed, streams)
-    if is_impaired and setting.options.dialect in _TOLD_BY_STARTUP and not _began(pieces):
-        return []
     if is_impaired and not _is_all_there(pieces, streams, setting):
         return _of_what_is_there(pieces, streams, setting, messages=messages)
     found = _found(pieces, setting.options)
@@ -235,14 +227,6 @@ def _is_all_there(
     return all(
         stream.has_syn or isinstance(begun.get(side), StartupItem)
         for side, stream in enumerate(streams)
-    )
-
-
-def _began(pieces: Iterable[Captured]) -> bool:
-    """Tell whether all startup frames were captured whole, each behind the one before."""
-    startups = [each for each in pieces if isinstance(each.placed.item, StartupItem)]
-    return all(each.fate == "whole" for each in startups) and all(
-        max(one.frames) < min(other.frames) for one, other in pairwise(startups)
     )
 
 
