@@ -119,14 +119,14 @@ class Connection:
     # -- in ----------------------------------------------------------------------------------
 
     def half(self, flow: bytes) -> HalfConnection:
-        """Return the direction that a flow is.
+        """Return the direction that a flow is."""
+        return self.pair(flow)[0]
+
+    def pair(self, flow: bytes) -> tuple[HalfConnection, HalfConnection]:
+        """Return the direction that a flow is, and the other one.
 
         A connection from an endpoint to itself has one flow for both: that is direction 0.
         """
-        return self.halves[0 if flow == self.identity.flow else 1]
-
-    def pair(self, flow: bytes) -> tuple[HalfConnection, HalfConnection]:
-        """Return the direction that a flow is, and the other one."""
         one, other = self.halves
         return (one, other) if flow == self.identity.flow else (other, one)
 
