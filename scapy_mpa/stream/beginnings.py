@@ -7,14 +7,19 @@ is :mod:`~scapy_mpa.stream.inference`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from scapy_mpa.stream import rtr
 from scapy_mpa.stream.extent import is_whole
 from scapy_mpa.stream.half import HalfConnection
-from scapy_mpa.stream.inference import infer, shows_crcs
+from scapy_mpa.stream.inference import Inferred, infer, shows_crcs
+from scapy_mpa.stream.island import Island
 from scapy_mpa.stream.look import Known
 from scapy_mpa.stream.phase import Phase
 from scapy_mpa.stream.startup import StartupState
 from scapy_mpa.stream.startup_phase import StartupPhase
+from scapy_mpa.wire.ddp import UNTAGGED_LENGTH, ddp_header_of
+from scapy_mpa.wire.fpdu import HEADER_LENGTH
 
 __all__ = ["conclude", "decide", "look"]
 
@@ -76,7 +81,7 @@ def look(startup: StartupPhase, half: HalfConnection, *, final: bool, crc: bool 
     islands = half.islands.whole()
     if not islands:
         return
-    inferred = infer(islands, known, final=final)
+    inferred = _infer(startup, half, known, final=final)
     if known.origin is not None and half.islands.at(known.origin) is None:
         # Another startup may lie in the hole there, if FPDUs say so.
         free = infer(islands, known._replace(origin=None), final=final)
@@ -96,6 +101,32 @@ def look(startup: StartupPhase, half: HalfConnection, *, final: bool, crc: bool 
         crc_is_known=inferred.crc_is_known,
     )
     look(startup, halves[1 - half.direction], final=final)
+
+
+def _infer(
+    startup: StartupPhase, half: HalfConnection, known: Known, *, final: bool
+) -> Inferred | None:
+    """Find out what a direction carries, if it can be told.
+
+    A Responder whose Reply was not captured has no Markers if the Request wants none, unless it
+    is an RDMAC one, whose DDP segments are of version 0 (RFC 5044 C.2.5).
+    """
+    islands = half.islands.whole()
+    if known.markers is None and startup.declared[1 - half.direction] is not None:
+        inferred = infer(islands, known._replace(markers=False), final=final)
+        if inferred is not None and not _is_of_version_zero(islands, inferred.origin):
+            return inferred
+    return infer(islands, known, final=final)
+
+
+def _is_of_version_zero(islands: Iterable[Island], position: int) -> bool:
+    """Tell whether the FPDU without Markers that begins at a position holds DDP version 0."""
+    begin = position + HEADER_LENGTH
+    for island in islands:
+        if island.start <= position and begin < island.end:
+            header = ddp_header_of(island.read(begin, min(begin + UNTAGGED_LENGTH, island.end)))
+            return header is not None and header.ddp_version == 0
+    return False
 
 
 def _known_of(startup: StartupPhase, half: HalfConnection) -> Known:
