@@ -160,7 +160,7 @@ class ExpressReader:
         in_a_second = _SECOND // unit
         first_second = first_fraction = second = units = 0
         fresh = 0
-        streaks = Streaks(header, source, borrower, page, recent_octets)
+        streaks = Streaks(header, capture, borrower, page, recent_octets)
         # Directions of FPDUs; where one comes again, a streak may have begun.
         latest: Loan | None = None
         last_but_one: Loan | None = None
@@ -172,11 +172,12 @@ class ExpressReader:
         while True:
             start = at + size
             if start > available:
+                # It may turn out that the file cannot be read any farther.
+                capture.frames = number
                 window, at = source.forward(at, size)
                 available = len(window)
                 start = at + size
                 if available < start:
-                    capture.frames = number
                     if available > at:
                         raise cut_record(source, at)
                     return
@@ -184,15 +185,14 @@ class ExpressReader:
             end = start + captured
             # No window is longer than the longest record.
             if end > available:
+                capture.frames = number
                 if captured > MAXIMUM_CAPTURED:
-                    capture.frames = number
                     raise lying_length(source, at, captured)
                 window, at = source.forward(at, size + captured)
                 available = len(window)
                 start = at + size
                 end = start + captured
                 if available < end:
-                    capture.frames = number
                     raise cut_record(source, at)
             number += 1
             begin = at

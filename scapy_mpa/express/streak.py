@@ -12,7 +12,7 @@ from struct import Struct
 from typing import Final
 
 from scapy_mpa.capture.pcap import PcapHeader
-from scapy_mpa.capture.source import Source
+from scapy_mpa.capture.reader import Capture
 from scapy_mpa.express.borrower import Borrower
 from scapy_mpa.express.headers import FPDU_HEADERS, HEADER_LENGTHS, HEADERS, IPV4_AT
 from scapy_mpa.express.page import Page
@@ -46,7 +46,7 @@ class Streaks:
     record that is anything else, or with a window if it is long enough by then.
 
     :param header: of the pcap file, and
-    :param source: its octets.
+    :param capture: the file itself.
     :param borrower: knows what FPDUs look like, and whether they are written.
     :param page: where they are written.
     :param recent: where octets are remembered.
@@ -55,12 +55,12 @@ class Streaks:
     def __init__(
         self,
         header: PcapHeader,
-        source: Source,
+        capture: Capture,
         borrower: Borrower,
         page: Page,
         recent: RecentOctets,
     ) -> None:
-        self._source = source
+        self._capture = capture
         self._record = header.record
         self._times = Struct(header.record.format[:3]).unpack_from
         self._in_a_second = _SECOND // header.unit
@@ -132,7 +132,8 @@ class Streaks:
                     if like >= 0:
                         loan.first.stamp = number, *times(window, like)
                         like = -1
-                    window, at = self._source.forward(at, missing)
+                    self._capture.frames = number
+                    window, at = self._capture.source.forward(at, missing)
                     if len(window) - at < missing:
                         break
                     view = memoryview(window)[start:]

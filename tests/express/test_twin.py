@@ -59,7 +59,7 @@ def plain_events(octets: bytes) -> list[Event]:
 
 
 def texts(octets: bytes, open_file: Callable[[], BinaryIO] | None = None) -> tuple[bytes, bytes]:
-    """The listing for people, by the plain way and by the inlined one.
+    """The listing for people, and why reading stopped, by the plain way and by the inlined one.
 
     :param open_file: opens a file that holds the octets; None: one that gives all of them.
     """
@@ -76,6 +76,7 @@ def texts(octets: bytes, open_file: Callable[[], BinaryIO] | None = None) -> tup
             ways.append(b"".join(reading.lines(lines, lines_of)))
         else:
             ways.append(b"".join(text_of(lines_of(batch)) for batch in reading.batches()))
+        ways[-1] += str(reading.capture.problem).encode()
     return ways[0], ways[1]
 
 
