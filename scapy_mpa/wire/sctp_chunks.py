@@ -18,6 +18,7 @@ __all__ = [
     "ADAPTATION_LAYER_INDICATION",
     "DATA_HEADER_LENGTH",
     "DDP_ADAPTATION",
+    "TSN_LENGTH",
     "DataChunk",
     "DataFlag",
     "InitChunk",
@@ -54,6 +55,9 @@ _PARAMETER: Final = Struct(">HH")
 _INDICATION: Final = Struct(">I")
 _SACK: Final = Struct(">IIHH")
 _TSN: Final = Struct(">I")
+
+TSN_LENGTH: Final = _TSN.size
+"""Octets of a TSN, with which the value of a DATA chunk begins."""
 
 
 class DataChunk(NamedTuple):

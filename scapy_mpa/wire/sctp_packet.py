@@ -79,7 +79,8 @@ class Chunk(NamedTuple):
     value: bytes
     """What follows the 4 octets of its header, without pad."""
     length: int
-    """Octets of the value by its length field; more than ``value`` if it is not all there."""
+    """Octets of the value by its length field; more than ``value`` if it is not all there, less
+    than 0 if the field does not even count the header."""
 
 
 def parse_header(octets: bytes) -> SctpHeader:
@@ -98,7 +99,7 @@ def parse_chunks(octets: bytes, at: int = COMMON_HEADER_LENGTH) -> list[Chunk]:
     """Return the chunks of a packet, in order (RFC 4960 3.2).
 
     The last one may be cut.  Whatever the octets are, nothing is raised: a length of less than 4
-    leads nowhere, and ends the list.
+    leads nowhere, so the chunk that has it is the last one, and has no value.
 
     :param at: where the first one begins.
     """
@@ -106,10 +107,10 @@ def parse_chunks(octets: bytes, at: int = COMMON_HEADER_LENGTH) -> list[Chunk]:
     there = len(octets)
     while at + CHUNK_HEADER_LENGTH <= there:
         kind, flags, length = _CHUNK.unpack_from(octets, at)
-        if length < CHUNK_HEADER_LENGTH:
-            break
         value = octets[at + CHUNK_HEADER_LENGTH : at + length]
         chunks.append(Chunk(kind, flags, value, length - CHUNK_HEADER_LENGTH))
+        if length < CHUNK_HEADER_LENGTH:
+            break
         at += length + 3 & ~3
     return chunks
 

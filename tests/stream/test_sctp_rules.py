@@ -440,6 +440,30 @@ def test_rfc4960_6_8_bad_checksum() -> None:
     assert [half.retransmitted for half in end.halves] == [0, 0]
 
 
+@pytest.mark.parametrize("size", [0, 3, 4, 8, 12, 15])
+@pytest.mark.parametrize("together", [False, True])
+def test_rfc4960_3_3_1_no_room_for_a_header(size: int, together: bool) -> None:
+    """A DATA chunk whose length says less than 16 brings nothing but an error."""
+    talk = Talk()
+    accepted(talk)
+    frames = frames_of(talk.units)
+    short = sctp.chunk(sctp.DATA, 7, bytes.fromhex("0000007b000000000000"))
+    short = short[:2] + size.to_bytes(2, "big") + short[4 : 4 + max(0, size - 4 + 3 & ~3)]
+    unit = talk.units[2]
+    before = [sctp.data(unit.tsn, unit.ppid, unit.user_data)] if together else []
+    frames.insert(2, sctp.frame(0, sctp.packet(0, *before, short)))
+    events = events_of([*OPENING, *frames, *closing(talk)])
+    (error,) = [each for each in events if isinstance(each, ErrorFound)]
+    assert (error.direction, error.frame) == (0, 7)
+    assert error.seq == (0x7B if size >= 8 else 0)
+    assert error.text == (
+        f"a DATA chunk has {size} octets, less than the 16 of its header (RFC 4960 3.3.1)"
+    )
+    (end,) = ended(events)
+    assert end.errors == 1
+    assert [half.fpdus for half in end.halves] == [1, 1]
+
+
 def test_rfc6581_7_enhanced_data() -> None:
     """Both messages say what they ask for."""
     found = [each.control for each in run(enhanced) if isinstance(each, SessionControlSeen)]

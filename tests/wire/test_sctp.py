@@ -39,6 +39,7 @@ from scapy_mpa.wire.sctp_packet import (
 from scapy_mpa.wire.sctp_rules import (
     control_violations,
     data_violations,
+    header_violation,
     init_violations,
     length_violation,
 )
@@ -108,6 +109,23 @@ def test_rfc4960_3_3_1_data_octets() -> None:
     """The octets are those that are written out by hand."""
     chunk = DataChunk(5, 2, 0, 16, b"hello", 5)
     assert build_data(chunk) == sctpstream.data(5, 16, b"hello", stream=2)
+
+
+@given(st.binary(max_size=30), st.integers(4, 50))
+def test_rfc4960_3_3_1_a_header_that_was_cut(user_data: bytes, cut: int) -> None:
+    """Of a DATA chunk that is too short its length tells, not how much of it was captured."""
+    (read,) = parse_chunks(sctpstream.data(5, 16, user_data)[:cut], 0)
+    assert header_violation(read.length) is None
+
+
+@pytest.mark.parametrize("size", range(16))
+def test_rfc4960_3_3_1_no_room_for_a_header(size: int) -> None:
+    """It is the last chunk if its length does not even count the chunk's own header."""
+    short = bytes([0, 7, 0, size]) + bytes(max(0, size - 4 + 3 & ~3))
+    first, *others = parse_chunks(short + sctpstream.data(5, 16, b"hello"), 0)
+    assert (first.length, first.value) == (size - 4, bytes(max(0, size - 4)))
+    assert "RFC 4960 3.3.1" in str(header_violation(first.length))
+    assert len(others) == (size >= 4)
 
 
 @given(longs, longs, words, words, longs, st.none() | longs, st.binary(max_size=9))

@@ -26,6 +26,8 @@ from scapy_mpa.wire.errors import RemoteProtocolError
 from scapy_mpa.wire.rdmap import plausible
 from scapy_mpa.wire.rules import Violation
 from scapy_mpa.wire.sctp_chunks import (
+    DATA_HEADER_LENGTH,
+    TSN_LENGTH,
     DataChunk,
     InitChunk,
     parse_cumulative_ack,
@@ -46,6 +48,7 @@ from scapy_mpa.wire.sctp_ddp import (
 from scapy_mpa.wire.sctp_packet import Chunk, ChunkType
 from scapy_mpa.wire.sctp_rules import (
     data_violations,
+    header_violation,
     init_violations,
     length_violation,
     speaks_ddp,
@@ -212,6 +215,9 @@ class Association:
             kind = chunk.type
             if kind == ChunkType.DATA:
                 self._take_data(packet, direction, chunk)
+            elif chunk.length < 0:
+                # Nobody can make anything of it, and it is the last one.
+                break
             elif kind in (ChunkType.INIT, ChunkType.INIT_ACK):
                 self._take_init(packet, direction, chunk)
             elif kind in (ChunkType.SACK, ChunkType.SHUTDOWN):
@@ -252,7 +258,8 @@ class Association:
         try:
             data = parse_data(chunk.flags, chunk.value, chunk.length)
         except RemoteProtocolError:
-            # The snap length cut it, or it has no TSN by which a receiver could know it.
+            # The snap length cut it, if it was not sent like that.
+            self._check_header(packet, direction, chunk)
             return
         tsns = self._tsns[direction]
         position = tsns.position(data.tsn)
@@ -270,6 +277,17 @@ class Association:
         if message is not None:
             self._take_message(packet, direction, message)
         self._weigh()
+
+    def _check_header(self, packet: SctpPacket, direction: int, chunk: Chunk) -> None:
+        """Report a DATA chunk that was too short for its header when it was sent."""
+        what = header_violation(chunk.length)
+        if what is None:
+            return
+        self._unplaced = True
+        # By its TSN, as far as it has one.
+        known = chunk.value if len(chunk.value) >= TSN_LENGTH else b""
+        header = known.ljust(DATA_HEADER_LENGTH, b"\0")
+        self._add_problem(packet, direction, parse_data(chunk.flags, header, chunk.length), what)
 
     def _take_message(self, packet: SctpPacket, direction: int, message: UserMessage) -> None:
         """Take a whole user message."""
