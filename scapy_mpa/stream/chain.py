@@ -191,7 +191,8 @@ class FPDUChain(FPDUFinder):
             bridge, reached, need = self._bridge(island, run.end, limit)
             need_at = bridge[-1].end if bridge else run.end
             alone = not self.crc and len(bridge) == 1 and island.is_boundary(limit)
-            if reached == "sound" or (reached == "end" and (final or alone)):
+            ends = (final or alone) and self._may_end(island, limit)
+            if reached == "sound" or (reached == "end" and ends):
                 if not self.crc and bridge:
                     found = self._search(island, trouble + WORD, limit, final=final)
                     if found is not None and found.start < need_at:
@@ -248,6 +249,14 @@ class FPDUChain(FPDUFinder):
                 self._sink.release(island, kept, trouble)
             island.need = run.search_at = limit + max(FIRST_SEARCH, limit - trouble)
         return False
+
+    def _may_end(self, island: Island, limit: int) -> bool:
+        """Tell whether it says something that lengths lead over unverified FPDUs to ``limit``.
+
+        Where Markers may as well be elsewhere, so may the end of the last one: that it fits what
+        was captured before a hole is chance.
+        """
+        return not self.is_guess or limit < island.end or self._sink.ends_at(limit)
 
     def _swallowed(self, island: Island, start: int, end: int) -> Candidate | None:
         """Return the first FPDU that one with a lying ULPDU_Length swallowed whole.
@@ -320,7 +329,7 @@ class FPDUChain(FPDUFinder):
                 self._sink.cut_off(run.end, limit)
             elif self.crc and limit < island.end and self._is_liar(island, run, limit):
                 self._pass_on(island, run, self._liar(island, run.end, limit))
-            elif run.anchored and run.end == run.trouble and not bridge:
+            elif run.anchored and run.end == run.trouble and (self.is_guess or not bridge):
                 self._sink.unfinished(run.end, limit - run.end)
             elif run.end > run.start:
                 self._sink.wrong(

@@ -391,6 +391,10 @@ class HalfConnection:
         """Pass on an error."""
         self.owner.on_error(self, code, position, text)
 
+    def ends_at(self, position: int) -> bool:
+        """Tell whether a FIN stands behind the octets up to a position."""
+        return self.fin == position
+
     def unfinished(self, position: int, length: int) -> None:
         """Report an FPDU that the end of the connection cut short."""
         how = how_it_ended(self, position + length)

@@ -30,6 +30,9 @@ class Sink(Protocol):
     def cut_off(self, start: int, end: int) -> None:
         """Take note of a stretch in which the snap length cut off what is needed to go on."""
 
+    def ends_at(self, position: int) -> bool:
+        """Tell whether the sender has closed the direction behind the octets up to a position."""
+
     def unfinished(self, position: int, length: int) -> None:
         """Take note of an FPDU of which only the first ``length`` octets will ever be there."""
 

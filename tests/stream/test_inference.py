@@ -288,6 +288,32 @@ def test_where_markers_are_may_stay_unknown() -> None:
     assert not [each for each in events if isinstance(each, ErrorFound)]
 
 
+@pytest.mark.parametrize("cut", [0, 1, 2, 3, 4])
+def test_an_fpdu_whose_marker_nobody_knows_of(cut: int) -> None:
+    """Its length leads to where a hole begins, 4 octets too early: that does not make it bad."""
+    octets, truth = build_stream(sends(60, 60, 60, 60, 30, 30, 60), markers=True)
+    last = truth[6]
+    assert [each.markers for each in truth[1:]] == [0, 0, 0, 0, 0, 1]
+    talk = Talk(syn=False)
+    talk.miss(0, octets[: truth[1].start])
+    say_fpdus(talk, 0, octets[: last.start], truth[1:6])
+    talk.say(0, octets[last.start : last.end - cut])
+    talk.miss(0, octets[last.end - cut : last.end])
+    events = talk.fed()
+    assert told(events, 0) == good(truth[1:6] if cut else truth[1:])
+    assert not [each for each in events if isinstance(each, ErrorFound)]
+
+
+def test_a_damaged_fpdu_at_the_end_where_markers_may_be_anywhere() -> None:
+    """That its length leads to the FIN says how many Markers it holds, as a good FPDU would."""
+    harm = {5: Damage(crc_xor=1)}
+    octets, truth = build_stream(sends(10, 20, 52, 26, 30, 5), damage=harm)
+    talk = Talk(syn=False)
+    say_fpdus(talk, 0, octets, truth)
+    talk.close()
+    assert told(talk.fed(), 0) == [*good(truth[:5]), (truth[5].ulpdu, 0, "bad")]
+
+
 @pytest.mark.parametrize("damaged", [[2], [2, 4], [2, 3], [4, 5, 6]])
 def test_damaged_fpdus_where_markers_may_be_anywhere(damaged: list[int]) -> None:
     """Lengths lead over them to a good one: that says how many Markers they hold, as CRCs do."""
