@@ -495,9 +495,13 @@ def _head_of(fpdu: Candidate) -> bytes:
 
 
 def _holds_itself(fpdu: Candidate) -> bool:
-    """Tell whether the octets of an FPDU hold its first word once more."""
+    """Tell whether the octets of an FPDU hold its first word once more.
+
+    Of an untagged one all of its header must come again: what is left of it is no chance.
+    """
     octets, begin = fpdu.octets, fpdu.layout.header
-    return octets.find(octets[begin : begin + WORD], begin + WORD) >= 0
+    size = WORD if _is_tagged(fpdu) else HEADER_LENGTH + UNTAGGED_LENGTH
+    return octets.find(octets[begin : begin + size], begin + WORD) >= 0
 
 
 def _is_tagged(fpdu: Candidate) -> bool:
