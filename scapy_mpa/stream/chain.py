@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from scapy_mpa.stream.candidate import FRAMING_WINDOW, SHORTEST, UNREADABLE, WORD, Candidate
-from scapy_mpa.stream.finder import FPDUFinder, found_by
+from scapy_mpa.stream.finder import CONVINCING_CHAIN, FPDUFinder, found_by
 from scapy_mpa.stream.island import Island, Run
 from scapy_mpa.stream.sink import Sink
 from scapy_mpa.wire.errors import ErrorCode
@@ -218,7 +218,9 @@ class FPDUChain(FPDUFinder):
             if reached != "long" and not final and limit - trouble < patience:
                 island.need = min(need, trouble + patience)
                 return False
-        longest = _LONGEST_WAIT if run.anchored else FRAMING_WINDOW
+        # What a row of FPDUs may take that nothing but headers bears out.
+        row = FRAMING_WINDOW * (1 if self.crc or self.markers else CONVINCING_CHAIN)
+        longest = _LONGEST_WAIT if run.anchored else row
         is_too_much = limit - trouble > longest + FRAMING_WINDOW
         if limit < run.search_at and not (final or is_too_much):
             island.need = run.search_at
@@ -240,7 +242,7 @@ class FPDUChain(FPDUFinder):
             return True
         if not final:
             if is_too_much:
-                run.trouble = limit - FRAMING_WINDOW
+                run.trouble = limit - row
                 run.anchored = False
                 # A late copy may fill the hole before the island, and need what follows it.
                 kept = run.start + FRAMING_WINDOW if run.is_empty else run.start

@@ -28,7 +28,7 @@ from scapy_mpa.wire.fpdu import (
 )
 from scapy_mpa.wire.rdmap import plausible
 
-__all__ = ["COST_OF_PLACE", "FPDUFinder", "found_by"]
+__all__ = ["CONVINCING_CHAIN", "COST_OF_PLACE", "FPDUFinder", "found_by"]
 
 # How many unverified FPDUs in a row the chain of lengths may cross before it is given up.
 _LONGEST_BRIDGE: Final = 16
@@ -53,8 +53,9 @@ _SMALL_SHARE: Final = 64
 _LEAST_OVERHEAD: Final = HEADER_LENGTH + CRC_LENGTH
 # Behind this offset modulo 512 a Marker falls in the DDP header of an FPDU.
 _LAST_WHOLE_HEADER: Final = MARKER_INTERVAL - HEADER_LENGTH - UNTAGGED_LENGTH
-# Headers that make sense, back to back, that nobody takes for chance.
-_CONVINCING_CHAIN: Final = 3
+CONVINCING_CHAIN: Final = 3
+"""Headers that make sense, back to back, that nobody takes for chance."""
+
 # The same, against the word of an FPDU that claims their octets as part of its payload.
 _OUTWEIGHING_CHAIN: Final = 8
 # Sound FPDUs in a row behind which nobody looks for a break any more.
@@ -258,7 +259,7 @@ class FPDUFinder(FPDUReader):
             if fpdu.crc != "good":
                 if fpdu.is_pointed_at:
                     return fpdu
-                needed = _OUTWEIGHING_CHAIN if claimed else _CONVINCING_CHAIN
+                needed = _OUTWEIGHING_CHAIN if claimed else CONVINCING_CHAIN
                 if self._repeats(island, fpdu, limit, repeated):
                     continue
                 until = self._borne_out(island, fpdu, limit, needed, broken, final=final)

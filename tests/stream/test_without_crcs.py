@@ -116,6 +116,33 @@ def test_payloads_that_look_like_headers(size: int, shift: int) -> None:
     assert set(found(events)) >= {each.seq_offset for each in whole(truth, holes) if each.markers}
 
 
+def test_a_word_that_a_payload_repeats_and_a_header_that_it_does_not() -> None:
+    """Of an untagged header there is more than the word that its payload holds, too."""
+    ulpdus = [
+        *sends([700]),
+        *sends([14], LOOKS_LIKE_HEADERS, first=2),
+        *sends([30] * 20, first=3),
+    ]
+    octets, truth = mpastream.build_stream(ulpdus, markers=True, crc=False)
+    assert octets.count(LOOKS_LIKE_HEADERS[:4], truth[1].start, truth[1].end) > 1
+    assert not any(each.markers for each in truth[1:5])
+    holes = [(100, 600)]
+    assert found(captured(octets, holes, markers=True)) == [
+        each.seq_offset for each in whole(truth, holes)
+    ]
+
+
+@pytest.mark.parametrize("size", [30_000, 65_000])
+@pytest.mark.parametrize("at", [0, 20_000])
+def test_long_fpdus_behind_a_hole(size: int, at: int) -> None:
+    """However many octets three in a row take."""
+    octets, truth = mpastream.build_stream(sends([size] * 5), crc=False)
+    holes = [(at, at + 1460)]
+    assert found(captured(octets, holes, markers=False)) == [
+        each.seq_offset for each in whole(truth, holes)
+    ]
+
+
 @pytest.mark.parametrize("size", range(1400, 1472, 4))
 def test_what_repeats_itself_in_front_of_a_marker(size: int) -> None:
     """Headers in a payload, of FPDUs that lead exactly to the end of the one that carries them."""
