@@ -62,8 +62,9 @@ def look(startup: StartupPhase, half: HalfConnection, *, final: bool, crc: bool 
     :param crc: only CRCs are to be looked for.
     """
     halves = startup.halves
-    if half.streaming is not None and half.streaming.continues_doubtful():
-        half.streaming.confirm()
+    streaming = half.streaming
+    if streaming is not None and streaming.continues_doubtful() and not startup.had_begun(half):
+        streaming.confirm()
     if half.direction == startup.initiator:
         if startup.state is StartupState.ACCEPTED and not final:
             return

@@ -20,6 +20,7 @@ from scapy_mpa.wire.fpdu import (
     HEADER_LENGTH,
     MARKER_INTERVAL,
     MARKER_LENGTH,
+    MARKER_RESERVED,
     Layout,
     fpdu_layout,
     strip_markers,
@@ -38,9 +39,6 @@ SHORTEST: Final = HEADER_LENGTH + TAGGED_LENGTH + WORD
 FRAMING_WINDOW: Final = 66_560
 """No FPDU is longer: 64 KiB of ULPDU, 130 Markers, header, pad and CRC.  Octets that could not
 be placed are of no use once this much follows them."""
-
-_RESERVED: Final = bytes(2)
-"""The first half of a Marker (RFC 5044 4.2)."""
 
 HEAD: Final = HEADER_LENGTH + UNTAGGED_LENGTH + MARKER_LENGTH
 """Octets in which the longest DDP header of an FPDU lies, and a Marker that may fall in it."""
@@ -114,7 +112,7 @@ class FPDUReader:
         if pointed:
             # Where no CRC tells, the half of a Marker that must be zero is part of what it says.
             first = layout.markers[0]
-            pointed = octets[first : first + 2] == _RESERVED
+            pointed = octets[first : first + 2] == MARKER_RESERVED
         sound = agrees and self._plausible(octets, layout, ulpdu_length)
         return Candidate(start, end, ulpdu_length, layout, octets, "off", agrees, pointed, sound)
 

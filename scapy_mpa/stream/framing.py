@@ -31,10 +31,11 @@ from scapy_mpa.stream.events import FPDURecovered
 from scapy_mpa.stream.finder import COST_OF_PLACE, found_by
 from scapy_mpa.stream.island import Island, Run
 from scapy_mpa.stream.leads import Leads
-from scapy_mpa.stream.scan import FoundStartup, startup_at, startups_before
+from scapy_mpa.stream.scan import FoundStartup, may_be_marker, startup_at, startups_before
 from scapy_mpa.stream.sink import Sink
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_INTERVAL, MARKER_LENGTH, fpdu_length
+from scapy_mpa.wire.startup import KEY_LENGTH
 
 __all__ = ["Framing"]
 
@@ -257,12 +258,12 @@ class Framing(FPDUChain):
         """
         known = tuple(run for run in runs if not run.is_empty)
         limit = known[0].start if known else island.end
-        if limit == island.start or self.is_guess or not self._sink.may_start(island):
-            return runs
-        if island.held > island.start:
+        if limit == island.start or self.is_guess or island.held > island.start:
             return runs
         found = startup_at(island, island.start, limit)
         if found is None or not self._may_be_origin(found.end):
+            return runs
+        if not self._sink.may_start(island, found):
             return runs
         leads_on = known and found.end == limit
         if not (leads_on or self.verifies(island, found.end)):
@@ -280,7 +281,12 @@ class Framing(FPDUChain):
         if self.is_guess or not self.crc or run.start <= island.held:
             return
         frames = startups_before(island, run.start)
-        if frames and self._may_be_origin(run.start):
+        if not frames or not self._may_be_origin(run.start):
+            return
+        # Unless it is a Marker in an FPDU's payload that says where this one ends.
+        word = frames[0].position + KEY_LENGTH
+        is_marker = self.markers and self._next_marker(word) == word
+        if not (is_marker and may_be_marker(frames[0])):
             run.start = island.start
             self._begin_behind(island, frames)
 

@@ -25,7 +25,7 @@ from scapy_mpa.stream.owner import Owner
 from scapy_mpa.stream.phase import Phase
 from scapy_mpa.stream.reader import Reader
 from scapy_mpa.stream.rest import Rest
-from scapy_mpa.stream.scan import FoundStartup, startup_of
+from scapy_mpa.stream.scan import FoundStartup, may_be_marker, startup_of
 from scapy_mpa.stream.segment import FIN, RST, SYN, Segment
 from scapy_mpa.stream.seldom import NOTHING, Seldom
 from scapy_mpa.stream.sequence import SEQUENCE_WINDOW, first_position, unwrap
@@ -360,10 +360,12 @@ class HalfConnection:
             self.counting.ahead(distance)
         self.owner.on_fpdu(self, island, fpdu, located_by)
 
-    def may_start(self, island: Island) -> bool:
-        """Tell whether nothing was sent before an island, for all that is known."""
-        is_first = self.begin is not None or self.islands.floor == 0
-        return is_first and self.may_begin_at(island, island.start)
+    def may_start(self, island: Island, found: FoundStartup) -> bool:
+        """Tell whether a startup frame with which an island begins may be one, for all that is
+        known of what was sent before it."""
+        if self.begin is None and (self.islands.floor or may_be_marker(found)):
+            return False
+        return self.may_begin_at(island, found.position)
 
     def started(self, island: Island, found: FoundStartup) -> None:
         """Pass on a startup frame that was captured behind FPDUs."""

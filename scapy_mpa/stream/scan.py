@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 from scapy_mpa.stream.island import Island
 from scapy_mpa.wire.dialect import LARGEST_PD_LENGTH
+from scapy_mpa.wire.fpdu import MARKER_RESERVED
 from scapy_mpa.wire.startup import (
     KEY_LENGTH,
     KEYS,
@@ -31,6 +32,7 @@ __all__ = [
     "find_startup",
     "has_request",
     "holds_key",
+    "may_be_marker",
     "may_be_rtr",
     "may_begin",
     "refused_at",
@@ -182,6 +184,14 @@ def holds_key(island: Island) -> bool:
     """Tell whether a Key stands anywhere in an island."""
     octets = island.read(island.held, island.end)
     return any(key in octets for key in KIND_OF_KEY)
+
+
+def may_be_marker(found: FoundStartup) -> bool:
+    """Tell whether the word behind a Key may be a Marker as well as flags, Rev and PD_Length.
+
+    Or zeros: a CRC field that is not used, for one.
+    """
+    return found.octets[KEY_LENGTH:].startswith(MARKER_RESERVED)
 
 
 def may_be_rtr(island: Island, position: int) -> bool:

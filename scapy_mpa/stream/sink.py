@@ -36,8 +36,9 @@ class Sink(Protocol):
     def unfinished(self, position: int, length: int) -> None:
         """Take note of an FPDU of which only the first ``length`` octets will ever be there."""
 
-    def may_start(self, island: Island) -> bool:
-        """Tell whether nothing was sent before an island, for all that is known."""
+    def may_start(self, island: Island, found: FoundStartup) -> bool:
+        """Tell whether a startup frame with which an island begins may be one, for all that is
+        known of what was sent before it."""
 
     def started(self, island: Island, found: FoundStartup) -> None:
         """Take the startup frame that was captured behind FPDUs."""

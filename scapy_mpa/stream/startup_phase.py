@@ -27,6 +27,7 @@ from scapy_mpa.stream.startup import (
     rtr_may_follow,
     step,
 )
+from scapy_mpa.stream.surroundings import fpdus_before
 from scapy_mpa.wire.dialect import OSC_REVISIONS, Dialect
 from scapy_mpa.wire.forced import dialect_in_force
 from scapy_mpa.wire.interoperability import Kinds, agreed_markers, kinds_of
@@ -432,11 +433,11 @@ class StartupPhase:
         """
         other = self.halves[1 - half.direction]
         streaming, asking = half.streaming, other.streaming
+        received = self._received_before(half, found)
+        if received is not None and streaming is not None:
+            streaming.remember(found, received)
         if found.startup.kind is not StartupKind.REPLY or asking is None or streaming is None:
             return
-        received = self._received_before(half, found)
-        if received is not None:
-            streaming.remember(found, received)
         if other.direction == self.initiator:
             self.find_repeated_request(received)
         if asking.awaits_reply() or self._awaits_reply(other, received):
@@ -455,6 +456,25 @@ class StartupPhase:
                 received == sequence_number(end)
                 or (asking.islands.at(end) is None and (asking.acknowledged or 0) <= end)
             )
+        )
+
+    def had_begun(self, half: HalfConnection) -> bool:
+        """Tell whether who sent a doubtful startup frame had FPDUs of its peer by then.
+
+        Those come behind the startup frames of both (RFC 5044 7.1.2 rules 3, 4).
+        """
+        streaming = half.streaming
+        if streaming is None or streaming.doubtful is None or not streaming.said:
+            return False
+        received = streaming.said.get(streaming.doubtful.found.position)
+        islands = self.halves[1 - half.direction].islands.items
+        if received is None or not islands:
+            return False
+        position = unwrap(received, islands[0].start)
+        # Those that were passed on are not held any more.
+        runs = (run for island in islands for run in island.runs)
+        return any(run.start < position and not run.is_empty for run in runs) or (
+            fpdus_before(islands, position)
         )
 
     def refute(self, half: HalfConnection) -> None:

@@ -24,6 +24,7 @@ from scapy_mpa.stream.scan import (
     almost_key,
     find_startup,
     holds_key,
+    may_be_marker,
     may_be_rtr,
     may_begin,
     refused_at,
@@ -33,6 +34,7 @@ from scapy_mpa.stream.surroundings import (
     fpdu_begins,
     fpdus_before,
     is_in_payload,
+    is_marker,
 )
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.ift_indication import INDICATION_LENGTH
@@ -54,7 +56,7 @@ ASSUMING_OCTETS: Final = 1 << 16
 _LEAST: Final = 64
 
 _REMEMBERED: Final = 64
-"""Of how many Replies that may be some it is kept what they acknowledge."""
+"""Of how many startup frames that may be some it is kept what they acknowledge."""
 
 
 class Doubtful(NamedTuple):
@@ -89,8 +91,8 @@ class Streaming:
         self._islands = half.islands
         self.doubtful: Doubtful | None = None
         self.said: dict[int, int] | None = None
-        """By position of what may be Replies, what was received by who sent them, as a sequence
-        number."""
+        """By position of what may be startup frames, what was received by who sent them, as a
+        sequence number."""
         self._key_checked = False
         self._look_at: int | None = 0
         """How many held octets the next look at them needs; None to look no more."""
@@ -268,7 +270,9 @@ class Streaming:
             is_delayed = self._is_delayed(island, found)
             if is_delayed and self._is_refuted(island, found):
                 island.scan = found.position + 1
-            elif half.may_begin_at(island, found.position):
+            elif half.may_begin_at(island, found.position) and not (
+                half.begin is None and may_be_marker(found)
+            ):
                 self._owner.on_startup(half, found, frames)
                 if is_delayed:
                     self._doubt(found, frames)
@@ -305,7 +309,7 @@ class Streaming:
         )
 
     def remember(self, found: FoundStartup, received: int) -> None:
-        """Keep what had been received by who sent what may be a Reply.
+        """Keep what had been received by who sent what may be a startup frame.
 
         :param received: as a sequence number.
         """
@@ -322,6 +326,7 @@ class Streaming:
         islands = self._islands.items
         return any(
             fpdu_begins(island, found.end)
+            and not is_marker(island, found)
             and not fpdus_before(islands, found.position)
             and not is_in_payload(islands, island, found.position, found.end)
             for island in islands

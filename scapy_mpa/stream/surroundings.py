@@ -9,6 +9,7 @@ from scapy_mpa.stream.candidate import FRAMING_WINDOW, HEAD, WORD
 from scapy_mpa.stream.island import Island
 from scapy_mpa.stream.look import OCTETS_AT_FIRST, Known, Look, head_makes_sense
 from scapy_mpa.stream.places import Ballot
+from scapy_mpa.stream.scan import FoundStartup, may_be_marker
 from scapy_mpa.stream.search import header_words
 from scapy_mpa.wire.crc import CRC_LENGTH
 from scapy_mpa.wire.fpdu import (
@@ -17,8 +18,9 @@ from scapy_mpa.wire.fpdu import (
     MARKER_LENGTH,
     fpdu_length,
 )
+from scapy_mpa.wire.startup import KEY_LENGTH
 
-__all__ = ["fpdu_begins", "fpdus_before", "is_in_payload"]
+__all__ = ["fpdu_begins", "fpdus_before", "is_in_payload", "is_marker"]
 
 
 def fpdu_begins(island: Island, position: int) -> bool:
@@ -27,6 +29,19 @@ def fpdu_begins(island: Island, position: int) -> bool:
         return False
     known = Known(None, None, position, sure=True)
     return Look(island, known, OCTETS_AT_FIRST, position).begins()
+
+
+def is_marker(island: Island, found: FoundStartup) -> bool:
+    """Tell whether the word behind a Key is a Marker, by where those are in the FPDUs that follow.
+
+    :param island: that holds the octets behind the frame.
+    :param found: what seems to be a startup frame.
+    """
+    if not may_be_marker(found):
+        return False
+    known = Known(None, None, found.end, sure=True)
+    row = Look(island, known, OCTETS_AT_FIRST, found.end).row_at(found.end)
+    return row is not None and row.phase(found.position + KEY_LENGTH) == 0
 
 
 def fpdus_before(islands: Iterable[Island], position: int) -> bool:

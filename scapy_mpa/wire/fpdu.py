@@ -29,6 +29,7 @@ __all__ = [
     "LARGEST_ULPDU_LENGTH",
     "MARKER_INTERVAL",
     "MARKER_LENGTH",
+    "MARKER_RESERVED",
     "SMALLEST_MULPDU",
     "Layout",
     "build_fpdu",
@@ -48,6 +49,9 @@ HEADER_LENGTH: Final = 2
 
 MARKER_LENGTH: Final = 4
 MARKER_INTERVAL: Final = 512
+MARKER_RESERVED: Final = bytes(2)
+"""The first half of a Marker (RFC 5044 4.2)."""
+
 FPDUPTR_MASK: Final = 0xFFFC
 """The low two bits of a received FPDUPTR are taken as zero (RFC 5044 4.2)."""
 

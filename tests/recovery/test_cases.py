@@ -93,6 +93,12 @@ ONCE_WRONG_SEEDS: list[tuple[int, dict[str, object]]] = [
     (83803, {}),
     # An untagged header whose first word comes again in its payload.
     (90244, {}),
+    # A Key that is the first thing captured, and a Marker behind it.
+    (171, {"crc": False, "damage": "length", "begin": "any point"}),
+    (920, {"crc": False, "markers": "both", "begin": "any point"}),
+    (2131, {"crc": False, "markers": "both", "begin": "any point"}),
+    # A Key at the end of a payload, and FPDUs of the peer that were received before.
+    (103, {"crc": False, "payload": "text", "begin": "any point", "missing": 0.05}),
     # Three of the longest in a row, amid an island.
     (90840, {"crc": False}),
 ]

@@ -10,6 +10,7 @@ from tests.stream.feed import fpdus
 from tests.stream.startup import (
     PROSE,
     ULPDUS,
+    check_all,
     ended,
     errors,
     found,
@@ -26,12 +27,14 @@ from tests.truth.mpastream import REQUEST_KEY, build_stream
 KEYS = b"The quick brown fox jumps over MPA ID Req Frame. "
 
 
-def key_before_a_marker() -> tuple[bytes, list[bytes]]:
+def key_before_a_marker(*, crc: bool = True) -> tuple[bytes, list[bytes]]:
     """FPDUs with Markers, before one of which a Key happens to end."""
     ulpdus = [messages.send(1, bytes(600))[0]]
     for shift in range(49):
         text = (KEYS * 80)[shift : shift + 3000]
-        octets, truth = build_stream([*ulpdus, messages.send(2, text, 4000)[0]] * 4, markers=True)
+        octets, truth = build_stream(
+            [*ulpdus, messages.send(2, text, 4000)[0]] * 4, markers=True, crc=crc
+        )
         at = octets.find(REQUEST_KEY + bytes(2))
         if at > 0 and (at + len(REQUEST_KEY)) % 512 == 0:
             return octets, [each.ulpdu for each in truth]
@@ -77,6 +80,57 @@ def test_the_same_with_the_reply_captured(syn: bool, size: int) -> None:
     assert found(events, 0 if syn else 1) == ulpdus[1:]
 
 
+@pytest.mark.parametrize("size", [1, 33, 1460])
+@pytest.mark.parametrize("crc", [False, True])
+def test_a_key_before_a_marker_with_which_a_capture_begins(size: int, crc: bool) -> None:
+    """What reads as its Private Data is followed by no FPDU."""
+    octets, ulpdus = key_before_a_marker(crc=crc)
+    begin = octets.find(REQUEST_KEY + bytes(2))
+    talk = Talk(syn=False)
+    talk.miss(0, octets[:begin])
+    talk.say(0, octets[begin:], size=size)
+    talk.close()
+    events = talk.fed()
+    assert seen(events) == []
+    assert found(events, 0) == ulpdus[2:]
+    assert errors(events) == []
+
+
+@pytest.mark.parametrize("size", [33, 1460])
+@pytest.mark.parametrize("behind", [0, 40])
+@pytest.mark.parametrize("crc", [False, True])
+def test_a_marker_by_what_follows_the_next_one(size: int, behind: int, crc: bool) -> None:
+    """What it says of its FPDU leads to the next Marker, too, before which an FPDU ends."""
+    text = (bytes(508 - 16 - 16) + REQUEST_KEY + KEYS * 12)[: 1012 - 16]
+    (write,) = messages.write(1, 0, text, mulpdu=1010)
+    few = [messages.send(msn, bytes([msn]) * 250)[0] for msn in range(1, 20)]
+    octets, truth = build_stream([write, *few], markers=True, crc=crc)
+    at = octets.index(REQUEST_KEY)
+    assert octets[at + 16 : at + 20].hex() == "000001fc"
+    assert truth[1].start == at + 16 + 512
+    talk = Talk(syn=False)
+    talk.miss(0, octets[: at - behind])
+    talk.say(0, octets[at - behind :], size=size)
+    talk.close()
+    events = talk.fed()
+    assert seen(events) == []
+    assert found(events, 0) == [each.ulpdu for each in truth[1:]]
+
+
+@pytest.mark.parametrize("answered", [True, False])
+@pytest.mark.parametrize("size", [1, 7, 1460])
+def test_a_request_of_rev_0_with_which_a_capture_begins(answered: bool, size: int) -> None:
+    """Its Reply, or the FPDUs that follow it, show that it is one."""
+    octets, truth = stream(crc=False)
+    talk = Talk(syn=False)
+    at = talk.say(0, request(crc=0, revision=0, private_data=b"hello"), size=size)
+    talk.say(1, reply(crc=0, revision=0), size=size, captured=answered)
+    events = talk.speak(octets, size=size)
+    assert [each.seq for each in seen(events)][:1] == [at]
+    assert len(seen(events)) == 1 + answered
+    check_all(events, truth)
+
+
 def key_at_the_end(begin: int) -> tuple[bytes, bytes, bytes]:
     """FPDUs without CRCs: some, the first octets of one, and what is captured behind a hole in it.
 
@@ -110,6 +164,23 @@ def test_a_key_at_the_end_of_a_payload(size: int, begin: int, syn: bool) -> None
     assert seen(events) == []
     assert len(fpdus(events)) == 10
     assert {each.crc for each in fpdus(events)} == {"off"}
+
+
+@pytest.mark.parametrize("size", [33, 1460])
+@pytest.mark.parametrize("there", [0, 20, 300])
+def test_a_key_in_a_payload_behind_fpdus_of_the_peer(size: int, there: int) -> None:
+    """Who had received FPDUs sends no Request any more."""
+    octets, _, rest = key_at_the_end(8)
+    rest = rest[rest.index(REQUEST_KEY + bytes(4)) - there :]
+    talk = Talk(syn=False)
+    talk.miss(0, request(crc=0))
+    talk.miss(1, reply(crc=0))
+    talk.say(0, octets, size=size)
+    talk.say(1, rest, size=size)
+    talk.close()
+    events = talk.fed()
+    assert seen(events) == []
+    assert (len(fpdus(events, 0)), len(fpdus(events, 1))) == (8, 10)
 
 
 @pytest.mark.parametrize("size", [33, 1460])
