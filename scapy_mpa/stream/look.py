@@ -7,6 +7,7 @@ What is believed of them is decided in :mod:`~scapy_mpa.stream.inference`.
 from __future__ import annotations
 
 import heapq
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from operator import attrgetter
@@ -48,6 +49,10 @@ _MOST_DAMAGED: Final = 4
 PLAUSIBLE_ROW: Final = 4
 _PLAUSIBLE_OCTETS: Final = 2 * MARKER_INTERVAL
 _AGREEING_MARKERS: Final = 2
+# The same, in what seems to be payload of FPDUs without any.
+_TELLING_IN_PAYLOAD: Final = 3
+# How many of them may point to where no header makes sense: their FPDUs may lie, too.
+_MOST_LYING: Final = 1
 # As many as need not have so many octets, if their Markers agree.
 _MANY_FPDUS: Final = 8
 # Octets that a look at all islands may go over to check candidates: something to begin with, which
@@ -315,19 +320,60 @@ class Look:
         """
         if self._known.markers is False:
             return False
+        if row.origin is None and self._holds_markers(row):
+            return True
         # A number in a header may be anything, which still is more than zeros are.
         least = HEAD if row.origin is None else 0
         elsewhere: Counter[int] = Counter()
-        reading = self._read(row.start, row.phase(row.start))
-        while reading is not None and reading.end <= row.end:
+        for reading in self._of(row):
             header = reading.start + reading.layout.header
             elsewhere.update(
                 (header + back) % MARKER_INTERVAL
                 for back in self._markers_behind(header)
                 if least <= back < reading.end - header and row.phase(header + back) != 0
             )
-            reading = self._read(reading.end, row.phase(reading.end))
         return max(elsewhere.values(), default=0) >= _AGREEING_MARKERS
+
+    def _of(self, row: Row) -> Iterator[_Reading]:
+        """Yield the FPDUs of a row."""
+        reading = self._read(row.start, row.phase(row.start))
+        while reading is not None and reading.end <= row.end:
+            yield reading
+            reading = self._read(reading.end, row.phase(reading.end))
+
+    def _holds_markers(self, row: Row) -> bool:
+        """Tell whether words in a row, each 512 octets behind the last, point to headers.
+
+        A lie may claim so many Markers that its length leads to where another FPDU begins, and then
+        they stand in what seems to be its payload.
+        """
+        begin = self._begin
+        octets = self._octets[row.start - begin : row.end - begin]
+        self.allowance -= len(octets)
+        starts = [reading.start for reading in self._of(row)]
+        for at in range(0, MARKER_INTERVAL, WORD):
+            if any(octets[at::MARKER_INTERVAL]) or any(octets[at + 1 :: MARKER_INTERVAL]):
+                # The reserved half.
+                continue
+            telling = others = 0
+            for marker in range(row.start + at, row.end - WORD + 1, MARKER_INTERVAL):
+                back = self._word(marker)
+                header = marker - back if back else marker + MARKER_LENGTH
+                claimed_by = starts[bisect_right(starts, marker) - 1]
+                if header < begin or marker - claimed_by < HEAD:
+                    # A number in a header may be anything.
+                    continue
+                head = header - begin
+                if not head_makes_sense(self._octets[head : head + HEAD]):
+                    self.allowance -= _COST_OF_PLACE
+                    others += 1
+                    if others > _MOST_LYING or self.allowance < 0:
+                        break
+                elif back:
+                    telling += 1
+            if telling >= _TELLING_IN_PAYLOAD and others <= _MOST_LYING:
+                return True
+        return False
 
     def row_at(self, start: int) -> Row | None:
         """Return the longest row that begins at ``start``."""

@@ -248,6 +248,24 @@ def test_without_crcs_lengths_that_hide_markers(size: int, lie: int) -> None:
     assert told(talk.fed(), 0) == []
 
 
+@pytest.mark.parametrize("behind", [32, 40, 55])
+def test_without_crcs_a_length_that_claims_markers(behind: int) -> None:
+    """Those in what it says is its payload point to FPDUs: it is none, and there are Markers."""
+    made = sends(*[30] * 80)
+    sizes = build_stream(made, markers=True, crc=False)[1]
+    lie = sizes[behind].start - sizes[4].start - 6
+    harm = {4: Damage(ulpdu_length=lie, sender=True)}
+    octets, truth = build_stream(made, markers=True, crc=False, damage=harm)
+    claimed = range(sizes[4].start, sizes[behind].start, 512)
+    assert len(claimed) > 3
+    talk = Talk(syn=False)
+    talk.say(0, octets[truth[1].start :], size=700)
+    found = [(ulpdu, markers) for ulpdu, markers, _ in told(talk.fed(), 0)]
+    wanted = [(each.ulpdu, each.markers) for each in truth[1:]]
+    del wanted[3]
+    assert [each for each in found if each in wanted] == wanted
+
+
 @pytest.mark.parametrize("stag", [4, 12, 16])
 def test_without_crcs_numbers_in_headers_are_no_markers(stag: int) -> None:
     """An STag that is as far from ULPDU_Length as it says, in FPDUs of 512 octets."""
