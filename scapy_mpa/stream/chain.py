@@ -9,9 +9,17 @@ from __future__ import annotations
 from typing import Final
 
 from scapy_mpa.stream.candidate import FRAMING_WINDOW, SHORTEST, UNREADABLE, WORD, Candidate
-from scapy_mpa.stream.finder import CONVINCING_CHAIN, FPDUFinder, found_by
+from scapy_mpa.stream.finder import (
+    CONVINCING_CHAIN,
+    FPDUFinder,
+    found_by,
+    head_of,
+    holds_itself,
+    is_tagged,
+)
 from scapy_mpa.stream.island import Island, Run
 from scapy_mpa.stream.sink import Sink
+from scapy_mpa.wire.ddp import TAGGED_LENGTH
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_LENGTH, Layout
 
@@ -251,6 +259,40 @@ class FPDUChain(FPDUFinder):
                 self._sink.release(island, kept, trouble)
             island.need = run.search_at = limit + max(FIRST_SEARCH, limit - trouble)
         return False
+
+    def _is_something(self, island: Island, fpdu: Candidate, limit: int) -> bool:
+        """Tell whether, without CRCs, anything says that this is an FPDU, though a damaged one.
+
+        :param limit: up to where octets are there.
+        """
+        return super()._is_something(island, fpdu, limit) or self._leads_on(island, fpdu, limit)
+
+    def _leads_on(self, island: Island, fpdu: Candidate, limit: int) -> bool:
+        """Tell whether the length of an FPDU whose header makes no sense leads to others that are
+        beyond doubt, or to the FIN.
+
+        An untagged header says as much as a few tagged ones in a row.
+        """
+        if fpdu.ulpdu_length < TAGGED_LENGTH or not fpdu.agrees:
+            return False
+        at = fpdu.end
+        weight = 0
+        heads: set[bytes] = set()
+        while weight < CONVINCING_CHAIN:
+            if at == limit:
+                return limit < island.end or self._sink.ends_at(limit)
+            following = self._try(island, at, limit)
+            if isinstance(following, int) or not following.sound:
+                return False
+            if following.is_pointed_at or island.fills_segments(at, following.end):
+                return True
+            at = following.end
+            head = head_of(following)
+            # Where there are Markers, nobody need believe what a payload repeats.
+            if not (self.markers and (head in heads or holds_itself(following))):
+                heads.add(head)
+                weight += 1 if is_tagged(following) else CONVINCING_CHAIN
+        return True
 
     def _may_end(self, island: Island, limit: int) -> bool:
         """Tell whether it says something that lengths lead over unverified FPDUs to ``limit``.

@@ -28,7 +28,15 @@ from scapy_mpa.wire.fpdu import (
 )
 from scapy_mpa.wire.rdmap import plausible
 
-__all__ = ["CONVINCING_CHAIN", "COST_OF_PLACE", "FPDUFinder", "found_by"]
+__all__ = [
+    "CONVINCING_CHAIN",
+    "COST_OF_PLACE",
+    "FPDUFinder",
+    "found_by",
+    "head_of",
+    "holds_itself",
+    "is_tagged",
+]
 
 # How many unverified FPDUs in a row the chain of lengths may cross before it is given up.
 _LONGEST_BRIDGE: Final = 16
@@ -107,18 +115,20 @@ class FPDUFinder(FPDUReader):
                 left = senseless if self._header_makes_sense(fpdu) else left - 1
                 is_one = left >= 0
             else:
-                is_one = self._is_something(island, fpdu)
+                is_one = self._is_something(island, fpdu, limit)
             if not is_one:
                 return bridge, "long", limit
             bridge.append(fpdu)
             at = fpdu.end
         return bridge, "long", limit
 
-    def _is_something(self, island: Island, fpdu: Candidate) -> bool:
+    def _is_something(self, island: Island, fpdu: Candidate, limit: int) -> bool:
         """Tell whether, without CRCs, anything says that this is an FPDU, though a damaged one.
 
         One that fills a segment may be of a kind that makes no sense; the zero-length FPDU of RFC
         6581 9.2 is.
+
+        :param limit: up to where octets are there.
         """
         return (
             fpdu.is_pointed_at
@@ -264,7 +274,7 @@ class FPDUFinder(FPDUReader):
                     continue
                 until = self._borne_out(island, fpdu, limit, needed, broken, final=final)
                 if until is None:
-                    repeated.add(_head_of(fpdu))
+                    repeated.add(head_of(fpdu))
                 elif until == limit:
                     return self._uncontested(island, fpdu, limit, repeated)
                 elif doubtful is None:
@@ -323,8 +333,8 @@ class FPDUFinder(FPDUReader):
                 return limit
             self._allowance -= following.layout.length
             row.append(at)
-            if not (self.markers and _holds_itself(following)):
-                heads.add(_head_of(following))
+            if not (self.markers and holds_itself(following)):
+                heads.add(head_of(following))
             at = following.end
         if at == limit < island.end:
             return limit
@@ -359,7 +369,7 @@ class FPDUFinder(FPDUReader):
         tagged one 13: among thousands of segments there is a payload that has these.
         """
         boundaries = island.telling_boundaries(fpdu.start, fpdu.start + 1)
-        return not _is_tagged(fpdu) and boundaries == [fpdu.start]
+        return not is_tagged(fpdu) and boundaries == [fpdu.start]
 
     def _repeats(self, island: Island, fpdu: Candidate, limit: int, repeated: set[bytes]) -> bool:
         """Tell whether what looks like a header is repeated: some payloads are full of such.
@@ -371,15 +381,15 @@ class FPDUFinder(FPDUReader):
         """
         if not self.markers:
             return False
-        head = _head_of(fpdu)
+        head = head_of(fpdu)
         if head in repeated:
             return True
-        if not _holds_itself(fpdu):
+        if not holds_itself(fpdu):
             following = self._try(island, fpdu.end, limit)
             if isinstance(following, int):
                 return False
             self._allowance -= following.layout.length
-            if _head_of(following) != head:
+            if head_of(following) != head:
                 return False
         repeated.add(head)
         return True
@@ -411,9 +421,9 @@ class FPDUFinder(FPDUReader):
                 following = self._try(island, at, fpdu.end)
             if at < fpdu.end:
                 continue
-            if count > 1 or _is_tagged(fpdu) > _is_tagged(first):
+            if count > 1 or is_tagged(fpdu) > is_tagged(first):
                 return first
-            if _is_tagged(fpdu) == _is_tagged(first):
+            if is_tagged(fpdu) == is_tagged(first):
                 behind = self._try(island, at, limit)
                 return None if isinstance(behind, int) else behind
         return fpdu
@@ -490,22 +500,22 @@ class FPDUFinder(FPDUReader):
         return count > 1 or fpdu.end == limit or island.fills_segments(fpdu.start, fpdu.end)
 
 
-def _head_of(fpdu: Candidate) -> bytes:
+def head_of(fpdu: Candidate) -> bytes:
     """Return ULPDU_Length and DDP header, as far as it tells one FPDU from the next."""
     return fpdu.octets[fpdu.layout.header :][: HEADER_LENGTH + UNTAGGED_LENGTH]
 
 
-def _holds_itself(fpdu: Candidate) -> bool:
+def holds_itself(fpdu: Candidate) -> bool:
     """Tell whether the octets of an FPDU hold its first word once more.
 
     Of an untagged one all of its header must come again: what is left of it is no chance.
     """
     octets, begin = fpdu.octets, fpdu.layout.header
-    size = WORD if _is_tagged(fpdu) else HEADER_LENGTH + UNTAGGED_LENGTH
+    size = WORD if is_tagged(fpdu) else HEADER_LENGTH + UNTAGGED_LENGTH
     return octets.find(octets[begin : begin + size], begin + WORD) >= 0
 
 
-def _is_tagged(fpdu: Candidate) -> bool:
+def is_tagged(fpdu: Candidate) -> bool:
     """Tell whether the header of an FPDU is tagged, of which less is known beforehand."""
     at = fpdu.layout.header + HEADER_LENGTH
     return fpdu.octets[at : at + 1] >= TAGGED

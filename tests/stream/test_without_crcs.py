@@ -89,6 +89,35 @@ def test_stags_that_are_none(markers: bool, size: int, which: range) -> None:
     assert not [each for each in events if isinstance(each, ErrorFound)]
 
 
+@pytest.mark.parametrize("markers", [False, True])
+@pytest.mark.parametrize("size", [1, 100, 1460])
+@pytest.mark.parametrize("kind", ["send", "write"])
+@pytest.mark.parametrize("which", [[0], [1], [5], [4, 8], [10], [11]], ids=str)
+def test_a_header_that_makes_no_sense(
+    which: list[int], kind: str, size: int, markers: bool
+) -> None:
+    """It is told, since its length leads to where others begin, or to the FIN."""
+    ulpdus = sends([40] * 12)
+    if kind == "write":
+        ulpdus = messages.write(5, 1 << 40, random.Random(5).randbytes(720), mulpdu=74)
+    for at in which:
+        # A version of DDP that there is not.
+        ulpdus[at] = bytes([ulpdus[at][0] | 2]) + ulpdus[at][1:]
+    octets, truth = mpastream.build_stream(ulpdus, markers=markers, crc=False)
+    assert len(truth) == 12
+    events = captured(octets, [], markers=markers, size=size)
+    assert found(events) == [each.seq_offset for each in truth]
+    assert not [each for each in events if isinstance(each, ErrorFound)]
+
+
+def test_a_short_length_in_zeros() -> None:
+    """Zeros behind it lead to the next FPDU as a header might, but are too short for one."""
+    ulpdus = sends([80] * 12, b"\0")
+    harm = {5: mpastream.Damage(ulpdu_length=len(ulpdus[5]) - 8)}
+    octets, truth = mpastream.build_stream(ulpdus, crc=False, damage=harm)
+    assert found(captured(octets, [], markers=False)) == [each.seq_offset for each in truth]
+
+
 @pytest.mark.parametrize("before", [1, 2, 3, 6])
 def test_lengths_that_lead_to_where_a_marker_points(before: int) -> None:
     """Between a hole and the first FPDU that holds a Marker there are some that hold none."""
