@@ -53,7 +53,7 @@ _AGREEING_MARKERS: Final = 2
 _TELLING_IN_PAYLOAD: Final = 3
 # How many of them may point to where no header makes sense: their FPDUs may lie, too.
 _MOST_LYING: Final = 1
-# As many as need not have so many octets, if their Markers agree.
+# As many as need not have so many octets, if their Markers agree, and say more than 0.
 _MANY_FPDUS: Final = 8
 # Octets that a look at all islands may go over to check candidates: something to begin with, which
 # is enough for one payload full of headers, and a multiple of the octets there, up to some number,
@@ -135,7 +135,7 @@ class Row(NamedTuple):
         """Whether chance does not make it, and whether it tells where Markers are."""
         is_long = self.octets > _PLAUSIBLE_OCTETS
         if self.origin is not None:
-            is_long = is_long or self.fpdus >= _MANY_FPDUS
+            is_long = is_long or (self.fpdus >= _MANY_FPDUS and self.tells_places)
             is_long = is_long and self.markers >= _AGREEING_MARKERS
         return self.fpdus >= PLAUSIBLE_ROW and is_long
 

@@ -101,6 +101,8 @@ ONCE_WRONG_SEEDS: list[tuple[int, dict[str, object]]] = [
     (103, {"crc": False, "payload": "text", "begin": "any point", "missing": 0.05}),
     # Two rows that a lie makes one, and Markers in what it claims.
     (446, {"crc": False, "damage": "length", "begin": "any point"}),
+    # An unused CRC field and an MSN 512 octets behind it, in a few FPDUs without Markers.
+    (12093, {"crc": False, "damage": "flip", "mix": "small", "markers": "neither"}),
     # Three of the longest in a row, amid an island.
     (90840, {"crc": False}),
 ]

@@ -248,6 +248,21 @@ def test_without_crcs_lengths_that_hide_markers(size: int, lie: int) -> None:
     assert told(talk.fed(), 0) == []
 
 
+def test_without_crcs_an_unused_crc_field_and_an_msn_are_no_markers() -> None:
+    """512 octets apart they read as two, one of which says more than 0: that is too little."""
+    ulpdus = [
+        messages.send(msn, random.Random(msn).randbytes(80 if msn == 4 else 30))[0]
+        for msn in range(1, 14)
+    ]
+    octets, truth = build_stream(ulpdus, crc=False, idle_crc_field=bytes(4))
+    msn = octets.index(bytes([0, 0, 0, 12]))
+    assert msn == truth[11].start + 12
+    assert msn - 512 == truth[2].end - 4
+    talk = Talk(syn=False)
+    talk.say(0, octets, size=700)
+    assert told(talk.fed(), 0) == []
+
+
 @pytest.mark.parametrize("behind", [32, 40, 55])
 def test_without_crcs_a_length_that_claims_markers(behind: int) -> None:
     """Those in what it says is its payload point to FPDUs: it is none, and there are Markers."""
