@@ -252,6 +252,17 @@ class HalfConnection:
             return position == island.start and not self.islands.lies_beyond(island)
         return island.start == self.begin
 
+    def may_be_startup(self, island: Island, found: FoundStartup) -> bool:
+        """Tell whether what seems to be a startup frame is one, by what lies before it.
+
+        Where the beginning was not captured, a Marker, or zeros, in a payload read as the rest of a
+        frame that begins with a Key; but such a one hardly fills its segments.
+        """
+        if not self.may_begin_at(island, found.position):
+            return False
+        is_sure = self.begin is not None or not may_be_marker(found)
+        return is_sure or island.fills_segments(found.position, found.end)
+
     def hold(self) -> None:
         """Keep what follows the startup frame until the peer's is there, if it is not known."""
         if self.streaming is None:
@@ -363,9 +374,8 @@ class HalfConnection:
     def may_start(self, island: Island, found: FoundStartup) -> bool:
         """Tell whether a startup frame with which an island begins may be one, for all that is
         known of what was sent before it."""
-        if self.begin is None and (self.islands.floor or may_be_marker(found)):
-            return False
-        return self.may_begin_at(island, found.position)
+        is_first = self.begin is not None or self.islands.floor == 0
+        return is_first and self.may_be_startup(island, found)
 
     def started(self, island: Island, found: FoundStartup) -> None:
         """Pass on a startup frame that was captured behind FPDUs."""

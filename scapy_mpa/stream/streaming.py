@@ -24,7 +24,6 @@ from scapy_mpa.stream.scan import (
     almost_key,
     find_startup,
     holds_key,
-    may_be_marker,
     may_be_rtr,
     may_begin,
     refused_at,
@@ -270,9 +269,7 @@ class Streaming:
             is_delayed = self._is_delayed(island, found)
             if is_delayed and self._is_refuted(island, found):
                 island.scan = found.position + 1
-            elif half.may_begin_at(island, found.position) and not (
-                half.begin is None and may_be_marker(found)
-            ):
+            elif half.may_be_startup(island, found):
                 self._owner.on_startup(half, found, frames)
                 if is_delayed:
                     self._doubt(found, frames)

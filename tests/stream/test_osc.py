@@ -260,6 +260,17 @@ def test_recognised_in_disorder(
         assert any("exceeds" in each["text"] for each in of(found, "error"))
 
 
+@pytest.mark.parametrize("markers", [False, True])
+def test_without_the_syn(markers: bool) -> None:
+    """Its Request is told and recognised as one, though without flags it might be payload."""
+    made = conversation([100, 3000, 7, 50], markers=markers, crc=False)
+    frames = made.frames()
+    found = plain(frames[3:])
+    assert [each["frame"] for each in of(found, "startup")] == [1, 2]
+    assert told(found) == told(made.truth())
+    assert of(found, "connection")[0]["dialect"] == "osc"
+
+
 @pytest.mark.parametrize("name", ["osc", "osc-without-crcs"])
 def test_presets(name: str) -> None:
     """They need no word of the user."""
