@@ -141,6 +141,8 @@ class Borrower:
             if len(pieces) >= LENT_PIECES:
                 return 0
             pieces.append(Chunk(begin, octets, brought_by))
+            if not loan.crc:
+                loan.tail = [*loan.tail, pieces[-1]]
             loan.missing -= len(octets)
             self._moved(loan, begin + len(octets))
             return len(octets)
@@ -159,14 +161,23 @@ class Borrower:
             first_frames = dict.fromkeys((*[piece.frame for piece in pieces], brought_by))
         base = pieces[0].position if pieces else begin
         available = len(data)
+        before = None if loan.crc else (self._page.mark(), loan.fpdus)
         at, last, missing = self._read(
             loan, data, base, begun, first_frames, brought_by, number, moment
         )
+        if before is not None and not missing and at < available:
+            # Where segments begin may be all that tells: this one is not taken apart.
+            mark, loan.fpdus = before
+            self._page.cut(mark)
+            return 0
         if not at and (loan.begins_phase or (missing == 0 and at < available and pieces)):
             # The first FPDU is not sound, or must be whole: this segment was not taken at all.
             return 0
-        if at:
-            loan.tail = () if loan.crc else [Chunk(base + last, data[last:at], brought_by)]
+        if not loan.crc:
+            if at:
+                loan.last = base + last
+            segments = *loan.tail, Chunk(begin, octets, brought_by)
+            loan.tail = [each for each in segments if each.end > loan.last]
         if missing or at == available:
             if at or not pieces:
                 loan.pieces = ()
@@ -308,7 +319,7 @@ class Borrower:
 
         Return False if they cannot be taken; all is then as it was, but for what was written.
         """
-        before = loan.end, loan.tail, loan.pieces, loan.missing, loan.fpdus
+        before = loan.end, loan.last, loan.tail, loan.pieces, loan.missing, loan.fpdus
         if loan.pieces:
             loan.pieces = loan.pieces.copy()
         if self.is_quick and loan.crc:
@@ -317,7 +328,7 @@ class Borrower:
             sound = self.take(loan, data, number, number, moment) == len(data)
             if sound and loan.pieces:
                 start = loan.pieces[0].position
-                pieces = [Chunk(*each).behind(start) for each in (*before[2], *run)]
+                pieces = [Chunk(*each).behind(start) for each in (*before[3], *run)]
                 loan.pieces = [piece for piece in pieces if piece.octets]
         else:
             sound = all(
@@ -325,7 +336,7 @@ class Borrower:
                 for _, each, brought_by in run
             )
         if not sound:
-            end, loan.tail, loan.pieces, loan.missing, loan.fpdus = before
+            end, loan.last, loan.tail, loan.pieces, loan.missing, loan.fpdus = before
             self._moved(loan, end)
         return sound
 

@@ -28,6 +28,11 @@ class Chunk(NamedTuple):
     octets: bytes
     frame: int
 
+    @property
+    def end(self) -> int:
+        """Position behind the last octet."""
+        return self.position + len(self.octets)
+
     def behind(self, start: int) -> Chunk:
         """Return what of it lies at ``start`` or behind."""
         if start <= self.position:

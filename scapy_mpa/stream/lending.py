@@ -164,9 +164,17 @@ def _lend_octets(half: HalfConnection, loan: Loan) -> None:
     assert run is not None
     assert framing is not None
     island = half.islands.items[0]
+    first = island.runs[0].start
     loan.begin = island.start
     loan.end = island.end
-    loan.tail = () if framing.crc else island.cut_out(run.last, run.end)
+    # What lies before the first FPDU is the end of one whose beginning may yet come.
+    if framing.crc:
+        before = island.cut_out(island.start, first)
+    else:
+        held = island.chunks(island.start, island.end)
+        before = [each for each in held if each.position < first]
+        loan.last = run.last
+        loan.tail = held[len(before) :]
     loan.pieces = island.cut_out(run.end, island.end) or ()
     if loan.pieces:
         loan.missing = island.need - island.end
@@ -174,8 +182,6 @@ def _lend_octets(half: HalfConnection, loan: Loan) -> None:
     loan.base = framing.origin if framing.from_start else None
     loan.markers = framing.markers
     loan.crc = framing.crc
-    # What lies before the first FPDU is the end of one whose beginning may yet come.
-    before = island.cut_out(island.start, island.runs[0].start)
     half.let_go(island, island.start, island.end)
     half.hold_again(island, before)
     half.budget.update(half)
@@ -203,11 +209,10 @@ def _reclaim_octets(half: HalfConnection, loan: Loan) -> None:
     run = island.runs[-1]
     framing.allow(loan.end - island.end)
     done = loan.pieces[0].position if loan.pieces else loan.end
-    last = loan.tail[0].position if loan.tail else done
-    half.hold_again(island, (*loan.tail, *loan.pieces))
+    half.hold_again(island, loan.pieces if loan.crc else loan.tail)
     island.end = loan.end
     run.end = done
-    run.last = last
+    run.last = done if loan.crc else loan.last
     island.need = island.start
     for position, octets, frame in loan.early:
         inserted = half.islands.insert(position, octets, frame)

@@ -77,6 +77,7 @@ class Loan:
         "fpdus",
         "fragment",
         "label",
+        "last",
         "markers",
         "missing",
         "origin",
@@ -110,8 +111,11 @@ class Loan:
         """Position of the first octet that may be repeated."""
         self.end = 0
         """Position of the octet that ``seq`` stands for."""
+        self.last = 0
+        """Without CRCs, where the last FPDU begins."""
         self.tail: Chunks = ()
-        """Without CRCs, the octets of the last FPDU; else nothing."""
+        """Without CRCs, the segments that reach behind there, whole, for where they begin and end
+        is evidence; else nothing."""
         self.pieces: Chunks = ()
         """The octets up to ``end`` of an FPDU that is not whole."""
         self.missing = 0
