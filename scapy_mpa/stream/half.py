@@ -449,9 +449,12 @@ class HalfConnection:
 
     def let_go(self, island: Island, start: int, end: int) -> None:
         """Let go of octets, but keep them for comparison for a while."""
+        # What the snap length cut off reads as zeros, which are not to be remembered.
+        cut = island.captured(start, end) if island.absent else ()
+        known = {chunk.position: chunk for chunk in cut}
         for chunk in island.release(start, end):
             self.held -= len(chunk.octets) + CHUNK_OVERHEAD
-            self._recent_octets.remember(self, chunk)
+            self._recent_octets.remember(self, known.get(chunk.position, chunk))
 
     def hold_again(self, island: Island, chunks: Sequence[Chunk]) -> None:
         """Hold octets that were let go of, back to back, behind all others that are held."""

@@ -283,6 +283,18 @@ class Island:
         index = bisect_left(chunks, (position,))
         return position == self.end or (index < len(chunks) and chunks[index].position == position)
 
+    def captured(self, start: int, end: int) -> list[Chunk]:
+        """Return what was captured of the chunks that reach from ``start`` up to ``end``."""
+        chunks = self.chunks(start, end)
+        if not self.absent:
+            return chunks
+        # What was cut off lies at the end of a chunk.
+        upto = [self.captured_until(chunk.position, chunk.end) for chunk in chunks]
+        return [
+            Chunk(position, octets[: until - position], frame)
+            for (position, octets, frame), until in zip(chunks, upto, strict=True)
+        ]
+
     def captured_until(self, start: int, end: int) -> int:
         """Return where, from ``start`` up to ``end``, the first octet was cut off, else ``end``."""
         absent = self.absent or []

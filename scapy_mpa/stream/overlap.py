@@ -189,7 +189,7 @@ def differing_stretches(
         for island in islands.items:
             if island.start < end and start < island.end:
                 # What the snap length cut off cannot be compared.
-                known += [] if island.absent else island.chunks(start, end)
+                known += island.captured(start, end)
         stretch = differing_stretch(start, again, known)
         if stretch is not None:
             yield stretch

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from scapy_mpa.stream import cuts as cuts_module
 from scapy_mpa.stream.cuts import COPY_SEGMENTS
-from scapy_mpa.stream.events import ConnectionEnded, ErrorFound, Event, GapFound
+from scapy_mpa.stream.events import ConnectionEnded, ErrorFound, Event, GapFound, OverlapDiffers
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.segment import Segment
@@ -561,3 +562,50 @@ def test_markers_that_were_cut_off_say_nothing(seed: int) -> None:
     assert found == wanted[-len(found) :]
     assert len(found) > 50
     assert wrong(events) == []
+
+
+@given(
+    seed=st.integers(0, 2**32),
+    settles_after=st.sampled_from((1, 20, COPY_SEGMENTS)),
+    markers=st.booleans(),
+    crc=st.booleans(),
+)
+def test_what_was_captured_is_compared_and_nothing_else(
+    seed: int, settles_after: int, markers: bool, crc: bool
+) -> None:
+    """Of a copy a difference is told where the octet was captured; what was cut off differs not."""
+    rng = random.Random(seed)
+    octets, _ = stream([rng.randrange(300) for _ in range(20)], markers=markers, crc=crc)
+    segments = started(markers=markers, crc=crc)
+    template = template_of(segments)
+    known: set[int] = set()
+    differing = []
+    at = 0
+    while at < len(octets):
+        begin, end = at, min(len(octets), at + rng.randint(1, 200))
+        if at and rng.random() < 0.4:
+            begin = rng.randrange(max(0, at - 600), at)
+            # One octet more is no keep-alive probe.
+            end = rng.randint(begin + 2, begin + 300)
+        piece = bytearray(octets[begin:end])
+        there = piece[: rng.choice((len(piece), rng.randint(1, 100)))]
+        place = begin + rng.randrange(len(there))
+        if place in known and len(piece) > 1 and rng.random() < 0.5:
+            there[place - begin] ^= 0x55
+            differing.append((BASE + place, 1))
+        known.update(range(begin, begin + len(there)))
+        at = max(at, end)
+        segments.append(
+            template._replace(
+                seq=BASE + begin,
+                payload=bytes(there),
+                length=len(piece),
+                frame=len(segments) + 1,
+            )
+        )
+        segments = acknowledging(segments, at, rng.randrange(3))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cuts_module, "COPY_SEGMENTS", settles_after)
+        events = feed(segments)
+    told = [(each.seq, each.length) for each in events if isinstance(each, OverlapDiffers)]
+    assert told == differing
