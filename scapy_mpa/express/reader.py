@@ -386,9 +386,13 @@ class ExpressReader:
         if (ack - loan.ack) & _MASK < _BEHIND:
             if (loan.peer.seq - ack) & _MASK >= _BEHIND:
                 return False
+        elif loan.awaits:
+            return False
         else:
             ack = loan.ack
-        loan.begins = self._common.setdefault(begins, begins)
+        if not loan.awaits:
+            # Else each of its segments is to come here.
+            loan.begins = self._common.setdefault(begins, begins)
         loan.fragment = self._common.setdefault(fragment, fragment)
         return self._take(loan, flow, seq, ack, rest, frame[header:end], stamp, moment)
 
@@ -413,11 +417,9 @@ class ExpressReader:
         if loan.begins_phase:
             _, seconds, fraction = stamp
             self._tell(self._flows.expire(seconds * _SECOND + fraction * self._unit))
+        if loan.awaits and not loan.is_in_turn(seq, length, ack):
+            return False
         if octets and seq == loan.seq:
-            if loan.awaits:
-                if not loan.acknowledges_fpdus(ack):
-                    return False
-                loan.awaits = False
             loan.first.stamp = stamp
             if loan.early:
                 if not borrower.fill(loan, octets, number, moment):

@@ -77,10 +77,7 @@ def reclaim(connection: Connection, loans: tuple[Loan, Loan]) -> None:
         if connection.hasty_loans > _HASTY_LOANS:
             connection.lend_at = connection.segments + _WORTH_LENDING
     if connection.startup.is_silent:
-        # What carries nothing may have acknowledged an FPDU.
-        connection.startup.is_silent = any(
-            loan.awaits and not loan.acknowledges_fpdus(loan.ack) for loan in loans
-        )
+        connection.startup.is_silent = loans[0].awaits or loans[1].awaits
     # Whoever still looks at one must not keep both alive.
     loans[0].peer = loans[0]
     loans[1].peer = loans[1]

@@ -16,8 +16,7 @@ A borrower may take a segment if
 * there are no more than ``LENT_PIECES`` of them in ``pieces``;
 * every FPDU that it completes is verified: CRC good, or, without CRCs, a header that makes sense;
   and its Markers agree;
-* where ``awaits`` is set and it has payload, it acknowledges an FPDU of the peer, and ``awaits`` is
-  reset.
+* where ``awaits`` is set, it is in turn (:meth:`Loan.is_in_turn`).
 
 The first FPDU of a direction (``begins_phase``) must be whole in its segment.
 
@@ -157,11 +156,23 @@ class Loan:
         """Whether the next FPDU is the first of the Full Operation Phase."""
         return self.end == self.base
 
-    def acknowledges_fpdus(self, ack: int) -> bool:
-        """Tell whether an acknowledgement number says that an FPDU of the peer has arrived.
+    def is_in_turn(self, seq: int, length: int, ack: int) -> bool:
+        """Tell whether a segment may be sent where ``awaits`` is set, which it may reset.
 
-        :param ack: that this direction has sent, 32 bits.
+        It may if it acknowledges an FPDU of the peer, and from then on all may; or if neither it
+        nor anything before it can have been an FPDU.
+
+        :param seq: 32 bits.
+        :param length: octets of payload.
+        :param ack: its own acknowledgement number, 32 bits.
         """
+        if self._acknowledges_fpdus(ack):
+            self.awaits = False
+            return True
+        return self.takes_data and unwrap(seq, self.origin) + length <= self.origin
+
+    def _acknowledges_fpdus(self, ack: int) -> bool:
+        """Tell whether an acknowledgement number says that an FPDU of the peer has arrived."""
         peer = self.peer
         if not peer.takes_data or peer.base is None or peer.begins_phase:
             return False

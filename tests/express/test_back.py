@@ -88,3 +88,38 @@ def test_times_before_1970() -> None:
     for number, frame in enumerate(pcapfile.frames(segments)):
         blocks.append(build.enhanced(frame, ticks=number * 300_001))
     same(b"".join(blocks))
+
+
+BEGINNINGS = {
+    "captured before the Reply, and again": (
+        [Segment(1, 21, 21, PSH | ACK, FPDU)],
+        [Segment(1, 21, 21, PSH | ACK, FPDU)],
+    ),
+    "captured before the Reply, and the next one": (
+        [Segment(1, 21, 21, PSH | ACK, FPDU)],
+        [Segment(1, 21 + len(FPDU), 21, PSH | ACK, NEXT)],
+    ),
+    "captured before the Reply, and the one behind the next": (
+        [Segment(1, 21, 21, PSH | ACK, FPDU)],
+        [Segment(1, 21 + 2 * len(FPDU), 21, PSH | ACK, FPDU)],
+    ),
+    "never captured": ([], [Segment(1, 21 + len(FPDU), 21, ACK, b"")]),
+}
+
+
+@pytest.mark.parametrize("beginning", BEGINNINGS)
+@pytest.mark.parametrize("acknowledges", [False, True], ids=["too soon", "in turn"])
+def test_the_responder_speaks_first(beginning: str, acknowledges: bool) -> None:
+    """Whatever shows that it did without an FPDU of the Initiator is told as an error, once."""
+    early, then = BEGINNINGS[beginning]
+    *syns, request, reply = opening()
+    if acknowledges:
+        then = [
+            Segment(0, 21, 21, PSH | ACK, FPDU),
+            *(each._replace(ack=each.ack + len(FPDU)) for each in then),
+        ]
+    segments = [*syns, request, *early, reply, Segment(0, 21, 21, ACK, b""), *then]
+    capture = pcapfile.pcap(pcapfile.frames(segments))
+    same(capture)
+    told = [line for line in express(capture) if "RFC 5044 7.1.2 rule 4" in line]
+    assert len(told) == (not acknowledges)

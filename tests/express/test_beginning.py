@@ -13,7 +13,7 @@ from tests.express.test_twin import express, plain, texts, without_fpdus
 from tests.truth import messages, mpastream, pcapfile
 from tests.truth.impair import ACK, FIN, PSH, SYN, Segment
 
-STEPS = ("whole", "part", "several", "none", "early", "again", "damaged", "fin")
+STEPS = ("whole", "part", "several", "none", "early", "again", "damaged", "lost", "fin")
 
 
 def octets_of(
@@ -33,7 +33,7 @@ def octets_of(
         return max(0, at - 60), stream[max(0, at - 60) : at]
     if step == "damaged":
         return at, stream[at : end - 1] + bytes([stream[end - 1] ^ 1]) if at < end else b""
-    return at, stream[at:end] if step == "whole" else b""
+    return at, stream[at:end] if step in ("whole", "lost") else b""
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -44,6 +44,7 @@ def octets_of(
     rtr=st.tuples(*[st.integers(0, 1)] * 4),
     markers=st.booleans(),
     crc=st.booleans(),
+    hasty=st.booleans(),
     steps=st.lists(
         st.tuples(st.integers(0, 1), st.sampled_from(STEPS), st.booleans()), min_size=1, max_size=14
     ),
@@ -55,9 +56,13 @@ def test_beginnings(
     rtr: tuple[int, int, int, int],
     markers: bool,
     crc: bool,
+    hasty: bool,
     steps: list[tuple[int, str, bool]],
 ) -> None:
-    """Whoever speaks first, in FPDUs whole or in pieces, and whatever was acknowledged by then."""
+    """Whoever speaks first, in FPDUs whole or in pieces, and whatever was acknowledged by then.
+
+    ``hasty``: FPDUs of the Responder were captured before the Reply.
+    """
     rng = random.Random(seed)
     a, b, c, d = rtr
     streams = []
@@ -77,6 +82,9 @@ def test_beginnings(
         Segment(0, isns[0] + 1, isns[1] + 1, PSH | ACK, streams[0][0]),
         Segment(1, isns[1] + 1, isns[0] + sent[0], PSH | ACK, streams[1][0]),
     ]
+    if hasty:
+        octets = octets_of("several", streams[1][1], 0, rng, markers=markers)[1]
+        segments.insert(3, segments[3]._replace(seq=isns[1] + sent[1], payload=octets))
     acknowledged = [sent[0], sent[1]]
     for direction, step, acknowledges in steps:
         startup, stream = streams[direction]
@@ -84,15 +92,16 @@ def test_beginnings(
         at, octets = octets_of(step, stream, sent[direction] - begin, rng, markers=markers)
         if acknowledges:
             acknowledged[1 - direction] = sent[1 - direction]
-        segments.append(
-            Segment(
-                direction,
-                isns[direction] + begin + at,
-                isns[1 - direction] + acknowledged[1 - direction],
-                ACK | (FIN if step == "fin" else PSH),
-                octets,
+        if step != "lost":
+            segments.append(
+                Segment(
+                    direction,
+                    isns[direction] + begin + at,
+                    isns[1 - direction] + acknowledged[1 - direction],
+                    ACK | (FIN if step == "fin" else PSH),
+                    octets,
+                )
             )
-        )
         if begin + at <= sent[direction]:
             sent[direction] = max(sent[direction], begin + at + len(octets))
     segments = [each._replace(seq=each.seq % 2**32, ack=each.ack % 2**32) for each in segments]
