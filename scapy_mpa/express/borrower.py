@@ -103,10 +103,19 @@ class Borrower:
         if self.is_quick and loan.takes_data and not (loan.awaits or loan.begins_phase):
             self._moved(loan, loan.end)
         if self._patterns is not None:
-            loan.label = self._patterns.label(loan.connection, loan.direction).encode()
+            if not loan.begins_phase:
+                self._name(loan)
         elif self._templates is not None:
             # What they have made for it.
             loan.label = {}
+
+    def _name(self, loan: Loan) -> None:
+        """Give a loan its label, which may need more room than all before it.
+
+        Not before it has an FPDU: perhaps nothing else of its connection is written.
+        """
+        assert self._patterns is not None
+        loan.label = self._patterns.label(loan.connection, loan.direction).encode()
 
     def align(self, loans: Mapping[bytes, Loan]) -> None:
         """Have the labels of all loans as wide as the widest that was written so far."""
@@ -555,6 +564,8 @@ class Borrower:
         position = start + header
         offset = None if loan.base is None else position - loan.base
         located_by: LocatedBy = "start" if start == loan.base else "length"
+        if located_by == "start" and self._patterns is not None:
+            self._name(loan)
         tagged = head >= TAGGED
         length = DDP_HEADER_LENGTHS[tagged]
         if len(head) >= length:

@@ -414,7 +414,8 @@ class ExpressReader:
         number = stamp[0]
         length = len(octets)
         borrower = self._borrower
-        if loan.begins_phase:
+        begins = loan.begins_phase
+        if begins:
             _, seconds, fraction = stamp
             self._tell(self._flows.expire(seconds * _SECOND + fraction * self._unit))
         if loan.awaits and not loan.is_in_turn(seq, length, ack):
@@ -427,6 +428,8 @@ class ExpressReader:
             else:
                 position = loan.end
                 taken = borrower.take(loan, octets, number, number, moment)
+                if begins:
+                    borrower.align(self._loans)
                 if taken:
                     self._flows.recent.remember(loan.owner, Chunk(position, octets, number))
                 elif loan.begins_phase:
@@ -500,7 +503,6 @@ class ExpressReader:
         for loan in loans:
             self._borrower.begin(loan)
             self._loans[loan.flow] = loan
-        self._borrower.align(self._loans)
         return True
 
     def _give_back(self, flow: bytes) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import pytest
 
+from scapy_mpa.records.record import RECORD_TYPES
 from tests.capture import build
 from tests.express.test_twin import express, plain, texts
 from tests.truth import messages, mpastream, pcapfile
@@ -30,10 +31,11 @@ def opening(isn: int = 0) -> list[Segment]:
 
 
 def same(capture: bytes) -> None:
-    """Both ways say the same, as records and as text."""
+    """Both ways say the same, as records and as text, and if only some is listed."""
     assert express(capture) == plain(capture)
-    by_plain, by_inlined = texts(capture)
-    assert by_inlined == by_plain
+    for types in (RECORD_TYPES, {"fpdu"}, {"gap", "error", "connection"}):
+        by_plain, by_inlined = texts(capture, types=types)
+        assert by_inlined == by_plain
 
 
 ENDINGS = {
@@ -123,3 +125,12 @@ def test_the_responder_speaks_first(beginning: str, acknowledges: bool) -> None:
     same(capture)
     told = [line for line in express(capture) if "RFC 5044 7.1.2 rule 4" in line]
     assert len(told) == (not acknowledges)
+
+
+def test_nothing_is_listed_of_the_other_connection_yet() -> None:
+    """A connection with a longer name takes no room in the lines before its own first one."""
+    fpdus = [Segment(0, 21 + at * len(FPDU), 21, PSH | ACK, FPDU) for at in range(3)]
+    segments = [*opening(), Segment(0, 21, 21, ACK, b""), *fpdus]
+    one = pcapfile.frames(segments, ports=(4, 4000))
+    other = pcapfile.frames(segments, ports=(40000, 4000))
+    same(pcapfile.pcap([*one[:6], *other[:5], one[6], *other[5:], one[7]]))

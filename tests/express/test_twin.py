@@ -6,7 +6,7 @@ from __future__ import annotations
 import io
 import pathlib
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from typing import Any, BinaryIO
 
 import pytest
@@ -19,6 +19,7 @@ from scapy_mpa.cli.output import text_of
 from scapy_mpa.cli.reading import Reading
 from scapy_mpa.express.reader import ExpressReader
 from scapy_mpa.records.jsonline import JSONTemplates, json_line
+from scapy_mpa.records.record import RECORD_TYPES, type_of
 from scapy_mpa.stream import overlap
 from scapy_mpa.stream.events import Event
 from scapy_mpa.stream.flows import Flows
@@ -28,6 +29,9 @@ from tests.captures import OVER_TCP, PCAPS, capture_name
 from tests.stream.feed import halves
 from tests.truth import impair, messages, mpastream, pcapfile
 from tests.truth.impair import ACK, PSH, Segment
+
+HEADERS = 20
+"""Octets of ULPDU_Length and the longest DDP header."""
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -58,10 +62,15 @@ def plain_events(octets: bytes) -> list[Event]:
     return events + flows.finish()
 
 
-def texts(octets: bytes, open_file: Callable[[], BinaryIO] | None = None) -> tuple[bytes, bytes]:
+def texts(
+    octets: bytes,
+    open_file: Callable[[], BinaryIO] | None = None,
+    types: Container[str] = RECORD_TYPES,
+) -> tuple[bytes, bytes]:
     """The listing for people, and why reading stopped, by the plain way and by the inlined one.
 
     :param open_file: opens a file that holds the octets; None: one that gives all of them.
+    :param types: of the records that are listed.
     """
     ways = []
     for inlined in (False, True):
@@ -70,10 +79,11 @@ def texts(octets: bytes, open_file: Callable[[], BinaryIO] | None = None) -> tup
         lines = Lines(reading)
 
         def lines_of(events: list[Event], lines: Lines = lines) -> list[str]:
-            return [lines.line(event) for event in events]
+            return [lines.line(event) for event in events if type_of(event) in types]
 
         if inlined:
-            ways.append(b"".join(reading.lines(lines, lines_of)))
+            writer = lines if "fpdu" in types else None
+            ways.append(b"".join(reading.lines(writer, lines_of)))
         else:
             ways.append(b"".join(text_of(lines_of(batch)) for batch in reading.batches()))
         ways[-1] += str(reading.capture.problem).encode()
@@ -129,9 +139,9 @@ def test_captures(path: pathlib.Path) -> None:
     markers=st.tuples(st.booleans(), st.booleans()),
     crc=st.booleans(),
     mulpdu=st.sampled_from((64, 500, 1442, 8940, 60000)),
-    way=st.sampled_from(("segment size", "any size", "aligned", "packed")),
+    way=st.sampled_from(("segment size", "any size", "tiny", "aligned", "packed")),
     harm=st.sampled_from(
-        ("none", "loss", "order", "copies", "missed", "differing", "damage", "all")
+        ("none", "loss", "order", "copies", "missed", "differing", "damage", "header", "all")
     ),
 )
 # Where segments begin tells something without CRCs: what was lent comes back as it was captured.
@@ -155,6 +165,8 @@ def test_conversations(
             sendings = impair.cut_mss(half.octets, rng.choice((536, 1448, 3000)))
         elif way == "any size":
             sendings = impair.cut_random(half.octets, rng, 1, rng.choice((700, 65495)))
+        elif way == "tiny":
+            sendings = impair.cut_random(half.octets[:4000], rng, 1, 60)
         elif way == "aligned":
             sendings = impair.cut_aligned(half.octets, half.truth)
         else:
@@ -174,8 +186,10 @@ def test_conversations(
             sendings = impair.lose_and_retransmit(sendings, rng, 0.05, seen=rng.random() < 0.5)
             sendings = impair.reorder(sendings, rng, 0.1)
             sendings = impair.duplicate(sendings, rng, 0.1)
-        if harm in ("damage", "all") and half.octets:
+        if harm in ("damage", "header", "all") and half.octets:
             at = rng.randrange(len(half.octets))
+            if harm == "header":
+                at = rng.choice(half.truth).seq_offset + rng.randrange(HEADERS)
             sendings = [impair.Sending(each.offset, _flipped(each, at)) for each in sendings]
         both.append(sendings)
     segments = impair.conversation(
