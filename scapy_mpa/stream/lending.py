@@ -101,9 +101,16 @@ def _takes_data(half: HalfConnection, *, may_begin: bool) -> bool:
     """
     rest = half.rest
     if rest is None:
-        return _run_to_lend(half) is not None
-    # Without CRCs, the first FPDU is looked at more closely than a borrower does.
-    return half.fin is None and (_has_begun(half) or (may_begin and rest.crc))
+        if _run_to_lend(half) is None:
+            return False
+        end = half.islands.items[0].end
+    elif half.fin is None and (_has_begun(half) or (may_begin and rest.crc)):
+        # Without CRCs, the first FPDU is looked at more closely than a borrower does.
+        end = rest.end
+    else:
+        return False
+    # Sequence numbers do not tell what was acknowledged ahead if they wrap on the way there.
+    return (half.acknowledged or 0) // SEQUENCE_SPACE <= end // SEQUENCE_SPACE
 
 
 def _has_begun(half: HalfConnection) -> bool:

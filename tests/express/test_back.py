@@ -4,6 +4,8 @@ what the plain one says."""
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from scapy_mpa.records.record import RECORD_TYPES
@@ -134,3 +136,27 @@ def test_nothing_is_listed_of_the_other_connection_yet() -> None:
     one = pcapfile.frames(segments, ports=(4, 4000))
     other = pcapfile.frames(segments, ports=(40000, 4000))
     same(pcapfile.pcap([*one[:6], *other[:5], one[6], *other[5:], one[7]]))
+
+
+@pytest.mark.parametrize("ahead", [1, 100, 70_000])
+@pytest.mark.parametrize("wraps_after", [0, 30, 60])
+def test_acknowledged_ahead_where_numbers_wrap(ahead: int, wraps_after: int) -> None:
+    """What the Initiator has acknowledged is missing, whatever it acknowledges afterwards."""
+    isn = (1 << 32) - 22 - wraps_after
+    acknowledged = [21 + ahead, 21, 21, 21]
+    segments = [
+        Segment(0, 0, 0, SYN, b""),
+        Segment(1, isn, 1, SYN | ACK, b""),
+        Segment(0, 1, isn + 1, PSH | ACK, REQUEST),
+        Segment(1, isn + 1, 21, PSH | ACK, REPLY),
+        *(
+            Segment(0, 21 + at * len(FPDU), isn + ack, PSH | ACK, FPDU)
+            for at, ack in enumerate(acknowledged)
+        ),
+    ]
+    segments = [each._replace(ack=each.ack % (1 << 32)) for each in segments]
+    capture = pcapfile.pcap(pcapfile.frames(segments))
+    same(capture)
+    gaps = [json.loads(line) for line in express(capture) if line.startswith('{"type":"gap"')]
+    # One octet more may be the FIN.
+    assert [gap["length"] for gap in gaps] == ([ahead] if ahead > 1 else [])
