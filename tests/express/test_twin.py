@@ -143,9 +143,20 @@ def test_captures(path: pathlib.Path) -> None:
     harm=st.sampled_from(
         ("none", "loss", "order", "copies", "missed", "differing", "damage", "header", "all")
     ),
+    snap=st.sampled_from((None, None, None, 60, 100, 400)),
+    odd=st.integers(0, 3),
 )
 # Where segments begin tells something without CRCs: what was lent comes back as it was captured.
-@example(seed=4, markers=(False, False), crc=False, mulpdu=64, way="any size", harm="damage")
+@example(
+    seed=4,
+    markers=(False, False),
+    crc=False,
+    mulpdu=64,
+    way="any size",
+    harm="damage",
+    snap=None,
+    odd=0,
+)
 def test_conversations(
     seed: int,
     markers: tuple[bool, bool],
@@ -153,8 +164,13 @@ def test_conversations(
     mulpdu: int,
     way: str,
     harm: str,
+    snap: int | None,
+    odd: int,
 ) -> None:
-    """Whatever happens on the way, and wherever the capture begins."""
+    """Whatever happens on the way, and wherever the capture begins.
+
+    :param odd: how many segments have a number that is out of place.
+    """
     rng = random.Random(seed)
     pair = halves(rng, markers=markers, crc=crc, count=rng.randint(1, 25), mulpdu=mulpdu)
     if seed % 4 == 0:
@@ -197,7 +213,10 @@ def test_conversations(
     )
     if seed % 3 == 0:
         segments = segments[rng.randrange(len(segments)) :]
-    octets = pcapfile.pcap(pcapfile.frames(segments))
+    for _ in range(odd):
+        at = rng.randrange(len(segments))
+        segments[at] = _out_of_place(segments[at], rng)
+    octets = pcapfile.pcap(pcapfile.frames(segments), snaplen=snap or 1 << 18)
     lines = plain(octets)
     assert express(octets) == lines
     assert without_fpdus(express(octets, counting=True)) == without_fpdus(lines)
@@ -248,6 +267,14 @@ def _flipped(sending: impair.Sending, at: int) -> bytes:
     if 0 <= at - sending.offset < len(payload):
         payload[at - sending.offset] ^= 0x55
     return bytes(payload)
+
+
+def _out_of_place(segment: Segment, rng: random.Random) -> Segment:
+    """The segment with another sequence or acknowledgement number."""
+    by = rng.choice((-5000, -1, 1, 100, 70_000, 1 << 31))
+    if rng.random() < 0.5:
+        return segment._replace(seq=(segment.seq + by) % (1 << 32))
+    return segment._replace(ack=(segment.ack + by) % (1 << 32))
 
 
 class Trickle(io.RawIOBase):
