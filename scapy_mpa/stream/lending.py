@@ -45,6 +45,9 @@ def lend(connection: Connection, *, may_begin: bool = True) -> tuple[Loan, Loan]
     lay_down(one)
     lay_down(other)
     silent = 1 - startup.initiator if startup.is_silent and startup.initiator is not None else None
+    if silent is not None and connection.halves[silent].fpdus:
+        # It spoke before it was to, and what it said may still be asked for to judge that.
+        return None
     # The first FPDU may be the RTR indication, which is looked at more closely.
     begins = not startup.awaits_rtr
     ready = [half for half in connection.halves if _takes_data(half, may_begin=begins)]

@@ -138,6 +138,26 @@ def test_nothing_is_listed_of_the_other_connection_yet() -> None:
     same(pcapfile.pcap([*one[:6], *other[:5], one[6], *other[5:], one[7]]))
 
 
+@pytest.mark.parametrize("held", [0, 8], ids=["whole", "and a part"])
+def test_the_responder_speaks_first_after_negotiations(held: int) -> None:
+    """When it is heard, what it said first may still be known, and is no Terminate."""
+    request, reply = (
+        mpastream.startup_frame(
+            key, crc=True, revision=2, enhanced=1, private_data=mpastream.enhanced_data(4, 4)
+        )
+        for key in (mpastream.REQUEST_KEY, mpastream.REPLY_KEY)
+    )
+    begin = 1 + len(request)
+    segments = [
+        Segment(0, 1, 1, PSH | ACK, request),
+        Segment(1, begin, begin, PSH | ACK, FPDU + NEXT[:held]),
+        Segment(1, 1, begin, PSH | ACK, reply),
+        Segment(0, begin, begin, PSH | ACK, FPDU),
+        Segment(1, begin + 8, begin, PSH | ACK, FPDU[8:]),
+    ]
+    same(pcapfile.pcap(pcapfile.frames(segments)))
+
+
 @pytest.mark.parametrize("ahead", [1, 100, 70_000])
 @pytest.mark.parametrize("wraps_after", [0, 30, 60])
 def test_acknowledged_ahead_where_numbers_wrap(ahead: int, wraps_after: int) -> None:
