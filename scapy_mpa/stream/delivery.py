@@ -7,6 +7,10 @@ message has no name and no mark at its beginning: it is the segments between two
 behind the other in the stream, to one STag.  So segments are looked at in the order of the stream;
 what was recovered ahead of it waits here.  That makes an FPDU's record a matter of Placement, and
 a message's one of Delivery (RFC 5041 5.4).
+
+Where a direction begins may be told only behind its first FPDUs: without the SYN nobody knows that
+a startup frame was overtaken by them.  So these wait as well, for as long as a capture may hold a
+frame behind others.
 """
 
 from __future__ import annotations
@@ -17,13 +21,15 @@ from typing import Final
 from scapy_mpa.stream.assembly import DDPMessage, DDPSegment
 from scapy_mpa.stream.events import (
     DDPCarrier,
+    FPDURecovered,
     GapFound,
     MessageRecovered,
     Place,
     SoftUiWARPRecovered,
+    StartupSeen,
 )
 from scapy_mpa.stream.msn import FIRST_MSN, SKIPPED_STRETCHES, MSNSequence, Skipped
-from scapy_mpa.stream.pairing import OUTSTANDING_REQUESTS, Hole, Requests
+from scapy_mpa.stream.pairing import OUTSTANDING_REQUESTS, PATIENCE, Hole, Requests
 from scapy_mpa.stream.request import Request, request_of
 from scapy_mpa.stream.responses import Responses
 from scapy_mpa.stream.sequence import first_position, sequence_number, unwrap
@@ -50,6 +56,26 @@ _WITH_HEADER: Final = frozenset(
 )
 
 
+class _Beginning:
+    """What is known of where a direction begins, as long as a startup frame may tell.
+
+    :param position: of an octet of its first FPDU that was recovered.
+    :param frame: that brought it.
+    """
+
+    __slots__ = ("at", "near", "until", "upto")
+
+    def __init__(self, position: int, frame: int) -> None:
+        self.near = position
+        """Around which sequence numbers are placed."""
+        self.until = frame + PATIENCE
+        """The last frame that may bring a startup frame."""
+        self.at: int | None = None
+        """Where the last startup frame ends that stands before all that waits."""
+        self.upto = 0
+        """What begins here or before has nothing missing before it, for all that is known."""
+
+
 class HalfMessages:
     """The messages of one direction.
 
@@ -74,6 +100,7 @@ class HalfMessages:
         "_unsure",
         "_untagged",
         "_waiting",
+        "beginning",
         "held",
     )
 
@@ -82,7 +109,9 @@ class HalfMessages:
         self._asked = asked
         self._responses = responses
         self._expected: int | None = None
-        """Position behind the last segment looked at."""
+        """Position behind the last segment looked at; None: nobody knows where the first is."""
+        self.beginning: _Beginning | None = None
+        """Only while segments wait for it to be known."""
         self._given_up = 0
         """Position up to which octets were given up."""
         self._holes = 0
@@ -107,7 +136,7 @@ class HalfMessages:
     def take(self, fpdu: DDPCarrier) -> None:
         """Take an FPDU that a receiver accepts, or what else carries a DDP segment."""
         place = fpdu.place
-        start = self._position(place)
+        start = self._position(fpdu, place) - place[2]
         end = start + place[3]
         segment = _segment_of(fpdu, start)
         if segment is None and fpdu.crc == "unknown":
@@ -122,13 +151,33 @@ class HalfMessages:
             self._expected = start
         self._count += 1
         heappush(waiting, (start, self._count, end, segment))
-        if not fpdu.out_of_order:
+        if self.beginning is not None:
+            self._await_beginning(self.beginning, start, is_ahead=fpdu.out_of_order)
+        elif not fpdu.out_of_order:
             self._deliver(start)
         elif len(waiting) > WAITING_SEGMENTS:
             self._deliver(waiting[0][0])
 
+    def startup(self, event: StartupSeen) -> None:
+        """Take note of where the Full Operation Phase may begin."""
+        beginning = self.beginning
+        if beginning is None or not self._waiting:
+            return
+        end = unwrap(event.seq, beginning.near) + event.startup.length
+        first = self._waiting[0][0]
+        if end <= first:
+            beginning.at = max(end, beginning.at or 0)
+        if end == first:
+            self._begin()
+
+    def expire(self, frame: int) -> None:
+        """Wait no more for a startup frame if none has come that is captured so late as a frame."""
+        if self.beginning is not None and frame > self.beginning.until:
+            self._begin()
+
     def gap(self, gap: GapFound) -> None:
         """Take note of octets that will stay missing."""
+        self._begin()
         if self._expected is None:
             self._note_hole()
             return
@@ -151,6 +200,7 @@ class HalfMessages:
 
     def flush(self) -> None:
         """Look at what still waits."""
+        self._begin()
         if self._waiting:
             self._deliver(max(start for start, *_ in self._waiting))
             self._note_last_gap()
@@ -184,21 +234,60 @@ class HalfMessages:
         stretches = self._stretches + responses.stretches
         self.held = count * _HELD_BY_EACH + stretches * _HELD_BY_STRETCH
 
-    def _position(self, place: Place) -> int:
-        """Return the position of an FPDU's first octet."""
+    # -- where it begins -------------------------------------------------------------------------
+
+    def _position(self, fpdu: DDPCarrier, place: Place) -> int:
+        """Return the position that the sequence number of an FPDU stands for."""
         seq, offset, header, _ = place
-        if self._expected is None:
-            position = first_position(seq)
+        if self._expected is not None:
+            return unwrap(seq, self._expected)
+        beginning = self.beginning
+        position = first_position(seq) if beginning is None else unwrap(seq, beginning.near)
+        if offset is not None:
             # Where the stream began before the first FPDU found, others may be missing.
-            self._expected = position - (header if offset is None else offset)
-            if offset is None:
-                self._unsure.update(TAGGED_OPCODES)
-                self._asked.hidden = True
-                self._responses.begin_unsure()
-                self._queues = _queues(None)
-        else:
-            position = unwrap(seq, self._expected)
-        return position - header
+            self._begin(position - offset)
+        elif beginning is None:
+            self.beginning = _Beginning(position, fpdu.frame)
+            if not isinstance(fpdu, FPDURecovered):
+                self._begin_unknown(position - header)
+        return position
+
+    def _await_beginning(self, beginning: _Beginning, start: int, *, is_ahead: bool) -> None:
+        """See whether it is known where the direction begins, now that one more segment waits.
+
+        :param start: of the segment.
+        :param is_ahead: whether something is missing before it.
+        """
+        if not is_ahead:
+            beginning.upto = max(beginning.upto, start)
+        if start == beginning.at or len(self._waiting) > WAITING_SEGMENTS:
+            self._begin()
+
+    def _begin(self, position: int | None = None) -> None:
+        """Look at what waits for it to be known where the direction begins.
+
+        :param position: where that is; None: where the last startup frame ends, if there was one.
+        """
+        beginning, self.beginning = self.beginning, None
+        if position is None and beginning is not None:
+            position = beginning.at
+        if position is not None:
+            self._expected = position
+            self._deliver(position)
+        elif beginning is not None:
+            self._begin_unknown(self._waiting[0][0] if self._waiting else beginning.near)
+            self._deliver(beginning.upto)
+
+    def _begin_unknown(self, start: int) -> None:
+        """Take it that nobody knows what came before the octets from a position on."""
+        self.beginning = None
+        self._expected = start
+        self._unsure.update(TAGGED_OPCODES)
+        self._asked.hidden = True
+        self._responses.begin_unsure()
+        self._queues = _queues(None)
+
+    # -- in the order of the stream --------------------------------------------------------------
 
     def _deliver(self, upto: int) -> None:
         """Look at all that lies up to ``upto``, and at what follows without a hole."""

@@ -20,6 +20,7 @@ from scapy_mpa.stream.events import (
     Event,
     GapFound,
     MessageRecovered,
+    StartupSeen,
 )
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.pairing import Requests
@@ -54,6 +55,9 @@ class Messages:
         if isinstance(event, CARRIERS):
             if event.carries_rdmap and event.is_acceptable:
                 self._take_segment(event)
+        elif isinstance(event, StartupSeen):
+            if event.connection in self._halves:
+                self._halves[event.connection][event.direction].startup(event)
         elif isinstance(event, GapFound):
             half = self._halves_of(event.connection)[event.direction]
             half.gap(event)
@@ -68,9 +72,13 @@ class Messages:
 
     def _take_segment(self, event: DDPCarrier) -> None:
         halves = self._halves_of(event.connection)
-        half = halves[event.direction]
+        half, other = halves[event.direction], halves[1 - event.direction]
+        if half.beginning is not None or other.beginning is not None:
+            half.expire(event.frame)
+            other.expire(event.frame)
+            half.release()
         half.take(event)
-        halves[1 - event.direction].release()
+        other.release()
         self._weigh(half)
 
     def _halves_of(self, connection: ConnectionId) -> _Halves:
