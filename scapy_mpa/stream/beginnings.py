@@ -98,6 +98,7 @@ def look(startup: StartupPhase, half: HalfConnection, *, final: bool, crc: bool 
         markers=inferred.markers,
         crc=inferred.crc,
         from_start=known.origin is not None,
+        is_open=startup.awaits_request and half.direction == startup.initiator,
         is_guess=inferred.is_guess,
         crc_is_known=inferred.crc_is_known,
     )

@@ -158,6 +158,8 @@ class Connection:
                 startup.reconsider(half)
             elif startup.state is StartupState.ACCEPTED:
                 rtr.find(startup, final=False)
+        if startup.rtr_at is not None and direction == startup.initiator:
+            rtr.find_request(startup, segment)
         if startup.is_waiting and segment.length and direction == startup.initiator:
             self._report(breaches.speak(startup, segment))
         if startup.is_silent and direction != startup.initiator:
@@ -286,6 +288,7 @@ class Connection:
         for breach in breaches.of_frame(self.startup, half, found, what):
             self._report(breach)
         self.startup.go_on(half, found, what, again=again)
+        self.startup.judge_first()
         if what is Step.REQUEST and found.startup.revision == OSC_REVISIONS[0]:
             self._expect_osc()
 
@@ -331,6 +334,10 @@ class Connection:
     def ends_startup(self, half: HalfConnection, position: int) -> bool:
         """Tell whether the last startup frame of a direction ends at a position."""
         return self.startup.ends_at(half.direction, position)
+
+    def may_announce_rtr(self, half: HalfConnection, found: FoundStartup) -> bool:
+        """Tell whether an Rtr Frame may follow a startup frame."""
+        return self.startup.may_announce_rtr(half.direction, found.startup)
 
     def on_unknown(self, half: HalfConnection) -> None:
         """Find out what a direction carries, if startup frames are missing."""
@@ -478,7 +485,9 @@ class Connection:
             frames,
         )
         startup = self.startup
-        if half.direction == startup.initiator and startup.awaits_rtr:
+        if None in startup.declared:
+            half.counting.note_first(event, fpdu.start)
+        elif half.direction == startup.initiator and startup.awaits_rtr:
             assert startup.negotiating is not None
             startup.negotiating.take_fpdu(event)
         self._emit(event)

@@ -104,8 +104,11 @@ class Framing(FPDUChain):
         self.allow(fresh)
         if island.joined:
             self._fill(island)
-        elif island.end < island.need and not final:
-            return
+        else:
+            if island.runs and island.runs[0].is_empty and not self.from_start:
+                island.runs = self._find_beginning(island, island.runs)
+            if island.end < island.need and not final:
+                return
         if not island.runs and not self._locate(island):
             return
         if not (self.from_start or island.runs[0].is_empty):
@@ -252,7 +255,7 @@ class Framing(FPDUChain):
         self._unite_all(island, runs)
 
     def _find_beginning(self, island: Island, runs: tuple[Run, ...]) -> tuple[Run, ...]:
-        """See whether FPDUs directly follow a startup frame that was captured behind them.
+        """See whether FPDUs directly follow a startup frame that was captured behind them, or may.
 
         Return the runs of the island from there on.
         """
@@ -266,7 +269,9 @@ class Framing(FPDUChain):
         if not self._sink.may_start(island, found):
             return runs
         leads_on = known and found.end == limit
-        if not (leads_on or self.verifies(island, found.end)):
+        follows = leads_on or self.verifies(island, found.end)
+        may_follow = follows is None and not known and not self._sink.may_announce_rtr(found)
+        if not (follows or may_follow):
             return runs
         if leads_on:
             known[0].start = island.start
@@ -299,6 +304,7 @@ class Framing(FPDUChain):
         self.origin = frames[-1].end
         self.from_start = True
         island.settled = True
+        island.need = island.start
         for found in frames:
             self._sink.started(island, found)
 

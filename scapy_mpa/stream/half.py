@@ -33,6 +33,7 @@ from scapy_mpa.stream.softuiwarp import SoftUiWARPFraming, pads_otherwise
 from scapy_mpa.stream.streaming import Streaming
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
+from scapy_mpa.wire.startup import StartupKind
 
 if TYPE_CHECKING:
     from scapy_mpa.stream.ift_framing import IFTFraming
@@ -285,6 +286,7 @@ class HalfConnection:
         markers: bool,
         crc: bool,
         from_start: bool = True,
+        is_open: bool = False,
         is_guess: bool = False,
         crc_is_known: bool = True,
         dialect: Dialect | None = None,
@@ -293,6 +295,7 @@ class HalfConnection:
 
         :param from_start: whether that is the beginning of the Full Operation Phase, and not
             merely a place from which Markers can be counted.
+        :param is_open: whether a startup frame may yet come of what lies before.
         :param is_guess: whether Markers may as well be elsewhere.
         :param crc_is_known: whether it is known that CRCs are on, or off.
         :param dialect: what the startup frames are of.
@@ -322,9 +325,12 @@ class HalfConnection:
                 crc_is_known=crc_is_known,
             )
         if from_start:
+            self.islands.front = max(origin, self.islands.floor)
+        is_settled = from_start and not is_open
+        if is_settled:
             holes.leave_behind(self, origin)
-            self.islands.front = self.islands.floor = max(origin, self.islands.floor)
-        self._hand_over(origin if from_start else 0)
+            self.islands.floor = max(origin, self.islands.floor)
+        self._hand_over(origin if is_settled else 0)
 
     def enter_ift(self, framing: IFTFraming) -> None:
         """Take what follows the adaption indication for frames of iWARP Framing for TCP.
@@ -377,10 +383,18 @@ class HalfConnection:
         is_first = self.begin is not None or self.islands.floor == 0
         return is_first and self.may_be_startup(island, found)
 
+    def may_announce_rtr(self, found: FoundStartup) -> bool:
+        """Tell whether an Rtr Frame may follow a startup frame."""
+        return self.owner.may_announce_rtr(self, found)
+
     def started(self, island: Island, found: FoundStartup) -> None:
         """Pass on a startup frame that was captured behind FPDUs."""
-        self.islands.floor = max(found.end, self.islands.floor)
-        self.islands.front = max(found.end, self.islands.front or 0)
+        is_rtr = found.startup.kind is StartupKind.RTR
+        if not (is_rtr and self.begin is None and self.islands.floor < found.position):
+            # Else its Request may come still later.
+            self.islands.floor = max(found.end, self.islands.floor)
+        # FPDUs may be missing between it and those that were found.
+        self.islands.front = found.end
         if self.owner.ends_startup(self, found.end):
             # Passed on already, as one that nobody had asked for.
             return

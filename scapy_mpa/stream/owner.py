@@ -54,6 +54,9 @@ class Owner(Protocol):
     def ends_startup(self, half: HalfConnection, position: int) -> bool:
         """Tell whether the last startup frame of a direction ends at a position."""
 
+    def may_announce_rtr(self, half: HalfConnection, found: FoundStartup) -> bool:
+        """Tell whether an Rtr Frame may follow a startup frame."""
+
     def on_indication(
         self, half: HalfConnection, found: FoundIndication, frames: tuple[int, ...]
     ) -> None:

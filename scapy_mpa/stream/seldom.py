@@ -3,18 +3,46 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from scapy_mpa.wire.ddp import UNTAGGED_LENGTH
+from scapy_mpa.wire.rdmap import READ_REQUEST_LENGTH
 
 if TYPE_CHECKING:
+    from scapy_mpa.stream.events import FPDURecovered
     from scapy_mpa.stream.holes import Acknowledgements
 
-__all__ = ["NOTHING", "Seldom"]
+__all__ = ["NOTHING", "FirstFPDU", "Seldom"]
+
+_OF_FIRST: Final = UNTAGGED_LENGTH + READ_REQUEST_LENGTH
+# Octets of a ULPDU that tell whether it is an RTR indication: those of the longest.
+
+
+class FirstFPDU(NamedTuple):
+    """What is kept of an FPDU that may be the RTR indication."""
+
+    start: int
+    """Position of its first octet."""
+    ulpdu: bytes
+    """The first octets of its ULPDU."""
+    ulpdu_length: int
+    """Octets of the whole ULPDU."""
+    is_whole: bool
+    """Whether all of it was captured, and nothing tells that it was damaged."""
 
 
 class Seldom:
     """Counts, as :class:`~scapy_mpa.stream.events.HalfSummary` explains them, and more."""
 
-    __slots__ = ("acks", "crc_bad", "farthest_ahead", "gaps", "out_of_order", "retransmitted")
+    __slots__ = (
+        "acks",
+        "crc_bad",
+        "farthest_ahead",
+        "first",
+        "gaps",
+        "out_of_order",
+        "retransmitted",
+    )
 
     def __init__(self) -> None:
         self.crc_bad = 0
@@ -25,6 +53,19 @@ class Seldom:
         self.acks: Acknowledgements | None = None
         """Those that say which holes may be closed, and what holes were left behind; None if there
         never was a hole."""
+        self.first: FirstFPDU | None = None
+        """The first FPDU of those found before both startup frames were."""
+
+    def note_first(self, fpdu: FPDURecovered, start: int) -> None:
+        """Keep what counts of an FPDU found before both startup frames, if it is the first one.
+
+        :param start: position of its first octet.
+        """
+        if self.first is not None and self.first.start <= start:
+            return
+        ulpdu, length = fpdu.ulpdu, fpdu.ulpdu_length
+        is_whole = fpdu.crc != "bad" and len(ulpdu) == length
+        self.first = FirstFPDU(start, ulpdu[:_OF_FIRST], length, is_whole)
 
     def ahead(self, distance: int) -> None:
         """Count an FPDU out of order, so many octets before its turn."""

@@ -40,6 +40,9 @@ class Sink(Protocol):
         """Tell whether a startup frame with which an island begins may be one, for all that is
         known of what was sent before it."""
 
+    def may_announce_rtr(self, found: FoundStartup) -> bool:
+        """Tell whether an Rtr Frame may follow a startup frame."""
+
     def started(self, island: Island, found: FoundStartup) -> None:
         """Take the startup frame that was captured behind FPDUs."""
 

@@ -69,7 +69,7 @@ class StartupPhase:
         "negotiating",
         "origins",
         "replied_to",
-        "saw_rtr",
+        "rtr_at",
         "segment",
         "state",
     )
@@ -88,8 +88,8 @@ class StartupPhase:
         """By direction, what its startup frame said."""
         self.origins = 0, 0
         """Where FPDUs begin, as long as that is to be found out."""
-        self.saw_rtr = False
-        """Whether there was an Rtr Frame."""
+        self.rtr_at: int | None = None
+        """Where an Rtr Frame begins, if there was one."""
         self.answer_at: int | None = None
         """Where the Reply must begin, by what the Initiator had received when it sent its Request;
         None if that is not known, as in a delayed startup, or the Reply is there."""
@@ -155,6 +155,21 @@ class StartupPhase:
         return kinds_of(request.offer, reply.offer)
 
     @property
+    def saw_rtr(self) -> bool:
+        """Whether there was an Rtr Frame."""
+        return self.rtr_at is not None
+
+    @property
+    def awaits_request(self) -> bool:
+        """Whether an Rtr Frame was captured, and the Request before it may yet be."""
+        return (
+            self.rtr_at is not None
+            and self.state is StartupState.IDLE
+            and self.initiator is not None
+            and self.halves[self.initiator].begin is None
+        )
+
+    @property
     def awaits_rtr(self) -> bool:
         """Whether the Initiator's next FPDU may be the RTR indication that is called for."""
         return self.negotiating is not None and self.negotiating.is_open
@@ -188,6 +203,12 @@ class StartupPhase:
         """Tell whether the last startup frame of a direction ends at a position."""
         return self.origins[direction] == position
 
+    def may_announce_rtr(self, direction: int, startup: StartupFrame) -> bool:
+        """Tell whether an Rtr Frame may follow a startup frame of a direction."""
+        if startup.kind is not StartupKind.REQUEST:
+            return False
+        return rtr_may_follow(declared(startup, None), self.declared[1 - direction])
+
     # -- a startup frame comes ---------------------------------------------------------------
 
     def take(self, half: HalfConnection, found: FoundStartup) -> tuple[Step, bool] | None:
@@ -205,7 +226,7 @@ class StartupPhase:
             # Nobody has asked for it.
             return None
         if found.startup.kind is StartupKind.RTR:
-            self.saw_rtr = what.breach is None
+            self.rtr_at = found.position if what.breach is None else None
         elif what.breach is None:
             other = self.declared[1 - direction]
             mine = declared(found.startup, self.dialect_of(found.startup))
@@ -229,6 +250,20 @@ class StartupPhase:
             dialect = self.dialect_of(startup)
             self.negotiating.take_startup(startup, what, dialect)
 
+    def judge_first(self) -> None:
+        """See whether the RTR indication was found before both startup frames were."""
+        if not self.awaits_rtr or self.initiator is None:
+            return
+        assert self.negotiating is not None
+        asking = self.halves[self.initiator]
+        first, framing = asking.seldom.first, asking.framing
+        if first is None or framing is None or not framing.from_start:
+            return
+        if first.start == framing.origin:
+            self.negotiating.take_first(first.ulpdu, first.ulpdu_length, is_whole=first.is_whole)
+
+    # -- what it means for the half connections --------------------------------------------------
+
     def go_on(self, half: HalfConnection, found: FoundStartup, what: Step, *, again: bool) -> None:
         """Have the half connections do what a startup frame calls for.
 
@@ -236,7 +271,9 @@ class StartupPhase:
         """
         direction = half.direction
         one, two = self.origins
-        self.origins = (one, found.end) if direction else (found.end, two)
+        # Behind a Request its Rtr Frame may have been captured before it.
+        end = self.origins[direction] if found.end == self.rtr_at else found.end
+        self.origins = (one, end) if direction else (end, two)
         if what in (Step.REQUEST, Step.ACCEPT, Step.REJECT, Step.LATE_ACCEPT, Step.LATE_READY):
             other = self.halves[1 - direction]
             if what is Step.REQUEST and self.state is StartupState.REJECTED and not other.is_mpa:
@@ -284,7 +321,8 @@ class StartupPhase:
             else:
                 self.initiator = direction
                 self.declared = None, None
-                self.saw_rtr = False
+                if found.end != self.rtr_at:
+                    self.rtr_at = None
         elif what is Step.LATE_READY:
             if self.initiator is None and is_whole(half):
                 return Step.READY_WITHOUT_REQUEST

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any, Literal
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -138,6 +140,34 @@ def test_any_order_behind_the_handshake(
     conversation.responder.send(b"y")
     segments = conversation.segments()
     segments[REQUEST:] = data.draw(st.permutations(segments[REQUEST:]))
+    frames = conversation.frames(segments)
+    agrees(plain(frames), conversation.truth(segments, messages=True, payload=True))
+    agrees(inlined(frames), conversation.truth(segments))
+
+
+@pytest.mark.parametrize("markers", [False, True])
+@pytest.mark.parametrize("indication", [None, "frame", "send", "write", "read"])
+@settings(max_examples=30, deadline=None)
+@given(data=st.data())
+def test_any_order_without_the_handshake(
+    indication: Literal["frame", "send", "write", "read"] | None,
+    markers: bool,
+    data: st.DataObject,
+) -> None:
+    """So may startup frames and FPDUs of which nobody knows where they begin before a startup frame
+    tells: all of them are told, messages and the RTR indication included.
+    """
+    is_frame = indication == "frame"
+    options: dict[str, Any] = {"rtr_frame": True} if is_frame else {}
+    if indication and not is_frame:
+        options["revision"] = 2
+    conversation = Conversation(handshake=False, markers=markers, ack_every=0, **options)
+    conversation.startup(rtr=None if indication == "frame" else indication)
+    sides = conversation.initiator, *data.draw(st.lists(st.sampled_from(conversation.sides)))[:2]
+    for side in sides:
+        octets = data.draw(st.sampled_from((b"", b"x", bytes(3000))))
+        data.draw(st.sampled_from((side.write, side.send, side.read)))(octets)
+    segments = data.draw(st.permutations(conversation.segments()))
     frames = conversation.frames(segments)
     agrees(plain(frames), conversation.truth(segments, messages=True, payload=True))
     agrees(inlined(frames), conversation.truth(segments))

@@ -186,3 +186,23 @@ def test_a_beginning_that_was_not_captured_has_no_offsets() -> None:
     events = talk.fed()
     assert found(events, 0) == ULPDUS
     assert {each.offset for each in fpdus(events, 0)} == {None}
+
+
+@pytest.mark.parametrize("size", [7, 1460])
+def test_a_reply_captured_behind_fpdus_and_before_a_hole(size: int) -> None:
+    """A startup frame that comes first in its direction is one, though what follows it is missing
+    and other FPDUs were found before: where those that come later lie is known (7.1.2)."""
+    octets, truth = stream()
+    talk = Talk(syn=False)
+    talk.say(1, reply(), size=size)
+    startup, talk.segments = talk.segments, []
+    talk.miss(1, octets[: truth[0].end])
+    talk.say(1, octets[truth[0].end : truth[6].end])
+    talk.segments += startup
+    talk.say(1, octets[truth[6].end :])
+    events = talk.fed()
+    assert [each.startup.kind for each in seen(events)] == [StartupKind.REPLY]
+    assert [(each.ulpdu, each.offset) for each in fpdus(events)] == [
+        (fpdu.ulpdu, None if at < 6 else fpdu.start) for at, fpdu in enumerate(truth[1:])
+    ]
+    assert errors(events) == []
