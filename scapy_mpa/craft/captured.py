@@ -16,7 +16,15 @@ from scapy_mpa.craft.layout import Placed
 from scapy_mpa.craft.segment import Segment
 from scapy_mpa.stream.segment import ACK, FIN, RST, SYN
 
-__all__ = ["Captured", "CapturedStream", "Difference", "Fate", "captured_items", "captured_streams"]
+__all__ = [
+    "Captured",
+    "CapturedStream",
+    "Difference",
+    "Fate",
+    "captured_items",
+    "captured_streams",
+    "first_followed",
+]
 
 Fate: TypeAlias = Literal["whole", "altered", "part", "missing"]
 """Of the octets of an item: all are there as they were sent; all are there, but what was captured
@@ -51,6 +59,17 @@ class _Piece(NamedTuple):
     frame: int
 
 
+def first_followed(segments: Sequence[Segment]) -> int:
+    """Return the place of the first segment that shows a connection, from 0.
+
+    One with neither a SYN nor octets may as well be a late word of a connection that is over.
+    """
+    for place, segment in enumerate(segments):
+        if segment.octets or segment.flags & SYN:
+            return place
+    return len(segments)
+
+
 def captured_streams(
     segments: Sequence[Segment], isns: tuple[int, int]
 ) -> tuple[CapturedStream, CapturedStream]:
@@ -61,7 +80,8 @@ def captured_streams(
     :param isns: initial sequence numbers of Initiator and Responder.
     """
     streams = CapturedStream(isns[0]), CapturedStream(isns[1])
-    for frame, segment in enumerate(segments, 1):
+    begin = first_followed(segments)
+    for frame, segment in enumerate(segments[begin:], begin + 1):
         streams[segment.side].take(segment, frame)
         if segment.flags & ACK and not segment.flags & RST:
             streams[1 - segment.side].acknowledge(segment.ack)

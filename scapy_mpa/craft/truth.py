@@ -23,6 +23,9 @@ A key is left out where the script alone does not say what it must be:
   that is counted, and what depends on the RTR indication.  There are no ``message`` records then,
   nor if an FPDU carries something else than the segment that a verb put into it;
 * ``text`` of an ``error``, and ``broken`` of a ``connection`` if anything is.
+
+What was captured before the first SYN or octets of the connection counts for nothing, a FIN for
+one: it may as well be a late word of a connection that is over.
 """
 
 from __future__ import annotations

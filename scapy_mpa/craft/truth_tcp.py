@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from scapy_mpa.craft.captured import CapturedStream
+from scapy_mpa.craft.captured import CapturedStream, first_followed
 from scapy_mpa.craft.segment import Segment
 from scapy_mpa.records.record import Record
 from scapy_mpa.stream.segment import FIN, RST
@@ -33,9 +33,10 @@ def is_cut(segments: Sequence[Segment]) -> bool:
 
 def ending(segments: Sequence[Segment]) -> str:
     """Return how a connection ends: the key ``ended`` of its record."""
-    if any(each.flags & RST for each in segments):
+    followed = segments[first_followed(segments) :]
+    if any(each.flags & RST for each in followed):
         return "reset"
-    closed = {each.side for each in segments if each.flags & FIN}
+    closed = {each.side for each in followed if each.flags & FIN}
     return ("capture ended", "half closed", "closed")[len(closed)]
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from scapy_mpa.craft import CaptureLoss, Conversation, LateStart, Resegmentation, Segment, impair
 from scapy_mpa.stream.overlap import RECENT_CHUNKS
+from scapy_mpa.stream.segment import FIN
 from tests.craft.reading import Record, inlined, plain
 from tests.craft.strategies import conversations
 from tests.craft.test_impairments import mixes
@@ -205,3 +206,14 @@ def test_octets_are_remembered_once(crc: bool) -> None:
     for way in (plain, inlined):
         overlaps = of(way(frames), "overlap")
         assert [(each["frame"], each["seq"], each["length"]) for each in overlaps] == wanted
+
+
+def test_a_fin_captured_first() -> None:
+    """What comes before the first SYN or octets may be of another connection, a FIN for one."""
+    conversation = five_sends()
+    segments = conversation.segments()
+    at = next(at for at, each in enumerate(segments) if each.flags & FIN)
+    segments = [segments.pop(at), *segments]
+    told = conversation.truth(segments, messages=True, payload=True)
+    assert told[-1]["ended"] == "half closed"
+    agrees(plain(conversation.frames(segments)), told)
