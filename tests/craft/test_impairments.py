@@ -18,7 +18,6 @@ from scapy_mpa.craft import (
     Conversation,
     Duplication,
     Endpoint,
-    HandshakeItem,
     Impairment,
     Interleaved,
     LateStart,
@@ -75,14 +74,10 @@ def mixes(draw: st.DrawFn, conversation: Conversation, *, missing: bool = True) 
     lost = st.builds(Loss, RATES, captured=st.booleans())
     overtaken = st.builds(Reordering, RATES, by_capture=st.just(False))
     captured_late = st.builds(Reordering, RATES, by_capture=st.just(True))
-    # Disorder behind a rejection is not told, nor are FPDUs captured before all startup frames on
-    # a connection of which nobody knows where it begins.
-    maybe(lost if startups <= 2 else behind(lost))
-    is_told = startups <= 2 and isinstance(conversation.script[0], HandshakeItem)
-    maybe(
-        overtaken if startups <= 2 else behind(overtaken),
-        captured_late if is_told else behind(captured_late),
-    )
+    # Disorder behind a rejection is not told.
+    may_disturb = startups <= 3
+    maybe(lost if may_disturb else behind(lost))
+    maybe(*((each if may_disturb else behind(each)) for each in (overtaken, captured_late)))
     maybe(st.builds(Duplication, RATES))
     maybe(st.builds(Overlap, RATES, reach=st.sampled_from((1, 40, 3000))))
     is_overlapping = bool(mix) and isinstance(mix[-1], Overlap)
@@ -93,9 +88,7 @@ def mixes(draw: st.DrawFn, conversation: Conversation, *, missing: bool = True) 
             st.just(StartupCut(conversation)),
             behind(late),
         ]
-        copies = Loss, Duplication
-        if startups <= 2 and not any(isinstance(each, copies) for each in mix):
-            # Nor are copies of what was missed, or frames of which one was.
+        if may_disturb:
             starts.append(late)
         maybe(*starts)
     else:
