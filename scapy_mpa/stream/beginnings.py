@@ -63,7 +63,11 @@ def look(startup: StartupPhase, half: HalfConnection, *, final: bool, crc: bool 
     """
     halves = startup.halves
     streaming = half.streaming
-    if streaming is not None and streaming.continues_doubtful() and not startup.had_begun(half):
+    if (
+        streaming is not None
+        and streaming.continues_doubtful(final=final)
+        and not startup.had_begun(half)
+    ):
         streaming.confirm()
     if half.direction == startup.initiator:
         if startup.state is StartupState.ACCEPTED and not final:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from scapy_mpa.stream import beginnings, breaches, rtr
+from scapy_mpa.stream import beginnings, breaches, rtr, turns
 from scapy_mpa.stream.breaches import Breach
 from scapy_mpa.stream.budget import Budget
 from scapy_mpa.stream.candidate import Candidate
@@ -149,8 +149,14 @@ class Connection:
             self.was_reset = True
         startup = self.startup
         startup.segment = segment
+        streaming = half.streaming
+        if streaming is not None and (
+            streaming.waits_until or startup.state is StartupState.REJECTED
+        ):
+            turns.note(half, segment)
         half.receive(segment)
-        startup.segment = None
+        if streaming is not None and streaming.waits_until:
+            turns.resume(startup, streaming, self.segments)
         if half.cuts is not None and half.cuts.awaited is not None:
             self._moments.note(segment.frame, segment.time_ns)
         if half.phase is Phase.HELD:
@@ -160,6 +166,7 @@ class Connection:
                 rtr.find(startup, final=False)
         if startup.rtr_at is not None and direction == startup.initiator:
             rtr.find_request(startup, segment)
+        startup.segment = None
         if startup.is_waiting and segment.length and direction == startup.initiator:
             self._report(breaches.speak(startup, segment))
         if startup.is_silent and direction != startup.initiator:
@@ -228,6 +235,7 @@ class Connection:
 
     def _conclude_startup(self) -> None:
         """Find out, for the last time, what MPA carried, and what its startup lacked."""
+        turns.wait_no_more(self.startup)
         if self.startup.state is StartupState.ACCEPTED:
             rtr.find(self.startup, final=True)
         if self.halves[0].is_unknown or self.halves[1].is_unknown:
@@ -323,6 +331,16 @@ class Connection:
 
         watch(self)
 
+    def puts_off(
+        self, half: HalfConnection, island: Island, found: FoundStartup, *, is_refuted: bool
+    ) -> bool:
+        """Tell whether a startup frame must wait for what was sent before it."""
+        return turns.put_off(self.startup, half, island, found, is_refuted=is_refuted)
+
+    def is_answered(self, half: HalfConnection, found: FoundStartup) -> bool:
+        """Tell whether what seems to be a Request was answered."""
+        return self.startup.is_answered(half, found)
+
     def on_doubtful(self, half: HalfConnection, found: FoundStartup) -> None:
         """Take what may be a startup frame."""
         self.startup.doubt(half, found)
@@ -351,6 +369,7 @@ class Connection:
 
     def decide(self, half: HalfConnection) -> None:
         """Do so for the last time."""
+        turns.wait_no_more(self.startup)
         if self.assumes_ift:
             self._infer_ift(half)
         ift = self._begun_ift

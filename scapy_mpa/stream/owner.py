@@ -45,6 +45,14 @@ class Owner(Protocol):
     ) -> None:
         """Take a startup frame captured behind what has followed it."""
 
+    def puts_off(
+        self, half: HalfConnection, island: Island, found: FoundStartup, *, is_refuted: bool
+    ) -> bool:
+        """Tell whether a startup frame must wait for what was sent before it."""
+
+    def is_answered(self, half: HalfConnection, found: FoundStartup) -> bool:
+        """Tell whether what seems to be a Request was answered."""
+
     def on_doubtful(self, half: HalfConnection, found: FoundStartup) -> None:
         """Take what may be a startup frame."""
 

@@ -26,6 +26,7 @@ from scapy_mpa.wire.startup import (
 )
 
 __all__ = [
+    "KEY_PREFIX",
     "LEAST_OF_KEY",
     "FoundStartup",
     "almost_key",
@@ -44,7 +45,7 @@ __all__ = [
     "undecided_from",
 ]
 
-_PREFIX: Final = b"MPA ID R"
+KEY_PREFIX: Final = b"MPA ID R"
 _STARTUPS_IN_A_ROW: Final = 2
 LEAST_OF_KEY: Final = 12
 """Octets that, right and first thing on a connection, show that a Key was meant."""
@@ -76,7 +77,7 @@ def find_startup(island: Island, begin: int | None, *, final: bool = False) -> F
     for start, end in island.to_scan():
         # What begins before the end of a stretch may end behind it.
         octets = island.read(start, min(end + STARTUP_HEADER_LENGTH - 1, island.end))
-        at = octets.find(_PREFIX)
+        at = octets.find(KEY_PREFIX)
         while 0 <= at < end - start:
             position = start + at
             rest = octets[at : at + STARTUP_HEADER_LENGTH]
@@ -92,8 +93,8 @@ def find_startup(island: Island, begin: int | None, *, final: bool = False) -> F
                         island.need = position + startup.length
                         return None
                     return _found(island, position, min(position + startup.length, island.end))
-            at = octets.find(_PREFIX, at + 1)
-    island.scan = max(island.scan, island.end - len(_PREFIX) + 1)
+            at = octets.find(KEY_PREFIX, at + 1)
+    island.scan = max(island.scan, island.end - len(KEY_PREFIX) + 1)
     island.scanned = None
     return None
 
@@ -150,13 +151,13 @@ def startups_before(island: Island, limit: int) -> list[FoundStartup]:
         least = limit - STARTUP_HEADER_LENGTH - LARGEST_PD_LENGTH
         start = max(island.held, least)
         octets = island.read(start, limit) if start < limit else b""
-        at = octets.rfind(_PREFIX)
+        at = octets.rfind(KEY_PREFIX)
         one = None
         while at >= 0 and one is None:
             one = startup_at(island, start + at, limit)
             if one is not None and one.end < limit:
                 one = None
-            at = octets.rfind(_PREFIX, 0, at)
+            at = octets.rfind(KEY_PREFIX, 0, at)
         if one is None:
             break
         found.insert(0, one)
@@ -247,7 +248,7 @@ def refused_at(island: Island, position: int, *, holds_fpdus: bool) -> list[str]
 
 def may_begin(island: Island, begin: int) -> int:
     """Return where behind ``begin`` a startup frame has begun, else where the island ends."""
-    at = island.read(begin, island.end).find(_PREFIX) if begin < island.end else -1
+    at = island.read(begin, island.end).find(KEY_PREFIX) if begin < island.end else -1
     return island.end if at < 0 else begin + at
 
 
@@ -258,13 +259,13 @@ def undecided_from(island: Island) -> int:
     """
     begin = max(island.start, island.scan)
     octets = island.read(begin, island.end) if begin < island.end else b""
-    at = octets.find(_PREFIX)
+    at = octets.find(KEY_PREFIX)
     if at < 0:
         at = len(octets) - next(
             (
                 length
-                for length in range(len(_PREFIX) - 1, 0, -1)
-                if octets.endswith(_PREFIX[:length])
+                for length in range(len(KEY_PREFIX) - 1, 0, -1)
+                if octets.endswith(KEY_PREFIX[:length])
             ),
             0,
         )

@@ -303,7 +303,7 @@ class StartupPhase:
             if asking.streaming is not None and asking.streaming.awaits_reply():
                 asking.streaming.confirm()
             if direction != self.initiator and not startup.rejected:
-                self.find_repeated_request(self._received_before(half, found))
+                self.find_repeated_request(self.received_before(half, found))
         before = self.state
         by_initiator = self.initiator == direction
         self.state, what = step(before, startup, by_initiator=by_initiator)
@@ -332,7 +332,7 @@ class StartupPhase:
         ):
             # The Request was not captured.  The Initiator sends nothing between it and the Reply
             # (RFC 5044 7.1.2 rule 3).
-            self.replied_to = self._received_before(half, found)
+            self.replied_to = self.received_before(half, found)
             self.initiator = 1 - direction
             self.declared = None, None
             self.state = StartupState.REJECTED if startup.rejected else StartupState.IDLE
@@ -373,7 +373,7 @@ class StartupPhase:
 
     # -- which startup it belongs to ---------------------------------------------------------
 
-    def _received_before(self, half: HalfConnection, found: FoundStartup) -> int | None:
+    def received_before(self, half: HalfConnection, found: FoundStartup) -> int | None:
         """Return what the sender of a startup frame had received when it sent it, as a sequence
         number; None if that is not known: the segment it is in did not come last."""
         streaming, segment = half.streaming, self.segment
@@ -387,6 +387,13 @@ class StartupPhase:
         return (
             segment.ack if begin < found.end and found.position < begin + segment.length else None
         )
+
+    def is_answered(self, half: HalfConnection, found: FoundStartup) -> bool:
+        """Tell whether a Reply acknowledges what seems to be a Request, and nothing behind it."""
+        replying = self.halves[1 - half.direction].streaming
+        if found.startup.kind is not StartupKind.REQUEST or replying is None:
+            return False
+        return sequence_number(found.end) in (replying.said or {}).values()
 
     def _is_the_rejected(self, half: HalfConnection, found: FoundStartup) -> bool:
         """Tell whether a Request is the one that was rejected by a Reply captured before it."""
@@ -410,7 +417,7 @@ class StartupPhase:
         if self.ends_at(half.direction, found.position):
             return False
         end = self.origins[1 - half.direction]
-        received = self._received_before(half, found)
+        received = self.received_before(half, found)
         return not self._is_last_request(self.halves[1 - half.direction], end, received)
 
     @staticmethod
@@ -454,6 +461,9 @@ class StartupPhase:
             origin = self.origins[self.initiator]
             if self.state is not StartupState.REQUESTED or asking.phase is not Phase.HELD:
                 return
+            if received == sequence_number(origin):
+                # It answers this one.
+                return
             if not (_has_request(asking, origin) or _has_request_before(asking, origin, received)):
                 return
             self.state = StartupState.REJECTED
@@ -471,11 +481,13 @@ class StartupPhase:
         """
         other = self.halves[1 - half.direction]
         streaming, asking = half.streaming, other.streaming
-        received = self._received_before(half, found)
+        received = self.received_before(half, found)
         if received is not None and streaming is not None:
-            streaming.remember(found, received)
+            streaming.remember(found.position, received)
         if found.startup.kind is not StartupKind.REPLY or asking is None or streaming is None:
             return
+        if received is not None:
+            asking.answer(unwrap(received, other.high or 0))
         if other.direction == self.initiator:
             self.find_repeated_request(received)
         if asking.awaits_reply() or self._awaits_reply(other, received):

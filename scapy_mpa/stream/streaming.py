@@ -27,6 +27,7 @@ from scapy_mpa.stream.scan import (
     may_be_rtr,
     may_begin,
     refused_at,
+    startups_before,
     undecided_from,
 )
 from scapy_mpa.stream.surroundings import (
@@ -58,6 +59,10 @@ _REMEMBERED: Final = 64
 """Of how many startup frames that may be some it is kept what they acknowledge."""
 
 
+_NONE: Final[list[int]] = []
+"""Never added to: most half connections find nothing beyond a hole."""
+
+
 class Doubtful(NamedTuple):
     """What seems to be a startup frame, in the midst of octets that may be anything."""
 
@@ -74,6 +79,7 @@ class Streaming:
     """
 
     __slots__ = (
+        "_beyond",
         "_decide_at",
         "_half",
         "_islands",
@@ -81,7 +87,9 @@ class Streaming:
         "_look_at",
         "_owner",
         "doubtful",
+        "put_off",
         "said",
+        "waits_until",
     )
 
     def __init__(self, half: HalfConnection) -> None:
@@ -89,9 +97,16 @@ class Streaming:
         self._owner = half.owner
         self._islands = half.islands
         self.doubtful: Doubtful | None = None
+        self.put_off: int | None = None
+        """Where behind no hole a startup frame waits for its turn; None if none does."""
+        self.waits_until: int | None = None
+        """Segments of the connection up to which startup frames of either direction may wait for
+        their turn, 0 if none may any more; None if none does."""
         self.said: dict[int, int] | None = None
         """By position of what may be startup frames, what was received by who sent them, as a
         sequence number."""
+        self._beyond: list[int] = _NONE
+        """Where beyond a hole what may be startup frames was found."""
         self._key_checked = False
         self._look_at: int | None = 0
         """How many held octets the next look at them needs; None to look no more."""
@@ -138,7 +153,8 @@ class Streaming:
         if half.phase is Phase.STREAMING:
             self.scan(island)
         elif self.doubtful is not None and self._is_refuted(island, self.doubtful.found):
-            self._owner.on_refuted(half)
+            if not self._owner.puts_off(half, island, self.doubtful.found, is_refuted=True):
+                self._owner.on_refuted(half)
         elif self._is_due(ASSUMING_OCTETS):
             self._owner.on_unknown(half)
 
@@ -163,6 +179,7 @@ class Streaming:
         half = self._half
         if island.joined:
             island.joined = False
+            self._find_again(island)
         elif island.end < island.need and not final:
             return
         if island.scan == island.start and self._is_indication(island, final=final):
@@ -172,16 +189,13 @@ class Streaming:
             # A Key that is wrong must be seen as a whole.
             return
         before = island.scan
-        self._find_startup(island, final=final)
+        if not self._find_startup(island, final=final):
+            return
         if half.phase is Phase.STREAMING and half.octets <= STREAMING_OCTETS:
             indication = find_indication(island, before)
             if indication is not None:
                 self._doubt_indication(island, indication)
-        if (
-            half.phase is Phase.STREAMING
-            and not self._awaits_startup(island)
-            and self._is_due(_LEAST)
-        ):
+        if half.phase is Phase.STREAMING and not self._awaits_startup() and self._is_due(_LEAST):
             self._owner.on_unknown(half)
         if half.phase is Phase.STREAMING and half.octets > STREAMING_OCTETS:
             self.decide()
@@ -196,6 +210,25 @@ class Streaming:
             # What was found in its midst is forgotten, too.
             island.scanned = None
             self._find_startup(island)
+
+    def resume(self) -> None:
+        """See whether the turn has come of the startup frame that waits behind no hole."""
+        island = None if self.put_off is None else self._islands.at(self.put_off)
+        self.put_off = None
+        if island is not None:
+            self._look_again(island)
+
+    def resume_all(self) -> None:
+        """See what all islands are, now that nothing is put off any more."""
+        self.put_off = None
+        for island in list(self._islands.items):
+            if self._half.streaming is self:
+                self._look_again(island)
+
+    def _look_again(self, island: Island) -> None:
+        """See what an island is, though it has not grown."""
+        island.need = island.start
+        self.advance(island, 0)
 
     def stop_looking(self, grown: Island | None = None) -> None:
         """Take the octets so far for those of something else; a startup frame may still come."""
@@ -218,10 +251,18 @@ class Streaming:
                 return position
         return None
 
-    def _awaits_startup(self, island: Island) -> bool:
-        """Tell whether a startup frame that lies before an island may yet be captured."""
-        half = self._half
-        return half.begin is not None and self._islands.lies_beyond(island)
+    def _find_again(self, island: Island) -> None:
+        """Have it scanned again for what was found in it, if no hole lies before it any more."""
+        if not self._beyond or self._islands.lies_beyond(island):
+            return
+        others = [each for each in self._beyond if not island.start <= each < island.end]
+        if len(others) < len(self._beyond):
+            self._beyond = others
+            island.scanned = None
+
+    def _awaits_startup(self) -> bool:
+        """Tell whether a startup frame may yet be captured that lies in a hole."""
+        return self._half.begin is not None and self._islands.behind_open_hole() is not None
 
     def _check_key(self, island: Island) -> bool:
         """Report a Key that was meant to be one, where a Key must stand.
@@ -257,17 +298,20 @@ class Streaming:
 
     # -- what seems to be a startup frame ------------------------------------------------------
 
-    def _find_startup(self, island: Island, *, final: bool = False) -> None:
-        """Pass on what is, or may be, a startup frame."""
+    def _find_startup(self, island: Island, *, final: bool = False) -> bool:
+        """Pass on what is, or may be, a startup frame; return whether all were, and none waits."""
         half = self._half
         while half.phase is Phase.STREAMING:
             found = find_startup(island, half.begin, final=final)
             if found is None:
                 break
+            is_delayed = self._is_delayed(island, found)
+            is_refuted = is_delayed and self._is_refuted(island, found)
+            if self._owner.puts_off(half, island, found, is_refuted=is_refuted):
+                return False
             island.scan = min(found.end, island.end)
             frames = island.frames(found.position, found.position + len(found.octets))
-            is_delayed = self._is_delayed(island, found)
-            if is_delayed and self._is_refuted(island, found):
+            if is_refuted:
                 island.scan = found.position + 1
             elif half.may_be_startup(island, found):
                 self._owner.on_startup(half, found, frames)
@@ -278,7 +322,10 @@ class Streaming:
                 island.scan = found.position + 1
                 alone = island.fills_segments(found.position, found.end)
                 self.doubtful = Doubtful(found, frames, alone)
+                if len(self._beyond) < _REMEMBERED:
+                    self._beyond = [*self._beyond, found.position]
                 self._owner.on_doubtful(half, found)
+        return True
 
     def _doubt(self, found: FoundStartup, frames: tuple[int, ...]) -> None:
         """Hold what follows a delayed startup frame, but wait for what it is."""
@@ -303,26 +350,32 @@ class Streaming:
             and island.start <= found.end
             and not may_be_fpdu(island, found.end)
             and not (found.startup.kind is StartupKind.REQUEST and may_be_rtr(island, found.end))
+            and not self._owner.is_answered(self._half, found)
         )
 
-    def remember(self, found: FoundStartup, received: int) -> None:
+    def remember(self, position: int, received: int) -> None:
         """Keep what had been received by who sent what may be a startup frame.
 
+        :param position: where that begins.
         :param received: as a sequence number.
         """
         if self.said is None:
             self.said = {}
         if len(self.said) < _REMEMBERED:
-            self.said[found.position] = received
+            self.said.setdefault(position, received)
 
-    def continues_doubtful(self) -> bool:
-        """Tell whether FPDUs follow the doubtful startup frame, and none stand before it."""
+    def continues_doubtful(self, *, final: bool) -> bool:
+        """Tell whether FPDUs follow the doubtful startup frame, and none stand before it.
+
+        :param final: no startup frame that lies before it will be captured any more.
+        """
         if self.doubtful is None:
             return False
         found = self.doubtful.found
         islands = self._islands.items
         return any(
-            fpdu_begins(island, found.end)
+            (final or not self._awaits_startup())
+            and fpdu_begins(island, found.end)
             and not is_marker(island, found)
             and not fpdus_before(islands, found.position)
             and not is_in_payload(islands, island, found.position, found.end)
@@ -346,6 +399,22 @@ class Streaming:
         self.doubtful = None
         if half.phase is Phase.STREAMING:
             self._owner.on_startup(half, found, frames)
+
+    def answer(self, end: int) -> None:
+        """Take the Request that ends where a Reply says, if there is one.
+
+        :param end: position of what the sender of the Reply had not received.
+        """
+        island = self._islands.at(end - 1)
+        if self._half.phase is not Phase.STREAMING or island is None:
+            return
+        before = startups_before(island, end)
+        if before and before[-1].startup.kind is StartupKind.REQUEST:
+            found = before[-1]
+            island.scan = max(island.scan, found.position + 1)
+            frames = island.frames(found.position, found.end)
+            self.doubtful = Doubtful(found, frames, is_alone=False)
+            self.confirm()
 
     def refute(self) -> None:
         """Go back to streaming mode: what seemed to be a startup frame was part of a payload."""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, Literal
 
 import pytest
@@ -17,6 +18,7 @@ from scapy_mpa.craft import (
     conversation_of,
     impair,
 )
+from scapy_mpa.stream.holes import LATE_SEGMENTS
 from scapy_mpa.wire.startup import KEYS, StartupKind
 from tests.craft.reading import inlined, plain
 from tests.craft.small import FPDU, REPLY, REQUEST, found, kinds, one_send, pieces
@@ -171,6 +173,89 @@ def test_any_order_without_the_handshake(
     frames = conversation.frames(segments)
     agrees(plain(frames), conversation.truth(segments, messages=True, payload=True))
     agrees(inlined(frames), conversation.truth(segments))
+
+
+def test_any_order_around_a_rejection() -> None:
+    """Two startups, of which the first is rejected, and an FPDU each way: each order of capture."""
+    conversation = Conversation(ack_every=0)
+    conversation.startup(b"no", rejected=True)
+    conversation.startup()
+    conversation.initiator.send(b"x")
+    conversation.responder.send(b"y")
+    segments = conversation.segments()
+    for order in itertools.permutations(segments[REQUEST:]):
+        segments[REQUEST:] = order
+        records = plain(conversation.frames(segments))
+        agrees(records, conversation.truth(segments, messages=True, payload=True))
+
+
+@pytest.mark.parametrize(("revision", "rtr_frame"), [(1, False), (1, True), (2, False)])
+@settings(max_examples=75, deadline=None)
+@given(data=st.data())
+def test_any_order_around_rejections(revision: int, rtr_frame: bool, data: st.DataObject) -> None:
+    """So may several be rejected, with octets in streaming mode before and between them."""
+    conversation = Conversation(
+        revision=revision,
+        rtr_frame=rtr_frame,
+        markers=data.draw(st.tuples(st.booleans(), st.booleans())),
+        crc=data.draw(st.booleans()),
+        ack_every=data.draw(st.integers(0, 2)),
+    )
+
+    def octets() -> None:
+        sides = conversation.initiator, conversation.responder
+        for side in data.draw(st.lists(st.sampled_from(sides), max_size=3)):
+            side.octets(bytes(data.draw(st.sampled_from((1, 30, 200)))))
+
+    octets()
+    for _ in range(data.draw(st.integers(1, 3))):
+        conversation.startup(bytes(data.draw(st.integers(0, 40))), rejected=True)
+        octets()
+    conversation.startup()
+    conversation.initiator.send(b"x")
+    conversation.responder.send(b"y")
+    segments = conversation.segments()
+    segments[REQUEST:] = data.draw(st.permutations(segments[REQUEST:]))
+    frames = conversation.frames(segments)
+    agrees(plain(frames), conversation.truth(segments, messages=True, payload=True))
+    agrees(inlined(frames), conversation.truth(segments))
+
+
+@pytest.mark.parametrize("missing", ["hello", "world", "request"])
+def test_waiting_ends(missing: str) -> None:
+    """A Reply behind other octets does not wait for ever for what was sent before it, nor do the
+    FPDUs behind it."""
+    conversation = Conversation(ack_every=0)
+    conversation.initiator.octets(b"hello")
+    conversation.responder.octets(b"world")
+    conversation.startup()
+    for _ in range(200):
+        conversation.initiator.send(b"x")
+    segments = conversation.segments()
+    del segments[REQUEST + ("hello", "world", "request").index(missing)]
+    records = found(conversation, segments)
+    assert kinds(records).count("fpdu") == 200
+    first = next(each for each in records if each["type"] == "fpdu")
+    assert first["frame"] <= REQUEST + 4 + 2 * LATE_SEGMENTS
+
+
+def test_what_was_lost_around_a_rejection() -> None:
+    """A Reply says which Request it answers, also where the one before was not captured, nor what
+    stood before that."""
+    conversation = Conversation(ack_every=0)
+    conversation.initiator.octets(b"please")
+    conversation.startup(rejected=True)
+    conversation.responder.octets(b"no")
+    conversation.startup()
+    conversation.initiator.send(b"x")
+    conversation.responder.send(b"y")
+    please, request = conversation.segments()[REQUEST : REQUEST + 2]
+    for lost in ([please], [request], [please, request]):
+        segments = [each for each in conversation.segments() if each not in lost]
+        records = found(conversation, segments)
+        assert kinds(records).count("startup") == 4 - (request in lost)
+        assert kinds(records).count("fpdu") == 2
+        assert "error" not in kinds(records)
 
 
 @pytest.mark.parametrize("order", [(1, 0, 2, 3), (1, 2, 0, 3), (0, 2, 3, 1), (0, 3, 1, 2)])
