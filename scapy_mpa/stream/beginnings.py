@@ -14,11 +14,12 @@ from scapy_mpa.stream.extent import is_whole
 from scapy_mpa.stream.half import HalfConnection
 from scapy_mpa.stream.inference import Inferred, infer, shows_crcs
 from scapy_mpa.stream.island import Island
-from scapy_mpa.stream.look import Known
+from scapy_mpa.stream.look import Known, Unlike
 from scapy_mpa.stream.phase import Phase
 from scapy_mpa.stream.startup import StartupState
 from scapy_mpa.stream.startup_phase import StartupPhase
 from scapy_mpa.wire.ddp import UNTAGGED_LENGTH, ddp_header_of
+from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.fpdu import HEADER_LENGTH
 
 __all__ = ["conclude", "decide", "look"]
@@ -86,7 +87,20 @@ def look(startup: StartupPhase, half: HalfConnection, *, final: bool, crc: bool 
     islands = half.islands.whole()
     if not islands:
         return
-    inferred = _infer(startup, half, known, final=final)
+    unlike: list[Unlike] | None = None
+    if startup.may_be_osc and startup.state is not StartupState.REJECTED:
+        unlike = []
+        if startup.initiator is not None:
+            # Else what it says of Markers may be taken for what RFC 5044 makes of it.
+            infer(islands, known._replace(markers=None, origin=None), final=final, unlike=unlike)
+            if _is_osc(startup, half, known, unlike, final=final):
+                return
+            unlike = None
+    inferred = _infer(startup, half, known, final=final, unlike=unlike)
+    if (unlike or startup.forced is Dialect.OSC) and _is_osc(
+        startup, half, known, unlike or [], final=final
+    ):
+        return
     if known.origin is not None and half.islands.at(known.origin) is None:
         # Another startup may lie in the hole there, if FPDUs say so.
         free = infer(islands, known._replace(origin=None), final=final)
@@ -105,12 +119,18 @@ def look(startup: StartupPhase, half: HalfConnection, *, final: bool, crc: bool 
         is_open=startup.awaits_request and half.direction == startup.initiator,
         is_guess=inferred.is_guess,
         crc_is_known=inferred.crc_is_known,
+        dialect=Dialect.SOFTUIWARP if startup.forced is Dialect.SOFTUIWARP else None,
     )
     look(startup, halves[1 - half.direction], final=final)
 
 
 def _infer(
-    startup: StartupPhase, half: HalfConnection, known: Known, *, final: bool
+    startup: StartupPhase,
+    half: HalfConnection,
+    known: Known,
+    *,
+    final: bool,
+    unlike: list[Unlike] | None,
 ) -> Inferred | None:
     """Find out what a direction carries, if it can be told.
 
@@ -122,7 +142,7 @@ def _infer(
         inferred = infer(islands, known._replace(markers=False), final=final)
         if inferred is not None and not _is_of_version_zero(islands, inferred.origin):
             return inferred
-    return infer(islands, known, final=final)
+    return infer(islands, known, final=final, unlike=unlike)
 
 
 def _is_of_version_zero(islands: Iterable[Island], position: int) -> bool:
@@ -133,6 +153,27 @@ def _is_of_version_zero(islands: Iterable[Island], position: int) -> bool:
             header = ddp_header_of(island.read(begin, min(begin + UNTAGGED_LENGTH, island.end)))
             return header is not None and header.ddp_version == 0
     return False
+
+
+def _is_osc(
+    startup: StartupPhase,
+    half: HalfConnection,
+    known: Known,
+    unlike: list[Unlike],
+    *,
+    final: bool,
+) -> bool:
+    """Have a direction read as osc's if it is seen to be; tell whether it cannot be another's.
+
+    :param unlike: places where FPDUs of another stack than RFC 5044's may stand.
+    """
+    # Hardly any capture has some, and a command is to start soon.
+    from scapy_mpa.stream.osc_beginnings import begin, is_spoken
+
+    if begin(startup, half, known, unlike, final=final):
+        look(startup, startup.halves[1 - half.direction], final=final)
+        return True
+    return is_spoken(startup, half)
 
 
 def _known_of(startup: StartupPhase, half: HalfConnection) -> Known:

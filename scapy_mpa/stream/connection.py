@@ -38,7 +38,7 @@ from scapy_mpa.stream.segment import ACK, RST, Segment, reverse_flow
 from scapy_mpa.stream.sequence import sequence_number
 from scapy_mpa.stream.startup import StartupState, Step
 from scapy_mpa.stream.startup_phase import StartupPhase
-from scapy_mpa.wire.dialect import OSC_REVISIONS, Dialect
+from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
@@ -170,10 +170,15 @@ class Connection:
         if startup.is_waiting and segment.length and direction == startup.initiator:
             self._report(breaches.speak(startup, segment))
         if startup.is_silent and direction != startup.initiator:
-            breach = breaches.hear(startup, segment)
-            self._report(breach)
-            if breach is not None and startup.negotiating is not None:
-                startup.negotiating.take_breach(breach.text)
+            self.hear(segment)
+
+    def hear(self, segment: Segment) -> None:
+        """See whether the Responder speaks too early, with a segment that was taken already."""
+        startup = self.startup
+        breach = breaches.hear(startup, segment)
+        self._report(breach)
+        if breach is not None and startup.negotiating is not None:
+            startup.negotiating.take_breach(breach.text)
 
     def catch_up(self, segments: int, stamp: tuple[int, int, int]) -> None:
         """Take note of segments that were taken elsewhere.
@@ -291,14 +296,31 @@ class Connection:
         taken = self.startup.take(half, found)
         if taken is None:
             return
+        if taken[0] is Step.ACCEPT and self.startup.is_like_osc:
+            # Hardly any capture has some, and a command is to start soon.
+            from scapy_mpa.stream.undecided import Accepting, hold
+
+            if hold(self, Accepting(half, found, frames, taken, self.startup.segment)):
+                return
+        self.go_on_with(half, found, frames, taken)
+
+    def go_on_with(
+        self,
+        half: HalfConnection,
+        found: FoundStartup,
+        frames: tuple[int, ...],
+        taken: tuple[Step, bool],
+    ) -> None:
+        """Pass on a startup frame that was taken, and go on behind it (RFC 5044 7.1.2).
+
+        :param taken: what it is, and whether it follows others.
+        """
         what, again = taken
         self._tell_startup(half, found, frames)
         for breach in breaches.of_frame(self.startup, half, found, what):
             self._report(breach)
         self.startup.go_on(half, found, what, again=again)
         self.startup.judge_first()
-        if what is Step.REQUEST and found.startup.revision == OSC_REVISIONS[0]:
-            self._expect_osc()
 
     def on_late_startup(
         self, half: HalfConnection, found: FoundStartup, frames: tuple[int, ...]
@@ -323,13 +345,6 @@ class Connection:
                 dialect=self.startup.dialect_of(found.startup),
             )
         )
-
-    def _expect_osc(self) -> None:
-        """Watch for the Reply behind a Request as osc has it."""
-        # Hardly any capture has some, and a command is to start soon.
-        from scapy_mpa.stream.undecided import watch
-
-        watch(self)
 
     def puts_off(
         self, half: HalfConnection, island: Island, found: FoundStartup, *, is_refuted: bool

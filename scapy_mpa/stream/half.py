@@ -306,14 +306,16 @@ class HalfConnection:
         # First, so that one takes the memory of the other: there may be a hundred thousand.
         self.streaming = None
         # Of SoftUiWARP's Markers and CRCs nothing is known; with CRCs alone osc is as RFC 5044.
-        if dialect is Dialect.SOFTUIWARP and from_start and not (markers or crc):
-            self.framing = SoftUiWARPFraming(self, origin)
-        elif dialect is Dialect.OSC and from_start and (markers or not crc):
+        if dialect is Dialect.SOFTUIWARP and not (markers or crc):
+            self.framing = SoftUiWARPFraming(self, origin, from_start=from_start)
+        elif dialect is Dialect.OSC and (markers or is_guess or not crc):
             # Not all captures have some, and a command is to start soon.
             from scapy_mpa.stream.osc import OSCFraming, OSCFramingWithoutCRCs
 
             kind = OSCFraming if crc else OSCFramingWithoutCRCs
-            self.framing = kind(self, origin, markers=markers, crc=crc)
+            self.framing = kind(
+                self, origin, markers=markers, crc=crc, from_start=from_start, is_guess=is_guess
+            )
         else:
             self.framing = Framing(
                 self,

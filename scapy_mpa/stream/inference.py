@@ -26,7 +26,7 @@ from typing import Final, NamedTuple
 
 from scapy_mpa.stream.candidate import FRAMING_WINDOW, WORD
 from scapy_mpa.stream.island import Island
-from scapy_mpa.stream.look import OCTETS_AT_FIRST, PLAUSIBLE_ROW, Known, Look, Row
+from scapy_mpa.stream.look import OCTETS_AT_FIRST, PLAUSIBLE_ROW, Known, Look, Row, Unlike
 from scapy_mpa.stream.places import Ballot
 from scapy_mpa.wire.fpdu import MARKER_INTERVAL
 
@@ -57,13 +57,22 @@ class Inferred(NamedTuple):
         return (self.origin - origin) % (MARKER_INTERVAL if is_certain else WORD) != 0
 
 
-def infer(islands: Sequence[Island], known: Known, *, final: bool) -> Inferred | None:
+def infer(
+    islands: Sequence[Island],
+    known: Known,
+    *,
+    final: bool,
+    unlike: list[Unlike] | None = None,
+) -> Inferred | None:
     """Find out what a direction carries, if it can be told.
 
     :param islands: whose octets are all there.
     :param final: nothing will be added to them.
+    :param unlike: takes the places where FPDUs of another stack may stand.
     """
-    ballot = None if known.crc is False else _ballot(islands, known, final=final)
+    ballot = None
+    if known.crc is not False:
+        ballot = _ballot(islands, known, final=final, unlike=unlike)
     if ballot is not None:
         origin = known.origin
         if not ballot.is_believed or (ballot.is_contradictory and origin is None):
@@ -101,11 +110,21 @@ def _looks(islands: Sequence[Island], known: Known) -> Iterator[tuple[Island, Lo
             break
 
 
-def _ballot(islands: Sequence[Island], known: Known, *, final: bool) -> Ballot | None:
+def _ballot(
+    islands: Sequence[Island],
+    known: Known,
+    *,
+    final: bool,
+    unlike: list[Unlike] | None = None,
+) -> Ballot | None:
     """Return what verified FPDUs say, if there are any."""
     ballots: dict[int, Ballot] = {}
     for _, look in _looks(islands, known):
-        if look.count(ballots, is_all=final and len(islands) == 1):
+        is_settled = look.count(ballots, is_all=final and len(islands) == 1)
+        if unlike is not None:
+            # Others may be in the payload of FPDUs that were not looked at any more.
+            unlike += (each for each in look.unlike() if each.is_behind or not is_settled)
+        if is_settled:
             break
     origin = known.origin
     for island in islands:

@@ -37,6 +37,7 @@ __all__ = [
     "Known",
     "Look",
     "Row",
+    "Unlike",
     "head_makes_sense",
     "may_be_fpdu",
 ]
@@ -74,6 +75,16 @@ _SHARE_OF_OTHERS: Final = 16
 _POINTERS: Final = b"".join(
     back.to_bytes(WORD, "big") for back in range(WORD, 2 * MARKER_INTERVAL, WORD)
 )
+
+
+class Unlike(NamedTuple):
+    """A place where an FPDU seems to stand, but none that is verified as RFC 5044 has it."""
+
+    island: Island
+    header: int
+    """Position of what seems to be its ULPDU_Length field."""
+    is_behind: bool
+    """Whether it directly follows one that is verified."""
 
 
 class Known(NamedTuple):
@@ -153,6 +164,7 @@ class Look:
         self._explained = bytearray(len(self._octets))
         self.allowance = allowance
         """How many octets it may still go over."""
+        self._unlike: list[Unlike] = []
 
     # -- with CRCs -----------------------------------------------------------------------------
 
@@ -168,6 +180,8 @@ class Look:
             if self._recurs(header, claimed) and self._explained[header - self._begin]:
                 continue
             reading = next(self._verified(header), None)
+            if reading is None:
+                self._unlike.append(Unlike(self._island, header, is_behind=False))
             row = 0
             while reading is not None:
                 row += 1
@@ -190,9 +204,23 @@ class Look:
                 end = reading.end
                 reading = self._following(end)
                 if reading is None:
+                    # A Marker may lead it.
+                    self._unlike += [
+                        Unlike(self._island, header, is_behind=True)
+                        for header in (end, end + MARKER_LENGTH)
+                    ]
                     for damaged in self._damaged(end):
                         self._vote(ballot, damaged)
         return False
+
+    def unlike(self) -> list[Unlike]:
+        """Return where an FPDU seems to stand that no verified one explains."""
+        explained, begin = self._explained, self._begin
+        return [
+            each
+            for each in self._unlike
+            if each.header < self._island.end and not explained[each.header - begin]
+        ]
 
     def _damaged(self, at: int, depth: int = _MOST_DAMAGED) -> list[_Reading]:
         """Return the FPDUs over which lengths lead from one that is verified to the next.
@@ -311,6 +339,13 @@ class Look:
                     if marked.is_convincing:
                         return marked
         return None
+
+    def claimed(self, row: Row) -> Iterator[range]:
+        """Yield where no other FPDU begins if those of a row are some: within each of them."""
+        reading = self._read(row.start, row.phase(row.start))
+        while reading is not None and reading.end <= row.borne_out:
+            yield range(reading.start + reading.layout.header + 1, reading.end)
+            reading = self._read(reading.end, row.phase(reading.end))
 
     def _refutes(self, row: Row) -> bool:
         """Tell whether words point to the FPDUs of a row as Markers do, elsewhere than it has them.

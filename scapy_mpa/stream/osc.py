@@ -11,10 +11,10 @@ The rules:
   and its length leads to one that is.
 * Without CRCs, Markers and header must agree.  An FPDU of which they do not is one if they do of
   the next one.
-* Behind a hole that stays, or where the lengths lead nowhere, CRCs with Markers tell both where an
-  FPDU begins and where the next Marker falls: one is searched that is verified with a Marker in it
-  that points back to it, or that leads to such a one over others that are verified and have none.
-  Without CRCs, or without Markers, no more is told there.
+* Behind a hole that stays, where the lengths lead nowhere, or where the beginning was not captured,
+  one is searched whose CRC is good, with Markers in it or without, and behind which the next one
+  begins.  From the first one with Markers on it is known where these fall.  Without CRCs, a Marker
+  must point to it, or lengths must lead from it to one to which a Marker does.
 
 With CRCs and without Markers FPDUs are those of RFC 5044, and so is what finds them.
 """
@@ -23,29 +23,23 @@ from __future__ import annotations
 
 from typing import Final
 
-from scapy_mpa.stream.candidate import UNREADABLE, WORD, Candidate
+from scapy_mpa.stream.candidate import HEAD, UNREADABLE, WORD, Candidate
 from scapy_mpa.stream.chain import FIRST_SEARCH
-from scapy_mpa.stream.events import CrcVerdict, FPDUWithoutCRC, LocatedBy
+from scapy_mpa.stream.events import FPDUWithoutCRC, LocatedBy
 from scapy_mpa.stream.finder import COST_OF_PLACE
-from scapy_mpa.stream.in_order import HEAD, InOrderFraming
+from scapy_mpa.stream.in_order import InOrderFraming
 from scapy_mpa.stream.island import Island, Run
+from scapy_mpa.stream.look import head_makes_sense
+from scapy_mpa.stream.osc_reader import LONGEST_ROW, OSCReader
+from scapy_mpa.stream.scan import startups_before
 from scapy_mpa.stream.search import header_words
-from scapy_mpa.wire.crc import CRC_LENGTH, RESIDUE, crc32c
 from scapy_mpa.wire.dialect import Dialect
-from scapy_mpa.wire.fpdu import FPDUPTR_MASK, HEADER_LENGTH, MARKER_INTERVAL, MARKER_LENGTH
-from scapy_mpa.wire.osc import fpdu_layout, marker_octets, next_phase
-from scapy_mpa.wire.rdmap import plausible
+from scapy_mpa.wire.fpdu import MARKER_INTERVAL, MARKER_LENGTH
 
 __all__ = ["OSCFraming", "OSCFramingWithoutCRCs"]
 
 _LONGEST_BRIDGE: Final = 16
-"""FPDUs in a row, unverified or without a Marker, that lengths may cross."""
-
-_LEADING: Final = bytes(MARKER_LENGTH)
-"""The Marker before an FPDU."""
-
-_POINTING: Final = [(at, marker_octets(at, 0)) for at in range(WORD, MARKER_INTERVAL, WORD)]
-"""The first Marker behind a ULPDU_Length field, by how far behind it stands."""
+"""FPDUs in a row, unverified, that lengths may cross."""
 
 
 class _Run(Run):
@@ -56,19 +50,19 @@ class _Run(Run):
     :param phase: of what stands there.
     """
 
-    __slots__ = ("is_sure", "phase")
+    __slots__ = ("begins_at", "is_sure", "phase")
 
     def __init__(self, position: int, located_by: LocatedBy, phase: int | None) -> None:
         super().__init__(position, located_by)
-        self.phase = phase
-        """Of the FPDU that comes next."""
+        self.begins_at = self.phase = phase
+        """Of the FPDU that it begins with, and of the one that comes next; None if not known."""
         self.is_sure = True
         """Whether one begins where the one before it ends, as far as lengths can be trusted."""
 
-    def go_on(self, position: int, phase: int | None) -> None:
+    def go_on(self, found: Candidate) -> None:
         """Go on where a search has found an FPDU."""
-        self.end = self.last = position
-        self.phase = phase
+        self.end = self.last = found.start
+        self.phase = found.layout.phase
         self.next_by = "search"
         self.trouble = None
         self.is_sure = True
@@ -82,14 +76,22 @@ class _Run(Run):
         self.search_at = right.search_at
 
 
-class OSCFraming(InOrderFraming):
+class OSCFraming(OSCReader, InOrderFraming):
     """Finds the FPDUs of one direction.
 
     Its parameters are those of :class:`~scapy_mpa.stream.framing.Framing`.
+
+    :param is_guess: whether there may be Markers for all that is known: then ``markers`` tells
+        whether any was seen.
     """
 
     __slots__ = ()
     dialect = Dialect.OSC
+
+    @property
+    def may_have_markers(self) -> bool:
+        """Whether FPDUs may hold Markers."""
+        return self.markers or self.is_guess
 
     def advance(self, island: Island, fresh: int) -> None:
         """Find what can be found in an island that has grown.
@@ -109,10 +111,15 @@ class OSCFraming(InOrderFraming):
 
     def _read(self, island: Island, *, final: bool) -> None:
         """Go from FPDU to FPDU as far as there are octets, and over what leads nowhere."""
+        is_new = island.joined or not island.runs
         island.joined = False
         island.scanned = None
-        if island.end <= self.origin or not self._locate(island):
+        if self.from_start and island.end <= self.origin:
             return
+        if not self._find_run(island, final=final):
+            return
+        if is_new and not self.from_start:
+            self._look_before(island, island.runs[0])
         first, *others = island.runs
         for index, other in enumerate(others):
             island.runs = (first, *others[index:])
@@ -120,19 +127,33 @@ class OSCFraming(InOrderFraming):
         island.runs = (first,)
         self._go(island, first, island.end, final=final)
 
-    def _locate(self, island: Island) -> bool:
+    def _find_run(self, island: Island, *, final: bool) -> bool:
         """See that there is a run to go on with in an island; tell whether there is one."""
-        if island.start <= self.origin:
+        if self.from_start and island.start <= self.origin:
             if not island.runs or island.runs[0].start > self.origin:
                 island.runs = (self._first_run(island), *island.runs)
-        elif not island.runs and not island.open_left:
-            found = self._search_proven(island, island.start, island.end)
-            if found is None:
+        elif not (island.settled or island.open_left):
+            limit = island.runs[0].start if island.runs else island.end
+            final = final or limit < island.end
+            found = self._search_proven(island, island.start, limit, final=final)
+            if found is not None:
+                run = _Run(found.start, "search", found.layout.phase)
+                island.runs = (run, *island.runs)
+            if island.runs:
+                island.settled = True
+            else:
                 island.need = island.end + max(FIRST_SEARCH, island.end - island.start)
-                return False
-            island.runs = (_Run(found[0], "search", found[1]),)
-            island.settled = True
         return bool(island.runs)
+
+    def _look_before(self, island: Island, run: Run) -> None:
+        """See whether startup frames directly precede the first run of an island."""
+        assert isinstance(run, _Run)
+        if not self.crc or run.begins_at or run.start <= island.held:
+            return
+        frames = startups_before(island, run.start)
+        if frames:
+            run.start = island.start
+            self._begin_behind(island, frames)
 
     def _unite_with(self, island: Island, run: Run, right: Run) -> None:
         """Pass on what a filled hole has brought between two runs, and make them one."""
@@ -158,7 +179,7 @@ class OSCFraming(InOrderFraming):
         """Pass on the FPDU at the end of a run; tell whether there is one, whole before a limit."""
         assert isinstance(run, _Run)
         start = run.end
-        fpdu = self._judge(island, start, limit, run.phase)
+        fpdu = self.read_at(island, start, limit, run.phase)
         if isinstance(fpdu, int):
             if fpdu == UNREADABLE or (final and not run.is_sure):
                 run.trouble = start
@@ -166,6 +187,10 @@ class OSCFraming(InOrderFraming):
             return False
         if fpdu.sound:
             run.is_sure = True
+        elif self.may_have_markers and run.phase is None:
+            # Nobody knows how many Markers it holds.
+            run.trouble = start
+            return False
         elif self.crc and run.is_sure:
             # Its start is certain, whatever it holds.
             run.is_sure = False
@@ -176,14 +201,11 @@ class OSCFraming(InOrderFraming):
                     run.trouble = start
                 island.need = need
                 return False
-        run.phase = self._behind(fpdu)
+        if fpdu.layout.markers:
+            self.markers = True
+        run.phase = self.behind(fpdu)
         self._pass_on(island, run, fpdu)
         return True
-
-    def _behind(self, fpdu: Candidate) -> int | None:
-        """Return the phase of what follows an FPDU."""
-        phase, length = fpdu.layout.phase, fpdu.layout.length
-        return None if phase is None else next_phase(phase, length, crc=self.crc)
 
     def _need_behind(
         self, island: Island, fpdu: Candidate, limit: int, *, final: bool
@@ -194,7 +216,7 @@ class OSCFraming(InOrderFraming):
             at = fpdu.end
             if at == limit and (final or not self.crc):
                 return None
-            following = self._judge(island, at, limit, self._behind(fpdu))
+            following = self.judge(island, at, limit, self.behind(fpdu))
             if isinstance(following, int):
                 return limit if following == UNREADABLE else following
             if following.sound:
@@ -212,130 +234,86 @@ class OSCFraming(InOrderFraming):
         if limit < run.search_at and not final:
             island.need = run.search_at
             return False
-        found = self._search_proven(island, run.trouble + WORD, limit)
+        found = self._search_proven(island, run.trouble + WORD, limit, final=final)
         if found is None:
             run.search_at = limit + max(FIRST_SEARCH, limit - run.trouble)
             island.need = run.search_at
             return False
-        start, phase = found
-        if run.end < start:
-            self._end(island, run, start)
-        run.go_on(start, phase)
+        if run.end < found.start:
+            self._end(island, run, found.start)
+        run.go_on(found)
         return True
 
-    def _search_proven(self, island: Island, begin: int, limit: int) -> tuple[int, int] | None:
-        """Return where the first FPDU stands that CRCs and Markers prove, and its phase."""
-        if not (self.crc and self.markers):
-            return None
+    def _search_proven(
+        self, island: Island, begin: int, limit: int, *, final: bool
+    ) -> Candidate | None:
+        """Return the first FPDU whose CRC is good and behind which the next one begins.
+
+        :param final: nothing more will come: if there is none, the first whose CRC is good.
+        """
         begin = max(begin, island.held)
         begin += (self.origin - begin) % WORD
-        if begin >= limit:
-            return None
-        octets = island.read(begin, limit)
+        doubtful = None
+        octets = island.read(begin, limit) if begin < limit else b""
         for word in header_words(octets):
-            self._allowance -= COST_OF_PLACE
-            if self._allowance < 0:
-                return None
-            head = octets[word : word + HEAD]
-            length = int.from_bytes(head[:HEADER_LENGTH], "big")
-            if not plausible(head[HEADER_LENGTH:], length):
-                continue
-            found = self._proven_at(island, begin + word, limit)
-            if found is not None:
-                return found
-        return None
-
-    def _proven_at(self, island: Island, at: int, limit: int) -> tuple[int, int] | None:
-        """Return where the FPDU begins whose ULPDU_Length seems to be at a place, and its phase.
-
-        None unless it is verified, and a Marker in it, or in one to which verified ones lead.
-        """
-        start, counted = at, 0
-        for _ in range(_LONGEST_BRIDGE):
-            marked = self._marked_at(island, at, limit)
-            if marked is not None:
-                assert marked.layout.phase is not None
-                if at == start:
-                    # A Marker may lead it.
-                    start = marked.start
-                phase = (marked.layout.phase - counted) % MARKER_INTERVAL
-                behind = self._judge(island, marked.end, limit, self._behind(marked))
-                first = self._judge(island, start, limit, phase)
-                if isinstance(first, int) or not first.sound:
-                    return None
-                goes_on = isinstance(behind, int) or behind.sound or counted > 0
-                return (start, phase) if goes_on else None
-            fpdu = self._judge(island, at, limit, None)
-            if isinstance(fpdu, int) or not fpdu.sound:
-                return None
-            self._allowance -= fpdu.layout.length
-            counted += fpdu.layout.length - CRC_LENGTH
-            at = fpdu.end
-        return None
-
-    def _marked_at(self, island: Island, at: int, limit: int) -> Candidate | None:
-        """Return the verified FPDU at a place if a Marker says that it begins there."""
-        window = island.read(at, min(limit, at + MARKER_INTERVAL))
-        places = [
-            (at, -ahead % MARKER_INTERVAL)
-            for ahead, marker in _POINTING
-            if window[ahead : ahead + MARKER_LENGTH] == marker
-        ]
-        places += [
-            (begin, 0)
-            for begin in (at - MARKER_LENGTH, at)
-            if begin >= island.held
-            and begin + MARKER_LENGTH <= limit
-            and island.read(begin, begin + MARKER_LENGTH) == _LEADING
-        ]
-        for start, phase in places:
-            if self._allowance < 0:
+            if not self.spend(COST_OF_PLACE):
                 break
-            fpdu = self._judge(island, start, limit, phase)
-            if isinstance(fpdu, int):
+            if not head_makes_sense(octets[word : word + HEAD]):
                 continue
-            self._allowance -= fpdu.layout.length
-            if fpdu.crc == "good" and fpdu.is_pointed_at:
-                return fpdu
-        return None
-
-    def _judge(self, island: Island, start: int, limit: int, phase: int | None) -> Candidate | int:
-        """Read the FPDU at ``start``, or say up to which position octets are needed for it."""
-        header = start + MARKER_LENGTH if phase == 0 else start
-        behind = header + HEADER_LENGTH
-        if behind > limit:
-            return behind
-        if start < island.held or island.captured_until(start, behind) < behind:
-            return UNREADABLE
-        ulpdu_length = int.from_bytes(island.read(header, behind), "big")
-        layout = fpdu_layout(ulpdu_length, phase, self.crc)
-        end = start + layout.length
-        if end > limit:
-            return end
-        octets = island.read(start, end)
-        seen = island.captured_until(start, end)
-        if seen < end:
-            return self._judge_cut(island, start, ulpdu_length, layout, octets[: seen - start])
-        agrees = self._agrees(layout, octets)
-        pointed = agrees and bool(layout.markers)
-        if self.crc:
-            good = crc32c(octets) == RESIDUE
-            crc: CrcVerdict = "good" if good else "bad"
-            return Candidate(start, end, ulpdu_length, layout, octets, crc, agrees, pointed, good)
-        sound = agrees and self._plausible(octets, layout, ulpdu_length)
-        return Candidate(start, end, ulpdu_length, layout, octets, "off", agrees, pointed, sound)
-
-    @staticmethod
-    def _fpduptr(island: Island, marker: int) -> int | None:
-        """Return what a Marker says, None if the snap length cut it off."""
-        end = marker + MARKER_LENGTH
-        if island.captured_until(marker, end) < end:
-            return None
-        return int.from_bytes(island.read(marker + 2, end), "little") & FPDUPTR_MASK
+            found = self.starting_at(island, begin + word, begin, limit)
+            if found is None:
+                continue
+            if self.goes_on(island, found, limit):
+                return found
+            doubtful = doubtful or found
+        return doubtful if final else None
 
 
 class OSCFramingWithoutCRCs(OSCFraming):
-    """The same where CRCs are off, so that there are no CRC fields."""
+    """The same where CRCs are off, so that there are no CRC fields.
+
+    Nothing is skipped then, so where Markers fall follows from where one does.
+    """
 
     __slots__ = ()
     recovered = FPDUWithoutCRC
+
+    def _search_proven(
+        self, island: Island, begin: int, limit: int, *, final: bool
+    ) -> Candidate | None:
+        """Return the first FPDU to which a Marker points, or from which lengths lead to such a one.
+
+        :param final: nothing more will come.
+        """
+        if not self.markers:
+            return None
+        begin = max(begin, island.held)
+        begin += (self.origin - begin) % WORD
+        octets = island.read(begin, limit) if begin < limit else b""
+        for word in header_words(octets):
+            if not self.spend(COST_OF_PLACE):
+                break
+            start = begin + word
+            phase = (start - self.origin) % MARKER_INTERVAL
+            if phase == MARKER_LENGTH:
+                start, phase = start - MARKER_LENGTH, 0
+            if phase == 0 and start == begin + word:
+                # A Marker stands there.
+                continue
+            found = self.judge(island, start, limit, phase)
+            if start >= begin and self._leads_to_marker(island, found, limit):
+                assert not isinstance(found, int)
+                return found
+        return None
+
+    def _leads_to_marker(self, island: Island, fpdu: Candidate | int, limit: int) -> bool:
+        """Tell whether a Marker points to an FPDU, or to one to which lengths lead from it."""
+        for _ in range(LONGEST_ROW):
+            if isinstance(fpdu, int) or not fpdu.sound:
+                return False
+            if any(fpdu.layout.fpduptrs):
+                return True
+            if not self.spend(fpdu.layout.length):
+                return False
+            fpdu = self.judge(island, fpdu.end, limit, self.behind(fpdu))
+        return False

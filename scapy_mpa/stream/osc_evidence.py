@@ -5,11 +5,11 @@ The octets of one direction are read both ways from the beginning of its Full Op
 the first FPDU that cannot be both:
 
 * With CRCs it is osc's if its CRC is good with Markers where osc has them, and these point as
-  osc's do, but not as RFC 5044 has it.
+  osc's do, but not as RFC 5044 has it.  That may be one without any, where RFC 5044 has one.
 * Without CRCs it is osc's if its header makes sense and a Marker points back to it with the least
   significant octet first.  Where no Marker tells, it is if RFC 5044's lengths lead to no header
   that makes sense, but osc's, which leave no room for a CRC field, to three in a row, or to two at
-  which the stream ends.
+  which the stream ends; one is enough where the sender has closed right behind it.
 
 What conforms to RFC 5044 is none of osc's, whatever else it may look like.
 """
@@ -88,18 +88,21 @@ def _read(octets: bytes, at: int, phase: int | None, *, is_osc: bool, crc: bool)
     return _Read(layout, octets[at : at + layout.length])
 
 
-def is_osc(octets: bytes, *, markers: bool, crc: bool, final: bool) -> bool | None:
+def is_osc(
+    octets: bytes, *, markers: bool, crc: bool, final: bool, is_all: bool = False
+) -> bool | None:
     """Tell whether the octets of a direction are FPDUs of osc, and not of RFC 5044.
 
     :param octets: from the beginning of the Full Operation Phase on.
     :param markers: whether the direction has Markers.
     :param crc: whether CRCs are on.
     :param final: no more will come.
+    :param is_all: no more was sent.
     :return: None if they do not tell, or not yet.
     """
     if crc:
         return _with_crcs(octets, final=final) if markers else None
-    return _without_crcs(octets, markers=markers, final=final)
+    return _without_crcs(octets, markers=markers, final=final, is_all=is_all)
 
 
 def _with_crcs(octets: bytes, *, final: bool) -> bool | None:
@@ -114,7 +117,8 @@ def _with_crcs(octets: bytes, *, final: bool) -> bool | None:
         elif other is None or not (other.crc_is_good and other.agrees):
             return None
         elif standard is None or not standard.is_whole:
-            return True if final and other.is_pointed_at else None
+            # Nothing but the end tells that no more of it comes.
+            return True if final else None
         else:
             return True
         at += standard.layout.length
@@ -137,12 +141,15 @@ class _Row(NamedTuple):
     """What comes behind them: what makes no sense, nothing, or not all of one."""
 
 
-def _without_crcs(octets: bytes, *, markers: bool, final: bool) -> bool | None:
+def _without_crcs(octets: bytes, *, markers: bool, final: bool, is_all: bool) -> bool | None:
     standard = _row(octets, markers=markers, is_osc=False)
     other = _row(octets, markers=markers, is_osc=True)
     if standard.is_pointed_at or standard.fpdus == _ROW or other.how == "broken":
         return False
     if other.is_pointed_at and final:
+        return True
+    if is_all and other.how == "ended" and other.fpdus and standard.how != "ended":
+        # To RFC 5044 it was closed amid a CRC field.
         return True
     if standard.how != "broken":
         return None

@@ -41,14 +41,22 @@ class SoftUiWARPFraming(InOrderFraming):
 
     :param sink: who is told.
     :param origin: position of offset 0 of the Full Operation Phase.
+    :param from_start: whether that is so; if not, an FPDU begins there, and nobody knows which.
     """
 
     __slots__ = ()
     recovered = SoftUiWARPRecovered
     dialect = Dialect.SOFTUIWARP
 
-    def __init__(self, sink: Sink, origin: int) -> None:
-        super().__init__(sink, origin, markers=False, crc=False)
+    def __init__(self, sink: Sink, origin: int, *, from_start: bool = True) -> None:
+        super().__init__(sink, origin, markers=False, crc=False, from_start=from_start)
+
+    def _first_run(self, island: Island) -> Run:
+        """Return the run that begins where the first FPDU does that is known."""
+        run = super()._first_run(island)
+        if not self.from_start:
+            run.next_by = "search"
+        return run
 
     def go_on(self, island: Island, run: Run, position: int) -> None:
         """Take over a run behind its last FPDU.

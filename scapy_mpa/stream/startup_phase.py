@@ -139,7 +139,40 @@ class StartupPhase:
         if startup.kind is StartupKind.REQUEST:
             return startup.revision == OSC_REVISIONS[0]
         request = None if self.initiator is None else self.declared[self.initiator]
-        return request is not None and (request.revision, startup.revision) == OSC_REVISIONS
+        asked = OSC_REVISIONS[0] if request is None else request.revision
+        return (asked, startup.revision) == OSC_REVISIONS
+
+    @property
+    def may_be_osc(self) -> bool:
+        """Whether osc may be spoken, by what startup frames were captured."""
+        if self.initiator is None:
+            return True
+        request, reply = self.declared[self.initiator], self.declared[1 - self.initiator]
+        asked, answered = OSC_REVISIONS
+        return (request is None or request.revision == asked) and (
+            reply is None or (reply.revision == answered and not reply.s_bit)
+        )
+
+    @staticmethod
+    def _as_answered(reply: Declared | None, request: Declared) -> Declared | None:
+        """Return what a Reply declares that was captured before its Request.
+
+        It was taken for osc's if the user has said so.
+        """
+        if reply is None or reply.dialect is not Dialect.OSC or request.dialect is Dialect.OSC:
+            return reply
+        return reply._replace(dialect=Dialect.RFC5044)
+
+    @property
+    def is_like_osc(self) -> bool:
+        """Whether Request and Reply, both captured, are as osc has them, and nobody has said so."""
+        return self.forced is not Dialect.OSC and self.may_be_osc
+
+    def take_for_osc(self) -> None:
+        """Take it that osc is spoken, as if the user had said so."""
+        self.forced = Dialect.OSC
+        one, other = self.declared
+        self.declared = both(_of_osc(one), _of_osc(other))
 
     @property
     def rnics(self) -> Kinds | None:
@@ -230,6 +263,8 @@ class StartupPhase:
         elif what.breach is None:
             other = self.declared[1 - direction]
             mine = declared(found.startup, self.dialect_of(found.startup))
+            if what is Step.ACCEPT and found.startup.kind is StartupKind.REQUEST:
+                other = self._as_answered(other, mine)
             self.declared = both(other, mine) if direction else both(mine, other)
             self._negotiate(found.startup, what)
             if what is Step.REQUEST and self.state is StartupState.REQUESTED:
@@ -585,6 +620,11 @@ class StartupPhase:
             origin, markers=bool(self.has_markers(half.direction)), crc=bool(self.uses_crc)
         )
         return reader.verifies(island, origin)
+
+
+def _of_osc(frame: Declared | None) -> Declared | None:
+    """Return what a startup frame declares that is osc's."""
+    return None if frame is None else frame._replace(dialect=Dialect.OSC)
 
 
 def _has_request_before(half: HalfConnection, begin: int, received: int | None) -> bool:
