@@ -416,6 +416,8 @@ class ExpressReader:
         borrower = self._borrower
         begins = loan.begins_phase
         if begins:
+            if octets and not loan.follows_reply(ack):
+                return False
             _, seconds, fraction = stamp
             self._tell(self._flows.expire(seconds * _SECOND + fraction * self._unit))
         if loan.awaits and not loan.is_in_turn(seq, length, ack):

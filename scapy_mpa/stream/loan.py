@@ -171,6 +171,15 @@ class Loan:
             return True
         return self.takes_data and unwrap(seq, self.origin) + length <= self.origin
 
+    def follows_reply(self, ack: int) -> bool:
+        """Tell whether an acknowledgement number says that the peer's startup frame has arrived, as
+        it must before the Initiator's first FPDU (RFC 5044 7.1.2 rule 3).
+
+        :param ack: 32 bits.
+        """
+        base = self.peer.base
+        return base is not None and unwrap(ack, base) >= base
+
     def _acknowledges_fpdus(self, ack: int) -> bool:
         """Tell whether an acknowledgement number says that an FPDU of the peer has arrived."""
         peer = self.peer
