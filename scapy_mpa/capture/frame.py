@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """One captured frame, whatever file format it came from."""
 
-from __future__ import annotations
-
 from typing import Final, NamedTuple
 
 __all__ = ["MAXIMUM_CAPTURED", "Frame", "without_fcs"]

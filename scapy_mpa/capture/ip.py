@@ -8,8 +8,6 @@ jumbogram, RFC 2675), the frame's length counts, unless no packet is so long. He
 not verified: they may not have been computed yet either.
 """
 
-from __future__ import annotations
-
 from struct import Struct
 from typing import Final, NamedTuple
 

@@ -5,8 +5,6 @@ Also those of Alexey Kuznetzov's patched libpcap, whose records carry eight octe
 zone, accuracy and snap length of the file header are not used: writers do not agree on them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from struct import Struct
 from typing import Final, NamedTuple

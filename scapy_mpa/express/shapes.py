@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What the first four octets of an FPDU say for all FPDUs that begin with the same."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
@@ -53,7 +51,7 @@ class Shapes:
     :param patterns: gives their lines; None: they are not written.
     """
 
-    def __init__(self, patterns: Patterns | None) -> None:
+    def __init__(self, patterns: "Patterns | None") -> None:
         self._patterns = patterns
         self._head = b"" if patterns is None else patterns.head.encode()
         self.unmarked: dict[int, Shape] = {}

@@ -8,8 +8,6 @@ Each header field that was captured whole counts, even if the header as a whole 
 may be too short for it, or the snap length may have cut it.
 """
 
-from __future__ import annotations
-
 from typing import Final, NamedTuple
 
 from scapy_mpa.stream.events import DDPCarrier, IFTFrameRecovered

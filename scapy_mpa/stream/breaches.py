@@ -4,8 +4,6 @@
 Where a rule stands is told in :mod:`~scapy_mpa.stream.startup`.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from scapy_mpa.stream.extent import how_it_ended, is_whole, span

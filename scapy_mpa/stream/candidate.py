@@ -5,8 +5,6 @@ An FPDU is verified by its CRC.  Without CRCs its Markers must agree on where it
 and RDMAP headers must make sense (RFC 5044 6).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 

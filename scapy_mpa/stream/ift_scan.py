@@ -11,8 +11,6 @@ that a receiver may accept, and is still doubtful, since captures travel over TC
 (:mod:`~scapy_mpa.stream.ift_phase`).
 """
 
-from __future__ import annotations
-
 from typing import Final, NamedTuple
 
 from scapy_mpa.stream.island import Island

@@ -18,8 +18,6 @@ Ordinary TCP traffic has none of this.  How much of it is looked at is limited f
 connection, so finding out costs a bounded amount.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from operator import attrgetter
 from typing import Final, NamedTuple

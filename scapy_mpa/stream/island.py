@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A contiguous stretch of captured octets, and how far it was framed."""
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right
 from typing import Final, NamedTuple
 
@@ -33,7 +31,7 @@ class Chunk(NamedTuple):
         """Position behind the last octet."""
         return self.position + len(self.octets)
 
-    def behind(self, start: int) -> Chunk:
+    def behind(self, start: int) -> "Chunk":
         """Return what of it lies at ``start`` or behind."""
         if start <= self.position:
             return self
@@ -83,7 +81,7 @@ class Run:
         """Whether this is but a place from which a search goes on."""
         return not self.anchored and self.end == self.start
 
-    def end_like(self, right: Run) -> None:
+    def end_like(self, right: "Run") -> None:
         """End as a run does that lies behind this one, and so go on as it would have."""
         self.end = right.end
         self.last = right.last
@@ -153,7 +151,7 @@ class Island:
         else:
             self._chunks.append(chunk)
 
-    def join(self, right: Island) -> None:
+    def join(self, right: "Island") -> None:
         """Take over all of the island that begins where this one ends."""
         mine, others = self._chunks or [], right._chunks or []
         if len(mine) < len(others):

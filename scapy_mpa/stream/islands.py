@@ -6,8 +6,6 @@ A.3), joins islands as the holes between them fill, and knows which holes are *o
 receiver may wait for them.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right, insort
 from operator import attrgetter
 from typing import Final, NamedTuple

@@ -5,8 +5,6 @@ Whatever is dropped because of a limit is reported: octets as a gap, a connectio
 with the reason ``limit``.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 __all__ = ["Limits"]
@@ -55,7 +53,7 @@ class Limits(_Limits):
         octets_in_total: int = 12 << 20,
         connections: int = 1 << 17,
         idle_seconds: float = 7200.0,
-    ) -> Limits:
+    ) -> "Limits":
         self = super().__new__(cls, octets_per_half, octets_in_total, connections, idle_seconds)
         for name in ("octets_per_half", "octets_in_total", "connections"):
             value = getattr(self, name)

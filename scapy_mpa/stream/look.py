@@ -4,8 +4,6 @@
 What is believed of them is decided in :mod:`~scapy_mpa.stream.inference`.
 """
 
-from __future__ import annotations
-
 import heapq
 from bisect import bisect_right
 from collections import Counter

@@ -7,8 +7,6 @@ RFCs, which travel over TCP, too.  So anywhere but at the very beginning of a ha
 the frame must be one that a receiver may accept.
 """
 
-from __future__ import annotations
-
 from typing import Final, NamedTuple
 
 from scapy_mpa.stream.island import Island

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What the stream core is fed with: one TCP segment as it was captured."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from struct import Struct
 from typing import Final, NamedTuple

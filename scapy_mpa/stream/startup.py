@@ -36,8 +36,6 @@ either frame the Initiator's first octets decide (``ACCEPTED``).  They are held 
 Markers lie depends on them.
 """
 
-from __future__ import annotations
-
 import enum
 from functools import lru_cache
 from typing import Final, NamedTuple

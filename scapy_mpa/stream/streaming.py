@@ -6,8 +6,6 @@ are missing, or stand before it.  All that is kept for that is one object, which
 as the Full Operation Phase begins.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from scapy_mpa.stream.ift_scan import (
@@ -92,7 +90,7 @@ class Streaming:
         "waits_until",
     )
 
-    def __init__(self, half: HalfConnection) -> None:
+    def __init__(self, half: "HalfConnection") -> None:
         self._half = half
         self._owner = half.owner
         self._islands = half.islands

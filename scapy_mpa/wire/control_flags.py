@@ -14,8 +14,6 @@ D     RTR by zero-length Read  reserved
 ====  =======================  =====================
 """
 
-from __future__ import annotations
-
 import enum
 from typing import Final, NamedTuple
 

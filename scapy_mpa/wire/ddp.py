@@ -16,8 +16,6 @@ RDMAP keeps its control octet in the first octet of RsvdULP, and its Invalidate 
 other four (RFC 5040 4.1).
 """
 
-from __future__ import annotations
-
 import struct
 from typing import Final, NamedTuple
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Which document a connection follows, and what differs between them (docs/dialects.md)."""
 
-from __future__ import annotations
-
 import enum
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -95,7 +93,7 @@ _BY_REVISION: Final = {
 """What is taken to be spoken, by Rev."""
 
 
-def dialect_of(startup: StartupFrame) -> Dialect | None:
+def dialect_of(startup: "StartupFrame") -> Dialect | None:
     """Return the dialect that a startup frame speaks; None if none is known.
 
     S of a Request or Reply of revision 1 tells nothing: Linux siw echoes it in its Reply and means

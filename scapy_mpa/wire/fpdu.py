@@ -11,8 +11,6 @@ Everything that makes up a conforming stream is a multiple of four octets long, 
 one, too, and a Marker splits neither the ULPDU_Length field's word nor the CRC.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from struct import Struct

@@ -17,8 +17,6 @@ The draft does not say what the CRC covers, nor the order of its octets: here it
 octets before it, least significant octet first, as iSCSI and RFC 5044 have it.
 """
 
-from __future__ import annotations
-
 import struct
 from struct import Struct
 from typing import Final, NamedTuple

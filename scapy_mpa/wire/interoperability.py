@@ -5,8 +5,6 @@ An RNIC says with its startup frame which Revision it has, whether it wants Mark
 wants CRCs.  What it does with the other one's depends on its kind.
 """
 
-from __future__ import annotations
-
 import enum
 from functools import lru_cache
 from itertools import product

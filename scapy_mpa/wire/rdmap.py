@@ -6,8 +6,6 @@ figure 3), so each parser wants exactly the octets of its header.  The Terminate
 module of its own.
 """
 
-from __future__ import annotations
-
 import struct
 from typing import Final, NamedTuple
 

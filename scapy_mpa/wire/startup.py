@@ -19,8 +19,6 @@ The Rtr frame proposal of 2007 has a third frame, which the Initiator sends behi
 set in Request and Reply.  Its text and the octets beside it spell the Key in two ways.
 """
 
-from __future__ import annotations
-
 import enum
 import struct
 from struct import Struct

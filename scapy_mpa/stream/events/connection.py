@@ -1,16 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Which connection an event belongs to, and what is told of one at its end."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from scapy_mpa.stream.segment import flow_endpoints, reverse_flow
-
-if TYPE_CHECKING:
-    from scapy_mpa.wire.control_flags import RTR
-    from scapy_mpa.wire.dialect import Dialect
-    from scapy_mpa.wire.interoperability import Kinds
+from scapy_mpa.wire.control_flags import RTR
+from scapy_mpa.wire.dialect import Dialect
+from scapy_mpa.wire.interoperability import Kinds
 
 __all__ = ["ConnectionEnded", "ConnectionId", "Ending", "HalfSummary", "Negotiated"]
 

@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What iWARP Framing for TCP brings (draft-williams-iwarp-ift-01): indications and frames."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
+from scapy_mpa.stream.events.carrier import CrcVerdict, LocatedBy, Place
+from scapy_mpa.stream.events.connection import ConnectionId
+from scapy_mpa.wire.ift_indication import AdaptionIndication
+
 if TYPE_CHECKING:
-    from scapy_mpa.stream.events.carrier import CrcVerdict, LocatedBy, Place
-    from scapy_mpa.stream.events.connection import ConnectionId
     from scapy_mpa.wire.ift_frame import FrameHeader, FrameLayout
-    from scapy_mpa.wire.ift_indication import AdaptionIndication
 
 __all__ = ["AdaptionIndicationSeen", "IFTFrameRecovered", "Placed"]
 
@@ -45,7 +44,7 @@ class IFTFrameRecovered(NamedTuple):
     offset: int | None
     """Octets from the end of the adaption indication to that field, None if that was not
     captured."""
-    header: FrameHeader
+    header: "FrameHeader"
     octets: bytes
     """The frame as it lay in the stream, CRCs included; what a snap length cut off is missing from
     its end."""
@@ -74,7 +73,7 @@ class IFTFrameRecovered(NamedTuple):
         return header if self.payload_crc == "off" else f"{header}p"
 
     @property
-    def layout(self) -> FrameLayout:
+    def layout(self) -> "FrameLayout":
         """Where its parts lie."""
         # Hardly any capture has some, and a command is to start soon.
         from scapy_mpa.wire.ift_frame import frame_layout

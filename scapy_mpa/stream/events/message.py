@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What DDP segments come to: an RDMAP message."""
 
-from __future__ import annotations
+from typing import NamedTuple
 
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from scapy_mpa.stream.events.connection import ConnectionId
-    from scapy_mpa.wire.rdmap import ReadRequest
+from scapy_mpa.stream.events.connection import ConnectionId
+from scapy_mpa.wire.rdmap import ReadRequest
 
 __all__ = ["MessageRecovered"]
 

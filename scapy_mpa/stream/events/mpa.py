@@ -1,18 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What MPA brings: startup frames and FPDUs."""
 
-from __future__ import annotations
+from typing import NamedTuple
 
-from typing import TYPE_CHECKING, NamedTuple
-
+from scapy_mpa.stream.events.carrier import CrcVerdict, LocatedBy, Place
+from scapy_mpa.stream.events.connection import ConnectionId
 from scapy_mpa.wire import softuiwarp
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, fpdu_layout, strip_markers
-
-if TYPE_CHECKING:
-    from scapy_mpa.stream.events.carrier import CrcVerdict, LocatedBy, Place
-    from scapy_mpa.stream.events.connection import ConnectionId
-    from scapy_mpa.wire.startup import StartupFrame
+from scapy_mpa.wire.startup import StartupFrame
 
 __all__ = ["FPDURecovered", "FPDUWithoutCRC", "SoftUiWARPRecovered", "StartupSeen"]
 

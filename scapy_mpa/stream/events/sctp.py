@@ -1,17 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What DDP over SCTP brings (RFC 5043): segments, session control, and what of them is missing."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from scapy_mpa.stream.events.carrier import CrcVerdict, Place
 from scapy_mpa.stream.events.connection import ConnectionId
 from scapy_mpa.stream.events.trouble import GapFound
 from scapy_mpa.stream.sequence import sequence_number
 from scapy_mpa.wire.dialect import Dialect
 
 if TYPE_CHECKING:
-    from scapy_mpa.stream.events.carrier import CrcVerdict, Place
     from scapy_mpa.wire.sctp_ddp import SessionControl
 
 __all__ = ["ChunksMissing", "DDPSegmentRecovered", "SctpConnectionId", "SessionControlSeen"]
@@ -120,7 +118,7 @@ class SessionControlSeen(NamedTuple):
     unordered: bool
     out_of_order: bool
     frames: tuple[int, ...]
-    control: SessionControl
+    control: "SessionControl"
     dialect: Dialect = Dialect.RFC5043
     """Whose meaning the control flags have of an enhanced message."""
 

@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What was never captured, came twice and differs, or breaks a rule."""
 
-from __future__ import annotations
+from typing import Literal, NamedTuple, TypeAlias
 
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
-
-if TYPE_CHECKING:
-    from scapy_mpa.stream.events.connection import ConnectionId
-    from scapy_mpa.wire.errors import ErrorCode
+from scapy_mpa.stream.events.connection import ConnectionId
+from scapy_mpa.wire.errors import ErrorCode
 
 __all__ = ["ErrorFound", "GapFound", "GapReason", "OverlapDiffers"]
 
