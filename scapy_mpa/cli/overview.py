@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from scapy_mpa.cli.files import read_files
 from scapy_mpa.cli.mpa import carried_mpa
@@ -13,9 +13,12 @@ from scapy_mpa.cli.output import write_lines, write_text
 from scapy_mpa.cli.progress import with_progress
 from scapy_mpa.cli.reading import Reading
 from scapy_mpa.cli.table import Column, table
-from scapy_mpa.stream.events import ConnectionEnded, Event, HalfSummary, Negotiated
+from scapy_mpa.stream.events import ConnectionEnded, HalfSummary, Negotiated
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.wire.dialect import Dialect
+
+if TYPE_CHECKING:
+    from scapy_mpa.stream.events import Event
 
 __all__ = ["Overview"]
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from scapy_mpa.capture import Capture, Decoder
 from scapy_mpa.cli.output import text_of
 from scapy_mpa.express.reader import ExpressReader
-from scapy_mpa.stream.events import ConnectionEnded, Event, GapFound
+from scapy_mpa.stream.events import ConnectionEnded, GapFound
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.wire.dialect import Dialect
@@ -18,6 +18,7 @@ from scapy_mpa.wire.dialect import Dialect
 if TYPE_CHECKING:
     from scapy_mpa.records.kinds import Patterns, Templates
     from scapy_mpa.stream.checks import Checks
+    from scapy_mpa.stream.events import Event
     from scapy_mpa.stream.sctp.associations import Associations
     from scapy_mpa.stream.sctp.packet import SctpPacket
 

@@ -20,7 +20,6 @@ from scapy_mpa.express.borrower import SHORTEST, Borrower
 from scapy_mpa.express.headers import FPDU_HEADERS, HEADER_LENGTHS, HEADERS, HEADERS_LENGTH, IPV4_AT
 from scapy_mpa.express.page import LINES_OF_A_PAGE, Page
 from scapy_mpa.express.streak import Streaks
-from scapy_mpa.stream.events import Event
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.island import Chunk
 from scapy_mpa.stream.loan import Loan
@@ -30,6 +29,7 @@ from scapy_mpa.wire.fpdu import MARKER_INTERVAL, MARKER_LENGTH
 
 if TYPE_CHECKING:
     from scapy_mpa.records.kinds import Patterns, Templates
+    from scapy_mpa.stream.events import Event
 
 __all__ = ["ExpressReader"]
 

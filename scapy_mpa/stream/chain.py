@@ -6,7 +6,7 @@ The rules stand in :mod:`~scapy_mpa.stream.framing`, which says where chains beg
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from scapy_mpa.stream.candidate import FRAMING_WINDOW, SHORTEST, UNREADABLE, WORD, Candidate
 from scapy_mpa.stream.finder import (
@@ -18,10 +18,12 @@ from scapy_mpa.stream.finder import (
     is_tagged,
 )
 from scapy_mpa.stream.island import Island, Run
-from scapy_mpa.stream.sink import Sink
 from scapy_mpa.wire.ddp import TAGGED_LENGTH
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_LENGTH, Layout
+
+if TYPE_CHECKING:
+    from scapy_mpa.stream.sink import Sink
 
 __all__ = ["FIRST_SEARCH", "FPDUChain"]
 

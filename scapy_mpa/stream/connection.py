@@ -6,23 +6,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from scapy_mpa.stream import beginnings, breaches, rtr, turns
+from scapy_mpa.stream import breaches, rtr, turns
 from scapy_mpa.stream.breaches import Breach
 from scapy_mpa.stream.budget import Budget
 from scapy_mpa.stream.candidate import Candidate
 from scapy_mpa.stream.events import (
-    AdaptionIndicationSeen,
     ConnectionEnded,
     ConnectionId,
     Ending,
     ErrorFound,
-    Event,
     GapFound,
     GapReason,
-    IFTFrameRecovered,
     LocatedBy,
     OverlapDiffers,
-    Placed,
     StartupSeen,
 )
 from scapy_mpa.stream.extent import is_complete, span
@@ -42,6 +38,7 @@ from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
+    from scapy_mpa.stream.events import Event, Placed
     from scapy_mpa.stream.ift_phase import IFTPhase
     from scapy_mpa.stream.ift_reader import Found
     from scapy_mpa.stream.undecided import Undecided
@@ -244,6 +241,9 @@ class Connection:
         if self.startup.state is StartupState.ACCEPTED:
             rtr.find(self.startup, final=True)
         if self.halves[0].is_unknown or self.halves[1].is_unknown:
+            # Most captures show how connections begin, and a command is to start soon.
+            from scapy_mpa.stream import beginnings
+
             beginnings.conclude(self.startup)
         if not self._errors:
             self._report(breaches.of_beginning(self.startup))
@@ -378,6 +378,8 @@ class Connection:
             self._infer_ift(half)
         ift = self._begun_ift
         if ift is None:
+            from scapy_mpa.stream import beginnings
+
             beginnings.look(self.startup, half, final=False)
         else:
             ift.look(half, final=False)
@@ -389,6 +391,8 @@ class Connection:
             self._infer_ift(half)
         ift = self._begun_ift
         if ift is None:
+            from scapy_mpa.stream import beginnings
+
             beginnings.decide(self.startup, half)
         else:
             ift.look(half, final=True)
@@ -435,6 +439,8 @@ class Connection:
         return self._ift
 
     def _take_indication(self, half: HalfConnection, seen: SeenIndication) -> None:
+        from scapy_mpa.stream.events import AdaptionIndicationSeen
+
         assert self._ift is not None
         found = seen.found
         wrong = self._ift.take(half, found)
@@ -464,6 +470,8 @@ class Connection:
         confirmed: bool | None = None,
     ) -> None:
         """Pass on a frame of iWARP Framing for TCP."""
+        from scapy_mpa.stream.events import IFTFrameRecovered
+
         assert self._ift is not None and half.ift is not None
         agreement = self._ift.agreement
         self._emit(

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from scapy_mpa.stream import lending
 from scapy_mpa.stream.budget import Budget
 from scapy_mpa.stream.connection import Connection
-from scapy_mpa.stream.events import ConnectionId, Ending, Event
+from scapy_mpa.stream.events import ConnectionId, Ending
 from scapy_mpa.stream.extent import belongs
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.loan import Loan
@@ -19,6 +19,9 @@ from scapy_mpa.stream.overlap import RecentOctets
 from scapy_mpa.stream.past import PastConnections
 from scapy_mpa.stream.segment import SYN, Segment
 from scapy_mpa.wire.dialect import Dialect
+
+if TYPE_CHECKING:
+    from scapy_mpa.stream.events import Event
 
 __all__ = ["LINGERING_CONNECTIONS", "LINGER_NS", "Flows"]
 

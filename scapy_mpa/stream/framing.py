@@ -23,19 +23,20 @@ island waits until the hole is filled, or is known to stay.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from scapy_mpa.stream.candidate import WORD, Candidate
 from scapy_mpa.stream.chain import FPDUChain
 from scapy_mpa.stream.events import FPDURecovered
 from scapy_mpa.stream.finder import COST_OF_PLACE, found_by
 from scapy_mpa.stream.island import Island, Run
-from scapy_mpa.stream.leads import Leads
 from scapy_mpa.stream.scan import FoundStartup, may_be_marker, startup_at, startups_before
-from scapy_mpa.stream.sink import Sink
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_INTERVAL, MARKER_LENGTH, fpdu_length
 from scapy_mpa.wire.startup import KEY_LENGTH
+
+if TYPE_CHECKING:
+    from scapy_mpa.stream.sink import Sink
 
 __all__ = ["Framing"]
 
@@ -198,6 +199,9 @@ class Framing(FPDUChain):
         lowest = max(island.start, self.origin) if self.from_start else island.start
         leads = island.leads
         if leads is None:
+            # Most captures need none, and a command is to start soon.
+            from scapy_mpa.stream.leads import Leads
+
             leads = island.leads = Leads(lowest)
         before = min(leads.begin + MARKER_LENGTH - 1, limit)
         for begin, end in ((lowest, before), (leads.end, limit)):

@@ -21,15 +21,12 @@ from scapy_mpa.stream.framing import Framing
 from scapy_mpa.stream.island import CHUNK_OVERHEAD, Chunk, Island, Run
 from scapy_mpa.stream.islands import Islands
 from scapy_mpa.stream.overlap import RecentOctets, differing_stretches
-from scapy_mpa.stream.owner import Owner
 from scapy_mpa.stream.phase import Phase
-from scapy_mpa.stream.reader import Reader
 from scapy_mpa.stream.rest import Rest
 from scapy_mpa.stream.scan import FoundStartup, may_be_marker, startup_of
 from scapy_mpa.stream.segment import FIN, RST, SYN, Segment
 from scapy_mpa.stream.seldom import NOTHING, Seldom
 from scapy_mpa.stream.sequence import SEQUENCE_WINDOW, first_position, unwrap
-from scapy_mpa.stream.softuiwarp import SoftUiWARPFraming, pads_otherwise
 from scapy_mpa.stream.streaming import Streaming
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
@@ -37,6 +34,8 @@ from scapy_mpa.wire.startup import StartupKind
 
 if TYPE_CHECKING:
     from scapy_mpa.stream.ift_framing import IFTFraming
+    from scapy_mpa.stream.owner import Owner
+    from scapy_mpa.stream.reader import Reader
 
 __all__ = ["HalfConnection"]
 
@@ -307,9 +306,11 @@ class HalfConnection:
         self.streaming = None
         # Of SoftUiWARP's Markers and CRCs nothing is known; with CRCs alone osc is as RFC 5044.
         if dialect is Dialect.SOFTUIWARP and not (markers or crc):
+            # Not all captures have some, and a command is to start soon.
+            from scapy_mpa.stream.softuiwarp import SoftUiWARPFraming
+
             self.framing = SoftUiWARPFraming(self, origin, from_start=from_start)
         elif dialect is Dialect.OSC and (markers or is_guess or not crc):
-            # Not all captures have some, and a command is to start soon.
             from scapy_mpa.stream.osc import OSCFraming, OSCFramingWithoutCRCs
 
             kind = OSCFraming if crc else OSCFramingWithoutCRCs
@@ -438,6 +439,8 @@ class HalfConnection:
         """Have SoftUiWARP's FPDUs read as such, if it is seen by now that they are some."""
         if self.framing is None:
             return False
+        from scapy_mpa.stream.softuiwarp import SoftUiWARPFraming, pads_otherwise
+
         behind = pads_otherwise(island, run.last, run.end, final=final)
         if behind is None:
             return None

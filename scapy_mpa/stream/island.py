@@ -2,10 +2,12 @@
 """A contiguous stretch of captured octets, and how far it was framed."""
 
 from bisect import bisect_left, bisect_right
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from scapy_mpa.stream.events import LocatedBy
-from scapy_mpa.stream.leads import Leads
+
+if TYPE_CHECKING:
+    from scapy_mpa.stream.leads import Leads
 
 __all__ = ["CHUNK_OVERHEAD", "SEAM", "Chunk", "Island", "Run"]
 

@@ -15,7 +15,6 @@ from scapy_mpa.stream.ift_scan import (
     may_be_indication,
 )
 from scapy_mpa.stream.island import SEAM, Island
-from scapy_mpa.stream.look import may_be_fpdu
 from scapy_mpa.stream.phase import Phase
 from scapy_mpa.stream.scan import (
     FoundStartup,
@@ -27,12 +26,6 @@ from scapy_mpa.stream.scan import (
     refused_at,
     startups_before,
     undecided_from,
-)
-from scapy_mpa.stream.surroundings import (
-    fpdu_begins,
-    fpdus_before,
-    is_in_payload,
-    is_marker,
 )
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.ift_indication import INDICATION_LENGTH
@@ -343,6 +336,9 @@ class Streaming:
         an Rtr Frame comes before them (rtr-frame-proposal-2007 2).  A capture of iWARP that is
         sent as a file holds startup frames, too, and then the next record.
         """
+        # Few startup frames are delayed, and a command is to start soon.
+        from scapy_mpa.stream.look import may_be_fpdu
+
         return (
             not found.startup.rejected
             and island.start <= found.end
@@ -369,6 +365,13 @@ class Streaming:
         """
         if self.doubtful is None:
             return False
+        from scapy_mpa.stream.surroundings import (
+            fpdu_begins,
+            fpdus_before,
+            is_in_payload,
+            is_marker,
+        )
+
         found = self.doubtful.found
         islands = self._islands.items
         return any(

@@ -6,11 +6,13 @@
 
 Events are named tuples: some are made a million times, and as dataclasses they would take a quarter
 of the time in which a command starts.
+
+What most captures have nothing of is imported when it is asked for: a command is to start soon.
 """
 
 from __future__ import annotations
 
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from scapy_mpa.stream.events.carrier import CrcVerdict, DDPCarrier, LocatedBy, Place
 from scapy_mpa.stream.events.connection import (
@@ -20,21 +22,28 @@ from scapy_mpa.stream.events.connection import (
     HalfSummary,
     Negotiated,
 )
-from scapy_mpa.stream.events.ift import AdaptionIndicationSeen, IFTFrameRecovered, Placed
-from scapy_mpa.stream.events.message import MessageRecovered
 from scapy_mpa.stream.events.mpa import (
     FPDURecovered,
     FPDUWithoutCRC,
     SoftUiWARPRecovered,
     StartupSeen,
 )
-from scapy_mpa.stream.events.sctp import (
-    ChunksMissing,
-    DDPSegmentRecovered,
-    SctpConnectionId,
-    SessionControlSeen,
-)
 from scapy_mpa.stream.events.trouble import ErrorFound, GapFound, GapReason, OverlapDiffers
+
+if TYPE_CHECKING:
+    from scapy_mpa.stream.events.union import (
+        CARRIERS,
+        AdaptionIndicationSeen,
+        Carrier,
+        ChunksMissing,
+        DDPSegmentRecovered,
+        Event,
+        IFTFrameRecovered,
+        MessageRecovered,
+        Placed,
+        SctpConnectionId,
+        SessionControlSeen,
+    )
 
 __all__ = [
     "CARRIERS",
@@ -67,21 +76,12 @@ __all__ = [
     "StartupSeen",
 ]
 
-Carrier: TypeAlias = FPDURecovered | IFTFrameRecovered | DDPSegmentRecovered
-"""Every event that is a :class:`DDPCarrier`."""
 
-CARRIERS: Final = (FPDURecovered, IFTFrameRecovered, DDPSegmentRecovered)
-"""The same, for ``isinstance``, which is quicker with a tuple."""
+def __getattr__(name: str) -> Any:
+    """Return what is not there from the beginning (PEP 562)."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from scapy_mpa.stream.events import union
 
-Event: TypeAlias = (
-    StartupSeen
-    | FPDURecovered
-    | GapFound
-    | OverlapDiffers
-    | ErrorFound
-    | ConnectionEnded
-    | AdaptionIndicationSeen
-    | IFTFrameRecovered
-    | SessionControlSeen
-    | DDPSegmentRecovered
-)
+    found = globals()[name] = getattr(union, name)
+    return found

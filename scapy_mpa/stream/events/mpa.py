@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 from scapy_mpa.stream.events.carrier import CrcVerdict, LocatedBy, Place
 from scapy_mpa.stream.events.connection import ConnectionId
-from scapy_mpa.wire import softuiwarp
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, fpdu_layout, strip_markers
 from scapy_mpa.wire.startup import StartupFrame
@@ -96,6 +95,9 @@ class SoftUiWARPRecovered(FPDURecovered):
     @property
     def place(self) -> Place:
         """Where it lies in its direction."""
+        # Hardly any capture has some, and a command is to start soon.
+        from scapy_mpa.wire import softuiwarp
+
         return self.seq, self.offset, 0, softuiwarp.fpdu_length(self.ulpdu_length)
 
     @property
@@ -112,7 +114,6 @@ class FPDUWithoutCRC(FPDURecovered):
     @property
     def place(self) -> Place:
         """Where it lies in its direction."""
-        # Hardly any capture has some, and a command is to start soon.
         from scapy_mpa.wire import osc
 
         layout = osc.fpdu_layout(self.ulpdu_length, self.phase, crc=False)

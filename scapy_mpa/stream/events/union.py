@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Events of any kind, those among them that most captures have none of."""
+
+from __future__ import annotations
+
+from typing import Final, TypeAlias
+
+from scapy_mpa.stream.events.connection import ConnectionEnded
+from scapy_mpa.stream.events.ift import AdaptionIndicationSeen, IFTFrameRecovered, Placed
+from scapy_mpa.stream.events.message import MessageRecovered
+from scapy_mpa.stream.events.mpa import FPDURecovered, StartupSeen
+from scapy_mpa.stream.events.sctp import (
+    ChunksMissing,
+    DDPSegmentRecovered,
+    SctpConnectionId,
+    SessionControlSeen,
+)
+from scapy_mpa.stream.events.trouble import ErrorFound, GapFound, OverlapDiffers
+
+__all__ = [
+    "CARRIERS",
+    "AdaptionIndicationSeen",
+    "Carrier",
+    "ChunksMissing",
+    "DDPSegmentRecovered",
+    "Event",
+    "IFTFrameRecovered",
+    "MessageRecovered",
+    "Placed",
+    "SctpConnectionId",
+    "SessionControlSeen",
+]
+
+Carrier: TypeAlias = FPDURecovered | IFTFrameRecovered | DDPSegmentRecovered
+"""Every event that is a :class:`DDPCarrier`."""
+
+CARRIERS: Final = (FPDURecovered, IFTFrameRecovered, DDPSegmentRecovered)
+"""The same, for ``isinstance``, which is quicker with a tuple."""
+
+Event: TypeAlias = (
+    StartupSeen
+    | FPDURecovered
+    | GapFound
+    | OverlapDiffers
+    | ErrorFound
+    | ConnectionEnded
+    | AdaptionIndicationSeen
+    | IFTFrameRecovered
+    | SessionControlSeen
+    | DDPSegmentRecovered
+)
