@@ -229,10 +229,11 @@ class Borrower:
     def keep(self, loan: Loan, seq: int, octets: bytes, number: int) -> bool:
         """Keep a segment that lies beyond a hole, if that may be; tell whether it may."""
         early = loan.early
+        length = len(octets)
         ahead = (seq - loan.seq) & _MASK
         position = loan.end + ahead
         if (
-            ahead + len(octets) > EARLY_OCTETS
+            ahead + length > EARLY_OCTETS
             or len(early) >= EARLY_SEGMENTS
             or self.early_octets > _EARLY_OCTETS
         ):
@@ -242,24 +243,24 @@ class Borrower:
             if loan.markers or loan.begins_phase or (loan.seq - loan.peer.ack) & _MASK >= _BEHIND:
                 return False
             loan.early = [(position, octets, number)]
+            loan.early_end = position + length
             loan.quick_seq = -1
+        elif position >= loan.early_end:
+            early.append((position, octets, number))
+            loan.early_end = position + length
         else:
-            last, known, _ = early[-1]
-            if last + len(known) <= position:
-                early.append((position, octets, number))
-            else:
-                end = position + len(octets)
-                index = len(early)
-                while index and early[index - 1][0] >= end:
-                    index -= 1
-                if index:
-                    before, known, _ = early[index - 1]
-                    if before + len(known) > position:
-                        is_copy = before == position and known == octets and len(octets) > 1
-                        loan.owner.count_copies(is_copy)
-                        return is_copy
-                early.insert(index, (position, octets, number))
-        self.early_octets += len(octets)
+            end = position + length
+            index = len(early)
+            while index and early[index - 1][0] >= end:
+                index -= 1
+            if index:
+                before, known, _ = early[index - 1]
+                if before + len(known) > position:
+                    is_copy = before == position and known == octets and length > 1
+                    loan.owner.count_copies(is_copy)
+                    return is_copy
+            early.insert(index, (position, octets, number))
+        self.early_octets += length
         return True
 
     def fill(self, loan: Loan, octets: bytes, number: int, moment: Any) -> bool:
@@ -305,15 +306,20 @@ class Borrower:
         put, fields = self._page.patterns.append, self._page.fields
         unpack = FPDU_HEADERS.unpack_from
         head = self._head % (number, moment, loan.label) if writes else b""
+        last = -1
+        length, tagged, line = 0, False, b""
         for position, octets, _ in run:
-            if len(octets) < SHORTEST:
+            size = len(octets)
+            if size < SHORTEST:
                 return False
             word, first, second, third = unpack(octets)
-            length, tagged, _, tails, _ = unmarked.get(word) or find(word, None)
-            if length != len(octets) or crc32c(octets) != RESIDUE:
+            if word != last:
+                length, tagged, _, (_, line), _ = unmarked.get(word) or find(word, None)
+                last = word
+            if length != size or crc32c(octets) != RESIDUE:
                 return False
             if writes:
-                put(tails[1])
+                put(line)
                 if tagged:
                     fields += (head, first, second, position & _MASK)
                 else:

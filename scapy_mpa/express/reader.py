@@ -164,6 +164,7 @@ class ExpressReader:
         # Directions of FPDUs; where one comes again, a streak may have begun.
         latest: Loan | None = None
         last_but_one: Loan | None = None
+        latest_rest = latest_offset = 0
         resume = epoch = 0
         pause = _PAUSE
         window = source.window
@@ -204,7 +205,10 @@ class ExpressReader:
                 begins, total, fragment, flow, seq, ack, rest = unpack_headers(window, start)
                 loan = loans.get(flow)
                 if loan is not None:
-                    offset = header_lengths.get(rest, 0)
+                    if rest != latest_rest:
+                        latest_rest = rest
+                        latest_offset = header_lengths.get(rest, 0)
+                    offset = latest_offset
                     is_checked = (
                         begins == loan.begins
                         and fragment == loan.fragment

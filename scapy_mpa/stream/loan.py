@@ -71,6 +71,7 @@ class Loan:
         "begins",
         "crc",
         "early",
+        "early_end",
         "end",
         "first",
         "fpdus",
@@ -134,7 +135,8 @@ class Loan:
         self.awaits = False
         """Whether nothing may be sent before an FPDU of the peer was received (RFC 5044 7.1.2 rule
         4)."""
-        # For the borrower's own use.
+        # For the borrower's own use; where the last early segment ends saves looking it up.
+        self.early_end = 0
         self.quick_seq = -1
         self.singles = 0
         self.begins = -1

@@ -29,12 +29,15 @@ RECENT_OCTETS: Final = 1 << 20
 last round trip needs, on any but the fattest path, and little beside Python itself."""
 
 RECENT_CHUNKS: Final = 512
-"""Chunks kept, over all half connections: bounds the work of one comparison."""
+"""Chunks kept, over all half connections: bounds the work of one comparison.  Cuttings and pieces
+count as one."""
 
 
 # Little enough more to be trimmed many at a time.
 _SLACK: Final = RECENT_OCTETS >> 4
 _SLACK_CHUNKS: Final = RECENT_CHUNKS >> 4
+_RUN: Final = 32
+"""Segments in a row that are kept and dropped together."""
 
 
 class Cuttings:
@@ -75,7 +78,38 @@ class Cuttings:
         return b"".join(pieces)[start - first * length : end - first * length]
 
 
-Known: TypeAlias = bytes | Cuttings
+class Pieces:
+    """Octets of one direction that came in segments, one behind the other.
+
+    As with :class:`Cuttings`, hardly any are ever asked for.
+
+    :param segments: position, octets and frame of each; one at least.
+    :param length: octets of all of them.
+    """
+
+    __slots__ = ("_length", "_segments")
+
+    def __init__(self, segments: Sequence[tuple[int, bytes, int]], length: int) -> None:
+        self._segments = segments
+        self._length = length
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __getitem__(self, stretch: slice) -> bytes:
+        start, end, _ = stretch.indices(self._length)
+        begin = self._segments[0][0]
+        pieces = []
+        for position, octets, _ in self._segments:
+            at = position - begin
+            if at >= end:
+                break
+            if at + len(octets) > start:
+                pieces.append(octets[max(0, start - at) : end - at])
+        return b"".join(pieces)
+
+
+Known: TypeAlias = bytes | Cuttings | Pieces
 
 
 class RecentOctets:
@@ -124,9 +158,14 @@ class RecentOctets:
         self.order.append((position, cuttings, owner))
 
     def remember_run(self, owner: object, run: list[tuple[int, bytes, int]], length: int) -> None:
-        """Do the same for chunks that have ``length`` octets together."""
+        """Do the same for segments in a row that have ``length`` octets together."""
         order = self.order
-        order.extend([(position, octets, owner) for position, octets, _ in run])
+        for first in range(0, len(run), _RUN):
+            segments = run[first : first + _RUN]
+            position, octets, _ = segments[-1]
+            begin = segments[0][0]
+            pieces = Pieces(segments, position + len(octets) - begin)
+            order.append((begin, pieces, owner))
         self.octets += length
         if self.octets > RECENT_OCTETS + _SLACK or len(order) > RECENT_CHUNKS + _SLACK_CHUNKS:
             self.trim()

@@ -332,3 +332,31 @@ def test_cuttings_are_what_lies_in_the_buffer(
         recent.remember_cuttings("other half", 0, bytes(8), [0], 0, 8)
     holds = sys.getrefcount(buffer) > alone
     assert holds == (2 * position >= whole)
+
+
+@given(
+    lengths=st.lists(st.integers(1, 9), min_size=1, max_size=80),
+    cut=st.tuples(st.integers(0, 800), st.integers(0, 800)),
+    begin=st.integers(0, 1 << 40),
+)
+def test_segments_in_a_row_are_what_they_are_joined(
+    lengths: list[int], cut: tuple[int, int], begin: int
+) -> None:
+    """What is kept of a row of segments reads as if it were joined, wherever a copy begins."""
+    recent = RecentOctets()
+    stream = random.Random(begin).randbytes(sum(lengths))
+    run = []
+    at = 0
+    for length in lengths:
+        run.append((begin + at, stream[at : at + length], 1))
+        at += length
+    recent.remember_run("half", run, len(stream))
+    kept = recent.before(begin + len(stream), "half")
+    assert b"".join(octets[:] for _, octets, _ in kept) == stream
+    for position, octets, _ in kept:
+        lies = stream[position - begin : position - begin + len(octets)]
+        assert octets[cut[0] : cut[1]] == lies[cut[0] : cut[1]]
+        assert octets[cut[0] :] == lies[cut[0] :]
+    recent.forget("half", begin, begin + len(stream))
+    assert recent.octets == 0
+    assert not recent.order
