@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What is kept of a half connection when something happens that in most of them never does."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from scapy_mpa.wire.ddp import UNTAGGED_LENGTH
@@ -14,8 +12,8 @@ if TYPE_CHECKING:
 
 __all__ = ["NOTHING", "FirstFPDU", "Seldom"]
 
-_OF_FIRST: Final = UNTAGGED_LENGTH + READ_REQUEST_LENGTH
 # Octets of a ULPDU that tell whether it is an RTR indication: those of the longest.
+_OF_FIRST: Final = UNTAGGED_LENGTH + READ_REQUEST_LENGTH
 
 
 class FirstFPDU(NamedTuple):
@@ -56,7 +54,7 @@ class Seldom:
         self.first: FirstFPDU | None = None
         """The first FPDU of those found before both startup frames were."""
 
-    def note_first(self, fpdu: FPDURecovered, start: int) -> None:
+    def note_first(self, fpdu: "FPDURecovered", start: int) -> None:
         """Keep what counts of an FPDU found before both startup frames, if it is the first one.
 
         :param start: position of its first octet.

@@ -27,7 +27,6 @@ from scapy_mpa.stream.startup import (
     rtr_may_follow,
     step,
 )
-from scapy_mpa.stream.surroundings import fpdus_before
 from scapy_mpa.wire.dialect import OSC_REVISIONS, Dialect
 from scapy_mpa.wire.forced import dialect_in_force
 from scapy_mpa.wire.interoperability import Kinds, agreed_markers, kinds_of
@@ -556,6 +555,9 @@ class StartupPhase:
         if received is None or not islands:
             return False
         position = unwrap(received, islands[0].start)
+        # Most captures need none of it, and a command is to start soon.
+        from scapy_mpa.stream.surroundings import fpdus_before
+
         # Those that were passed on are not held any more.
         runs = (run for island in islands for run in island.runs)
         return any(run.start < position and not run.is_empty for run in runs) or (
