@@ -67,7 +67,8 @@ def begin(
     elif known.crc is True:
         origin = None
     elif origin is not None:
-        markers = _without_crcs(half, origin, markers, final=final)
+        is_said = startup.forced is Dialect.OSC
+        markers = _without_crcs(half, origin, markers, final=final, is_said=is_said)
         origin = None if markers is None else origin
     elif final and markers is not False:
         origin, markers = finder.find_row(finder.all_places() if is_known else unlike), True
@@ -106,7 +107,7 @@ def is_proven(islands: Sequence[Island]) -> bool:
 
 
 def _without_crcs(
-    half: HalfConnection, origin: int, markers: bool | None, *, final: bool
+    half: HalfConnection, origin: int, markers: bool | None, *, final: bool, is_said: bool
 ) -> bool | None:
     """Return whether FPDUs of osc, without CRC fields, have Markers; None if they are none."""
     island = half.islands.at(origin)
@@ -114,7 +115,7 @@ def _without_crcs(
         return None
     octets = island.read(origin, island.captured_until(origin, island.end))
     for each in (True, False) if markers is None else (markers,):
-        if is_osc(octets, markers=each, crc=False, final=final):
+        if is_osc(octets, markers=each, crc=False, final=final, is_said=is_said):
             return each
     return None
 

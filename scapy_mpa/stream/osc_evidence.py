@@ -89,7 +89,13 @@ def _read(octets: bytes, at: int, phase: int | None, *, is_osc: bool, crc: bool)
 
 
 def is_osc(
-    octets: bytes, *, markers: bool, crc: bool, final: bool, is_all: bool = False
+    octets: bytes,
+    *,
+    markers: bool,
+    crc: bool,
+    final: bool,
+    is_all: bool = False,
+    is_said: bool = False,
 ) -> bool | None:
     """Tell whether the octets of a direction are FPDUs of osc, and not of RFC 5044.
 
@@ -98,11 +104,14 @@ def is_osc(
     :param crc: whether CRCs are on.
     :param final: no more will come.
     :param is_all: no more was sent.
+    :param is_said: the user says that they are: then one header that makes sense is enough, without
+        CRCs, where RFC 5044 leads to none.
     :return: None if they do not tell, or not yet.
     """
     if crc:
         return _with_crcs(octets, final=final) if markers else None
-    return _without_crcs(octets, markers=markers, final=final, is_all=is_all)
+    least = 1 if is_said else _ROW
+    return _without_crcs(octets, least, markers=markers, final=final, is_all=is_all)
 
 
 def _with_crcs(octets: bytes, *, final: bool) -> bool | None:
@@ -141,7 +150,9 @@ class _Row(NamedTuple):
     """What comes behind them: what makes no sense, nothing, or not all of one."""
 
 
-def _without_crcs(octets: bytes, *, markers: bool, final: bool, is_all: bool) -> bool | None:
+def _without_crcs(
+    octets: bytes, least: int, *, markers: bool, final: bool, is_all: bool
+) -> bool | None:
     standard = _row(octets, markers=markers, is_osc=False)
     other = _row(octets, markers=markers, is_osc=True)
     if standard.is_pointed_at or standard.fpdus == _ROW or other.how == "broken":
@@ -156,7 +167,7 @@ def _without_crcs(octets: bytes, *, markers: bool, final: bool, is_all: bool) ->
     if other.is_pointed_at:
         return True
     ends = final and other.how == "ended"
-    return True if other.fpdus >= (_SHORTEST_ROW if ends else _ROW) else None
+    return True if other.fpdus >= (min(least, _SHORTEST_ROW) if ends else least) else None
 
 
 def _row(octets: bytes, *, markers: bool, is_osc: bool) -> _Row:
