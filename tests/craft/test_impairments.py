@@ -74,10 +74,8 @@ def mixes(draw: st.DrawFn, conversation: Conversation, *, missing: bool = True) 
     lost = st.builds(Loss, RATES, captured=st.booleans())
     overtaken = st.builds(Reordering, RATES, by_capture=st.just(False))
     captured_late = st.builds(Reordering, RATES, by_capture=st.just(True))
-    # Disorder behind a rejection is not told.
-    may_disturb = startups <= 3
-    maybe(lost if may_disturb else behind(lost))
-    maybe(*((each if may_disturb else behind(each)) for each in (overtaken, captured_late)))
+    maybe(lost)
+    maybe(overtaken, captured_late)
     maybe(st.builds(Duplication, RATES))
     maybe(st.builds(Overlap, RATES, reach=st.sampled_from((1, 40, 3000))))
     is_overlapping = bool(mix) and isinstance(mix[-1], Overlap)
@@ -88,7 +86,8 @@ def mixes(draw: st.DrawFn, conversation: Conversation, *, missing: bool = True) 
             st.just(StartupCut(conversation)),
             behind(late),
         ]
-        if may_disturb:
+        # Of a second startup whose SYN was not captured not all can be told.
+        if startups <= 3:
             starts.append(late)
         maybe(*starts)
     else:

@@ -19,7 +19,6 @@ from scapy_mpa.craft import (
     Resegmentation,
     Segment,
     StartupCut,
-    StartupItem,
     conversation_of,
     impair,
 )
@@ -33,14 +32,8 @@ RATES = st.sampled_from((0.05, 0.3, 1.0))
 
 
 def is_of_mpa(name: str) -> bool:
-    """Whether a preset is a conversation in MPA in which nobody starts twice.
-
-    Startup frames of two startups captured in disorder may go untold, and so may FPDUs of osc.
-    """
-    conversation = conversation_of(name)
-    if type(conversation) is not Conversation or conversation.options.dialect is Dialect.OSC:
-        return False
-    return sum(isinstance(item, StartupItem) for item in conversation.script) <= 3
+    """Whether a preset is a conversation in MPA."""
+    return type(conversation_of(name)) is Conversation
 
 
 NAMES = [name for name in PRESETS if is_of_mpa(name)]
