@@ -426,6 +426,10 @@ class Rewriter:
             octets = build_startup(self._startup(kind))
             comment = f"{_BY}supplied, the MPA {kind.value.title()} was not captured"
             flags = ACK | PSH
+            if kind is StartupKind.REPLY:
+                # Its sender had the Request that it answers (RFC 5044 7.1.2 rule 2).
+                asking = self._halves[initiator]
+                asking.acknowledged = asking.new
             self._send(slot, sender[kind], flags, octets, comment=comment, time_ns=time_ns)
             half.new = half.acknowledged = sequence_number(half.new + len(octets))
             half.old = None
