@@ -16,7 +16,7 @@ from scapy_mpa.stream.inference import Inferred, infer, shows_crcs
 from scapy_mpa.stream.island import Island
 from scapy_mpa.stream.look import Known, Unlike
 from scapy_mpa.stream.phase import Phase
-from scapy_mpa.stream.startup import StartupState
+from scapy_mpa.stream.startup import StartupState, rtr_may_follow
 from scapy_mpa.stream.startup_phase import StartupPhase
 from scapy_mpa.wire.ddp import UNTAGGED_LENGTH, ddp_header_of
 from scapy_mpa.wire.dialect import Dialect
@@ -192,9 +192,14 @@ def _known_of(startup: StartupPhase, half: HalfConnection) -> Known:
     if startup.state is StartupState.ACCEPTED and direction == startup.initiator:
         # What may be an Rtr Frame was not captured.
         is_held = False
-    return Known(
-        crc,
-        startup.has_markers(direction),
-        startup.origins[direction] if is_held else None,
-        sure=is_held or other.is_mpa,
-    )
+    origin = startup.origins[direction] if is_held else None
+    if (
+        origin is not None
+        and direction == startup.initiator
+        and half.islands.at(origin) is None
+        and rtr_may_follow(*startup.declared)
+        and not startup.saw_rtr
+    ):
+        # An Rtr Frame may lie in the hole there.
+        origin = None
+    return Known(crc, startup.has_markers(direction), origin, sure=is_held or other.is_mpa)
