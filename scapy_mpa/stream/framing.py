@@ -30,7 +30,7 @@ from scapy_mpa.stream.chain import FPDUChain
 from scapy_mpa.stream.events import FPDURecovered
 from scapy_mpa.stream.finder import COST_OF_PLACE, found_by
 from scapy_mpa.stream.island import Island, Run
-from scapy_mpa.stream.scan import FoundStartup, may_be_marker, startup_at, startups_before
+from scapy_mpa.stream.scan import FoundStartup, may_be_marker, startups_at, startups_before
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_INTERVAL, MARKER_LENGTH, fpdu_length
 from scapy_mpa.wire.startup import KEY_LENGTH
@@ -259,7 +259,7 @@ class Framing(FPDUChain):
         self._unite_all(island, runs)
 
     def _find_beginning(self, island: Island, runs: tuple[Run, ...]) -> tuple[Run, ...]:
-        """See whether FPDUs directly follow a startup frame that was captured behind them, or may.
+        """See whether FPDUs directly follow startup frames that were captured behind them, or may.
 
         Return the runs of the island from there on.
         """
@@ -267,19 +267,20 @@ class Framing(FPDUChain):
         limit = known[0].start if known else island.end
         if limit == island.start or self.is_guess or island.held > island.start:
             return runs
-        found = startup_at(island, island.start, limit)
-        if found is None or not self._may_be_origin(found.end):
+        frames = startups_at(island, island.start, limit)
+        if not frames or not self._may_be_origin(frames[-1].end):
             return runs
-        if not self._sink.may_start(island, found):
+        if not self._sink.may_start(island, frames[0]):
             return runs
-        leads_on = known and found.end == limit
-        follows = leads_on or self.verifies(island, found.end)
-        may_follow = follows is None and not known and not self._sink.may_announce_rtr(found)
+        end = frames[-1].end
+        leads_on = known and end == limit
+        follows = leads_on or self.verifies(island, end)
+        may_follow = follows is None and not known and not self._sink.may_announce_rtr(frames[-1])
         if not (follows or may_follow):
             return runs
         if leads_on:
             known[0].start = island.start
-        self._begin_behind(island, [found])
+        self._begin_behind(island, frames)
         return known
 
     def _look_before(self, island: Island, run: Run) -> None:

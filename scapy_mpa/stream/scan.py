@@ -39,6 +39,7 @@ __all__ = [
     "rtr_at",
     "startup_at",
     "startup_of",
+    "startups_at",
     "startups_before",
     "undecided_from",
 ]
@@ -122,6 +123,18 @@ def startup_at(island: Island, position: int, limit: int) -> FoundStartup | None
         return None
     found = _found(island, position, end)
     return None if found.startup.problems() else found
+
+
+def startups_at(island: Island, position: int, limit: int) -> list[FoundStartup]:
+    """Return the startup frame at a position, whole before ``limit``, and the Rtr Frame behind it
+    if it is a Request (rtr-frame-proposal-2007 2)."""
+    found = startup_at(island, position, limit)
+    if found is None:
+        return []
+    if found.startup.kind is not StartupKind.REQUEST or found.end == limit:
+        return [found]
+    rtr = startup_at(island, found.end, limit)
+    return [found] if rtr is None or rtr.startup.kind is not StartupKind.RTR else [found, rtr]
 
 
 def startup_of(octets: bytes, position: int) -> FoundStartup | None:
