@@ -334,10 +334,11 @@ class StartupPhase:
         direction = half.direction
         asking = self.halves[1 - direction]
         if startup.kind is StartupKind.REPLY:
-            if asking.streaming is not None and asking.streaming.awaits_reply():
+            received = self.received_before(half, found)
+            if asking.streaming is not None and asking.streaming.awaits_reply(received):
                 asking.streaming.confirm()
             if direction != self.initiator and not startup.rejected:
-                self.find_repeated_request(self.received_before(half, found))
+                self.find_repeated_request(received)
         before = self.state
         by_initiator = self.initiator == direction
         self.state, what = step(before, startup, by_initiator=by_initiator)
@@ -524,7 +525,7 @@ class StartupPhase:
             asking.answer(unwrap(received, other.high or 0))
         if other.direction == self.initiator:
             self.find_repeated_request(received)
-        if asking.awaits_reply() or self._awaits_reply(other, received):
+        if asking.awaits_reply(received) or self._awaits_reply(other, received):
             streaming.confirm()
 
     def _awaits_reply(self, asking: HalfConnection, received: int | None) -> bool:

@@ -27,6 +27,7 @@ from scapy_mpa.stream.scan import (
     startups_before,
     undecided_from,
 )
+from scapy_mpa.stream.sequence import unwrap
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.ift_indication import INDICATION_LENGTH
 from scapy_mpa.wire.startup import KEY_LENGTH, StartupKind
@@ -383,12 +384,19 @@ class Streaming:
             for island in islands
         )
 
-    def awaits_reply(self) -> bool:
-        """Tell whether the doubtful startup frame is a Request, and the last that was sent."""
+    def awaits_reply(self, received: int | None) -> bool:
+        """Tell whether the doubtful startup frame is a Request, and the last that was sent.
+
+        :param received: sequence number of what the sender of a Reply had received; None if that
+            is not known.  One that had less of it answers another.
+        """
+        if self.doubtful is None:
+            return False
+        found = self.doubtful.found
         return (
-            self.doubtful is not None
-            and self.doubtful.found.startup.kind is StartupKind.REQUEST
-            and self.doubtful.found.end == self._half.high
+            found.startup.kind is StartupKind.REQUEST
+            and found.end == self._half.high
+            and (received is None or unwrap(received, found.end) >= found.end)
         )
 
     def confirm(self) -> None:

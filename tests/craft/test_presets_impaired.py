@@ -19,6 +19,7 @@ from scapy_mpa.craft import (
     Resegmentation,
     Segment,
     StartupCut,
+    StartupItem,
     conversation_of,
     impair,
 )
@@ -47,8 +48,11 @@ def mixes(draw: st.DrawFn, conversation: Conversation) -> list[Impairment]:
         st.builds(Loss, RATES, captured=st.booleans()),
         st.builds(Reordering, RATES, by_capture=st.booleans()),
         st.builds(Duplication, RATES),
-        st.one_of(st.builds(LateStart, st.integers(0, 8)), st.just(StartupCut(conversation))),
     ]
+    # Of a second startup whose SYN was not captured not all can be told.
+    startups = sum(isinstance(item, StartupItem) for item in conversation.script)
+    late = [st.builds(LateStart, st.integers(0, 8))] if startups <= 3 else []
+    choices.append(st.one_of(st.just(StartupCut(conversation)), *late))
     return [draw(each) for each in choices if draw(st.booleans())]
 
 
