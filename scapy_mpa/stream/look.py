@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from scapy_mpa.stream.candidate import HEAD, WORD
 from scapy_mpa.stream.island import Island
 from scapy_mpa.stream.places import Ballot
-from scapy_mpa.stream.search import header_words
+from scapy_mpa.stream.search import agreeing_words, header_words
 from scapy_mpa.wire.crc import RESIDUE, crc32c
 from scapy_mpa.wire.ddp import TAGGED_LENGTH
 from scapy_mpa.wire.fpdu import (
@@ -602,15 +602,8 @@ class Look:
         self.allowance -= _COST_OF_MARKERS
         at = header - self._begin
         words = self._octets[at + WORD : at + 2 * MARKER_INTERVAL]
-        words = words[: len(words) & -WORD]
-        # All words at once: those that are as they should be come out as zeros.
-        expected = int.from_bytes(_POINTERS[: len(words)], "big")
-        differences = (int.from_bytes(words, "big") ^ expected).to_bytes(len(words), "big")
-        found = differences.find(bytes(WORD))
-        while found >= 0:
-            if found % WORD == 0:
-                yield found + WORD
-            found = differences.find(bytes(WORD), found + 1)
+        for found in agreeing_words(words, _POINTERS):
+            yield found + WORD
 
 
 def _in_common(one: bytes, other: bytes) -> int:

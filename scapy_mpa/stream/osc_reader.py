@@ -8,7 +8,6 @@ or with Markers at the places where words read as such, the least significant oc
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
 from scapy_mpa.stream.candidate import HEAD, UNREADABLE, WORD, Candidate
@@ -16,6 +15,7 @@ from scapy_mpa.stream.events import CrcVerdict
 from scapy_mpa.stream.finder import FPDUFinder
 from scapy_mpa.stream.island import Island
 from scapy_mpa.stream.look import head_makes_sense
+from scapy_mpa.stream.search import agreeing_words
 from scapy_mpa.wire.crc import RESIDUE, crc32c
 from scapy_mpa.wire.fpdu import FPDUPTR_MASK, HEADER_LENGTH, MARKER_INTERVAL, MARKER_LENGTH
 from scapy_mpa.wire.osc import fpdu_layout, marker_octets, next_phase
@@ -46,7 +46,8 @@ class OSCReader(FPDUFinder):
     def phases(self, octets: bytes) -> list[int]:
         """Return at which phases an FPDU may begin whose first octets these are, by words in it
         that read as its first Marker."""
-        phases = [-ahead % MARKER_INTERVAL for ahead in _pointing(octets[:MARKER_INTERVAL])]
+        words = octets[WORD:MARKER_INTERVAL]
+        phases = [-(WORD + at) % MARKER_INTERVAL for at in agreeing_words(words, _POINTERS)]
         return [*phases, 0] if octets.startswith(_LEADING) else phases
 
     @property
@@ -214,17 +215,3 @@ class OSCReader(FPDUFinder):
         if island.captured_until(marker, end) < end:
             return None
         return int.from_bytes(island.read(marker + 2, end), "little") & FPDUPTR_MASK
-
-
-def _pointing(window: bytes) -> Iterator[int]:
-    """Yield how far behind the beginning of octets words stand that point there as Markers do."""
-    words = window[WORD:]
-    words = words[: len(words) & -WORD]
-    # All words at once: those that are as they should be come out as zeros.
-    expected = int.from_bytes(_POINTERS[: len(words)], "big")
-    differences = (int.from_bytes(words, "big") ^ expected).to_bytes(len(words), "big")
-    found = differences.find(bytes(WORD))
-    while found >= 0:
-        if found % WORD == 0:
-            yield found + WORD
-        found = differences.find(bytes(WORD), found + 1)

@@ -10,12 +10,13 @@ forty make sense.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from itertools import compress
 from typing import Final
 
 from scapy_mpa.wire.rdmap_names import Opcode, is_tagged
 
-__all__ = ["header_words"]
+__all__ = ["agreeing_words", "header_words"]
 
 _WORD: Final = 4
 _NOT_ZERO: Final = re.compile(rb"[^\0]")
@@ -43,6 +44,21 @@ def _tables() -> tuple[bytes, bytes]:
 
 
 _DDP, _RDMAP = _tables()
+
+
+def agreeing_words(octets: bytes, expected: bytes) -> Iterator[int]:
+    """Yield, ascending, each multiple of 4 at which a word stands as it does in ``expected``.
+
+    All words are compared at once: those that agree come out as zeros.
+    """
+    size = min(len(octets), len(expected)) & -_WORD
+    one, other = int.from_bytes(octets[:size], "big"), int.from_bytes(expected[:size], "big")
+    differences = (one ^ other).to_bytes(size, "big")
+    found = differences.find(bytes(_WORD))
+    while found >= 0:
+        if found % _WORD == 0:
+            yield found
+        found = differences.find(bytes(_WORD), found + 1)
 
 
 def header_words(octets: bytes) -> list[int]:

@@ -51,10 +51,6 @@ _REMEMBERED: Final = 64
 """Of how many startup frames that may be some it is kept what they acknowledge."""
 
 
-_NONE: Final[list[int]] = []
-"""Never added to: most half connections find nothing beyond a hole."""
-
-
 class Doubtful(NamedTuple):
     """What seems to be a startup frame, in the midst of octets that may be anything."""
 
@@ -97,7 +93,7 @@ class Streaming:
         self.said: dict[int, int] | None = None
         """By position of what may be startup frames, what was received by who sent them, as a
         sequence number."""
-        self._beyond: list[int] = _NONE
+        self._beyond: tuple[int, ...] = ()
         """Where beyond a hole what may be startup frames was found."""
         self._key_checked = False
         self._look_at: int | None = 0
@@ -247,7 +243,7 @@ class Streaming:
         """Have it scanned again for what was found in it, if no hole lies before it any more."""
         if not self._beyond or self._islands.lies_beyond(island):
             return
-        others = [each for each in self._beyond if not island.start <= each < island.end]
+        others = tuple(each for each in self._beyond if not island.start <= each < island.end)
         if len(others) < len(self._beyond):
             self._beyond = others
             island.scanned = None
@@ -315,7 +311,7 @@ class Streaming:
                 alone = island.fills_segments(found.position, found.end)
                 self.doubtful = Doubtful(found, frames, alone)
                 if len(self._beyond) < _REMEMBERED:
-                    self._beyond = [*self._beyond, found.position]
+                    self._beyond = (*self._beyond, found.position)
                 self._owner.on_doubtful(half, found)
         return True
 

@@ -99,6 +99,20 @@ def test_which_startup_frame_is_supplied(missing: tuple[int, ...], supplied: int
     assert (report.fpdus, report.startup_frames) == (2, supplied)
 
 
+def test_a_reply_that_is_supplied_answers_the_last_request() -> None:
+    """Though all that its sender was captured to acknowledge is the one before."""
+    conversation = Conversation(revision=1, ack_every=1)
+    conversation.startup(rejected=True)
+    conversation.startup()
+    conversation.initiator.send(b"")
+    conversation.close()
+    check(
+        conversation.frames(
+            [each for each in conversation.segments() if not each.octets.startswith(b"MPA ID Rep")]
+        )
+    )
+
+
 @pytest.mark.parametrize("octets", range(4))
 def test_a_hole_with_another_startup_in_it(octets: int) -> None:
     """Private Data of any length make a hole that is no multiple of 4 octets, as FPDUs are."""

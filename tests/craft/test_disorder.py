@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from scapy_mpa.craft import (
     Conversation,
     Resegmentation,
+    Segment,
     SnapLength,
     StartupCut,
     conversation_of,
@@ -23,6 +24,13 @@ from scapy_mpa.wire.startup import KEYS, StartupKind
 from tests.craft.reading import inlined, plain
 from tests.craft.small import FPDU, REPLY, REQUEST, found, kinds, one_send, pieces
 from tests.craft.test_told import agrees
+
+
+def all_is_told(conversation: Conversation, segments: list[Segment]) -> None:
+    """Hold what is found, on both ways, against the truth."""
+    frames = conversation.frames(segments)
+    agrees(plain(frames), conversation.truth(segments, messages=True, payload=True))
+    agrees(inlined(frames), conversation.truth(segments))
 
 
 def test_private_data_missing() -> None:
@@ -142,9 +150,7 @@ def test_any_order_behind_the_handshake(
     conversation.responder.send(b"y")
     segments = conversation.segments()
     segments[REQUEST:] = data.draw(st.permutations(segments[REQUEST:]))
-    frames = conversation.frames(segments)
-    agrees(plain(frames), conversation.truth(segments, messages=True, payload=True))
-    agrees(inlined(frames), conversation.truth(segments))
+    all_is_told(conversation, segments)
 
 
 @pytest.mark.parametrize("markers", [False, True])
@@ -170,9 +176,34 @@ def test_any_order_without_the_handshake(
         octets = data.draw(st.sampled_from((b"", b"x", bytes(3000))))
         data.draw(st.sampled_from((side.write, side.send, side.read)))(octets)
     segments = data.draw(st.permutations(conversation.segments()))
-    frames = conversation.frames(segments)
-    agrees(plain(frames), conversation.truth(segments, messages=True, payload=True))
-    agrees(inlined(frames), conversation.truth(segments))
+    all_is_told(conversation, segments)
+
+
+@pytest.mark.parametrize("markers", [False, True])
+@pytest.mark.parametrize("order", ["0 3 4 5 6 7 8 9 10 2 1", "5 1 8 6 0 2 3 7 4 9 10"])
+def test_an_rtr_frame_in_a_hole(markers: bool, order: str) -> None:
+    """Behind a Request an Rtr Frame may be missing when FPDUs of either side show that MPA has
+    begun: what fills the hole is no FPDU, and offsets are known as soon as both frames are."""
+    conversation = Conversation(handshake=False, markers=markers, ack_every=0, rtr_frame=True)
+    conversation.startup()
+    conversation.initiator.write(bytes(3000))
+    conversation.initiator.write(bytes(3000))
+    conversation.initiator.read(b"")
+    segments = conversation.segments()
+    all_is_told(conversation, [segments[int(at)] for at in order.split()])
+
+
+@pytest.mark.parametrize("at", range(7))
+def test_a_rejection_behind_the_request_that_follows(at: int) -> None:
+    """Without the SYN, a Reply that had not received a Request rejects another one."""
+    conversation = conversation_of("reject-then-accept", seed=1)
+    segments = [each for each in conversation.segments() if each.octets]
+    rejection = next(each for each in segments if each.octets.startswith(KEYS[StartupKind.REPLY]))
+    later = segments[segments.index(rejection) + 1 :]
+    mixed = [*later[:at], rejection, *later[at:]]
+    records = found(conversation, mixed)
+    wanted = conversation.truth(mixed)
+    assert sorted(kinds(records)).count("startup") == kinds(wanted).count("startup")
 
 
 def test_any_order_around_a_rejection() -> None:
@@ -216,9 +247,7 @@ def test_any_order_around_rejections(revision: int, rtr_frame: bool, data: st.Da
     conversation.responder.send(b"y")
     segments = conversation.segments()
     segments[REQUEST:] = data.draw(st.permutations(segments[REQUEST:]))
-    frames = conversation.frames(segments)
-    agrees(plain(frames), conversation.truth(segments, messages=True, payload=True))
-    agrees(inlined(frames), conversation.truth(segments))
+    all_is_told(conversation, segments)
 
 
 @pytest.mark.parametrize("missing", ["hello", "world", "request"])

@@ -327,6 +327,7 @@ def outcome(file: Any, *, inlined: bool) -> tuple[list[str], str]:
     cut=st.one_of(st.none(), st.integers(0, 6169)),
     other=st.one_of(st.none(), st.none(), st.binary(max_size=60)),
 )
+@example(changes=[(536, 208)], cut=None, other=None)  # The Reply seems to begin 12 octets earlier.
 def test_any_octets_in_one_piece_or_octet_by_octet(
     changes: list[tuple[int, int]], cut: int | None, other: bytes | None
 ) -> None:
