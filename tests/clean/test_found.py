@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from scapy_mpa.capture import Frame
 from scapy_mpa.craft import Conversation
+from scapy_mpa.stream.segment import ACK
 from tests.captures import OVER_TCP, capture_name
 from tests.clean.cleaning import clean, fpdus, frames_of, renumbered
 from tests.craft.strategies import conversations
@@ -101,16 +103,18 @@ def test_which_startup_frame_is_supplied(missing: tuple[int, ...], supplied: int
 
 def test_a_reply_that_is_supplied_answers_the_last_request() -> None:
     """Though all that its sender was captured to acknowledge is the one before."""
-    conversation = Conversation(revision=1, ack_every=1)
+    conversation = Conversation(revision=1, ack_every=0)
     conversation.startup(rejected=True)
     conversation.startup()
     conversation.initiator.send(b"")
     conversation.close()
-    check(
-        conversation.frames(
-            [each for each in conversation.segments() if not each.octets.startswith(b"MPA ID Rep")]
-        )
-    )
+    segments = [each for each in conversation.segments() if each.side == 0]
+    first = next(at for at, each in enumerate(segments) if each.octets)
+    request, syn = segments[first], conversation.segments()[1]
+    acknowledged = request.seq + len(request.octets)
+    heard = replace(syn, flags=ACK, seq=syn.seq + 1, ack=acknowledged, time_ns=request.time_ns)
+    segments[first + 1 : first + 1] = [heard]
+    check(conversation.frames([segments[0], syn, *segments[1:]]))
 
 
 @pytest.mark.parametrize("octets", range(4))
