@@ -9,7 +9,8 @@ the first FPDU that cannot be both:
 * Without CRCs it is osc's if its header makes sense and a Marker points back to it with the least
   significant octet first.  Where no Marker tells, it is if RFC 5044's lengths lead to no header
   that makes sense, but osc's, which leave no room for a CRC field, to three in a row, or to two at
-  which the stream ends; one is enough where the sender has closed right behind it.
+  which the stream ends; one is enough where the sender has closed right behind it, or the user says
+  that osc is spoken.
 
 What conforms to RFC 5044 is none of osc's, whatever else it may look like.
 """

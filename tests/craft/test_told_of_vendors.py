@@ -111,6 +111,22 @@ def test_without_crcs(name: str, data: st.DataObject, seed: int) -> None:
         assert {name: record[name] for name in told[key]} == told[key]
 
 
+def test_two_fpdus_before_a_hole() -> None:
+    """Without CRCs and a Reply they are osc's if one says so: RFC 5044 leads nowhere."""
+    conversation = Conversation(dialect="osc", crc=False, markers=False)
+    conversation.startup()
+    for octets in (bytes(51), bytes(28), bytes(500), b"x"):
+        conversation.initiator.send(octets)
+    sent = [each for each in conversation.segments() if each.side == 0 and each.octets]
+    missing = sent[3]
+    kept = [each for each in conversation.segments() if each.side == 0 and each != missing]
+    told = fpdus(conversation.truth(kept, payload=True))
+    found = fpdus(plain(conversation.frames(kept), Dialect.OSC))
+    assert [key for key in told if key[1] < missing.seq] == list(found)[:2]
+    for key, record in found.items():
+        assert {name: record[name] for name in told[key]} == told[key]
+
+
 @pytest.mark.parametrize("size", [13, 19])
 @pytest.mark.parametrize("name", NAMES)
 def test_startup_frames_in_pieces(name: str, size: int) -> None:
