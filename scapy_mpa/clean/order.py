@@ -135,13 +135,15 @@ class Order:
         )
         half.covered = max(half.covered, item.end)
         completed = max(event.frames, default=event.frame)
+        # Octets in streaming mode before it may have been captured behind it.
+        before = [number for number, end in half.unexplained or () if end <= start]
         ack = self._queue.acknowledged_by(completed)
         if ack is not None:
             item.heard = self.halves[1 - event.direction].position(ack)
         if is_reply:
             self._replies.append((completed, item))
         self.rewriter.expect_startup(item)
-        self._wait(half, item, completed)
+        self._wait(half, item, max(completed, *before, 0))
 
     def fpdu(self, event: FPDURecovered) -> None:
         """Take an FPDU."""

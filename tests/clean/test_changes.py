@@ -230,6 +230,23 @@ def test_supplied_startup_frames_say_what_holds(crc: bool) -> None:
     assert [(each.crc, each.markers, each.revision) for each in told] == [(crc, False, 1)] * 2
 
 
+def test_octets_captured_behind_the_request_that_follows_them() -> None:
+    """Octets in streaming mode are written before the startup frame behind them, whenever they were
+    captured."""
+    conversation = Conversation()
+    conversation.initiator.octets(b"hello")
+    conversation.startup()
+    conversation.initiator.send(b"x")
+    sent = conversation.segments()
+    hello = next(at for at, each in enumerate(sent) if each.octets == b"hello")
+    request = next(at for at, each in enumerate(sent) if each.octets.startswith(b"MPA ID Req"))
+    sent.insert(request, sent.pop(hello))
+    cleaned = clean(conversation.frames(sent))
+    said = [each.payload for each in segments(cleaned.frames) if each.payload and each.seq < 1100]
+    assert [octets[:10] for octets in said][:2] == [b"hello", b"MPA ID Req"]
+    assert cleaned.report.left_out == 0
+
+
 def test_bad_crcs_stay_bad() -> None:
     """By the same bits, with Markers or without."""
     for has_markers in (False, True):
