@@ -119,7 +119,7 @@ def look(startup: StartupPhase, half: HalfConnection, *, final: bool, crc: bool 
         is_open=startup.awaits_request and half.direction == startup.initiator,
         is_guess=inferred.is_guess,
         crc_is_known=inferred.crc_is_known,
-        dialect=Dialect.SOFTUIWARP if startup.forced is Dialect.SOFTUIWARP else None,
+        dialect=Dialect.SOFTUIWARP if startup.may_be_softuiwarp else None,
     )
     look(startup, halves[1 - half.direction], final=final)
 

@@ -152,6 +152,11 @@ class StartupPhase:
             reply is None or (reply.revision == answered and not reply.s_bit)
         )
 
+    @property
+    def may_be_softuiwarp(self) -> bool:
+        """Whether the user says that SoftUiWARP is spoken, and no startup frame says otherwise."""
+        return self.forced is Dialect.SOFTUIWARP and self.dialect in (None, Dialect.SOFTUIWARP)
+
     @staticmethod
     def _as_answered(reply: Declared | None, request: Declared) -> Declared | None:
         """Return what a Reply declares that was captured before its Request.
