@@ -278,7 +278,7 @@ class Rewriter:
         elif item.startup is not None:
             self._open_startup(item, slot)
             self._written.add(item.startup.kind)
-            if item.startup.rejected and item.startup.kind is StartupKind.REPLY:
+            if item.startup.rejects:
                 # What follows is another startup.
                 self._supplied.clear()
                 self._written.clear()

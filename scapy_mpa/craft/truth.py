@@ -308,7 +308,7 @@ def _found(pieces: Iterable[Captured], options: Options) -> list[Found]:
             is_sure[side] &= startup.is_startup
             found.append(startup._replace(is_sure=is_sure[side]))
             behind[side] = "start"
-            is_rejected = detail.rejected and detail.kind is StartupKind.REPLY
+            is_rejected = detail.rejects
             if detail.kind is StartupKind.REPLY:
                 full_at = place
         elif isinstance(detail, Assembled):

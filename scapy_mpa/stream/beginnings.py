@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from scapy_mpa.stream import rtr
+from scapy_mpa.stream import answers, bygone, rtr
 from scapy_mpa.stream.extent import is_whole
 from scapy_mpa.stream.half import HalfConnection
 from scapy_mpa.stream.inference import Inferred, infer, shows_crcs
@@ -34,6 +34,9 @@ def conclude(startup: StartupPhase) -> None:
     # What one direction shows counts for the other.
     for half in (*halves, halves[0]):
         look(startup, half, final=True, crc=True)
+    for half in halves:
+        if half.phase is Phase.HELD:
+            bygone.tell_missed(startup, half, startup.origins[half.direction])
     for half in halves:
         decide(startup, half)
         streaming = half.streaming
@@ -73,7 +76,7 @@ def look(startup: StartupPhase, half: HalfConnection, *, final: bool, crc: bool 
     if half.direction == startup.initiator:
         if startup.state is StartupState.ACCEPTED and not final:
             return
-        startup.find_repeated_request()
+        answers.find_repeated(startup, final=final)
         rtr.find_unanswered(startup, half, final=final)
     if startup.state is StartupState.REJECTED:
         if is_whole(halves[0]) and is_whole(halves[1]):

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from scapy_mpa.stream import breaches, rtr, turns
+from scapy_mpa.stream import answers, breaches, bygone, rtr, turns
 from scapy_mpa.stream.breaches import Breach
 from scapy_mpa.stream.budget import Budget
 from scapy_mpa.stream.candidate import Candidate
@@ -64,6 +64,7 @@ class Connection:
         "_ift",
         "_moments",
         "_time_ns",
+        "current",
         "halves",
         "hasty_loans",
         "identity",
@@ -96,6 +97,8 @@ class Connection:
             HalfConnection(1, self, recent, budget),
         )
         self.segments = 0
+        self.current: Segment | None = None
+        """The one that is being received."""
         self._frame = 0
         self._time_ns = 0
         self.startup = StartupPhase(self.halves, dialect)
@@ -145,12 +148,10 @@ class Connection:
         if flags & RST:
             self.was_reset = True
         startup = self.startup
-        startup.segment = segment
+        self.current = segment
         streaming = half.streaming
-        if streaming is not None and (
-            streaming.waits_until or startup.state is StartupState.REJECTED
-        ):
-            turns.note(half, segment)
+        if startup.state is not StartupState.FULL:
+            turns.note(startup, half, segment)
         half.receive(segment)
         if streaming is not None and streaming.waits_until:
             turns.resume(startup, streaming, self.segments)
@@ -163,7 +164,7 @@ class Connection:
                 rtr.find(startup, final=False)
         if startup.rtr_at is not None and direction == startup.initiator:
             rtr.find_request(startup, segment)
-        startup.segment = None
+        self.current = None
         if startup.is_waiting and segment.length and direction == startup.initiator:
             self._report(breaches.speak(startup, segment))
         if startup.is_silent and direction != startup.initiator:
@@ -295,12 +296,13 @@ class Connection:
         """Take a startup frame, and pass it on (RFC 5044 7.1.2)."""
         taken = self.startup.take(half, found)
         if taken is None:
+            answers.received_of(self.startup).refuse(half.direction, found.position)
             return
         if taken[0] is Step.ACCEPT and self.startup.is_like_osc:
             # Hardly any capture has some, and a command is to start soon.
             from scapy_mpa.stream.undecided import Accepting, hold
 
-            if hold(self, Accepting(half, found, frames, taken, self.startup.segment)):
+            if hold(self, Accepting(half, found, frames, taken, self.current)):
                 return
         self.go_on_with(half, found, frames, taken)
 
@@ -316,9 +318,9 @@ class Connection:
         :param taken: what it is, and whether it follows others.
         """
         what, again = taken
-        self._tell_startup(half, found, frames)
-        for breach in breaches.of_frame(self.startup, half, found, what):
-            self._report(breach)
+        if self._tell_startup(half, found, frames):
+            for breach in breaches.of_frame(self.startup, half, found, what):
+                self._report(breach)
         self.startup.go_on(half, found, what, again=again)
         self.startup.judge_first()
 
@@ -326,12 +328,20 @@ class Connection:
         self, half: HalfConnection, found: FoundStartup, frames: tuple[int, ...]
     ) -> None:
         """Pass on a startup frame captured behind what has followed it (RFC 5044 7.1.2)."""
-        if self.startup.was_rejected(half, found):
+        if bygone.may_be_late(self.startup, half, found):
             self._tell_startup(half, found, frames)
 
     def _tell_startup(
         self, half: HalfConnection, found: FoundStartup, frames: tuple[int, ...]
-    ) -> None:
+    ) -> bool:
+        """Pass on a startup frame, unless that was done; tell whether it was not.
+
+        Behind the Full Operation Phase nobody knows any more which were.
+        """
+        startup = self.startup
+        is_full = startup.state is StartupState.FULL and startup.received is None
+        if not (is_full or answers.received_of(startup).tell(half.direction, found.position)):
+            return False
         self._emit(
             StartupSeen(
                 connection=self.identity,
@@ -342,9 +352,10 @@ class Connection:
                 octets=found.octets,
                 frames=frames,
                 startup=found.startup,
-                dialect=self.startup.dialect_of(found.startup),
+                dialect=startup.dialect_of(found.startup),
             )
         )
+        return True
 
     def puts_off(
         self, half: HalfConnection, island: Island, found: FoundStartup, *, is_refuted: bool
@@ -354,7 +365,24 @@ class Connection:
 
     def is_answered(self, half: HalfConnection, found: FoundStartup) -> bool:
         """Tell whether what seems to be a Request was answered."""
-        return self.startup.is_answered(half, found)
+        return answers.is_answered(self.startup, half, found)
+
+    def on_no_startup(self, half: HalfConnection, found: FoundStartup) -> None:
+        """Take it that what seems to be a startup frame is none."""
+        answers.received_of(self.startup).refuse(half.direction, found.position)
+
+    def on_begun(self, half: HalfConnection, position: int) -> None:
+        """Pass on startup frames before a position that were rejected, and not passed on yet."""
+        if self.startup.received is not None or self.startup.state is not StartupState.FULL:
+            # Else nobody knows any more which were passed on.
+            bygone.tell_missed(self.startup, half, position)
+
+    def is_bygone(self, half: HalfConnection, found: FoundStartup, frames: tuple[int, ...]) -> bool:
+        """Tell whether a startup frame is of a startup that was rejected; it is passed on then."""
+        if not bygone.is_bygone(self.startup, half, found):
+            return False
+        self.on_startup(half, found, frames)
+        return True
 
     def on_doubtful(self, half: HalfConnection, found: FoundStartup) -> None:
         """Take what may be a startup frame."""

@@ -275,7 +275,13 @@ class Framing(FPDUChain):
         end = frames[-1].end
         leads_on = known and end == limit
         follows = leads_on or self.verifies(island, end)
-        may_follow = follows is None and not known and not self._sink.may_announce_rtr(frames[-1])
+        # Behind a Reply that rejects there are some only if they are there.
+        may_follow = (
+            follows is None
+            and not known
+            and not frames[-1].startup.rejects
+            and not self._sink.may_announce_rtr(frames[-1])
+        )
         if not (follows or may_follow):
             return runs
         if leads_on:

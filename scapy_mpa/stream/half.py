@@ -301,6 +301,8 @@ class HalfConnection:
         """
         if self.streaming is not None:
             self.streaming.refuse_startup()
+            if from_start:
+                self.owner.on_begun(self, origin)
         self.phase = Phase.FULL
         # First, so that one takes the memory of the other: there may be a hundred thousand.
         self.streaming = None
@@ -384,7 +386,11 @@ class HalfConnection:
         """Tell whether a startup frame with which an island begins may be one, for all that is
         known of what was sent before it."""
         is_first = self.begin is not None or self.islands.floor == 0
-        return is_first and self.may_be_startup(island, found)
+        return (
+            is_first
+            and self.may_be_startup(island, found)
+            and not self.owner.is_bygone(self, found, island.frames(found.position, found.end))
+        )
 
     def may_announce_rtr(self, found: FoundStartup) -> bool:
         """Tell whether an Rtr Frame may follow a startup frame."""
@@ -392,6 +398,8 @@ class HalfConnection:
 
     def started(self, island: Island, found: FoundStartup) -> None:
         """Pass on a startup frame that was captured behind FPDUs."""
+        if self.islands.floor == 0:
+            holes.leave_behind(self, found.end)
         is_rtr = found.startup.kind is StartupKind.RTR
         if not (is_rtr and self.begin is None and self.islands.floor < found.position):
             # Else its Request may come still later.
@@ -401,8 +409,17 @@ class HalfConnection:
         if self.owner.ends_startup(self, found.end):
             # Passed on already, as one that nobody had asked for.
             return
+        self.owner.on_begun(self, found.position)
+        self._drop_before(found.position)
         frames = island.frames(found.position, found.end)
         self.owner.on_startup(self, found, frames)
+
+    def _drop_before(self, position: int) -> None:
+        """Be done with islands before the startup frame behind which FPDUs begin."""
+        for island in list(self.islands.items):
+            if island.end <= position and all(run.is_empty for run in island.runs):
+                self.release(island, island.start, island.end)
+                self.islands.items.remove(island)
 
     @property
     def counting(self) -> Seldom:

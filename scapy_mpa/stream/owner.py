@@ -15,6 +15,7 @@ from scapy_mpa.wire.errors import ErrorCode
 if TYPE_CHECKING:
     from scapy_mpa.stream.half import HalfConnection
     from scapy_mpa.stream.ift_reader import Found
+    from scapy_mpa.stream.segment import Segment
 
 __all__ = ["Owner"]
 
@@ -28,6 +29,8 @@ class Owner(Protocol):
     """The flow of direction 1."""
     segments: int
     """Segments received so far."""
+    current: Segment | None
+    """The one that is being received."""
     was_reset: bool
     """Whether a RST was captured."""
 
@@ -49,6 +52,15 @@ class Owner(Protocol):
         self, half: HalfConnection, island: Island, found: FoundStartup, *, is_refuted: bool
     ) -> bool:
         """Tell whether a startup frame must wait for what was sent before it."""
+
+    def on_no_startup(self, half: HalfConnection, found: FoundStartup) -> None:
+        """Take it that what seems to be a startup frame is none."""
+
+    def on_begun(self, half: HalfConnection, position: int) -> None:
+        """Take it that what lies before a position is of startups that were rejected."""
+
+    def is_bygone(self, half: HalfConnection, found: FoundStartup, frames: tuple[int, ...]) -> bool:
+        """Tell whether a startup frame is of a startup that was rejected; it is passed on then."""
 
     def is_answered(self, half: HalfConnection, found: FoundStartup) -> bool:
         """Tell whether what seems to be a Request was answered."""

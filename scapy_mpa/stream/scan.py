@@ -38,6 +38,7 @@ __all__ = [
     "request_before",
     "rtr_at",
     "startup_at",
+    "startup_behind",
     "startup_of",
     "startups_at",
     "startups_before",
@@ -125,6 +126,24 @@ def startup_at(island: Island, position: int, limit: int) -> FoundStartup | None
     return None if found.startup.problems() else found
 
 
+def startup_behind(island: Island, start: int, limit: int) -> FoundStartup | None:
+    """Return the first startup frame that a receiver may accept, fills whole segments, and lies
+    between two positions."""
+    start = max(start, island.held)
+    octets = island.read(start, limit) if start < limit else b""
+    at = octets.find(KEY_PREFIX)
+    while at >= 0:
+        found = startup_at(island, start + at, limit)
+        if (
+            found is not None
+            and island.is_boundary(found.position)
+            and island.is_boundary(found.end)
+        ):
+            return found
+        at = octets.find(KEY_PREFIX, at + 1)
+    return None
+
+
 def startups_at(island: Island, position: int, limit: int) -> list[FoundStartup]:
     """Return the startup frame at a position, whole before ``limit``, and the Rtr Frame behind it
     if it is a Request (rtr-frame-proposal-2007 2)."""
@@ -178,10 +197,9 @@ def startups_before(island: Island, limit: int) -> list[FoundStartup]:
 
 def request_before(island: Island, begin: int, end: int) -> bool:
     """Tell whether a Request directly precedes ``end``, and begins behind ``begin``."""
-    frames = startups_before(island, end) if island.start <= begin and end <= island.end else []
     return any(
         each.startup.kind is StartupKind.REQUEST and each.position > begin and each.end == end
-        for each in frames
+        for each in startups_before(island, end)
     )
 
 

@@ -106,6 +106,8 @@ class Step(enum.Enum):
     """A Reply, and what it answers is no Request."""
     LATE_ACCEPT = enum.auto()
     """A Reply whose Request was not captured."""
+    BYGONE = enum.auto()
+    """A Request or Reply of a startup that was rejected before the one that is known."""
     READY = enum.auto()
     """An Rtr Frame."""
     LATE_READY = enum.auto()

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from scapy_mpa.stream import rtr
+from scapy_mpa.stream import answers, bygone, rtr
 from scapy_mpa.stream.candidate import FPDUReader
 from scapy_mpa.stream.extent import is_whole, span
 from scapy_mpa.stream.half import HalfConnection
 from scapy_mpa.stream.phase import Phase
-from scapy_mpa.stream.scan import FoundStartup, has_request, request_before
-from scapy_mpa.stream.segment import ACK, Segment
-from scapy_mpa.stream.sequence import sequence_number, unwrap
+from scapy_mpa.stream.received import Received
+from scapy_mpa.stream.scan import FoundStartup
+from scapy_mpa.stream.sequence import unwrap
 from scapy_mpa.stream.startup import (
     Declared,
     StartupState,
@@ -44,9 +44,6 @@ _UNASKED: Final = (
     Step.READY_WITHOUT_REQUEST,
 )
 
-_REJECTIONS: Final = 8
-"""Rejections in a row that need not have been captured."""
-
 
 class StartupPhase:
     """How far the startup of a connection has come, and what is known from it.
@@ -67,9 +64,8 @@ class StartupPhase:
         "is_waiting",
         "negotiating",
         "origins",
-        "replied_to",
+        "received",
         "rtr_at",
-        "segment",
         "state",
     )
 
@@ -92,11 +88,8 @@ class StartupPhase:
         self.answer_at: int | None = None
         """Where the Reply must begin, by what the Initiator had received when it sent its Request;
         None if that is not known, as in a delayed startup, or the Reply is there."""
-        self.replied_to: int | None = None
-        """Sequence number of what the Responder had received when it sent a Reply that was captured
-        before its Request; None if that is not known."""
-        self.segment: Segment | None = None
-        """The one that is being received."""
+        self.received: Received | None = None
+        """What who sent startup frames had received; gone when both directions carry FPDUs."""
         self.is_silent = False
         """Whether the Responder may speak once it has something to go by, and has not yet."""
         self.is_repeated = False
@@ -256,8 +249,10 @@ class StartupPhase:
         """
         direction = half.direction
         is_first = self.state is StartupState.IDLE
-        if self._follows_accept(half, found):
+        if answers.follows_accept(self, half, found):
             return None
+        if bygone.is_bygone(self, half, found):
+            return Step.BYGONE, True
         what = self._step(half, found)
         if what in _UNASKED and found.position != span(half)[0]:
             # Nobody has asked for it.
@@ -308,6 +303,8 @@ class StartupPhase:
 
         :param again: whether it follows others.
         """
+        if what is Step.BYGONE:
+            return
         direction = half.direction
         one, two = self.origins
         # Behind a Request its Rtr Frame may have been captured before it.
@@ -339,24 +336,19 @@ class StartupPhase:
         direction = half.direction
         asking = self.halves[1 - direction]
         if startup.kind is StartupKind.REPLY:
-            received = self.received_before(half, found)
+            received = answers.received_before(self, half, found)
             if asking.streaming is not None and asking.streaming.awaits_reply(received):
                 asking.streaming.confirm()
             if direction != self.initiator and not startup.rejected:
-                self.find_repeated_request(received)
+                answers.find_repeated(self, received)
         before = self.state
         by_initiator = self.initiator == direction
         self.state, what = step(before, startup, by_initiator=by_initiator)
         if what is Step.REQUEST:
-            is_answered = by_initiator and self.declared[1 - direction] is not None
-            if (
-                is_answered
-                and before is StartupState.IDLE
-                and self._is_last_request(half, found.end, self.replied_to)
-            ):
+            if before is StartupState.IDLE and answers.is_of_accepted(self, half, found):
                 # Its Reply was captured before it.
                 what = Step.ACCEPT
-            elif before is StartupState.REJECTED and self._is_the_rejected(half, found):
+            elif before is StartupState.REJECTED and answers.is_the_rejected(self, half, found):
                 self.state = before
             else:
                 self.initiator = direction
@@ -368,13 +360,14 @@ class StartupPhase:
                 return Step.READY_WITHOUT_REQUEST
             self.initiator = direction
         elif (what is Step.REPLY_WITHOUT_REQUEST and not is_whole(asking)) or (
-            what is Step.ACCEPT and self._answers_another(half, found)
+            what is Step.ACCEPT and answers.answers_another(self, half, found)
         ):
             # The Request was not captured.  The Initiator sends nothing between it and the Reply
             # (RFC 5044 7.1.2 rule 3).
-            self.replied_to = self.received_before(half, found)
+            answers.received_of(self).replied_to = answers.received_before(self, half, found)
             self.initiator = 1 - direction
             self.declared = None, None
+            self.is_waiting = False
             self.state = StartupState.REJECTED if startup.rejected else StartupState.IDLE
             what = Step.REJECT if startup.rejected else Step.LATE_ACCEPT
         elif what is Step.REPLY_WITHOUT_REQUEST and self.initiator is None and asking.octets:
@@ -400,6 +393,7 @@ class StartupPhase:
         for direction in (self.initiator, 1 - self.initiator):
             self._begin_fpdus(direction)
         self.origins = 0, 0
+        self.received = None
 
     def _begin_fpdus(self, direction: int) -> None:
         half = self.halves[direction]
@@ -411,106 +405,6 @@ class StartupPhase:
                 dialect=None if self.last is None else self.last.dialect,
             )
 
-    # -- which startup it belongs to ---------------------------------------------------------
-
-    def received_before(self, half: HalfConnection, found: FoundStartup) -> int | None:
-        """Return what the sender of a startup frame had received when it sent it, as a sequence
-        number; None if that is not known: the segment it is in did not come last."""
-        streaming, segment = half.streaming, self.segment
-        if streaming is not None and streaming.said and found.position in streaming.said:
-            return streaming.said[found.position]
-        if segment is None or not segment.flags & ACK:
-            return None
-        if segment.flow != half.owner.identity.flows[half.direction]:
-            return None
-        begin = unwrap(segment.seq, found.position)
-        return (
-            segment.ack if begin < found.end and found.position < begin + segment.length else None
-        )
-
-    def is_answered(self, half: HalfConnection, found: FoundStartup) -> bool:
-        """Tell whether a Reply acknowledges what seems to be a Request, and nothing behind it."""
-        replying = self.halves[1 - half.direction].streaming
-        if found.startup.kind is not StartupKind.REQUEST or replying is None:
-            return False
-        return sequence_number(found.end) in (replying.said or {}).values()
-
-    def _is_the_rejected(self, half: HalfConnection, found: FoundStartup) -> bool:
-        """Tell whether a Request is the one that was rejected by a Reply captured before it."""
-        return (
-            half.direction == self.initiator
-            and self.declared[half.direction] is None
-            and found.position == span(half)[0]
-        )
-
-    def _answers_another(self, half: HalfConnection, found: FoundStartup) -> bool:
-        """Tell whether a Reply answers another Request than the last one that was captured.
-
-        The Initiator sends nothing between its Request and the Reply (RFC 5044 7.1.2 rule 3).  So
-        if the Responder had more, and what it sent before the Reply is not known, it had rejected
-        that one.
-        """
-        island = half.islands.at(found.position)
-        if island is not None and island.start == span(half)[0]:
-            # All that it sent before is known.
-            return False
-        if self.ends_at(half.direction, found.position):
-            return False
-        end = self.origins[1 - half.direction]
-        received = self.received_before(half, found)
-        return not self._is_last_request(self.halves[1 - half.direction], end, received)
-
-    @staticmethod
-    def _is_last_request(asking: HalfConnection, end: int, received: int | None) -> bool:
-        """Tell whether nothing shows that another Request was sent behind the one up to ``end``.
-
-        :param received: sequence number of what the Responder had received when it sent the Reply.
-        """
-        if received == sequence_number(end):
-            return True
-        if asking.islands.at(end) is not None:
-            return not _has_request(asking, end)
-        return (asking.acknowledged or 0) <= end
-
-    def _follows_accept(self, half: HalfConnection, found: FoundStartup) -> bool:
-        """Tell whether what seems to be a Request stands behind the one that was accepted, of which
-        nothing is known but how far it reached when it was answered.
-
-        FPDUs are all that the Initiator sends then (RFC 5044 7.1.2 rule 3).
-        """
-        return (
-            found.startup.kind is StartupKind.REQUEST
-            and self.state is StartupState.IDLE
-            and half.direction == self.initiator
-            and self.declared[1 - half.direction] is not None
-            and self.replied_to is not None
-            and found.position >= unwrap(self.replied_to, found.position)
-        )
-
-    def find_repeated_request(self, received: int | None = None) -> None:
-        """Take another Request that follows the last one: that one was rejected.
-
-        It follows directly, or ends where the Responder says.
-
-        :param received: sequence number of what the Responder had received when it sent a Reply.
-        """
-        if self.initiator is None:
-            return
-        asking = self.halves[self.initiator]
-        for _ in range(_REJECTIONS):
-            origin = self.origins[self.initiator]
-            if self.state is not StartupState.REQUESTED or asking.phase is not Phase.HELD:
-                return
-            if received == sequence_number(origin):
-                # It answers this one.
-                return
-            if not (_has_request(asking, origin) or _has_request_before(asking, origin, received)):
-                return
-            self.state = StartupState.REJECTED
-            self.is_repeated = is_whole(self.halves[1 - self.initiator])
-            self.stream(asking)
-            self.is_repeated = False
-
     # -- doubtful ones -----------------------------------------------------------------------
 
     def doubt(self, half: HalfConnection, found: FoundStartup) -> None:
@@ -521,32 +415,17 @@ class StartupPhase:
         """
         other = self.halves[1 - half.direction]
         streaming, asking = half.streaming, other.streaming
-        received = self.received_before(half, found)
-        if received is not None and streaming is not None:
-            streaming.remember(found.position, received)
+        received = answers.received_before(self, half, found)
+        if received is not None:
+            answers.remember(self, half, found.position, received)
         if found.startup.kind is not StartupKind.REPLY or asking is None or streaming is None:
             return
         if received is not None:
             asking.answer(unwrap(received, other.high or 0))
         if other.direction == self.initiator:
-            self.find_repeated_request(received)
-        if asking.awaits_reply(received) or self._awaits_reply(other, received):
+            answers.find_repeated(self, received)
+        if asking.awaits_reply(received) or answers.awaits_reply(self, other, received):
             streaming.confirm()
-
-    def _awaits_reply(self, asking: HalfConnection, received: int | None) -> bool:
-        """Tell whether the last that a side sent is a Request that was not answered.
-
-        :param received: sequence number of what its peer had received then.
-        """
-        end = self.origins[asking.direction]
-        return (
-            self.state is StartupState.REQUESTED
-            and asking.direction == self.initiator
-            and (
-                received == sequence_number(end)
-                or (asking.islands.at(end) is None and (asking.acknowledged or 0) <= end)
-            )
-        )
 
     def had_begun(self, half: HalfConnection) -> bool:
         """Tell whether who sent a doubtful startup frame had FPDUs of its peer by then.
@@ -554,9 +433,9 @@ class StartupPhase:
         Those come behind the startup frames of both (RFC 5044 7.1.2 rules 3, 4).
         """
         streaming = half.streaming
-        if streaming is None or streaming.doubtful is None or not streaming.said:
+        if streaming is None or streaming.doubtful is None or self.received is None:
             return False
-        received = streaming.said.get(streaming.doubtful.found.position)
+        received = self.received.before(half.direction, streaming.doubtful.found.position)
         islands = self.halves[1 - half.direction].islands.items
         if received is None or not islands:
             return False
@@ -578,6 +457,8 @@ class StartupPhase:
 
     def forget(self) -> None:
         """Take it that no startup frames were captured that belong to what follows."""
+        if self.state is StartupState.REJECTED:
+            answers.received_of(self).rejected = answers.rejected_up_to(self)
         self.state = StartupState.IDLE
         self.initiator = None
         self.declared = None, None
@@ -585,14 +466,6 @@ class StartupPhase:
         self.is_silent = False
         self.is_waiting = False
         self.negotiating = None
-
-    def was_rejected(self, half: HalfConnection, found: FoundStartup) -> bool:
-        """Tell whether a startup frame that was captured late is one of a startup rejected before
-        the one that is known."""
-        is_asking = half.direction == self.initiator
-        if found.startup.kind is StartupKind.REQUEST:
-            return is_asking
-        return found.startup.rejected and not is_asking and self.initiator is not None
 
     # -- behind a rejection --------------------------------------------------------------------
 
@@ -609,11 +482,19 @@ class StartupPhase:
         It goes back to streaming mode (RFC 5044 7.1.2 rule 3).  But there are Responders that
         reject in words only: Linux siw echoes R from a Request and then works.
         """
-        verdict = self._holds_fpdu(half)
-        if verdict and half.direction == self.initiator:
-            self._enter_full_operation()
-        elif verdict is False:
-            self.stream(*self.halves)
+        come_to = -1
+        # What was captured before may hold several startups.
+        while (
+            half.phase is Phase.HELD
+            and self.state is StartupState.REJECTED
+            and sum(self.origins) > come_to
+        ):
+            come_to = sum(self.origins)
+            verdict = self._holds_fpdu(half)
+            if verdict and half.direction == self.initiator:
+                self._enter_full_operation()
+            elif verdict is False:
+                self.stream(*self.halves)
 
     def _holds_fpdu(self, half: HalfConnection) -> bool | None:
         """Tell whether a verified FPDU follows a startup frame; None if it cannot be told yet.
@@ -633,15 +514,3 @@ class StartupPhase:
 def _of_osc(frame: Declared | None) -> Declared | None:
     """Return what a startup frame declares that is osc's."""
     return None if frame is None else frame._replace(dialect=Dialect.OSC)
-
-
-def _has_request_before(half: HalfConnection, begin: int, received: int | None) -> bool:
-    """Tell whether a Request begins behind ``begin`` and ends with what its peer had received."""
-    island = half.islands.at(begin) if received is not None and half.framing is None else None
-    return island is not None and request_before(island, begin, unwrap(received or 0, begin))
-
-
-def _has_request(half: HalfConnection, position: int) -> bool:
-    """Tell whether the Key of a Request stands at a position, where no FPDUs are known."""
-    island = half.islands.at(position) if half.framing is None else None
-    return island is not None and has_request(island, position)

@@ -76,7 +76,6 @@ class Streaming:
         "_owner",
         "doubtful",
         "put_off",
-        "said",
         "waits_until",
     )
 
@@ -90,9 +89,6 @@ class Streaming:
         self.waits_until: int | None = None
         """Segments of the connection up to which startup frames of either direction may wait for
         their turn, 0 if none may any more; None if none does."""
-        self.said: dict[int, int] | None = None
-        """By position of what may be startup frames, what was received by who sent them, as a
-        sequence number."""
         self._beyond: tuple[int, ...] = ()
         """Where beyond a hole what may be startup frames was found."""
         self._key_checked = False
@@ -300,6 +296,7 @@ class Streaming:
             island.scan = min(found.end, island.end)
             frames = island.frames(found.position, found.position + len(found.octets))
             if is_refuted:
+                self._owner.on_no_startup(half, found)
                 island.scan = found.position + 1
             elif half.may_be_startup(island, found):
                 self._owner.on_startup(half, found, frames)
@@ -344,17 +341,6 @@ class Streaming:
             and not self._owner.is_answered(self._half, found)
         )
 
-    def remember(self, position: int, received: int) -> None:
-        """Keep what had been received by who sent what may be a startup frame.
-
-        :param position: where that begins.
-        :param received: as a sequence number.
-        """
-        if self.said is None:
-            self.said = {}
-        if len(self.said) < _REMEMBERED:
-            self.said.setdefault(position, received)
-
     def continues_doubtful(self, *, final: bool) -> bool:
         """Tell whether FPDUs follow the doubtful startup frame, and none stand before it.
 
@@ -381,7 +367,7 @@ class Streaming:
         )
 
     def awaits_reply(self, received: int | None) -> bool:
-        """Tell whether the doubtful startup frame is a Request, and the last that was sent.
+        """Tell whether the doubtful startup frame is a Request, and the last that was sent then.
 
         :param received: sequence number of what the sender of a Reply had received; None if that
             is not known.  One that had less of it answers another.
@@ -389,11 +375,11 @@ class Streaming:
         if self.doubtful is None:
             return False
         found = self.doubtful.found
-        return (
-            found.startup.kind is StartupKind.REQUEST
-            and found.end == self._half.high
-            and (received is None or unwrap(received, found.end) >= found.end)
-        )
+        if found.startup.kind is not StartupKind.REQUEST:
+            return False
+        had = found.end if received is None else unwrap(received, found.end)
+        is_last = found.end == self._half.high or (received is not None and had == found.end)
+        return is_last and had >= found.end
 
     def confirm(self) -> None:
         """Take the doubtful startup frame for one."""

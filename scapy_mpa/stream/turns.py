@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from scapy_mpa.stream import answers
 from scapy_mpa.stream.half import HalfConnection
 from scapy_mpa.stream.holes import LATE_SEGMENTS
 from scapy_mpa.stream.island import Island
@@ -56,9 +57,9 @@ def put_off(
     if found.startup.kind is StartupKind.REPLY:
         if found.position == half.begin and not found.startup.rejected:
             return False
-        received = startup.received_before(half, found)
+        received = answers.received_before(startup, half, found)
         if received is not None:
-            streaming.remember(found.position, received)
+            answers.remember(startup, half, found.position, received)
     elif found.startup.kind is not StartupKind.REQUEST or not is_refuted:
         return False
     had = other.acknowledged or 0 if received is None else unwrap(received, other.begin)
@@ -96,16 +97,24 @@ def _wait_until(startup: StartupPhase, segments: int | None) -> None:
             half.streaming.waits_until = segments
 
 
-def note(half: HalfConnection, segment: Segment) -> None:
+def note(startup: StartupPhase, half: HalfConnection, segment: Segment) -> None:
     """Keep what the sender of a segment had received, if that may bring a Reply.
 
-    One that stands behind another that is put off is not looked at when it comes.
+    One that stands behind another that is put off is not looked at when it comes; nor is one before
+    FPDUs of which it is not certain where their Markers are.
     """
-    if half.streaming is None or half.begin is None or not segment.flags & ACK:
+    streaming = half.streaming
+    if streaming is None:
+        framing = half.framing
+        is_due = framing is not None and not framing.from_start
+    else:
+        is_waiting = bool(streaming.waits_until) or startup.state is StartupState.REJECTED
+        is_due = is_waiting or half.begin is None
+    if not is_due or half.high is None or not segment.flags & ACK:
         return
     at = segment.payload.find(KEY_PREFIX)
     if at >= 0:
-        half.streaming.remember(unwrap(segment.seq, half.begin) + at, segment.ack)
+        answers.remember(startup, half, unwrap(segment.seq, half.high) + at, segment.ack)
 
 
 def resume(startup: StartupPhase, streaming: Streaming, segments: int) -> None:

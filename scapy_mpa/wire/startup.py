@@ -105,6 +105,11 @@ class StartupFrame(NamedTuple):
         return STARTUP_HEADER_LENGTH + extension_length(self.revision) + self.pd_length
 
     @property
+    def rejects(self) -> bool:
+        """Whether it is a Reply with R; in a Request nobody checks it (RFC 5044 7.1.1)."""
+        return self.rejected and self.kind is StartupKind.REPLY
+
+    @property
     def enhanced(self) -> bool:
         """Whether enhanced data are present (RFC 6581 6 and 9)."""
         return self.revision == 2 and self.s_bit and len(self.data) >= ENHANCED_LENGTH

@@ -20,9 +20,11 @@ from scapy_mpa.craft import (
     impair,
 )
 from scapy_mpa.stream.holes import LATE_SEGMENTS
+from scapy_mpa.stream.segment import SYN
 from scapy_mpa.wire.startup import KEYS, StartupKind
 from tests.craft.reading import inlined, plain
 from tests.craft.small import FPDU, REPLY, REQUEST, found, kinds, one_send, pieces
+from tests.craft.test_presets_impaired import holds
 from tests.craft.test_told import agrees
 
 
@@ -285,6 +287,65 @@ def test_what_was_lost_around_a_rejection() -> None:
         assert kinds(records).count("startup") == 4 - (request in lost)
         assert kinds(records).count("fpdu") == 2
         assert "error" not in kinds(records)
+
+
+@pytest.mark.parametrize(
+    "order",
+    ["qQ", "Qq", "Pp", "QtP", "QpP", "pQuP", "puQP", "uQpP", "stuqQwPf", "pquPftQw", "tqPpuQf"],
+)
+def test_a_rejected_startup_captured_in_part(order: str) -> None:
+    """Without both SYNs, of two startups only those segments are there, and in this order.
+
+    By letter, those of the conversation: the SYNs, a Request and its rejection, octets of either
+    side, another Request and its Reply, and FPDUs of either side.
+    """
+    conversation = conversation_of("reject-then-accept", seed=1)
+    telling = (each for each in conversation.segments() if each.octets or each.flags & SYN)
+    by_letter = dict(zip("sSqptuQPfw", telling, strict=False))
+    segments = [by_letter[each] for each in order]
+    frames = conversation.frames(segments)
+    told = conversation.truth(segments, messages=True, payload=True)
+    holds(plain(frames), told, crc=True)
+    holds(inlined(frames), conversation.truth(segments), crc=True)
+
+
+@settings(max_examples=100, deadline=None)
+@given(data=st.data())
+def test_any_order_of_a_rejected_startup(data: st.DataObject) -> None:
+    """Without the SYNs, startup frames of two startups, octets between them, and the first FPDUs
+    are captured in any order: all are told, and nothing else."""
+    conversation = conversation_of("reject-then-accept", seed=1)
+    segments = conversation.segments()[REQUEST:]
+    segments[:8] = data.draw(st.permutations(segments[:8]))
+    all_is_told(conversation, segments)
+
+
+def test_a_rejection_that_several_startups_wait_for() -> None:
+    """A rejection captured behind the startup that follows, which waits for it as well as the one
+    after that, has both looked at."""
+    conversation = Conversation(ack_every=0, crc=False)
+    for rejected in (True, True, True, False):
+        conversation.startup(rejected=rejected)
+    conversation.initiator.send(b"x")
+    conversation.responder.send(b"y")
+    segments = conversation.segments()
+    one, no, two, no_2, three, no_3, four, yes, x, y = segments[REQUEST:]
+    segments[REQUEST:] = [one, no, two, three, four, x, no_2, yes, y, no_3]
+    all_is_told(conversation, segments)
+
+
+def test_a_request_of_zeros_in_small_pieces() -> None:
+    """A Request that may be a Marker in a payload is one if the Reply says so, though an octet of
+    an FPDU was captured before that was whole, and nobody knows where octets begin."""
+    conversation = Conversation(
+        handshake=False, revision=0, crc=False, markers=(False, True), ack_every=0
+    )
+    conversation.startup(reply_private_data=bytes(1))
+    conversation.initiator.send(b"")
+    segments = impair(conversation.segments(), Resegmentation(1))
+    first = next(at for at, each in enumerate(segments) if at and each.seq == segments[0].seq + 20)
+    segments.insert(first - 1, segments.pop(first))
+    all_is_told(conversation, segments)
 
 
 @pytest.mark.parametrize("order", [(1, 0, 2, 3), (1, 2, 0, 3), (0, 2, 3, 1), (0, 3, 1, 2)])

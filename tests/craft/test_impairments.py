@@ -28,7 +28,6 @@ from scapy_mpa.craft import (
     Segment,
     SnapLength,
     StartupCut,
-    StartupItem,
     impair,
 )
 from scapy_mpa.stream.segment import ACK, PSH, SYN
@@ -66,8 +65,6 @@ def mixes(draw: st.DrawFn, conversation: Conversation, *, missing: bool = True) 
     def behind(choice: st.SearchStrategy[Impairment]) -> st.SearchStrategy[Impairment]:
         return choice.map(partial(behind_startup, conversation))
 
-    startups = sum(isinstance(item, StartupItem) for item in conversation.script)
-
     big = sum(len(each.octets) for each in conversation.segments()) > 20_000
     sizes = [st.integers(200 if big else 1, 3000), st.just("super")]
     maybe(st.builds(Resegmentation, st.one_of(*sizes, *([] if big else [st.just("tiny")]))))
@@ -82,14 +79,7 @@ def mixes(draw: st.DrawFn, conversation: Conversation, *, missing: bool = True) 
     if missing and draw(st.booleans()):
         maybe(behind(st.builds(CaptureLoss, st.sampled_from((0.02, 0.2)))))
         late = st.builds(LateStart, st.integers(0, 12))
-        starts = [
-            st.just(StartupCut(conversation)),
-            behind(late),
-        ]
-        # Of a second startup whose SYN was not captured not all can be told.
-        if startups <= 3:
-            starts.append(late)
-        maybe(*starts)
+        maybe(st.just(StartupCut(conversation)), late)
     else:
         # Differing octets come second as long as nothing is missed.  How far one overlap of
         # another reaches back is not bounded, what octets are compared with is.

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -19,7 +20,6 @@ from scapy_mpa.craft import (
     Resegmentation,
     Segment,
     StartupCut,
-    StartupItem,
     conversation_of,
     impair,
 )
@@ -38,6 +38,7 @@ def is_of_mpa(name: str) -> bool:
 
 
 NAMES = [name for name in PRESETS if is_of_mpa(name)]
+REJECTED = ["reject", "reject-then-accept"]
 
 
 @st.composite
@@ -49,10 +50,8 @@ def mixes(draw: st.DrawFn, conversation: Conversation) -> list[Impairment]:
         st.builds(Reordering, RATES, by_capture=st.booleans()),
         st.builds(Duplication, RATES),
     ]
-    # Of a second startup whose SYN was not captured not all can be told.
-    startups = sum(isinstance(item, StartupItem) for item in conversation.script)
-    late = [st.builds(LateStart, st.integers(0, 8))] if startups <= 3 else []
-    choices.append(st.one_of(st.just(StartupCut(conversation)), *late))
+    late = st.builds(LateStart, st.integers(0, 8))
+    choices.append(st.one_of(st.just(StartupCut(conversation)), late))
     return [draw(each) for each in choices if draw(st.booleans())]
 
 
@@ -85,10 +84,12 @@ def holds(found: list[Record], told: list[Record], *, crc: bool) -> None:
     agrees(of(found, "startup"), of(told, "startup"))
 
 
+@pytest.mark.parametrize("names", [NAMES, REJECTED], ids=["all", "rejected"])
 @settings(max_examples=150, deadline=None)
-@given(st.data(), st.sampled_from(NAMES), st.integers(0, 999))
-def test_any_mix(data: st.DataObject, name: str, seed: int) -> None:
+@given(st.data(), st.integers(0, 999))
+def test_any_mix(names: list[str], data: st.DataObject, seed: int) -> None:
     """Whatever befalls a preset, wherever its capture begins: what the truth says is found."""
+    name = data.draw(st.sampled_from(names))
     conversation = conversation_of(name, seed=1)
     mix = data.draw(mixes(conversation))
     segments = impair(conversation.segments(), *mix, seed=seed)

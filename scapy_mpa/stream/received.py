@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What who sent a startup frame had received: its segment acknowledges it (RFC 5044 7.1.2 rule 3).
+
+That is kept for frames that may be some, since many are judged only when more was captured, and so
+is which were.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+__all__ = ["Received"]
+
+_REMEMBERED: Final = 128
+"""Of how many frames that may be some it is kept."""
+
+
+class Received:
+    """What the two sides had received, as long as a startup may not be over."""
+
+    __slots__ = ("_none", "_said", "_told", "rejected", "replied_to")
+
+    def __init__(self) -> None:
+        self._said: dict[tuple[int, int], int] = {}
+        """By direction and position of a frame, as a sequence number."""
+        self.replied_to: int | None = None
+        """Sequence number of what the Responder had when it sent a Reply that was captured before
+        its Request; None if that is not known."""
+        self._told: tuple[tuple[int, int], ...] = ()
+        self._none: tuple[tuple[int, int], ...] = ()
+        self.rejected: tuple[int, int] | None = None
+        """By direction, where the startup frames end of a connection that was rejected, if FPDUs
+        show that another startup followed."""
+
+    def tell(self, direction: int, position: int) -> bool:
+        """Keep that a frame is passed on; tell whether that is news."""
+        place = direction, position
+        if place in self._told:
+            return False
+        if len(self._told) < _REMEMBERED:
+            self._told = (*self._told, place)
+        return True
+
+    def refuse(self, direction: int, position: int) -> None:
+        """Keep that what seems to be a frame is none, where it stands."""
+        if len(self._none) < _REMEMBERED:
+            self._none = (*self._none, (direction, position))
+
+    def is_refused(self, direction: int, position: int) -> bool:
+        """Tell whether that was kept."""
+        return (direction, position) in self._none
+
+    def remember(self, direction: int, position: int, received: int) -> None:
+        """Keep what had been received by who sent what may be a startup frame.
+
+        :param position: where that begins.
+        :param received: as a sequence number; what was kept first stays.
+        """
+        if len(self._said) < _REMEMBERED:
+            self._said.setdefault((direction, position), received)
+
+    def before(self, direction: int, position: int) -> int | None:
+        """Return what was kept of a frame, None if nothing was."""
+        return self._said.get((direction, position))
+
+    def is_acknowledged(self, direction: int, end: int) -> bool:
+        """Tell whether a frame acknowledges all up to ``end`` of the other direction, no more.
+
+        :param direction: of that frame.
+        :param end: as a sequence number.
+        """
+        return any(by == direction and had == end for (by, _), had in self._said.items())
