@@ -28,6 +28,7 @@ from scapy_mpa.wire.fpdu import (
     strip_markers,
 )
 from scapy_mpa.wire.rdmap import plausible
+from scapy_mpa.wire.startup import STARTUP_HEADER_LENGTH
 
 __all__ = [
     "OCTETS_AT_FIRST",
@@ -191,7 +192,7 @@ class Look:
                     row >= _VERIFIED_ROW
                     or self._known.sure
                     or self._island.fills_segments(reading.start, reading.end)
-                    or (is_all and (reading.start, reading.end) == (self._begin, self._island.end))
+                    or (is_all and self._is_all_but_startup(reading))
                 ):
                     ballot.is_believed = True
                 if ballot.is_settled(self._known.markers, self._known.origin):
@@ -210,6 +211,11 @@ class Look:
                     for damaged in self._damaged(end):
                         self._vote(ballot, damaged)
         return False
+
+    def _is_all_but_startup(self, reading: _Reading) -> bool:
+        """Tell whether octets are one FPDU, but for what may be the rest of a startup frame."""
+        before = reading.start - self._begin
+        return before < STARTUP_HEADER_LENGTH and reading.end == self._island.end
 
     def unlike(self) -> list[Unlike]:
         """Return where an FPDU seems to stand that no verified one explains."""

@@ -320,6 +320,19 @@ def test_any_order_of_a_rejected_startup(data: st.DataObject) -> None:
     all_is_told(conversation, segments)
 
 
+def test_one_fpdu_behind_the_rest_of_a_startup_frame() -> None:
+    """An FPDU each way, in segments so small that they begin anywhere, is found where the capture
+    begins within the startup frames."""
+    conversation = Conversation(handshake=False, ack_every=0)
+    conversation.startup()
+    conversation.initiator.send(b"x")
+    conversation.responder.send(b"y")
+    segments = impair(conversation.segments(), Resegmentation(7))
+    # Each startup frame is in three.
+    frames = conversation.frames([segments[2], *segments[5:]])
+    assert kinds(plain(frames)).count("fpdu") == kinds(inlined(frames)).count("fpdu") == 2
+
+
 def test_a_rejection_that_several_startups_wait_for() -> None:
     """A rejection captured behind the startup that follows, which waits for it as well as the one
     after that, has both looked at."""
