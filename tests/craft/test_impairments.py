@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
-from functools import partial
 from itertools import pairwise
 from typing import Any, cast
 
@@ -40,16 +39,6 @@ RATES = st.sampled_from((0.05, 0.3, 1.0))
 WORD = 0xFFFFFFFF
 
 
-def behind_startup(conversation: Conversation, impairment: Impairment) -> Impairment:
-    """An impairment that leaves the segments with the startup frames, and those before, alone."""
-
-    def impaired(segments: list[Segment], rng: random.Random) -> list[Segment]:
-        rest = StartupCut(conversation)(segments, rng)
-        return segments[: len(segments) - len(rest)] + impairment(rest, rng)
-
-    return impaired
-
-
 @st.composite
 def mixes(draw: st.DrawFn, conversation: Conversation, *, missing: bool = True) -> list[Impairment]:
     """Some impairments in the order of the world.
@@ -61,9 +50,6 @@ def mixes(draw: st.DrawFn, conversation: Conversation, *, missing: bool = True) 
     def maybe(*choices: st.SearchStrategy[Any]) -> None:
         if draw(st.integers(0, 3)) == 0:
             mix.append(draw(st.one_of(*choices)))
-
-    def behind(choice: st.SearchStrategy[Impairment]) -> st.SearchStrategy[Impairment]:
-        return choice.map(partial(behind_startup, conversation))
 
     big = sum(len(each.octets) for each in conversation.segments()) > 20_000
     sizes = [st.integers(200 if big else 1, 3000), st.just("super")]
@@ -77,7 +63,7 @@ def mixes(draw: st.DrawFn, conversation: Conversation, *, missing: bool = True) 
     maybe(st.builds(Overlap, RATES, reach=st.sampled_from((1, 40, 3000))))
     is_overlapping = bool(mix) and isinstance(mix[-1], Overlap)
     if missing and draw(st.booleans()):
-        maybe(behind(st.builds(CaptureLoss, st.sampled_from((0.02, 0.2)))))
+        maybe(st.builds(CaptureLoss, st.sampled_from((0.02, 0.2))))
         late = st.builds(LateStart, st.integers(0, 12))
         maybe(st.just(StartupCut(conversation)), late)
     else:
