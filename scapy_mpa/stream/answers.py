@@ -15,7 +15,7 @@ from scapy_mpa.stream.extent import is_whole, span
 from scapy_mpa.stream.half import HalfConnection
 from scapy_mpa.stream.phase import Phase
 from scapy_mpa.stream.received import Received
-from scapy_mpa.stream.scan import FoundStartup, has_request, request_before, startup_behind
+from scapy_mpa.stream.scan import FoundStartup, has_request, request_before, startups_between
 from scapy_mpa.stream.segment import ACK
 from scapy_mpa.stream.sequence import sequence_number, unwrap
 from scapy_mpa.stream.startup import StartupState
@@ -273,11 +273,11 @@ def _has_request_behind(startup: StartupPhase, half: HalfConnection, begin: int)
         island is not None and (begin < island.held or reader.verifies(island, begin))
     ):
         return False
-    for each in half.islands.items:
-        found = startup_behind(each, begin, each.end)
-        if found is not None and found.startup.kind is StartupKind.REQUEST:
-            return True
-    return False
+    return any(
+        found.startup.kind is StartupKind.REQUEST
+        for each in half.islands.items
+        for found in startups_between(each, begin, each.end)
+    )
 
 
 def _has_request(half: HalfConnection, position: int) -> bool:

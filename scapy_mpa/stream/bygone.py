@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from scapy_mpa.stream.answers import had_others, received_before, replied_to
 from scapy_mpa.stream.half import HalfConnection
-from scapy_mpa.stream.scan import FoundStartup, startup_behind
+from scapy_mpa.stream.scan import FoundStartup, startups_between
 from scapy_mpa.stream.sequence import unwrap
 from scapy_mpa.stream.startup import StartupState
 from scapy_mpa.wire.startup import StartupKind
@@ -86,11 +86,8 @@ def tell_missed(startup: StartupPhase, half: HalfConnection, limit: int) -> None
 
     :param limit: where a startup frame begins or ends that is known.
     """
+    received = startup.received
     for island in half.islands.items:
-        end = min(island.end, limit)
-        found = startup_behind(island, island.start, end)
-        while found is not None:
-            received = startup.received
+        for found in startups_between(island, island.start, min(island.end, limit)):
             if received is None or not received.is_refused(half.direction, found.position):
                 half.owner.on_late_startup(half, found, island.frames(found.position, found.end))
-            found = startup_behind(island, found.end, end)

@@ -301,7 +301,8 @@ class HalfConnection:
         """
         if self.streaming is not None:
             self.streaming.refuse_startup()
-            if from_start:
+            if from_start and any(each.scan < min(each.end, origin) for each in self.islands.items):
+                # Mostly all before it was looked at.
                 self.owner.on_begun(self, origin)
         self.phase = Phase.FULL
         # First, so that one takes the memory of the other: there may be a hundred thousand.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What who sent a startup frame had received: its segment acknowledges it (RFC 5044 7.1.2 rule 3).
 
-That is kept for frames that may be some, since many are judged only when more was captured, and so
-is which were.
+That is kept of frames that may be some, since many are judged only when more was captured; and so
+is which of them were passed on, or are none.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final
 
 __all__ = ["Received"]
 
-_REMEMBERED: Final = 128
+_REMEMBERED: Final = 32
 """Of how many frames that may be some it is kept."""
 
 

@@ -7,6 +7,7 @@ RFCs, which travel over TCP, too.  So anywhere but at the very beginning of a ha
 the frame must be one that a receiver may accept.
 """
 
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from scapy_mpa.stream.island import Island
@@ -38,10 +39,10 @@ __all__ = [
     "request_before",
     "rtr_at",
     "startup_at",
-    "startup_behind",
     "startup_of",
     "startups_at",
     "startups_before",
+    "startups_between",
     "undecided_from",
 ]
 
@@ -126,22 +127,24 @@ def startup_at(island: Island, position: int, limit: int) -> FoundStartup | None
     return None if found.startup.problems() else found
 
 
-def startup_behind(island: Island, start: int, limit: int) -> FoundStartup | None:
-    """Return the first startup frame that a receiver may accept, fills whole segments, and lies
-    between two positions."""
+def startups_between(island: Island, start: int, limit: int) -> Iterator[FoundStartup]:
+    """Yield the startup frames that a receiver may accept, fill whole segments, and lie between two
+    positions, ascending."""
     start = max(start, island.held)
+    # Once, however many there are.
     octets = island.read(start, limit) if start < limit else b""
     at = octets.find(KEY_PREFIX)
     while at >= 0:
         found = startup_at(island, start + at, limit)
+        behind = at + 1
         if (
             found is not None
             and island.is_boundary(found.position)
             and island.is_boundary(found.end)
         ):
-            return found
-        at = octets.find(KEY_PREFIX, at + 1)
-    return None
+            yield found
+            behind = found.end - start
+        at = octets.find(KEY_PREFIX, behind)
 
 
 def startups_at(island: Island, position: int, limit: int) -> list[FoundStartup]:
