@@ -318,7 +318,10 @@ class Connection:
         :param taken: what it is, and whether it follows others.
         """
         what, again = taken
-        if self._tell_startup(half, found, frames):
+        # Of one that reaches into a hole nobody knows what it says, but it is known to be there.
+        reaches = not found.is_cut and found.end > found.position + len(found.octets)
+        is_torn = reaches and span(half)[1] > found.position + len(found.octets)
+        if not is_torn and self._tell_startup(half, found, frames):
             for breach in breaches.of_frame(self.startup, half, found, what):
                 self._report(breach)
         self.startup.go_on(half, found, what, again=again)

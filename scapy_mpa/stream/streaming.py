@@ -286,9 +286,7 @@ class Streaming:
         """Pass on what is, or may be, a startup frame; return whether all were, and none waits."""
         half = self._half
         while half.phase is Phase.STREAMING:
-            # What lies in a hole is not missing, but not known.
-            is_last = final and island.end >= (half.high or 0)
-            found = find_startup(island, half.begin, final=is_last)
+            found = find_startup(island, half.begin, final=final)
             if found is None:
                 break
             is_delayed = self._is_delayed(island, found)
