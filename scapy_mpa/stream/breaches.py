@@ -51,7 +51,7 @@ def of_frame(
     elif frame.kind is StartupKind.RTR:
         texts += rtr_problems(own, peers, frame)
     there = len(found.octets)
-    missing = 0 if found.is_cut else frame.length - there
+    missing = found.lacking
     how = how_it_ended(half, found.position + there) if missing else None
     if missing and how is None:
         texts.append(f"{missing} octets of Private Data are missing (RFC 5044 7.1.2 rule 9)")

@@ -319,8 +319,7 @@ class Connection:
         """
         what, again = taken
         # Of one that reaches into a hole nobody knows what it says, but it is known to be there.
-        reaches = not found.is_cut and found.end > found.position + len(found.octets)
-        is_torn = reaches and span(half)[1] > found.position + len(found.octets)
+        is_torn = found.lacking > 0 and span(half)[1] > found.end - found.lacking
         if not is_torn and self._tell_startup(half, found, frames):
             for breach in breaches.of_frame(self.startup, half, found, what):
                 self._report(breach)
@@ -380,8 +379,10 @@ class Connection:
             # Else nobody knows any more which were passed on.
             bygone.tell_missed(self.startup, half, position)
 
-    def is_bygone(self, half: HalfConnection, found: FoundStartup, frames: tuple[int, ...]) -> bool:
-        """Tell whether a startup frame is of a startup that was rejected; it is passed on then."""
+    def pass_bygone(
+        self, half: HalfConnection, found: FoundStartup, frames: tuple[int, ...]
+    ) -> bool:
+        """Pass on a startup frame if it is of a startup that was rejected; tell whether it is."""
         if not bygone.is_bygone(self.startup, half, found):
             return False
         self.on_startup(half, found, frames)

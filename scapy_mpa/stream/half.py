@@ -390,7 +390,7 @@ class HalfConnection:
         return (
             is_first
             and self.may_be_startup(island, found)
-            and not self.owner.is_bygone(self, found, island.frames(found.position, found.end))
+            and not self.owner.pass_bygone(self, found, island.frames(found.position, found.end))
         )
 
     def may_announce_rtr(self, found: FoundStartup) -> bool:

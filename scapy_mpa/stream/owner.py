@@ -59,8 +59,10 @@ class Owner(Protocol):
     def on_begun(self, half: HalfConnection, position: int) -> None:
         """Take it that what lies before a position is of startups that were rejected."""
 
-    def is_bygone(self, half: HalfConnection, found: FoundStartup, frames: tuple[int, ...]) -> bool:
-        """Tell whether a startup frame is of a startup that was rejected; it is passed on then."""
+    def pass_bygone(
+        self, half: HalfConnection, found: FoundStartup, frames: tuple[int, ...]
+    ) -> bool:
+        """Pass on a startup frame if it is of a startup that was rejected; tell whether it is."""
 
     def is_answered(self, half: HalfConnection, found: FoundStartup) -> bool:
         """Tell whether what seems to be a Request was answered."""

@@ -67,6 +67,11 @@ class FoundStartup(NamedTuple):
         """Position behind its Private Data."""
         return self.position + self.startup.length
 
+    @property
+    def lacking(self) -> int:
+        """Octets of its Private Data that are in no segment that was captured."""
+        return 0 if self.is_cut else self.startup.length - len(self.octets)
+
 
 def find_startup(island: Island, begin: int | None, *, final: bool = False) -> FoundStartup | None:
     """Return the next startup frame at or behind ``island.scan``, which moves along.
