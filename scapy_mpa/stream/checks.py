@@ -114,8 +114,10 @@ class Checks:
                 if self._waiting + connection.waiting - before > WAITING_IN_TOTAL:
                     connection.flush()
         elif isinstance(event, StartupSeen):
+            connection.halves[event.direction].has_begun = True
             connection.take_startup(event)
         elif isinstance(event, SessionControlSeen):
+            connection.halves[event.direction].has_begun = True
             startup = _as_startup(event)
             if startup is not None:
                 connection.take_startup(startup)
@@ -145,6 +147,7 @@ class _Half:
     __slots__ = (
         "count",
         "expected",
+        "has_begun",
         "identifiers",
         "is_whole",
         "order",
@@ -160,8 +163,10 @@ class _Half:
         """Position behind the last segment whose turn it was."""
         self.waiting: list[_Turn] = []
         self.count = 0
+        self.has_begun = False
+        """Whether its beginning was seen: without it nobody knows what else was not."""
         self.is_whole = True
-        """Whether all from the beginning on was seen."""
+        """Whether all from there on was seen."""
         self.terminated = False
         self.reads = 0
         """RDMA Read Requests sent, less those that the peer has answered."""
@@ -256,6 +261,8 @@ class _Connection:
             if offset is None:
                 half.is_whole = False
                 half.order.forget()
+            else:
+                half.has_begun = True
         else:
             position = unwrap(seq, half.expected)
         start = position - leading
@@ -304,7 +311,7 @@ class _Connection:
     def finish(self) -> None:
         """Look at what still waits, and report what has turned out to be wrong."""
         self.flush()
-        if all(half.is_whole for half in self.halves):
+        if all(half.has_begun and half.is_whole for half in self.halves):
             for half in self.halves:
                 self._doubtful += half.unasked.values()
             self.errors += len(self._doubtful)

@@ -15,7 +15,7 @@ from scapy_mpa.capture import Decoder, open_capture
 from scapy_mpa.craft import Conversation, FPDUItem, Segment
 from scapy_mpa.stream import checks
 from scapy_mpa.stream.checks import Checks
-from scapy_mpa.stream.events import ConnectionEnded, ErrorFound, Event
+from scapy_mpa.stream.events import ConnectionEnded, ErrorFound, Event, FPDURecovered
 from scapy_mpa.stream.flows import Flows
 from tests.captures import OVER_TCP, PCAPS, capture_name
 from tests.craft.strategies import conversations
@@ -244,6 +244,22 @@ def test_atomic_response_without_request() -> None:
     conversation.close()
     (found,) = errors_of(events_of(conversation))
     assert "no Atomic Request has the identifier 6 (RFC 7306 5.2.2)" in found.text
+
+
+def test_atomic_response_whose_request_may_not_have_been_found() -> None:
+    """Nothing is said if the direction of Atomic Requests shows no beginning: without CRCs and its
+    Request Frame nobody knows what it carries."""
+    conversation = Conversation(crc=False)
+    conversation.startup()
+    request = conversation.initiator.atomic_request()
+    conversation.responder.atomic_response(request=request)
+    conversation.close()
+    segments = conversation.segments()
+    begun = [at for at, each in enumerate(segments) if not each.side and at < 4]
+    late = [each for at, each in enumerate(segments) if at not in begun]
+    events = events_of(conversation, late)
+    assert [each.direction for each in events if isinstance(each, FPDURecovered)] == [0]
+    assert not errors_of(events)
 
 
 def test_errors_are_counted() -> None:
