@@ -14,7 +14,7 @@ from scapy_mpa.stream.extent import is_whole
 from scapy_mpa.stream.half import HalfConnection
 from scapy_mpa.stream.inference import Inferred, infer, shows_crcs
 from scapy_mpa.stream.island import Island
-from scapy_mpa.stream.look import Known, Unlike
+from scapy_mpa.stream.look import Known, Unlikes
 from scapy_mpa.stream.phase import Phase
 from scapy_mpa.stream.startup import StartupState, rtr_may_follow
 from scapy_mpa.stream.startup_phase import StartupPhase
@@ -90,9 +90,9 @@ def look(startup: StartupPhase, half: HalfConnection, *, final: bool, crc: bool 
     islands = half.islands.whole()
     if not islands:
         return
-    unlike: list[Unlike] | None = None
+    unlike: Unlikes | None = None
     if startup.may_be_osc and startup.state is not StartupState.REJECTED:
-        unlike = []
+        unlike = Unlikes()
         if startup.initiator is not None:
             # Else what it says of Markers may be taken for what RFC 5044 makes of it.
             infer(islands, known._replace(markers=None, origin=None), final=final, unlike=unlike)
@@ -100,8 +100,9 @@ def look(startup: StartupPhase, half: HalfConnection, *, final: bool, crc: bool 
                 return
             unlike = None
     inferred = _infer(startup, half, known, final=final, unlike=unlike)
-    if (unlike or startup.forced is Dialect.OSC) and _is_osc(
-        startup, half, known, unlike or [], final=final
+    unlike = unlike or Unlikes()
+    if (unlike.places or startup.forced is Dialect.OSC) and _is_osc(
+        startup, half, known, unlike, final=final
     ):
         return
     if known.origin is not None and half.islands.at(known.origin) is None:
@@ -133,7 +134,7 @@ def _infer(
     known: Known,
     *,
     final: bool,
-    unlike: list[Unlike] | None,
+    unlike: Unlikes | None,
 ) -> Inferred | None:
     """Find out what a direction carries, if it can be told.
 
@@ -162,13 +163,13 @@ def _is_osc(
     startup: StartupPhase,
     half: HalfConnection,
     known: Known,
-    unlike: list[Unlike],
+    unlike: Unlikes,
     *,
     final: bool,
 ) -> bool:
     """Have a direction read as osc's if it is seen to be; tell whether it cannot be another's.
 
-    :param unlike: places where FPDUs of another stack than RFC 5044's may stand.
+    :param unlike: what may be FPDUs of another stack than RFC 5044's.
     """
     # Hardly any capture has some, and a command is to start soon.
     from scapy_mpa.stream.osc_beginnings import begin, is_spoken

@@ -24,7 +24,7 @@ from typing import Final, NamedTuple
 
 from scapy_mpa.stream.candidate import FRAMING_WINDOW, WORD
 from scapy_mpa.stream.island import Island
-from scapy_mpa.stream.look import OCTETS_AT_FIRST, PLAUSIBLE_ROW, Known, Look, Row, Unlike
+from scapy_mpa.stream.look import OCTETS_AT_FIRST, PLAUSIBLE_ROW, Known, Look, Row, Unlikes
 from scapy_mpa.stream.places import Ballot
 from scapy_mpa.wire.fpdu import MARKER_INTERVAL
 
@@ -60,13 +60,13 @@ def infer(
     known: Known,
     *,
     final: bool,
-    unlike: list[Unlike] | None = None,
+    unlike: Unlikes | None = None,
 ) -> Inferred | None:
     """Find out what a direction carries, if it can be told.
 
     :param islands: whose octets are all there.
     :param final: nothing will be added to them.
-    :param unlike: takes the places where FPDUs of another stack may stand.
+    :param unlike: takes what may be FPDUs of another stack.
     """
     ballot = None
     if known.crc is not False:
@@ -113,17 +113,24 @@ def _ballot(
     known: Known,
     *,
     final: bool,
-    unlike: list[Unlike] | None = None,
+    unlike: Unlikes | None = None,
 ) -> Ballot | None:
     """Return what verified FPDUs say, if there are any."""
     ballots: dict[int, Ballot] = {}
+    allowance = 0
     for _, look in _looks(islands, known):
-        is_settled = look.count(ballots, is_all=final and len(islands) == 1)
+        is_settled = look.count(ballots, is_enough=unlike is None)
+        allowance = look.allowance
         if unlike is not None:
-            # Others may be in the payload of FPDUs that were not looked at any more.
-            unlike += (each for each in look.unlike() if each.is_behind or not is_settled)
+            unlike.places += look.unlike()
         if is_settled:
             break
+    if final and allowance >= 0 and len(ballots) == 1:
+        # All were looked at, and may be what holes leave of FPDUs.
+        (ballot,) = ballots.values()
+        ballot.is_believed |= not ballot.is_doubtful
+    if unlike is not None:
+        unlike.pointed_at = sum(ballot.pointed_at for ballot in ballots.values())
     origin = known.origin
     for island in islands:
         if origin is not None and island.start <= origin < island.end - WORD:

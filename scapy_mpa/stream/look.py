@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from operator import attrgetter
 from typing import Final, NamedTuple
 
-from scapy_mpa.stream.candidate import HEAD, WORD
+from scapy_mpa.stream.candidate import FRAMING_WINDOW, HEAD, WORD
 from scapy_mpa.stream.island import Island
 from scapy_mpa.stream.places import Ballot
 from scapy_mpa.stream.search import agreeing_words, header_words
@@ -28,7 +28,6 @@ from scapy_mpa.wire.fpdu import (
     strip_markers,
 )
 from scapy_mpa.wire.rdmap import plausible
-from scapy_mpa.wire.startup import STARTUP_HEADER_LENGTH
 
 __all__ = [
     "OCTETS_AT_FIRST",
@@ -37,6 +36,7 @@ __all__ = [
     "Look",
     "Row",
     "Unlike",
+    "Unlikes",
     "head_makes_sense",
     "may_be_fpdu",
 ]
@@ -84,6 +84,19 @@ class Unlike(NamedTuple):
     """Position of what seems to be its ULPDU_Length field."""
     is_behind: bool
     """Whether it directly follows one that is verified."""
+
+
+class Unlikes:
+    """What of a direction may be FPDUs of another stack, and what speaks against that."""
+
+    __slots__ = ("places", "pointed_at")
+
+    def __init__(self) -> None:
+        self.places: list[Unlike] = []
+        """Where some may stand."""
+        self.pointed_at = 0
+        """Octets of FPDUs as RFC 5044 has them, with a good CRC and a Marker that says where they
+        begin."""
 
 
 class Known(NamedTuple):
@@ -167,10 +180,10 @@ class Look:
 
     # -- with CRCs -----------------------------------------------------------------------------
 
-    def count(self, ballots: dict[int, Ballot], *, is_all: bool = False) -> bool:
+    def count(self, ballots: dict[int, Ballot], *, is_enough: bool = True) -> bool:
         """Let verified FPDUs vote, by alignment; tell whether no more votes are needed.
 
-        :param is_all: whether the direction carries nothing but this island.
+        :param is_enough: none that is not needed is counted.
         """
         for header in self._starts():
             if not self._may_stand_at(header):
@@ -192,10 +205,11 @@ class Look:
                     row >= _VERIFIED_ROW
                     or self._known.sure
                     or self._island.fills_segments(reading.start, reading.end)
-                    or (is_all and self._is_all_but_startup(reading))
                 ):
                     ballot.is_believed = True
-                if ballot.is_settled(self._known.markers, self._known.origin):
+                elif not self._may_be_all(reading):
+                    ballot.is_doubtful = True
+                if is_enough and ballot.is_settled(self._known.markers, self._known.origin):
                     return True
                 if was_counted:
                     break
@@ -212,10 +226,23 @@ class Look:
                         self._vote(ballot, damaged)
         return False
 
-    def _is_all_but_startup(self, reading: _Reading) -> bool:
-        """Tell whether octets are one FPDU, but for what may be the rest of a startup frame."""
-        before = reading.start - self._begin
-        return before < STARTUP_HEADER_LENGTH and reading.end == self._island.end
+    def _may_be_all(self, reading: _Reading) -> bool:
+        """Tell whether the other octets of the island may be what holes leave of the FPDUs before
+        and behind it, or of a startup frame."""
+        start, end = reading.start, reading.end
+        return start - self._begin < FRAMING_WINDOW and (
+            self._may_be_cut_off(end)
+            or (self._word(end) & FPDUPTR_MASK == 0 and self._may_be_cut_off(end + MARKER_LENGTH))
+        )
+
+    def _may_be_cut_off(self, header: int) -> bool:
+        """Tell whether an FPDU that is not all there may have its ULPDU_Length at ``header``."""
+        end = self._island.end
+        if header + HEADER_LENGTH > end:
+            return True
+        head = self._octets[header - self._begin :][:HEAD]
+        is_begun = len(head) < HEAD or head_makes_sense(head, any_stag=True)
+        return is_begun and header + fpdu_length(self._number(header)) > end
 
     def unlike(self) -> list[Unlike]:
         """Return where an FPDU seems to stand that no verified one explains."""

@@ -27,6 +27,7 @@ from scapy_mpa.stream.look import (
     Known,
     Look,
     Unlike,
+    Unlikes,
     head_makes_sense,
 )
 from scapy_mpa.stream.osc_evidence import is_osc
@@ -47,19 +48,19 @@ def begin(
     startup: StartupPhase,
     half: HalfConnection,
     known: Known,
-    unlike: Sequence[Unlike],
+    unlike: Unlikes,
     *,
     final: bool,
 ) -> bool:
     """Have a direction read as osc's if it is seen to be; tell whether it is.
 
-    :param unlike: places at which to look, unless it is known that osc is spoken.
+    :param unlike: what may be its FPDUs, unless it is known that osc is spoken.
     :param final: nothing will be added to the octets.
     """
     islands = half.islands.whole()
     finder = _Finder(islands, known, final=final)
     is_known = is_spoken(startup, half)
-    found = finder.find(finder.all_places() if is_known else unlike, proof=not is_known)
+    found = finder.verified(finder.all_places()) if is_known else finder.proof(unlike)
     origin, markers = known.origin, known.markers
     if found is not None:
         markers = True if found.layout.markers else markers
@@ -71,7 +72,7 @@ def begin(
         markers = _without_crcs(half, origin, markers, final=final, is_said=is_said)
         origin = None if markers is None else origin
     elif final and markers is not False:
-        origin, markers = finder.find_row(finder.all_places() if is_known else unlike), True
+        origin, markers = finder.find_row(finder.all_places() if is_known else unlike.places), True
     if origin is None:
         return False
     startup.take_for_osc()
@@ -101,9 +102,9 @@ def is_proven(islands: Sequence[Island]) -> bool:
     :param islands: of a direction that is known to carry FPDUs, with CRCs and Markers.
     """
     known = Known(crc=True, markers=None, origin=None, sure=True)
-    unlike: list[Unlike] = []
+    unlike = Unlikes()
     infer(islands, known, final=True, unlike=unlike)
-    return _Finder(islands, known, final=True).find(unlike, proof=True) is not None
+    return _Finder(islands, known, final=True).proof(unlike) is not None
 
 
 def _without_crcs(
@@ -140,32 +141,58 @@ class _Finder:
         self._reader = OSCReader(0, markers=True, crc=True)
         self._reader.allow(sum(island.end - island.start for island in islands))
 
-    def find(self, places: Iterable[Unlike], *, proof: bool) -> Candidate | None:
-        """Return the first FPDU with a good CRC that tells, None if none does.
+    def verified(self, places: Iterable[Unlike]) -> Candidate | None:
+        """Return the first FPDU with a good CRC, None if there is none.
 
         :param places: at which to look.
-        :param proof: it must be osc's, and not be verified only, nor lie within what RFC 5044 has.
         """
-        ends: set[int] = set()
-        for island, header, is_behind in places:
+        for place in places:
             if not self._reader.spend(COST_OF_PLACE):
                 break
-            if proof and not self._reader.phases(_window(island, header)):
+            fpdu = self._at(place)
+            if fpdu is not None and (
+                fpdu.layout.markers or self._reader.goes_on(place.island, fpdu, place.island.end)
+            ):
+                return fpdu
+        return None
+
+    def proof(self, unlike: Unlikes) -> Candidate | None:
+        """Return the first FPDU with a good CRC if it and others prove that osc is spoken.
+
+        They must be osc's by their Markers, not lie within what RFC 5044 has, and be more than what
+        is RFC 5044's by its Markers: a payload may hold FPDUs of either.
+        """
+        ends: set[int] = set()
+        first: Candidate | None = None
+        octets = 0
+        for place in unlike.places:
+            island, header, is_behind = place
+            if not self._reader.spend(COST_OF_PLACE):
+                break
+            if not self._reader.phases(_window(island, header)):
                 # Nearly all of others are none of osc at first sight.
                 continue
-            fpdu = self._reader.starting_at(island, header, island.start, island.end)
+            fpdu = self._at(place)
             if fpdu is None:
                 continue
             is_behind |= fpdu.start in ends
             ends.add(fpdu.end)
-            if proof:
-                is_its = any(fpdu.layout.fpduptrs)
-                if not is_its or not (is_behind or self._is_believed(island, fpdu)):
+            if not any(fpdu.layout.fpduptrs):
+                continue
+            if first is None:
+                if not is_behind and not self._is_believed(island, fpdu):
                     continue
-                return None if self._is_claimed(island, header) else fpdu
-            if fpdu.layout.markers or self._reader.goes_on(island, fpdu, island.end):
-                return fpdu
+                if self._is_claimed(island, header):
+                    return None
+                first = fpdu
+            octets += fpdu.layout.length
+            if octets > unlike.pointed_at:
+                return first
         return None
+
+    def _at(self, place: Unlike) -> Candidate | None:
+        island = place.island
+        return self._reader.starting_at(island, place.header, island.start, island.end)
 
     def find_row(self, places: Iterable[Unlike]) -> int | None:
         """Return where, without CRCs, a Marker is that FPDUs in a row bear out; None if none do.

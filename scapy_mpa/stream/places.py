@@ -39,7 +39,9 @@ class Ballot:
         "_unmarked",
         "_votes",
         "is_believed",
+        "is_doubtful",
         "octets",
+        "pointed_at",
         "reference",
     )
 
@@ -47,8 +49,12 @@ class Ballot:
         self.reference = reference
         self.octets = 0
         """How long all of them are together."""
+        self.pointed_at = 0
+        """How long those are that hold a Marker that points to them."""
         self.is_believed = False
         """Whether these are the FPDUs of the direction, and not part of a payload."""
+        self.is_doubtful = False
+        """Whether one of them lies among octets that are not of FPDUs."""
         self._unmarked = 0
         self._marked = 0
         self._spanning = 0
@@ -88,6 +94,8 @@ class Ballot:
         """
         self.octets += end - start
         self._marked += 1
+        if any(position != start for position in positions):
+            self.pointed_at += end - start
         for position in positions:
             self._votes[self._place(position)] += 1
             if not 0 < position - start < _HEAD:

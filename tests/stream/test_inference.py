@@ -98,6 +98,36 @@ def test_one_startup_frame_and_a_damaged_fpdu_behind_it(damaged: int) -> None:
     assert len([each for each in events if isinstance(each, ErrorFound)]) == 1
 
 
+@pytest.mark.parametrize("size", [7, 40, 200])
+@pytest.mark.parametrize("markers", [False, True])
+def test_fpdus_alone_between_holes(markers: bool, size: int) -> None:
+    """Of a direction of which nothing else is known each one is found that is whole, if parts of
+    others are all that stands beside it."""
+    octets, truth = build_stream(sends(*[150] * 9), markers=markers)
+    talk = Talk(syn=False)
+    whole = []
+    for index, fpdu in enumerate(truth):
+        middle = fpdu.start + (index % 3 + 1) * (fpdu.end - fpdu.start) // 4
+        talk.say(0, octets[fpdu.start : middle], size=size)
+        is_whole = index % 3 == 1
+        talk.say(0, octets[middle : fpdu.end], size=size, captured=is_whole)
+        whole += [(fpdu.ulpdu, fpdu.markers, "good")] if is_whole else []
+    assert told(talk.fed(), 0) == whole
+
+
+HTTP = b"GET / HTTP/1.1\r\nHost: example\r\n"
+
+
+@pytest.mark.parametrize("behind", [[HTTP], [b"", HTTP], [HTTP, b""]])
+def test_fpdus_alone_amid_other_octets(behind: list[bytes]) -> None:
+    """Nor is any believed if one of them has octets behind it that are of no FPDU."""
+    talk = Talk(syn=False)
+    for octets in behind:
+        talk.miss(0, b"what is not known")
+        talk.say(0, build_stream(sends(200))[0] + octets, size=40)
+    assert told(talk.fed(), 0) == []
+
+
 @pytest.mark.parametrize("both", [False, True])
 @pytest.mark.parametrize("size", [900, 1460, 9000])
 def test_a_payload_of_headers_is_nothing_beside_crcs(size: int, both: bool) -> None:

@@ -341,13 +341,8 @@ def in_payload(rng: Random, crc: bool) -> bytes:
     return rng.randbytes(rng.randrange(8)) + b"".join(fpdus)
 
 
-@settings(max_examples=100)
-@given(st.integers(0, 2**32), MARKERS, st.booleans(), st.data())
-def test_damaged_ones_are_not_either(
-    seed: int, markers: tuple[bool, bool], crc: bool, data: st.DataObject
-) -> None:
-    """Nor if payload looks like FPDUs of osc."""
-    rng = Random(seed)
+def conforming(rng: Random, markers: tuple[bool, bool], *, crc: bool) -> Conversation:
+    """A conforming stream in whose payload there are FPDUs of osc, but for the Reply's revision."""
     made = Conversation(revision=0, markers=markers, crc=crc, packing="stream", mss=300)
     for _ in range(4):
         made.initiator.send(in_payload(rng, crc))
@@ -356,9 +351,29 @@ def test_damaged_ones_are_not_either(
     for at, item in enumerate(made.script):
         if isinstance(item, StartupItem) and item.kind is StartupKind.REPLY:
             made.script[at] = replace(item, revision=1)
+    return made
+
+
+@settings(max_examples=100)
+@given(st.integers(0, 2**32), MARKERS, st.booleans(), st.data())
+def test_damaged_ones_are_not_either(
+    seed: int, markers: tuple[bool, bool], crc: bool, data: st.DataObject
+) -> None:
+    """Nor if payload looks like FPDUs of osc."""
+    rng = Random(seed)
+    made = conforming(rng, markers, crc=crc)
     segments = damaged(made.segments(), data, rng, seed)
     for connection in of(plain(made.frames(segments)), "connection"):
         assert connection["dialect"] != "osc"
+
+
+@pytest.mark.parametrize("seed", [1968, 2114, 3143, 3756])
+def test_payload_is_outweighed(seed: int) -> None:
+    """Nor if the FPDU is lost that holds some in a row: the others' Markers say more than those."""
+    made = conforming(Random(seed), (True, False), crc=True)
+    segments = impair(made.segments(), CaptureLoss(0.1), seed=seed)
+    (connection,) = of(plain(made.frames(segments)), "connection")
+    assert connection["dialect"] == "rfc5044"
 
 
 @given(LENGTHS, MARKERS, st.booleans())
