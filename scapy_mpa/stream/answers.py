@@ -28,11 +28,13 @@ __all__ = [
     "answers_another",
     "awaits_reply",
     "find_repeated",
+    "find_reply",
     "follows_accept",
     "had_others",
     "is_answered",
     "is_last_request",
     "is_of_accepted",
+    "is_rtr",
     "is_the_rejected",
     "received_before",
     "received_of",
@@ -185,6 +187,31 @@ def awaits_reply(startup: StartupPhase, asking: HalfConnection, received: int | 
 # -- a Request comes -----------------------------------------------------------------------------
 
 
+def is_rtr(startup: StartupPhase, half: HalfConnection, found: FoundStartup) -> bool:
+    """Tell whether what seems to be an Rtr Frame begins where the Request ends that was accepted,
+    and was not captured: with what the Responder had not received when it sent the Reply."""
+    return (
+        found.startup.kind is StartupKind.RTR
+        and half.direction == startup.initiator
+        and replied_to(startup) == sequence_number(found.position)
+    )
+
+
+def find_reply(startup: StartupPhase) -> None:
+    """Take what seemed to be a Reply, in the midst of other octets, if it answers the Request that
+    was captured behind it."""
+    assert startup.initiator is not None
+    half = startup.halves[1 - startup.initiator]
+    doubtful = None if half.streaming is None else half.streaming.doubtful
+    if half.streaming is None or doubtful is None:
+        return
+    if doubtful.found.startup.kind is not StartupKind.REPLY:
+        return
+    end = sequence_number(startup.origins[startup.initiator])
+    if received_before(startup, half, doubtful.found) == end:
+        half.streaming.confirm()
+
+
 def is_the_rejected(startup: StartupPhase, half: HalfConnection, found: FoundStartup) -> bool:
     """Tell whether a Request is the one that was rejected by a Reply captured before it."""
     received = replied_to(startup)
@@ -242,42 +269,46 @@ def find_repeated(
         if received == sequence_number(origin):
             # It answers this one.
             return
-        is_there = _has_request(asking, origin) or _has_request_before(asking, origin, received)
-        if not (is_there or (final and _has_request_behind(startup, asking, origin))):
-            return
+        end = None if received is None else unwrap(received, origin)
+        if not (_has_request(asking, origin) or _has_request_before(asking, origin, end)):
+            behind = _request_behind(startup, asking, origin) if final else None
+            if behind is None:
+                return
+            end = behind.end
         startup.state = StartupState.REJECTED
         startup.is_repeated = is_whole(startup.halves[1 - startup.initiator])
         startup.stream(asking)
-        if received is not None and asking.streaming is not None:
+        if end is not None and asking.streaming is not None:
             # It may stand behind a hole.
-            asking.streaming.answer(unwrap(received, origin))
+            asking.streaming.answer(end)
         startup.is_repeated = False
 
 
-def _has_request_before(half: HalfConnection, begin: int, received: int | None) -> bool:
-    """Tell whether a Request begins behind ``begin`` and ends with what its peer had received."""
-    if received is None or half.framing is not None:
+def _has_request_before(half: HalfConnection, begin: int, end: int | None) -> bool:
+    """Tell whether a Request begins behind ``begin`` and ends with what its peer had received.
+
+    :param end: where that was; None if it is not known.
+    """
+    if end is None or half.framing is not None:
         return False
-    end = unwrap(received, begin)
     island = half.islands.at(end - 1)
     return island is not None and request_before(island, begin, end)
 
 
-def _has_request_behind(startup: StartupPhase, half: HalfConnection, begin: int) -> bool:
-    """Tell whether a Request fills whole segments anywhere behind ``begin``, and no FPDU begins
-    there."""
+def _request_behind(startup: StartupPhase, half: HalfConnection, begin: int) -> FoundStartup | None:
+    """Return the Request that fills whole segments anywhere behind ``begin``, if no FPDU begins
+    there; None if there is none."""
     crc, markers = startup.uses_crc, startup.has_markers(half.direction)
     reader = FPDUReader(begin, markers=bool(markers), crc=bool(crc))
     island = half.islands.at(begin)
     if half.framing is not None or (
         island is not None and (begin < island.held or reader.verifies(island, begin))
     ):
-        return False
-    return any(
-        found.startup.kind is StartupKind.REQUEST
-        for each in half.islands.items
-        for found in startups_between(each, begin, each.end)
+        return None
+    frames = (
+        found for each in half.islands.items for found in startups_between(each, begin, each.end)
     )
+    return next((each for each in frames if each.startup.kind is StartupKind.REQUEST), None)
 
 
 def _has_request(half: HalfConnection, position: int) -> bool:

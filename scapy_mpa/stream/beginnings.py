@@ -16,6 +16,7 @@ from scapy_mpa.stream.inference import Inferred, infer, shows_crcs
 from scapy_mpa.stream.island import Island
 from scapy_mpa.stream.look import Known, Unlikes
 from scapy_mpa.stream.phase import Phase
+from scapy_mpa.stream.scan import may_be_rtr
 from scapy_mpa.stream.startup import StartupState, rtr_may_follow
 from scapy_mpa.stream.startup_phase import StartupPhase
 from scapy_mpa.wire.ddp import UNTAGGED_LENGTH, ddp_header_of
@@ -40,9 +41,7 @@ def conclude(startup: StartupPhase) -> None:
     for half in halves:
         decide(startup, half)
         streaming = half.streaming
-        if streaming is None or streaming.doubtful is None:
-            continue
-        if streaming.doubtful.is_alone:
+        if streaming is not None and streaming.stands_alone():
             streaming.confirm()
             decide(startup, halves[1 - half.direction])
             decide(startup, half)
@@ -67,12 +66,13 @@ def look(startup: StartupPhase, half: HalfConnection, *, final: bool, crc: bool 
     """
     halves = startup.halves
     streaming = half.streaming
-    if (
-        streaming is not None
-        and streaming.continues_doubtful(final=final)
-        and not startup.had_begun(half)
-    ):
-        streaming.confirm()
+    doubtful = None if streaming is None else streaming.doubtful
+    if streaming is not None and doubtful is not None:
+        continues = streaming.continues_doubtful(final=final)
+        if (continues and not startup.had_begun(half)) or (
+            final and answers.is_rtr(startup, half, doubtful.found)
+        ):
+            streaming.confirm()
     if half.direction == startup.initiator:
         if startup.state is StartupState.ACCEPTED and not final:
             return
@@ -200,10 +200,11 @@ def _known_of(startup: StartupPhase, half: HalfConnection) -> Known:
     if (
         origin is not None
         and direction == startup.initiator
-        and half.islands.at(origin) is None
         and rtr_may_follow(*startup.declared)
         and not startup.saw_rtr
     ):
-        # An Rtr Frame may lie in the hole there.
-        origin = None
+        island = half.islands.at(origin)
+        if island is None or (origin >= island.held and may_be_rtr(island, origin)):
+            # An Rtr Frame may lie in the hole there, or in part.
+            origin = None
     return Known(crc, startup.has_markers(direction), origin, sure=is_held or other.is_mpa)

@@ -329,6 +329,8 @@ class StartupPhase:
         ):
             # What the peer has sent belongs to a startup that was rejected.
             self.stream(self.halves[1 - direction])
+        if what is Step.REQUEST and self.state is StartupState.REQUESTED:
+            answers.find_reply(self)
 
     def _step(self, half: HalfConnection, found: FoundStartup) -> Step:
         """Return what a startup frame is, where it stands, and go on to the state behind it."""

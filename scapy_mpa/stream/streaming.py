@@ -21,6 +21,7 @@ from scapy_mpa.stream.scan import (
     almost_key,
     find_startup,
     holds_key,
+    may_be_marker,
     may_be_rtr,
     may_begin,
     refused_at,
@@ -30,7 +31,7 @@ from scapy_mpa.stream.scan import (
 from scapy_mpa.stream.sequence import unwrap
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.ift_indication import INDICATION_LENGTH
-from scapy_mpa.wire.startup import KEY_LENGTH, StartupKind
+from scapy_mpa.wire.startup import KEY_LENGTH, STARTUP_HEADER_LENGTH, StartupKind
 
 if TYPE_CHECKING:
     from scapy_mpa.stream.half import HalfConnection
@@ -344,7 +345,7 @@ class Streaming:
     def continues_doubtful(self, *, final: bool) -> bool:
         """Tell whether FPDUs follow the doubtful startup frame, and none stand before it.
 
-        :param final: no startup frame that lies before it will be captured any more.
+        :param final: nothing more will be captured: a hole may follow what stands alone.
         """
         if self.doubtful is None:
             return False
@@ -357,13 +358,38 @@ class Streaming:
 
         found = self.doubtful.found
         islands = self._islands.items
-        return any(
-            (final or not self._awaits_startup())
-            and fpdu_begins(island, found.end)
+        island = self._islands.at(found.end - 1)
+        return (
+            island is not None
+            and (final or not self._awaits_startup())
+            and (fpdu_begins(island, found.end) or (final and self._may_continue(island, found)))
             and not is_marker(island, found)
             and not fpdus_before(islands, found.position)
             and not is_in_payload(islands, island, found.position, found.end)
-            for island in islands
+        )
+
+    def _may_continue(self, island: Island, found: FoundStartup) -> bool:
+        """Tell whether the doubtful startup frame stands alone, and all that is held behind it may
+        be of an FPDU."""
+        is_held = island.held <= found.position
+        return is_held and self.stands_alone() and not self._is_refuted(island, found)
+
+    def stands_alone(self) -> bool:
+        """Tell whether the doubtful startup frame fills its segments, however small they are, or
+        lies between what holes leave: of its Request before an Rtr Frame, and of an FPDU."""
+        if self.doubtful is None:
+            return False
+        found, _, is_alone = self.doubtful
+        island = self._islands.at(found.position)
+        if is_alone or island is None:
+            return is_alone
+        most = STARTUP_HEADER_LENGTH if found.startup.kind is StartupKind.RTR else 0
+        is_apart = island.is_boundary(found.position) and island.is_boundary(found.end)
+        return (
+            island.start == island.held
+            and (is_apart or found.position - island.start <= most)
+            and not may_be_marker(found)
+            and not self._is_refuted(island, found)
         )
 
     def awaits_reply(self, received: int | None) -> bool:
