@@ -48,6 +48,10 @@ ASSUMING_OCTETS: Final = 1 << 16
 
 _LEAST: Final = 64
 
+_FEW_OCTETS: Final = 4
+"""Octets of segments that a startup frame may fill, rather than a payload in which it lies, if
+nothing else speaks for either."""
+
 _REMEMBERED: Final = 64
 """Of how many startup frames that may be some it is kept what they acknowledge."""
 
@@ -375,8 +379,8 @@ class Streaming:
         return is_held and self.stands_alone() and not self._is_refuted(island, found)
 
     def stands_alone(self) -> bool:
-        """Tell whether the doubtful startup frame fills its segments, however small they are, or
-        lies between what holes leave: of its Request before an Rtr Frame, and of an FPDU."""
+        """Tell whether the doubtful startup frame fills its segments, even small ones, or lies
+        between what holes leave: of its Request before an Rtr Frame, and of an FPDU."""
         if self.doubtful is None:
             return False
         found, _, is_alone = self.doubtful
@@ -384,10 +388,11 @@ class Streaming:
         if is_alone or island is None:
             return is_alone
         most = STARTUP_HEADER_LENGTH if found.startup.kind is StartupKind.RTR else 0
-        is_apart = island.is_boundary(found.position) and island.is_boundary(found.end)
+        is_apart = found.position - island.start <= most
+        is_apart |= island.fills_segments(found.position, found.end, _FEW_OCTETS)
         return (
             island.start == island.held
-            and (is_apart or found.position - island.start <= most)
+            and is_apart
             and not may_be_marker(found)
             and not self._is_refuted(island, found)
         )
