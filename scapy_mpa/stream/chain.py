@@ -311,17 +311,29 @@ class FPDUChain(FPDUFinder):
 
         Either those behind it must lead exactly to ``end``: no payload that merely looks like
         FPDUs does, for the swallowing one ends with a CRC of its own.  Or the swallowing one must
-        be whole without it, but for its length.
+        be whole without it, but for its length.  If it is not seen to be, several in a row with a
+        damaged one behind them count, too.
         """
-        for at in self._starts(island, start + WORD, end):
-            first = fpdu = self._try(island, at, end)
-            while not isinstance(fpdu, int) and fpdu.sound and fpdu.end < end:
+        several: Candidate | None = None
+        for start_of_row in self._starts(island, start + WORD, end):
+            row: list[Candidate] = []
+            at = start_of_row
+            while at < end:
+                fpdu = self._try(island, at, end)
+                if isinstance(fpdu, int) or not fpdu.sound:
+                    break
                 self._allowance -= fpdu.layout.length
-                fpdu = self._try(island, fpdu.end, end)
-            if isinstance(first, int) or not first.sound:
-                continue
-            if (not isinstance(fpdu, int) and fpdu.sound) or self._is_one(island, start, at):
-                return first
+                row.append(fpdu)
+                at = fpdu.end
+            if (row or several) and self._is_one(island, start, start_of_row):
+                # Whatever lies before is its payload.
+                if row:
+                    return row[0]
+                several = None
+            if row and at == end:
+                return several or row[0]
+            if several is None and len(row) > 1:
+                several = row[0]
         return None
 
     def _resume(self, island: Island, run: Run, found: Candidate) -> None:

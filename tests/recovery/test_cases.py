@@ -73,6 +73,8 @@ ONCE_WRONG_SEEDS: list[tuple[int, dict[str, object]]] = [
     (80112, {"crc": False}),
     # The same in segments of one octet, in which everything stands alone.
     (91785, {"crc": False}),
+    # Good ones in a row between two that lie, of which the first leads to where another begins.
+    (101308, {}),
     # Good ones in a row between others that were garbled.
     (73623, {}),
     # FPDUs that were cut, behind a Request that wants no Markers, of which no Reply was captured.

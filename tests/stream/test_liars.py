@@ -106,6 +106,53 @@ def test_a_liar_may_end_where_an_fpdu_ends_and_swallow_another_liar() -> None:
     assert told(talk.fed()) == true(truth)
 
 
+@pytest.mark.parametrize("sender", [False, True])
+@pytest.mark.parametrize("markers", [False, True])
+def test_a_liar_may_end_where_an_fpdu_begins_and_swallow_two_others(
+    markers: bool, sender: bool
+) -> None:
+    """Those between the others are found: some in a row lead to where the first one says that it
+    ends, so it lies."""
+    rng = random.Random(3)
+    ulpdus = [messages.send(msn, rng.randbytes(40))[0] for msn in range(1, 20)]
+    _, plain = build_stream(ulpdus, markers=markers)
+    within = sum(each.markers for each in plain[2:12])
+    octets, truth = build_stream(
+        ulpdus,
+        markers=markers,
+        damage={
+            2: Damage(ulpdu_length=plain[12].start - plain[2].start - 6 - 4 * within),
+            3: Damage(ulpdu_length=34, sender=sender),
+            8: Damage(ulpdu_length=65_535, sender=sender),
+        },
+    )
+    talk = marked() if markers else started()
+    talk.say(0, octets, size=500)
+    talk.close()
+    # Behind a liar nobody knows where a damaged one begins.
+    assert told(talk.fed()) == true(truth[:3] + truth[4:])
+
+
+@pytest.mark.parametrize("damaged", [Damage(crc_xor=1), Damage(ulpdu_length=700)])
+@pytest.mark.parametrize("sender", [False, True])
+def test_a_liar_may_end_where_an_fpdu_begins_and_hold_some(damaged: Damage, sender: bool) -> None:
+    """FPDUs in its payload are none: with its true length its CRC is good."""
+    rng = random.Random(4)
+    held, _ = build_stream([messages.send(msn, rng.randbytes(30))[0] for msn in (7, 8, 9)])
+    ulpdus = [messages.send(msn, rng.randbytes(40))[0] for msn in range(1, 12)]
+    ulpdus[2] = messages.send(3, rng.randbytes(6) + held + rng.randbytes(50))[0]
+    _, plain = build_stream(ulpdus)
+    lie = Damage(ulpdu_length=plain[6].start - plain[2].start - 6, sender=sender)
+    octets, truth = build_stream(ulpdus, damage={2: lie, 3: damaged})
+    talk = started()
+    talk.say(0, octets, size=300)
+    talk.close()
+    found = told(talk.fed())
+    wanted = true(truth)
+    assert set(found) <= set(wanted)
+    assert set(wanted) - set(found) <= {wanted[3]}
+
+
 def test_damaged_headers_behind_a_liar_cost_no_other() -> None:
     """A good FPDU between a liar and others that make no sense is found."""
     rng = random.Random(2)
