@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from scapy_mpa.craft.layout import Placed
@@ -108,6 +109,7 @@ class CapturedStream:
         "acknowledged",
         "differences",
         "fin",
+        "frames",
         "has_syn",
         "octets",
         "repeating",
@@ -125,6 +127,8 @@ class CapturedStream:
         """Offset up to which the other side acknowledges octets, the FIN counted like one."""
         self.octets = 0
         """How many octets were captured, each counted once."""
+        self.frames: list[tuple[int, int]] = []
+        """Ascending, how many that were with which segment, by number from 1."""
         self.repeating = 0
         """How many segments brought octets captured before."""
         self.differences: list[Difference] = []
@@ -147,6 +151,12 @@ class CapturedStream:
         octets = segment.octets[: segment.captured]
         if octets:
             self._add(start, octets, frame)
+            self.frames.append((self.octets, frame))
+
+    def frame_with(self, octets: int) -> int | None:
+        """Return which segment brought more than so many octets, by number from 1, None if none."""
+        index = bisect_right(self.frames, octets, key=itemgetter(0))
+        return self.frames[index][1] if index < len(self.frames) else None
 
     def acknowledge(self, ack: int) -> None:
         """Take an acknowledgement number of the other side."""

@@ -11,11 +11,13 @@ A key is left out where the script alone does not say what it must be:
   ``farthest_ahead``), and ``offset`` of an FPDU that was captured before everything up to the last
   startup frame was;
 * where octets are missing or other than they were sent: ``startup`` and ``fpdu`` records are of
-  those of which every octet is there.  ``message`` records are of Untagged messages of which an
-  FPDU is, but for Responses: of a Tagged message nobody knows whether it goes on in a hole, and of
-  a Response, whether the Request that it seems to answer is that.  A ``gap`` has no ``reason``, and
-  no ``length`` where its end may be the FIN.  Of the ``connection`` what FPDUs were found is left
-  out, all of it unless everything up to the last startup frame is there;
+  those of which every octet is there; but no FPDUs are told of a direction that is taken for
+  something else, since among its first ``STREAMING_OCTETS`` none is, nor a startup frame of either.
+  ``message`` records are of Untagged messages of which an FPDU is, but for Responses: of a Tagged
+  message nobody knows whether it goes on in a hole, and of a Response, whether the Request that it
+  seems to answer is that.  A ``gap`` has no ``reason``, and no ``length`` where its end may be the
+  FIN.  Of the ``connection`` what FPDUs were found is left out, all of it unless everything up to
+  the last startup frame is there;
 * where a snap length has cut segments, also ``gap``, ``overlap`` and ``message`` records: what is
   made of FPDUs that are cut is up to the dissector;
 * behind something that hides where FPDUs begin (a ULPDU_Length that lies, a bad CRC, octets of any
@@ -63,6 +65,7 @@ from scapy_mpa.craft.truth_connection import (
 from scapy_mpa.craft.truth_messages import message_records, records_in_part
 from scapy_mpa.craft.truth_tcp import gap_records, is_cut, overlap_records
 from scapy_mpa.records.record import Record, startup_fields
+from scapy_mpa.stream.streaming import STREAMING_OCTETS
 from scapy_mpa.wire.ddp import UNTAGGED_LENGTH, ddp_header_length, parse_ddp
 from scapy_mpa.wire.dialect import extension_length
 from scapy_mpa.wire.errors import ErrorCode
@@ -270,6 +273,9 @@ def _of_what_is_there(
     is_uncut = not is_cut(setting.segments)
     whole = [each for each in pieces if each.fate == "whole"]
     found = [each._replace(place=None, located_by=None) for each in _found(whole, setting.options)]
+    if not any(each.is_startup for each in found):
+        given_up = [side for side in (0, 1) if _is_given_up(found, side, streams[side])]
+        found = [each for each in found if each.side not in given_up]
     records = [
         (max(each.frames), record) for each in found for record in _records(each, setting, known_at)
     ]
@@ -286,6 +292,14 @@ def _of_what_is_there(
         unknown = UNTIMED | FOUND | hidden_agreement(end, found)
         told.append(without(end, unknown if is_uncut else unknown | COUNTED))
     return told
+
+
+def _is_given_up(found: Iterable[Found], side: int, stream: CapturedStream) -> bool:
+    """Tell whether no FPDU of a direction was captured before that is taken for something else."""
+    frame = stream.frame_with(STREAMING_OCTETS)
+    return frame is not None and all(
+        max(each.frames) > frame for each in found if each.side == side
+    )
 
 
 # -- when and how --------------------------------------------------------------------------------

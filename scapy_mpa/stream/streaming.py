@@ -388,14 +388,9 @@ class Streaming:
         if is_alone or island is None:
             return is_alone
         most = STARTUP_HEADER_LENGTH if found.startup.kind is StartupKind.RTR else 0
-        is_apart = found.position - island.start <= most
+        is_apart = found.position - island.start <= most and not may_be_marker(found)
         is_apart |= island.fills_segments(found.position, found.end, _FEW_OCTETS)
-        return (
-            island.start == island.held
-            and is_apart
-            and not may_be_marker(found)
-            and not self._is_refuted(island, found)
-        )
+        return island.start == island.held and is_apart and not self._is_refuted(island, found)
 
     def awaits_reply(self, received: int | None) -> bool:
         """Tell whether the doubtful startup frame is a Request, and the last that was sent then.
