@@ -10,7 +10,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from operator import itemgetter
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from scapy_mpa.craft.layout import Placed
@@ -103,13 +102,14 @@ class CapturedStream:
     """
 
     __slots__ = (
+        "_grown",
         "_isn",
         "_items",
         "_starts",
+        "_stretches",
         "acknowledged",
         "differences",
         "fin",
-        "frames",
         "has_syn",
         "octets",
         "repeating",
@@ -127,8 +127,9 @@ class CapturedStream:
         """Offset up to which the other side acknowledges octets, the FIN counted like one."""
         self.octets = 0
         """How many octets were captured, each counted once."""
-        self.frames: list[tuple[int, int]] = []
-        """Ascending, how many that were with which segment, by number from 1."""
+        self._stretches = 0
+        self._grown: list[tuple[int, int, int]] = []
+        """Octets and stretches without a hole that there were with a segment, and its number."""
         self.repeating = 0
         """How many segments brought octets captured before."""
         self.differences: list[Difference] = []
@@ -151,12 +152,14 @@ class CapturedStream:
         octets = segment.octets[: segment.captured]
         if octets:
             self._add(start, octets, frame)
-            self.frames.append((self.octets, frame))
+            self._grown.append((self.octets, self._stretches, frame))
 
-    def frame_with(self, octets: int) -> int | None:
-        """Return which segment brought more than so many octets, by number from 1, None if none."""
-        index = bisect_right(self.frames, octets, key=itemgetter(0))
-        return self.frames[index][1] if index < len(self.frames) else None
+    def first_beyond(self, octets: int, stretches: int) -> int | None:
+        """Return with which segment, by number from 1, there were more than so many octets, or so
+        many stretches of them with holes between; None if there never were."""
+        return next(
+            (frame for had, apart, frame in self._grown if had > octets or apart > stretches), None
+        )
 
     def acknowledge(self, ack: int) -> None:
         """Take an acknowledgement number of the other side."""
@@ -175,6 +178,9 @@ class CapturedStream:
         while at < end:
             upto = min(end, starts[index]) if index < len(starts) else end
             if at < upto:
+                touches_last = bool(index) and items[index - 1].end == at
+                touches_next = index < len(items) and items[index].start == upto
+                self._stretches += 1 - touches_last - touches_next
                 items.insert(index, _Piece(at, upto, octets[at - start : upto - start], frame))
                 starts.insert(index, at)
                 self.octets += upto - at

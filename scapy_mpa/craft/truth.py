@@ -12,7 +12,8 @@ A key is left out where the script alone does not say what it must be:
   startup frame was;
 * where octets are missing or other than they were sent: ``startup`` and ``fpdu`` records are of
   those of which every octet is there; but no FPDUs are told of a direction that is taken for
-  something else, since among its first ``STREAMING_OCTETS`` none is, nor a startup frame of either.
+  something else, since among its first ``STREAMING_OCTETS`` none is, or before ``HELD_ISLANDS``
+  holes, nor a startup frame of either.
   ``message`` records are of Untagged messages of which an FPDU is, but for Responses: of a Tagged
   message nobody knows whether it goes on in a hole, and of a Response, whether the Request that it
   seems to answer is that.  A ``gap`` has no ``reason``, and no ``length`` where its end may be the
@@ -65,6 +66,7 @@ from scapy_mpa.craft.truth_connection import (
 from scapy_mpa.craft.truth_messages import message_records, records_in_part
 from scapy_mpa.craft.truth_tcp import gap_records, is_cut, overlap_records
 from scapy_mpa.records.record import Record, startup_fields
+from scapy_mpa.stream.holes import HELD_ISLANDS
 from scapy_mpa.stream.streaming import STREAMING_OCTETS
 from scapy_mpa.wire.ddp import UNTAGGED_LENGTH, ddp_header_length, parse_ddp
 from scapy_mpa.wire.dialect import extension_length
@@ -296,7 +298,7 @@ def _of_what_is_there(
 
 def _is_given_up(found: Iterable[Found], side: int, stream: CapturedStream) -> bool:
     """Tell whether no FPDU of a direction was captured before that is taken for something else."""
-    frame = stream.frame_with(STREAMING_OCTETS)
+    frame = stream.first_beyond(STREAMING_OCTETS, HELD_ISLANDS)
     return frame is not None and all(
         max(each.frames) > frame for each in found if each.side == side
     )

@@ -147,6 +147,17 @@ TINY = Resegmentation(7)
             id="no FPDU for so long that it is taken for something else",
         ),
         pytest.param(
+            "small-segments",
+            80036,
+            (
+                TINY,
+                Reordering(1.0, by_capture=True),
+                CaptureLoss(0.3),
+                StartupCut(conversation_of("small-segments", seed=1)),
+            ),
+            id="no FPDU before so many holes that it is taken for something else",
+        ),
+        pytest.param(
             RTR,
             700,
             (TINY, Loss(1.0), CaptureLoss(0.3)),
