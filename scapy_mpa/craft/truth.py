@@ -13,12 +13,11 @@ A key is left out where the script alone does not say what it must be:
 * where octets are missing or other than they were sent: ``startup`` and ``fpdu`` records are of
   those of which every octet is there; but no FPDUs are told of a direction that is taken for
   something else, since among its first ``STREAMING_OCTETS`` none is, or before ``HELD_ISLANDS``
-  holes, nor a startup frame of either.
-  ``message`` records are of Untagged messages of which an FPDU is, but for Responses: of a Tagged
-  message nobody knows whether it goes on in a hole, and of a Response, whether the Request that it
-  seems to answer is that.  A ``gap`` has no ``reason``, and no ``length`` where its end may be the
-  FIN.  Of the ``connection`` what FPDUs were found is left out, all of it unless everything up to
-  the last startup frame is there;
+  holes, nor a startup frame of either.  ``message`` records are of Untagged messages of which an
+  FPDU is, but for Responses: of a Tagged message nobody knows whether it goes on in a hole, and of
+  a Response, whether the Request that it seems to answer is that.  A ``gap`` has no ``reason``, and
+  no ``length`` where its end may be the FIN.  Of the ``connection`` what FPDUs were found is left
+  out, all of it unless everything up to the last startup frame is there;
 * where a snap length has cut segments, also ``gap``, ``overlap`` and ``message`` records: what is
   made of FPDUs that are cut is up to the dissector;
 * behind something that hides where FPDUs begin (a ULPDU_Length that lies, a bad CRC, octets of any

@@ -32,6 +32,7 @@ __all__ = [
     "find_startup",
     "has_request",
     "holds_key",
+    "key_in",
     "may_be_marker",
     "may_be_rtr",
     "may_begin",
@@ -47,6 +48,7 @@ __all__ = [
 ]
 
 KEY_PREFIX: Final = b"MPA ID R"
+_OCTETS_OF_KEY: Final = {KEY_PREFIX[at : at + 1] for at in range(len(KEY_PREFIX))}
 _STARTUPS_IN_A_ROW: Final = 2
 LEAST_OF_KEY: Final = 12
 """Octets that, right and first thing on a connection, show that a Key was meant."""
@@ -296,17 +298,18 @@ def undecided_from(island: Island) -> int:
     """
     begin = max(island.start, island.scan)
     octets = island.read(begin, island.end) if begin < island.end else b""
+    return begin + key_in(octets)
+
+
+def key_in(octets: bytes) -> int:
+    """Return where a Key begins in octets, or may begin before their end; else their length."""
     at = octets.find(KEY_PREFIX)
-    if at < 0:
-        at = len(octets) - next(
-            (
-                length
-                for length in range(len(KEY_PREFIX) - 1, 0, -1)
-                if octets.endswith(KEY_PREFIX[:length])
-            ),
-            0,
-        )
-    return begin + at
+    if at >= 0:
+        return at
+    # Nearly no octets end with one of those that a Key begins with.
+    parts = range(len(KEY_PREFIX) - 1, 0, -1) if octets[-1:] in _OCTETS_OF_KEY else ()
+    part = next((length for length in parts if octets.endswith(KEY_PREFIX[:length])), 0)
+    return len(octets) - part
 
 
 def almost_key(octets: bytes) -> bool:

@@ -49,8 +49,8 @@ ASSUMING_OCTETS: Final = 1 << 16
 _LEAST: Final = 64
 
 _FEW_OCTETS: Final = 4
-"""Octets of segments that a startup frame may fill, rather than a payload in which it lies, if
-nothing else speaks for either."""
+"""Octets of a segment from which on it is no chance, at the end, that a startup frame begins and
+ends where segments do."""
 
 _REMEMBERED: Final = 64
 """Of how many startup frames that may be some it is kept what they acknowledge."""

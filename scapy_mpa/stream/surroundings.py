@@ -54,7 +54,8 @@ def fpdus_before(islands: Iterable[Island], position: int) -> bool:
     for island in islands:
         if island.start >= position or allowance < 0:
             break
-        if island.held != island.start:
+        if island.held != island.start or island.runs:
+            # Not all of it is held any more.
             continue
         look = Look(island, Known(None, None, None, sure=False), allowance)
         ballots: dict[int, Ballot] = {}

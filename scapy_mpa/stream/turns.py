@@ -21,7 +21,7 @@ from scapy_mpa.stream.half import HalfConnection
 from scapy_mpa.stream.holes import LATE_SEGMENTS
 from scapy_mpa.stream.island import Island
 from scapy_mpa.stream.phase import Phase
-from scapy_mpa.stream.scan import KEY_PREFIX, FoundStartup
+from scapy_mpa.stream.scan import FoundStartup, key_in
 from scapy_mpa.stream.segment import ACK, Segment
 from scapy_mpa.stream.sequence import unwrap
 from scapy_mpa.stream.startup import StartupState
@@ -112,8 +112,8 @@ def note(startup: StartupPhase, half: HalfConnection, segment: Segment) -> None:
         is_due = is_waiting or half.begin is None
     if not is_due or half.high is None or not segment.flags & ACK:
         return
-    at = segment.payload.find(KEY_PREFIX)
-    if at >= 0:
+    at = key_in(segment.payload)
+    if at < len(segment.payload):
         answers.remember(startup, half, unwrap(segment.seq, half.high) + at, segment.ack)
 
 

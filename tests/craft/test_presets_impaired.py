@@ -210,6 +210,20 @@ TINY = Resegmentation(7)
             ),
             id="behind a rejection, a Reply before its Request",
         ),
+        *(
+            pytest.param(
+                "reject-then-accept",
+                seed,
+                (
+                    TINY,
+                    Loss(0.05, captured=True),
+                    Reordering(1.0, by_capture=True),
+                    CaptureLoss(0.02),
+                ),
+                id=f"a Key cut in two, in a Reply that waits for a hole: {seed}",
+            )
+            for seed in (331, 332)
+        ),
         pytest.param(
             "reject-then-accept",
             20062,
