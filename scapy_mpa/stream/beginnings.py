@@ -14,7 +14,7 @@ from scapy_mpa.stream.extent import is_whole
 from scapy_mpa.stream.half import HalfConnection
 from scapy_mpa.stream.inference import Inferred, infer, shows_crcs
 from scapy_mpa.stream.island import Island
-from scapy_mpa.stream.look import Known, Unlikes
+from scapy_mpa.stream.look import Known, Unlikes, begins_otherwise
 from scapy_mpa.stream.phase import Phase
 from scapy_mpa.stream.scan import may_be_rtr
 from scapy_mpa.stream.startup import StartupState, rtr_may_follow
@@ -105,10 +105,14 @@ def look(startup: StartupPhase, half: HalfConnection, *, final: bool, crc: bool 
         startup, half, known, unlike, final=final
     ):
         return
-    if known.origin is not None and half.islands.at(known.origin) is None:
-        # Another startup may lie in the hole there, if FPDUs say so.
+    origin = known.origin
+    island = None if origin is None else half.islands.at(origin)
+    is_unanswered = startup.state is StartupState.REQUESTED
+    is_other = is_unanswered and island is not None and begins_otherwise(island, origin or 0)
+    if origin is not None and (island is None or is_other):
+        # Another startup may lie in the hole there, or behind what is there, if FPDUs say so.
         free = infer(islands, known._replace(origin=None), final=final)
-        if free is not None and (inferred is None or free.contradicts(known.origin)):
+        if free is not None and (inferred is None or is_other or free.contradicts(origin)):
             inferred = free
             known = known._replace(origin=None)
     if inferred is None:

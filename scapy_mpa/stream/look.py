@@ -27,7 +27,7 @@ from scapy_mpa.wire.fpdu import (
     fpdu_length,
     strip_markers,
 )
-from scapy_mpa.wire.rdmap import plausible
+from scapy_mpa.wire.rdmap import may_begin_ulpdu, plausible
 
 __all__ = [
     "OCTETS_AT_FIRST",
@@ -37,6 +37,7 @@ __all__ = [
     "Row",
     "Unlike",
     "Unlikes",
+    "begins_otherwise",
     "head_makes_sense",
     "may_be_fpdu",
 ]
@@ -659,6 +660,21 @@ def head_makes_sense(head: bytes, *, any_stag: bool = False) -> bool:
     return plausible(head[HEADER_LENGTH:], ulpdu_length, any_stag=any_stag) or any(
         plausible(head[HEADER_LENGTH:marker] + head[marker + MARKER_LENGTH :], ulpdu_length)
         for marker in range(WORD, HEAD - MARKER_LENGTH, WORD)
+    )
+
+
+def begins_otherwise(island: Island, position: int) -> bool:
+    """Tell whether the first octets at a position begin no FPDU, however few there are."""
+    if not island.held <= position < island.end:
+        return False
+    octets = island.read(position, min(position + MARKER_LENGTH + WORD, island.end))
+    # A Marker may directly precede it (RFC 5044 4.3).
+    controls = [octets[at + HEADER_LENGTH : at + WORD] for at in (0, MARKER_LENGTH)]
+    if int.from_bytes(octets[:MARKER_LENGTH], "big") & FPDUPTR_MASK:
+        controls.pop()
+    return not island.absent and not any(
+        len(each) < WORD - HEADER_LENGTH or may_begin_ulpdu(int.from_bytes(each, "big"))
+        for each in controls
     )
 
 

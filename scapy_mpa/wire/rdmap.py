@@ -31,6 +31,7 @@ __all__ = [
     "build_control",
     "build_immediate_data",
     "build_read_request",
+    "may_begin_ulpdu",
     "parse_atomic_request",
     "parse_atomic_response",
     "parse_control",
@@ -294,6 +295,16 @@ def _rules() -> dict[int, _Rule | None]:
 
 
 _RULES: Final = _rules()
+
+
+def may_begin_ulpdu(control: int) -> bool:
+    """Tell whether a conforming sender could have begun a ULPDU with two octets.
+
+    As :func:`plausible` judges them: DDP and RDMAP version, T bit, opcode and reserved bits.
+
+    :param control: both as one number, 0 to 65535.
+    """
+    return control in _RULES
 
 
 def plausible(ulpdu_head: _Octets, ulpdu_length: int, *, any_stag: bool = False) -> bool:
