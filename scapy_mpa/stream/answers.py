@@ -128,8 +128,6 @@ def answers_another(startup: StartupPhase, half: HalfConnection, found: FoundSta
         return False
     if not is_last_request(asking, end, received):
         return True
-    if not is_first:
-        return False
     crc = found.startup.crc or bool(startup.uses_crc)
     return had_others(asking, end, received, markers=found.startup.markers, crc=crc)
 
@@ -151,9 +149,11 @@ def had_others(
     island = asking.islands.at(end)
     if island is None:
         return True
-    # What was passed on is not held any more.
+    if island.held > end:
+        # FPDUs are not held any more, nor is what was found to be none.
+        return not any(run.start <= end < run.end for run in island.runs)
     reader = FPDUReader(end, markers=markers, crc=crc)
-    return island.held <= end and not reader.verifies(island, end)
+    return not reader.verifies(island, end)
 
 
 def is_last_request(asking: HalfConnection, end: int, received: int | None) -> bool:

@@ -369,7 +369,8 @@ class StartupPhase:
             answers.received_of(self).replied_to = answers.received_before(self, half, found)
             self.initiator = 1 - direction
             self.declared = None, None
-            self.is_waiting = False
+            # What the Initiator sent before was no answer to this one.
+            self.is_waiting, self.early_ack = False, None
             self.state = StartupState.REJECTED if startup.rejected else StartupState.IDLE
             what = Step.REJECT if startup.rejected else Step.LATE_ACCEPT
         elif what is Step.REPLY_WITHOUT_REQUEST and self.initiator is None and asking.octets:

@@ -304,6 +304,9 @@ class Streaming:
                 self._owner.on_no_startup(half, found)
                 island.scan = found.position + 1
             elif half.may_be_startup(island, found):
+                if self.doubtful is not None and self.doubtful.found.position == found.position:
+                    # It is taken now.
+                    self.doubtful = None
                 self._owner.on_startup(half, found, frames)
                 if is_delayed:
                     self._doubt(found, frames)
@@ -371,6 +374,10 @@ class Streaming:
             and not fpdus_before(islands, found.position)
             and not is_in_payload(islands, island, found.position, found.end)
         )
+
+    def precedes_fpdus(self) -> bool:
+        """Tell whether the doubtful startup frame stands alone before FPDUs that were found."""
+        return not self._awaits_startup() and self.continues_doubtful(final=True)
 
     def _may_continue(self, island: Island, found: FoundStartup) -> bool:
         """Tell whether the doubtful startup frame stands alone, and all that is held behind it may

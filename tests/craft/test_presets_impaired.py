@@ -226,6 +226,29 @@ TINY = Resegmentation(7)
         ),
         pytest.param(
             "reject-then-accept",
+            1,
+            (
+                Resegmentation("super"),
+                Loss(0.05),
+                Reordering(0.3, by_capture=True),
+                LateStart(1),
+            ),
+            id="a Reply that was doubtful, and of which the Request was",
+        ),
+        pytest.param(
+            "reject-then-accept",
+            572,
+            (CaptureLoss(0.3),),
+            id="streaming mode octets behind a Request, and a Reply to another",
+        ),
+        pytest.param(
+            "reject-then-accept",
+            729,
+            (Loss(0.3, captured=True), Duplication(0.3), CaptureLoss(0.3)),
+            id="a Reply before FPDUs that show what is carried while more is captured",
+        ),
+        pytest.param(
+            "reject-then-accept",
             20062,
             (Loss(0.05, captured=True), Duplication(0.05), CaptureLoss(0.3)),
             id="a Request that no Reply answers, and another",
