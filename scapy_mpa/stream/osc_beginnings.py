@@ -4,8 +4,9 @@
 With CRCs an FPDU tells that is good only with the Markers of osc, for these point the least
 significant octet first, which those of RFC 5044 never do.  As there
 (:mod:`~scapy_mpa.stream.inference`), two must stand back to back, or one must fill a segment, or be
-all that there is, or the direction must be known to carry FPDUs: a payload may hold some.  Without
-CRCs, what tells is how the Full Operation Phase begins, if that is known
+all that there is, or the direction must be known to carry FPDUs, or in the end the user must say
+that osc is spoken: a payload may hold some.  What is RFC 5044's by its Markers outweighs less.
+Without CRCs, what tells is how the Full Operation Phase begins, if that is known
 (:mod:`~scapy_mpa.stream.osc_evidence`).
 
 Once it is known of one direction, the other one only has to hold an FPDU that is verified.
@@ -58,7 +59,8 @@ def begin(
     :param final: nothing will be added to the octets.
     """
     islands = half.islands.whole()
-    finder = _Finder(islands, known, final=final)
+    is_said = startup.forced is Dialect.OSC
+    finder = _Finder(islands, known, final=final, is_said=is_said)
     is_known = is_spoken(startup, half)
     found = finder.verified(finder.all_places()) if is_known else finder.proof(unlike)
     origin, markers = known.origin, known.markers
@@ -68,7 +70,6 @@ def begin(
     elif known.crc is True:
         origin = None
     elif origin is not None:
-        is_said = startup.forced is Dialect.OSC
         markers = _without_crcs(half, origin, markers, final=final, is_said=is_said)
         origin = None if markers is None else origin
     elif final and markers is not False:
@@ -132,9 +133,13 @@ class _Finder:
     :param islands: whose octets are all there.
     :param known: what is known of them.
     :param final: nothing will be added to them.
+    :param is_said: the user says that osc is spoken: in the end one FPDU that is its is enough.
     """
 
-    def __init__(self, islands: Sequence[Island], known: Known, *, final: bool) -> None:
+    def __init__(
+        self, islands: Sequence[Island], known: Known, *, final: bool, is_said: bool = False
+    ) -> None:
+        self._is_enough = final and is_said
         self._islands = islands
         self._known = known
         self._is_all = final and len(islands) == 1
@@ -253,6 +258,7 @@ class _Finder:
         """Tell whether an FPDU is one of the direction, and not part of a payload."""
         return (
             self._known.sure
+            or self._is_enough
             or island.fills_segments(fpdu.start, fpdu.end)
             or (self._is_all and (fpdu.start, fpdu.end) == (island.start, island.end))
             or self._reader.is_followed(island, fpdu, island.end)

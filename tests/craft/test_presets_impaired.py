@@ -77,7 +77,7 @@ def may_be_two(segments: Sequence[Segment]) -> bool:
 
 def holds(found: list[Record], told: list[Record], *, crc: bool) -> None:
     """Hold records against the truth where octets are missing: nothing else is found, and all of it
-    but for FPDUs without CRCs."""
+    but for FPDUs without CRCs.  Of errors there may be less: many follow from what is missing."""
     (mine, theirs) = (
         {(each["src"], each["seq"]): each for each in of(records, "fpdu")}
         for records in (found, told)
@@ -91,6 +91,11 @@ def holds(found: list[Record], told: list[Record], *, crc: bool) -> None:
         (record,) = of(found, "connection")
         assert {name: record[name] for name in wanted} == wanted
     agrees(of(found, "startup"), of(told, "startup"))
+    (said, true) = (
+        {(each["src"], each["seq"], each["code"]) for each in of(records, "error")}
+        for records in (found, told)
+    )
+    assert not crc or said <= true
 
 
 def all_is_told(conversation: Conversation, segments: list[Segment]) -> None:
@@ -223,6 +228,12 @@ TINY = Resegmentation(7)
                 id=f"a Key cut in two, in a Reply that waits for a hole: {seed}",
             )
             for seed in (331, 332)
+        ),
+        pytest.param(
+            "osc",
+            206,
+            (TINY, CaptureLoss(0.02), LateStart(6)),
+            id="one FPDU of osc between holes, where that is said to be spoken",
         ),
         pytest.param(
             "reject-then-accept",
