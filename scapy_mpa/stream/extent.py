@@ -111,4 +111,6 @@ def how_it_ended(half: HalfConnection, end: int) -> str | None:
         return None
     if half.fin == end:
         return "closed"
-    return "reset" if half.owner.was_reset else None
+    # An acknowledgement may count a FIN that was not captured.
+    is_all = half.acknowledged is None or half.acknowledged <= end + 1
+    return "reset" if half.owner.was_reset and is_all else None

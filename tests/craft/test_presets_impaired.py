@@ -230,6 +230,18 @@ TINY = Resegmentation(7)
             for seed in (331, 332)
         ),
         pytest.param(
+            "reset",
+            90001,
+            (
+                Resegmentation(100),
+                Loss(0.05),
+                Reordering(1.0, by_capture=True),
+                Duplication(0.05),
+                CaptureLoss(0.1),
+            ),
+            id="the rest of an FPDU not captured, but acknowledged, before a reset",
+        ),
+        pytest.param(
             "osc",
             206,
             (TINY, CaptureLoss(0.02), LateStart(6)),
