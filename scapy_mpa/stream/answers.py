@@ -41,6 +41,7 @@ __all__ = [
     "rejected_up_to",
     "remember",
     "replied_to",
+    "was_accepted",
 ]
 
 _REJECTIONS: Final = 8
@@ -185,6 +186,17 @@ def awaits_reply(startup: StartupPhase, asking: HalfConnection, received: int | 
 
 
 # -- a Request comes -----------------------------------------------------------------------------
+
+
+def was_accepted(startup: StartupPhase, half: HalfConnection, found: FoundStartup) -> bool:
+    """Tell whether what seems to be a Request ends with what the Responder had received when it
+    sent a Reply that accepts, captured before it."""
+    return (
+        found.startup.kind is StartupKind.REQUEST
+        and half.direction == startup.initiator
+        and startup.declared[1 - half.direction] is not None
+        and replied_to(startup) == sequence_number(found.end)
+    )
 
 
 def is_rtr(startup: StartupPhase, half: HalfConnection, found: FoundStartup) -> bool:

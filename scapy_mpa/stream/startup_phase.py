@@ -421,6 +421,8 @@ class StartupPhase:
         received = answers.received_before(self, half, found)
         if received is not None:
             answers.remember(self, half, found.position, received)
+        if streaming is not None and answers.was_accepted(self, half, found):
+            streaming.confirm()
         if found.startup.kind is not StartupKind.REPLY or asking is None or streaming is None:
             return
         if received is not None:

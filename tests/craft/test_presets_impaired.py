@@ -260,6 +260,18 @@ TINY = Resegmentation(7)
         ),
         pytest.param(
             "reject-then-accept",
+            105,
+            (
+                Resegmentation(1460),
+                Loss(0.3, captured=True),
+                Reordering(0.3, by_capture=True),
+                Duplication(0.3),
+                CaptureLoss(0.3),
+            ),
+            id="behind a rejection, a Request behind its Reply, and no FPDU behind it",
+        ),
+        pytest.param(
+            "reject-then-accept",
             572,
             (CaptureLoss(0.3),),
             id="streaming mode octets behind a Request, and a Reply to another",
