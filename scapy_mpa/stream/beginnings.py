@@ -117,7 +117,11 @@ def look(startup: StartupPhase, half: HalfConnection, *, final: bool, crc: bool 
             known = known._replace(origin=None)
     if inferred is None:
         return
-    if streaming is not None and streaming.precedes_fpdus() and not startup.had_begun(half):
+    if (
+        streaming is not None
+        and streaming.precedes_fpdus(final=final)
+        and not startup.had_begun(half)
+    ):
         streaming.confirm()
         look(startup, half, final=final, crc=crc)
         return

@@ -375,9 +375,12 @@ class Streaming:
             and not is_in_payload(islands, island, found.position, found.end)
         )
 
-    def precedes_fpdus(self) -> bool:
-        """Tell whether the doubtful startup frame stands alone before FPDUs that were found."""
-        return not self._awaits_startup() and self.continues_doubtful(final=True)
+    def precedes_fpdus(self, *, final: bool) -> bool:
+        """Tell whether the doubtful startup frame stands alone before FPDUs that were found.
+
+        :param final: nothing more will be captured.
+        """
+        return (final or not self._awaits_startup()) and self.continues_doubtful(final=True)
 
     def _may_continue(self, island: Island, found: FoundStartup) -> bool:
         """Tell whether the doubtful startup frame stands alone, and all that is held behind it may

@@ -272,6 +272,12 @@ TINY = Resegmentation(7)
         ),
         pytest.param(
             "reject-then-accept",
+            393,
+            (CaptureLoss(0.3),),
+            id="behind a rejection and a hole, a Request without a Reply",
+        ),
+        pytest.param(
+            "reject-then-accept",
             572,
             (CaptureLoss(0.3),),
             id="streaming mode octets behind a Request, and a Reply to another",
