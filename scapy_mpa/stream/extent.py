@@ -83,9 +83,11 @@ def is_whole(half: HalfConnection) -> bool:
     if half.begin is None or seldom.gaps or (seldom.acks is not None and seldom.acks.behind):
         return False
     end = half.islands.items[-1].end if half.islands.items else half.begin
-    if half.fin == end:
+    if half.fin is not None:
+        if half.fin > end:
+            return False
         # It is acknowledged like an octet.
-        end += 1
+        end += half.fin == end
     return not _has_hole(half, half.begin) and (
         half.acknowledged is None or half.acknowledged <= end
     )

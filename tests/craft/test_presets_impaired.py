@@ -242,6 +242,12 @@ TINY = Resegmentation(7)
             id="the rest of an FPDU not captured, but acknowledged, before a reset",
         ),
         pytest.param(
+            "reject",
+            7,
+            (Loss(0.05), Reordering(0.05), CaptureLoss(0.1)),
+            id="the Reply not captured, but the FIN behind it",
+        ),
+        pytest.param(
             "osc",
             206,
             (TINY, CaptureLoss(0.02), LateStart(6)),
