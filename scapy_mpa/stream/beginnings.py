@@ -108,9 +108,11 @@ def look(startup: StartupPhase, half: HalfConnection, *, final: bool, crc: bool 
     origin = known.origin
     island = None if origin is None else half.islands.at(origin)
     is_unanswered = startup.state is StartupState.REQUESTED
-    is_other = is_unanswered and island is not None and begins_otherwise(island, origin or 0)
-    if origin is not None and (island is None or is_other):
+    if origin is not None and (
+        island is None or (is_unanswered and begins_otherwise(island, origin))
+    ):
         # Another startup may lie in the hole there, or behind what is there, if FPDUs say so.
+        is_other = island is not None
         free = infer(islands, known._replace(origin=None), final=final)
         if free is not None and (inferred is None or is_other or free.contradicts(origin)):
             inferred = free

@@ -184,7 +184,7 @@ class Look:
     def count(self, ballots: dict[int, Ballot], *, is_enough: bool = True) -> bool:
         """Let verified FPDUs vote, by alignment; tell whether no more votes are needed.
 
-        :param is_enough: none that is not needed is counted.
+        :param is_enough: whether to stop as soon as none are.
         """
         for header in self._starts():
             if not self._may_stand_at(header):
