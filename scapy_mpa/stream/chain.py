@@ -36,6 +36,9 @@ _LONGEST_WAIT: Final = 8 * FRAMING_WINDOW
 # A place that no island reaches.
 _NOWHERE: Final = 1 << 62
 
+# FPDUs in a row that lie about their lengths, over which their CRCs lead.
+_MOST_LIARS: Final = 4
+
 
 class FPDUChain(FPDUFinder):
     """Passes on the FPDUs of a stretch of octets, from a place where one begins.
@@ -311,8 +314,8 @@ class FPDUChain(FPDUFinder):
 
         Either those behind it must lead exactly to ``end``: no payload that merely looks like
         FPDUs does, for the swallowing one ends with a CRC of its own.  Or the swallowing one must
-        be whole without it, but for its length.  If it is not seen to be, several in a row with a
-        damaged one behind them count, too.
+        be whole without it, but for its length.  Several in a row with a damaged one behind them
+        count, too, if it and others that lie reach to them: else they may be its payload.
         """
         several: Candidate | None = None
         for start_of_row in self._starts(island, start + WORD, end):
@@ -325,16 +328,24 @@ class FPDUChain(FPDUFinder):
                 self._allowance -= fpdu.layout.length
                 row.append(fpdu)
                 at = fpdu.end
-            if (row or several) and self._is_one(island, start, start_of_row):
-                # Whatever lies before is its payload.
-                if row:
-                    return row[0]
-                several = None
+            if row and self._is_one(island, start, start_of_row):
+                return row[0]
             if row and at == end:
-                return several or row[0]
+                is_next = several is not None and self._reaches(island, start, several.start)
+                return several if is_next else row[0]
             if several is None and len(row) > 1:
                 several = row[0]
         return None
+
+    def _reaches(self, island: Island, start: int, end: int, most: int = _MOST_LIARS) -> bool:
+        """Tell whether FPDUs reach from ``start`` to ``end``, but for their ULPDU_Lengths.
+
+        :param most: how many there may be.
+        """
+        for at in range(start + WORD, end + 1, WORD):
+            if self._is_one(island, start, at):
+                return at == end or (most > 1 and self._reaches(island, at, end, most - 1))
+        return False
 
     def _resume(self, island: Island, run: Run, found: Candidate) -> None:
         """Go on at an FPDU that a search has found."""
