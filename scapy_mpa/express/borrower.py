@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from scapy_mpa.express.headers import FPDU_HEADERS
 from scapy_mpa.express.page import Page
-from scapy_mpa.express.shapes import Shapes
+from scapy_mpa.express.shapes import SEVEN_DIGITS, Shapes
 from scapy_mpa.stream.events import CrcVerdict, FPDURecovered, LocatedBy
 from scapy_mpa.stream.island import Chunk
 from scapy_mpa.stream.loan import EARLY_OCTETS, EARLY_SEGMENTS, LENT_PIECES, Loan
@@ -40,8 +40,6 @@ _SHORTEST_OF_ALL: Final = HEADER_LENGTH + CRC_LENGTH
 _TAGGED: Final = Struct(">2xIQ")
 _UNTAGGED: Final = Struct(">2xIIII")
 _MASK: Final = 0xFFFFFFFF
-_SEVEN_DIGITS: Final = 0x0FFFFFFF
-"""The largest STag that can be written with them."""
 _BEHIND: Final = 0x80000000
 _SECOND: Final = 1_000_000_000
 _EARLY_OCTETS: Final = 4 << 20
@@ -307,23 +305,27 @@ class Borrower:
         unpack = FPDU_HEADERS.unpack_from
         head = self._head % (number, moment, loan.label) if writes else b""
         last = -1
-        length, tagged, line = 0, False, b""
+        length, tagged, usual, line = 0, False, b"", b""
         for position, octets, _ in run:
             size = len(octets)
             if size < SHORTEST:
                 return False
             word, first, second, third = unpack(octets)
             if word != last:
-                length, tagged, _, (_, line), _ = unmarked.get(word) or find(word, None)
+                length, tagged, _, (usual, line), _ = unmarked.get(word) or find(word, None)
                 last = word
             if length != size or crc32c(octets) != RESIDUE:
                 return False
             if writes:
-                put(line)
                 if tagged:
+                    put(usual if first > SEVEN_DIGITS else line)
                     fields += (head, first, second, position & _MASK)
-                else:
+                elif third or second > _MASK:
+                    put(line)
                     fields += (head, second >> 32, second & _MASK, third, position & _MASK)
+                else:
+                    put(usual)
+                    fields += (head, second, position & _MASK)
         loan.fpdus += len(run)
         return True
 
@@ -499,7 +501,7 @@ class Borrower:
                 break
             # What is usual goes field by field: that takes less than a tuple of them.
             if tagged:
-                lines.append(usual if first > _SEVEN_DIGITS else line)
+                lines.append(usual if first > SEVEN_DIGITS else line)
                 fields.append(head)
                 fields.append(first)
                 fields.append(second)
@@ -534,7 +536,7 @@ class Borrower:
             header = at if phase else at + MARKER_LENGTH
             word, first, second, third = unpack(data, header)
             shape = known(word * MARKER_INTERVAL + phase) or find(word, phase)
-            length, tagged, _, (_, line), pointers = shape
+            length, tagged, _, (usual, line), pointers = shape
             end = at + length
             if (
                 end > available
@@ -543,11 +545,15 @@ class Borrower:
             ):
                 break
             if writes:
-                put(line)
                 if tagged:
+                    put(usual if first > SEVEN_DIGITS else line)
                     fields += (head, first, second, seq + header & _MASK)
-                else:
+                elif third or second > _MASK:
+                    put(line)
                     fields += (head, second >> 32, second & _MASK, third, seq + header & _MASK)
+                else:
+                    put(usual)
+                    fields += (head, second, seq + header & _MASK)
             fpdus += 1
             at = end
         loan.fpdus += fpdus

@@ -19,6 +19,7 @@ from scapy_mpa.capture.reader import Capture
 from scapy_mpa.express.borrower import SHORTEST, Borrower
 from scapy_mpa.express.headers import FPDU_HEADERS, HEADER_LENGTHS, HEADERS, HEADERS_LENGTH, IPV4_AT
 from scapy_mpa.express.page import LINES_OF_A_PAGE, Page
+from scapy_mpa.express.shapes import SEVEN_DIGITS
 from scapy_mpa.express.streak import Streaks
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.island import Chunk
@@ -243,7 +244,7 @@ class ExpressReader:
                                 leading = 0
                                 word, first, more, third = unpack_fpdu(octets)
                                 shape = unmarked.get(word) or find(word, None)
-                            whole, tagged, line, _, pointers = shape
+                            whole, tagged, (usual, line), _, pointers = shape
                             position = loan.end
                             taken = 0
                             if (
@@ -254,8 +255,8 @@ class ExpressReader:
                                 )
                             ):
                                 if writes:
-                                    patterns.append(line)
                                     if tagged:
+                                        patterns.append(usual if first > SEVEN_DIGITS else line)
                                         fields += (
                                             number,
                                             (units + fraction) / in_a_second,
@@ -264,7 +265,8 @@ class ExpressReader:
                                             more,
                                             seq + leading & _MASK,
                                         )
-                                    else:
+                                    elif third or more > _MASK:
+                                        patterns.append(line)
                                         fields += (
                                             number,
                                             (units + fraction) / in_a_second,
@@ -272,6 +274,15 @@ class ExpressReader:
                                             more >> 32,
                                             more & _MASK,
                                             third,
+                                            seq + leading & _MASK,
+                                        )
+                                    else:
+                                        patterns.append(usual)
+                                        fields += (
+                                            number,
+                                            (units + fraction) / in_a_second,
+                                            loan.label,
+                                            more,
                                             seq + leading & _MASK,
                                         )
                                 taken = length

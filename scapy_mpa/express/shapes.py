@@ -10,8 +10,10 @@ from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_INTERVAL, fpdu_layout
 if TYPE_CHECKING:
     from scapy_mpa.records.kinds import Patterns
 
-__all__ = ["Pointers", "Shape", "Shapes"]
+__all__ = ["SEVEN_DIGITS", "Pointers", "Shape", "Shapes"]
 
+SEVEN_DIGITS: Final = 0x0FFFFFFF
+"""The largest STag that can be written with them, and so the largest that is not usual."""
 _TAGGED_BIT: Final = TAGGED[0] << 8
 """The T bit in the two control octets (RFC 5041 4.1)."""
 _CONTROL: Final = 0xFFFF
@@ -30,18 +32,18 @@ class Pointers(NamedTuple):
 
 
 # A plain tuple, because it is taken apart for every FPDU, and any other would take twice as long.
-Shape: TypeAlias = tuple[int, bool, bytes, tuple[bytes, bytes], Pointers | None]
+Shape: TypeAlias = tuple[int, bool, tuple[bytes, bytes], tuple[bytes, bytes], Pointers | None]
 """What FPDUs have in common with the same ULPDU_Length, control octets and phase:
 
 * octets of the whole FPDU; of one that must be read with care, more than there can be;
 * whether it is Tagged;
-* the pattern of its line, in which the length is there already;
-* two more, with one place in the beginning for what is filled in already: one for what is usual,
-  as :class:`~scapy_mpa.records.kinds.Patterns` says, and one for all;
+* the patterns of its line, in which the length is there already: one for what is usual, as
+  :class:`~scapy_mpa.records.kinds.Patterns` says, and one for all;
+* the same with one place in the beginning for what is filled in already;
 * what its Markers say, None without Markers.
 """
 
-_NOT_EASY: Final[Shape] = 1 << 32, False, b"", (b"", b""), None
+_NOT_EASY: Final[Shape] = 1 << 32, False, (b"", b""), (b"", b""), None
 """Of FPDUs whose DDP header may be cut short or holds a Marker, or that have no pattern."""
 
 
@@ -89,7 +91,7 @@ class Shapes:
         pointers = None
         if layout.markers:
             pointers = Pointers(layout.unpack.unpack_from, layout.fpduptrs)
-        return layout.length, tagged, line, tails, pointers
+        return layout.length, tagged, (usual, line), tails, pointers
 
     def _line(self, ulpdu_length: int, control: int, *, is_usual: bool) -> bytes | None:
         """Return the pattern of a line, empty if none are written; None if there is none."""

@@ -16,7 +16,7 @@ from scapy_mpa.capture.reader import Capture
 from scapy_mpa.express.borrower import Borrower
 from scapy_mpa.express.headers import FPDU_HEADERS, HEADER_LENGTHS, HEADERS, IPV4_AT
 from scapy_mpa.express.page import Page
-from scapy_mpa.express.shapes import Shape
+from scapy_mpa.express.shapes import SEVEN_DIGITS, Shape
 from scapy_mpa.stream.loan import Loan
 from scapy_mpa.stream.overlap import RecentOctets
 from scapy_mpa.stream.segment import PSH, reverse_flow
@@ -99,7 +99,7 @@ class Streaks:
         unpack = layout.unpack_from
         common, fragment, flow, numbers, rest, word = unpack(window, like)
         find = self._shapes.find
-        length, tagged, line, _, _ = shape
+        length, tagged, (usual, line), _, _ = shape
         pushed = rest ^ PSH
         peer = loan.peer
         peer_flow, peer_fragment, peer_ack = reverse_flow(flow), peer.fragment, peer.ack
@@ -145,7 +145,7 @@ class Streaks:
                 if beginning == common:
                     if its_word != word:
                         # The last FPDU of a message, or the first of the next one.
-                        its_length, tagged, line, _, _ = find(its_word, None)
+                        its_length, tagged, (usual, line), _, _ = find(its_word, None)
                         if its_length != length:
                             break
                         word = its_word
@@ -173,12 +173,16 @@ class Streaks:
                             units = second * in_a_second - epoch
                         moment = (units + fraction) / in_a_second
                         _, first, more, third = unpack_fpdu(view, at)
-                        put(line)
                         seq = numbers >> _SEQ
                         if tagged:
+                            put(usual if first > SEVEN_DIGITS else line)
                             fields += (number, moment, label, first, more, seq)
-                        else:
+                        elif third or more > _MASK:
+                            put(line)
                             fields += (number, moment, label, more >> 32, more & _MASK, third, seq)
+                        else:
+                            put(usual)
+                            fields += (number, moment, label, more, seq)
                     begins.append(at)
                     numbers = its_numbers + step
                     like = at
