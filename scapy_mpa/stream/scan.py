@@ -61,18 +61,15 @@ class FoundStartup(NamedTuple):
     octets: bytes
     """As far as they were captured."""
     startup: StartupFrame
+    end: int
+    """Position behind its Private Data."""
     is_cut: bool = False
     """Whether the snap length cut off Private Data."""
 
     @property
-    def end(self) -> int:
-        """Position behind its Private Data."""
-        return self.position + self.startup.length
-
-    @property
     def lacking(self) -> int:
         """Octets of its Private Data that are in no segment that was captured."""
-        return 0 if self.is_cut else self.startup.length - len(self.octets)
+        return 0 if self.is_cut else self.end - self.position - len(self.octets)
 
 
 def find_startup(island: Island, begin: int | None, *, final: bool = False) -> FoundStartup | None:
@@ -96,11 +93,12 @@ def find_startup(island: Island, begin: int | None, *, final: bool = False) -> F
                 startup = parse_startup(rest)
                 if position == begin or not startup.problems():
                     island.scan = position
-                    if position + startup.length > island.end and not final:
+                    until = position + startup.length
+                    if until > island.end and not final:
                         # Nothing can be said before its Private Data are there.
-                        island.need = position + startup.length
+                        island.need = until
                         return None
-                    return _found(island, position, min(position + startup.length, island.end))
+                    return _found(island, position, min(until, island.end))
             at = octets.find(KEY_PREFIX, at + 1)
     island.scan = max(island.scan, island.end - len(KEY_PREFIX) + 1)
     island.scanned = None
@@ -117,7 +115,8 @@ def _found(island: Island, position: int, end: int) -> FoundStartup:
     """Return the startup frame at ``position``, as far as it was captured."""
     upto = island.captured_until(position, end) if island.absent else end
     octets = island.read(position, upto)
-    return FoundStartup(position, octets, parse_startup(octets), is_cut=upto < end)
+    startup = parse_startup(octets)
+    return FoundStartup(position, octets, startup, position + startup.length, is_cut=upto < end)
 
 
 def startup_at(island: Island, position: int, limit: int) -> FoundStartup | None:
@@ -177,7 +176,7 @@ def startup_of(octets: bytes, position: int) -> FoundStartup | None:
     startup = parse_startup(octets[:length])
     if length > len(octets) or startup.problems():
         return None
-    return FoundStartup(position, octets[:length], startup)
+    return FoundStartup(position, octets[:length], startup, position + length)
 
 
 def startups_before(island: Island, limit: int) -> list[FoundStartup]:

@@ -91,6 +91,8 @@ _BY_REVISION: Final = {
     for dialect in (Dialect.DRAFT_MPA_01, Dialect.RFC5044, Dialect.RFC6581, Dialect.ERDMA)
 }
 """What is taken to be spoken, by Rev."""
+_TRAITS: Final = {revision: TRAITS[dialect] for revision, dialect in _BY_REVISION.items()}
+_USUAL: Final = TRAITS[Dialect.RFC5044]
 
 
 def dialect_of(startup: "StartupFrame") -> Dialect | None:
@@ -109,7 +111,7 @@ def largest_pd_length(revision: int) -> int:
 
     Of revisions that no document defines it is what RFC 5044 7.1.1 allows.
     """
-    return TRAITS[_BY_REVISION.get(revision, Dialect.RFC5044)].largest_pd_length
+    return _TRAITS.get(revision, _USUAL).largest_pd_length
 
 
 def extension_length(revision: int) -> int:
@@ -117,4 +119,4 @@ def extension_length(revision: int) -> int:
 
     PD_Length does not count them (erdma has 8, all others none).
     """
-    return TRAITS[_BY_REVISION.get(revision, Dialect.RFC5044)].extension_length
+    return _TRAITS.get(revision, _USUAL).extension_length
