@@ -62,7 +62,7 @@ class Borrower:
     :param writer: how FPDUs are written; None: they are only counted.
     :param page: where they are written.
     :param recent: where octets are remembered.
-    :param unit: nanoseconds in a unit of the fraction in ``Loan.stamp``.
+    :param unit: nanoseconds in a unit of the fraction of a loan.
     """
 
     def __init__(
@@ -126,9 +126,7 @@ class Borrower:
     def end(self, loan: Loan) -> None:
         """Make a loan ready to be given back."""
         self.early_octets -= sum(len(octets) for _, octets, _ in loan.early)
-        if loan.first is loan:
-            number, seconds, fraction = loan.stamp
-            loan.stamp = number, seconds, fraction * self._unit
+        loan.fraction *= self._unit
         loan.segments += loan.singles
         loan.fpdus += loan.singles
 
@@ -605,12 +603,11 @@ class Borrower:
                     )
                     self._page.add((line,))
                     return
-        _, seconds, fraction = loan.first.stamp
         event = FPDURecovered(
             loan.connection,
             loan.direction,
             number,
-            seconds * _SECOND + fraction * self._unit,
+            loan.seconds * _SECOND + loan.fraction * self._unit,
             position & _MASK,
             offset,
             ulpdu_length,

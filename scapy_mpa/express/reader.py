@@ -229,7 +229,9 @@ class ExpressReader:
                         if not length:
                             loan.ack = ack
                             loan.segments += 1
-                            loan.first.stamp = number, second, fraction
+                            loan.frame = number
+                            loan.seconds = second
+                            loan.fraction = fraction
                             continue
                         if seq == loan.quick_seq and length >= SHORTEST:
                             octets = window[start + offset : start + IPV4_AT + total]
@@ -290,7 +292,9 @@ class ExpressReader:
                                 loan.seq = loan.quick_seq = seq + length & _MASK
                                 loan.ack = ack
                                 loan.singles += 1
-                                loan.first.stamp = number, second, fraction
+                                loan.frame = number
+                                loan.seconds = second
+                                loan.fraction = fraction
                                 order.append((position, octets, loan.owner))
                                 if loan is not latest and loan is not last_but_one:
                                     latest, last_but_one = loan, latest
@@ -318,7 +322,9 @@ class ExpressReader:
                                 if taken == length:
                                     loan.ack = ack
                                     loan.segments += 1
-                                    loan.first.stamp = number, second, fraction
+                                    loan.frame = number
+                                    loan.seconds = second
+                                    loan.fraction = fraction
                                 # The last one may go on in the next segment.
                                 offset += taken
                             fresh += loan.end - position
@@ -337,7 +343,9 @@ class ExpressReader:
                             if borrower.keep(loan, seq, octets, number):
                                 loan.ack = ack
                                 loan.segments += 1
-                                loan.first.stamp = number, second, fraction
+                                loan.frame = number
+                                loan.seconds = second
+                                loan.fraction = fraction
                                 continue
                     if writes:
                         moment: Any = (units + fraction) / in_a_second
@@ -349,7 +357,7 @@ class ExpressReader:
                     if is_checked and length > 0:
                         octets = window[start + offset : start + IPV4_AT + total]
                         if loan.early and seq == loan.seq and not loan.awaits:
-                            loan.first.stamp = stamp
+                            loan.frame, loan.seconds, loan.fraction = stamp
                             is_taken = borrower.fill(loan, octets, number, moment)
                             if is_taken:
                                 loan.ack = ack
@@ -438,7 +446,7 @@ class ExpressReader:
         if loan.awaits and not loan.is_in_turn(seq, length, ack):
             return False
         if octets and seq == loan.seq:
-            loan.first.stamp = stamp
+            loan.frame, loan.seconds, loan.fraction = stamp
             if loan.early:
                 if not borrower.fill(loan, octets, number, moment):
                     return False
@@ -472,7 +480,7 @@ class ExpressReader:
                 return False
         loan.ack = ack
         loan.segments += 1
-        loan.first.stamp = stamp
+        loan.frame, loan.seconds, loan.fraction = stamp
         return True
 
     def _receive_frame(self, frame: Frame) -> None:
@@ -537,7 +545,7 @@ class ExpressReader:
         self._flows.reclaim(loans)
         # They refer to each other, and would stay until the collector comes.
         for each_loan in loans:
-            del each_loan.peer, each_loan.first
+            del each_loan.peer
 
     def _give_all_back(self) -> None:
         for flow in list(self._loans):

@@ -130,7 +130,8 @@ class Streaks:
                     self._remember(loan, window, begins, start, length)
                     begins = []
                     if like >= 0:
-                        loan.first.stamp = number, *times(window, like)
+                        loan.frame = number
+                        loan.seconds, loan.fraction = times(window, like)
                         like = -1
                     self._capture.frames = number
                     window, at = self._capture.source.forward(at, missing)
@@ -215,7 +216,8 @@ class Streaks:
             peer.segments += number - first_number - (loan.singles - first_single)
             peer.ack = peer_ack
             if like >= 0:
-                loan.first.stamp = number, *times(window, like)
+                loan.frame = number
+                loan.seconds, loan.fraction = times(window, like)
         return window, at, number
 
     def _remember(

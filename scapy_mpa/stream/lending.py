@@ -58,7 +58,6 @@ def lend(connection: Connection, *, may_begin: bool = True) -> tuple[Loan, Loan]
         Loan(other, sequence_number(one.acknowledged)),
     )
     for half, loan in zip(connection.halves, loans, strict=True):
-        loan.first = loans[0]
         loan.peer = loans[1 - loan.direction]
         loan.awaits = loan.direction == silent
         if half in ready:
@@ -86,7 +85,8 @@ def reclaim(connection: Connection, loans: tuple[Loan, Loan]) -> None:
     loans[1].peer = loans[1]
     for half, loan in zip(connection.halves, loans, strict=True):
         _reclaim(half, loan)
-    connection.catch_up(loans[0].segments + loans[1].segments, loans[0].stamp)
+    for loan in loans:
+        connection.catch_up(loan.segments, (loan.frame, loan.seconds, loan.fraction))
     one, other = connection.halves
     one.acknowledge(loans[1].ack)
     other.acknowledge(loans[0].ack)

@@ -53,8 +53,6 @@ EARLY_OCTETS: Final = 1 << 20
 Chunks: TypeAlias = list[Chunk] | tuple[()]
 """Nearly all are empty at any time, and there may be a hundred thousand loans."""
 
-_NO_FRAME: Final = (0, 0, 0)
-
 
 class Loan:
     """What counts of a direction in which all is in order.
@@ -73,9 +71,10 @@ class Loan:
         "early",
         "early_end",
         "end",
-        "first",
         "fpdus",
+        "fraction",
         "fragment",
+        "frame",
         "label",
         "last",
         "markers",
@@ -85,10 +84,10 @@ class Loan:
         "peer",
         "pieces",
         "quick_seq",
+        "seconds",
         "segments",
         "seq",
         "singles",
-        "stamp",
         "tail",
     )
 
@@ -99,10 +98,12 @@ class Loan:
         self.owner = owner
         self.segments = 0
         """Segments taken."""
-        self.first: Loan
-        """The loan of direction 0, which has ``stamp`` for both."""
-        self.stamp = _NO_FRAME
-        """The frame that brought the last segment of either: number, seconds, nanoseconds."""
+        self.frame = 0
+        """The frame that brought the last of them."""
+        self.seconds = 0
+        """When it was captured, in seconds since the epoch,"""
+        self.fraction = 0
+        """and nanoseconds."""
         self.seq = 0
         """The 32-bit sequence number at which the next segment must begin.  If no data may be
         taken, what the peer has acknowledged plus ``SEQUENCE_SPACE``, so that no segment does; what
