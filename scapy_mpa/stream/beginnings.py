@@ -12,11 +12,13 @@ from collections.abc import Iterable
 from scapy_mpa.stream import answers, bygone, rtr
 from scapy_mpa.stream.extent import is_whole
 from scapy_mpa.stream.half import HalfConnection
+from scapy_mpa.stream.heads import begins_otherwise
 from scapy_mpa.stream.inference import Inferred, infer, shows_crcs
 from scapy_mpa.stream.island import Island
-from scapy_mpa.stream.look import Known, Unlikes, begins_otherwise
+from scapy_mpa.stream.look import Unlikes
 from scapy_mpa.stream.phase import Phase
 from scapy_mpa.stream.scan import may_be_rtr
+from scapy_mpa.stream.sight import Known
 from scapy_mpa.stream.startup import StartupState, rtr_may_follow
 from scapy_mpa.stream.startup_phase import StartupPhase
 from scapy_mpa.wire.ddp import UNTAGGED_LENGTH, ddp_header_of

@@ -24,8 +24,10 @@ from typing import Final, NamedTuple
 
 from scapy_mpa.stream.candidate import FRAMING_WINDOW, WORD
 from scapy_mpa.stream.island import Island
-from scapy_mpa.stream.look import OCTETS_AT_FIRST, PLAUSIBLE_ROW, Known, Look, Row, Unlikes
+from scapy_mpa.stream.look import Look, Unlikes
 from scapy_mpa.stream.places import Ballot
+from scapy_mpa.stream.rows import PLAUSIBLE_ROW, Row, Rows
+from scapy_mpa.stream.sight import OCTETS_AT_FIRST, Known, Sight
 from scapy_mpa.wire.fpdu import MARKER_INTERVAL
 
 __all__ = ["Inferred", "infer", "shows_crcs"]
@@ -94,16 +96,17 @@ def shows_crcs(islands: Sequence[Island], known: Known) -> bool:
     return known.crc is not False and _ballot(islands, known, final=True) is not None
 
 
-def _looks(islands: Sequence[Island], known: Known) -> Iterator[tuple[Island, Look]]:
-    """Yield a look at each island, at what it is worth and what those before it have left."""
+def _sights(islands: Sequence[Island], known: Known) -> Iterator[Sight]:
+    """Yield the octets of each island, to be looked at for what they are worth and what those
+    before them have left."""
     allowance = OCTETS_AT_FIRST
     counted = _COUNTED_OCTETS
     for island in islands:
         octets = min(island.end - island.start, counted)
         counted -= octets
-        look = Look(island, known, allowance + _OCTETS_PER_OCTET * octets)
-        yield island, look
-        allowance = look.allowance
+        sight = Sight(island, known, allowance + _OCTETS_PER_OCTET * octets)
+        yield sight
+        allowance = sight.allowance
         if allowance < 0 and not counted:
             break
 
@@ -118,9 +121,10 @@ def _ballot(
     """Return what verified FPDUs say, if there are any."""
     ballots: dict[int, Ballot] = {}
     allowance = 0
-    for _, look in _looks(islands, known):
+    for sight in _sights(islands, known):
+        look = Look(sight)
         is_settled = look.count(ballots, is_enough=unlike is None)
-        allowance = look.allowance
+        allowance = sight.allowance
         if unlike is not None:
             unlike.places += look.unlike()
         if is_settled:
@@ -151,12 +155,13 @@ def _longest_row(islands: Sequence[Island], known: Known, *, final: bool) -> Row
     """Return the row of FPDUs that is to be believed, without CRCs."""
     rows: list[Row] = []
     origin = known.origin
-    for island, look in _looks(islands, known):
-        if origin is not None and island.start <= origin < island.end:
-            row = look.row_at(origin)
+    for sight in _sights(islands, known):
+        found = Rows(sight)
+        if origin is not None and sight.island.start <= origin < sight.island.end:
+            row = found.row_at(origin)
             if row is not None and row.fpdus >= (1 if final else PLAUSIBLE_ROW):
                 return row
-        rows += look.rows()
+        rows += found.all()
     longest = max(rows, key=attrgetter("octets"), default=None)
     if longest is not None and longest.origin is not None and not longest.tells_places:
         # Zeros say less than Markers that point back to where FPDUs begin.

@@ -20,20 +20,15 @@ from typing import Final
 from scapy_mpa.stream.candidate import HEAD, WORD, Candidate
 from scapy_mpa.stream.finder import COST_OF_PLACE
 from scapy_mpa.stream.half import HalfConnection
+from scapy_mpa.stream.heads import head_makes_sense
 from scapy_mpa.stream.inference import infer
 from scapy_mpa.stream.island import Island
-from scapy_mpa.stream.look import (
-    OCTETS_AT_FIRST,
-    PLAUSIBLE_ROW,
-    Known,
-    Look,
-    Unlike,
-    Unlikes,
-    head_makes_sense,
-)
+from scapy_mpa.stream.look import Unlike, Unlikes
 from scapy_mpa.stream.osc_evidence import is_osc
 from scapy_mpa.stream.osc_reader import LONGEST_ROW, OSCReader
+from scapy_mpa.stream.rows import PLAUSIBLE_ROW, Rows
 from scapy_mpa.stream.search import header_words
+from scapy_mpa.stream.sight import OCTETS_AT_FIRST, Known, Sight
 from scapy_mpa.stream.startup_phase import StartupPhase
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.fpdu import MARKER_INTERVAL
@@ -217,8 +212,8 @@ class _Finder:
         """Tell whether what seems to be an FPDU lies within others, of RFC 5044, without CRCs."""
         if self._known.crc is True:
             return False
-        look = Look(island, self._known._replace(crc=None), OCTETS_AT_FIRST)
-        return any(header in within for row in look.rows() for within in look.claimed(row))
+        rows = Rows(Sight(island, self._known._replace(crc=None), OCTETS_AT_FIRST))
+        return any(header in within for row in rows.all() for within in rows.claimed(row))
 
     def _is_row(self, reader: OSCReader, island: Island, start: int, phase: int) -> bool:
         """Tell whether an FPDU begins several in a row that no chance makes."""

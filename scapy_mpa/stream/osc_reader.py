@@ -13,8 +13,8 @@ from typing import Final
 from scapy_mpa.stream.candidate import HEAD, UNREADABLE, WORD, Candidate
 from scapy_mpa.stream.events import CrcVerdict
 from scapy_mpa.stream.finder import FPDUFinder
+from scapy_mpa.stream.heads import head_makes_sense
 from scapy_mpa.stream.island import Island
-from scapy_mpa.stream.look import head_makes_sense
 from scapy_mpa.stream.search import agreeing_words
 from scapy_mpa.wire.crc import RESIDUE, crc32c
 from scapy_mpa.wire.fpdu import FPDUPTR_MASK, HEADER_LENGTH, MARKER_INTERVAL, MARKER_LENGTH

@@ -339,7 +339,7 @@ class Streaming:
         sent as a file holds startup frames, too, and then the next record.
         """
         # Few startup frames are delayed, and a command is to start soon.
-        from scapy_mpa.stream.look import may_be_fpdu
+        from scapy_mpa.stream.heads import may_be_fpdu
 
         return (
             not found.startup.rejected

@@ -6,11 +6,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from scapy_mpa.stream.candidate import FRAMING_WINDOW, HEAD, WORD
+from scapy_mpa.stream.heads import head_makes_sense
 from scapy_mpa.stream.island import Island
-from scapy_mpa.stream.look import OCTETS_AT_FIRST, Known, Look, head_makes_sense
+from scapy_mpa.stream.look import Look
 from scapy_mpa.stream.places import Ballot
+from scapy_mpa.stream.rows import Rows
 from scapy_mpa.stream.scan import FoundStartup, may_be_marker
 from scapy_mpa.stream.search import header_words
+from scapy_mpa.stream.sight import OCTETS_AT_FIRST, Known, Sight
 from scapy_mpa.wire.crc import CRC_LENGTH
 from scapy_mpa.wire.fpdu import (
     HEADER_LENGTH,
@@ -28,7 +31,7 @@ def fpdu_begins(island: Island, position: int) -> bool:
     if not island.held <= position < island.end:
         return False
     known = Known(None, None, position, sure=True)
-    return Look(island, known, OCTETS_AT_FIRST, position).begins()
+    return Rows(Sight(island, known, OCTETS_AT_FIRST, position)).begins()
 
 
 def is_marker(island: Island, found: FoundStartup) -> bool:
@@ -40,7 +43,7 @@ def is_marker(island: Island, found: FoundStartup) -> bool:
     if not may_be_marker(found):
         return False
     known = Known(None, None, found.end, sure=True)
-    row = Look(island, known, OCTETS_AT_FIRST, found.end).row_at(found.end)
+    row = Rows(Sight(island, known, OCTETS_AT_FIRST, found.end)).row_at(found.end)
     return row is not None and row.phase(found.position + KEY_LENGTH) == 0
 
 
@@ -57,14 +60,14 @@ def fpdus_before(islands: Iterable[Island], position: int) -> bool:
         if island.held != island.start or island.runs:
             # Not all of it is held any more.
             continue
-        look = Look(island, Known(None, None, None, sure=False), allowance)
+        sight = Sight(island, Known(None, None, None, sure=False), allowance)
         ballots: dict[int, Ballot] = {}
-        look.count(ballots)
+        Look(sight).count(ballots)
         if any(each.is_believed and each.reference < position for each in ballots.values()) or any(
-            row.start < position for row in look.rows()
+            row.start < position for row in Rows(sight).all()
         ):
             return True
-        allowance = look.allowance
+        allowance = sight.allowance
     return False
 
 

@@ -130,7 +130,7 @@ def test_table_needs_little() -> None:
         "    parts = 'dataclasses', 'heapq', 'inspect', 'zlib', 'scapy_mpa.cli.lines', "
         "'scapy_mpa.records', 'scapy_mpa.stream.beginnings', 'scapy_mpa.stream.events.union', "
         "'scapy_mpa.capture.pcapng', 'scapy_mpa.wire.ift_frame', 'scapy_mpa.wire.sctp_ddp', "
-        "'scapy_mpa.stream.look', 'scapy_mpa.stream.softuiwarp'\n"
+        "'scapy_mpa.stream.sight', 'scapy_mpa.stream.softuiwarp'\n"
         "    print([part for part in parts if part in sys.modules], file=sys.stderr)\n"
     )
     done = subprocess.run(

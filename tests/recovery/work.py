@@ -15,7 +15,7 @@ from unittest.mock import patch
 from scapy_mpa.capture import open_capture
 from scapy_mpa.cli.reading import Reading
 from scapy_mpa.records.jsonline import JSONTemplates
-from scapy_mpa.stream import candidate, look
+from scapy_mpa.stream import candidate, sight
 from scapy_mpa.stream.events import Event
 from scapy_mpa.stream.island import Island
 from tests.truth import pcapfile
@@ -76,7 +76,7 @@ def work_of(read: Read, frames: Iterable[bytes]) -> Work:
 
     with (
         patch.object(candidate, "crc32c", counting(candidate.crc32c)),
-        patch.object(look, "crc32c", counting(look.crc32c)),
+        patch.object(sight, "crc32c", counting(sight.crc32c)),
         patch.object(Island, "read", counting_read),
     ):
         sys.setprofile(count)
