@@ -6,14 +6,15 @@ What is believed of them is decided in :mod:`~scapy_mpa.stream.inference`.
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from operator import attrgetter
 from typing import Final, NamedTuple
 
 from scapy_mpa.stream.candidate import HEAD, WORD
 from scapy_mpa.stream.heads import head_makes_sense, may_be_fpdu
 from scapy_mpa.stream.sight import COST_OF_PLACE, Reading, Sight
-from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_INTERVAL, MARKER_LENGTH, strip_markers
+from scapy_mpa.wire.ddp import ddp_header_of
+from scapy_mpa.wire.fpdu import MARKER_INTERVAL, MARKER_LENGTH
 from scapy_mpa.wire.rdmap import plausible
 
 __all__ = ["PLAUSIBLE_ROW", "Row", "Rows"]
@@ -96,7 +97,7 @@ class Rows:
                     row = self._marked(row) or row
                 if not row.is_convincing or (row.origin is None and sight.known.markers):
                     continue
-                if not row.tells_places and self._refutes(row):
+                if self._breaks_off(row) or (not row.tells_places and self._refutes(row, refuted)):
                     refuted[None if row.origin is None else row.origin % MARKER_INTERVAL] = row
                     continue
                 sight.explain(row.start, row.end)
@@ -130,11 +131,36 @@ class Rows:
             yield range(reading.start + reading.layout.header + 1, reading.end)
             reading = sight.read(reading.end, row.phase(reading.end))
 
-    def _refutes(self, row: Row) -> bool:
+    def _breaks_off(self, row: Row) -> bool:
+        """Tell whether what a row has for Markers are numbers in the headers of its FPDUs.
+
+        Where these add up to 512 octets, part of each TO may read as a Marker.  The TOs that are
+        left then do not go on from segment to segment of a message (RFC 5041 5.2).
+        """
+        kept = broken = 0
+        due: tuple[int | None, int] | None = None
+        for reading in self._of(row):
+            if not any(0 < marker < HEAD for marker in reading.layout.markers):
+                return False
+            header = ddp_header_of(self._sight.header(reading))
+            if header is None or header.to is None:
+                due = None
+                continue
+            if due is not None and due[0] == header.stag:
+                goes_on = due[1] == header.to
+                kept += goes_on
+                broken += not goes_on
+            length = self._sight.number(reading.start + reading.layout.header) - header.length
+            due = None if header.last else (header.stag, header.to + length)
+        return broken >= _AGREEING_MARKERS and broken > kept
+
+    def _refutes(self, row: Row, refuted: Container[int | None]) -> bool:
         """Tell whether words point to the FPDUs of a row as Markers do, elsewhere than it has them.
 
         Where FPDUs add up to 512 octets, CRC fields that are not used, all zeros, read as Markers
         that precede theirs.  Where a length is wrong by the octets of a Marker, none is seen.
+
+        :param refuted: where none are, from 0 to 511.
         """
         sight = self._sight
         if sight.known.markers is False:
@@ -151,7 +177,8 @@ class Rows:
                 for back in sight.markers_behind(header)
                 if least <= back < reading.end - header and row.phase(header + back) != 0
             )
-        return max(elsewhere.values(), default=0) >= _AGREEING_MARKERS
+        found = (count for place, count in elsewhere.items() if place not in refuted)
+        return max(found, default=0) >= _AGREEING_MARKERS
 
     def _of(self, row: Row) -> Iterator[Reading]:
         """Yield the FPDUs of a row."""
@@ -251,9 +278,6 @@ class Rows:
         if others:
             return None
         sight.allowance -= HEAD
-        at = start - sight.begin
-        head = sight.octets[at : at + layout.header + HEAD]
-        body = strip_markers(head, [each for each in layout.markers if each < len(head)])
-        if not plausible(body[HEADER_LENGTH:], sight.number(start + layout.header)):
+        if not plausible(sight.header(reading), sight.number(start + layout.header)):
             return None
         return None if sight.recurs(start + layout.header, end) else agreeing

@@ -22,6 +22,7 @@ from scapy_mpa.wire.fpdu import (
     MARKER_LENGTH,
     Layout,
     fpdu_layout,
+    strip_markers,
 )
 
 __all__ = ["COST_OF_PLACE", "OCTETS_AT_FIRST", "Known", "Reading", "Sight"]
@@ -235,6 +236,13 @@ class Sight:
             else:
                 others += 1
         return agreeing, others
+
+    def header(self, reading: Reading) -> bytes:
+        """Return the octets of an FPDU behind its ULPDU_Length in which its DDP header lies."""
+        at, layout = reading.start - self.begin, reading.layout
+        head = self.octets[at : at + layout.header + HEAD]
+        body = strip_markers(head, [each for each in layout.markers if each < len(head)])
+        return body[HEADER_LENGTH:]
 
     def is_captured(self, marker: int) -> bool:
         """Tell whether the snap length cut off nothing of a Marker."""
