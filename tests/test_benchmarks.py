@@ -6,18 +6,20 @@ No time is asserted.
 
 import argparse
 import random
+import subprocess
 import sys
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from crc32c import crc32c
 from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.comparisons import COMPARISONS, Command
 from benchmarks.generate import Made, generate
-from benchmarks.measure import CommandError, measured
+from benchmarks.measure import ROOT, CommandError, measured
 from benchmarks.network import Impairment, Receiver, passing
 from benchmarks.profiles import MARKERS, PROFILES
 from benchmarks.run import Row, Side, compare, own_table, table
@@ -276,6 +278,15 @@ def test_row_with_tshark(made: tuple[Path, Made], name: str, tshark: str) -> Non
     row = compare(COMPARISONS[name], path, runs=1)
     assert row.theirs is not None
     assert row.theirs.found == row.ours.found == promise.fpdus
+
+
+@pytest.mark.parametrize("options", [(), ("--whole",)])
+@of_profile("bulk")
+def test_reference(made: tuple[Path, Made], options: tuple[str, ...]) -> None:
+    """In pieces or whole, it is the same CRC32c."""
+    words = [sys.executable, "-m", "benchmarks.reference", *options, str(made[0])]
+    printed = subprocess.run(words, check=True, capture_output=True, text=True, cwd=ROOT).stdout
+    assert printed == f"{crc32c(made[0].read_bytes()):08x}\n"
 
 
 @of_profile("bulk")
