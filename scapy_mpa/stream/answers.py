@@ -13,9 +13,17 @@ from typing import TYPE_CHECKING, Final
 from scapy_mpa.stream.candidate import FPDUReader
 from scapy_mpa.stream.extent import is_whole, span
 from scapy_mpa.stream.half import HalfConnection
+from scapy_mpa.stream.heads import begins_otherwise
+from scapy_mpa.stream.island import Island
 from scapy_mpa.stream.phase import Phase
 from scapy_mpa.stream.received import Received
-from scapy_mpa.stream.scan import FoundStartup, has_request, request_before, startups_between
+from scapy_mpa.stream.scan import (
+    FoundStartup,
+    has_request,
+    may_be_rtr,
+    request_before,
+    startups_between,
+)
 from scapy_mpa.stream.segment import ACK
 from scapy_mpa.stream.sequence import sequence_number, unwrap
 from scapy_mpa.stream.startup import StartupState
@@ -309,7 +317,10 @@ def _has_request_before(half: HalfConnection, begin: int, end: int | None) -> bo
 
 def _request_behind(startup: StartupPhase, half: HalfConnection, begin: int) -> FoundStartup | None:
     """Return the Request that fills whole segments anywhere behind ``begin``, if no FPDU begins
-    there; None if there is none."""
+    there; None if there is none.
+
+    In segments of one octet any does, and one that ends a payload has a CRC behind it.
+    """
     crc, markers = startup.uses_crc, startup.has_markers(half.direction)
     reader = FPDUReader(begin, markers=bool(markers), crc=bool(crc))
     island = half.islands.at(begin)
@@ -317,10 +328,22 @@ def _request_behind(startup: StartupPhase, half: HalfConnection, begin: int) -> 
         island is not None and (begin < island.held or reader.verifies(island, begin))
     ):
         return None
-    frames = (
-        found for each in half.islands.items for found in startups_between(each, begin, each.end)
+    requests = (
+        found
+        for each in half.islands.items
+        for found in startups_between(each, begin, each.end)
+        if found.startup.kind is StartupKind.REQUEST and _may_end(each, found.end)
     )
-    return next((each for each in frames if each.startup.kind is StartupKind.REQUEST), None)
+    return next(requests, None)
+
+
+def _may_end(island: Island, position: int) -> bool:
+    """Tell whether a Request may end at a position: what may follow it does, as far as is there."""
+    return (
+        not begins_otherwise(island, position)
+        or may_be_rtr(island, position)
+        or has_request(island, position)
+    )
 
 
 def _has_request(half: HalfConnection, position: int) -> bool:

@@ -111,6 +111,9 @@ ONCE_WRONG_SEEDS: list[tuple[int, dict[str, object]]] = [
     (90840, {"crc": False}),
     # FPDUs that add up to 512 octets, whose TOs read as Markers behind their STags.
     (121646, {}),
+    # A Key at the end of a payload in segments of one octet, behind a Request without its Reply.
+    (132101, {"crc": False, "markers": "both"}),
+    (132786, {}),
 ]
 
 
