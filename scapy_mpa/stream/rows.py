@@ -114,7 +114,9 @@ class Rows:
         last = row.borne_out
         if sight.known.markers is False or sight.known.origin is not None or last == row.start:
             return None
-        for header in (last, last + MARKER_LENGTH):
+        # The last one may hold one: an unused CRC field of zeros reads as a Marker behind it.
+        *_, ending = self._of(row)
+        for header in dict.fromkeys((last, last + MARKER_LENGTH, ending.start)):
             for back in sight.markers_behind(header):
                 first = sight.read(row.start, (row.start - header - back) % MARKER_INTERVAL)
                 if first is not None and not first.layout.header:

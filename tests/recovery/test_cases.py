@@ -114,6 +114,8 @@ ONCE_WRONG_SEEDS: list[tuple[int, dict[str, object]]] = [
     # A Key at the end of a payload in segments of one octet, behind a Request without its Reply.
     (132101, {"crc": False, "markers": "both"}),
     (132786, {}),
+    # Eight without a Marker but for the last one's, behind which an unused CRC field reads as one.
+    (133822, {"crc": False, "begin": "any point"}),
 ]
 
 
