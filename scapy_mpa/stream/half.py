@@ -23,7 +23,7 @@ from scapy_mpa.stream.islands import Islands
 from scapy_mpa.stream.overlap import RecentOctets, differing_stretches
 from scapy_mpa.stream.phase import Phase
 from scapy_mpa.stream.rest import Rest
-from scapy_mpa.stream.scan import FoundStartup, may_be_marker, startup_of
+from scapy_mpa.stream.scan import FoundStartup, may_be_payload, startup_of
 from scapy_mpa.stream.segment import FIN, RST, SYN, Segment
 from scapy_mpa.stream.seldom import NOTHING, Seldom
 from scapy_mpa.stream.sequence import SEQUENCE_WINDOW, first_position, unwrap
@@ -255,12 +255,12 @@ class HalfConnection:
     def may_be_startup(self, island: Island, found: FoundStartup) -> bool:
         """Tell whether what seems to be a startup frame is one, by what lies before it.
 
-        Where the beginning was not captured, a Marker, or zeros, in a payload read as the rest of a
-        frame that begins with a Key; but such a one hardly fills its segments.
+        Where the beginning was not captured, a payload that holds a Key may read as a frame; but
+        such a one hardly fills its segments.
         """
         if not self.may_begin_at(island, found.position):
             return False
-        is_sure = self.begin is not None or not may_be_marker(found)
+        is_sure = self.begin is not None or not may_be_payload(found)
         return is_sure or island.fills_segments(found.position, found.end)
 
     def hold(self) -> None:

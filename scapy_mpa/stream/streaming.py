@@ -21,7 +21,7 @@ from scapy_mpa.stream.scan import (
     almost_key,
     find_startup,
     holds_key,
-    may_be_marker,
+    may_be_payload,
     may_be_rtr,
     may_begin,
     refused_at,
@@ -397,10 +397,12 @@ class Streaming:
         island = self._islands.at(found.position)
         if is_alone or island is None:
             return is_alone
+        if may_be_payload(found) or island.start != island.held:
+            return False
         most = STARTUP_HEADER_LENGTH if found.startup.kind is StartupKind.RTR else 0
-        is_apart = found.position - island.start <= most and not may_be_marker(found)
+        is_apart = found.position - island.start <= most
         is_apart |= island.fills_segments(found.position, found.end, _FEW_OCTETS)
-        return island.start == island.held and is_apart and not self._is_refuted(island, found)
+        return is_apart and not self._is_refuted(island, found)
 
     def awaits_reply(self, received: int | None) -> bool:
         """Tell whether the doubtful startup frame is a Request, and the last that was sent then.

@@ -116,6 +116,11 @@ ONCE_WRONG_SEEDS: list[tuple[int, dict[str, object]]] = [
     (132786, {}),
     # Eight without a Marker but for the last one's, behind which an unused CRC field reads as one.
     (133822, {"crc": False, "begin": "any point"}),
+    # Text behind a Key, which reads as a Request with R: from the first octet captured, behind a
+    # hole, and in small segments.
+    (146373, {}),
+    (143518, {"crc": False, "begin": "any point"}),
+    (140179, {"crc": False, "begin": "any point"}),
 ]
 
 
