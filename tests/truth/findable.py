@@ -42,7 +42,8 @@ Of frames that were cut to a snap length:
    is and its ULPDU_Length was captured. Both need it to be known where Markers are: nothing else
    says how many of them lie in what was cut off (``_knows_markers``). Whether CRCs are off is not
    known without both startup frames, and the CRC field that could tell was cut off: it may be said
-   to be unknown. So may that of a single FPDU that is whole, whose CRC field may hold anything.
+   to be unknown. So may that of a single FPDU that is whole, whose CRC field may hold anything; if
+   nothing need be found, of one from which lengths lead to no other.
 8. What one copy was cut off and another one brings counts as captured. But who reads a stream in
    bounded memory cannot wait for it for ever. Nobody sends again what he knows to be acknowledged,
    so a copy that comes after the acknowledgement was under way when that passed the capture point:
@@ -395,16 +396,20 @@ class _Side:
             if self.sound[index]:
                 leads_on = self.dimensions.crc or certain[index]
             else:
-                header = self._header_end(fpdu)
-                leads_on = (
-                    certain[index]
-                    and fpdu.damage is None
-                    and self.carried[index]
-                    and self.captured.is_whole(fpdu.start, header - header % 4 + 2)
-                )
+                leads_on = certain[index] and self._tells_end(index)
             if leads_on:
                 certain[index + 1] = True
         return certain
+
+    def _tells_end(self, index: int) -> bool:
+        """Whether an FPDU that was cut says where it ends, and has a header to be known by."""
+        fpdu = self.half.truth[index]
+        header = self._header_end(fpdu)
+        return (
+            fpdu.damage is None
+            and self.carried[index]
+            and self.captured.is_whole(fpdu.start, header - header % 4 + 2)
+        )
 
     def _disowned(self, row: range) -> bool:
         """Whether FPDUs hold no Marker, and the next one says that their octets are of another.
@@ -447,7 +452,8 @@ class _Side:
                     not self._may_be_payload(index) if self.dimensions.crc else certain[index]
                 )
                 sound = self._wanted(fpdu, fpdu.end, required=required)
-                yield replace(sound, may_be_unknown=self._is_alone_without_crcs(other))
+                alone = self._is_alone_without_crcs(index, other, knows=knows)
+                yield replace(sound, may_be_unknown=alone)
             elif fpdu.damage is not None and self._is_told(index):
                 places = knows and self._knows_places(other)
                 told = self.dimensions.crc and self._tells_damage(index, certain, places=places)
@@ -472,10 +478,21 @@ class _Side:
                     both = self.knows_startup and other.knows_startup
                     yield replace(cut, may_be_unknown=not both)
 
-    def _is_alone_without_crcs(self, other: _Side) -> bool:
-        """Whether one FPDU at most was not cut, and nothing else says that CRCs are off."""
+    def _is_alone_without_crcs(self, index: int, other: _Side, *, knows: bool) -> bool:
+        """Whether no FPDU but one was whole, and nothing else says that CRCs are off.
+
+        If it is not known where others are, those count to which lengths lead from this one: of
+        those before it none need be found.
+        """
         is_told = self.dimensions.crc or (self.knows_startup and other.knows_startup)
-        return bool(self.dimensions.snap) and not is_told and sum(self.sound) < 2
+        if is_told or not self.dimensions.snap:
+            return False
+        if knows:
+            return sum(self.sound) < 2
+        end = index + 1
+        while end < len(self.sound) and (self.sound[end - 1] or self._tells_end(end - 1)):
+            end += 1
+        return sum(self.sound[index:end]) < 2
 
     def _may_be_payload(self, index: int) -> bool:
         """Whether nothing but its CRC tells an FPDU from the payload of another one.
