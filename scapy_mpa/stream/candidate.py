@@ -58,6 +58,15 @@ class Candidate(NamedTuple):
     sound: bool
     """Whether it is verified."""
 
+    @property
+    def telling_markers(self) -> int:
+        """Its Markers that were captured, and are to say more than 0."""
+        layout = self.layout
+        return sum(
+            fpduptr > 0 and at + MARKER_LENGTH <= len(self.octets)
+            for at, fpduptr in zip(layout.markers, layout.fpduptrs, strict=True)
+        )
+
 
 class FPDUReader:
     """Reads FPDUs of one direction wherever it is told to.

@@ -311,7 +311,7 @@ class OSCFramingWithoutCRCs(OSCFraming):
         for _ in range(LONGEST_ROW):
             if isinstance(fpdu, int) or not fpdu.sound:
                 return False
-            if any(fpdu.layout.fpduptrs):
+            if fpdu.telling_markers:
                 return True
             if not self.spend(fpdu.layout.length):
                 return False

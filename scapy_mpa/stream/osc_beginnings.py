@@ -223,7 +223,7 @@ class _Finder:
             fpdu = reader.judge(island, at[0], island.end, at[1])
             if isinstance(fpdu, int) or not fpdu.sound:
                 return False
-            markers += sum(fpduptr > 0 for fpduptr in fpdu.layout.fpduptrs)
+            markers += fpdu.telling_markers
             if markers >= (_MARKERS if fpdus >= PLAUSIBLE_ROW else _MARKERS_OF_FEW):
                 return True
             if not self._reader.spend(fpdu.layout.length):
