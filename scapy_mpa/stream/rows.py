@@ -206,12 +206,16 @@ class Rows:
                 # The reserved half.
                 continue
             telling = others = 0
+            is_in_header = False
             for marker in range(row.start + at, row.end - WORD + 1, MARKER_INTERVAL):
                 back = sight.word(marker)
                 header = marker - back if back else marker + MARKER_LENGTH
                 claimed_by = starts[bisect_right(starts, marker) - 1]
-                if header < begin or marker - claimed_by < HEAD:
+                if marker - claimed_by < HEAD:
                     # A number in a header may be anything.
+                    is_in_header |= header == claimed_by
+                    continue
+                if header < begin:
                     continue
                 head = header - begin
                 if not head_makes_sense(sight.octets[head : head + HEAD]):
@@ -221,7 +225,7 @@ class Rows:
                         break
                 elif back:
                     telling += 1
-            if telling >= _TELLING_IN_PAYLOAD and others <= _MOST_LYING:
+            if telling + is_in_header >= _TELLING_IN_PAYLOAD and others <= _MOST_LYING:
                 return True
         return False
 
