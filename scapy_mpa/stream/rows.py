@@ -136,25 +136,32 @@ class Rows:
     def _breaks_off(self, row: Row) -> bool:
         """Tell whether what a row has for Markers are numbers in the headers of its FPDUs.
 
-        Where these add up to 512 octets, part of each TO may read as a Marker.  The TOs that are
-        left then do not go on from segment to segment of a message (RFC 5041 5.2).
+        Where these add up to 512 octets, part of each TO may read as a Marker, or the MSN that
+        happens to be as much.  TO, or MSN and MO, as they are left then, do not go on from segment
+        to segment of a message (RFC 5041 5.2).
         """
+        if row.origin is None:
+            return False
         kept = broken = 0
-        due: tuple[int | None, int] | None = None
+        due: tuple[int | None, ...] = ()
         for reading in self._of(row):
-            if not any(0 < marker < HEAD for marker in reading.layout.markers):
+            markers = reading.layout.markers
+            if markers and not any(0 < marker < HEAD for marker in markers):
                 return False
             header = ddp_header_of(self._sight.header(reading))
-            if header is None or header.to is None:
-                due = None
+            if header is None:
+                due = ()
                 continue
-            if due is not None and due[0] == header.stag:
-                goes_on = due[1] == header.to
+            buffer = header.stag, header.qn
+            if due[:2] == buffer:
+                goes_on = due[2:] == (header.msn, header.to, header.mo)
                 kept += goes_on
                 broken += not goes_on
             length = self._sight.number(reading.start + reading.layout.header) - header.length
-            due = None if header.last else (header.stag, header.to + length)
-        return broken >= _AGREEING_MARKERS and broken > kept
+            to = None if header.to is None else header.to + length
+            mo = None if header.mo is None else header.mo + length
+            due = () if header.last else (*buffer, header.msn, to, mo)
+        return broken > kept
 
     def _refutes(self, row: Row, refuted: Container[int | None]) -> bool:
         """Tell whether words point to the FPDUs of a row as Markers do, elsewhere than it has them.
