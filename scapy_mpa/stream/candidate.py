@@ -25,7 +25,16 @@ from scapy_mpa.wire.fpdu import (
 )
 from scapy_mpa.wire.rdmap import plausible
 
-__all__ = ["FRAMING_WINDOW", "HEAD", "SHORTEST", "UNREADABLE", "WORD", "Candidate", "FPDUReader"]
+__all__ = [
+    "FRAMING_WINDOW",
+    "HEAD",
+    "SHORTEST",
+    "UNREADABLE",
+    "WHOLE_FPDUS",
+    "WORD",
+    "Candidate",
+    "FPDUReader",
+]
 
 WORD: Final = 4
 UNREADABLE: Final = -1
@@ -37,6 +46,9 @@ SHORTEST: Final = HEADER_LENGTH + TAGGED_LENGTH + WORD
 FRAMING_WINDOW: Final = 66_560
 """No FPDU is longer: 64 KiB of ULPDU, 130 Markers, header, pad and CRC.  Octets that could not
 be placed are of no use once this much follows them."""
+
+WHOLE_FPDUS: Final = 2
+"""FPDUs that must be whole, and have no good CRC where none has, if CRCs are to be off."""
 
 HEAD: Final = HEADER_LENGTH + UNTAGGED_LENGTH + MARKER_LENGTH
 """Octets in which the longest DDP header of an FPDU lies, and a Marker that may fall in it."""

@@ -8,7 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from scapy_mpa.stream.candidate import FRAMING_WINDOW, SHORTEST, UNREADABLE, WORD, Candidate
+from scapy_mpa.stream.candidate import (
+    FRAMING_WINDOW,
+    SHORTEST,
+    UNREADABLE,
+    WHOLE_FPDUS,
+    WORD,
+    Candidate,
+)
 from scapy_mpa.stream.finder import (
     CONVINCING_CHAIN,
     FPDUFinder,
@@ -51,7 +58,7 @@ class FPDUChain(FPDUFinder):
     :param crc_is_known: whether it is known that CRCs are on, or off.
     """
 
-    __slots__ = ("_sink", "crc_is_known", "is_guess")
+    __slots__ = ("_doubt", "_sink", "is_guess")
 
     def __init__(
         self,
@@ -66,14 +73,21 @@ class FPDUChain(FPDUFinder):
         super().__init__(origin, markers=markers, crc=crc)
         self._sink = sink
         self.is_guess = is_guess
-        self.crc_is_known = crc_is_known
+        # Whole FPDUs up to the one that shows that CRCs are off; 0 if nothing need be shown.
+        self._doubt = 0 if crc_is_known else WHOLE_FPDUS
+
+    @property
+    def crc_is_known(self) -> bool:
+        """Whether it was known from the beginning that CRCs are on, or off."""
+        return not self._doubt
 
     # -- what is found -------------------------------------------------------------------------
 
     def _pass_on(self, island: Island, run: Run, fpdu: Candidate) -> None:
         """Report an FPDU and count it to the run behind which it stands."""
-        if fpdu.crc == "bad" and not self.crc_is_known:
-            fpdu = fpdu._replace(crc="unknown")
+        if fpdu.crc == "bad" and self._doubt:
+            fpdu = fpdu._replace(crc="unknown" if self._doubt > 1 else "off")
+            self._doubt = max(1, self._doubt - 1)
         self._sink.found(island, fpdu, run.next_by)
         run.next_by = "length"
         run.last = fpdu.start

@@ -22,7 +22,7 @@ from collections.abc import Iterator, Sequence
 from operator import attrgetter
 from typing import Final, NamedTuple
 
-from scapy_mpa.stream.candidate import FRAMING_WINDOW, WORD
+from scapy_mpa.stream.candidate import FRAMING_WINDOW, WHOLE_FPDUS, WORD
 from scapy_mpa.stream.island import Island
 from scapy_mpa.stream.look import Look, Unlikes
 from scapy_mpa.stream.places import Ballot
@@ -32,8 +32,6 @@ from scapy_mpa.wire.fpdu import MARKER_INTERVAL
 
 __all__ = ["Inferred", "infer", "shows_crcs"]
 
-# FPDUs of a row that must be whole, and have no good CRC, if CRCs are to be off.
-_WHOLE_FPDUS: Final = 2
 # What looks may cost for each octet that is there, up to so many octets.
 _OCTETS_PER_OCTET: Final = 16
 _COUNTED_OCTETS: Final = 1 << 18
@@ -85,7 +83,7 @@ def infer(
     row = None if known.crc else _longest_row(islands, known, final=final)
     if row is None:
         return None
-    if known.crc is None and row.whole < min(row.fpdus, _WHOLE_FPDUS):
+    if known.crc is None and row.whole < min(row.fpdus, WHOLE_FPDUS):
         # The CRCs that could tell were cut off.
         return _inferred(row.origin, row.start, known, crc=True)._replace(crc_is_known=False)
     return _inferred(row.origin, row.start, known, crc=False)

@@ -42,8 +42,8 @@ Of frames that were cut to a snap length:
    is and its ULPDU_Length was captured. Both need it to be known where Markers are: nothing else
    says how many of them lie in what was cut off (``_knows_markers``). Whether CRCs are off is not
    known without both startup frames, and the CRC field that could tell was cut off: it may be said
-   to be unknown. So may that of a single FPDU that is whole, whose CRC field may hold anything; if
-   nothing need be found, of one from which lengths lead to no other.
+   to be unknown. So may that of an FPDU that is whole, whose CRC field may hold anything, if
+   lengths lead from it to no other such one, and none need be found.
 8. What one copy was cut off and another one brings counts as captured. But who reads a stream in
    bounded memory cannot wait for it for ever. Nobody sends again what he knows to be acknowledged,
    so a copy that comes after the acknowledgement was under way when that passed the capture point:
@@ -452,7 +452,8 @@ class _Side:
                     not self._may_be_payload(index) if self.dimensions.crc else certain[index]
                 )
                 sound = self._wanted(fpdu, fpdu.end, required=required)
-                alone = self._is_alone_without_crcs(index, other, knows=knows)
+                known = [knows and each for each in certain[:-1]]
+                alone = self._is_alone_without_crcs(index, other, known)
                 yield replace(sound, may_be_unknown=alone)
             elif fpdu.damage is not None and self._is_told(index):
                 places = knows and self._knows_places(other)
@@ -478,21 +479,21 @@ class _Side:
                     both = self.knows_startup and other.knows_startup
                     yield replace(cut, may_be_unknown=not both)
 
-    def _is_alone_without_crcs(self, index: int, other: _Side, *, knows: bool) -> bool:
+    def _is_alone_without_crcs(self, index: int, other: _Side, known: Sequence[bool]) -> bool:
         """Whether no FPDU but one was whole, and nothing else says that CRCs are off.
 
-        If it is not known where others are, those count to which lengths lead from this one: of
-        those before it none need be found.
+        Others count if lengths lead to them from this one, or they must be found anyway.
+
+        :param known: of each FPDU, whether it is known where it starts.
         """
         is_told = self.dimensions.crc or (self.knows_startup and other.knows_startup)
         if is_told or not self.dimensions.snap:
             return False
-        if knows:
-            return sum(self.sound) < 2
         end = index + 1
         while end < len(self.sound) and (self.sound[end - 1] or self._tells_end(end - 1)):
             end += 1
-        return sum(self.sound[index:end]) < 2
+        counted = [index <= each < end or is_known for each, is_known in enumerate(known)]
+        return sum(sound and counts for sound, counts in zip(self.sound, counted, strict=True)) < 2
 
     def _may_be_payload(self, index: int) -> bool:
         """Whether nothing but its CRC tells an FPDU from the payload of another one.
