@@ -5,17 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from struct import Struct
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 from scapy_mpa.express.headers import FPDU_HEADERS
 from scapy_mpa.express.page import Page
 from scapy_mpa.express.shapes import SEVEN_DIGITS, Shapes
-from scapy_mpa.stream.events import CrcVerdict, FPDURecovered, LocatedBy
 from scapy_mpa.stream.island import Chunk
 from scapy_mpa.stream.loan import EARLY_OCTETS, EARLY_SEGMENTS, LENT_PIECES, Loan
 from scapy_mpa.stream.overlap import RecentOctets
 from scapy_mpa.wire.crc import CRC_LENGTH, RESIDUE, crc32c
-from scapy_mpa.wire.ddp import DDP_HEADER_LENGTHS, TAGGED, UNTAGGED_LENGTH
+from scapy_mpa.wire.ddp import UNTAGGED_LENGTH
 from scapy_mpa.wire.fpdu import (
     HEADER_LENGTH,
     MARKER_INTERVAL,
@@ -37,20 +36,11 @@ _AROUND: Final = HEADER_LENGTH + CRC_LENGTH + 3
 """What an FPDU has beside its ULPDU, with as much pad as it may need (RFC 5044 4.1)."""
 _IN_WORDS: Final = -4
 _SHORTEST_OF_ALL: Final = HEADER_LENGTH + CRC_LENGTH
-_TAGGED: Final = Struct(">2xIQ")
-_UNTAGGED: Final = Struct(">2xIIII")
 _MASK: Final = 0xFFFFFFFF
 _BEHIND: Final = 0x80000000
-_SECOND: Final = 1_000_000_000
 _EARLY_OCTETS: Final = 4 << 20
 """Octets beyond holes that all loans together may keep."""
-_MOST_WRITERS: Final = 1 << 16
-"""Patterns, and functions of all loans together, that are kept: the latter take some 1000 octets
-each.  Real traffic has some ten a direction; control octets may have any value."""
 _HEAD: Final = HEADER_LENGTH + UNTAGGED_LENGTH
-
-
-_PatternsOf: TypeAlias = dict[tuple[bytes, LocatedBy], bytes | None]
 
 
 class Borrower:
@@ -71,57 +61,34 @@ class Borrower:
         self._page = page
         self._recent = recent
         self._unit = unit
-        self._patterns: Patterns | None = None
-        self._templates: Templates | None = None
+        self._writing: Writing | None = None
+        patterns = None
         if writer is not None:
             # A summary writes none, and is to start soon.
-            from scapy_mpa.records.kinds import Patterns
+            from scapy_mpa.express.writing import Writing
 
-            if isinstance(writer, Patterns):
-                self._patterns = writer
-            else:
-                self._templates = writer
-        # By whether there are CRCs: a pattern for each pair of control octets.
-        self._known: tuple[_PatternsOf, _PatternsOf] = {}, {}
-        # Of loans that have any: what has been made for it; and of how many kinds all have.
-        self._filled: list[dict[Any, Any]] = []
-        self._kinds = 0
-        self.shapes = Shapes(self._patterns)
-        self._width = 0
-        self._head = b"" if self._patterns is None else self._patterns.head.encode()
+            self._writing = Writing(writer, page, unit)
+            patterns = self._writing.patterns
+        self.shapes = Shapes(patterns)
+        self._head = b"" if patterns is None else patterns.head.encode()
         self.early_octets = 0
         """Octets beyond holes that all loans together keep."""
-        self.writes = self._patterns is not None
+        self.writes = patterns is not None
         """Whether FPDUs are written by patterns."""
-        self.is_quick = self._templates is None
+        self.is_quick = self.writes or writer is None
         """Whether they are written so, or not at all."""
 
     def begin(self, loan: Loan) -> None:
         """Prepare a fresh loan."""
         if self.is_quick and loan.takes_data and not (loan.awaits or loan.begins_phase):
             self._moved(loan, loan.end)
-        if self._patterns is not None:
-            if not loan.begins_phase:
-                self._name(loan)
-        elif self._templates is not None:
-            # What they have made for it.
-            loan.label = {}
-
-    def _name(self, loan: Loan) -> None:
-        """Give a loan its label, which may need more room than all before it.
-
-        Not before it has an FPDU: perhaps nothing else of its connection is written.
-        """
-        assert self._patterns is not None
-        loan.label = self._patterns.label(loan.connection, loan.direction).encode()
+        if self._writing is not None:
+            self._writing.begin(loan)
 
     def align(self, loans: Mapping[bytes, Loan]) -> None:
         """Have the labels of all loans as wide as the widest that was written so far."""
-        patterns = self._patterns
-        if patterns is not None and patterns.width != self._width:
-            self._width = patterns.width
-            for loan in loans.values():
-                loan.label = loan.label.ljust(self._width)
+        if self._writing is not None:
+            self._writing.align(loans)
 
     def end(self, loan: Loan) -> None:
         """Make a loan ready to be given back."""
@@ -443,9 +410,9 @@ class Borrower:
             elif not plausible(head, ulpdu_length):
                 break
             loan.fpdus += 1
-            if self.writes or not self.is_quick:
+            if self._writing is not None:
                 frames = brought_by if at else first_frames
-                self._write(loan, number, moment, base + at, fpdu, phase, head, frames)
+                self._writing.write(loan, number, moment, base + at, fpdu, phase, head, frames)
             last = at
             at = end
         return at, last, missing
@@ -556,123 +523,3 @@ class Borrower:
             at = end
         loan.fpdus += fpdus
         return at
-
-    def _write(
-        self,
-        loan: Loan,
-        number: int,
-        moment: Any,
-        start: int,
-        fpdu: bytes,
-        phase: int | None,
-        head: bytes,
-        frames: Any,
-    ) -> None:
-        """Write an FPDU."""
-        header = MARKER_LENGTH if phase == 0 else 0
-        ulpdu_length = int.from_bytes(fpdu[header : header + HEADER_LENGTH], "big")
-        position = start + header
-        offset = None if loan.base is None else position - loan.base
-        located_by: LocatedBy = "start" if start == loan.base else "length"
-        if located_by == "start" and self._patterns is not None:
-            self._name(loan)
-        tagged = head >= TAGGED
-        length = DDP_HEADER_LENGTHS[tagged]
-        if len(head) >= length:
-            fields = (_TAGGED if tagged else _UNTAGGED).unpack_from(head)
-            if self._patterns is not None:
-                pattern = self._pattern(loan, head[:2], located_by)
-                if pattern is not None:
-                    self._page.patterns.append(pattern)
-                    self._page.fields += (
-                        number,
-                        moment,
-                        loan.label,
-                        *(fields if tagged else fields[1:]),
-                        ulpdu_length - length,
-                        position & _MASK,
-                    )
-                    return
-            else:
-                template = self._template(loan, head[:2], ulpdu_length, phase, located_by)
-                # Clocks and time offsets of captures may lie before 1970.
-                if template is not None and moment >= 0:
-                    joined = frames if isinstance(frames, int) else ",".join(map(str, frames))
-                    line = template(
-                        number, moment, position & _MASK, offset, ulpdu_length, joined, *fields
-                    )
-                    self._page.add((line,))
-                    return
-        event = FPDURecovered(
-            loan.connection,
-            loan.direction,
-            number,
-            loan.seconds * _SECOND + loan.fraction * self._unit,
-            position & _MASK,
-            offset,
-            ulpdu_length,
-            fpdu,
-            phase,
-            len(fpdu_layout(ulpdu_length, phase).markers),
-            "good" if loan.crc else "off",
-            located_by,
-            False,
-            (frames,) if isinstance(frames, int) else tuple(frames),
-        )
-        writer = self._patterns or self._templates
-        assert writer is not None
-        self._page.add((writer.line(event),))
-
-    def _pattern(self, loan: Loan, control: bytes, located_by: LocatedBy) -> bytes | None:
-        """Return the pattern for an FPDU with these control octets."""
-        key = control, located_by
-        known = self._known[loan.crc]
-        if key not in known:
-            assert self._patterns is not None
-            if len(known) >= _MOST_WRITERS:
-                known.clear()
-            verdict: CrcVerdict = "good" if loan.crc else "off"
-            pattern = self._patterns.pattern(control, verdict, located_by, out_of_order=False)
-            known[key] = None if pattern is None else pattern.encode() + b"\n"
-        return known[key]
-
-    def _template(
-        self,
-        loan: Loan,
-        control: bytes,
-        ulpdu_length: int,
-        phase: int | None,
-        located_by: LocatedBy,
-    ) -> Any:
-        """Return what writes an FPDU with these control octets and as many Markers."""
-        count = len(fpdu_layout(ulpdu_length, phase).markers)
-        key = control, count, located_by
-        templates: dict[Any, Any] = loan.label
-        if key not in templates:
-            assert self._templates is not None
-            from scapy_mpa.records.kinds import FPDUKind
-
-            if self._kinds >= _MOST_WRITERS:
-                self._forget_templates()
-            if not templates:
-                self._filled.append(templates)
-            self._kinds += 1
-            kind = FPDUKind(
-                loan.connection,
-                loan.direction,
-                control,
-                count,
-                "good" if loan.crc else "off",
-                located_by,
-                False,
-            )
-            make = self._templates.tagged if control >= TAGGED else self._templates.untagged
-            templates[key] = make(kind)
-        return templates[key]
-
-    def _forget_templates(self) -> None:
-        """Begin afresh: there are too many."""
-        for templates in self._filled:
-            templates.clear()
-        self._filled.clear()
-        self._kinds = 0

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scapy_mpa.capture import Decoder, open_capture
-from scapy_mpa.express import borrower
+from scapy_mpa.express import writing
 from scapy_mpa.express.reader import ExpressReader
 from scapy_mpa.records.jsonline import JSONTemplates, json_line
 from scapy_mpa.records.kinds import FPDUKind, WriteTagged, WriteUntagged
@@ -160,7 +160,7 @@ def test_control_octets_of_any_value(monkeypatch: pytest.MonkeyPatch, most: int)
         frames.append(pcapfile.frames(segments, ports=(40000 + number, 4000)))
     octets = pcapfile.pcap([frame for turn in zip(*frames, strict=True) for frame in turn])
     lines = plain(octets, Limits())
-    monkeypatch.setattr(borrower, "_MOST_WRITERS", most)
+    monkeypatch.setattr(writing, "_MOST_WRITERS", most)
     writer = CountedTemplates()
     assert express(octets, Limits(), writer) == lines
     assert writer.most == most

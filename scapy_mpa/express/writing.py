@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""How FPDUs of directions on loan are written, other than where many are at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from struct import Struct
+from typing import Any, Final, TypeAlias
+
+from scapy_mpa.express.page import Page
+from scapy_mpa.records.kinds import FPDUKind, Patterns, Templates
+from scapy_mpa.stream.events import CrcVerdict, FPDURecovered, LocatedBy
+from scapy_mpa.stream.loan import Loan
+from scapy_mpa.wire.ddp import DDP_HEADER_LENGTHS, TAGGED
+from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_LENGTH, fpdu_layout
+
+__all__ = ["Writing"]
+
+_TAGGED: Final = Struct(">2xIQ")
+_UNTAGGED: Final = Struct(">2xIIII")
+_MASK: Final = 0xFFFFFFFF
+_SECOND: Final = 1_000_000_000
+_MOST_WRITERS: Final = 1 << 16
+"""Patterns, and functions of all loans together, that are kept: the latter take some 1000 octets
+each.  Real traffic has some ten a direction; control octets may have any value."""
+
+_PatternsOf: TypeAlias = dict[tuple[bytes, LocatedBy], bytes | None]
+
+
+class Writing:
+    """Writes FPDUs one by one, and keeps what is common to those of a loan.
+
+    :param writer: how FPDUs are written.
+    :param page: where they are written.
+    :param unit: nanoseconds in a unit of the fraction of a loan.
+    """
+
+    def __init__(self, writer: Patterns | Templates, page: Page, unit: int) -> None:
+        self._writer = writer
+        self._page = page
+        self._unit = unit
+        self.patterns = writer if isinstance(writer, Patterns) else None
+        """What lines are made by; None if it is templates."""
+        self._templates = None if isinstance(writer, Patterns) else writer
+        # By whether there are CRCs: a pattern for each pair of control octets.
+        self._known: tuple[_PatternsOf, _PatternsOf] = {}, {}
+        # Of loans that have any: what has been made for it; and of how many kinds all have.
+        self._filled: list[dict[Any, Any]] = []
+        self._kinds = 0
+        self._width = 0
+
+    def begin(self, loan: Loan) -> None:
+        """Prepare a fresh loan."""
+        if self._templates is not None:
+            # What they have made for it.
+            loan.label = {}
+        elif not loan.begins_phase:
+            self._name(loan)
+
+    def _name(self, loan: Loan) -> None:
+        """Give a loan its label, which may need more room than all before it.
+
+        Not before it has an FPDU: perhaps nothing else of its connection is written.
+        """
+        assert self.patterns is not None
+        loan.label = self.patterns.label(loan.connection, loan.direction).encode()
+
+    def align(self, loans: Mapping[bytes, Loan]) -> None:
+        """Have the labels of all loans as wide as the widest that was written so far."""
+        patterns = self.patterns
+        if patterns is not None and patterns.width != self._width:
+            self._width = patterns.width
+            for loan in loans.values():
+                loan.label = loan.label.ljust(self._width)
+
+    def write(
+        self,
+        loan: Loan,
+        number: int,
+        moment: Any,
+        start: int,
+        fpdu: bytes,
+        phase: int | None,
+        head: bytes,
+        frames: Any,
+    ) -> None:
+        """Write an FPDU."""
+        header = MARKER_LENGTH if phase == 0 else 0
+        ulpdu_length = int.from_bytes(fpdu[header : header + HEADER_LENGTH], "big")
+        position = start + header
+        offset = None if loan.base is None else position - loan.base
+        located_by: LocatedBy = "start" if start == loan.base else "length"
+        if located_by == "start" and self.patterns is not None:
+            self._name(loan)
+        tagged = head >= TAGGED
+        length = DDP_HEADER_LENGTHS[tagged]
+        if len(head) >= length:
+            fields = (_TAGGED if tagged else _UNTAGGED).unpack_from(head)
+            if self.patterns is not None:
+                pattern = self._pattern(loan, head[:2], located_by)
+                if pattern is not None:
+                    self._page.patterns.append(pattern)
+                    self._page.fields += (
+                        number,
+                        moment,
+                        loan.label,
+                        *(fields if tagged else fields[1:]),
+                        ulpdu_length - length,
+                        position & _MASK,
+                    )
+                    return
+            else:
+                template = self._template(loan, head[:2], ulpdu_length, phase, located_by)
+                # Clocks and time offsets of captures may lie before 1970.
+                if template is not None and moment >= 0:
+                    joined = frames if isinstance(frames, int) else ",".join(map(str, frames))
+                    line = template(
+                        number, moment, position & _MASK, offset, ulpdu_length, joined, *fields
+                    )
+                    self._page.add((line,))
+                    return
+        event = FPDURecovered(
+            loan.connection,
+            loan.direction,
+            number,
+            loan.seconds * _SECOND + loan.fraction * self._unit,
+            position & _MASK,
+            offset,
+            ulpdu_length,
+            fpdu,
+            phase,
+            len(fpdu_layout(ulpdu_length, phase).markers),
+            "good" if loan.crc else "off",
+            located_by,
+            False,
+            (frames,) if isinstance(frames, int) else tuple(frames),
+        )
+        self._page.add((self._writer.line(event),))
+
+    def _pattern(self, loan: Loan, control: bytes, located_by: LocatedBy) -> bytes | None:
+        """Return the pattern for an FPDU with these control octets."""
+        key = control, located_by
+        known = self._known[loan.crc]
+        if key not in known:
+            assert self.patterns is not None
+            if len(known) >= _MOST_WRITERS:
+                known.clear()
+            verdict: CrcVerdict = "good" if loan.crc else "off"
+            pattern = self.patterns.pattern(control, verdict, located_by, out_of_order=False)
+            known[key] = None if pattern is None else pattern.encode() + b"\n"
+        return known[key]
+
+    def _template(
+        self,
+        loan: Loan,
+        control: bytes,
+        ulpdu_length: int,
+        phase: int | None,
+        located_by: LocatedBy,
+    ) -> Any:
+        """Return what writes an FPDU with these control octets and as many Markers."""
+        count = len(fpdu_layout(ulpdu_length, phase).markers)
+        key = control, count, located_by
+        templates: dict[Any, Any] = loan.label
+        if key not in templates:
+            assert self._templates is not None
+            if self._kinds >= _MOST_WRITERS:
+                self._forget_templates()
+            if not templates:
+                self._filled.append(templates)
+            self._kinds += 1
+            kind = FPDUKind(
+                loan.connection,
+                loan.direction,
+                control,
+                count,
+                "good" if loan.crc else "off",
+                located_by,
+                False,
+            )
+            make = self._templates.tagged if control >= TAGGED else self._templates.untagged
+            templates[key] = make(kind)
+        return templates[key]
+
+    def _forget_templates(self) -> None:
+        """Begin afresh: there are too many."""
+        for templates in self._filled:
+            templates.clear()
+        self._filled.clear()
+        self._kinds = 0
