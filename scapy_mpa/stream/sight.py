@@ -158,7 +158,12 @@ class Sight:
             if phase and reading.layout.markers:
                 yield reading
         leading = header - MARKER_LENGTH
-        if leading >= self.begin and self.word(leading) == 0 and self.is_captured(leading):
+        # A forged one is tried where an island begins: elsewhere that would be most words.
+        if (
+            leading >= self.begin
+            and (leading == self.island.start or self.word(leading) == 0)
+            and self.is_captured(leading)
+        ):
             yield _reading(leading, ulpdu_length, 0)
         if markers:
             # It may hold none.

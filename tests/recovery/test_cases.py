@@ -134,6 +134,9 @@ ONCE_WRONG_SEEDS: list[tuple[int, dict[str, object]]] = [
     (147832, {"crc": False, "begin": "any point"}),
     (155407, {"crc": False, "begin": "any point"}),
     (156929, {"crc": False, "markers": "both"}),
+    # A forged Marker that leads the first FPDU there is, and none in what else is whole.
+    (241455, {}),
+    (281406, {}),
 ]
 
 
