@@ -153,15 +153,19 @@ class Sight:
             elif phase and phase % WORD == 0:
                 yield _reading(header, ulpdu_length, phase)
             return
+        leading = header - MARKER_LENGTH
+        # It may be forged: then the next one tells that it is there, or the island begins with it.
+        is_led = leading == self.island.start
         for phase in {-back % MARKER_INTERVAL: None for back in self.markers_behind(header)}:
+            if phase == MARKER_LENGTH:
+                is_led = True
+                continue
             reading = _reading(header, ulpdu_length, phase)
             if phase and reading.layout.markers:
                 yield reading
-        leading = header - MARKER_LENGTH
-        # A forged one is tried where an island begins: elsewhere that would be most words.
         if (
             leading >= self.begin
-            and (leading == self.island.start or self.word(leading) == 0)
+            and (is_led or self.word(leading) == 0)
             and self.is_captured(leading)
         ):
             yield _reading(leading, ulpdu_length, 0)

@@ -137,6 +137,9 @@ ONCE_WRONG_SEEDS: list[tuple[int, dict[str, object]]] = [
     # A forged Marker that leads the first FPDU there is, and none in what else is whole.
     (241455, {}),
     (281406, {}),
+    # Forged ones that lead the longest FPDUs, so that nearly all of an island is of a few.
+    (300540, {"damage": "FPDUPTR", "markers": "both", "startup": "neither"}),
+    (301514, {"begin": "any point", "missing": 0.05}),
 ]
 
 
