@@ -6,7 +6,7 @@ What is believed of them is decided in :mod:`~scapy_mpa.stream.inference`.
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Container, Iterator
+from collections.abc import Iterator, Mapping
 from operator import attrgetter
 from typing import Final, NamedTuple
 
@@ -163,7 +163,7 @@ class Rows:
             due = () if header.last else (*buffer, header.msn, to, mo)
         return broken > kept
 
-    def _refutes(self, row: Row, refuted: Container[int | None]) -> bool:
+    def _refutes(self, row: Row, refuted: Mapping[int | None, Row]) -> bool:
         """Tell whether words point to the FPDUs of a row as Markers do, elsewhere than it has them.
 
         Where FPDUs add up to 512 octets, CRC fields that are not used, all zeros, read as Markers
@@ -179,13 +179,18 @@ class Rows:
         # A number in a header may be anything, which still is more than zeros are.
         least = HEAD if row.origin is None else 0
         elsewhere: Counter[int] = Counter()
+        in_payload: set[int] = set()
         for reading in self._of(row):
             header = reading.start + reading.layout.header
-            elsewhere.update(
-                (header + back) % MARKER_INTERVAL
-                for back in sight.markers_behind(header)
-                if least <= back < reading.end - header and row.phase(header + back) != 0
-            )
+            for back in sight.markers_behind(header):
+                if least <= back < reading.end - header and row.phase(header + back) != 0:
+                    place = (header + back) % MARKER_INTERVAL
+                    elsewhere[place] += 1
+                    if back >= HEAD:
+                        in_payload.add(place)
+        if row.origin is not None and not row.telling and not in_payload <= refuted.keys():
+            # One is more than any number of zeros.
+            return True
         found = (count for place, count in elsewhere.items() if place not in refuted)
         return max(found, default=0) >= _AGREEING_MARKERS
 
