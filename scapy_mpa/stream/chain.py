@@ -86,7 +86,8 @@ class FPDUChain(FPDUFinder):
     def _pass_on(self, island: Island, run: Run, fpdu: Candidate) -> None:
         """Report an FPDU and count it to the run behind which it stands."""
         if fpdu.crc == "bad" and self._doubt:
-            fpdu = fpdu._replace(crc="unknown" if self._doubt > 1 else "off")
+            is_off = self._doubt == 1 or self._leads_to_whole(island, fpdu.end)
+            fpdu = fpdu._replace(crc="off" if is_off else "unknown")
             self._doubt = max(1, self._doubt - 1)
         self._sink.found(island, fpdu, run.next_by)
         run.next_by = "length"
@@ -105,6 +106,15 @@ class FPDUChain(FPDUFinder):
                 f"Markers point elsewhere than to their FPDU, ULPDU_Length {fpdu.ulpdu_length} "
                 "(RFC 5044 4.3)",
             )
+
+    def _leads_to_whole(self, island: Island, at: int) -> bool:
+        """Tell whether lengths lead on to an FPDU that is whole, and that no CRC verifies."""
+        fpdu = self._try(island, at, island.end)
+        while not isinstance(fpdu, int):
+            if fpdu.crc == "bad":
+                return True
+            fpdu = self._try(island, fpdu.end, island.end)
+        return False
 
     # -- the chain of lengths ----------------------------------------------------------------
 

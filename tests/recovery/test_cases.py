@@ -126,6 +126,7 @@ ONCE_WRONG_SEEDS: list[tuple[int, dict[str, object]]] = [
     (151045, {"crc": False, "begin": "any point"}),
     (200296, {"crc": False, "begin": "any point"}),
     (163781, {"crc": False, "markers": "both"}),
+    (400176, {}),
     # What the snap length cut off, taken for Markers of osc.
     (153478, {"crc": False, "begin": "any point"}),
     # Three Markers in the last FPDU of four, the first of them in its header.
