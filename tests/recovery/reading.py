@@ -121,7 +121,8 @@ def _says(record: Record, wanted: Wanted, *, with_payload: bool) -> bool:
     """Whether a record says what is wanted."""
     if record["offset"] not in (wanted.offset, None):
         return False
-    payload = bytes.fromhex(record["payload"]) if with_payload else wanted.statement.payload
+    mine = wanted.statement_with(record["markers"])
+    payload = bytes.fromhex(record["payload"]) if with_payload else mine.payload
     header = Header(**{name: record[name] for name in Header._fields})
     return wanted.is_said_by(
         Statement(

@@ -104,18 +104,20 @@ class Wanted:
     """Any part of the payload will do, from its beginning."""
     may_be_unknown: bool = False
     """Of its CRC it may be said that it is unknown."""
-    may_be_unmarked: bool = False
-    """It may be said to hold no Markers: it lies about its length, and nobody knows of any."""
+    unmarked: Statement | None = None
+    """What it says read without Markers: it lies about its length, and nobody knows of any."""
     in_time: Statement | None = None
     """What was captured of it in time, if copies came later that brought more."""
 
+    def statement_with(self, markers: int) -> Statement:
+        """What there is to be said if it is said to hold so many Markers."""
+        return self.unmarked if self.unmarked is not None and markers == 0 else self.statement
+
     def is_said_by(self, statement: Statement) -> bool:
         """Whether a statement says this."""
-        mine = self.statement
+        mine = self.statement_with(statement.markers)
         if self.may_be_unknown and statement.crc == "unknown":
             mine = mine._replace(crc="unknown")
-        if self.may_be_unmarked and statement.markers == 0:
-            mine = mine._replace(markers=0)
         early = self.in_time
         if early is not None and statement.crc == early.crc:
             payload = statement.payload
@@ -460,7 +462,9 @@ class _Side:
                 told = self.dimensions.crc and self._tells_damage(index, certain, places=places)
                 required = knows and told
                 liar = self._wanted_liar(fpdu, lies=self.lies[index], required=required)
-                yield replace(liar, may_be_unmarked=self.lies[index] and not places)
+                if self.lies[index] and not places:
+                    liar = replace(liar, unmarked=self._unmarked_liar(fpdu))
+                yield liar
             elif self.garbled[index]:
                 wanted = self._wanted_garbled(fpdu)
                 if wanted is not None:
@@ -595,6 +599,14 @@ class _Side:
         octets = self.half.octets
         ulpdu = bytes(octets[place] for place in places if place < len(octets))
         return self._said(fpdu, length, markers, crc, ulpdu, required, is_cut=True)
+
+    def _unmarked_liar(self, fpdu: TrueFPDU) -> Statement:
+        """What an FPDU says that lies about its length, if its Markers are taken for payload."""
+        length = _said_length(fpdu)
+        begin = fpdu.seq_offset + 2
+        ulpdu = bytes(self.half.octets[begin : begin + length])
+        crc = "bad" if self.dimensions.crc else "off"
+        return self._said(fpdu, length, 0, crc, ulpdu, required=False, is_cut=True).statement
 
     def _wanted_garbled(self, fpdu: TrueFPDU) -> Wanted | None:
         """An FPDU as what the copies say that were captured first, if its length was captured."""
