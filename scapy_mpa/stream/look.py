@@ -94,7 +94,7 @@ class Look:
                     break
                 sight.explain(reading.start, reading.end)
                 end = reading.end
-                reading = sight.following(end)
+                reading = sight.following(end, reading)
                 if reading is None:
                     # A Marker may lead it.
                     self._unlike += [

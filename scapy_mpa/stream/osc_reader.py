@@ -43,7 +43,8 @@ class OSCReader(FPDUFinder):
 
     __slots__ = ()
 
-    def phases(self, octets: bytes) -> list[int]:
+    @staticmethod
+    def phases(octets: bytes) -> list[int]:
         """Return at which phases an FPDU may begin whose first octets these are, by words in it
         that read as its first Marker."""
         words = octets[WORD:MARKER_INTERVAL]

@@ -193,13 +193,26 @@ class Sight:
             if crc32c(self.octets[start - self.begin : end - self.begin]) == RESIDUE:
                 yield reading
 
-    def following(self, at: int) -> Reading | None:
-        """Return the verified FPDU that begins at ``at``, with a Marker or without."""
+    def following(self, at: int, before: Reading | None = None) -> Reading | None:
+        """Return the verified FPDU that begins at ``at``, with a Marker or without.
+
+        :param before: one that ends there, and may say where Markers are: all of those in the next
+            one may be forged.
+        """
         for header in (at, at + MARKER_LENGTH):
             for reading in self.verified(header):
                 if reading.start == at:
                     return reading
-        return None
+        if before is None or before.phase is None:
+            return None
+        due = self.read(at, (before.phase + before.layout.length) % MARKER_INTERVAL)
+        if due is None or not due.layout.markers or due.end > self.island.end:
+            return None
+        self.allowance -= due.layout.length
+        octets = self.octets[at - self.begin : due.end - self.begin]
+        if crc32c(octets) != RESIDUE or _is_of_osc(octets[due.layout.header :]):
+            return None
+        return due
 
     def explain(self, start: int, end: int) -> None:
         """Take note of octets in which no further FPDU begins."""
@@ -279,6 +292,14 @@ def _in_common(one: bytes, other: bytes) -> int:
     """Return how many octets two strings of the same length begin with, both."""
     difference = int.from_bytes(one, "big") ^ int.from_bytes(other, "big")
     return len(one) - (difference.bit_length() + 7) // 8
+
+
+def _is_of_osc(octets: bytes) -> bool:
+    """Tell whether Markers of osc, which lie elsewhere, point to the ULPDU_Length at the front."""
+    # It takes a forged Marker to get here, and a command is to start soon.
+    from scapy_mpa.stream.osc_reader import OSCReader
+
+    return bool(OSCReader.phases(octets))
 
 
 def _reading(start: int, ulpdu_length: int, phase: int | None) -> Reading:

@@ -145,6 +145,8 @@ ONCE_WRONG_SEEDS: list[tuple[int, dict[str, object]]] = [
     (290863, {"crc": False, "begin": "any point"}),
     # Lies that hold all the Markers that were captured.
     (412744, {"begin": "any point", "missing": 0.05}),
+    # A forged Marker amid an FPDU, the place of which only the FPDU before it tells.
+    (502941, {"damage": "FPDUPTR", "markers": "both", "startup": "neither"}),
 ]
 
 
