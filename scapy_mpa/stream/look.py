@@ -19,6 +19,7 @@ from scapy_mpa.wire.fpdu import (
     fpdu_layout,
     fpdu_length,
 )
+from scapy_mpa.wire.rdmap import plausible
 
 __all__ = ["Look", "Unlike", "Unlikes"]
 
@@ -168,14 +169,18 @@ class Look:
         else:
             ulpdu_length = sight.number(start)
             others = {
-                back: fpdu_layout(ulpdu_length, -back % MARKER_INTERVAL)
+                back: reading._replace(layout=fpdu_layout(ulpdu_length, -back % MARKER_INTERVAL))
                 for back in sight.markers_behind(start)
             }
             agreeing = {
-                start + back: sight.told(start, other)[0]
+                back: sight.told(start, other.layout)[0]
                 for back, other in others.items()
-                if start + other.length == end
+                if start + other.layout.length == end
             }
             most = max(agreeing.values(), default=0)
-            places = [place for place, count in agreeing.items() if count == most]
-            ballot.count_marked(start, end, places)
+            backs = [back for back, count in agreeing.items() if count == most]
+            # One of them may be a number in the header, which then makes no sense without it.
+            telling = [
+                back for back in backs if plausible(sight.header(others[back]), ulpdu_length)
+            ]
+            ballot.count_marked(start, end, [start + back for back in telling or backs])

@@ -147,6 +147,8 @@ ONCE_WRONG_SEEDS: list[tuple[int, dict[str, object]]] = [
     (412744, {"begin": "any point", "missing": 0.05}),
     # A forged Marker amid an FPDU, the place of which only the FPDU before it tells.
     (502941, {"damage": "FPDUPTR", "markers": "both", "startup": "neither"}),
+    # One FPDU alone, whose MSN reads as a Marker that leaves its header without sense.
+    (500328, {}),
 ]
 
 
