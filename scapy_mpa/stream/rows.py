@@ -43,7 +43,7 @@ class Row(NamedTuple):
     whole: int
     """Those of them of which the snap length cut off nothing: their CRC would have told."""
     markers: int
-    """Those of its Markers that were captured."""
+    """Those of its Markers that were captured, but none of 0 whose FPDU was not, all of it."""
     telling: int
     """Those of them that say more than 0."""
     borne_out: int
@@ -272,13 +272,13 @@ class Rows:
             if witnesses is None:
                 break
             count += 1
-            markers += witnesses
-            if reading.layout.header and sight.is_captured(reading.start):
-                witnesses -= 1
-            telling += witnesses
+            is_led = bool(reading.layout.header) and sight.is_captured(reading.start)
+            telling += witnesses - is_led
             last, at = at, reading.end
             is_whole = sight.island.captured_until(last, at) == at
             whole += is_whole
+            # One that leads may be an unused CRC field; then a Marker lies in the FPDU.
+            markers += witnesses if is_whole else witnesses - is_led
             reading = sight.read(at, None if origin is None else (at - origin) % MARKER_INTERVAL)
         if not is_whole and sight.known.markers is None:
             # Nothing stands behind it that says how many Markers lie in what was cut off.
