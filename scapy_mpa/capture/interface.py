@@ -8,6 +8,7 @@ from struct import Struct
 from typing import Final, NamedTuple
 
 from scapy_mpa.capture.damage import DamagedError
+from scapy_mpa.stream.segment import SECOND
 
 __all__ = ["Interface", "options", "parse_interface"]
 
@@ -22,7 +23,6 @@ _POWER_OF_TWO: Final = 0x80
 _MICROSECONDS: Final = b"\x06"
 """The resolution of an interface that names none."""
 _NANOSECONDS: Final = 9
-_SECOND: Final = 10**_NANOSECONDS
 
 _LONGEST_NAME: Final = 255
 """Octets kept of a name. The longest known, those of Windows, have about 60; hostile ones, up to
@@ -97,7 +97,7 @@ def parse_interface(octets: bytes, order: str, where: int) -> Interface:
         name or None,
         numerator,
         denominator,
-        seconds * _SECOND,
+        seconds * SECOND,
         _fcs(found.get(_FCS_LENGTH, b"\0")[0]),
     )
 
@@ -106,7 +106,7 @@ def _resolution(value: int) -> tuple[int, int]:
     """Return a timestamp unit in nanoseconds, as a fraction."""
     exponent = value & ~_POWER_OF_TWO
     if value & _POWER_OF_TWO:
-        return _SECOND, 1 << exponent
+        return SECOND, 1 << exponent
     if exponent <= _NANOSECONDS:
         return 10 ** (_NANOSECONDS - exponent), 1
     return 1, 10 ** (exponent - _NANOSECONDS)

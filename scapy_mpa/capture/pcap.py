@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from scapy_mpa.capture.damage import DamagedError
 from scapy_mpa.capture.frame import MAXIMUM_CAPTURED, Frame, without_fcs
 from scapy_mpa.capture.source import Source
+from scapy_mpa.stream.segment import SECOND
 
 __all__ = [
     "PCAP_MAGICS",
@@ -128,7 +129,7 @@ def pcap_frames(source: Source, header: PcapHeader) -> Iterator[Frame]:
         # What the class itself would do, without the call of its __new__ in Python.
         yield make(
             Frame,
-            (number, seconds * 1_000_000_000 + fraction * unit, link_type, octets, original, None),
+            (number, seconds * SECOND + fraction * unit, link_type, octets, original, None),
         )
         at = end
 

@@ -7,6 +7,7 @@ from struct import Struct
 from typing import BinaryIO, Final
 
 from scapy_mpa.capture.frame import Frame
+from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.wire.errors import LocalProtocolError
 
 __all__ = ["PcapWriter"]
@@ -21,7 +22,6 @@ _NANOSECONDS: Final = 0xA1B23C4D
 _VERSION: Final = (2, 4)
 _SNAP_LENGTH: Final = 262144
 """What tcpdump writes where no frame was cut."""
-_SECOND: Final = 10**9
 
 
 class PcapWriter:
@@ -48,7 +48,7 @@ class PcapWriter:
         :raises LocalProtocolError: it is of another link type, or its time is outside 1970 to 2106.
         """
         _, time_ns, link_type, octets, original, _ = frame
-        seconds, fraction = divmod(time_ns, _SECOND)
+        seconds, fraction = divmod(time_ns, SECOND)
         if link_type != self._link_type:
             raise LocalProtocolError(
                 f"a pcap file has one link type, {self._link_type}, and this frame has "

@@ -23,12 +23,12 @@ from scapy_mpa.craft.interleaved import Interleaved
 from scapy_mpa.craft.near import meant
 from scapy_mpa.craft.presets import PRESETS, conversation_of
 from scapy_mpa.craft.scenario import parse_scenario
+from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.wire.errors import LocalProtocolError
 
 __all__ = ["Crafting"]
 
 _STANDARD_OUTPUT: Final = "-"
-_SECOND: Final = 10**9
 _FIRST_PORT: Final = 1024
 """The first that is not a well-known one."""
 _PORTS: Final = 0x10000 - _FIRST_PORT
@@ -184,7 +184,7 @@ def _another(conversation: Conversation, number: int, rng: Random) -> Conversati
     port = _FIRST_PORT + (initiator.port - _FIRST_PORT + number) % _PORTS
     begin = conversation.options.start_ns
     end = max((segment.time_ns for segment in conversation.segments()), default=begin)
-    start = rng.randint(begin, end) / _SECOND
+    start = rng.randint(begin, end) / SECOND
     return conversation.moved(replace(initiator, port=port), responder, start_time=start)
 
 

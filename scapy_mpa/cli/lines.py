@@ -48,6 +48,7 @@ from scapy_mpa.stream.events import (
     SoftUiWARPRecovered,
     StartupSeen,
 )
+from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.wire.control_flags import Meaning, meaning_of
 from scapy_mpa.wire.ddp import DDP_HEADER_LENGTHS, TAGGED, UNTAGGED_LENGTH, parse_ddp
 from scapy_mpa.wire.dialect import Dialect
@@ -60,7 +61,6 @@ from scapy_mpa.wire.terminate import parse_terminate, terminate_text
 
 __all__ = ["Lines"]
 
-_SECOND: Final = 1_000_000_000
 _TAGGED: Final = Struct(">2xIQ")
 _UNTAGGED: Final = Struct(">6xIII")
 _TELLING: Final = frozenset({Opcode.TERMINATE, Opcode.READ_REQUEST, *INVALIDATING_OPCODES})
@@ -113,7 +113,7 @@ class Lines:
             kind = type(event)
             what = _WHAT[kind](event)
             direction = -1 if kind is ConnectionEnded else event.direction
-            seconds = (event.time_ns - self._reading.first_time_ns) / _SECOND
+            seconds = (event.time_ns - self._reading.first_time_ns) / SECOND
             label = self.label(event.connection, direction)
             line = f"{event.frame:>6} {seconds:>11.6f} {label}  {what}"
         return self._coloured(event, line) if self._colour else line
@@ -176,7 +176,7 @@ class Lines:
             return None
         return pattern % (
             event.frame,
-            (event.time_ns - self._reading.first_time_ns) / _SECOND,
+            (event.time_ns - self._reading.first_time_ns) / SECOND,
             self.label(event.connection, event.direction),
             *(_TAGGED if tagged else _UNTAGGED).unpack_from(octets),
             event.ulpdu_length - length,

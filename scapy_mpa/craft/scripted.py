@@ -19,13 +19,13 @@ from scapy_mpa.craft.segment import Segment
 from scapy_mpa.craft.segmentation import segments_of
 from scapy_mpa.craft.truth import Setting, truth_of
 from scapy_mpa.records.record import Record
+from scapy_mpa.stream.segment import SECOND
 
 if TYPE_CHECKING:
     from scapy_mpa.craft.side import Side
 
 __all__ = ["Scripted"]
 
-_SECOND: Final = 10**9
 
 _ISNS: Final = (1000, 5000)
 
@@ -104,7 +104,7 @@ class Scripted:
         packets = []
         for frame in self.frames(segments):
             packet = Ether(frame.octets)
-            packet.time = frame.time_ns / _SECOND
+            packet.time = frame.time_ns / SECOND
             packet.wirelen = frame.original_length
             packets.append(packet)
         listed: list[Any] = PacketList(packets, "Conversation")

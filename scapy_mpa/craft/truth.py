@@ -66,6 +66,7 @@ from scapy_mpa.craft.truth_messages import message_records, records_in_part
 from scapy_mpa.craft.truth_tcp import gap_records, is_cut, overlap_records
 from scapy_mpa.records.record import Record, startup_fields
 from scapy_mpa.stream.holes import HELD_ISLANDS
+from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.stream.streaming import STREAMING_OCTETS
 from scapy_mpa.wire.ddp import UNTAGGED_LENGTH, ddp_header_length, parse_ddp
 from scapy_mpa.wire.dialect import extension_length
@@ -77,7 +78,6 @@ from scapy_mpa.wire.startup import KIND_OF_KEY, StartupFrame, StartupKind
 
 __all__ = ["Found", "Setting", "ddp_record", "side_of", "truth_of"]
 
-_SECOND: Final = 10**9
 _WORD: Final = 0xFFFFFFFF
 _VERDICTS: Final = {True: "good", False: "bad", None: "off"}
 
@@ -111,7 +111,7 @@ class Setting(NamedTuple):
         }
         if place is not None:
             record["frame"] = self.numbers[place - 1]
-            record["time"] = self.segments[place - 1].time_ns / _SECOND
+            record["time"] = self.segments[place - 1].time_ns / SECOND
         return record
 
     def seq(self, placed: Placed, at: int = 0) -> int:

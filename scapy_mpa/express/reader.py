@@ -24,7 +24,7 @@ from scapy_mpa.express.streak import Streaks
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.island import Chunk
 from scapy_mpa.stream.loan import Loan
-from scapy_mpa.stream.segment import Segment
+from scapy_mpa.stream.segment import SECOND, Segment
 from scapy_mpa.wire.crc import RESIDUE, crc32c
 from scapy_mpa.wire.fpdu import MARKER_INTERVAL, MARKER_LENGTH
 
@@ -41,7 +41,6 @@ _FLOW: Final = slice(26, 38)
 """Addresses and ports, if the headers are as they are here."""
 _NOT_TTL: Final = 0x3FFF00FF
 _WHOLE_TCP: Final = 6
-_SECOND: Final = 1_000_000_000
 _MASK: Final = 0xFFFFFFFF
 _BEHIND: Final = 0x80000000
 _TRIM: Final = 1 << 16
@@ -130,7 +129,7 @@ class ExpressReader:
                 first_ns = time_ns
                 self._begin(time_ns)
             loan = loans.get(octets[_FLOW]) if link_type == ETHERNET else None
-            moment: Any = (time_ns - first_ns) / _SECOND if writes else time_ns
+            moment: Any = (time_ns - first_ns) / SECOND if writes else time_ns
             if loan is None or not self._check(loan, octets, (number, 0, time_ns), moment):
                 self._receive_frame(frame)
             if len(page.patterns) >= LINES_OF_A_PAGE or not number % _FRAMES_OF_A_PAGE:
@@ -158,7 +157,7 @@ class ExpressReader:
         find = borrower.shapes.find
         unmarked, marked = borrower.shapes.unmarked, borrower.shapes.marked
         header_lengths = HEADER_LENGTHS
-        in_a_second = _SECOND // unit
+        in_a_second = SECOND // unit
         first_second = first_fraction = second = units = 0
         fresh = 0
         streaks = Streaks(header, capture, borrower, page, recent_octets)
@@ -350,7 +349,7 @@ class ExpressReader:
                     if writes:
                         moment: Any = (units + fraction) / in_a_second
                     else:
-                        moment = seconds * _SECOND + fraction * unit
+                        moment = seconds * SECOND + fraction * unit
                     stamp = number, second, fraction
                     # IP may say less than its own header has: mostly 0, of a large segment that
                     # was captured before the interface card cut it.
@@ -372,7 +371,7 @@ class ExpressReader:
                             yield page.take()
                         continue
             capture.frames = number
-            time_ns = seconds * _SECOND + fraction * unit
+            time_ns = seconds * SECOND + fraction * unit
             if number == 1:
                 first_second, first_fraction = seconds, fraction
                 units = -fraction
@@ -442,7 +441,7 @@ class ExpressReader:
             if octets and not loan.follows_reply(ack):
                 return False
             _, seconds, fraction = stamp
-            self._tell(self._flows.expire(seconds * _SECOND + fraction * self._unit))
+            self._tell(self._flows.expire(seconds * SECOND + fraction * self._unit))
         if loan.awaits and not loan.is_in_turn(seq, length, ack):
             return False
         if octets and seq == loan.seq:
@@ -461,7 +460,7 @@ class ExpressReader:
                     return False
                 if taken < length:
                     _, seconds, fraction = stamp
-                    time_ns = seconds * _SECOND + fraction * self._unit
+                    time_ns = seconds * SECOND + fraction * self._unit
                     rest_of_it = octets[taken:]
                     seq = seq + taken & _MASK
                     self._receive(

@@ -19,7 +19,7 @@ from scapy_mpa.express.page import Page
 from scapy_mpa.express.shapes import SEVEN_DIGITS, Shape
 from scapy_mpa.stream.loan import Loan
 from scapy_mpa.stream.overlap import RecentOctets
-from scapy_mpa.stream.segment import PSH, reverse_flow
+from scapy_mpa.stream.segment import PSH, SECOND, reverse_flow
 from scapy_mpa.wire.crc import RESIDUE, crc32c
 
 __all__ = ["Streaks"]
@@ -27,7 +27,6 @@ __all__ = ["Streaks"]
 _MASK: Final = 0xFFFFFFFF
 _SEQ: Final = 32
 """Place of the sequence number in one number with the acknowledgement number."""
-_SECOND: Final = 1_000_000_000
 _TIMES: Final = 8
 """Octets with which a record begins, and which no two records have in common."""
 _LENGTHS: Final = 18
@@ -63,7 +62,7 @@ class Streaks:
         self._capture = capture
         self._record = header.record
         self._times = Struct(header.record.format[:3]).unpack_from
-        self._in_a_second = _SECOND // header.unit
+        self._in_a_second = SECOND // header.unit
         self._page = page
         self._writes = borrower.writes
         self._shapes = borrower.shapes

@@ -11,6 +11,7 @@ from scapy_mpa.express.page import Page
 from scapy_mpa.records.kinds import FPDUKind, Patterns, Templates
 from scapy_mpa.stream.events import CrcVerdict, FPDURecovered, LocatedBy
 from scapy_mpa.stream.loan import Loan
+from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.wire.ddp import DDP_HEADER_LENGTHS, TAGGED
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_LENGTH, fpdu_layout
 
@@ -19,7 +20,6 @@ __all__ = ["Writing"]
 _TAGGED: Final = Struct(">2xIQ")
 _UNTAGGED: Final = Struct(">2xIIII")
 _MASK: Final = 0xFFFFFFFF
-_SECOND: Final = 1_000_000_000
 _MOST_WRITERS: Final = 1 << 16
 """Patterns, and functions of all loans together, that are kept: the latter take some 1000 octets
 each.  Real traffic has some ten a direction; control octets may have any value."""
@@ -123,7 +123,7 @@ class Writing:
             loan.connection,
             loan.direction,
             number,
-            loan.seconds * _SECOND + loan.fraction * self._unit,
+            loan.seconds * SECOND + loan.fraction * self._unit,
             position & _MASK,
             offset,
             ulpdu_length,

@@ -17,13 +17,13 @@ from scapy_mpa.records.ddp import ddp_header, ddp_payload
 from scapy_mpa.records.kinds import FPDUKind, WriteTagged, WriteUntagged
 from scapy_mpa.records.record import RecordedEvent, own_fields, type_of
 from scapy_mpa.stream.events import ConnectionId, FPDURecovered
+from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.wire.ddp import TAGGED, TAGGED_LENGTH, UNTAGGED_LENGTH, parse_ddp
 from scapy_mpa.wire.rdmap import parse_control
 from scapy_mpa.wire.rdmap_names import INVALIDATING_OPCODES, message_name
 
 __all__ = ["JSONTemplates", "json_line"]
 
-_SECOND: Final = 10**9
 _TAGGED: Final = Struct(">2xIQ")
 _UNTAGGED: Final = Struct(">2xIIII")
 _BOOLEAN: Final = {True: "true", False: "false"}
@@ -66,7 +66,7 @@ def json_line(event: RecordedEvent, *, payload: bool = False) -> str:
 
 def _seconds(time_ns: int) -> str:
     """Return nanoseconds as seconds: clocks and time offsets of captures may lie before 1970."""
-    seconds, fraction = divmod(abs(time_ns), _SECOND)
+    seconds, fraction = divmod(abs(time_ns), SECOND)
     return f"{'-' if time_ns < 0 else ''}{seconds}.{fraction:09d}"
 
 
@@ -114,7 +114,7 @@ class JSONTemplates:
             to: int,
         ) -> str:
             return (
-                f'{beginning}{frame},"time":{time_ns // _SECOND}.{time_ns % _SECOND:09d},'
+                f'{beginning}{frame},"time":{time_ns // SECOND}.{time_ns % SECOND:09d},'
                 f'"seq":{seq},"offset":{"null" if offset is None else offset},'
                 f'"ulpdu_length":{ulpdu_length}{middle}{frames}{control}'
                 f'"stag":{stag},"to":{to},"qn":null,"msn":null,"mo":null,'
@@ -140,7 +140,7 @@ class JSONTemplates:
             mo: int,
         ) -> str:
             return (
-                f'{beginning}{frame},"time":{time_ns // _SECOND}.{time_ns % _SECOND:09d},'
+                f'{beginning}{frame},"time":{time_ns // SECOND}.{time_ns % SECOND:09d},'
                 f'"seq":{seq},"offset":{"null" if offset is None else offset},'
                 f'"ulpdu_length":{ulpdu_length}{middle}{frames}{control}'
                 f'"stag":null,"to":null,"qn":{qn},"msn":{msn},"mo":{mo},'

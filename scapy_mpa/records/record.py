@@ -31,6 +31,7 @@ from scapy_mpa.stream.events import (
     SoftUiWARPRecovered,
     StartupSeen,
 )
+from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.wire.dialect import Dialect, extension_length
 from scapy_mpa.wire.ift_indication import FLAGS, AdaptionIndication
 from scapy_mpa.wire.interoperability import Kinds
@@ -58,8 +59,6 @@ Record: TypeAlias = dict[str, object]
 RecordedEvent: TypeAlias = Event | MessageRecovered
 """What there is a record of."""
 
-_SECOND: Final = 10**9
-
 
 def record_of(event: RecordedEvent, *, payload: bool = False) -> Record:
     """Return the record of ``event``.
@@ -74,7 +73,7 @@ def record_of(event: RecordedEvent, *, payload: bool = False) -> Record:
         "src": endpoints[event.direction],
         "dst": endpoints[1 - event.direction],
         "frame": event.frame,
-        "time": event.time_ns / _SECOND,
+        "time": event.time_ns / SECOND,
         **own_fields(event, payload=payload),
     }
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import chain
-from typing import Final
 
 from scapy.layers.inet import IP, TCP
 from scapy.layers.inet6 import IPv6
@@ -35,15 +34,13 @@ from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.sctp.associations import Associations
 from scapy_mpa.stream.sctp.packet import SctpPacket
-from scapy_mpa.stream.segment import reverse_flow
+from scapy_mpa.stream.segment import SECOND, reverse_flow
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.sctp_packet import ChunkType
 
 __all__ = ["Recovery"]
 
 Dissect = Callable[[Frame], Packet]
-
-_SECOND: Final = 1_000_000_000
 
 
 class Recovery:
@@ -166,7 +163,7 @@ class Recovery:
         packet, tcp = self._lower.of(below)
         if tcp is None:
             return layer
-        put(packet, "time", below.time_ns / _SECOND)
+        put(packet, "time", below.time_ns / SECOND)
         if packet.wirelen is not None:
             put(packet, "wirelen", below.original_length)
         stack(tcp, layer)

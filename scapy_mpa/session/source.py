@@ -21,6 +21,7 @@ from scapy.utils import EDecimal, PcapNgReader, PcapReader
 from scapy_mpa.capture.frame import Frame
 from scapy_mpa.session.form import put
 from scapy_mpa.session.lower import LowerLayers
+from scapy_mpa.stream.segment import SECOND
 
 if TYPE_CHECKING:
     from scapy.supersocket import SuperSocket
@@ -29,8 +30,6 @@ __all__ = ["Source", "dissect", "source_of"]
 
 _RAW_IP: Final = 101
 """LINKTYPE_RAW."""
-
-_SECOND: Final = 1_000_000_000
 
 
 class Source(Protocol):
@@ -78,7 +77,7 @@ class _Packets:
         octets = packet.original or bytes(packet)
         return Frame(
             number,
-            int(packet.time * _SECOND),
+            int(packet.time * SECOND),
             _link_type(type(packet)),
             octets,
             max(packet.wirelen or 0, len(octets)),
@@ -127,7 +126,7 @@ class _PcapRecords:
         seconds, fraction, wirelen, _ = self._metadata
         captured = len(octets)
         length = wirelen if wirelen > captured else captured
-        time_ns = seconds * _SECOND + fraction * self._unit
+        time_ns = seconds * SECOND + fraction * self._unit
         # What the class itself would do, without the call of its __new__ in Python.
         self._frame = tuple.__new__(Frame, (number, time_ns, self._link_type, octets, length, None))
         return self._frame
@@ -162,7 +161,7 @@ class _PcapNgRecords:
         layer = conf.l2types.num2layer.get(link_type, conf.raw_layer)
         self._frame = Frame(
             number,
-            int(self._time * _SECOND),
+            int(self._time * SECOND),
             _link_type(layer),
             octets,
             max(wirelen, len(octets)),
@@ -194,7 +193,7 @@ def dissect(frame: Frame) -> Packet:
     if frame.link_type == _RAW_IP and frame.octets[:1] >= b"\x60":
         layer = IPv6
     packet = _packet_of(layer, frame.octets)
-    packet.time = frame.time_ns / _SECOND
+    packet.time = frame.time_ns / SECOND
     packet.wirelen = frame.original_length
     return packet
 

@@ -30,7 +30,7 @@ from scapy_mpa.stream.overlap import RecentOctets
 from scapy_mpa.stream.past import Span
 from scapy_mpa.stream.phase import Phase
 from scapy_mpa.stream.scan import FoundStartup
-from scapy_mpa.stream.segment import ACK, RST, Segment, reverse_flow
+from scapy_mpa.stream.segment import ACK, RST, SECOND, Segment, reverse_flow
 from scapy_mpa.stream.sequence import sequence_number
 from scapy_mpa.stream.startup import StartupState, Step
 from scapy_mpa.stream.startup_phase import StartupPhase
@@ -188,7 +188,7 @@ class Connection:
         frame, seconds, fraction = stamp
         if frame > self._frame:
             self._frame = frame
-            self._time_ns = seconds * 1_000_000_000 + fraction
+            self._time_ns = seconds * SECOND + fraction
 
     def carries_mpa(self, flow: bytes) -> bool:
         """Tell whether what a direction carries now is MPA: behind its startup frame."""

@@ -17,7 +17,7 @@ from scapy_mpa.stream.loan import Loan
 from scapy_mpa.stream.moments import Moments
 from scapy_mpa.stream.overlap import RecentOctets
 from scapy_mpa.stream.past import PastConnections
-from scapy_mpa.stream.segment import SYN, Segment
+from scapy_mpa.stream.segment import SECOND, SYN, Segment
 from scapy_mpa.wire.dialect import Dialect
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["LINGERING_CONNECTIONS", "LINGER_NS", "Flows"]
 
-_SECOND: Final = 1_000_000_000
 _FIRST_SWEEP: Final = 2048
 """Flows from which on connections that are idle are looked for: fewer are in nobody's way."""
 _BATCH: Final = 512
@@ -213,7 +212,7 @@ class Flows:
         # So that the work of sweeping is spread over the connections that come.
         surplus = len(live) + 1 - most + most // 8 if len(live) >= most else 0
         for index, connection in enumerate(live):
-            is_idle = time_ns - connection.last_time_ns >= self.limits.idle_seconds * _SECOND
+            is_idle = time_ns - connection.last_time_ns >= self.limits.idle_seconds * SECOND
             if not is_idle and index >= surplus:
                 break
             if not connection.is_lent:

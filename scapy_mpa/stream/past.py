@@ -6,7 +6,7 @@ from __future__ import annotations
 from struct import Struct
 from typing import Final, TypeAlias
 
-from scapy_mpa.stream.segment import SYN, Segment, reverse_flow
+from scapy_mpa.stream.segment import SECOND, SYN, Segment, reverse_flow
 from scapy_mpa.stream.sequence import sequence_number
 
 __all__ = ["PAST_CONNECTIONS", "PAST_OCTETS", "PAST_SECONDS", "PastConnections", "Span"]
@@ -26,7 +26,6 @@ _RECORD: Final = Struct(">5I")
 """When the connection was ended, in seconds; for each direction the sequence number of its first
 octet, and how many octets it has from there on."""
 _SECONDS: Final = 0xFFFFFFFF
-_SECOND: Final = 1_000_000_000
 
 
 Span: TypeAlias = tuple[int, int]
@@ -58,7 +57,7 @@ class PastConnections:
         for begin, end in spans:
             length = min(end - begin, PAST_OCTETS)
             numbers += [sequence_number(end - length), length]
-        self._later[flow] = _RECORD.pack(time_ns // _SECOND & _SECONDS, *numbers)
+        self._later[flow] = _RECORD.pack(time_ns // SECOND & _SECONDS, *numbers)
 
     def has(self, segment: Segment) -> bool:
         """Tell whether a segment carries nothing but octets of a connection that was ended.
@@ -78,6 +77,6 @@ class PastConnections:
         ended, *numbers = _RECORD.unpack(record)
         begin: int = numbers[2 * direction]
         length: int = numbers[2 * direction + 1]
-        if segment.time_ns // _SECOND - ended & _SECONDS > PAST_SECONDS:
+        if segment.time_ns // SECOND - ended & _SECONDS > PAST_SECONDS:
             return False
         return sequence_number(segment.seq - begin) + segment.length <= length

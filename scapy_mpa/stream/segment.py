@@ -5,13 +5,26 @@ from functools import lru_cache
 from struct import Struct
 from typing import Final, NamedTuple
 
-__all__ = ["ACK", "FIN", "PSH", "RST", "SYN", "Segment", "flow_endpoints", "reverse_flow"]
+__all__ = [
+    "ACK",
+    "FIN",
+    "PSH",
+    "RST",
+    "SECOND",
+    "SYN",
+    "Segment",
+    "flow_endpoints",
+    "reverse_flow",
+]
 
 FIN: Final = 0x01
 SYN: Final = 0x02
 RST: Final = 0x04
 PSH: Final = 0x08
 ACK: Final = 0x10
+
+SECOND: Final = 1_000_000_000
+"""Nanoseconds: all times are counted in these."""
 
 _IPV4_FLOW: Final = Struct(">4B4BHH")
 _KEPT_AS_TEXT: Final = 1024

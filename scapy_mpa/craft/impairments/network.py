@@ -16,14 +16,13 @@ from scapy_mpa.craft.impairments.base import (
     settled,
 )
 from scapy_mpa.craft.segment import Segment
+from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.wire.errors import LocalProtocolError
 
 __all__ = ["Duplication", "Loss", "Reordering"]
 
 _DUPLICATES: Final = 3
 """How many segments must arrive behind a hole before the sender fills it at once (RFC 5681 3.2)."""
-
-_SECOND: Final = 10**9
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +64,7 @@ class Loss:
                 place = later[rng.randint(_DUPLICATES, len(later)) - 1] + 0.5
             else:
                 place = ends[index] - 0.5
-                pauses[place] = round(self.timeout * _SECOND)
+                pauses[place] = round(self.timeout * SECOND)
             lost[index] = place
             meanwhile = range(index + 1, round(place + 0.5))
             acknowledge_less(changed, meanwhile, 1 - segment.side, segment.seq)

@@ -12,16 +12,16 @@ from scapy_mpa.stream.events import Ending, Event, GapReason
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.sctp.association import Association
 from scapy_mpa.stream.sctp.packet import SctpPacket
+from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.sctp_packet import ChunkType
 
 __all__ = ["LINGER_NS", "Associations"]
 
-_SECOND: Final = 1_000_000_000
 _BATCH: Final = 512
 """Events that are handed out at a time when all associations end."""
 
-LINGER_NS: Final = 30 * _SECOND
+LINGER_NS: Final = 30 * SECOND
 """Nanoseconds for which an association that is over still takes late copies as its own."""
 
 _OPENING: Final = frozenset({ChunkType.INIT, ChunkType.INIT_ACK, ChunkType.DATA})
@@ -154,7 +154,7 @@ class Associations:
         return self._open(packet), 0
 
     def _open(self, packet: SctpPacket) -> Association:
-        idle_ns = self._limits.idle_seconds * _SECOND
+        idle_ns = self._limits.idle_seconds * SECOND
         while self._live:
             oldest = next(iter(self._live))
             if packet.time_ns - oldest.last_time_ns >= idle_ns:
