@@ -342,7 +342,7 @@ class Streaming:
         from scapy_mpa.stream.heads import may_be_fpdu
 
         return (
-            not found.startup.rejected
+            not found.startup.rejects
             and island.start <= found.end
             and not may_be_fpdu(island, found.end)
             and not (found.startup.kind is StartupKind.REQUEST and may_be_rtr(island, found.end))
@@ -395,8 +395,10 @@ class Streaming:
             return False
         found, _, is_alone = self.doubtful
         island = self._islands.at(found.position)
-        if is_alone or island is None:
+        if island is None:
             return is_alone
+        if is_alone:
+            return not (may_be_payload(found) and self._is_refuted(island, found))
         if may_be_payload(found) or island.start != island.held:
             return False
         most = STARTUP_HEADER_LENGTH if found.startup.kind is StartupKind.RTR else 0

@@ -151,6 +151,8 @@ ONCE_WRONG_SEEDS: list[tuple[int, dict[str, object]]] = [
     (500328, {}),
     # CRC fields 512 octets apart, where the Markers amid the FPDUs were cut off.
     (503591, {"crc": False, "damage": "length", "begin": "any point"}),
+    # Text behind a Key at the end of a payload, in a segment of its own.
+    (703131, {"damage": "FPDUPTR", "markers": "both", "startup": "neither"}),
 ]
 
 
