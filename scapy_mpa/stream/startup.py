@@ -129,29 +129,21 @@ _BREACHES: Final = {
 }
 
 _S = StartupState
-# (state, kind of frame, sent by the Initiator, R) -> (state, what it is)
+# (state, kind of frame, sent by the Initiator, whether it rejects) -> (state, what it is)
 _TABLE: Final[dict[tuple[StartupState, StartupKind, bool, bool], tuple[StartupState, Step]]] = {
     **{
-        (state, StartupKind.REQUEST, by_initiator, rejected): (_S.REQUESTED, Step.REQUEST)
+        (state, StartupKind.REQUEST, by_initiator, False): (_S.REQUESTED, Step.REQUEST)
         for state in (_S.IDLE, _S.REJECTED)
         for by_initiator in (False, True)
-        for rejected in (False, True)  # not checked in a Request (RFC 5044 7.1.1)
     },
     (_S.REQUESTED, StartupKind.REPLY, False, False): (_S.FULL, Step.ACCEPT),
     (_S.REQUESTED, StartupKind.REPLY, False, True): (_S.REJECTED, Step.REJECT),
     (_S.REQUESTED, StartupKind.REQUEST, False, False): (_S.REQUESTED, Step.BOTH_INITIATE),
-    (_S.REQUESTED, StartupKind.REQUEST, False, True): (_S.REQUESTED, Step.BOTH_INITIATE),
-    **{
-        (state, StartupKind.RTR, by_initiator, rejected): (behind, what)
-        for state, by_initiator, behind, what in (
-            (_S.IDLE, False, _S.IDLE, Step.LATE_READY),
-            (_S.IDLE, True, _S.IDLE, Step.LATE_READY),
-            # Its Reply was not captured, or not yet.
-            (_S.REQUESTED, True, _S.REQUESTED, Step.READY),
-            (_S.ACCEPTED, True, _S.FULL, Step.READY),
-        )
-        for rejected in (False, True)  # as in a Request
-    },
+    (_S.IDLE, StartupKind.RTR, False, False): (_S.IDLE, Step.LATE_READY),
+    (_S.IDLE, StartupKind.RTR, True, False): (_S.IDLE, Step.LATE_READY),
+    # Its Reply was not captured, or not yet.
+    (_S.REQUESTED, StartupKind.RTR, True, False): (_S.REQUESTED, Step.READY),
+    (_S.ACCEPTED, StartupKind.RTR, True, False): (_S.FULL, Step.READY),
 }
 
 
@@ -165,7 +157,7 @@ def step(
     state: StartupState, startup: StartupFrame, *, by_initiator: bool
 ) -> tuple[StartupState, Step]:
     """Return the state behind a startup frame, and what the frame is where it stands."""
-    key = (state, startup.kind, by_initiator, startup.rejected)
+    key = (state, startup.kind, by_initiator, startup.rejects)
     is_rtr = startup.kind is StartupKind.RTR
     otherwise = Step.READY_WITHOUT_REQUEST if is_rtr else Step.REPLY_WITHOUT_REQUEST
     return _TABLE.get(key, (state, otherwise))
