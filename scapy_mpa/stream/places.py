@@ -127,10 +127,13 @@ class Ballot:
         standing.sort(key=self._rank, reverse=True)
         return standing
 
-    def _rank(self, possibility: tuple[int, int, int | None]) -> tuple[int, int, int]:
-        """Return what to sort by: of equals, first those with which most FPDUs can be read."""
+    def _rank(self, possibility: tuple[int, int, int | None]) -> tuple[int, int, int, int]:
+        """Return what to sort by: of equals, first those with which most FPDUs can be read, then
+        those for which Markers speak."""
         count, in_payload, place = possibility
-        return count, in_payload, 0 if place is None else -self._behind[place]
+        if place is None:
+            return count, in_payload, 0, 0
+        return count, in_payload, -self._behind[place], self._votes[place]
 
     @property
     def is_contradictory(self) -> bool:

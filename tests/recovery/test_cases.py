@@ -153,6 +153,8 @@ ONCE_WRONG_SEEDS: list[tuple[int, dict[str, object]]] = [
     (503591, {"crc": False, "damage": "length", "begin": "any point"}),
     # Text behind a Key at the end of a payload, in a segment of its own.
     (703131, {"damage": "FPDUPTR", "markers": "both", "startup": "neither"}),
+    # A length that hides its Marker, beside one FPDU of which a Marker is seen.
+    (803151, {"crc": True, "damage": "length", "begin": "any point"}),
 ]
 
 
