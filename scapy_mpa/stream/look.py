@@ -4,6 +4,7 @@
 What is believed of them is decided in :mod:`~scapy_mpa.stream.inference`.
 """
 
+from collections import Counter
 from typing import Final, NamedTuple
 
 from scapy_mpa.stream.candidate import FRAMING_WINDOW, HEAD, WORD
@@ -25,6 +26,8 @@ __all__ = ["Look", "Unlike", "Unlikes"]
 
 # FPDUs in a row that nobody takes for chance.
 _VERIFIED_ROW: Final = 2
+# Markers, 512 octets apart, that nobody takes for chance.
+_TELLING_MARKERS: Final = 2
 # Those between them with a bad CRC over which lengths may lead.
 _MOST_DAMAGED: Final = 4
 
@@ -104,6 +107,7 @@ class Look:
                     ]
                     for damaged in self._damaged(end):
                         self._vote(ballot, damaged)
+                    self._hear_begun(ballot, end)
         return False
 
     def unlike(self) -> list[Unlike]:
@@ -158,6 +162,21 @@ class Look:
                 if depth > 1 and (others := self._damaged(end, depth - 1)):
                     return [reading, *others]
         return []
+
+    def _hear_begun(self, ballot: Ballot, at: int) -> None:
+        """Let an FPDU vote that follows one that is verified and is not all there, by Markers."""
+        sight = self._sight
+        for header in (at, at + MARKER_LENGTH):
+            begin = header - sight.begin
+            if not head_makes_sense(sight.octets[begin : begin + HEAD]):
+                continue
+            if header + fpdu_length(sight.number(header)) <= sight.island.end:
+                continue
+            backs = Counter(back % MARKER_INTERVAL for back in sight.markers_behind(header))
+            for back, count in backs.items():
+                # The first alone may be a number in the header, or in the payload.
+                if count >= _TELLING_MARKERS:
+                    ballot.count_begun(header + back)
 
     def _vote(self, ballot: Ballot, reading: Reading) -> None:
         sight = self._sight

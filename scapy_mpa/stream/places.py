@@ -101,6 +101,15 @@ class Ballot:
             if not 0 < position - start < _HEAD:
                 self._in_payload[self._place(position)] += 1
 
+    def count_begun(self, position: int) -> None:
+        """Count an FPDU that is not all there.
+
+        :param position: at which one of its Markers begins.
+        """
+        place = self._place(position)
+        self._votes[place] += 1
+        self._in_payload[place] += 1
+
     def lean(self, origin: int, is_marked: bool) -> None:
         """Take note of what the beginning of the phase looks like, in case of a tie.
 

@@ -155,6 +155,8 @@ ONCE_WRONG_SEEDS: list[tuple[int, dict[str, object]]] = [
     (703131, {"damage": "FPDUPTR", "markers": "both", "startup": "neither"}),
     # A length that hides its Marker, beside one FPDU of which a Marker is seen.
     (803151, {"crc": True, "damage": "length", "begin": "any point"}),
+    # Forged Markers, but for those of an FPDU of which octets are missing.
+    (806482, {"crc": True, "damage": "FPDUPTR", "markers": "both", "begin": "any point"}),
 ]
 
 
