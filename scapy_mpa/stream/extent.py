@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from scapy_mpa.stream.holes import LATE_SEGMENTS
 from scapy_mpa.stream.past import Span
-from scapy_mpa.stream.segment import ACK, SYN, Segment
+from scapy_mpa.stream.segment import ACK, SECOND, SYN, Segment
 from scapy_mpa.stream.sequence import SEQUENCE_WINDOW, sequence_number, unwrap
 
 if TYPE_CHECKING:
@@ -28,12 +29,29 @@ def belongs(half: HalfConnection, peer: HalfConnection, segment: Segment) -> boo
         return True
     position = unwrap(segment.seq, half.high)
     if segment.flags & SYN:
-        if half.begin is not None:
-            return position + 1 == half.begin
         asked = sequence_number(span(peer)[0]) if peer.high is not None else None
         is_answer = bool(segment.flags & ACK) and segment.ack == asked
+        if half.begin is not None:
+            is_copy = is_answer or not _is_past(half, segment)
+            return is_copy and position + 1 == half.begin
         return not half.islands.items or _announces(half, position + 1, is_answer=is_answer)
     return segment.length == 0 or abs(position - half.high) < SEQUENCE_WINDOW
+
+
+def _is_past(half: HalfConnection, segment: Segment) -> bool:
+    """Tell whether no copy of the SYN of this half connection is under way any more.
+
+    There are senders that begin with the same number each time, and connections that never end as
+    far as is captured.  A SYN is sent again only until it is answered.
+
+    :param segment: with a SYN that reads as such a copy.
+    """
+    owner = half.owner
+    if half.fin is not None or owner.was_reset:
+        return True
+    if half.acknowledged is None or half.acknowledged <= (half.begin or 0):
+        return False
+    return owner.segments > LATE_SEGMENTS or segment.time_ns - owner.last_time_ns >= SECOND
 
 
 def _announces(half: HalfConnection, begin: int, *, is_answer: bool) -> bool:

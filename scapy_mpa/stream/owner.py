@@ -35,6 +35,10 @@ class Owner(Protocol):
     """Whether a RST was captured."""
 
     @property
+    def last_time_ns(self) -> int:
+        """When its last segment was captured, in nanoseconds since the epoch."""
+
+    @property
     def assumes_ift(self) -> bool:
         """Whether the user says that iWARP Framing for TCP is spoken."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pytest
 
+from scapy_mpa.stream.segment import SECOND
 from tests.stream.feed import as_segment, feed
 from tests.stream.talk import (
     REPLY,
@@ -122,3 +123,37 @@ def test_the_same_numbers_again_and_the_first_syn_was_not_captured(missed: int) 
     events = feed(as_segment(number, each) for number, each in enumerate(segments, 1))
     check_whole(events, 1)
     assert [each.ending for each in ends(events)] == ["closed", "closed"]
+
+
+@pytest.mark.parametrize("ending", ["closed", "reset", "reused"])
+def test_the_same_numbers_again(ending: str) -> None:
+    """There are senders that begin with the same number each time: nothing of it is a copy."""
+    one, other = started(), whole()
+    for direction in (0, 1):
+        one.say(direction, STREAM, size=100)
+    if ending == "closed":
+        one.close()
+    elif ending == "reset":
+        one.say(0, flags=RST | ACK)
+    else:
+        # By then no copy of the SYN is under way.
+        for _ in range(64):
+            one.say(0, flags=ACK)
+    segments = one.segments + other.segments
+    events = feed(as_segment(number, each) for number, each in enumerate(segments, 1))
+    check_whole(events, 0)
+    check_whole(events, 1)
+    assert [each.ending for each in ends(events)] == [ending, "closed"]
+
+
+@pytest.mark.parametrize("pause", [0, 1])
+def test_the_same_numbers_again_after_a_while(pause: int) -> None:
+    """A SYN is sent again until it is answered: a second behind acknowledged octets it is new."""
+    one, other = started(), whole()
+    one.say(0, STREAM)
+    one.say(1, STREAM)
+    segments = [as_segment(number, each) for number, each in enumerate(one.segments, 1)]
+    for number, each in enumerate(other.segments, len(segments) + 1):
+        segment = as_segment(number, each)
+        segments.append(segment._replace(time_ns=segment.time_ns + pause * SECOND))
+    assert len(ends(feed(segments))) == 1 + pause
