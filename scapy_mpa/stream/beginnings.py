@@ -85,6 +85,8 @@ def look(startup: StartupPhase, half: HalfConnection, *, final: bool, crc: bool 
             return
         # Startup frames may lie in what was not captured.
         startup.stream(*halves)
+    if streaming is not None and not final and streaming.awaits_rest():
+        return
     known = _known_of(startup, half)
     if not half.is_unknown or (crc and known.crc is False):
         return

@@ -33,6 +33,7 @@ __all__ = [
     "has_request",
     "holds_key",
     "key_in",
+    "lacks_octets",
     "may_be_marker",
     "may_be_payload",
     "may_be_rtr",
@@ -279,12 +280,9 @@ def refused_at(island: Island, position: int, *, holds_fpdus: bool) -> list[str]
 
     :param holds_fpdus: whether FPDUs are among the octets behind the header.
     """
-    head = island.read(position, min(position + STARTUP_HEADER_LENGTH, island.end))
-    if len(head) < STARTUP_HEADER_LENGTH or head[:KEY_LENGTH] not in KEYS.values():
+    startup = _header_at(island, position)
+    if startup is None:
         return []
-    if not _is_captured(island, position):
-        return []
-    startup = parse_startup(head)
     problems = startup.problems()
     if not problems and holds_fpdus and position + startup.length > island.end:
         kind = startup.kind.value.capitalize()
@@ -293,6 +291,20 @@ def refused_at(island: Island, position: int, *, holds_fpdus: bool) -> list[str]
             "(RFC 5044 7.1.2 rule 9)"
         )
     return problems
+
+
+def lacks_octets(island: Island, position: int) -> bool:
+    """Tell whether an island ends within the startup frame at a position, whose header is sound."""
+    startup = _header_at(island, position)
+    return startup is not None and not startup.problems() and position + startup.length > island.end
+
+
+def _header_at(island: Island, position: int) -> StartupFrame | None:
+    """Return what the header of the startup frame at a position says, None if it is not whole."""
+    head = island.read(position, min(position + STARTUP_HEADER_LENGTH, island.end))
+    if len(head) < STARTUP_HEADER_LENGTH or head[:KEY_LENGTH] not in KEYS.values():
+        return None
+    return parse_startup(head) if _is_captured(island, position) else None
 
 
 def may_begin(island: Island, begin: int) -> int:

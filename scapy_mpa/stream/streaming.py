@@ -21,6 +21,7 @@ from scapy_mpa.stream.scan import (
     almost_key,
     find_startup,
     holds_key,
+    lacks_octets,
     may_be_payload,
     may_be_rtr,
     may_begin,
@@ -248,6 +249,18 @@ class Streaming:
         if len(others) < len(self._beyond):
             self._beyond = others
             island.scanned = None
+
+    def awaits_rest(self) -> bool:
+        """Tell whether the startup frame that the direction begins with may yet become whole.
+
+        Its Private Data may hold anything, FPDUs for one.
+        """
+        begin = self._half.begin
+        island = None if begin is None else self._islands.at(begin)
+        if begin is None or island is None or begin < island.held:
+            return False
+        is_last = island is self._islands.items[-1]
+        return (is_last or self._awaits_startup()) and lacks_octets(island, begin)
 
     def _awaits_startup(self) -> bool:
         """Tell whether a startup frame may yet be captured that lies in a hole."""

@@ -277,6 +277,24 @@ def test_an_fpdu_inside_private_data_is_private_data(markers: int) -> None:
         assert not errors(events)
 
 
+@pytest.mark.parametrize("size", [1, 97, 150, 200, 300])
+@pytest.mark.parametrize("is_late", [False, True])
+def test_fpdus_inside_private_data_of_which_the_rest_is_to_come(size: int, is_late: bool) -> None:
+    """Two that stand back to back, and are good, in the first segments of the frame."""
+    octets, _ = stream()
+    inside = mpastream.build_stream([messages.send(1, b"x" * 20)[0]] * 6)[0]
+    talk = Talk()
+    talk.say(0, request(private_data=inside), size=size)
+    begin = len(talk.segments)
+    talk.say(1, reply(private_data=inside), size=size)
+    if is_late and len(talk.segments) > begin + 2:
+        # Only the last one tells that the frame is whole.
+        talk.segments[begin + 1], talk.segments[-1] = talk.segments[-1], talk.segments[begin + 1]
+    events = talk.speak(octets)
+    check_works(events)
+    assert len(seen(events)) == 2
+
+
 def test_enhanced_startup() -> None:
     """Revision 2 with S: the first four octets of the Private Data are enhanced data (RFC 6581)."""
     octets, _ = stream()
