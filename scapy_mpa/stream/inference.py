@@ -22,13 +22,14 @@ from collections.abc import Iterator, Sequence
 from operator import attrgetter
 from typing import Final, NamedTuple
 
-from scapy_mpa.stream.candidate import FRAMING_WINDOW, WHOLE_FPDUS, WORD
+from scapy_mpa.stream.candidate import FRAMING_WINDOW, HEAD, WHOLE_FPDUS, WORD
+from scapy_mpa.stream.heads import head_makes_sense
 from scapy_mpa.stream.island import Island
 from scapy_mpa.stream.look import Look, Unlikes
 from scapy_mpa.stream.places import Ballot
 from scapy_mpa.stream.rows import PLAUSIBLE_ROW, Row, Rows
 from scapy_mpa.stream.sight import OCTETS_AT_FIRST, Known, Sight
-from scapy_mpa.wire.fpdu import MARKER_INTERVAL
+from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_INTERVAL, MARKER_LENGTH, fpdu_layout
 
 __all__ = ["Inferred", "infer", "shows_crcs"]
 
@@ -68,6 +69,8 @@ def infer(
     :param final: nothing will be added to them.
     :param unlike: takes what may be FPDUs of another stack.
     """
+    if not final and _may_be_one(islands, known):
+        return None
     ballot = None
     if known.crc is not False:
         ballot = _ballot(islands, known, final=final, unlike=unlike)
@@ -87,6 +90,23 @@ def infer(
         # The CRCs that could tell were cut off.
         return _inferred(row.origin, row.start, known, crc=True)._replace(crc_is_known=False)
     return _inferred(row.origin, row.start, known, crc=False)
+
+
+def _may_be_one(islands: Sequence[Island], known: Known) -> bool:
+    """Tell whether all octets may be of one FPDU not whole yet: others may be its payload."""
+    if len(islands) != 1:
+        return False
+    (island,) = islands
+    begin = max(known.origin or island.start, island.start)
+    for header in (begin, begin + MARKER_LENGTH):
+        head = island.read(header, min(header + HEAD, island.end)) if header < island.end else b""
+        if head_makes_sense(head):
+            ulpdu_length = int.from_bytes(head[:HEADER_LENGTH], "big")
+            # With as many Markers as it may hold.
+            layout = fpdu_layout(ulpdu_length, None if known.markers is False else 0)
+            if begin + layout.length > island.end:
+                return True
+    return False
 
 
 def shows_crcs(islands: Sequence[Island], known: Known) -> bool:

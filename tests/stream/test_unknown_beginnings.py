@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from scapy_mpa.stream.events import ConnectionEnded, FPDURecovered, StartupSeen
 from tests.stream.feed import Truth, expected, feed_truth, fpdus, halves
-from tests.truth import impair, mpastream
+from tests.stream.talk import Talk
+from tests.truth import impair, messages, mpastream
 
 PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
@@ -98,6 +99,20 @@ def test_without_crcs_nothing_false_is_said(seed: int) -> None:
     for direction, half in enumerate(pair):
         found = Counter(said(each) for each in fpdus(events) if is_from(each, direction))
         assert not found - Counter(without_offset(half, each) for each in half.truth)
+
+
+@pytest.mark.parametrize("markers", [False, True])
+@pytest.mark.parametrize("octets", [1_300, 17_600, 44_000, 65_000])
+@pytest.mark.parametrize("size", [100, 1_448, 65_000])
+def test_fpdus_in_the_payload_of_the_first_one(octets: int, markers: bool, size: int) -> None:
+    """Many are there, good and back to back, before the one is whole whose payload they are."""
+    rng = random.Random(octets)
+    inner = [messages.send(msn, rng.randbytes(20))[0] for msn in range(1, octets // 44)]
+    payloads = [mpastream.build_stream(inner)[0], b"y" * 300, b"z" * 20]
+    ulpdus = [messages.send(msn, each, 65_535)[0] for msn, each in enumerate(payloads, 1)]
+    talk = Talk(syn=False)
+    talk.say(0, mpastream.build_stream(ulpdus, markers=markers)[0], size=size)
+    assert [each.ulpdu for each in fpdus(talk.fed())] == ulpdus
 
 
 def other_traffic(kind: str, rng: random.Random) -> bytes:
