@@ -163,6 +163,17 @@ TINY = Resegmentation(7)
             id="no FPDU before so many holes that it is taken for something else",
         ),
         pytest.param(
+            "rpc-over-rdma",
+            858,
+            (
+                Loss(0.05, captured=False),
+                Reordering(0.3, by_capture=True),
+                Duplication(0.05),
+                CaptureLoss(0.3),
+            ),
+            id="octets acknowledged before any of their direction was captured, and missing",
+        ),
+        pytest.param(
             RTR,
             700,
             (TINY, Loss(1.0), CaptureLoss(0.3)),
