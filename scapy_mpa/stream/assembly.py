@@ -77,9 +77,9 @@ class DDPMessage:
         "_repeats",
         "_stretches",
         "asks",
+        "completed_by",
         "first",
         "is_late",
-        "last_segment",
         "lost_behind",
         "may_go_on",
         "next_offset",
@@ -99,7 +99,8 @@ class DDPMessage:
     ) -> None:
         self.first = first
         self.is_late = is_late
-        self.last_segment = first
+        self.completed_by = first.origin
+        """What was captured last of it, whichever place that has in the stream."""
         self.segments = 0
         self.next_offset = 0
         """The offset behind the last segment taken."""
@@ -140,7 +141,8 @@ class DDPMessage:
         at = segment.offset
         end = at + segment.length
         self.segments += 1
-        self.last_segment = segment
+        if segment.origin[2] > self.completed_by[2]:
+            self.completed_by = segment.origin
         self.next_offset = end
         self.lost_behind = 0
         self._lowest = min(self._lowest, at)
@@ -250,7 +252,7 @@ class DDPMessage:
     def event(self) -> MessageRecovered:
         """Return what there is to say of it."""
         header = self.first.header
-        connection, direction, frame, time_ns, _ = self.last_segment.origin
+        connection, direction, frame, time_ns, _ = self.completed_by
         request = self.request
         details = self.asks or request
         begin = self._begin

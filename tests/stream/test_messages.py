@@ -199,6 +199,21 @@ def test_segments_captured_in_any_order() -> None:
         ]
 
 
+@pytest.mark.parametrize("markers", [True, False])
+@pytest.mark.parametrize(
+    "made", [messages.send(1, payload(1800), 618), messages.write(7, 0, payload(1800), 614)]
+)
+def test_the_frame_that_completes_a_message(made: list[bytes], markers: bool) -> None:
+    """It is the one captured last, which need not bring what is last in the stream.
+
+    The first FPDU is in frame 6, behind the SYNs, their acknowledgement and the startup frames.
+    """
+    for order in ([0, 1, 2], [0, 2, 1], [1, 2, 0], [2, 1, 0]):
+        (only,) = carried(made, order=order, markers=markers)
+        assert (only.complete, only.fpdus) == (True, 3)
+        assert (only.frame, only.time_ns) == (8, 8_000_000)
+
+
 def test_an_fpdu_with_a_bad_crc_brings_nothing() -> None:
     """No receiver passes it up (RFC 5044 6)."""
     made = messages.send(1, payload(3000), 1018)
