@@ -183,7 +183,7 @@ def _unanswered(request: Message) -> Record:
         "stag": None if read is None else read.sink_stag,
         "to": None if read is None else read.sink_to,
         "size": size,
-        "missing": [[0 if read is None else read.sink_to, size]],
+        "missing": [[0 if read is None else read.sink_to, size]] if size else [],
         **_counts(),
         "answers": request.msn,
         "requested": True,

@@ -120,7 +120,7 @@ class Request:
             to=None if read is None else read.sink_to,
             seq=None,
             size=self.size,
-            missing=((begin, self.size),),
+            missing=((begin, self.size),) if self.size else (),
             answers=self.msn,
             requested=True,
             read_request=read,

@@ -609,6 +609,8 @@ def test_whatever_is_said(said: list[tuple[int, bytes, bool]]) -> None:
     ]
     assert sum(each.fpdus for each in found) == len(carrying)
     for each in found:
-        assert each.complete == (not each.missing and not each.conflicts)
+        assert each.complete == (each.fpdus > 0 and not each.missing and not each.conflicts)
+        # Of a Response to a Request for nothing no octets are missing.
+        assert each.fpdus or each.missing or each.size == 0
         assert each.complete <= (each.length == each.size)
         assert (each.answers is not None) <= (each.requested is True)

@@ -189,6 +189,13 @@ def test_the_missing_response() -> None:
     assert not missing.complete
 
 
+def test_the_missing_response_to_a_request_for_nothing() -> None:
+    """It is missing, but no octets are."""
+    found = exchanged(reading(1, 0))
+    assert unanswered(found) == [1]
+    assert (found[-1].complete, found[-1].size, found[-1].missing) == (False, 0, ())
+
+
 def test_buffers_used_again_behind_a_hole() -> None:
     """The hole is as long as a Response: it cannot be told whether it was one."""
     said = [reading(1), read(), reading(2), read(), reading(3), read()]
