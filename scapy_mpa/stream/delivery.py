@@ -388,44 +388,65 @@ class HalfMessages:
         if sequence is not None:
             number = sequence.place(msn)
             if sequence.is_behind(number):
-                repeats = not sequence.fill(number)
-                message = DDPMessage(segment, is_late=True, repeats=repeats)
-                message.asks = request_of(segment)
-                return message
+                return self._open_late(segment, sequence, number)
             self._holes_at[qn] = self._holes
-            skipped = sequence.note(number, segment.start, segment.origin)
+            skipped = sequence.note(number, segment.start, segment.origin, is_lossless=is_lossless)
             if skipped is not None:
-                self._skip(sequence, skipped, is_lossless=is_lossless)
+                self._skip(sequence, skipped)
         message = DDPMessage(segment)
         if sequence is not None:
             if qn in self._newest:
                 self._newest[qn].settled_at = segment.start
             self._newest[qn] = message
-        # Also on another queue: there are Responders that do not mind.
         message.asks = request_of(segment)
-        if message.asks is not None:
-            self._asked.ask(message.asks)
-        elif segment.cut_off and qn == QueueNumber.READ_REQUEST:
-            self._asked.ask(Request(msn))
+        self._ask(segment, message.asks)
         if qn == QueueNumber.READ_REQUEST:
             self._asked.is_whole = True
         return message
 
-    def _skip(self, sequence: MSNSequence, skipped: Skipped, *, is_lossless: bool) -> None:
+    def _open_late(self, segment: DDPSegment, sequence: MSNSequence, number: int) -> DDPMessage:
+        """Begin a message behind one of its queue with a higher MSN."""
+        skipped = sequence.fill(number)
+        self._limit_skipped(sequence)
+        message = DDPMessage(segment, is_late=True, repeats=skipped is None)
+        request = message.asks = request_of(segment)
+        if skipped is None:
+            return message
+        if skipped.is_lossless or skipped.qn != QueueNumber.READ_REQUEST:
+            self._ask(segment, request)
+        elif request is not None:
+            self._asked.fill(request)
+        return message
+
+    def _ask(self, segment: DDPSegment, request: Request | None) -> None:
+        """Take note of a Request, also of one that was cut off."""
+        qn, msn = segment.header.qn, segment.header.msn
+        if request is not None:
+            # Also on another queue: there are Responders that do not mind.
+            self._asked.ask(request)
+        elif segment.cut_off and qn == QueueNumber.READ_REQUEST and msn is not None:
+            self._asked.ask(Request(msn))
+
+    def _skip(self, sequence: MSNSequence, skipped: Skipped) -> None:
         """Take note of MSNs of which no segment was seen."""
-        if is_lossless:
-            # The sender skipped them: there is nothing to wait for.
+        if skipped.is_lossless:
+            # There is nothing to wait for.
+            sequence.settle(skipped)
             self._report_skipped(skipped)
             return
         sequence.skipped.append(skipped)
-        if len(sequence.skipped) > SKIPPED_STRETCHES:
-            self._report_skipped(sequence.skipped.popleft())
+        self._limit_skipped(sequence)
         if skipped.qn == QueueNumber.READ_REQUEST:
             if skipped.end - skipped.first > OUTSTANDING_REQUESTS:
                 self._asked.give_up()
                 return
             for number in range(skipped.first, skipped.end):
                 self._asked.ask(Request(sequence_number(number)))
+
+    def _limit_skipped(self, sequence: MSNSequence) -> None:
+        """Report what was skipped first if there is too much of it."""
+        while len(sequence.skipped) > SKIPPED_STRETCHES:
+            self._report_skipped(sequence.settle_oldest())
 
     # -- out -----------------------------------------------------------------------------------
 
@@ -478,7 +499,7 @@ class HalfMessages:
             self._close_untagged(key)
         for sequence in self._queues.values():
             while sequence.skipped and sequence.skipped[0].position <= position:
-                self._report_skipped(sequence.skipped.popleft())
+                self._report_skipped(sequence.settle_oldest())
         self._responses.settle(position)
 
     def _report_open(self) -> None:
@@ -489,7 +510,7 @@ class HalfMessages:
             self._close_untagged(key)
         for sequence in self._queues.values():
             while sequence.skipped:
-                self._report_skipped(sequence.skipped.popleft())
+                self._report_skipped(sequence.settle_oldest())
 
 
 def _queues(first: int | None) -> dict[int, MSNSequence]:

@@ -19,7 +19,8 @@ __all__ = ["FIRST_MSN", "SKIPPED_STRETCHES", "MSNSequence", "Skipped"]
 FIRST_MSN: Final = 1
 
 SKIPPED_STRETCHES: Final = 64
-"""Stretches of skipped MSNs of one queue that may yet be filled; then the oldest is settled."""
+"""Stretches of skipped MSNs of one queue that may yet be filled; then the oldest is settled.  So
+many that were settled are remembered, for a sender may use an MSN behind higher ones."""
 
 
 class Skipped(NamedTuple):
@@ -32,6 +33,8 @@ class Skipped(NamedTuple):
     """Position in the stream before which their segments lie."""
     behind: Origin
     """What begins there."""
+    is_lossless: bool
+    """Whether nothing was missing before it, so that the sender skipped them."""
 
 
 class MSNSequence:
@@ -41,42 +44,73 @@ class MSNSequence:
     :param first: the MSN that comes first, None if the beginning was not captured.
     """
 
-    __slots__ = ("_next", "_qn", "skipped")
+    __slots__ = ("_next", "_qn", "_settled", "skipped")
 
     def __init__(self, qn: int, first: int | None) -> None:
         self._qn = qn
         self._next = None if first is None else first_position(first)
         self.skipped: deque[Skipped] = deque()
         """What was skipped and may yet be filled, in the order in which it was noticed."""
+        self._settled: deque[Skipped] = deque()
+        # What is no longer waited for.
 
     def place(self, msn: int) -> int:
         """Return the number that stands for an MSN."""
         return first_position(msn) if self._next is None else unwrap(msn, self._next)
 
-    def note(self, number: int, position: int, origin: Origin) -> Skipped | None:
+    def note(
+        self, number: int, position: int, origin: Origin, *, is_lossless: bool
+    ) -> Skipped | None:
         """Take note of a message; return what it skips, if it does.
 
         :param position: of its first octet in the stream.
         :param origin: what brought it.
+        :param is_lossless: whether nothing is missing between it and the last one.
         """
-        expected = number if self._next is None else self._next
+        expected = self._next
+        if expected is None:
+            # Nobody knows which were used before the capture, but none of them in it.
+            self.settle(Skipped(self._qn, 0, number, position, origin, is_lossless=False))
+            expected = number
         self._next = max(expected, number + 1)
         if number <= expected:
             return None
-        return Skipped(self._qn, expected, number, position, origin)
+        return Skipped(self._qn, expected, number, position, origin, is_lossless)
 
-    def fill(self, number: int) -> bool:
-        """Take note of a message that comes late; tell whether it was skipped before."""
-        for index, stretch in enumerate(self.skipped):
-            if stretch.first <= number < stretch.end:
-                rest = [stretch._replace(end=number), stretch._replace(first=number + 1)]
-                del self.skipped[index]
-                for each in reversed(rest):
-                    if each.first < each.end:
-                        self.skipped.insert(index, each)
-                return True
-        return False
+    def settle(self, skipped: Skipped) -> None:
+        """Wait no more for what was skipped."""
+        self._settled.append(skipped)
+        if len(self._settled) > SKIPPED_STRETCHES:
+            self._settled.popleft()
+
+    def settle_oldest(self) -> Skipped:
+        """Wait no more for what was skipped first; return it."""
+        skipped = self.skipped.popleft()
+        self.settle(skipped)
+        return skipped
+
+    def fill(self, number: int) -> Skipped | None:
+        """Take note of a message that comes late; return what it was skipped with, if it was."""
+        found = _take_out(self.skipped, number)
+        if found is None:
+            found = _take_out(self._settled, number)
+            if len(self._settled) > SKIPPED_STRETCHES:
+                self._settled.popleft()
+        return found
 
     def is_behind(self, number: int) -> bool:
         """Tell whether a message with a higher MSN was noted before."""
         return self._next is not None and number < self._next
+
+
+def _take_out(stretches: deque[Skipped], number: int) -> Skipped | None:
+    """Take a number out of the stretch that holds it; return what that was."""
+    for index, stretch in enumerate(stretches):
+        if stretch.first <= number < stretch.end:
+            rest = [stretch._replace(end=number), stretch._replace(first=number + 1)]
+            del stretches[index]
+            for each in reversed(rest):
+                if each.first < each.end:
+                    stretches.insert(index, each)
+            return stretch
+    return None

@@ -15,6 +15,7 @@ it is that one.  Else nobody can tell, and that is what is said.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import deque
 from itertools import islice
 from operator import attrgetter
@@ -66,6 +67,7 @@ class Requests:
         "_leftover",
         "_low",
         "_may_go_on",
+        "_missing",
         "_next",
         "_out",
         "_queue",
@@ -89,6 +91,9 @@ class Requests:
         self._queue: deque[Request] = deque()
         """Requests outstanding, without a break in their serial numbers."""
         self._by_key: dict[Key, deque[Request]] = {}
+        """Those of them that say something, by what they say, ascending."""
+        self._missing: dict[int, Request] = {}
+        """The others, of which nothing but the MSN is known, by this, ascending."""
         self._next = 0
         """The serial number of the next Request."""
         self._low = 0
@@ -116,24 +121,43 @@ class Requests:
         request.serial = self._next
         self._next += 1
         self._queue.append(request)
-        key = request.key
-        if key is not None:
-            self._by_key.setdefault(key, deque()).append(request)
-            if request.captured <= self._unseen_until:
-                self._uncertain = self._next
-        elif self._high == request.serial and self._leftover >= _LEAST:
-            self._leftover -= _LEAST
-            self._high = self._next
+        if request.key is not None:
+            self._remember(request)
+        else:
+            self._missing[request.msn] = request
+            if self._high == request.serial and self._leftover >= _LEAST:
+                self._leftover -= _LEAST
+                self._high = self._next
         if len(self._queue) > OUTSTANDING_REQUESTS:
             oldest = self._queue[0].serial
             self._uncertain = max(self._uncertain, oldest + 1)
             self._pass(oldest + 1, 0)
             self.hidden = True
 
+    def fill(self, request: Request) -> None:
+        """Take a Request that was missing when later ones came.
+
+        If it is not outstanding any more its Response was told of, or its absence was.
+        """
+        missing = self._missing.pop(request.msn, None)
+        if missing is not None:
+            request.serial = missing.serial
+            self._queue[missing.serial - self._queue[0].serial] = request
+            self._remember(request)
+
+    def _remember(self, request: Request) -> None:
+        """Have a Request found by what it says."""
+        assert request.key is not None
+        known = self._by_key.setdefault(request.key, deque())
+        known.insert(bisect_left(known, request.serial, key=_serial_of), request)
+        if request.captured <= self._unseen_until:
+            self._uncertain = max(self._uncertain, request.serial + 1)
+
     def give_up(self) -> None:
         """Forget the Requests: from now on, others than are known may be outstanding."""
         self._queue.clear()
         self._by_key.clear()
+        self._missing.clear()
         self._low = self._high = self._uncertain = self._next
         while self._unanswered:
             self._report_unanswered()
@@ -341,7 +365,9 @@ class Requests:
         queue = self._queue
         while queue and (queue[0].serial < serial or queue[0].answered):
             request = queue.popleft()
-            if not request.answered and request.key is not None:
+            if request.key is None:
+                self._missing.pop(request.msn, None)
+            elif not request.answered:
                 self._forget(request)
                 if request.serial >= self._uncertain:
                     self._unanswered.append((position, request))

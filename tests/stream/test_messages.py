@@ -472,6 +472,56 @@ def test_skipped_msns_are_limited() -> None:
     assert [each[1] for each in skipped(found)] == [6 * at + 1 for at in range(count)]
 
 
+def duplicates(found: list[MessageRecovered]) -> list[tuple[int | None, int]]:
+    """MSN and duplicates of the messages of which something was captured."""
+    return [(each.msn, each.duplicates) for each in found if each.fpdus]
+
+
+def test_an_msn_behind_higher_ones_is_no_duplicate() -> None:
+    """The sender uses it late, against RFC 5041 4.3, but for the first time; then again."""
+    one, two = messages.send(1, payload(40), 38), messages.send(2, payload(30), 38)
+    found = carried([*two, *one])
+    assert skipped(found) == [(0, 1, 1)]
+    assert duplicates(found) == [(2, 0), (1, 0)]
+    found = carried([two[0], *one, two[1], *one])
+    assert duplicates(found) == [(1, 0), (2, 0), (1, 2)]
+
+
+def test_an_msn_from_before_the_capture_is_no_duplicate() -> None:
+    """Nobody knows whether it was used before, but not what is in the capture."""
+    made = [messages.send(msn, b"x")[0] for msn in (7, 8, 5, 5)]
+    talk = Talk(syn=False)
+    talk.say(0, mpastream.build_stream(made)[0], size=40)
+    found = messages_of(talk.fed())
+    assert duplicates(found) == [(7, 0), (8, 0), (5, 0), (5, 1)]
+    assert not skipped(found)
+
+
+@pytest.mark.parametrize("others", [0, SKIPPED_STRETCHES // 2, SKIPPED_STRETCHES])
+def test_an_msn_that_was_told_to_be_missing_is_no_duplicate(others: int) -> None:
+    """Behind a hole it might have been captured late, and then too many others were missing."""
+    msns = range(2, 2 * others + 4, 2)
+    made = [each for msn in msns for each in (b"", *messages.send(msn, b"x"))]
+    lost = tuple(range(0, len(made), 2))
+    found = carried([*made, *messages.send(msns[-1] - 1, b"x")], lost=lost)
+    assert duplicates(found) == [(msn, 0) for msn in (*msns, msns[-1] - 1)]
+    found = carried([*made, *messages.send(3 if others else 1, b"x")], lost=lost)
+    assert duplicates(found) == [(msn, 0) for msn in (*msns, 3 if others else 1)]
+
+
+def test_what_is_left_of_skipped_msns_is_limited() -> None:
+    """Every other one comes late: what lies between is told before there is too much of it."""
+    count = 4 * SKIPPED_STRETCHES
+    late = range(1, 2 * count, 2)
+    made = [b"", *messages.send(2 * count, b"x")]
+    made += [messages.send(msn, b"x")[0] for msn in late]
+    found = carried(made, lost=(0,))
+    assert duplicates(found) == [(msn, 0) for msn in (2 * count, *late)]
+    assert skipped(found) == [(0, msn, 1) for msn in range(2, 2 * count, 2)]
+    when = [each.fpdus for each in found]
+    assert sum(when[when.index(0) :]) > count - 2 * SKIPPED_STRETCHES
+
+
 def test_ulpdus_without_a_ddp_header() -> None:
     """Too short for a header: no message, no exception (RFC 6581 9.2 has empty ones)."""
     made = [b"", b"\x41", b"\x41\x43" + bytes(8), *messages.send(1, b"x")]

@@ -21,15 +21,23 @@ from tests.stream.talk import Talk, started
 from tests.stream.work import calls
 from tests.truth import messages, mpastream
 from tests.truth.impair import ACK
+from tests.truth.mpastream import Damage
 
 
-def exchanged(*said: tuple[int, list[bytes]], lost: tuple[int, ...] = ()) -> list[MessageRecovered]:
-    """The messages of what is said by direction, one FPDU a segment, some not captured."""
+def exchanged(
+    *said: tuple[int, list[bytes]], lost: tuple[int, ...] = (), bad: tuple[int, ...] = ()
+) -> list[MessageRecovered]:
+    """The messages of what is said by direction, one FPDU a segment.
+
+    :param lost: those that are not captured.
+    :param bad: those with a bad CRC, which are known at once to bring nothing.
+    """
     talk = started()
     number = 0
     for direction, ulpdus in said:
         for ulpdu in ulpdus:
-            octets, _ = mpastream.build_stream([ulpdu])
+            damage = {0: Damage(flip=(10, 1))} if number in bad else None
+            octets, _ = mpastream.build_stream([ulpdu], damage=damage)
             talk.say(direction, octets, captured=number not in lost)
             number += 1
     talk.close()
@@ -227,6 +235,36 @@ def test_a_response_that_lost_its_beginning_or_end(lost: tuple[int, ...]) -> Non
     assert (torn.answers, torn.size, torn.complete) == (1, 3000, False)
     assert torn.missing == ((1000 + 1000 * (lost[0] - 1), 1000 * len(lost)),)
     assert responses(found)[-1] == (2, True, True)
+
+
+@pytest.mark.parametrize("bad", [(), (0,)])
+@pytest.mark.parametrize("answered", [(1, 2), (2, 1)])
+def test_requests_in_the_wrong_order(bad: tuple[int, ...], answered: tuple[int, int]) -> None:
+    """The MSN that comes late asks as well, whether something else is missing before or not."""
+    said = [(0, messages.send(1, b"x")), reading(2, to=2), reading(1, to=1)]
+    found = exchanged(*said, *(read(to=msn) for msn in answered), bad=bad)
+    assert responses(found) == [(msn, True, True) for msn in answered]
+    assert not unanswered(found)
+    found = exchanged(*said, read(to=2), bad=bad)
+    assert responses(found) == [(2, True, True)]
+    assert unanswered(found) == [1]
+
+
+def test_a_request_that_comes_behind_its_response() -> None:
+    """It was missing when the Response to it came, and does not wait for another one."""
+    said = [reading(1), reading(2, to=2), read(), read(to=2), reading(1), reading(3), read()]
+    found = exchanged(*said, bad=(0,))
+    assert responses(found) == [(None, None, None), (2, True, True), (3, True, True)]
+    assert not unanswered(found)
+    assert not any(each.duplicates for each in found)
+
+
+def test_a_missing_request_that_comes_behind_one_like_it() -> None:
+    """What is known of it late counts at its place in the order."""
+    said = [reading(1), reading(3, 60), reading(2, 50), reading(1, 40)]
+    found = exchanged(*said, read(40), read(50), read(60), bad=(0,))
+    assert responses(found) == [(msn, True, True) for msn in (1, 2, 3)]
+    assert not unanswered(found)
 
 
 def test_requests_on_another_queue_are_requests() -> None:
