@@ -274,7 +274,8 @@ class Requests:
         """Find the Request although there may be others, nobody knows which."""
         for key in keys:
             known = self._by_key.get(key, _NONE)
-            if len(known) == 1 and key != EMPTY:
+            is_only = len(known) == 1 and key != EMPTY
+            if is_only and not self._may_be_of_missing(message, known[0]):
                 serial = known[0].serial
                 self._uncertain = max(self._uncertain, serial)
                 self._pair(message, known[0])
@@ -283,8 +284,27 @@ class Requests:
             if known or not message.begun:
                 # Any of those outstanding, or another one.
                 self._uncertain = self._next
+            if known:
+                self._pass_one_of(known)
+                break
         # Or one that was sent before, and is looked at later.
         self._unseen_until = max(self._unseen_until, message.first.captured + PATIENCE)
+
+    def _may_be_of_missing(self, message: DDPMessage, request: Request) -> bool:
+        """Tell whether a Response may as well answer a Request that was not captured.
+
+        Not one behind ``request``, which it fits, if no Response may be missing before it.
+        """
+        missing = next(iter(self._missing.values()), None)
+        is_next = message.begun and message.first.header.tagged
+        return missing is not None and not (is_next and request.serial < missing.serial)
+
+    def _pass_one_of(self, known: deque[Request]) -> None:
+        """Take it that a Response answers one of ``known`` or one that was not captured, if any is
+        outstanding: then the first of all these is outstanding no more."""
+        if self._missing:
+            missing = next(iter(self._missing.values()))
+            self._pass(min(known[0].serial, missing.serial) + 1, 0)
 
     def _pair(self, message: DDPMessage, request: Request) -> None:
         """Take it that a Response answers a Request, the first outstanding one of its kind."""

@@ -25,14 +25,20 @@ from tests.truth.mpastream import Damage
 
 
 def exchanged(
-    *said: tuple[int, list[bytes]], lost: tuple[int, ...] = (), bad: tuple[int, ...] = ()
+    *said: tuple[int, list[bytes]],
+    lost: tuple[int, ...] = (),
+    bad: tuple[int, ...] = (),
+    begun: bool = True,
 ) -> list[MessageRecovered]:
     """The messages of what is said by direction, one FPDU a segment.
 
     :param lost: those that are not captured.
     :param bad: those with a bad CRC, which are known at once to bring nothing.
+    :param begun: whether the capture has what comes before them.
     """
     talk = started()
+    if not begun:
+        talk.segments.clear()
     number = 0
     for direction, ulpdus in said:
         for ulpdu in ulpdus:
@@ -156,6 +162,30 @@ def test_a_request_that_shows_behind_its_response(size: int, far: bool) -> None:
     found = [each for event in (one, two, *answers, three, end) for each in taker.take(event)]
     assert responses(found) == [(None, None, None)] * 3
     assert unanswered(found) == ([3] if far else [])
+
+
+def test_empty_reads_whose_beginning_is_missing() -> None:
+    """A Response without octets is not that to a Request for some if there is one for none."""
+    said = [reading(5, 0), reading(6), (0, messages.send(9, b"x")), read(0), read()]
+    found = exchanged(*said, begun=False)
+    assert responses(found) == [(None, None, None), (6, True, True)]
+    assert not unanswered(found)
+
+
+@pytest.mark.parametrize("lost_to", [5, 6, 7])
+def test_a_missing_request_where_the_beginning_is_missing_too(lost_to: int) -> None:
+    """It may be the one that is answered, whatever it asks for; what comes later is told again.
+
+    Behind another Response nothing is missing, so one to a Request before it is told as well.
+    """
+    asked = (4, 4), (5, 5), (6, lost_to), (7, 7), (8, 8)
+    said = [reading(msn, to=to) for msn, to in asked]
+    found = exchanged(*said, *(read(to=to) for _, to in asked), lost=(2,), begun=False)
+    told = responses(found)
+    assert told[1:3] == [(5, True, True), (None, None, None)]
+    assert all(each[0] in (None, msn) for each, (msn, _) in zip(told, asked, strict=True))
+    assert told[4] == (8, True, True)
+    assert not unanswered(found)
 
 
 def test_atomics_are_paired_by_their_identifier() -> None:
