@@ -274,7 +274,8 @@ class Requests:
         """Find the Request although there may be others, nobody knows which."""
         for key in keys:
             known = self._by_key.get(key, _NONE)
-            is_only = len(known) == 1 and key != EMPTY
+            # One without octets may answer a Request for none that is not known yet.
+            is_only = len(known) == 1 and EMPTY not in keys
             if is_only and not self._may_be_of_missing(message, known[0]):
                 serial = known[0].serial
                 self._uncertain = max(self._uncertain, serial)
@@ -284,9 +285,8 @@ class Requests:
             if known or not message.begun:
                 # Any of those outstanding, or another one.
                 self._uncertain = self._next
-            if known:
+            if known and EMPTY not in keys:
                 self._pass_one_of(known)
-                break
         # Or one that was sent before, and is looked at later.
         self._unseen_until = max(self._unseen_until, message.first.captured + PATIENCE)
 
