@@ -27,6 +27,7 @@ from scapy_mpa.wire.fpdu import (
     HEADER_LENGTH,
     MARKER_INTERVAL,
     MARKER_LENGTH,
+    MARKER_RESERVED,
     Layout,
     fpdu_layout,
     strip_markers,
@@ -61,6 +62,13 @@ class _Read(NamedTuple):
         said = self.layout.unpack.unpack_from(self.octets)
         pairs = zip(said, self.layout.fpduptrs, strict=True)
         return all(not (one ^ other) & FPDUPTR_MASK for one, other in pairs)
+
+    @property
+    def is_conforming(self) -> bool:
+        """Whether there are some that do, and all of their 32 bits are as they should be."""
+        places = self.layout.markers
+        halves = (self.octets[at : at + len(MARKER_RESERVED)] for at in places)
+        return bool(places) and self.agrees and all(half == MARKER_RESERVED for half in halves)
 
     @property
     def is_pointed_at(self) -> bool:
@@ -123,7 +131,9 @@ def _with_crcs(octets: bytes, *, final: bool) -> bool | None:
         other = _read(octets, at, (phase - skipped) % MARKER_INTERVAL, is_osc=True, crc=True)
         if standard is not None and standard.crc_is_good and standard.agrees:
             if other is None or not _are_one(standard, other):
-                return False
+                # A payload may hold the 14 bits that count of a Marker.
+                is_better = other is not None and other.crc_is_good and other.is_conforming
+                return is_better and not standard.is_conforming
         elif other is None or not (other.crc_is_good and other.agrees):
             return None
         elif standard is None or not standard.is_whole:

@@ -10,7 +10,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from scapy_mpa.capture import Decoder, Frame, open_capture
@@ -224,6 +224,8 @@ def test_a_late_copy_fills_the_hole(seed: int) -> None:
 
 @settings(max_examples=200)
 @given(LENGTHS, MARKERS, st.booleans(), PACKING, st.integers(60, 1460))
+# Where RFC 5044 has a Marker, the payload holds the 14 bits that count.
+@example([432, 188], (False, True), True, "packed", 460)
 def test_recognised(
     lengths: list[int], markers: tuple[bool, bool], crc: bool, packing: Any, mss: int
 ) -> None:
