@@ -238,7 +238,10 @@ class FPDUChain(FPDUFinder):
                 if self.crc:
                     found = self._swallowed(island, trouble, need_at)
                     if found is None and bridge:
-                        found = self._search(island, trouble + WORD, need_at, final=False)
+                        claimed_by = bridge if self._makes_sense(island, trouble, limit) else ()
+                        found = self._search(
+                            island, trouble + WORD, need_at, final=False, bridge=claimed_by
+                        )
                     if found is not None:
                         # What is verified tells that others have lied about their length.
                         self._resume(island, run, found)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, Literal
 
 from scapy_mpa.stream.candidate import (
@@ -235,6 +235,7 @@ class FPDUFinder(FPDUReader):
         claimed: bool = False,
         liar: int | None = None,
         run: Run | None = None,
+        bridge: Sequence[Candidate] = (),
     ) -> Candidate | None:
         """Return the first FPDU that begins at or behind ``begin`` beyond doubt.
 
@@ -247,6 +248,8 @@ class FPDUFinder(FPDUReader):
 
         :param claimed: an FPDU whose header makes sense says that all these octets are its own.
         :param run: behind which this is a search among others: nothing is tried twice.
+        :param bridge: FPDUs over which lengths lead to ``limit``, where a verified one begins, from
+            one that begins for certain: what may be payload of any of them does not count.
         """
         doubtful = None
         several = None
@@ -284,7 +287,11 @@ class FPDUFinder(FPDUReader):
             if self.crc and liar is not None and self._is_one(island, liar, start):
                 return fpdu
             count, breaks, chained = self._chain_from(island, fpdu, limit)
-            if self._is_convincing(island, fpdu, count, limit) and not (breaks or is_early):
+            if (
+                self._is_convincing(island, fpdu, count, limit)
+                and not (breaks or is_early)
+                and (not bridge or self._outweighs(island, fpdu, bridge, limit))
+            ):
                 return several or fpdu
             if doubtful is None:
                 doubtful = fpdu
@@ -458,6 +465,35 @@ class FPDUFinder(FPDUReader):
             count += 1
             at = following.end
         return count, False, at
+
+    def _outweighs(
+        self, island: Island, fpdu: Candidate, bridge: Sequence[Candidate], limit: int
+    ) -> bool:
+        """Tell whether a good FPDU speaks against those over which lengths lead to ``limit``.
+
+        It does if the one of them in which it begins is one up to there, but for its ULPDU_Length;
+        if it, or a good one to which it leads, ends behind the payload of that; or if lengths lead
+        on to ``limit``, though over damaged ones.  But one that is damaged and ends where one of
+        the others does may be a part of an FPDU, with which a payload ends.
+        """
+        places = [each.start for each in bridge]
+        holder = max((place for place in places if place < fpdu.start), default=None)
+        if holder is not None and self._is_one(island, holder, fpdu.start):
+            return True
+        following: Candidate | int = fpdu
+        damaged = 0
+        while not isinstance(following, int) and damaged <= _LONGEST_BRIDGE:
+            self._allowance -= following.layout.length
+            start, at = following.start, following.end
+            if following.sound and any(start < place <= at for place in (*places, limit)):
+                return True
+            damaged += not following.sound
+            if at in places:
+                return False
+            if at == limit:
+                return start < places[-1]
+            following = self._try(island, at, limit)
+        return False
 
     def _is_one(self, island: Island, start: int, end: int) -> bool:
         """Tell whether one FPDU reaches from ``start`` to ``end``, but for its ULPDU_Length.

@@ -221,6 +221,44 @@ def test_fpdus_in_the_payload_of_a_liar(sender: bool, lie: int, size: int) -> No
     assert told(talk.fed()) == true(truth)
 
 
+@pytest.mark.parametrize("left", range(4, 48, 4))
+@pytest.mark.parametrize("carrier", [3, 4])
+@pytest.mark.parametrize("markers", [False, True])
+@pytest.mark.parametrize("size", [97, 1460])
+def test_fpdus_in_the_payload_of_one_of_several_damaged(
+    left: int, carrier: int, markers: bool, size: int
+) -> None:
+    """Lengths lead over the damaged ones to a good one, whatever else may begin in a payload, and
+    wherever the last one of that, of which a part is there, may seem to end."""
+    rng = random.Random(left)
+    inner, others = build_stream([messages.send(msn, rng.randbytes(20))[0] for msn in range(1, 7)])
+    assert others[5].end - others[5].start == 44 < others[5].start
+    ulpdus = [messages.send(msn, rng.randbytes(30))[0] for msn in range(1, 12)]
+    ulpdus[carrier] = messages.send(carrier + 1, inner[: others[5].start + left])[0]
+    damage = {3: Damage(flip=(19, 1)), 4: Damage(crc_xor=1), 8: Damage(crc_xor=1)}
+    octets, truth = build_stream(ulpdus, markers=markers, damage=damage)
+    talk = marked() if markers else started()
+    talk.say(0, octets, size=size)
+    talk.close()
+    assert told(talk.fed()) == true(truth)
+
+
+@pytest.mark.parametrize("markers", [False, True])
+def test_a_liar_may_end_where_a_damaged_one_begins(markers: bool) -> None:
+    """Good ones that end there, too, are none of its payload, which would end with a CRC."""
+    rng = random.Random(5)
+    ulpdus = [messages.send(msn, rng.randbytes(40))[0] for msn in range(1, 12)]
+    _, plain = build_stream(ulpdus, markers=markers)
+    within = sum(each.markers for each in plain[2:6])
+    lie = plain[6].start - plain[2].start - 6 - 4 * within
+    damage = {2: Damage(ulpdu_length=lie, flip=(30, 1)), 6: Damage(crc_xor=1)}
+    octets, truth = build_stream(ulpdus, markers=markers, damage=damage)
+    talk = marked() if markers else started()
+    talk.say(0, octets, size=300)
+    talk.close()
+    assert told(talk.fed()) == true(truth)
+
+
 def test_several_damaged_in_a_row_are_all_told() -> None:
     """Lengths lead over them to the next good one, and no single FPDU explains the octets."""
     ulpdus = [messages.send(msn, bytes([msn]) * 300)[0] for msn in range(1, 12)]
