@@ -192,6 +192,17 @@ class FPDUChain(FPDUFinder):
             return fpdu._replace(sound=False)
         return fpdu
 
+    def _is_disowned(
+        self, island: Island, fpdu: Candidate, end: int, begin: int, limit: int, liar: int | None
+    ) -> bool:
+        """Tell whether Markers say that good FPDUs are payload of one that begins before them.
+
+        Where Markers may as well be elsewhere, they say nothing.
+        """
+        if self.is_guess:
+            return False
+        return super()._is_disowned(island, fpdu, end, begin, limit, liar)
+
     @staticmethod
     def _is_cut(island: Island, start: int, end: int) -> bool:
         """Tell whether octets between two places were cut off."""

@@ -23,6 +23,7 @@ from scapy_mpa.wire.fpdu import (
     HEADER_LENGTH,
     MARKER_INTERVAL,
     MARKER_LENGTH,
+    MARKER_RESERVED,
     fpdu_length,
     ulpdu_lengths,
 )
@@ -245,6 +246,7 @@ class FPDUFinder(FPDUReader):
         nothing better is there, and, with CRCs, nothing better will come.  So may any, as long as
         octets may be missing of what the liar truly is.  But several in a row are no payload if no
         hole hides a header before them, and what begins for certain has none that makes sense.
+        Something better is there if an FPDU is known to begin at ``limit`` and none before.
 
         :param claimed: an FPDU whose header makes sense says that all these octets are its own.
         :param run: behind which this is a search among others: nothing is tried twice.
@@ -287,13 +289,15 @@ class FPDUFinder(FPDUReader):
             if self.crc and liar is not None and self._is_one(island, liar, start):
                 return fpdu
             count, breaks, chained = self._chain_from(island, fpdu, limit)
+            if self._is_disowned(island, fpdu, chained, begin, limit, liar):
+                continue
             if (
                 self._is_convincing(island, fpdu, count, limit)
                 and not (breaks or is_early)
                 and (not bridge or self._outweighs(island, fpdu, bridge, limit))
             ):
                 return several or fpdu
-            if doubtful is None:
+            if doubtful is None and (liar is not None or limit == island.end):
                 doubtful = fpdu
             if several is None and count > 1 and liar is not None and run is not None:
                 is_claimed = start < run.end or self._makes_sense(island, liar, limit)
@@ -367,6 +371,14 @@ class FPDUFinder(FPDUReader):
         count = len(heads) if self.markers else len(row)
         is_enough = count >= needed or island.fills_segments(fpdu.start, fpdu.end)
         return limit if is_enough else None
+
+    @staticmethod
+    def _fits_without_forgery(fpdu: Candidate) -> bool:
+        """Tell whether the CRC of an FPDU is good once its Markers say what they should."""
+        octets = bytearray(fpdu.octets)
+        for at, fpduptr in zip(fpdu.layout.markers, fpdu.layout.fpduptrs, strict=True):
+            octets[at : at + MARKER_LENGTH] = MARKER_RESERVED + fpduptr.to_bytes(2, "big")
+        return crc32c(bytes(octets)) == RESIDUE
 
     @staticmethod
     def _stands_first(island: Island, fpdu: Candidate) -> bool:
@@ -465,6 +477,45 @@ class FPDUFinder(FPDUReader):
             count += 1
             at = following.end
         return count, False, at
+
+    def _is_disowned(
+        self, island: Island, fpdu: Candidate, end: int, begin: int, limit: int, liar: int | None
+    ) -> bool:
+        """Tell whether Markers say that good FPDUs are payload of one that begins before them.
+
+        The next Marker does that points to where that one begins: it holds all between (RFC 5044
+        4.3).  It is forged if lengths lead to an FPDU that holds it and whose CRC tells so; it may
+        be if not all of that is there, or if it points to where no header makes sense, unless
+        another one says the same.
+
+        :param fpdu: the first of the good ones.
+        :param end: where the last one ends.
+        :param begin: before which nothing was looked at.
+        :param liar: where, before ``begin``, an FPDU begins for certain.
+        """
+        if not self.markers:
+            return False
+        pointed = self._pointed_at(island, end, limit)
+        claimed_from = next(pointed, fpdu.start)
+        if claimed_from >= fpdu.start or (liar is not None and claimed_from < liar):
+            return False
+        if claimed_from == next(pointed, None):
+            return True
+        if claimed_from >= begin and not self._makes_sense(island, claimed_from, limit):
+            return False
+        marker = self._next_marker(end)
+        following = self._try(island, end, limit)
+        while not isinstance(following, int) and following.end <= marker:
+            self._allowance -= following.layout.length
+            if not (following.sound or self._header_makes_sense(following)):
+                return True
+            end = following.end
+            following = self._try(island, end, limit)
+        if isinstance(following, int):
+            # What it says is not all there, unless it claims an FPDU that is known to be one.
+            return limit < island.end or not self._may_begin(island, end, limit)
+        self._allowance -= following.layout.length
+        return following.crc == "bad" and not self._fits_without_forgery(following)
 
     def _outweighs(
         self, island: Island, fpdu: Candidate, bridge: Sequence[Candidate], limit: int

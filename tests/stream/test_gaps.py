@@ -502,3 +502,61 @@ def test_before_the_startup_frames(edges: list[int], data: st.DataObject) -> Non
     assert half.octets == len(captured) + 20 + len(octets)
     for direction in (0, 1):
         assert [each.ulpdu for each in fpdus(events, direction)] == [each.ulpdu for each in truth]
+
+
+@pytest.mark.parametrize(
+    "between", [b"MPA ID Req Frame 1.0", b"\x22" * 40, b"\x00\x28\x41\x43" * 5]
+)
+@pytest.mark.parametrize("several", [1, 2, 5])
+@pytest.mark.parametrize("is_cut", [False, True])
+@pytest.mark.parametrize("start", [200, 400, 476])
+@pytest.mark.parametrize("hole", [24, 200, 500])
+@pytest.mark.parametrize("size", [97, 1460])
+def test_fpdus_in_a_payload_whose_header_is_in_a_hole(
+    between: bytes, several: int, is_cut: bool, start: int, hole: int, size: int
+) -> None:
+    """Markers point into the hole, so the octets before them are of the FPDU that begins there."""
+    rng = random.Random(several)
+    held, _ = mpastream.build_stream(
+        [messages.send(msn, rng.randbytes(12))[0] for msn in range(several)]
+    )
+    last, _ = mpastream.build_stream([messages.send(99, rng.randbytes(20))[0]])
+    group = held + last[: 28 * is_cut] + between
+    ulpdus = [messages.send(msn, rng.randbytes(300))[0] for msn in range(1, 12)]
+    ulpdus[3] = messages.send(4, (bytes(start) + group * 9)[:800] + bytes(560))[0]
+    octets, truth = mpastream.build_stream(ulpdus, markers=True)
+    begin = truth[3].start
+    talk = started(markers=True)
+    talk.say(0, octets[:begin], size=size)
+    talk.miss(0, octets[begin : begin + hole])
+    talk.say(0, octets[begin + hole :], size=size)
+    talk.close()
+    found = [(each.offset, each.ulpdu_length) for each in fpdus(talk.fed(), 0)]
+    good = [each for index, each in enumerate(truth) if index != 3]
+    assert sorted(found) == [(each.seq_offset, each.ulpdu_length) for each in good]
+
+
+@pytest.mark.parametrize("is_cut", [False, True])
+@pytest.mark.parametrize("sender", [False, True])
+@pytest.mark.parametrize("size", [97, 1460])
+def test_a_forged_marker_that_points_into_a_hole(is_cut: bool, sender: bool, size: int) -> None:
+    """The lengths of good FPDUs lead over it: they are none of another one's payload."""
+    rng = random.Random(size)
+    ulpdus = [messages.send(msn, rng.randbytes(130))[0] for msn in range(1, 12)]
+    _, plain = mpastream.build_stream(ulpdus, markers=True)
+    marker = next(index for index, each in enumerate(plain) if index > 3 and each.markers)
+    place = -(-plain[marker].start // 512) * 512
+    begin, end = plain[marker - 3].start - 20, plain[marker - 2].start
+    forged = mpastream.Damage(fpduptr={0: place - begin - 4}, sender=sender)
+    octets, truth = mpastream.build_stream(ulpdus, markers=True, damage={marker: forged})
+    talk = started(markers=True)
+    talk.say(0, octets[:begin], size=size)
+    talk.miss(0, octets[begin:end])
+    # All of it, or up to a place behind the Marker.
+    upto = place + 4 if is_cut else len(octets)
+    talk.say(0, octets[end:upto], size=size)
+    if not is_cut:
+        talk.close()
+    found = {(each.offset, each.ulpdu_length) for each in fpdus(talk.fed(), 0)}
+    whole = [each for each in truth if each.end <= begin or end <= each.start < each.end <= upto]
+    assert found == {(each.seq_offset, each.ulpdu_length) for each in whole}
