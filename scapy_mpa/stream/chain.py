@@ -356,7 +356,11 @@ class FPDUChain(FPDUFinder):
         count, too, if it and others that lie reach to them: else they may be its payload.
         """
         several: Candidate | None = None
+        at = start
         for start_of_row in self._starts(island, start + WORD, end):
+            if start_of_row < at:
+                # It is of the row before, or of a payload in it.
+                continue
             row: list[Candidate] = []
             at = start_of_row
             while at < end:

@@ -58,6 +58,10 @@ _OVERDRAFT: Final = 1 << 20
 # The share of what is left that a place may cost for which nothing speaks but that a segment begins
 # there, or that a Marker points to it.
 _SMALL_SHARE: Final = 64
+# The share of what is left that it may cost to tell whether octets are one FPDU, whatever its
+# ULPDU_Length says.  That takes all of them for each length that fits, and many places are asked.
+_FAIR_SHARE: Final = 4
+_MOST_LENGTHS: Final = 4
 # Octets of an FPDU beside its ULPDU, at least.
 _LEAST_OVERHEAD: Final = HEADER_LENGTH + CRC_LENGTH
 # Behind this offset modulo 512 a Marker falls in the DDP header of an FPDU.
@@ -286,8 +290,13 @@ class FPDUFinder(FPDUReader):
                     doubtful = fpdu
                     doubted_until = until
                 continue
-            if self.crc and liar is not None and self._is_one(island, liar, start):
-                return fpdu
+            if self.crc and liar is not None:
+                if self._is_one(island, liar, start):
+                    return fpdu
+                if is_early and not self._affords_one(start - liar):
+                    # Nothing else counts as yet, and what lies farther away costs more.
+                    doubtful = doubtful or fpdu
+                    break
             count, breaks, chained = self._chain_from(island, fpdu, limit)
             if self._is_disowned(island, fpdu, chained, begin, limit, liar):
                 continue
@@ -546,6 +555,10 @@ class FPDUFinder(FPDUReader):
             following = self._try(island, at, limit)
         return False
 
+    def _affords_one(self, length: int) -> bool:
+        """Tell whether it may be asked whether so many octets are one FPDU (:meth:`_is_one`)."""
+        return _FAIR_SHARE * (1 + _MOST_LENGTHS) * length <= self._allowance
+
     def _is_one(self, island: Island, start: int, end: int) -> bool:
         """Tell whether one FPDU reaches from ``start`` to ``end``, but for its ULPDU_Length.
 
@@ -553,7 +566,7 @@ class FPDUFinder(FPDUReader):
         """
         phase = (start - self.origin) % MARKER_INTERVAL if self.markers else None
         lengths = ulpdu_lengths(end - start, phase)
-        if self._allowance < 0 or not lengths:
+        if not lengths or not self._affords_one(end - start):
             return False
         self._allowance -= (1 + len(lengths)) * (end - start)
         octets = island.read(start, end)

@@ -271,6 +271,33 @@ def test_several_damaged_in_a_row_are_all_told() -> None:
     assert told(talk.fed()) == true(truth)
 
 
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("markers", [False, True])
+def test_many_liars_hide_no_good_ones(seed: int, markers: bool) -> None:
+    """Some claim 64 KiB, and wherever others stop in these one may truly end: to ask that of all
+    leaves enough for the search behind the next."""
+    rng = random.Random(seed)
+    ulpdus = [
+        messages.send(msn, rng.randbytes(rng.choice((30, 200, 1400))))[0] for msn in range(1, 180)
+    ]
+    damage = {
+        index: Damage(ulpdu_length=rng.randrange(1 << 16), sender=True)
+        if rng.random() < 0.6
+        else Damage(crc_xor=1)
+        for index in range(3, 178)
+        if rng.random() < 0.2
+    }
+    octets, truth = build_stream(ulpdus, markers=markers, damage=damage)
+    talk = marked() if markers else started()
+    talk.say(0, octets, size=1460)
+    talk.close()
+    found, wanted = told(talk.fed()), true(truth)
+    assert [each for each in found if each[2] == "good"] == [
+        each for each in wanted if each[2] == "good"
+    ]
+    assert set(found) <= set(wanted)
+
+
 @pytest.mark.parametrize("order", [(1, 2, 0), (2, 1, 0), (0, 2, 1)])
 def test_an_island_without_fpdu_that_joins_others_hides_none(order: tuple[int, int, int]) -> None:
     """Where an island began is no place where an FPDU begins."""
