@@ -26,7 +26,7 @@ from scapy_mpa.stream.rest import Rest
 from scapy_mpa.stream.scan import FoundStartup, may_be_payload, startup_of
 from scapy_mpa.stream.segment import FIN, RST, SYN, Segment
 from scapy_mpa.stream.seldom import NOTHING, Seldom
-from scapy_mpa.stream.sequence import SEQUENCE_WINDOW, first_position, sequence_number, unwrap
+from scapy_mpa.stream.sequence import SEQUENCE_WINDOW, first_position, unwrap
 from scapy_mpa.stream.streaming import Streaming
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
@@ -155,10 +155,6 @@ class HalfConnection:
             self.islands.front = position
         if high is None:
             self.high = high = position
-            if self.acknowledged is not None:
-                # That was captured before all that it acknowledges.
-                ack, self.acknowledged = sequence_number(self.acknowledged), None
-                self.acknowledge(ack)
         if flags & FIN and abs(position - high) < SEQUENCE_WINDOW:
             self.fin = position + segment.length
         # What a RST carries is a remark, not part of the stream (RFC 9293 3.5.3).
@@ -236,7 +232,7 @@ class HalfConnection:
     def acknowledge(self, ack: int) -> None:
         """Take an acknowledgement number that the peer has sent."""
         if self.high is None:
-            self.acknowledged = first_position(ack)
+            self.counting.note_early_ack(ack)
             return
         position = unwrap(ack, self.high)
         if abs(position - self.high) < SEQUENCE_WINDOW and (
@@ -587,9 +583,10 @@ class HalfConnection:
         :param end: where these end.
         """
         upto = self.fin
+        acknowledged = max(self.acknowledged or 0, self.seldom.acknowledged_early(end))
         # One octet more than was captured is the acknowledgement of a FIN that was not.
-        if upto is None and self.acknowledged is not None and self.acknowledged > end + 1:
-            upto = self.acknowledged
+        if upto is None and acknowledged > end + 1:
+            upto = acknowledged
         if upto is not None:
             self.report_gap(end, upto, reason)
 

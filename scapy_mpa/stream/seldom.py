@@ -3,6 +3,7 @@
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from scapy_mpa.stream.sequence import SEQUENCE_WINDOW, unwrap
 from scapy_mpa.wire.ddp import UNTAGGED_LENGTH
 from scapy_mpa.wire.rdmap import READ_REQUEST_LENGTH
 
@@ -35,6 +36,7 @@ class Seldom:
     __slots__ = (
         "acks",
         "crc_bad",
+        "early_ack",
         "farthest_ahead",
         "first",
         "gaps",
@@ -53,6 +55,9 @@ class Seldom:
         never was a hole."""
         self.first: FirstFPDU | None = None
         """The first FPDU of those found before both startup frames were."""
+        self.early_ack: int | None = None
+        """What the peer had acknowledged before anything of the direction was captured: a sequence
+        number."""
 
     def note_first(self, fpdu: "FPDURecovered", start: int) -> None:
         """Keep what counts of an FPDU found before both startup frames, if it is the first one.
@@ -64,6 +69,16 @@ class Seldom:
         ulpdu, length = fpdu.ulpdu, fpdu.ulpdu_length
         is_whole = fpdu.crc != "bad" and len(ulpdu) == length
         self.first = FirstFPDU(start, ulpdu[:_OF_FIRST], length, is_whole)
+
+    def note_early_ack(self, ack: int) -> None:
+        """Take an acknowledgement number, as long as nothing of the direction was captured."""
+        early = self.early_ack
+        self.early_ack = ack if early is None else max(early, unwrap(ack, early))
+
+    def acknowledged_early(self, end: int) -> int:
+        """Return the position of what was acknowledged then; 0 if nothing near ``end`` was."""
+        position = end if self.early_ack is None else unwrap(self.early_ack, end)
+        return position if abs(position - end) < SEQUENCE_WINDOW else 0
 
     def ahead(self, distance: int) -> None:
         """Count an FPDU out of order, so many octets before its turn."""
