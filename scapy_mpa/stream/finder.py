@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, Literal
+from typing import Final
 
 from scapy_mpa.stream.candidate import (
     FRAMING_WINDOW,
@@ -12,20 +12,18 @@ from scapy_mpa.stream.candidate import (
     UNREADABLE,
     WORD,
     Candidate,
-    FPDUReader,
 )
 from scapy_mpa.stream.events import LocatedBy
+from scapy_mpa.stream.follower import LONGEST_CHAIN, FPDUFollower
 from scapy_mpa.stream.island import Island, Run
 from scapy_mpa.stream.search import header_words
-from scapy_mpa.wire.crc import CRC_LENGTH, RESIDUE, crc32c
+from scapy_mpa.wire.crc import CRC_LENGTH
 from scapy_mpa.wire.ddp import TAGGED, UNTAGGED_LENGTH
 from scapy_mpa.wire.fpdu import (
     HEADER_LENGTH,
     MARKER_INTERVAL,
     MARKER_LENGTH,
-    MARKER_RESERVED,
     fpdu_length,
-    ulpdu_lengths,
 )
 from scapy_mpa.wire.rdmap import plausible
 
@@ -39,29 +37,17 @@ __all__ = [
     "is_tagged",
 ]
 
-# How many unverified FPDUs in a row the chain of lengths may cross before it is given up.
-_LONGEST_BRIDGE: Final = 16
-# How many of them in a row may have a damaged header, too, behind an FPDU whose CRC is good.
-_MOST_SENSELESS: Final = 4
 _SEARCHED_FIRST: Final = 4 * MARKER_INTERVAL
 _SEARCHED_AT_A_TIME: Final = 128 * MARKER_INTERVAL
 """Octets of which the places where an FPDU may start are listed at one time, at most."""
 
-# What searches may spend: a multiple of the octets that the stream brought, so that no content
-# makes the cost per octet grow, and something to begin with.  A place costs something to look at,
-# and the octets of its FPDU if that is tried.
-_OCTETS_AT_FIRST: Final = 1 << 20
-_OCTETS_PER_OCTET: Final = 8
+# What a place costs to look at: the octets of its FPDU come in addition if that is tried.
 COST_OF_PLACE: Final = 8
 # What those places may overdraw it by for which more speaks than octets that make sense.
 _OVERDRAFT: Final = 1 << 20
 # The share of what is left that a place may cost for which nothing speaks but that a segment begins
 # there, or that a Marker points to it.
 _SMALL_SHARE: Final = 64
-# The share of what is left that it may cost to tell whether octets are one FPDU, whatever its
-# ULPDU_Length says.  That takes all of them for each length that fits, and many places are asked.
-_FAIR_SHARE: Final = 4
-_MOST_LENGTHS: Final = 4
 # Octets of an FPDU beside its ULPDU, at least.
 _LEAST_OVERHEAD: Final = HEADER_LENGTH + CRC_LENGTH
 # Behind this offset modulo 512 a Marker falls in the DDP header of an FPDU.
@@ -71,82 +57,15 @@ CONVINCING_CHAIN: Final = 3
 
 # The same, against the word of an FPDU that claims their octets as part of its payload.
 _OUTWEIGHING_CHAIN: Final = 8
-# Sound FPDUs in a row behind which nobody looks for a break any more.
-_LONGEST_CHAIN: Final = 64
 
 
-class FPDUFinder(FPDUReader):
+class FPDUFinder(FPDUFollower):
     """Looks for FPDUs of one direction, within what that may cost.
 
     For parameters see :class:`~scapy_mpa.stream.candidate.FPDUReader`.
     """
 
-    __slots__ = ("_allowance",)
-
-    def __init__(self, origin: int, *, markers: bool, crc: bool) -> None:
-        super().__init__(origin, markers=markers, crc=crc)
-        self._allowance = _OCTETS_AT_FIRST
-
-    def allow(self, fresh: int) -> None:
-        """Let searches spend what so many octets of stream are worth."""
-        self._allowance += fresh * _OCTETS_PER_OCTET
-
-    def has_spent_nothing(self, octets: int) -> bool:
-        """Tell whether searches may still spend all that so many octets of stream are worth."""
-        return self._allowance == _OCTETS_AT_FIRST + octets * _OCTETS_PER_OCTET
-
-    def _bridge(
-        self, island: Island, at: int, limit: int, *, senseless: int = 0
-    ) -> tuple[list[Candidate], Literal["sound", "end", "short", "long"], int]:
-        """Follow lengths over FPDUs that are not verified, but whose headers make sense.
-
-        Return them, what came behind them, and how far octets are needed to say more.
-
-        :param senseless: with CRCs, how many of them in a row may make no sense.
-        """
-        bridge: list[Candidate] = []
-        left = senseless
-        while len(bridge) < _LONGEST_BRIDGE:
-            if at == limit:
-                return bridge, "end", limit + 1
-            fpdu = self._try(island, at, limit)
-            if fpdu == UNREADABLE:
-                return bridge, "long", limit
-            if isinstance(fpdu, int):
-                return bridge, "short", fpdu
-            if fpdu.sound:
-                return bridge, "sound", limit
-            if self.crc:
-                left = senseless if self._header_makes_sense(fpdu) else left - 1
-                is_one = left >= 0
-            else:
-                is_one = self._is_something(island, fpdu, limit)
-            if not is_one:
-                return bridge, "long", limit
-            bridge.append(fpdu)
-            at = fpdu.end
-        return bridge, "long", limit
-
-    def _is_something(self, island: Island, fpdu: Candidate, limit: int) -> bool:
-        """Tell whether, without CRCs, anything says that this is an FPDU, though a damaged one.
-
-        One that fills a segment may be of a kind that makes no sense; the zero-length FPDU of RFC
-        6581 9.2 is.
-
-        :param limit: up to where octets are there.
-        """
-        return (
-            fpdu.is_pointed_at
-            or self._makes_sense(island, fpdu.start, fpdu.end)
-            or self._lacks_header(island, fpdu)
-            or island.fills_segments(fpdu.start, fpdu.end)
-        )
-
-    def _lacks_header(self, island: Island, fpdu: Candidate) -> bool:
-        """Tell whether the snap length has left too little of an FPDU to tell what it is."""
-        return len(fpdu.octets) < fpdu.layout.length and (
-            fpdu.agrees and self._may_begin(island, fpdu.start, fpdu.end)
-        )
+    __slots__ = ()
 
     def _starts(self, island: Island, begin: int, limit: int, tried: int = 0) -> Iterator[int]:
         """Yield, ascending, where between ``begin`` and ``limit`` an FPDU may lie.
@@ -344,7 +263,7 @@ class FPDUFinder(FPDUReader):
         at = fpdu.start
         row: list[int] = []
         heads: set[bytes] = set()
-        while at < limit and len(row) < _LONGEST_CHAIN:
+        while at < limit and len(row) < LONGEST_CHAIN:
             if row:
                 following = self._try(island, at, limit)
             if isinstance(following, int) or not following.sound:
@@ -380,14 +299,6 @@ class FPDUFinder(FPDUReader):
         count = len(heads) if self.markers else len(row)
         is_enough = count >= needed or island.fills_segments(fpdu.start, fpdu.end)
         return limit if is_enough else None
-
-    @staticmethod
-    def _fits_without_forgery(fpdu: Candidate) -> bool:
-        """Tell whether the CRC of an FPDU is good once its Markers say what they should."""
-        octets = bytearray(fpdu.octets)
-        for at, fpduptr in zip(fpdu.layout.markers, fpdu.layout.fpduptrs, strict=True):
-            octets[at : at + MARKER_LENGTH] = MARKER_RESERVED + fpduptr.to_bytes(2, "big")
-        return crc32c(bytes(octets)) == RESIDUE
 
     @staticmethod
     def _stands_first(island: Island, fpdu: Candidate) -> bool:
@@ -455,145 +366,6 @@ class FPDUFinder(FPDUReader):
                 behind = self._try(island, at, limit)
                 return None if isinstance(behind, int) else behind
         return fpdu
-
-    def _chain_from(self, island: Island, fpdu: Candidate, limit: int) -> tuple[int, bool, int]:
-        """Follow the chain of lengths from an FPDU that a search has found.
-
-        Return how many FPDUs, it included, are verified, whether the chain then breaks, and where.
-        """
-        count = 1
-        at = fpdu.end
-        while count < _LONGEST_CHAIN and at < limit:
-            following = self._try(island, at, limit)
-            if following == UNREADABLE:
-                # The snap length has left nothing that could speak for it or against it.
-                return count + 1, False, at
-            if isinstance(following, int):
-                likely = self._looks_like_start(island, at, limit)
-                return count + likely, not likely and at + MARKER_LENGTH + WORD <= limit, at
-            if not following.sound and self._lacks_header(island, following):
-                return count + 1, False, at
-            if not following.sound:
-                # Those that are damaged may stand between it and the next sound one.
-                bridge, reached, _ = self._bridge(island, at, limit, senseless=_MOST_SENSELESS)
-                self._allowance -= sum(each.layout.length for each in bridge)
-                goes_on = reached == "sound" or any(
-                    self._looks_like_start(island, each, limit)
-                    for each in (at, *(crossed.end for crossed in bridge))
-                )
-                return count + goes_on, not goes_on and reached != "end", at
-            self._allowance -= following.layout.length
-            count += 1
-            at = following.end
-        return count, False, at
-
-    def _is_disowned(
-        self, island: Island, fpdu: Candidate, end: int, begin: int, limit: int, liar: int | None
-    ) -> bool:
-        """Tell whether Markers say that good FPDUs are payload of one that begins before them.
-
-        The next Marker does that points to where that one begins: it holds all between (RFC 5044
-        4.3).  It is forged if lengths lead to an FPDU that holds it and whose CRC tells so; it may
-        be if not all of that is there, or if it points to where no header makes sense, unless
-        another one says the same.
-
-        :param fpdu: the first of the good ones.
-        :param end: where the last one ends.
-        :param begin: before which nothing was looked at.
-        :param liar: where, before ``begin``, an FPDU begins for certain.
-        """
-        if not self.markers:
-            return False
-        pointed = self._pointed_at(island, end, limit)
-        claimed_from = next(pointed, fpdu.start)
-        if claimed_from >= fpdu.start or (liar is not None and claimed_from < liar):
-            return False
-        if claimed_from == next(pointed, None):
-            return True
-        if claimed_from >= begin and not self._makes_sense(island, claimed_from, limit):
-            return False
-        marker = self._next_marker(end)
-        following = self._try(island, end, limit)
-        while not isinstance(following, int) and following.end <= marker:
-            self._allowance -= following.layout.length
-            if not (following.sound or self._header_makes_sense(following)):
-                return True
-            end = following.end
-            following = self._try(island, end, limit)
-        if isinstance(following, int):
-            # What it says is not all there, unless it claims an FPDU that is known to be one.
-            return limit < island.end or not self._may_begin(island, end, limit)
-        self._allowance -= following.layout.length
-        return following.crc == "bad" and not self._fits_without_forgery(following)
-
-    def _outweighs(
-        self, island: Island, fpdu: Candidate, bridge: Sequence[Candidate], limit: int
-    ) -> bool:
-        """Tell whether a good FPDU speaks against those over which lengths lead to ``limit``.
-
-        It does if the one of them in which it begins is one up to there, but for its ULPDU_Length;
-        if it, or a good one to which it leads, ends behind the payload of that; or if lengths lead
-        on to ``limit``, though over damaged ones.  But one that is damaged and ends where one of
-        the others does may be a part of an FPDU, with which a payload ends.
-        """
-        places = [each.start for each in bridge]
-        holder = max((place for place in places if place < fpdu.start), default=None)
-        if holder is not None and self._is_one(island, holder, fpdu.start):
-            return True
-        following: Candidate | int = fpdu
-        damaged = 0
-        while not isinstance(following, int) and damaged <= _LONGEST_BRIDGE:
-            self._allowance -= following.layout.length
-            start, at = following.start, following.end
-            if following.sound and any(start < place <= at for place in (*places, limit)):
-                return True
-            damaged += not following.sound
-            if at in places:
-                return False
-            if at == limit:
-                return start < places[-1]
-            following = self._try(island, at, limit)
-        return False
-
-    def _affords_one(self, length: int) -> bool:
-        """Tell whether it may be asked whether so many octets are one FPDU (:meth:`_is_one`)."""
-        return _FAIR_SHARE * (1 + _MOST_LENGTHS) * length <= self._allowance
-
-    def _is_one(self, island: Island, start: int, end: int) -> bool:
-        """Tell whether one FPDU reaches from ``start`` to ``end``, but for its ULPDU_Length.
-
-        Its CRC is good as it is if the sender lied, else with the length that it had.
-        """
-        phase = (start - self.origin) % MARKER_INTERVAL if self.markers else None
-        lengths = ulpdu_lengths(end - start, phase)
-        if not lengths or not self._affords_one(end - start):
-            return False
-        self._allowance -= (1 + len(lengths)) * (end - start)
-        octets = island.read(start, end)
-        if crc32c(octets) == RESIDUE:
-            return True
-        header = MARKER_LENGTH if phase == 0 else 0
-        head, rest = octets[:header], octets[header + HEADER_LENGTH :]
-        return any(
-            crc32c(head + ulpdu_length.to_bytes(HEADER_LENGTH, "big") + rest) == RESIDUE
-            for ulpdu_length in lengths
-        )
-
-    def _must_lie(self, island: Island, start: int, end: int) -> bool:
-        """Tell whether one FPDU reaches from ``start`` to ``end``, of another length than it says.
-
-        Wherever Markers may be: its CRC is good as it is, and no number of them makes up for the
-        difference.
-        """
-        octets = island.read(start, end)
-        # Zero may as well be the beginning of a Marker.
-        ulpdu_length = int.from_bytes(octets[:HEADER_LENGTH], "big")
-        if self.markers or not ulpdu_length or self._allowance < 0:
-            return False
-        self._allowance -= len(octets)
-        unmarked = fpdu_length(ulpdu_length)
-        most = MARKER_LENGTH * (unmarked // (MARKER_INTERVAL - MARKER_LENGTH) + 1)
-        return not 0 <= len(octets) - unmarked <= most and crc32c(octets) == RESIDUE
 
     def _is_convincing(self, island: Island, fpdu: Candidate, count: int, limit: int) -> bool:
         """Tell whether an FPDU that a search has found stands where FPDUs stand."""
