@@ -129,6 +129,27 @@ def test_the_responder_speaks_first(beginning: str, acknowledges: bool) -> None:
     assert len(told) == (not acknowledges)
 
 
+@pytest.mark.parametrize("ending", ["FIN", "RST", "none"])
+def test_the_same_numbers_again(ending: str) -> None:
+    """The SYN of the next connection comes while the one before it is on loan."""
+    fpdus = [Segment(0, 21 + at * len(FPDU), 21, PSH | ACK, FPDU) for at in range(40)]
+    answers = [Segment(1, 21, each.seq + len(FPDU), ACK, b"") for each in fpdus]
+    end = answers[-1].ack
+    last = {
+        "FIN": [Segment(0, end, 21, FIN | ACK, b""), Segment(1, 21, end + 1, FIN | ACK, b"")],
+        "RST": [Segment(0, end, 21, RST | ACK, b"")],
+        "none": [],
+    }[ending]
+    one = [*opening(), Segment(0, 21, 21, ACK, b"")]
+    one += [each for pair in zip(fpdus, answers, strict=True) for each in pair]
+    capture = pcapfile.pcap(pcapfile.frames([*one, *last, *one, *last]))
+    same(capture)
+    told = [json.loads(line) for line in express(capture)]
+    numbers = [each["connection"] for each in told if each["type"] == "fpdu"]
+    assert numbers == [0] * len(fpdus) + [1] * len(fpdus)
+    assert not [each for each in told if each["type"] in ("gap", "overlap", "error")]
+
+
 def test_nothing_is_listed_of_the_other_connection_yet() -> None:
     """A connection with a longer name takes no room in the lines before its own first one."""
     fpdus = [Segment(0, 21 + at * len(FPDU), 21, PSH | ACK, FPDU) for at in range(3)]
