@@ -12,7 +12,9 @@ the first FPDU that cannot be both:
   which the stream ends; one is enough where the sender has closed right behind it, or the user says
   that osc is spoken.
 
-What conforms to RFC 5044 is none of osc's, whatever else it may look like.
+What conforms to RFC 5044 is none of osc's, whatever else it may look like.  With CRCs that takes
+all 32 bits of its Markers if those of osc's have theirs: a payload may hold the 14 that count
+(RFC 5044 4.3).
 """
 
 from __future__ import annotations

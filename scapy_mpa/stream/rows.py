@@ -43,7 +43,7 @@ class Row(NamedTuple):
     whole: int
     """Those of them of which the snap length cut off nothing: their CRC would have told."""
     markers: int
-    """Those of its Markers that were captured, but none of 0 whose FPDU was not, all of it."""
+    """Those of its Markers that were captured; of those that say 0, where all of the FPDU was."""
     telling: int
     """Those of them that say more than 0."""
     borne_out: int
