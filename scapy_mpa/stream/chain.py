@@ -6,6 +6,7 @@ The rules stand in :mod:`~scapy_mpa.stream.framing`, which says where chains beg
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from scapy_mpa.stream.candidate import (
@@ -16,6 +17,7 @@ from scapy_mpa.stream.candidate import (
     WORD,
     Candidate,
 )
+from scapy_mpa.stream.events import LocatedBy
 from scapy_mpa.stream.finder import (
     CONVINCING_CHAIN,
     FPDUFinder,
@@ -42,9 +44,6 @@ _LONGEST_WAIT: Final = 8 * FRAMING_WINDOW
 
 # A place that no island reaches.
 _NOWHERE: Final = 1 << 62
-
-# FPDUs in a row that lie about their lengths, over which their CRCs lead.
-_MOST_LIARS: Final = 4
 
 
 class FPDUChain(FPDUFinder):
@@ -235,35 +234,14 @@ class FPDUChain(FPDUFinder):
             self._await(island, run)
             return False
         bridge: list[Candidate] = []
+        need_at = run.end
         if run.anchored:
             bridge, reached, need = self._bridge(island, run.end, limit)
-            need_at = bridge[-1].end if bridge else run.end
+            need_at = bridge[-1].end if bridge else need_at
             alone = not self.crc and len(bridge) == 1 and island.is_boundary(limit)
             ends = (final or alone) and self._may_end(island, limit)
             if reached == "sound" or (reached == "end" and ends):
-                if not self.crc and bridge:
-                    found = self._search(island, trouble + WORD, limit, final=final)
-                    if found is not None and found.start < need_at:
-                        self._resume(island, run, found)
-                        return True
-                if self.crc:
-                    found = self._swallowed(island, trouble, need_at)
-                    if found is None and bridge:
-                        claimed_by = bridge if self._makes_sense(island, trouble, limit) else ()
-                        found = self._search(
-                            island, trouble + WORD, need_at, final=False, bridge=claimed_by
-                        )
-                    if found is not None:
-                        # What is verified tells that others have lied about their length.
-                        self._resume(island, run, found)
-                        return True
-                    if bridge and self._is_one(island, trouble, need_at):
-                        bridge = []
-                        run.end = need_at
-                for fpdu in bridge:
-                    self._pass_on(island, run, fpdu)
-                run.trouble = None
-                return True
+                return self._cross(island, run, bridge, limit, final=final)
             likely = self._looks_like_start(island, need_at, limit)
             patience = _LONGEST_WAIT if likely else FRAMING_WINDOW
             if reached != "long" and not final and limit - trouble < patience:
@@ -276,6 +254,13 @@ class FPDUChain(FPDUFinder):
         if limit < run.search_at and not (final or is_too_much):
             island.need = run.search_at
             return False
+        if self.crc and run.anchored:
+            may_end = final or limit < island.end
+            if self._set_right(island, run, bridge, limit, may_end=may_end, behind=need_at):
+                return True
+            if self._may_hold_more(island, trouble, limit, final=final):
+                self._search_later(island, run, limit, trouble)
+                return False
         # Without CRCs, nothing says that an FPDU of which not all octets are there is a liar.
         claimed = (
             not self.crc
@@ -289,7 +274,7 @@ class FPDUChain(FPDUFinder):
             island, trouble + WORD, limit, final=at_last, claimed=claimed, liar=liar, run=run
         )
         if found is not None:
-            self._resume(island, run, found)
+            self._resume(island, run, found.start, found_by(found))
             return True
         if not final:
             if is_too_much:
@@ -300,8 +285,88 @@ class FPDUChain(FPDUFinder):
                 island.is_torn = island.is_torn or run.is_empty
                 trouble = run.trouble
                 self._sink.release(island, kept, trouble)
-            island.need = run.search_at = limit + max(FIRST_SEARCH, limit - trouble)
+            self._search_later(island, run, limit, trouble)
         return False
+
+    def _cross(
+        self, island: Island, run: Run, bridge: Sequence[Candidate], limit: int, *, final: bool
+    ) -> bool:
+        """Go on behind FPDUs that are not verified, if what is verified tells none of them a liar.
+
+        Lengths lead over them to one that is verified, or to the end.
+        """
+        trouble = run.trouble
+        assert trouble is not None
+        end = bridge[-1].end if bridge else run.end
+        found = None
+        if not self.crc:
+            if bridge:
+                found = self._search(island, trouble + WORD, limit, final=final)
+                if found is not None and found.start >= end:
+                    found = None
+        elif self._set_right(island, run, bridge, end, may_end=True):
+            return True
+        elif (found := self._swallowed(island, trouble, end)) is not None:
+            # Unless the lie leads to an FPDU in its own payload, that holds others before.
+            if self._set_right(island, run, bridge, limit, may_end=limit < island.end):
+                return True
+            if self._may_hold_more(island, trouble, limit, final=final):
+                self._search_later(island, run, limit, trouble)
+                return False
+        elif bridge:
+            claimed_by = bridge if self._makes_sense(island, trouble, limit) else ()
+            found = self._search(island, trouble + WORD, end, final=False, bridge=claimed_by)
+        if found is not None:
+            self._resume(island, run, found.start, found_by(found))
+            return True
+        for fpdu in bridge:
+            self._pass_on(island, run, fpdu)
+        run.trouble = None
+        return True
+
+    @staticmethod
+    def _may_hold_more(island: Island, start: int, limit: int, *, final: bool) -> bool:
+        """Tell whether octets may be missing of what an FPDU truly is, which may hold others."""
+        return limit < start + FRAMING_WINDOW and not (final or island.absent)
+
+    @staticmethod
+    def _search_later(island: Island, run: Run, limit: int, trouble: int) -> None:
+        """Leave a run as it is until so much more has come that a search is worth its cost."""
+        island.need = run.search_at = limit + max(FIRST_SEARCH, limit - trouble)
+
+    def _set_right(
+        self,
+        island: Island,
+        run: Run,
+        bridge: Sequence[Candidate],
+        limit: int,
+        *,
+        may_end: bool,
+        behind: int | None = None,
+    ) -> bool:
+        """Go on behind an FPDU that lies about its ULPDU_Length, if its CRC tells where it ends.
+
+        :param bridge: those over which lengths lead from the end of the run.
+        :param may_end: whether one may end at ``limit``, though none is seen to begin there.
+        :param behind: where another one may begin, to which lengths lead.
+        """
+        assert run.trouble is not None
+        places = [run.trouble, *(fpdu.start for fpdu in bridge)]
+        if behind is not None and places[-1] < behind < limit:
+            places.append(behind)
+        found = self._true_end(island, places, limit, may_end=may_end)
+        if found is None:
+            return False
+        liar, end = found
+        for fpdu in bridge:
+            if fpdu.start <= liar:
+                self._pass_on(island, run, fpdu)
+        run.trouble = liar
+        following = self._try(island, end, limit)
+        self._resume(
+            island, run, end, "search" if isinstance(following, int) else found_by(following)
+        )
+        return True
 
     def _is_something(self, island: Island, fpdu: Candidate, limit: int) -> bool:
         """Tell whether, without CRCs, anything says that this is an FPDU, though a damaged one.
@@ -350,66 +415,48 @@ class FPDUChain(FPDUFinder):
 
         :param end: where a verified FPDU begins.
 
-        Either those behind it must lead exactly to ``end``: no payload that merely looks like
-        FPDUs does, for the swallowing one ends with a CRC of its own.  Or the swallowing one must
-        be whole without it, but for its length.  Several in a row with a damaged one behind them
-        count, too, if it and others that lie reach to them: else they may be its payload.
+        Those behind it must lead exactly to ``end``: no payload that merely looks like FPDUs does,
+        for the swallowing one ends with a CRC of its own.
         """
-        several: Candidate | None = None
         at = start
         for start_of_row in self._starts(island, start + WORD, end):
             if start_of_row < at:
                 # It is of the row before, or of a payload in it.
                 continue
-            row: list[Candidate] = []
+            first: Candidate | None = None
             at = start_of_row
             while at < end:
                 fpdu = self._try(island, at, end)
                 if isinstance(fpdu, int) or not fpdu.sound:
                     break
                 self._allowance -= fpdu.layout.length
-                row.append(fpdu)
+                first = first or fpdu
                 at = fpdu.end
-            if row and self._is_one(island, start, start_of_row):
-                return row[0]
-            if row and at == end:
-                is_next = several is not None and self._reaches(island, start, several.start)
-                return several if is_next else row[0]
-            if several is None and len(row) > 1:
-                several = row[0]
+            if first is not None and at == end:
+                return first
         return None
 
-    def _reaches(self, island: Island, start: int, end: int, most: int = _MOST_LIARS) -> bool:
-        """Tell whether FPDUs reach from ``start`` to ``end``, but for their ULPDU_Lengths.
-
-        :param most: how many there may be.
-        """
-        for at in range(start + WORD, end + 1, WORD):
-            if self._is_one(island, start, at):
-                return at == end or (most > 1 and self._reaches(island, at, end, most - 1))
-        return False
-
-    def _resume(self, island: Island, run: Run, found: Candidate) -> None:
-        """Go on at an FPDU that a search has found."""
+    def _resume(self, island: Island, run: Run, at: int, located_by: LocatedBy) -> None:
+        """Go on at an FPDU that was found behind a run."""
         begin = run.end
-        if self._is_cut(island, begin, found.start):
-            self._sink.cut_off(begin, found.start)
+        if self._is_cut(island, begin, at):
+            self._sink.cut_off(begin, at)
         elif (
-            self._is_liar(island, run, found.start)
+            self._is_liar(island, run, at)
             if self.crc
-            else run.anchored and self._makes_sense(island, begin, found.start)
+            else run.anchored and self._makes_sense(island, begin, at)
         ):
-            self._pass_on(island, run, self._liar(island, begin, found.start))
-        elif begin < found.start and begin > run.start:
+            self._pass_on(island, run, self._liar(island, begin, at))
+        elif begin < at and begin > run.start:
             self._sink.wrong(
                 ErrorCode.CRC_MISMATCH if self.crc else ErrorCode.MARKER_MISMATCH,
                 begin,
-                f"{found.start - begin} octets in which no FPDU begins (RFC 5044 4.1)",
+                f"{at - begin} octets in which no FPDU begins (RFC 5044 4.1)",
             )
         if run.is_empty:
-            run.start = found.start
-        run.end = run.last = found.start
-        run.next_by = found_by(found)
+            run.start = at
+        run.end = run.last = at
+        run.next_by = located_by
         run.trouble = None
         run.anchored = True
         run.search_at = 0

@@ -48,6 +48,10 @@ _OVERDRAFT: Final = 1 << 20
 # The share of what is left that a place may cost for which nothing speaks but that a segment begins
 # there, or that a Marker points to it.
 _SMALL_SHARE: Final = 64
+# What it costs to ask whether one ends there that began before, and the share of what is left that
+# it may cost to ask for one after the other.
+_COST_OF_END: Final = 256
+_SHARE_OF_ENDS: Final = 4
 # Octets of an FPDU beside its ULPDU, at least.
 _LEAST_OVERHEAD: Final = HEADER_LENGTH + CRC_LENGTH
 # Behind this offset modulo 512 a Marker falls in the DDP header of an FPDU.
@@ -149,6 +153,45 @@ class FPDUFinder(FPDUFollower):
         # Without CRCs, an FPDU that makes no sense is no evidence.
         return self.crc and is_likely and _SMALL_SHARE * length <= self._allowance
 
+    def _true_end(
+        self, island: Island, places: Sequence[int], limit: int, *, may_end: bool
+    ) -> tuple[int, int] | None:
+        """Tell which of some FPDUs lies about its ULPDU_Length, and where it truly ends.
+
+        There the CRC is good as it is, if the sender lied, or with the length that it had.  Only
+        where another one may begin is asked.
+
+        :param places: where they begin, ascending; each but the first if those before tell the
+            truth.
+        :param may_end: whether one may end at ``limit``, though none is seen to begin there.
+        """
+        asked = [(start, self._measure(start)) for start in places]
+        begin = places[0]
+        last = min(limit, places[-1] + FRAMING_WINDOW)
+        size = _SEARCHED_FIRST
+        kept = self._allowance - self._allowance // _SHARE_OF_ENDS
+        while begin < last:
+            upto = min(begin + size, last)
+            size = min(2 * size, _SEARCHED_AT_A_TIME)
+            words = header_words(island.read(begin, min(limit, upto + WORD)))
+            self._allowance -= COST_OF_PLACE * len(words)
+            ends = [end for end in self._starts_of(words, begin) if end <= upto]
+            if upto == limit and may_end:
+                ends.append(limit)
+            for end in ends:
+                for start, measured in asked:
+                    if not start + measured.least <= end <= start + FRAMING_WINDOW:
+                        continue
+                    until = start + measured.octets
+                    self._allowance -= end - until + _COST_OF_END
+                    if self._allowance < kept:
+                        return None
+                    measured.extend(island.read(until, end))
+                    if measured.is_one():
+                        return start, end
+            begin = upto
+        return None
+
     def _search(
         self,
         island: Island,
@@ -166,9 +209,9 @@ class FPDUFinder(FPDUFollower):
         :param liar: where, before ``begin``, an FPDU begins for certain that is not what it says.
 
         One behind which the chain of lengths breaks may be part of a payload: it counts only if
-        nothing better is there, and, with CRCs, nothing better will come.  So may any, as long as
-        octets may be missing of what the liar truly is.  But several in a row are no payload if no
-        hole hides a header before them, and what begins for certain has none that makes sense.
+        nothing better is there, and, with CRCs, nothing better will come.  But several in a row are
+        no payload if no hole hides a header before them, and what begins for certain has none that
+        makes sense.
         Something better is there if an FPDU is known to begin at ``limit`` and none before.
 
         :param claimed: an FPDU whose header makes sense says that all these octets are its own.
@@ -178,9 +221,6 @@ class FPDUFinder(FPDUFollower):
         """
         doubtful = None
         several = None
-        is_early = (
-            liar is not None and limit < liar + FRAMING_WINDOW and not (final or island.absent)
-        )
         doubted_until = limit
         chained = begin
         repeated: set[bytes] = set()
@@ -209,19 +249,12 @@ class FPDUFinder(FPDUFollower):
                     doubtful = fpdu
                     doubted_until = until
                 continue
-            if self.crc and liar is not None:
-                if self._is_one(island, liar, start):
-                    return fpdu
-                if is_early and not self._affords_one(start - liar):
-                    # Nothing else counts as yet, and what lies farther away costs more.
-                    doubtful = doubtful or fpdu
-                    break
             count, breaks, chained = self._chain_from(island, fpdu, limit)
             if self._is_disowned(island, fpdu, chained, begin, limit, liar):
                 continue
             if (
                 self._is_convincing(island, fpdu, count, limit)
-                and not (breaks or is_early)
+                and not breaks
                 and (not bridge or self._outweighs(island, fpdu, bridge, limit))
             ):
                 return several or fpdu

@@ -15,8 +15,8 @@ from scapy_mpa.wire.fpdu import (
     MARKER_LENGTH,
     MARKER_RESERVED,
     fpdu_length,
-    ulpdu_lengths,
 )
+from scapy_mpa.wire.sound_length import SoundLength
 
 __all__ = ["LONGEST_CHAIN", "FPDUFollower"]
 
@@ -29,9 +29,8 @@ _MOST_SENSELESS: Final = 4
 _OCTETS_AT_FIRST: Final = 1 << 20
 _OCTETS_PER_OCTET: Final = 8
 # The share of what is left that it may cost to tell whether octets are one FPDU, whatever its
-# ULPDU_Length says.  That takes all of them for each length that fits, and many places are asked.
+# ULPDU_Length says: many places are asked.
 _FAIR_SHARE: Final = 4
-_MOST_LENGTHS: Final = 4
 LONGEST_CHAIN: Final = 64
 """Sound FPDUs in a row behind which nobody looks for a break any more."""
 
@@ -216,29 +215,18 @@ class FPDUFollower(FPDUReader):
             following = self._try(island, at, limit)
         return False
 
-    def _affords_one(self, length: int) -> bool:
-        """Tell whether it may be asked whether so many octets are one FPDU (:meth:`_is_one`)."""
-        return _FAIR_SHARE * (1 + _MOST_LENGTHS) * length <= self._allowance
-
     def _is_one(self, island: Island, start: int, end: int) -> bool:
-        """Tell whether one FPDU reaches from ``start`` to ``end``, but for its ULPDU_Length.
-
-        Its CRC is good as it is if the sender lied, else with the length that it had.
-        """
-        phase = (start - self.origin) % MARKER_INTERVAL if self.markers else None
-        lengths = ulpdu_lengths(end - start, phase)
-        if not lengths or not self._affords_one(end - start):
+        """Tell whether one FPDU reaches from ``start`` to ``end``, but for its ULPDU_Length."""
+        measured = self._measure(start)
+        if end < start + measured.least or _FAIR_SHARE * (end - start) > self._allowance:
             return False
-        self._allowance -= (1 + len(lengths)) * (end - start)
-        octets = island.read(start, end)
-        if crc32c(octets) == RESIDUE:
-            return True
-        header = MARKER_LENGTH if phase == 0 else 0
-        head, rest = octets[:header], octets[header + HEADER_LENGTH :]
-        return any(
-            crc32c(head + ulpdu_length.to_bytes(HEADER_LENGTH, "big") + rest) == RESIDUE
-            for ulpdu_length in lengths
-        )
+        self._allowance -= end - start
+        measured.extend(island.read(start, end))
+        return measured.is_one()
+
+    def _measure(self, start: int) -> SoundLength:
+        """Return what tells whether one FPDU reaches from ``start`` to somewhere."""
+        return SoundLength((start - self.origin) % MARKER_INTERVAL if self.markers else None)
 
     def _must_lie(self, island: Island, start: int, end: int) -> bool:
         """Tell whether one FPDU reaches from ``start`` to ``end``, of another length than it says.

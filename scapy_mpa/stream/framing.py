@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from scapy_mpa.stream.candidate import WORD, Candidate
 from scapy_mpa.stream.chain import FPDUChain
-from scapy_mpa.stream.events import FPDURecovered
+from scapy_mpa.stream.events import FPDURecovered, LocatedBy
 from scapy_mpa.stream.finder import COST_OF_PLACE, found_by
 from scapy_mpa.stream.island import Island, Run
 from scapy_mpa.stream.scan import FoundStartup, may_be_marker, startups_at, startups_before
@@ -142,10 +142,10 @@ class Framing(FPDUChain):
                 return False
         return super()._recover(island, run, limit, final=final)
 
-    def _resume(self, island: Island, run: Run, found: Candidate) -> None:
-        """Go on at an FPDU that a search has found."""
+    def _resume(self, island: Island, run: Run, at: int, located_by: LocatedBy) -> None:
+        """Go on at an FPDU that was found behind a run."""
         is_first = run.is_empty and run is island.runs[0]
-        super()._resume(island, run, found)
+        super()._resume(island, run, at, located_by)
         if is_first and not self.from_start:
             self._look_before(island, run)
 
