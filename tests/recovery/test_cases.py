@@ -157,6 +157,8 @@ ONCE_WRONG_SEEDS: list[tuple[int, dict[str, object]]] = [
     (803151, {"crc": True, "damage": "length", "begin": "any point"}),
     # Forged Markers, but for those of an FPDU of which octets are missing.
     (806482, {"crc": True, "damage": "FPDUPTR", "markers": "both", "begin": "any point"}),
+    # A lie that claims octets of which a copy that differs was captured first.
+    (851678, {"crc": True, "damage": "length", "begin": "any point"}),
 ]
 
 

@@ -230,6 +230,16 @@ class Captured:
             octets.append(self._octets[at])
         return bytes(octets)
 
+    def seen(self, places: Sequence[int]) -> bytes:
+        """What was captured first at some places, or else was sent, up to the end of the stream."""
+        octets = bytearray()
+        for place in places:
+            at = place + self.before
+            if at >= len(self._captured):
+                break
+            octets.append(self._octets[at] if self._captured[at] else self._stream[at])
+        return bytes(octets)
+
     def is_carried(self, start: int, end: int) -> bool:
         """Whether captured segments held each octet, though the snap length cut some off."""
         return self._carried.find(0, start + self.before, end + self.before) < 0
@@ -596,15 +606,14 @@ class _Side:
             return self._said(fpdu, length, fpdu.markers, crc, fpdu.ulpdu, required, is_cut=False)
         length = _said_length(fpdu)
         _, markers, places = self._reading(fpdu, length)
-        octets = self.half.octets
-        ulpdu = bytes(octets[place] for place in places if place < len(octets))
+        ulpdu = self.captured.seen(places)
         return self._said(fpdu, length, markers, crc, ulpdu, required, is_cut=True)
 
     def _unmarked_liar(self, fpdu: TrueFPDU) -> Statement:
         """What an FPDU says that lies about its length, if its Markers are taken for payload."""
         length = _said_length(fpdu)
         begin = fpdu.seq_offset + 2
-        ulpdu = bytes(self.half.octets[begin : begin + length])
+        ulpdu = self.captured.seen(range(begin, begin + length))
         crc = "bad" if self.dimensions.crc else "off"
         return self._said(fpdu, length, 0, crc, ulpdu, required=False, is_cut=True).statement
 
