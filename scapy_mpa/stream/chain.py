@@ -355,7 +355,8 @@ class FPDUChain(FPDUFinder):
         if behind is not None and places[-1] < behind < limit:
             places.append(behind)
         found = self._true_end(island, places, limit, may_end=may_end)
-        if found is None:
+        if found is None or (self.is_guess and not self._must_lie(island, *found)):
+            # If Markers may be elsewhere, some may lie in one that tells the truth.
             return False
         liar, end = found
         for fpdu in bridge:

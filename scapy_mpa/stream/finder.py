@@ -48,10 +48,11 @@ _OVERDRAFT: Final = 1 << 20
 # The share of what is left that a place may cost for which nothing speaks but that a segment begins
 # there, or that a Marker points to it.
 _SMALL_SHARE: Final = 64
-# What it costs to ask whether one ends there that began before, and the share of what is left that
-# it may cost to ask for one after the other.
+# What it costs to ask whether one ends there that began before, the share of what is left that it
+# may cost to ask for one after the other, and of how many at once.
 _COST_OF_END: Final = 256
 _SHARE_OF_ENDS: Final = 4
+_MOST_LIARS: Final = 8
 # Octets of an FPDU beside its ULPDU, at least.
 _LEAST_OVERHEAD: Final = HEADER_LENGTH + CRC_LENGTH
 # Behind this offset modulo 512 a Marker falls in the DDP header of an FPDU.
@@ -158,18 +159,20 @@ class FPDUFinder(FPDUFollower):
     ) -> tuple[int, int] | None:
         """Tell which of some FPDUs lies about its ULPDU_Length, and where it truly ends.
 
-        There the CRC is good as it is, if the sender lied, or with the length that it had.  Only
-        where another one may begin is asked.
+        There its CRC is good as it is, if the sender lied, or with the length that it had.  Only
+        where another one may begin is asked, the nearest place first.
 
         :param places: where they begin, ascending; each but the first if those before tell the
             truth.
         :param may_end: whether one may end at ``limit``, though none is seen to begin there.
         """
-        asked = [(start, self._measure(start)) for start in places]
-        begin = places[0]
-        last = min(limit, places[-1] + FRAMING_WINDOW)
-        size = _SEARCHED_FIRST
+        if may_end and self._is_one(island, places[0], limit):
+            return places[0], limit
+        asked = [(start, self._measure(start)) for start in places[:_MOST_LIARS]]
         kept = self._allowance - self._allowance // _SHARE_OF_ENDS
+        begin = places[0]
+        last = min(limit, asked[-1][0] + FRAMING_WINDOW)
+        size = _SEARCHED_FIRST
         while begin < last:
             upto = min(begin + size, last)
             size = min(2 * size, _SEARCHED_AT_A_TIME)

@@ -6,7 +6,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, Literal
 
-from scapy_mpa.stream.candidate import UNREADABLE, WORD, Candidate, FPDUReader
+from scapy_mpa.stream.candidate import (
+    FRAMING_WINDOW,
+    UNREADABLE,
+    WORD,
+    Candidate,
+    FPDUReader,
+)
 from scapy_mpa.stream.island import Island
 from scapy_mpa.wire.crc import RESIDUE, crc32c
 from scapy_mpa.wire.fpdu import (
@@ -218,9 +224,10 @@ class FPDUFollower(FPDUReader):
     def _is_one(self, island: Island, start: int, end: int) -> bool:
         """Tell whether one FPDU reaches from ``start`` to ``end``, but for its ULPDU_Length."""
         measured = self._measure(start)
-        if end < start + measured.least or _FAIR_SHARE * (end - start) > self._allowance:
+        length = end - start
+        if not measured.least <= length <= FRAMING_WINDOW or _FAIR_SHARE * length > self._allowance:
             return False
-        self._allowance -= end - start
+        self._allowance -= length
         measured.extend(island.read(start, end))
         return measured.is_one()
 

@@ -55,7 +55,8 @@ class SoundLength:
         return self._header + HEADER_LENGTH + 2 + CRC_LENGTH
 
     def extend(self, octets: bytes) -> None:
-        """Add octets, a multiple of 4; the first time no fewer than the shortest FPDU has."""
+        """Add octets, a multiple of 4, no more in all than the longest FPDU has; the first time no
+        fewer than the shortest."""
         if not self.octets:
             field = octets[self._header : self._header + HEADER_LENGTH]
             self._said = int.from_bytes(field, "big")

@@ -159,6 +159,8 @@ ONCE_WRONG_SEEDS: list[tuple[int, dict[str, object]]] = [
     (806482, {"crc": True, "damage": "FPDUPTR", "markers": "both", "begin": "any point"}),
     # A lie that claims octets of which a copy that differs was captured first.
     (851678, {"crc": True, "damage": "length", "begin": "any point"}),
+    # A lie over a payload full of headers, over which lengths lead to its end.
+    (910430, {"crc": True, "damage": "length", "startup": "neither"}),
 ]
 
 

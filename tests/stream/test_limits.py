@@ -295,3 +295,20 @@ def test_connections_in_turn_with_a_limit_of_one() -> None:
     events += flows.finish()
     assert not [each for each in events if isinstance(each, ErrorFound)]
     assert {each.ulpdu for each in events if isinstance(each, FPDURecovered)} <= set(ULPDUS)
+
+
+def test_a_marker_that_nobody_knows_of_makes_nothing_bad() -> None:
+    """The first FPDUs hold none, and a limit asks what they are before one does."""
+    ulpdus = [messages.write(7, 26 * at, bytes(26))[0] for at in range(40)]
+    octets, truth = mpastream.build_stream(ulpdus, markers=True)
+    first = next(at for at in range(12, 40) if truth[at].markers)
+    begin, hole = truth[first - 8].start, truth[first - 5].start
+    talk = Talk(syn=False)
+    talk.say(0, octets[begin : hole + 6])
+    talk.miss(0, octets[hole + 6 : truth[first - 2].start])
+    talk.say(0, octets[truth[first - 2].start : truth[first].end + 20])
+    events = run(talk.segments, Limits(octets_in_total=1))
+    found = fpdus(events)
+    assert [each.crc for each in found] == ["good"] * len(found)
+    assert [each.ulpdu for each in found][:3] == ulpdus[first - 8 : first - 5]
+    assert not [each for each in events if isinstance(each, ErrorFound)]
