@@ -29,7 +29,7 @@ from scapy_mpa.stream.finder import (
 from scapy_mpa.stream.island import Island, Run
 from scapy_mpa.wire.ddp import TAGGED_LENGTH
 from scapy_mpa.wire.errors import ErrorCode
-from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_LENGTH, Layout
+from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_LENGTH, Layout, fpdu_length
 
 if TYPE_CHECKING:
     from scapy_mpa.stream.sink import Sink
@@ -440,6 +440,7 @@ class FPDUChain(FPDUFinder):
     def _resume(self, island: Island, run: Run, at: int, located_by: LocatedBy) -> None:
         """Go on at an FPDU that was found behind a run."""
         begin = run.end
+        at = self._over_zero_length(island, begin, at)
         if self._is_cut(island, begin, at):
             self._sink.cut_off(begin, at)
         elif (
@@ -461,6 +462,21 @@ class FPDUChain(FPDUFinder):
         run.trouble = None
         run.anchored = True
         run.search_at = 0
+
+    def _over_zero_length(self, island: Island, begin: int, at: int) -> int:
+        """Return where one of zero length begins that directly precedes an FPDU, else ``at``.
+
+        An RTR indication may be such (RFC 6581 9.2).  It has no header by which a search finds it,
+        but all of its octets are known beforehand.
+        """
+        for length in (fpdu_length(0), fpdu_length(0) + MARKER_LENGTH):
+            start = at - length
+            if not self.crc or start < max(begin, island.held):
+                break
+            fpdu = self._try(island, start, at)
+            if not isinstance(fpdu, int) and fpdu.sound and fpdu.end == at:
+                return start if fpdu.ulpdu_length == 0 else at
+        return at
 
     def _is_liar(self, island: Island, run: Run, end: int) -> bool:
         """Tell whether the FPDU behind a run claims octets from ``end`` on, which others own."""

@@ -1,12 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What the first octets of an FPDU say: whether they may be some."""
 
+from typing import Final
+
 from scapy_mpa.stream.candidate import HEAD, WORD
 from scapy_mpa.stream.island import Island
-from scapy_mpa.wire.fpdu import FPDUPTR_MASK, HEADER_LENGTH, MARKER_LENGTH
+from scapy_mpa.wire.fpdu import FPDUPTR_MASK, HEADER_LENGTH, MARKER_LENGTH, build_fpdu
 from scapy_mpa.wire.rdmap import may_begin_ulpdu, plausible
 
-__all__ = ["begins_otherwise", "head_makes_sense", "may_be_fpdu"]
+__all__ = ["ZERO_LENGTH", "begins_otherwise", "head_makes_sense", "may_be_fpdu"]
+
+ZERO_LENGTH: Final = build_fpdu(b"")
+"""An FPDU without a header, with a CRC and without Markers, as an RTR indication may be (RFC 6581
+9.2)."""
+
+_MARKED_ZERO_LENGTH: Final = build_fpdu(b"", 0)
 
 
 def head_makes_sense(head: bytes, *, any_stag: bool = False) -> bool:
@@ -41,6 +49,8 @@ def begins_otherwise(island: Island, position: int) -> bool:
     if not island.held <= position < island.end:
         return False
     octets = island.read(position, min(position + MARKER_LENGTH + WORD, island.end))
+    if ZERO_LENGTH.startswith(octets) or _MARKED_ZERO_LENGTH.startswith(octets):
+        return False
     # A Marker may directly precede it (RFC 5044 4.3).
     controls = [octets[at + HEADER_LENGTH : at + WORD] for at in (0, MARKER_LENGTH)]
     if int.from_bytes(octets[:MARKER_LENGTH], "big") & FPDUPTR_MASK:

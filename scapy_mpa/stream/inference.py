@@ -23,7 +23,7 @@ from operator import attrgetter
 from typing import Final, NamedTuple
 
 from scapy_mpa.stream.candidate import FRAMING_WINDOW, HEAD, WHOLE_FPDUS, WORD
-from scapy_mpa.stream.heads import head_makes_sense
+from scapy_mpa.stream.heads import ZERO_LENGTH, head_makes_sense
 from scapy_mpa.stream.island import Island
 from scapy_mpa.stream.look import Look, Unlikes
 from scapy_mpa.stream.places import Ballot
@@ -156,8 +156,10 @@ def _ballot(
     origin = known.origin
     for island in islands:
         if origin is not None and island.start <= origin < island.end - WORD:
+            octets = island.read(origin, min(origin + len(ZERO_LENGTH), island.end))
+            is_marked = octets.startswith(bytes(WORD)) and octets != ZERO_LENGTH
             for ballot in ballots.values():
-                ballot.lean(origin, island.read(origin, origin + WORD) == bytes(WORD))
+                ballot.lean(origin, is_marked)
     return max(ballots.values(), key=lambda each: (each.is_believed, each.octets), default=None)
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from scapy_mpa.stream.events import ConnectionEnded, FPDURecovered, StartupSeen
 from tests.stream.feed import Truth, expected, feed_truth, fpdus, halves
-from tests.stream.talk import Talk
+from tests.stream.talk import Talk, started
 from tests.truth import impair, messages, mpastream
 
 PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -156,3 +156,40 @@ def test_other_traffic_is_not_taken_for_iwarp(kind: str, from_start: bool, seed:
     assert not [each for each in events if isinstance(each, FPDURecovered | StartupSeen)]
     (ended,) = [each for each in events if isinstance(each, ConnectionEnded)]
     assert (ended.dialect, ended.crc, ended.initiator, ended.errors) == (None, None, None, 0)
+
+
+@pytest.mark.parametrize("missing", ["Request", "Reply", "both", "all before"])
+@pytest.mark.parametrize("markers", [False, True])
+@pytest.mark.parametrize("others", [1, 3])
+def test_an_fpdu_of_zero_length_comes_first(missing: str, markers: bool, others: int) -> None:
+    """It may be the RTR indication (RFC 6581 9.2), and there is no header in it to be found by."""
+    # So long that Markers lie in them, which tell where all are.
+    size = 1400 if markers else 30
+    ulpdus = [b"", *(messages.send(msn, bytes(size))[0] for msn in range(1, 1 + others))]
+    octets, truth = mpastream.build_stream(ulpdus, markers=markers)
+    talk = Talk(syn=missing != "all before")
+    request = mpastream.startup_frame(mpastream.REQUEST_KEY, crc=1, markers=markers)
+    reply = mpastream.startup_frame(mpastream.REPLY_KEY, crc=1, markers=markers)
+    talk.say(0, request, captured=missing == "Reply")
+    talk.say(1, reply, captured=missing == "Request")
+    for each in truth:
+        talk.say(0, octets[each.start : each.end])
+    talk.close()
+    found = fpdus(talk.fed(), 0)
+    assert [(each.seq, each.markers, each.crc) for each in found] == [
+        ((talk.isn[0] + 21 + each.seq_offset) % 2**32, each.markers, "good") for each in truth
+    ]
+    assert [each.ulpdu for each in found] == ulpdus
+
+
+def test_an_fpdu_of_zero_length_stands_behind_a_hole() -> None:
+    """The next one is found there, and it directly precedes that."""
+    ulpdus = [messages.send(msn, bytes(100))[0] for msn in range(1, 9)]
+    ulpdus[4] = b""
+    octets, truth = mpastream.build_stream(ulpdus)
+    talk = started()
+    talk.say(0, octets[: truth[2].start])
+    talk.miss(0, octets[truth[2].start : truth[3].start + 50])
+    talk.say(0, octets[truth[3].start + 50 :])
+    talk.close()
+    assert [each.ulpdu for each in fpdus(talk.fed(), 0)] == [*ulpdus[:2], *ulpdus[4:]]
