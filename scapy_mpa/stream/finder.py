@@ -166,6 +166,11 @@ class FPDUFinder(FPDUFollower):
             truth.
         :param may_end: whether one may end at ``limit``, though none is seen to begin there.
         """
+        if island.absent:
+            # No CRC can be checked that covers what the snap length cut off.
+            upto = island.captured_until(places[0], limit)
+            may_end = may_end and upto == limit
+            limit = upto
         if may_end and self._is_one(island, places[0], limit):
             return places[0], limit
         asked = [(start, self._measure(start)) for start in places[:_MOST_LIARS]]
