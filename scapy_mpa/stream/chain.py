@@ -26,6 +26,7 @@ from scapy_mpa.stream.finder import (
     holds_itself,
     is_tagged,
 )
+from scapy_mpa.stream.follower import MOST_SENSELESS, Reached
 from scapy_mpa.stream.island import Island, Run
 from scapy_mpa.wire.ddp import TAGGED_LENGTH
 from scapy_mpa.wire.errors import ErrorCode
@@ -234,10 +235,11 @@ class FPDUChain(FPDUFinder):
             self._await(island, run)
             return False
         bridge: list[Candidate] = []
-        need_at = run.end
+        reached: Reached | None = None
+        need = run.end
         if run.anchored:
             bridge, reached, need = self._bridge(island, run.end, limit)
-            need_at = bridge[-1].end if bridge else need_at
+            need_at = bridge[-1].end if bridge else run.end
             alone = not self.crc and len(bridge) == 1 and island.is_boundary(limit)
             ends = (final or alone) and self._may_end(island, limit)
             if reached == "sound" or (reached == "end" and ends):
@@ -254,13 +256,10 @@ class FPDUChain(FPDUFinder):
         if limit < run.search_at and not (final or is_too_much):
             island.need = run.search_at
             return False
-        if self.crc and run.anchored:
-            may_end = final or limit < island.end
-            if self._set_right(island, run, bridge, limit, may_end=may_end, behind=need_at):
-                return True
-            if self._may_hold_more(island, trouble, limit, final=final):
-                self._search_later(island, run, limit, trouble)
-                return False
+        if reached is not None and self.crc:
+            found_back = self._by_crc(island, run, (bridge, reached, need), limit, final=final)
+            if found_back is not None:
+                return found_back
         # Without CRCs, nothing says that an FPDU of which not all octets are there is a liar.
         claimed = (
             not self.crc
@@ -288,6 +287,37 @@ class FPDUChain(FPDUFinder):
             self._search_later(island, run, limit, trouble)
         return False
 
+    def _by_crc(
+        self,
+        island: Island,
+        run: Run,
+        led: tuple[Sequence[Candidate], Reached, int],
+        limit: int,
+        *,
+        final: bool,
+    ) -> bool | None:
+        """Find the way back by what CRCs tell of those that lie; None if it must be searched for.
+
+        :param led: over which FPDUs lengths lead, to what, and how far octets are needed for more.
+        """
+        trouble = run.trouble
+        assert trouble is not None
+        bridge, reached, need = led
+        behind = bridge[-1].end if bridge else run.end
+        may_end = final or limit < island.end
+        if self._set_right(island, run, bridge, limit, may_end=may_end, behind=behind):
+            return True
+        if self._may_hold_more(island, trouble, limit, final=final):
+            self._search_later(island, run, limit, trouble)
+            return False
+        if reached == "long" and self._skip(island, run, limit):
+            return True
+        if reached == "short" and limit == island.end and self._sink.is_missing(limit, need):
+            # Lengths lead to one that a hole cuts off: good ones before that are its payload.
+            self._search_later(island, run, limit, trouble)
+            return False
+        return None
+
     def _cross(
         self, island: Island, run: Run, bridge: Sequence[Candidate], limit: int, *, final: bool
     ) -> bool:
@@ -314,14 +344,30 @@ class FPDUChain(FPDUFinder):
                 self._search_later(island, run, limit, trouble)
                 return False
         elif bridge:
-            claimed_by = bridge if self._makes_sense(island, trouble, limit) else ()
-            found = self._search(island, trouble + WORD, end, final=False, bridge=claimed_by)
+            found = self._search(island, trouble + WORD, end, final=False, bridge=bridge)
         if found is not None:
             self._resume(island, run, found.start, found_by(found))
             return True
         for fpdu in bridge:
             self._pass_on(island, run, fpdu)
         run.trouble = None
+        return True
+
+    def _skip(self, island: Island, run: Run, limit: int) -> bool:
+        """Go on at the FPDU to which lengths lead over others whose headers are damaged, too.
+
+        Of such nothing is told: they may as well be chance.
+        """
+        assert run.trouble is not None
+        bridge, reached, _ = self._bridge(island, run.end, limit, senseless=MOST_SENSELESS)
+        self._allowance -= sum(each.layout.length for each in bridge)
+        if reached != "sound":
+            return False
+        end = bridge[-1].end
+        found = self._swallowed(island, run.trouble, end) or self._search(
+            island, run.trouble + WORD, end, final=False, bridge=bridge
+        )
+        self._resume(island, run, end if found is None else found.start, "search")
         return True
 
     @staticmethod

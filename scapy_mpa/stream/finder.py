@@ -3,20 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
-from scapy_mpa.stream.candidate import (
-    FRAMING_WINDOW,
-    HEAD,
-    UNREADABLE,
-    WORD,
-    Candidate,
-)
+from scapy_mpa.stream.candidate import HEAD, UNREADABLE, WORD, Candidate
 from scapy_mpa.stream.events import LocatedBy
 from scapy_mpa.stream.follower import LONGEST_CHAIN, FPDUFollower
 from scapy_mpa.stream.island import Island, Run
-from scapy_mpa.stream.search import header_words
+from scapy_mpa.stream.search import (
+    COST_OF_PLACE,
+    SEARCHED_AT_A_TIME,
+    SEARCHED_FIRST,
+    header_words,
+)
 from scapy_mpa.wire.crc import CRC_LENGTH
 from scapy_mpa.wire.ddp import TAGGED, UNTAGGED_LENGTH
 from scapy_mpa.wire.fpdu import (
@@ -29,7 +28,6 @@ from scapy_mpa.wire.rdmap import plausible
 
 __all__ = [
     "CONVINCING_CHAIN",
-    "COST_OF_PLACE",
     "FPDUFinder",
     "found_by",
     "head_of",
@@ -37,22 +35,11 @@ __all__ = [
     "is_tagged",
 ]
 
-_SEARCHED_FIRST: Final = 4 * MARKER_INTERVAL
-_SEARCHED_AT_A_TIME: Final = 128 * MARKER_INTERVAL
-"""Octets of which the places where an FPDU may start are listed at one time, at most."""
-
-# What a place costs to look at: the octets of its FPDU come in addition if that is tried.
-COST_OF_PLACE: Final = 8
 # What those places may overdraw it by for which more speaks than octets that make sense.
 _OVERDRAFT: Final = 1 << 20
 # The share of what is left that a place may cost for which nothing speaks but that a segment begins
 # there, or that a Marker points to it.
 _SMALL_SHARE: Final = 64
-# What it costs to ask whether one ends there that began before, the share of what is left that it
-# may cost to ask for one after the other, and of how many at once.
-_COST_OF_END: Final = 256
-_SHARE_OF_ENDS: Final = 4
-_MOST_LIARS: Final = 8
 # Octets of an FPDU beside its ULPDU, at least.
 _LEAST_OVERHEAD: Final = HEADER_LENGTH + CRC_LENGTH
 # Behind this offset modulo 512 a Marker falls in the DDP header of an FPDU.
@@ -87,12 +74,12 @@ class FPDUFinder(FPDUFollower):
         # Window by window, so that memory does not grow with what is searched, and little ones
         # first, for what is found is mostly near.  None begins behind a leading Marker, whose FPDU
         # begins before it.
-        size = _SEARCHED_FIRST
+        size = SEARCHED_FIRST
         edge = begin + size
         edge += (self.origin + 2 * MARKER_LENGTH - edge) % MARKER_INTERVAL
         while begin < limit:
             upto = min(edge, limit)
-            size = min(2 * size, _SEARCHED_AT_A_TIME)
+            size = min(2 * size, SEARCHED_AT_A_TIME)
             edge += size
             if self.crc:
                 boundaries = island.telling_boundaries(begin, upto)
@@ -101,7 +88,7 @@ class FPDUFinder(FPDUFollower):
                 )
             if self.markers:
                 # No Marker points back any further.
-                until = min(limit, upto + _SEARCHED_AT_A_TIME + MARKER_INTERVAL)
+                until = min(limit, upto + SEARCHED_AT_A_TIME + MARKER_INTERVAL)
                 likely.update(self._pointed_at(island, pointed_until, until))
                 pointed_until = until - MARKER_LENGTH + 1
             octets = island.read(begin, min(limit, upto + HEAD))
@@ -136,69 +123,12 @@ class FPDUFinder(FPDUFollower):
                     yield start
             begin = upto
 
-    def _starts_of(self, words: list[int], begin: int) -> Iterable[int]:
-        """Return where the FPDUs start whose ULPDU_Lengths stand so far behind ``begin``."""
-        if not self.markers:
-            return [begin + word for word in words]
-        phases = [(begin + word - self.origin) % MARKER_INTERVAL for word in words]
-        return [
-            begin + word - (MARKER_LENGTH if phase == MARKER_LENGTH else 0)
-            for word, phase in zip(words, phases, strict=True)
-            if phase and (word or phase != MARKER_LENGTH)
-        ]
-
     def _is_worth_it(self, length: int, *, makes_sense: bool, is_likely: bool) -> bool:
         """Tell whether an FPDU is to be tried, by its length and by what speaks for it."""
         if makes_sense:
             return self._allowance >= (-_OVERDRAFT if is_likely else 0)
         # Without CRCs, an FPDU that makes no sense is no evidence.
         return self.crc and is_likely and _SMALL_SHARE * length <= self._allowance
-
-    def _true_end(
-        self, island: Island, places: Sequence[int], limit: int, *, may_end: bool
-    ) -> tuple[int, int] | None:
-        """Tell which of some FPDUs lies about its ULPDU_Length, and where it truly ends.
-
-        There its CRC is good as it is, if the sender lied, or with the length that it had.  Only
-        where another one may begin is asked, the nearest place first.
-
-        :param places: where they begin, ascending; each but the first if those before tell the
-            truth.
-        :param may_end: whether one may end at ``limit``, though none is seen to begin there.
-        """
-        if island.absent:
-            # No CRC can be checked that covers what the snap length cut off.
-            upto = island.captured_until(places[0], limit)
-            may_end = may_end and upto == limit
-            limit = upto
-        if may_end and self._is_one(island, places[0], limit):
-            return places[0], limit
-        asked = [(start, self._measure(start)) for start in places[:_MOST_LIARS]]
-        kept = self._allowance - self._allowance // _SHARE_OF_ENDS
-        begin = places[0]
-        last = min(limit, asked[-1][0] + FRAMING_WINDOW)
-        size = _SEARCHED_FIRST
-        while begin < last:
-            upto = min(begin + size, last)
-            size = min(2 * size, _SEARCHED_AT_A_TIME)
-            words = header_words(island.read(begin, min(limit, upto + WORD)))
-            self._allowance -= COST_OF_PLACE * len(words)
-            ends = [end for end in self._starts_of(words, begin) if end <= upto]
-            if upto == limit and may_end:
-                ends.append(limit)
-            for end in ends:
-                for start, measured in asked:
-                    if not start + measured.least <= end <= start + FRAMING_WINDOW:
-                        continue
-                    until = start + measured.octets
-                    self._allowance -= end - until + _COST_OF_END
-                    if self._allowance < kept:
-                        return None
-                    measured.extend(island.read(until, end))
-                    if measured.is_one():
-                        return start, end
-            begin = upto
-        return None
 
     def _search(
         self,

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final, Literal
+from collections.abc import Iterable, Sequence
+from typing import Final, Literal, TypeAlias
 
 from scapy_mpa.stream.candidate import (
     FRAMING_WINDOW,
@@ -14,6 +14,12 @@ from scapy_mpa.stream.candidate import (
     FPDUReader,
 )
 from scapy_mpa.stream.island import Island
+from scapy_mpa.stream.search import (
+    COST_OF_PLACE,
+    SEARCHED_AT_A_TIME,
+    SEARCHED_FIRST,
+    header_words,
+)
 from scapy_mpa.wire.crc import RESIDUE, crc32c
 from scapy_mpa.wire.fpdu import (
     HEADER_LENGTH,
@@ -24,12 +30,10 @@ from scapy_mpa.wire.fpdu import (
 )
 from scapy_mpa.wire.sound_length import SoundLength
 
-__all__ = ["LONGEST_CHAIN", "FPDUFollower"]
+__all__ = ["LONGEST_CHAIN", "MOST_SENSELESS", "FPDUFollower", "Reached"]
 
 # How many unverified FPDUs in a row the chain of lengths may cross before it is given up.
 _LONGEST_BRIDGE: Final = 16
-# How many of them in a row may have a damaged header, too, behind an FPDU whose CRC is good.
-_MOST_SENSELESS: Final = 4
 # What searches may spend: a multiple of the octets that the stream brought, so that no content
 # makes the cost per octet grow, and something to begin with.
 _OCTETS_AT_FIRST: Final = 1 << 20
@@ -37,8 +41,18 @@ _OCTETS_PER_OCTET: Final = 8
 # The share of what is left that it may cost to tell whether octets are one FPDU, whatever its
 # ULPDU_Length says: many places are asked.
 _FAIR_SHARE: Final = 4
+# What it costs to ask whether one ends there that began before, and of how many that is asked.
+_COST_OF_END: Final = 256
+_MOST_LIARS: Final = 8
+MOST_SENSELESS: Final = 4
+"""FPDUs in a row with a damaged header, too, over which lengths may lead."""
+
 LONGEST_CHAIN: Final = 64
 """Sound FPDUs in a row behind which nobody looks for a break any more."""
+
+Reached: TypeAlias = Literal["sound", "end", "short", "long"]
+"""What comes behind FPDUs over which lengths lead: one that is verified, the end of the octets, one
+that is not all there, or what is none."""
 
 
 class FPDUFollower(FPDUReader):
@@ -63,7 +77,7 @@ class FPDUFollower(FPDUReader):
 
     def _bridge(
         self, island: Island, at: int, limit: int, *, senseless: int = 0
-    ) -> tuple[list[Candidate], Literal["sound", "end", "short", "long"], int]:
+    ) -> tuple[list[Candidate], Reached, int]:
         """Follow lengths over FPDUs that are not verified, but whose headers make sense.
 
         Return them, what came behind them, and how far octets are needed to say more.
@@ -126,6 +140,8 @@ class FPDUFollower(FPDUReader):
             if following == UNREADABLE:
                 # The snap length has left nothing that could speak for it or against it.
                 return count + 1, False, at
+            if limit < island.end and (isinstance(following, int) or not following.sound):
+                return self._chain_to(island, at, limit, count)
             if isinstance(following, int):
                 likely = self._looks_like_start(island, at, limit)
                 return count + likely, not likely and at + MARKER_LENGTH + WORD <= limit, at
@@ -133,7 +149,7 @@ class FPDUFollower(FPDUReader):
                 return count + 1, False, at
             if not following.sound:
                 # Those that are damaged may stand between it and the next sound one.
-                bridge, reached, _ = self._bridge(island, at, limit, senseless=_MOST_SENSELESS)
+                bridge, reached, _ = self._bridge(island, at, limit, senseless=MOST_SENSELESS)
                 self._allowance -= sum(each.layout.length for each in bridge)
                 goes_on = reached == "sound" or any(
                     self._looks_like_start(island, each, limit)
@@ -144,6 +160,20 @@ class FPDUFollower(FPDUReader):
             count += 1
             at = following.end
         return count, False, at
+
+    def _chain_to(self, island: Island, at: int, limit: int, count: int) -> tuple[int, bool, int]:
+        """Say how the chain of lengths goes on where an FPDU is known to begin at ``limit``.
+
+        It leads there, if over damaged ones, or to one that lies about its length.  Else these are
+        payload, and what they lead to is a part of an FPDU.
+        """
+        bridge, reached, _ = self._bridge(island, at, limit, senseless=MOST_SENSELESS)
+        self._allowance -= sum(each.layout.length for each in bridge)
+        places = [at, *(crossed.end for crossed in bridge if crossed.end < limit)]
+        goes_on = reached in ("sound", "end") or (
+            self._true_end(island, places, limit, may_end=True) is not None
+        )
+        return count + goes_on, not goes_on, at
 
     def _is_disowned(
         self, island: Island, fpdu: Candidate, end: int, begin: int, limit: int, liar: int | None
@@ -234,6 +264,63 @@ class FPDUFollower(FPDUReader):
     def _measure(self, start: int) -> SoundLength:
         """Return what tells whether one FPDU reaches from ``start`` to somewhere."""
         return SoundLength((start - self.origin) % MARKER_INTERVAL if self.markers else None)
+
+    def _true_end(
+        self, island: Island, places: Sequence[int], limit: int, *, may_end: bool
+    ) -> tuple[int, int] | None:
+        """Tell which of some FPDUs lies about its ULPDU_Length, and where it truly ends.
+
+        There its CRC is good as it is, if the sender lied, or with the length that it had.  Only
+        where another one may begin is asked, the nearest place first.
+
+        :param places: where they begin, ascending; each but the first if those before tell the
+            truth.
+        :param may_end: whether one may end at ``limit``, though none is seen to begin there.
+        """
+        if island.absent:
+            # No CRC can be checked that covers what the snap length cut off.
+            upto = island.captured_until(places[0], limit)
+            may_end = may_end and upto == limit
+            limit = upto
+        if may_end and self._is_one(island, places[0], limit):
+            return places[0], limit
+        asked = [(start, self._measure(start)) for start in places[:_MOST_LIARS]]
+        kept = self._allowance - self._allowance // _FAIR_SHARE
+        begin = places[0]
+        last = min(limit, asked[-1][0] + FRAMING_WINDOW)
+        size = SEARCHED_FIRST
+        while begin < last:
+            upto = min(begin + size, last)
+            size = min(2 * size, SEARCHED_AT_A_TIME)
+            words = header_words(island.read(begin, min(limit, upto + WORD)))
+            self._allowance -= COST_OF_PLACE * len(words)
+            ends = [end for end in self._starts_of(words, begin) if end <= upto]
+            if upto == limit and may_end:
+                ends.append(limit)
+            for end in ends:
+                for start, measured in asked:
+                    if not start + measured.least <= end <= start + FRAMING_WINDOW:
+                        continue
+                    until = start + measured.octets
+                    self._allowance -= end - until + _COST_OF_END
+                    if self._allowance < kept:
+                        return None
+                    measured.extend(island.read(until, end))
+                    if measured.is_one():
+                        return start, end
+            begin = upto
+        return None
+
+    def _starts_of(self, words: list[int], begin: int) -> Iterable[int]:
+        """Return where the FPDUs start whose ULPDU_Lengths stand so far behind ``begin``."""
+        if not self.markers:
+            return [begin + word for word in words]
+        phases = [(begin + word - self.origin) % MARKER_INTERVAL for word in words]
+        return [
+            begin + word - (MARKER_LENGTH if phase == MARKER_LENGTH else 0)
+            for word, phase in zip(words, phases, strict=True)
+            if phase and (word or phase != MARKER_LENGTH)
+        ]
 
     def _must_lie(self, island: Island, start: int, end: int) -> bool:
         """Tell whether one FPDU reaches from ``start`` to ``end``, of another length than it says.

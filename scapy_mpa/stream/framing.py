@@ -28,9 +28,10 @@ from typing import TYPE_CHECKING, ClassVar
 from scapy_mpa.stream.candidate import WORD, Candidate
 from scapy_mpa.stream.chain import FPDUChain
 from scapy_mpa.stream.events import FPDURecovered, LocatedBy
-from scapy_mpa.stream.finder import COST_OF_PLACE, found_by
+from scapy_mpa.stream.finder import found_by
 from scapy_mpa.stream.island import Island, Run
 from scapy_mpa.stream.scan import FoundStartup, may_be_marker, startups_at, startups_before
+from scapy_mpa.stream.search import COST_OF_PLACE
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_INTERVAL, MARKER_LENGTH, fpdu_length
 from scapy_mpa.wire.startup import KEY_LENGTH

@@ -443,6 +443,11 @@ class HalfConnection:
         """Tell whether a FIN stands behind the octets up to a position."""
         return self.fin == position
 
+    def is_missing(self, start: int, end: int) -> bool:
+        """Tell whether none of the octets between two places was captured, but others behind."""
+        behind = next((each for each in self.islands.items if each.end > start), None)
+        return behind is not None and behind.start >= end
+
     def unfinished(self, position: int, length: int) -> None:
         """Report an FPDU that the end of the connection cut short."""
         how = how_it_ended(self, position + length)

@@ -18,7 +18,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from scapy_mpa.stream.candidate import HEAD, WORD, Candidate
-from scapy_mpa.stream.finder import COST_OF_PLACE
 from scapy_mpa.stream.half import HalfConnection
 from scapy_mpa.stream.heads import head_makes_sense
 from scapy_mpa.stream.inference import infer
@@ -27,7 +26,7 @@ from scapy_mpa.stream.look import Unlike, Unlikes
 from scapy_mpa.stream.osc_evidence import is_osc
 from scapy_mpa.stream.osc_reader import LONGEST_ROW, OSCReader
 from scapy_mpa.stream.rows import PLAUSIBLE_ROW, Rows
-from scapy_mpa.stream.search import header_words
+from scapy_mpa.stream.search import COST_OF_PLACE, header_words
 from scapy_mpa.stream.sight import OCTETS_AT_FIRST, Known, Sight
 from scapy_mpa.stream.startup_phase import StartupPhase
 from scapy_mpa.wire.dialect import Dialect

@@ -16,7 +16,21 @@ from typing import Final
 
 from scapy_mpa.wire.rdmap_names import Opcode, is_tagged
 
-__all__ = ["agreeing_words", "header_words"]
+__all__ = [
+    "COST_OF_PLACE",
+    "SEARCHED_AT_A_TIME",
+    "SEARCHED_FIRST",
+    "agreeing_words",
+    "header_words",
+]
+
+SEARCHED_FIRST: Final = 2 << 10
+SEARCHED_AT_A_TIME: Final = 64 << 10
+"""Octets of which the places where an FPDU may start are listed at one time, at first and at most:
+what is found is mostly near, and memory does not grow with what is searched."""
+
+COST_OF_PLACE: Final = 8
+"""What a place costs to look at: the octets of its FPDU come in addition if that is tried."""
 
 _WORD: Final = 4
 _NOT_ZERO: Final = re.compile(rb"[^\0]")

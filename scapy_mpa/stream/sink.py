@@ -33,6 +33,9 @@ class Sink(Protocol):
     def ends_at(self, position: int) -> bool:
         """Tell whether the sender has closed the direction behind the octets up to a position."""
 
+    def is_missing(self, start: int, end: int) -> bool:
+        """Tell whether none of the octets between two places was captured, but others behind."""
+
     def unfinished(self, position: int, length: int) -> None:
         """Take note of an FPDU of which only the first ``length`` octets will ever be there."""
 
