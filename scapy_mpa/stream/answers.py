@@ -233,14 +233,15 @@ def find_reply(startup: StartupPhase) -> None:
 
 
 def is_the_rejected(startup: StartupPhase, half: HalfConnection, found: FoundStartup) -> bool:
-    """Tell whether a Request is the one that was rejected by a Reply captured before it."""
+    """Tell whether a Request was rejected by a Reply captured before it: it ends no later than what
+    the Responder had then, or is the first, if that is not known."""
+    if half.direction != startup.initiator:
+        return False
     received = replied_to(startup)
-    return (
-        half.direction == startup.initiator
-        and startup.declared[half.direction] is None
-        and found.position == span(half)[0]
-        and (received is None or unwrap(received, found.end) >= found.end)
-    )
+    if received is not None:
+        # The last of several Replies tells of the Requests before the one that it answers, too.
+        return found.end <= unwrap(received, found.end)
+    return startup.declared[half.direction] is None and found.position == span(half)[0]
 
 
 def is_of_accepted(startup: StartupPhase, half: HalfConnection, found: FoundStartup) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scapy_mpa.stream.answers import had_others, received_before, replied_to
+from scapy_mpa.stream.answers import had_others, received_before, rejected_up_to, replied_to
 from scapy_mpa.stream.half import HalfConnection
 from scapy_mpa.stream.scan import FoundStartup, startups_between
 from scapy_mpa.stream.sequence import unwrap
@@ -33,17 +33,22 @@ def is_bygone(startup: StartupPhase, half: HalfConnection, found: FoundStartup) 
 
 
 def _rejects_another(startup: StartupPhase, half: HalfConnection, found: FoundStartup) -> bool:
-    """Tell whether a Reply rejects a Request before the last one: the Responder had not received
-    that one, but something before it."""
-    if startup.state is not StartupState.REQUESTED or half.direction == startup.initiator:
+    """Tell whether a Reply rejects a Request before the last one, or one that is known to be
+    rejected: the Responder had received no more than that, but something before it."""
+    is_rejected = startup.state is StartupState.REJECTED
+    if not (is_rejected or startup.state is StartupState.REQUESTED):
         return False
     received = received_before(startup, half, found)
-    if received is None:
+    if received is None or half.direction == startup.initiator:
         return False
     asking = startup.halves[1 - half.direction]
-    end = startup.origins[asking.direction]
+    end = (rejected_up_to(startup) if is_rejected else startup.origins)[asking.direction]
+    if not end:
+        # Of the Request that was rejected nothing is known.
+        return False
     had = unwrap(received, end)
-    return had < end and (asking.begin is None or had > asking.begin)
+    is_before = had <= end if is_rejected else had < end
+    return is_before and (asking.begin is None or had > asking.begin)
 
 
 def _precedes_accepted(startup: StartupPhase, half: HalfConnection, found: FoundStartup) -> bool:

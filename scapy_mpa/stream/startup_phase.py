@@ -353,6 +353,9 @@ class StartupPhase:
             elif before is StartupState.REJECTED and answers.is_the_rejected(self, half, found):
                 self.state = before
             else:
+                if direction != self.initiator and self.received is not None:
+                    # What a Responder had tells nothing of what it asks for itself.
+                    self.received.replied_to = None
                 self.initiator = direction
                 self.declared = None, None
                 if found.end != self.rtr_at:
@@ -366,7 +369,11 @@ class StartupPhase:
         ):
             # The Request was not captured.  The Initiator sends nothing between it and the Reply
             # (RFC 5044 7.1.2 rule 3).
-            answers.received_of(self).replied_to = answers.received_before(self, half, found)
+            had = answers.received_before(self, half, found)
+            answers.received_of(self).replied_to = had
+            if had is not None:
+                # It may be looked at again.
+                answers.remember(self, half, found.position, had)
             self.initiator = 1 - direction
             self.declared = None, None
             # What the Initiator sent before was no answer to this one.

@@ -10,6 +10,7 @@ import pytest
 from scapy_mpa.stream.events import Event
 from tests.stream.feed import fpdus
 from tests.stream.startup import (
+    RESPONDER,
     check_all,
     check_works,
     ended,
@@ -20,6 +21,7 @@ from tests.stream.startup import (
     stream,
 )
 from tests.stream.talk import Talk
+from tests.truth.impair import ACK, Segment
 
 
 @pytest.mark.parametrize("between", [b"", b"no?\r\n", b"let us talk\r\n" * 20, b"x" * 50_000])
@@ -126,3 +128,79 @@ def test_rejection_and_frames_captured_late(late: int | None, markers: int) -> N
     assert [each.offset for each in fpdus(events, 0)] == offsets
     assert [each.offset for each in fpdus(events, 1)] == offsets
     assert not ended(events).rejected
+
+
+def lagging(segments: list[Segment], direction: int, frames: int) -> list[Segment]:
+    """The same, one direction captured so many frames later than it was sent."""
+    at = [
+        number + (frames + 0.5) * (each.direction == direction)
+        for number, each in enumerate(segments)
+    ]
+    return [segments[number] for number in sorted(range(len(segments)), key=at.__getitem__)]
+
+
+NO = reply(rejected=1, private_data=b"\0")
+
+
+def rejected(times: int) -> Talk:
+    """Startups that are rejected, and then one that is not, each frame acknowledged on its own."""
+    talk = Talk()
+    for number in range(times + 1):
+        talk.say(0, request(private_data=bytes(8 * number)))
+        talk.say(1, flags=ACK)
+        talk.say(1, reply(rejected=int(number < times), private_data=bytes(number)))
+        talk.say(0, flags=ACK)
+    octets, _ = stream()
+    talk.say(0, octets, size=1000)
+    talk.say(1, octets, size=1000)
+    talk.close()
+    return talk
+
+
+@pytest.mark.parametrize("late", [0, 1])
+@pytest.mark.parametrize("times", [1, 2, 3])
+def test_rejections_and_a_direction_captured_late(times: int, late: int) -> None:
+    """Several Replies may come before the SYN of the peer, and before all that they answer."""
+    for frames in range(40):
+        talk = rejected(times)
+        talk.segments = lagging(talk.segments, late, frames)
+        events = talk.fed()
+        check_works(events)
+        assert len(seen(events)) == 2 * (times + 1)
+
+
+@pytest.mark.parametrize("syn", range(5))
+@pytest.mark.parametrize("times", [2, 3])
+def test_rejections_captured_late_and_in_another_order(times: int, syn: int) -> None:
+    """What the sender of a Reply had tells that an earlier one answers an earlier Request."""
+    for frames in range(40):
+        talk = rejected(times)
+        one, other = (each for each in talk.segments if each.payload in (reply(rejected=1), NO))
+        segments = lagging(talk.segments, 0, frames)
+        at, to = segments.index(one), segments.index(other)
+        segments[at], segments[to] = other, one
+        answer = segments.pop(segments.index(talk.segments[1]))
+        talk.segments = [*segments[:syn], answer, *segments[syn:]]
+        events = talk.fed()
+        check_works(events)
+        assert len(seen(events)) == 2 * (times + 1)
+
+
+@pytest.mark.parametrize("isn", [(1000, 0xFFFFF000), (0xFFFFF000, 1000)])
+def test_a_responder_that_asks_after_it_has_rejected(isn: tuple[int, int]) -> None:
+    """What it had of a Request that was not captured tells nothing of its own ones."""
+    octets, truth = stream()
+    talk = Talk(isn)
+    talk.miss(0, request())
+    talk.say(1, reply(rejected=1))
+    talk.say(1, request(private_data=b"1"))
+    talk.say(0, reply(rejected=1))
+    talk.say(1, request(private_data=b"22"))
+    talk.say(0, reply())
+    talk.say(1, octets)
+    talk.say(0, octets)
+    talk.close()
+    events = talk.fed()
+    check_all(events, truth)
+    assert {each.octets[-1] for each in seen(events)} >= {ord("1"), ord("2")}
+    assert ended(events).initiator == RESPONDER
