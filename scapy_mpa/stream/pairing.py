@@ -171,11 +171,13 @@ class Requests:
         :param segment: its first one.
         """
         if self.hidden:
-            if any(key in self._by_key for key in keys_of(segment)):
-                return True
-        elif self._high < self._next:
+            is_known = any(key in self._by_key for key in keys_of(segment))
+            return is_known or self._is_ahead_of(segment.captured)
+        if self._high < self._next:
             return True
-        return self._is_ahead_of(segment.captured)
+        # Where none is outstanding that a hole may hide, the one that it answers is still to come:
+        # two directions that were captured apart may be any number of frames apart.
+        return self._low < self._next and self._is_ahead_of(segment.captured)
 
     def _is_ahead_of(self, frame: int) -> bool:
         """Tell whether nothing that was sent before a frame is still to come, Requests for one."""

@@ -141,6 +141,36 @@ def test_a_response_captured_before_its_request() -> None:
     assert responses(found) == [(1, True, True), (2, True, True)]
 
 
+def sending(first: int, count: int) -> tuple[int, list[bytes]]:
+    """The Initiator sends messages that ask for nothing."""
+    return 0, [messages.send(msn, b"x")[0] for msn in range(first, first + count)]
+
+
+@pytest.mark.parametrize("before", [0, 10, 200])
+def test_responses_captured_long_before_their_requests(before: int) -> None:
+    """As where one direction was captured on its own, and put before the other one."""
+    atomic = 0, messages.atomic_request(2, 0, 77, 1, 2, 3)
+    answers = read(), (1, messages.atomic_response(1, 77, 5)), read(to=5)
+    asked = reading(1), atomic, reading(3, to=5)
+    between = [sending(1 + before * number, before) for number in range(4)]
+    said = [*answers, between[0]]
+    for one, rest in zip(asked, between[1:], strict=True):
+        said += [one, rest]
+    found = exchanged(*said)
+    assert responses(found) == [(1, True, True), (2, True, None), (3, True, True)]
+    assert not unanswered(found)
+
+
+@pytest.mark.parametrize("behind", [10, 200])
+def test_a_response_that_nobody_asks_for_by_the_end(behind: int) -> None:
+    """It waits, and so do those behind it; that there was no Request is told all the same."""
+    found = exchanged(sending(1, 1), read(), sending(2, behind))
+    assert responses(found) == [(None, False, None)]
+    found = exchanged(sending(1, 1), read(), sending(2, behind), reading(1, to=5), read(to=5))
+    assert responses(found) == [(None, False, None), (1, True, True)]
+    assert not unanswered(found)
+
+
 @pytest.mark.parametrize("size", [0, 100])
 @pytest.mark.parametrize("far", [False, True])
 def test_a_request_that_shows_behind_its_response(size: int, far: bool) -> None:
