@@ -13,7 +13,9 @@ from scapy_mpa.clean.rewrite import Rewriter
 from scapy_mpa.clean.slot import Queue, Slot, Written
 from scapy_mpa.stream.connection import Connection
 from scapy_mpa.stream.events import ConnectionEnded, Event, FPDURecovered, StartupSeen
+from scapy_mpa.stream.extent import may_reset
 from scapy_mpa.stream.flows import Flows
+from scapy_mpa.stream.half import HalfConnection
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.phase import Phase
 from scapy_mpa.stream.segment import RST, SYN, Segment, reverse_flow
@@ -78,7 +80,11 @@ class Cleaner:
         is_fpdus = known is not None and known.half(flow).phase is Phase.FULL
         events = flows.receive(segment)
         connection = flows.connection(flow)
-        if connection is None or flows.late_copies > late_copies:
+        if (
+            connection is None
+            or flows.late_copies > late_copies
+            or _is_dropped(connection.half(flow), segment)
+        ):
             self._append_stray(frame, connection, flow)
             self._tell(events)
             return
@@ -103,7 +109,7 @@ class Cleaner:
         order.settle(connection)
 
     def _append_stray(self, frame: Frame, connection: Connection | None, flow: bytes) -> None:
-        """Take a frame that belongs to no connection, or to one that is over."""
+        """Take a frame that belongs to no connection, to one that is over, or is dropped."""
         is_rewritten = flow in self._past or (
             connection is not None and self._order(connection).rewriter.is_mpa
         )
@@ -171,3 +177,8 @@ class Cleaner:
     def _write_items(slot: Slot) -> None:
         for item in slot.items:
             item.rewriter.write_item(item, slot)
+
+
+def _is_dropped(half: HalfConnection, segment: Segment) -> bool:
+    """Tell whether a segment is a RST that its receiver drops."""
+    return bool(segment.flags & RST) and not may_reset(half, segment)

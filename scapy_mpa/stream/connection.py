@@ -21,7 +21,7 @@ from scapy_mpa.stream.events import (
     OverlapDiffers,
     StartupSeen,
 )
-from scapy_mpa.stream.extent import is_complete, span
+from scapy_mpa.stream.extent import is_complete, may_reset, span
 from scapy_mpa.stream.half import HalfConnection
 from scapy_mpa.stream.ift_scan import FoundIndication, SeenIndication
 from scapy_mpa.stream.island import Island
@@ -145,7 +145,7 @@ class Connection:
         half = self.halves[direction]
         if flags & ACK and not flags & RST:
             self.halves[1 - direction].acknowledge(segment.ack)
-        if flags & RST:
+        if flags & RST and may_reset(half, segment):
             self.was_reset = True
         startup = self.startup
         self.current = segment

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 from scapy_mpa.stream.holes import LATE_SEGMENTS
 from scapy_mpa.stream.past import Span
-from scapy_mpa.stream.segment import ACK, SECOND, SYN, Segment
+from scapy_mpa.stream.segment import ACK, RST, SECOND, SYN, Segment
 from scapy_mpa.stream.sequence import SEQUENCE_WINDOW, sequence_number, unwrap
 
 if TYPE_CHECKING:
     from scapy_mpa.stream.half import HalfConnection
 
-__all__ = ["belongs", "how_it_ended", "is_complete", "is_whole", "span"]
+__all__ = ["belongs", "how_it_ended", "is_complete", "is_whole", "may_reset", "span"]
 
 # Octets that can be under way before the first acknowledgement, for the window of a SYN is never
 # scaled (RFC 9293 3.1, RFC 7323 2.2): a SYN is captured behind no more than these.
@@ -35,7 +35,21 @@ def belongs(half: HalfConnection, peer: HalfConnection, segment: Segment) -> boo
             is_copy = is_answer or not _is_past(half, segment)
             return is_copy and position + 1 == half.begin
         return not half.islands.items or _announces(half, position + 1, is_answer=is_answer)
-    return segment.length == 0 or abs(position - half.high) < SEQUENCE_WINDOW
+    if segment.length == 0 or abs(position - half.high) < SEQUENCE_WINDOW:
+        return True
+    # What a RST carries is a remark (RFC 9293 3.5.3), which is not octets of another connection.
+    return bool(segment.flags & RST)
+
+
+def may_reset(half: HalfConnection, segment: Segment) -> bool:
+    """Tell whether a RST ends the connection.
+
+    Its receiver drops one that lies outside its window (RFC 9293 3.10.7.4), and no window is larger
+    than a sequence number may be off before it means something else (RFC 7323 2.3).
+
+    :param half: the direction of its sender.
+    """
+    return half.high is None or abs(unwrap(segment.seq, half.high) - half.high) < SEQUENCE_WINDOW
 
 
 def _is_past(half: HalfConnection, segment: Segment) -> bool:

@@ -32,7 +32,7 @@ class Owner(Protocol):
     current: Segment | None
     """The one that is being received."""
     was_reset: bool
-    """Whether a RST was captured."""
+    """Whether a RST was captured that its receiver may have accepted."""
 
     @property
     def last_time_ns(self) -> int:

@@ -18,6 +18,7 @@ from typing import Final, NamedTuple
 
 from scapy_mpa.stream.connection import Connection
 from scapy_mpa.stream.events import Ending, GapReason
+from scapy_mpa.stream.extent import may_reset
 from scapy_mpa.stream.half import HalfConnection
 from scapy_mpa.stream.island import CHUNK_OVERHEAD
 from scapy_mpa.stream.islands import Islands
@@ -139,7 +140,8 @@ class Undecided:
             side.islands.insert(unwrap(segment.seq, side.begin), segment.payload, 0)
         if segment.flags & FIN:
             side.fin = unwrap(segment.seq, side.begin) + segment.length
-        self._is_over |= bool(segment.flags & RST)
+        half = self._connection.halves[direction]
+        self._is_over |= bool(segment.flags & RST) and may_reset(half, segment)
         return self.look()
 
     def look(self) -> bool | None:

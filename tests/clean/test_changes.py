@@ -16,7 +16,7 @@ from scapy_mpa.clean import Cleaner
 from scapy_mpa.craft import Conversation, Endpoint
 from scapy_mpa.stream.events import FPDURecovered, StartupSeen
 from scapy_mpa.stream.limits import Limits
-from scapy_mpa.stream.segment import FIN, SYN, Segment
+from scapy_mpa.stream.segment import FIN, RST, SYN, Segment
 from scapy_mpa.wire.crc import crc_is_good
 from scapy_mpa.wire.fpdu import build_fpdu
 from tests.clean.cleaning import PCAPS, clean, events, fpdus, frames_of, renumbered, segments
@@ -103,6 +103,26 @@ def _reversed(segment: Segment) -> bytes:
     flow = segment.flow
     half = (len(flow) - 4) // 2
     return flow[half : 2 * half] + flow[:half] + flow[-2:] + flow[-4:-2]
+
+
+@pytest.mark.parametrize("at", range(2, 12))
+def test_a_reset_that_was_dropped(at: int) -> None:
+    """It is not written where numbers have changed: by those it might be in the window."""
+    frames = marked().frames()
+    flow = segments(frames)[0].flow
+    before = segments(frames)[:at]
+    seq = max(each.seq + each.length for each in before if each.flow == flow)
+    build = FrameBuilder(
+        (b"\x02\0\0\0\0\3", b"\x02\0\0\0\0\4"),
+        (flow[:4], flow[4:8]),
+        (int.from_bytes(flow[8:10], "big"), int.from_bytes(flow[10:], "big")),
+    )
+    octets = build.build(seq + (1 << 30) & WORD, 0, RST, b"")
+    reset = Frame(0, frames[at].time_ns, 1, octets, len(octets), None)
+    cleaned = clean(renumbered([*frames[:at], reset, *frames[at:]])).frames
+    assert fpdus(cleaned) == fpdus(frames)
+    copied = [each for each in cleaned if each.octets == octets]
+    assert [each for each in segments(cleaned) if each.flags & RST] == segments(copied)
 
 
 def test_holes_stay() -> None:

@@ -45,6 +45,12 @@ ENDINGS = {
         Segment(1, 21, 21 + len(FPDU), RST | ACK, b""),
         Segment(0, 21 + len(FPDU), 21, PSH | ACK, NEXT),
     ],
+    "reset outside any window, then octets": [
+        Segment(1, 21 + (1 << 30), 21 + len(FPDU), RST | ACK, b""),
+        Segment(0, 21 + len(FPDU), 21, PSH | ACK, NEXT),
+        Segment(1, 21 - (1 << 30) & 0xFFFFFFFF, 21 + len(FPDU), RST | ACK, b"remark"),
+        Segment(0, 21 + len(FPDU) + len(NEXT), 21, PSH | ACK, FPDU),
+    ],
     "octets with the last FIN": [
         Segment(1, 21, 21 + len(FPDU), FIN | ACK, b""),
         Segment(0, 21 + len(FPDU), 22, FIN | PSH | ACK, NEXT),

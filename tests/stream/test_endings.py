@@ -11,10 +11,14 @@ from scapy_mpa.stream.events import (
     GapFound,
 )
 from scapy_mpa.stream.flows import LINGER_NS, Flows
+from scapy_mpa.stream.sequence import SEQUENCE_WINDOW
 from tests.stream.feed import as_segment
 from tests.stream.talk import (
+    REPLY,
+    REQUEST,
     STREAM,
     ULPDUS,
+    Talk,
     check_whole,
     ends,
     flow_of,
@@ -22,7 +26,7 @@ from tests.stream.talk import (
     started,
     whole,
 )
-from tests.truth.impair import ACK, FIN, PSH, RST
+from tests.truth.impair import ACK, FIN, PSH, RST, SYN
 
 
 @pytest.mark.parametrize("close", ["one after the other", "at the same time", "twice"])
@@ -109,6 +113,72 @@ def test_reset(by: int) -> None:
     events = talk.fed()
     check_whole(events)
     assert [each.ending for each in ends(events)] == ["reset"]
+
+
+@pytest.mark.parametrize("pause", [0, 2 * LINGER_NS])
+@pytest.mark.parametrize("remark", [b"", b"go away"])
+@pytest.mark.parametrize("by", [0, 1])
+@pytest.mark.parametrize("far", [SEQUENCE_WINDOW, -SEQUENCE_WINDOW, 1 << 31])
+def test_a_reset_outside_any_window(far: int, by: int, remark: bytes, pause: int) -> None:
+    """Its receiver drops it (RFC 9293 3.10.7.4), and the connection goes on as if there were none.
+
+    No window is larger than 1 GiB (RFC 7323 2.3).
+    """
+    talk = started()
+    talk.say(0, STREAM[:600])
+    talk.say(1, STREAM[:600])
+    talk.copy(by, talk.next[by] + far, remark, RST)
+    behind = len(talk.segments)
+    talk.say(0, STREAM[600:])
+    talk.say(1, STREAM[600:])
+    talk.close()
+    flows = Flows()
+    events: list[Event] = []
+    for number, each in enumerate(talk.segments, 1):
+        segment = as_segment(number, each)
+        later = pause * (number > behind)
+        events += flows.receive(segment._replace(time_ns=segment.time_ns + later))
+    events += flows.finish()
+    check_whole(events)
+    assert [each.ending for each in ends(events)] == ["closed"]
+
+
+@pytest.mark.parametrize("far", [SEQUENCE_WINDOW, -SEQUENCE_WINDOW, -1000])
+def test_a_reset_with_a_remark_before_all_octets(far: int) -> None:
+    """The remark is not where they begin (RFC 9293 3.5.3)."""
+    talk = Talk(syn=False)
+    talk.say(0, REQUEST)
+    talk.say(1, flags=ACK)
+    talk.copy(1, talk.next[1] + far, b"go away", RST)
+    talk.say(1, REPLY)
+    talk.say(0, STREAM)
+    talk.say(1, STREAM)
+    talk.close()
+    events = talk.fed()
+    check_whole(events)
+    assert [each.ending for each in ends(events)] == ["reset" if far == -1000 else "closed"]
+
+
+@pytest.mark.parametrize("by", [0, 1])
+@pytest.mark.parametrize("away", [1, 65_535, SEQUENCE_WINDOW - 1, -1, -1000])
+def test_a_reset_that_may_lie_in_a_window(away: int, by: int) -> None:
+    """How large that is, and what was sent beyond what was captured, is not known."""
+    talk = started()
+    talk.say(0, STREAM)
+    talk.say(1, STREAM)
+    talk.copy(by, talk.next[by] + away, b"", RST | ACK)
+    events = talk.fed()
+    check_whole(events)
+    assert [each.ending for each in ends(events)] == ["reset"]
+
+
+@pytest.mark.parametrize("isn", [7, 0x80000000, 0xC0000000])
+def test_a_reset_of_a_syn(isn: int) -> None:
+    """It has the number 0, since nothing says which one is due (RFC 9293 3.5.2)."""
+    talk = Talk((isn, 0), syn=False)
+    talk.copy(0, isn, b"", SYN)
+    talk.copy(1, 0, b"", RST | ACK)
+    assert [each.ending for each in ends(talk.fed())] == ["reset"]
 
 
 def test_octets_under_way_when_the_reset_was_sent() -> None:

@@ -32,7 +32,7 @@ from scapy_mpa.craft.segment import Segment as CraftedSegment
 from scapy_mpa.stream.events import Event, FPDURecovered
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits
-from scapy_mpa.stream.segment import FIN, Segment
+from scapy_mpa.stream.segment import FIN, RST, Segment
 from scapy_mpa.stream.undecided import HELD_SEGMENTS
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.startup import StartupKind
@@ -288,6 +288,19 @@ def test_two_at_the_end_are_enough_without_crcs() -> None:
             (end,) = of(plain(made.frames(segments)), "connection")
             found.append(end["dialect"])
         assert found == wanted
+
+
+@pytest.mark.parametrize("crc", [True, False])
+def test_a_reset_outside_any_window(crc: bool) -> None:
+    """Its receiver drops it (RFC 9293 3.10.7.4): what is held waits for what follows."""
+    made = conversation([700, 30, 700], crc=crc, markers=True)
+    segments = made.segments()
+    for at in range(4, len(segments)):
+        one = segments[at]
+        reset = replace(one, seq=one.seq + (1 << 30) & 0xFFFFFFFF, flags=RST, octets=b"")
+        found = plain(made.frames([*segments[:at], reset, *segments[at:]]))
+        assert of(found, "connection")[0]["dialect"] == "osc"
+        assert of(found, "connection")[0]["ended"] == "closed"
 
 
 def test_octets_before_the_reply() -> None:
