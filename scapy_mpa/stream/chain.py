@@ -543,10 +543,8 @@ class FPDUChain(FPDUFinder):
                 # An FPDU is known to begin amid its octets.
                 self._pass_on(island, run, self._liar(island, run.end, limit))
         if run.end < limit:
-            if self._is_cut(island, run.end, limit) and (
-                limit < island.end
-                or (run.anchored and self._try(island, run.end, limit) == UNREADABLE)
-            ):
+            is_cut = self._is_cut(island, run.end, limit)
+            if is_cut and not self._is_unfinished(island, run, limit):
                 self._sink.cut_off(run.end, limit)
             elif self.crc and limit < island.end and self._is_liar(island, run, limit):
                 self._pass_on(island, run, self._liar(island, run.end, limit))
@@ -560,3 +558,10 @@ class FPDUChain(FPDUFinder):
                 )
         run.trouble = None
         run.end = run.last = limit
+
+    def _is_unfinished(self, island: Island, run: Run, limit: int) -> bool:
+        """Tell whether the FPDU behind a run says that it goes on behind all that was sent."""
+        if limit < island.end or not run.anchored or run.end != run.trouble:
+            return False
+        fpdu = self._try(island, run.end, limit)
+        return isinstance(fpdu, int) and fpdu != UNREADABLE

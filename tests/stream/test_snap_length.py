@@ -18,6 +18,7 @@ from scapy_mpa.stream.segment import Segment
 from tests.stream.feed import as_segment, feed, fpdus
 from tests.stream.talk import Talk
 from tests.truth import messages, mpastream
+from tests.truth.impair import ACK, RST
 from tests.truth.mpastream import TrueFPDU
 
 BASE = 1021
@@ -143,6 +144,61 @@ def test_headers_that_were_cut_off_themselves(markers: bool, snap: int) -> None:
     known = {fpdu.seq_offset for fpdu in truth}
     assert {each.offset for each in fpdus(events, 0)} <= known
     assert all(each.crc == "unknown" for each in fpdus(events, 0))
+
+
+def cut_and_closed(
+    octets: bytes, cuts: list[int], there: int | None, how: str, *, markers: bool, crc: bool
+) -> list[Event]:
+    """The events of a connection that ends behind octets, of the last segment with ``there``."""
+    talk = Talk()
+    for direction, key in enumerate((mpastream.REQUEST_KEY, mpastream.REPLY_KEY)):
+        talk.say(direction, mpastream.startup_frame(key, markers=int(markers), crc=int(crc)))
+    for begin, end in zip([0, *cuts], [*cuts, len(octets)], strict=True):
+        talk.say(0, octets[begin:end])
+    last = len(talk.segments) - 1
+    if how == "closed":
+        talk.close()
+    elif how == "reset":
+        talk.say(0, flags=RST | ACK)
+    segments = [as_segment(number, each) for number, each in enumerate(talk.segments, 1)]
+    segments[last] = segments[last]._replace(payload=segments[last].payload[:there])
+    return feed(segments)
+
+
+@pytest.mark.parametrize("how", ["closed", "reset", "capture ended"])
+@pytest.mark.parametrize("markers", [False, True])
+@pytest.mark.parametrize("there", [0, 1, 2, 5, 14, 19])
+@pytest.mark.parametrize("before", [0, 1, 3])
+def test_the_header_of_the_last_fpdu_was_cut_off(
+    before: int, there: int, markers: bool, how: str
+) -> None:
+    """The connection did not end in its midst: it is a gap, and nothing is wrong."""
+    octets, truth = stream([40] * (before + 1), markers=markers)
+    *others, last = truth
+    cuts = [each.end for each in others]
+    events = cut_and_closed(octets, cuts, there, how, markers=markers, crc=True)
+    assert [each.offset for each in fpdus(events, 0)] == [each.seq_offset for each in others]
+    (gap,) = wrong(events)
+    assert isinstance(gap, GapFound)
+    begin, length = (BASE + last.start) % 2**32, last.end - last.start
+    assert (gap.seq, gap.length, gap.reason) == (begin, length, "snap length")
+
+
+@pytest.mark.parametrize("how", ["closed", "reset"])
+@pytest.mark.parametrize("crc", [False, True])
+@pytest.mark.parametrize("there", [2, 14, 30])
+def test_an_fpdu_that_the_connection_cut_short_and_the_snap_length_too(
+    there: int, crc: bool, how: str
+) -> None:
+    """Its ULPDU_Length was captured, and claims more than was sent: that is certain."""
+    octets, truth = stream([40, 400], markers=False, crc=crc)
+    cuts = [truth[0].end]
+    events = cut_and_closed(octets[:-100], cuts, there, how, markers=False, crc=crc)
+    (error,) = wrong(events)
+    assert isinstance(error, ErrorFound)
+    length = truth[1].end - truth[1].start - 100
+    text = f"the connection was {how} {length} octets into an FPDU (RFC 5044 8)"
+    assert (error.seq, error.text) == (BASE + truth[1].start, text)
 
 
 def test_no_octet_of_a_segment_was_captured() -> None:
