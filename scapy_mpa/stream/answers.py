@@ -129,7 +129,11 @@ def answers_another(startup: StartupPhase, half: HalfConnection, found: FoundSta
     end = startup.origins[asking.direction]
     received = received_before(startup, half, found)
     island = half.islands.at(found.position)
-    is_first = island is not None and island.start == span(half)[0]
+    is_first = (
+        island is not None
+        and island.start == span(half)[0]
+        and island.captured_until(island.start, found.position) == found.position
+    )
     if is_first and (half.begin is not None or received is None or unwrap(received, end) <= end):
         # All that it sent before is known, or may be.
         return False

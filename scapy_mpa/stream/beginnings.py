@@ -81,7 +81,7 @@ def look(startup: StartupPhase, half: HalfConnection, *, final: bool, crc: bool 
         answers.find_repeated(startup, final=final)
         rtr.find_unanswered(startup, half, final=final)
     if startup.state is StartupState.REJECTED:
-        if is_whole(halves[0]) and is_whole(halves[1]):
+        if all(map(is_whole, halves, startup.origins)):
             return
         # Startup frames may lie in what was not captured.
         startup.stream(*halves)

@@ -78,15 +78,26 @@ def _octets_before(
 
     The Initiator takes for it what it had not received when it sent its Request.
     """
-    if startup.answer_at is None:
+    begin = _begin_of_answer(startup, answering)
+    if begin is None:
         return []
-    # Behind a Request from both sides, the Reply follows the Responder's own.
-    begin = max(startup.answer_at, startup.origins[answering.direction])
     island = answering.islands.at(found.position)
     if island is None or not island.start <= begin < found.position:
         return []
+    is_cut = island.captured_until(begin, found.position) < found.position
+    if is_cut and _begins(answering, StartupKind.REPLY, begin) is not False:
+        # One that has rejected a Request, and another one of each may have followed.
+        return []
     text = f"{found.position - begin} octets before the Reply stand where it must begin"
     return [f"{text} (RFC 5044 7.1.2 rules 3, 5)"]
+
+
+def _begin_of_answer(startup: StartupPhase, answering: HalfConnection) -> int | None:
+    """Return where the Reply must begin, None if that is not known."""
+    if startup.answer_at is None:
+        return None
+    # Behind a Request from both sides, the Reply follows the Responder's own.
+    return max(startup.answer_at, startup.origins[answering.direction])
 
 
 def hear(startup: StartupPhase, segment: Segment) -> Breach | None:
@@ -129,7 +140,8 @@ def _first_opcode(answering: HalfConnection, segment: Segment) -> int | None:
     at = framing.origin + (MARKER_LENGTH if framing.markers else 0) + HEADER_LENGTH + 1
     island = answering.islands.at(framing.origin)
     if island is not None and island.held <= framing.origin:
-        octet = island.read(at, at + 1) if at < island.end else b""
+        is_there = at < island.captured_until(at, min(at + 1, island.end))
+        octet = island.read(at, at + 1) if is_there else b""
     else:
         # It was read with this segment.
         begin = at - unwrap(segment.seq, at)
@@ -205,7 +217,8 @@ def of_silence(startup: StartupPhase, how: str | None) -> Breach | None:
         return None
     asking = startup.halves[startup.initiator]
     answering = startup.halves[1 - startup.initiator]
-    if not (is_whole(asking) and is_whole(answering)):
+    # Of the Initiator it is enough to know how much it sent.
+    if not is_whole(asking, span(asking)[1]) or _may_be_answered(startup, answering):
         return None
     if asking.framing is not None and answering.framing is not None:
         at = _without_reply(answering)
@@ -233,6 +246,18 @@ def of_silence(startup: StartupPhase, how: str | None) -> Breach | None:
     return Breach(asking, ErrorCode.CONNECTION_LOST, origin, text)
 
 
+def _may_be_answered(startup: StartupPhase, answering: HalfConnection) -> bool:
+    """Tell whether a Reply may lie in what was not captured of a Responder.
+
+    Where other octets stand in its place, there is none, whatever the snap length cut off.
+    """
+    begin = _begin_of_answer(startup, answering)
+    known = startup.origins[answering.direction] if begin is None else begin
+    if begin is not None and _begins(answering, StartupKind.REPLY, begin) is False:
+        known = span(answering)[1]
+    return not is_whole(answering, known)
+
+
 def _of_answer(answering: HalfConnection, begin: int, there: int, how: str | None) -> Breach | None:
     """Return what is wrong with octets that answer a Request and are no whole Reply.
 
@@ -240,18 +265,20 @@ def _of_answer(answering: HalfConnection, begin: int, there: int, how: str | Non
     :param there: how many there are.
     :param how: how the connection ended; None if that was not captured.
     """
-    if there >= STARTUP_HEADER_LENGTH or not _begins(answering, StartupKind.REPLY, begin, there):
+    if there >= STARTUP_HEADER_LENGTH or not _begins(answering, StartupKind.REPLY, begin):
         text = f"{there} octets answer a Request, and are no Reply (RFC 5044 7.1.2 rules 3, 5)"
         return Breach(answering, ErrorCode.INVALID_STARTUP_FRAME, begin, text)
     return None if how is None else _cut_short(answering, begin, there, how)
 
 
-def _begins(half: HalfConnection, kind: StartupKind, position: int, there: int) -> bool:
-    """Tell whether octets may be the first ones of a startup frame."""
+def _begins(half: HalfConnection, kind: StartupKind, position: int) -> bool | None:
+    """Tell whether octets may be the first ones of a startup frame, as far as they were captured;
+    None if they are not held any more."""
     island = half.islands.at(position)
     if island is None or position < island.held:
-        return False
-    return KEYS[kind].startswith(island.read(position, position + min(there, KEY_LENGTH)))
+        return None
+    end = island.captured_until(position, min(position + KEY_LENGTH, island.end))
+    return KEYS[kind].startswith(island.read(position, end))
 
 
 def of_part(startup: StartupPhase, how: str | None) -> Breach | None:
@@ -265,7 +292,7 @@ def of_part(startup: StartupPhase, how: str | None) -> Breach | None:
         begin, there = half.begin, half.octets
         if begin is None or not LEAST_OF_KEY <= there < STARTUP_HEADER_LENGTH:
             continue
-        if is_whole(half) and _begins(half, StartupKind.REQUEST, begin, there):
+        if is_whole(half) and _begins(half, StartupKind.REQUEST, begin):
             return _cut_short(half, begin, there, how)
     return None
 

@@ -560,8 +560,11 @@ class FPDUChain(FPDUFinder):
         run.end = run.last = limit
 
     def _is_unfinished(self, island: Island, run: Run, limit: int) -> bool:
-        """Tell whether the FPDU behind a run says that it goes on behind all that was sent."""
-        if limit < island.end or not run.anchored or run.end != run.trouble:
+        """Tell whether the FPDU behind a run says that it goes on behind all that was sent.
+
+        Where Markers may as well be elsewhere, nobody knows how many of them it holds.
+        """
+        if limit < island.end or not run.anchored or run.end != run.trouble or self.is_guess:
             return False
         fpdu = self._try(island, run.end, limit)
         return isinstance(fpdu, int) and fpdu != UNREADABLE

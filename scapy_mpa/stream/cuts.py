@@ -33,7 +33,7 @@ class Cuts:
     :param half: the half connection.
     """
 
-    __slots__ = ("_half", "awaited", "settled_below")
+    __slots__ = ("_half", "awaited", "forgotten_below", "settled_below")
 
     def __init__(self, half: HalfConnection) -> None:
         self._half = half
@@ -42,6 +42,8 @@ class Cuts:
         connection had been received, and up to which position all was acknowledged then."""
         self.settled_below = 0
         """Those below this position are no longer waited for."""
+        self.forgotten_below = 0
+        """Below this position nobody knows any more which octets were cut off in streaming mode."""
 
     def mark(self, start: int, end: int, inserted: Inserted) -> None:
         """Note what of a segment was cut off, and was not captured before."""
@@ -72,6 +74,11 @@ class Cuts:
                     island.look_again()
                     grown.append(island)
         return grown
+
+    def forget(self, island: Island, start: int, end: int) -> None:
+        """Take note of octets that are let go of in streaming mode, if some were cut off."""
+        if island.captured_until(start, end) < end:
+            self.forgotten_below = max(end, self.forgotten_below)
 
     def wait(self) -> None:
         """Begin to wait for copies, if there are octets in FPDUs that were cut off."""

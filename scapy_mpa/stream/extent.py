@@ -109,8 +109,13 @@ def is_complete(half: HalfConnection) -> bool:
     return len(items) == 1 and items[0].end >= half.fin and not half.islands.behind_open_hole()
 
 
-def is_whole(half: HalfConnection) -> bool:
-    """Tell whether all that was sent was captured, from the SYN on, as far as is known."""
+def is_whole(half: HalfConnection, known: int = 0) -> bool:
+    """Tell whether all that was sent was captured, from the SYN on, as far as is known.
+
+    What the snap length cut off behind the first FPDU is no matter: nothing but FPDUs stands there.
+
+    :param known: up to where it is no matter, either.
+    """
     seldom = half.seldom
     if half.begin is None or seldom.gaps or (seldom.acks is not None and seldom.acks.behind):
         return False
@@ -120,8 +125,24 @@ def is_whole(half: HalfConnection) -> bool:
             return False
         # It is acknowledged like an octet.
         end += half.fin == end
-    return not _has_hole(half, half.begin) and (
-        half.acknowledged is None or half.acknowledged <= end
+    return (
+        not _has_hole(half, half.begin)
+        and (half.acknowledged is None or half.acknowledged <= end)
+        and not _is_cut(half, known)
+    )
+
+
+def _is_cut(half: HalfConnection, known: int) -> bool:
+    """Tell whether the snap length cut off octets behind ``known`` that may be anything."""
+    if half.cuts is None:
+        return False
+    if half.cuts.forgotten_below > known:
+        return True
+    items = half.islands.items
+    fpdus = (run.start for island in items for run in island.runs if not run.is_empty)
+    upto = next(fpdus, half.high or 0)
+    return any(
+        start < upto and known < end for island in items for start, end in island.absent or ()
     )
 
 

@@ -494,6 +494,8 @@ class HalfConnection:
         """Let go of octets, but keep them for comparison for a while."""
         # What the snap length cut off reads as zeros, which are not to be remembered.
         cut = island.captured(start, end) if island.absent else ()
+        if self.streaming is not None and self.cuts is not None:
+            self.cuts.forget(island, start, end)
         known = {chunk.position: chunk for chunk in cut}
         for chunk in island.release(start, end):
             self.held -= len(chunk.octets) + CHUNK_OVERHEAD

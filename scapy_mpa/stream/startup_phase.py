@@ -361,12 +361,13 @@ class StartupPhase:
                 if found.end != self.rtr_at:
                     self.rtr_at = None
         elif what is Step.LATE_READY:
-            if self.initiator is None and is_whole(half):
+            if self.initiator is None and is_whole(half, self.origins[direction]):
                 return Step.READY_WITHOUT_REQUEST
             self.initiator = direction
-        elif (what is Step.REPLY_WITHOUT_REQUEST and not is_whole(asking)) or (
-            what is Step.ACCEPT and answers.answers_another(self, half, found)
-        ):
+        elif (
+            what is Step.REPLY_WITHOUT_REQUEST
+            and not is_whole(asking, self.origins[asking.direction])
+        ) or (what is Step.ACCEPT and answers.answers_another(self, half, found)):
             # The Request was not captured.  The Initiator sends nothing between it and the Reply
             # (RFC 5044 7.1.2 rule 3).
             had = answers.received_before(self, half, found)
@@ -377,7 +378,7 @@ class StartupPhase:
             self.initiator = 1 - direction
             self.declared = None, None
             # What the Initiator sent before was no answer to this one.
-            self.is_waiting, self.early_ack = False, None
+            self.is_waiting, self.early_ack, self.answer_at = False, None, None
             self.state = StartupState.REJECTED if startup.rejected else StartupState.IDLE
             what = Step.REJECT if startup.rejected else Step.LATE_ACCEPT
         elif what is Step.REPLY_WITHOUT_REQUEST and self.initiator is None and asking.octets:
