@@ -66,12 +66,15 @@ class Cuts:
         grown = []
         for island in half.islands.items:
             if island.absent and island.start < end and position < island.end:
+                first = island.captured_until(position, end)
                 chunks = island.count(island.start)
                 filled = island.fill(position, segment.payload, segment.frame)
                 if filled:
                     half.octets += filled
                     half.held += CHUNK_OVERHEAD * (island.count(island.start) - chunks)
                     island.look_again()
+                    if half.streaming is not None:
+                        island.scan_again(first, end)
                     grown.append(island)
         return grown
 

@@ -343,6 +343,18 @@ class Island:
         known[lower:upper] = absent
         return filled
 
+    def scan_again(self, start: int, end: int) -> None:
+        """Have startup frames looked for again whose headers lie, in part, between two places."""
+        begin = max(self.held, start - SEAM + 1)
+        done = [(min(self.scan, begin), self.scan), *(self.scanned or ())]
+        self.scan = done[0][0]
+        pieces = (
+            piece
+            for one, other in done
+            for piece in ((one, min(other, begin)), (max(one, end), other))
+        )
+        self.scanned = [piece for piece in pieces if piece[0] < piece[1]] or None
+
     def release(self, start: int, end: int) -> list[Chunk]:
         """Give up the chunks that lie wholly between ``start`` and ``end``; return them."""
         chunks = self._chunks or []

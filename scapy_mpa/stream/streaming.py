@@ -273,11 +273,13 @@ class Streaming:
         """
         if island.end - island.start < KEY_LENGTH:
             return False
-        self._key_checked = True
         end = island.start + KEY_LENGTH
+        if island.captured_until(island.start, end) < end:
+            # A copy may bring the rest.
+            return True
+        self._key_checked = True
         octets = island.read(island.start, end)
-        is_captured = not island.absent or island.captured_until(island.start, end) == end
-        if is_captured and almost_key(octets):
+        if almost_key(octets):
             self._half.wrong(
                 ErrorCode.INVALID_STARTUP_FRAME,
                 island.start,
