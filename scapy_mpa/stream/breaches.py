@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from scapy_mpa.stream.extent import how_it_ended, is_whole, span
 from scapy_mpa.stream.half import HalfConnection
-from scapy_mpa.stream.scan import LEAST_OF_KEY, FoundStartup, rtr_at
+from scapy_mpa.stream.scan import LEAST_OF_KEY, FoundStartup, lacks_octets, rtr_at
 from scapy_mpa.stream.segment import ACK, Segment
 from scapy_mpa.stream.sequence import unwrap
 from scapy_mpa.stream.startup import StartupState, Step, reply_problems, rtr_problems
@@ -265,6 +265,10 @@ def _of_answer(answering: HalfConnection, begin: int, there: int, how: str | Non
     :param there: how many there are.
     :param how: how the connection ended; None if that was not captured.
     """
+    island = answering.islands.at(begin)
+    if there >= STARTUP_HEADER_LENGTH and island is not None and lacks_octets(island, begin):
+        # What it lacks is told with it.
+        return None
     if there >= STARTUP_HEADER_LENGTH or not _begins(answering, StartupKind.REPLY, begin):
         text = f"{there} octets answer a Request, and are no Reply (RFC 5044 7.1.2 rules 3, 5)"
         return Breach(answering, ErrorCode.INVALID_STARTUP_FRAME, begin, text)

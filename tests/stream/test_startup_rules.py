@@ -488,6 +488,32 @@ def test_octets_that_answer_a_request(greeting: bytes, how: str, goes_on: bool) 
     assert [each.ulpdu for each in fpdus(events, 0)] == (ULPDUS if goes_on else [])
 
 
+@pytest.mark.parametrize("greeting", [b"", b"220 ready\r\n"])
+@pytest.mark.parametrize("how", ["closed", "reset", "capture ended"])
+@pytest.mark.parametrize("size", [7, 400])
+@pytest.mark.parametrize("there", [20, 30, 119])
+def test_part_of_a_reply_that_answers_a_request(
+    there: int, size: int, how: str, greeting: bytes
+) -> None:
+    """Rules 3 and 5: octets that are the first ones of a Reply are no other answer."""
+    talk = Talk()
+    if greeting:
+        talk.say(1, greeting)
+    talk.say(0, request())
+    at = talk.say(1, reply(private_data=bytes(100))[:there], size=size)
+    if how == "closed":
+        talk.close()
+    elif how == "reset":
+        talk.say(0, flags=RST | ACK)
+    events = talk.fed()
+    assert [each.startup.pd_length for each in seen(events)] == [0, 100]
+    assert not any("no Reply" in each for each in texts(events))
+    if how != "capture ended":
+        assert errors(events) == [(1, ErrorCode.CONNECTION_LOST, at)]
+        text = f"the connection was {how} {there} octets into a startup frame"
+        assert texts(events) == [f"{text} (RFC 5044 7.1.2 rule 10)"]
+
+
 def test_a_greeting_is_no_answer() -> None:
     """Rule 3, and code 1 of section 8: what the Responder said before the Request is no Reply."""
     talk = Talk()
