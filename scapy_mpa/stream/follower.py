@@ -41,8 +41,10 @@ _OCTETS_PER_OCTET: Final = 8
 # The share of what is left that it may cost to tell whether octets are one FPDU, whatever its
 # ULPDU_Length says: many places are asked.
 _FAIR_SHARE: Final = 4
-# What it costs to ask whether one ends there that began before, and of how many that is asked.
+# What it costs to ask whether one ends there that began before, the share of what is left that it
+# may cost to ask for one place after the other, and of how many at once.
 _COST_OF_END: Final = 256
+_SHARE_OF_ENDS: Final = 8
 _MOST_LIARS: Final = 8
 MOST_SENSELESS: Final = 4
 """FPDUs in a row with a damaged header, too, over which lengths may lead."""
@@ -140,7 +142,8 @@ class FPDUFollower(FPDUReader):
             if following == UNREADABLE:
                 # The snap length has left nothing that could speak for it or against it.
                 return count + 1, False, at
-            if limit < island.end and (isinstance(following, int) or not following.sound):
+            is_sound = not isinstance(following, int) and following.sound
+            if limit < island.end and not (is_sound or island.absent):
                 return self._chain_to(island, at, limit, count)
             if isinstance(following, int):
                 likely = self._looks_like_start(island, at, limit)
@@ -169,10 +172,14 @@ class FPDUFollower(FPDUReader):
         """
         bridge, reached, _ = self._bridge(island, at, limit, senseless=MOST_SENSELESS)
         self._allowance -= sum(each.layout.length for each in bridge)
-        places = [at, *(crossed.end for crossed in bridge if crossed.end < limit)]
-        goes_on = reached in ("sound", "end") or (
-            self._true_end(island, places, limit, may_end=True) is not None
-        )
+        goes_on = reached in ("sound", "end")
+        if not goes_on:
+            kept = self._kept_by_ends()
+            # What cannot be asked any more speaks for nothing.
+            goes_on = (
+                self._true_end(island, [at], limit, may_end=True) is not None
+                or self._allowance < kept
+            )
         return count + goes_on, not goes_on, at
 
     def _is_disowned(
@@ -255,11 +262,17 @@ class FPDUFollower(FPDUReader):
         """Tell whether one FPDU reaches from ``start`` to ``end``, but for its ULPDU_Length."""
         measured = self._measure(start)
         length = end - start
-        if not measured.least <= length <= FRAMING_WINDOW or _FAIR_SHARE * length > self._allowance:
+        if length % WORD or not measured.least <= length <= FRAMING_WINDOW:
+            return False
+        if _FAIR_SHARE * length > self._allowance:
             return False
         self._allowance -= length
         measured.extend(island.read(start, end))
         return measured.is_one()
+
+    def _kept_by_ends(self) -> int:
+        """Return what must be left when it was asked where FPDUs truly end (:meth:`_true_end`)."""
+        return self._allowance - self._allowance // _SHARE_OF_ENDS
 
     def _measure(self, start: int) -> SoundLength:
         """Return what tells whether one FPDU reaches from ``start`` to somewhere."""
@@ -285,7 +298,7 @@ class FPDUFollower(FPDUReader):
         if may_end and self._is_one(island, places[0], limit):
             return places[0], limit
         asked = [(start, self._measure(start)) for start in places[:_MOST_LIARS]]
-        kept = self._allowance - self._allowance // _FAIR_SHARE
+        kept = self._kept_by_ends()
         begin = places[0]
         last = min(limit, asked[-1][0] + FRAMING_WINDOW)
         size = SEARCHED_FIRST
@@ -295,7 +308,7 @@ class FPDUFollower(FPDUReader):
             words = header_words(island.read(begin, min(limit, upto + WORD)))
             self._allowance -= COST_OF_PLACE * len(words)
             ends = [end for end in self._starts_of(words, begin) if end <= upto]
-            if upto == limit and may_end:
+            if upto == limit and may_end and (limit - places[0]) % WORD == 0:
                 ends.append(limit)
             for end in ends:
                 for start, measured in asked:

@@ -26,12 +26,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from scapy_mpa.stream.candidate import WORD, Candidate
-from scapy_mpa.stream.chain import FPDUChain
 from scapy_mpa.stream.events import FPDURecovered, LocatedBy
 from scapy_mpa.stream.finder import found_by
 from scapy_mpa.stream.island import Island, Run
 from scapy_mpa.stream.scan import FoundStartup, may_be_marker, startups_at, startups_before
 from scapy_mpa.stream.search import COST_OF_PLACE
+from scapy_mpa.stream.way_back import FPDUWayBack
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_INTERVAL, MARKER_LENGTH, fpdu_length
 from scapy_mpa.wire.startup import KEY_LENGTH
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 __all__ = ["Framing"]
 
 
-class Framing(FPDUChain):
+class Framing(FPDUWayBack):
     """Finds the FPDUs of one direction in its islands.
 
     :param sink: who is told.
@@ -88,6 +88,7 @@ class Framing(FPDUChain):
 
     def finish(self, island: Island) -> None:
         """Find what can be found in an island to whose end nothing will be added."""
+        self._sink.reaches(self._reach_of(island))
         self._find(island, 0, final=True)
         if island.runs:
             self._abandon(island, island.runs[-1], island.end)
@@ -97,6 +98,7 @@ class Framing(FPDUChain):
 
         Return where the octets begin that might have been of use then.
         """
+        self._sink.reaches(self._reach_of(island))
         self._find(island, 0, final=True)
         if island.runs:
             return island.runs[-1].end
@@ -173,6 +175,11 @@ class Framing(FPDUChain):
             return True
         if island.open_left:
             return False
+        over = self._run_over_hole(island)
+        if over is not None:
+            island.runs = (over,)
+            island.settled = True
+            return True
         # Nothing leads anywhere: a run of no FPDUs, behind which only a search can help.
         run = Run(island.start, "search")
         run.trouble = island.start - WORD
@@ -349,8 +356,36 @@ class Framing(FPDUChain):
             return
         island.settled = True
         island.leads = None
-        if island.start < first.start:
+        if island.start == first.start:
+            return
+        run = self._run_over_hole(island)
+        if run is None:
             found = self._search(island, island.start, first.start, final=True)
-            if found is not None:
-                run = Run(found.start, found_by(found))
-                self._unite_all(island, (run, *island.runs))
+            run = None if found is None else Run(found.start, found_by(found))
+        if run is not None and run.start < first.start:
+            self._unite_all(island, (run, *island.runs))
+
+    # -- over holes ----------------------------------------------------------------------------
+
+    def _reach_of(self, island: Island) -> int:
+        """Return where the FPDU ends that begins for certain behind the last one of an island.
+
+        0 if there is none that is not all there, or if its header makes no sense.
+        """
+        run = island.runs[-1] if island.runs else None
+        if run is None or not run.anchored or run.trouble not in (None, run.end):
+            return 0
+        is_begun = island.held <= run.end < island.end
+        return self._reach(island, run.end) if is_begun else 0
+
+    def _run_over_hole(self, island: Island) -> Run | None:
+        """Return the run that begins where an FPDU ends that the hole before an island cuts off.
+
+        Its ULPDU_Length leads over the hole: what lies before is its payload.
+        """
+        if not self.crc:
+            return None
+        before = self._sink.before(island)
+        end = 0 if before is None else self._reach_of(before)
+        end = end or self._sink.reached
+        return Run(end, "length") if self._leads_into(island, end) else None

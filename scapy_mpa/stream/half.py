@@ -443,10 +443,25 @@ class HalfConnection:
         """Tell whether a FIN stands behind the octets up to a position."""
         return self.fin == position
 
-    def is_missing(self, start: int, end: int) -> bool:
-        """Tell whether none of the octets between two places was captured, but others behind."""
-        behind = next((each for each in self.islands.items if each.end > start), None)
-        return behind is not None and behind.start >= end
+    @property
+    def reached(self) -> int:
+        """Up to where the FPDU reaches that the last hole cut off."""
+        return self.seldom.reached
+
+    def reaches(self, end: int) -> None:
+        """Take note of up to where an FPDU reaches of which octets will never be there; 0: none."""
+        if end:
+            self.counting.reached = end
+
+    def before(self, island: Island) -> Island | None:
+        """Return the island before another one, if it is still held."""
+        items = self.islands.items
+        index = items.index(island)
+        return items[index - 1] if index else None
+
+    def behind(self, position: int) -> Island | None:
+        """Return the first island that lies behind a position."""
+        return next((each for each in self.islands.items if each.start >= position), None)
 
     def unfinished(self, position: int, length: int) -> None:
         """Report an FPDU that the end of the connection cut short."""

@@ -24,7 +24,6 @@ from __future__ import annotations
 from typing import Final
 
 from scapy_mpa.stream.candidate import HEAD, UNREADABLE, WORD, Candidate
-from scapy_mpa.stream.chain import FIRST_SEARCH
 from scapy_mpa.stream.events import FPDUWithoutCRC, LocatedBy
 from scapy_mpa.stream.heads import head_makes_sense
 from scapy_mpa.stream.in_order import InOrderFraming
@@ -32,6 +31,7 @@ from scapy_mpa.stream.island import Island, Run
 from scapy_mpa.stream.osc_reader import LONGEST_ROW, OSCReader
 from scapy_mpa.stream.scan import startups_before
 from scapy_mpa.stream.search import COST_OF_PLACE, header_words
+from scapy_mpa.stream.way_back import FIRST_SEARCH
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.fpdu import MARKER_INTERVAL, MARKER_LENGTH
 

@@ -41,6 +41,7 @@ class Seldom:
         "first",
         "gaps",
         "out_of_order",
+        "reached",
         "retransmitted",
     )
 
@@ -58,6 +59,9 @@ class Seldom:
         self.early_ack: int | None = None
         """What the peer had acknowledged before anything of the direction was captured: a sequence
         number."""
+
+        self.reached = 0
+        """Up to where the FPDU reaches that the last hole cut off, by what it says."""
 
     def note_first(self, fpdu: "FPDURecovered", start: int) -> None:
         """Keep what counts of an FPDU found before both startup frames, if it is the first one.

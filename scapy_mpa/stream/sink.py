@@ -33,8 +33,18 @@ class Sink(Protocol):
     def ends_at(self, position: int) -> bool:
         """Tell whether the sender has closed the direction behind the octets up to a position."""
 
-    def is_missing(self, start: int, end: int) -> bool:
-        """Tell whether none of the octets between two places was captured, but others behind."""
+    @property
+    def reached(self) -> int:
+        """Up to where the FPDU reaches that the last hole cut off (:meth:`reaches`)."""
+
+    def reaches(self, end: int) -> None:
+        """Take note of up to where an FPDU reaches of which octets will never be there; 0: none."""
+
+    def before(self, island: Island) -> Island | None:
+        """Return the island before another one, if it is still held."""
+
+    def behind(self, position: int) -> Island | None:
+        """Return the first island that lies behind a position."""
 
     def unfinished(self, position: int, length: int) -> None:
         """Take note of an FPDU of which only the first ``length`` octets will ever be there."""

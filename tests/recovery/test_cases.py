@@ -163,6 +163,17 @@ ONCE_WRONG_SEEDS: list[tuple[int, dict[str, object]]] = [
     (910430, {"crc": True, "damage": "length", "startup": "neither"}),
     # Octets cut off, among them those by which a CRC would tell where an FPDU ends.
     (921319, {"crc": True, "damage": "length", "begin": "any point"}),
+    # Liars and payloads full of headers, beside which searches must not spend all they may.
+    (940068, {"crc": True, "damage": "length", "missing": 0.05}),
+    (950262, {"crc": True, "damage": "length", "missing": 0.05}),
+    # Lengths that lead over holes: not all of one is there, or it lies.
+    (940805, {"crc": True, "damage": "length", "missing": 0.05, "markers": "both"}),
+    (
+        950547,
+        {"crc": True, "damage": "length", "missing": 0.05, "payload": "header words"},
+    ),
+    # Octets cut off, where an FPDU is known to begin behind them.
+    (950755, {"crc": True, "damage": "length", "payload": "header words"}),
 ]
 
 

@@ -249,21 +249,27 @@ def test_fpdus_in_the_payload_of_damaged_headers(
     assert {each for each in found if each[2] == "bad"} <= set(true(truth[3:5]))
 
 
+@pytest.mark.parametrize("ends_in_it", [False, True])
 @pytest.mark.parametrize("markers", [False, True])
 @pytest.mark.parametrize("size", [97, 400])
-def test_fpdus_in_the_payload_of_one_that_a_hole_cuts_off(markers: bool, size: int) -> None:
-    """It begins for certain and ends in the hole: so it is no liar, and they are its payload."""
+def test_fpdus_in_the_payload_of_one_that_a_hole_cuts_off(
+    ends_in_it: bool, markers: bool, size: int
+) -> None:
+    """It begins for certain, and ends in the hole or where a good one begins behind it: so it is no
+    liar, and they are its payload."""
     rng = random.Random(size)
     ulpdus = [messages.send(msn, rng.randbytes(300))[0] for msn in range(1, 40)]
     ulpdus[5] = messages.send(6, fpdus_and_a_part(rng, 12))[0]
     octets, truth = build_stream(ulpdus, markers=markers)
-    begin, end = truth[5].start + 300, truth[5].end + 40
+    carrier = truth[5]
+    begin = carrier.start + 300
+    end = carrier.end + 40 if ends_in_it else begin + 100
     talk = marked() if markers else started()
     talk.say(0, octets[:begin], size=size)
     talk.miss(0, octets[begin:end])
     talk.say(0, octets[end:], size=size)
     talk.close()
-    assert told(talk.fed()) == true([*truth[:5], *truth[7:]])
+    assert told(talk.fed()) == true([*truth[:5], *truth[7 if ends_in_it else 6 :]])
 
 
 def test_fpdus_in_the_payload_of_one_whose_header_is_in_a_hole() -> None:
