@@ -386,6 +386,5 @@ class Framing(FPDUWayBack):
         if not self.crc:
             return None
         before = self._sink.before(island)
-        end = 0 if before is None else self._reach_of(before)
-        end = end or self._sink.reached
+        end = self._sink.reached if before is None else self._reach_of(before)
         return Run(end, "length") if self._leads_into(island, end) else None

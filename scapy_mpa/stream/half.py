@@ -450,7 +450,7 @@ class HalfConnection:
 
     def reaches(self, end: int) -> None:
         """Take note of up to where an FPDU reaches of which octets will never be there; 0: none."""
-        if end:
+        if end != self.seldom.reached:
             self.counting.reached = end
 
     def before(self, island: Island) -> Island | None:
