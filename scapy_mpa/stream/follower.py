@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from scapy_mpa.stream.candidate import (
     FRAMING_WINDOW,
@@ -28,7 +28,9 @@ from scapy_mpa.wire.fpdu import (
     MARKER_RESERVED,
     fpdu_length,
 )
-from scapy_mpa.wire.sound_length import SoundLength
+
+if TYPE_CHECKING:
+    from scapy_mpa.wire.sound_length import SoundLength
 
 __all__ = ["LONGEST_CHAIN", "MOST_SENSELESS", "FPDUFollower", "Reached"]
 
@@ -276,6 +278,9 @@ class FPDUFollower(FPDUReader):
 
     def _measure(self, start: int) -> SoundLength:
         """Return what tells whether one FPDU reaches from ``start`` to somewhere."""
+        # Most captures need none, and a command is to start soon.
+        from scapy_mpa.wire.sound_length import SoundLength
+
         return SoundLength((start - self.origin) % MARKER_INTERVAL if self.markers else None)
 
     def _true_end(

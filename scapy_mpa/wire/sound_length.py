@@ -11,7 +11,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Final, TypeAlias
 
-from scapy_mpa.wire.crc import CRC_LENGTH, RESIDUE, crc32c
+from scapy_mpa.wire.crc import RESIDUE, crc32c
 from scapy_mpa.wire.fpdu import (
     HEADER_LENGTH,
     LARGEST_ULPDU_LENGTH,
@@ -52,7 +52,7 @@ class SoundLength:
     @property
     def least(self) -> int:
         """How many octets the shortest FPDU has."""
-        return self._header + HEADER_LENGTH + 2 + CRC_LENGTH
+        return self._header + fpdu_length(0)
 
     def extend(self, octets: bytes) -> None:
         """Add octets, a multiple of 4, no more in all than the longest FPDU has; the first time no
@@ -105,14 +105,7 @@ def _inverses() -> list[_Inverse]:
     inverses: list[_Inverse] = []
     while longest >> len(inverses):
         if inverses:
-            one, two, three, four = inverses[-1]
-            columns = [
-                one[each & 0xFF]
-                ^ two[each >> 8 & 0xFF]
-                ^ three[each >> 16 & 0xFF]
-                ^ four[each >> 24]
-                for each in columns
-            ]
+            columns = [_undo(inverses[-1], column) for column in columns]
         inverses.append(
             (_sums(columns[:8]), _sums(columns[8:16]), _sums(columns[16:24]), _sums(columns[24:]))
         )
