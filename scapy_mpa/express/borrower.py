@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 from scapy_mpa.express.headers import FPDU_HEADERS
 from scapy_mpa.express.page import Page
 from scapy_mpa.express.shapes import SEVEN_DIGITS, Shapes
-from scapy_mpa.stream.island import Chunk
+from scapy_mpa.stream.budget import Budget
+from scapy_mpa.stream.island import CHUNK_OVERHEAD, Chunk
 from scapy_mpa.stream.loan import EARLY_OCTETS, EARLY_SEGMENTS, LENT_PIECES, Loan
 from scapy_mpa.stream.overlap import RecentOctets
 from scapy_mpa.wire.crc import CRC_LENGTH, RESIDUE, crc32c
@@ -38,8 +39,6 @@ _IN_WORDS: Final = -4
 _SHORTEST_OF_ALL: Final = HEADER_LENGTH + CRC_LENGTH
 _MASK: Final = 0xFFFFFFFF
 _BEHIND: Final = 0x80000000
-_EARLY_OCTETS: Final = 4 << 20
-"""Octets beyond holes that all loans together may keep."""
 _HEAD: Final = HEADER_LENGTH + UNTAGGED_LENGTH
 
 
@@ -53,10 +52,16 @@ class Borrower:
     :param page: where they are written.
     :param recent: where octets are remembered.
     :param unit: nanoseconds in a unit of the fraction of a loan.
+    :param budget: where it is counted what loans hold.
     """
 
     def __init__(
-        self, writer: Patterns | Templates | None, page: Page, recent: RecentOctets, unit: int
+        self,
+        writer: Patterns | Templates | None,
+        page: Page,
+        recent: RecentOctets,
+        unit: int,
+        budget: Budget,
     ) -> None:
         self._page = page
         self._recent = recent
@@ -71,8 +76,9 @@ class Borrower:
             patterns = self._writing.patterns
         self.shapes = Shapes(patterns)
         self._head = b"" if patterns is None else patterns.head.encode()
-        self.early_octets = 0
-        """Octets beyond holes that all loans together keep."""
+        self._budget = budget
+        self.holders: dict[Loan, None] = {}
+        """Loans that hold octets; those that began first come first."""
         self.writes = patterns is not None
         """Whether FPDUs are written by patterns."""
         self.is_quick = self.writes or writer is None
@@ -82,6 +88,8 @@ class Borrower:
         """Prepare a fresh loan."""
         if self.is_quick and loan.takes_data and not (loan.awaits or loan.begins_phase):
             self._moved(loan, loan.end)
+        else:
+            self._weigh(loan)
         if self._writing is not None:
             self._writing.begin(loan)
 
@@ -92,7 +100,8 @@ class Borrower:
 
     def end(self, loan: Loan) -> None:
         """Make a loan ready to be given back."""
-        self.early_octets -= sum(len(octets) for _, octets, _ in loan.early)
+        if loan.held:
+            self._holds(loan, 0)
         loan.fraction *= self._unit
         loan.segments += loan.singles
         loan.fpdus += loan.singles
@@ -195,10 +204,12 @@ class Borrower:
         length = len(octets)
         ahead = (seq - loan.seq) & _MASK
         position = loan.end + ahead
+        held = length + CHUNK_OVERHEAD
         if (
             ahead + length > EARLY_OCTETS
             or len(early) >= EARLY_SEGMENTS
-            or self.early_octets > _EARLY_OCTETS
+            or held > self._budget.room
+            or loan.held + held > self._budget.each
         ):
             return False
         if not early:
@@ -223,7 +234,8 @@ class Borrower:
                     loan.owner.count_copies(is_copy)
                     return is_copy
             early.insert(index, (position, octets, number))
-        self.early_octets += length
+        loan.early_held += held
+        self._holds(loan, loan.held + held)
         return True
 
     def fill(self, loan: Loan, octets: bytes, number: int, moment: Any) -> bool:
@@ -249,7 +261,7 @@ class Borrower:
                 self._page.cut(mark)
                 return False
         self._recent.remember_run(loan.owner, run, end - begin)
-        self.early_octets -= end - begin - len(octets)
+        loan.early_held -= end - begin - len(octets) + CHUNK_OVERHEAD * (len(run) - 1)
         loan.early = early[len(run) - 1 :] or ()
         self._moved(loan, end)
         return True
@@ -343,6 +355,29 @@ class Borrower:
         loan.seq = end & _MASK
         is_quick = self.is_quick and loan.crc
         loan.quick_seq = loan.seq if is_quick and not (loan.pieces or loan.early) else -1
+        if loan.held or loan.pieces or loan.tail:
+            self._weigh(loan)
+
+    def _weigh(self, loan: Loan) -> None:
+        """Count anew what a loan holds: segments behind a hole, and those of an FPDU.
+
+        The latter lie back to back, up to where it ends.
+        """
+        chunks = (loan.pieces if loan.crc else loan.tail) or loan.pieces
+        held = loan.early_held
+        if chunks:
+            held += loan.end - chunks[0].position + CHUNK_OVERHEAD * len(chunks)
+        if held != loan.held:
+            self._holds(loan, held)
+
+    def _holds(self, loan: Loan, held: int) -> None:
+        """Take note of what a loan holds now."""
+        self._budget.room -= held - loan.held
+        if not held:
+            del self.holders[loan]
+        elif not loan.held:
+            self.holders[loan] = None
+        loan.held = held
 
     # -- FPDUs ---------------------------------------------------------------------------------
 

@@ -91,12 +91,14 @@ class ExpressReader:
         self._unit = 1 if self._header is None else self._header.unit
         self._flows = flows
         flows.recall = self._give_all_back
+        self._budget = flows.budget
+        self._budget.recall = self._give_octets_back
         self._decoder = decoder
         self._lines_of = lines_of
         self._begin = begin
         self._others = [] if others is None else others
         self._page = Page()
-        self._borrower = Borrower(writer, self._page, flows.recent, self._unit)
+        self._borrower = Borrower(writer, self._page, flows.recent, self._unit, flows.budget)
         self._loans: dict[bytes, Loan] = {}
         # What the headers of nearly all segments have in common, each number kept once.
         self._common: dict[int, int] = {}
@@ -480,6 +482,8 @@ class ExpressReader:
         loan.ack = ack
         loan.segments += 1
         loan.frame, loan.seconds, loan.fraction = stamp
+        if self._budget.room < 0:
+            self._tell(self._flows.settle())
         return True
 
     def _receive_frame(self, frame: Frame) -> None:
@@ -545,6 +549,12 @@ class ExpressReader:
         # They refer to each other, and would stay until the collector comes.
         for each_loan in loans:
             del each_loan.peer
+
+    def _give_octets_back(self) -> None:
+        """Give back the connections of which octets are held, those held for longest first."""
+        for loan in list(self._borrower.holders):
+            if loan.held:
+                self._give_back(loan.flow)
 
     def _give_all_back(self) -> None:
         for flow in list(self._loans):

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Protocol
 
 from scapy_mpa.stream.limits import Limits
@@ -23,37 +24,50 @@ class Holder(Protocol):
 class Budget:
     """Keeps count; who began to hold octets first has to give up some when there are too many."""
 
-    __slots__ = ("_holders", "_total", "_whole", "each")
+    __slots__ = ("_holders", "each", "recall", "room")
 
     def __init__(self, limits: Limits) -> None:
         self.each = limits.octets_per_half
         """Octets that one holder may hold.  Holders see to it themselves."""
-        self._whole = limits.octets_in_total
+        self.room = limits.octets_in_total
+        """Octets that may be held beside those that are, less than 0 if these are too many.  A
+        borrower counts here what it holds of directions on loan."""
+        self.recall: Callable[[], None] | None = None
+        """Set by a borrower: gives back every direction on loan of which it holds octets."""
         # There may be very many, of which the first goes each time: a plain dictionary would look
         # for it behind all that went before.
         self._holders: OrderedDict[Holder, int] = OrderedDict()
-        self._total = 0
 
     def update(self, holder: Holder) -> None:
         """Take note of what a holder holds now."""
         self.count(holder)
-        while self._total > self._whole:
+        self.settle()
+        while self.room < 0 and self._holders:
             oldest = next(iter(self._holders))
-            before = self._total
+            before = self.room
             oldest.relieve()
             self.count(oldest)
             if oldest not in self._holders:
                 # It has let go of all, perhaps to others.
                 continue
-            if self._total >= before:
+            if self.room <= before:
                 # It cannot do with less: let the others come first next time.
                 self._holders.move_to_end(oldest)
                 return
 
+    def settle(self) -> None:
+        """Have octets on loan given back if too many are held: a borrower gives up none."""
+        recall = self.recall
+        if self.room < 0 and recall is not None:
+            # Each direction that is given back is taken note of in turn.
+            self.recall = None
+            recall()
+            self.recall = recall
+
     def count(self, holder: Holder) -> None:
         """Take note of what a holder holds now, which is no more than before."""
         held = holder.held
-        self._total += held - self._holders.get(holder, 0)
+        self.room -= held - self._holders.get(holder, 0)
         if held:
             self._holders[holder] = held
         else:

@@ -31,7 +31,7 @@ _BATCH: Final = 512
 """Events that are handed out at a time when all connections end."""
 _LENT_AT_LEAST: Final = 1 << 17
 """Octets that a half connection must be allowed to hold if it is to be lent: more than the longest
-FPDU, which nobody counts while it is on loan."""
+FPDU in as many pieces as go with a loan."""
 
 LINGER_NS: Final = 30_000_000_000
 """Nanoseconds for which a connection that is over still takes late copies as its own."""
@@ -164,6 +164,18 @@ class Flows:
     def recent(self) -> RecentOctets:
         """The octets kept for comparison."""
         return self._recent
+
+    def settle(self) -> list[Event]:
+        """See to it that no more octets are held than may be, with those of directions on loan;
+        return what is told of them.
+        """
+        self._budget.settle()
+        return self._taken()
+
+    @property
+    def budget(self) -> Budget:
+        """What counts the octets that are held."""
+        return self._budget
 
     def finish(self) -> list[Event]:
         """Return what can be said now that the capture has ended; start afresh."""

@@ -191,7 +191,8 @@ def _lend_octets(half: HalfConnection, loan: Loan) -> None:
     loan.crc = framing.crc
     half.let_go(island, island.start, island.end)
     half.hold_again(island, before)
-    half.budget.update(half)
+    # Nobody is to make room now: that may be this half connection, or the other one.
+    half.budget.count(half)
 
 
 def _reclaim(half: HalfConnection, loan: Loan) -> None:

@@ -70,11 +70,13 @@ class Loan:
         "crc",
         "early",
         "early_end",
+        "early_held",
         "end",
         "fpdus",
         "fraction",
         "fragment",
         "frame",
+        "held",
         "label",
         "last",
         "markers",
@@ -136,8 +138,11 @@ class Loan:
         self.awaits = False
         """Whether nothing may be sent before an FPDU of the peer was received (RFC 5044 7.1.2 rule
         4)."""
-        # For the borrower's own use; where the last early segment ends saves looking it up.
+        # For the borrower's own use; where the last early segment ends saves looking it up, as does
+        # what is held of the early ones, and in all.
         self.early_end = 0
+        self.early_held = 0
+        self.held = 0
         self.quick_seq = -1
         self.singles = 0
         self.begins = -1

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import io
+import json
 import random
 import struct
 import weakref
@@ -15,12 +16,14 @@ from hypothesis import strategies as st
 
 from scapy_mpa.capture import Decoder, open_capture
 from scapy_mpa.express import writing
+from scapy_mpa.express.borrower import Borrower
 from scapy_mpa.express.reader import ExpressReader
 from scapy_mpa.records.jsonline import JSONTemplates, json_line
 from scapy_mpa.records.kinds import FPDUKind, WriteTagged, WriteUntagged
 from scapy_mpa.stream.events import Event
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits
+from scapy_mpa.stream.loan import Loan
 from tests.stream.feed import halves
 from tests.truth import impair, messages, mpastream, pcapfile
 from tests.truth.impair import ACK, PSH, Segment
@@ -50,6 +53,25 @@ def express(octets: bytes, limits: Limits, writer: JSONTemplates | None = None) 
     return b"".join(reader.batches()).decode().splitlines()
 
 
+def in_turn(seed: int, count: int, sizes: tuple[int, ...], *, crc: bool, markers: bool) -> bytes:
+    """A capture of so many connections at the same time, in segments of one of the sizes."""
+    rng = random.Random(seed)
+    scripts = []
+    for number in range(count):
+        pair = halves(rng, markers=(markers, False), crc=crc, count=12, mulpdu=900)
+        cut = [impair.cut_mss(each.octets, rng.choice(sizes)) for each in pair]
+        segments = impair.conversation(pair, (cut[0], cut[1]), rng, close="fin")
+        scripts.append(pcapfile.frames(segments, ports=(40000 + number, 4000)))
+    frames = []
+    while scripts:
+        script = rng.choice(scripts)
+        frames += script[:3]
+        del script[:3]
+        if not script:
+            scripts.remove(script)
+    return pcapfile.pcap(frames)
+
+
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     seed=st.integers(0, 2**32),
@@ -64,21 +86,7 @@ def test_many_connections(
     seed: int, count: int, most: int, idle: float, half: int, crc: bool, markers: bool
 ) -> None:
     """Connections in turn, more of them than may be followed: the same are ended, as the same."""
-    rng = random.Random(seed)
-    scripts = []
-    for number in range(count):
-        pair = halves(rng, markers=(markers, False), crc=crc, count=12, mulpdu=900)
-        cut = [impair.cut_mss(each.octets, rng.choice((700, 1448))) for each in pair]
-        segments = impair.conversation(pair, (cut[0], cut[1]), rng, close="fin")
-        scripts.append(pcapfile.frames(segments, ports=(40000 + number, 4000)))
-    frames = []
-    while scripts:
-        script = rng.choice(scripts)
-        frames += script[:3]
-        del script[:3]
-        if not script:
-            scripts.remove(script)
-    octets = pcapfile.pcap(frames)
+    octets = in_turn(seed, count, (700, 1448), crc=crc, markers=markers)
     limits = Limits(octets_per_half=half, connections=most, idle_seconds=idle)
     assert express(octets, limits) == plain(octets, limits)
 
@@ -118,6 +126,87 @@ def test_more_behind_a_hole_than_may_be_kept(connections: int, count: int, lengt
     lines = plain(octets, Limits())
     assert sum(line.startswith('{"type":"fpdu"') for line in lines) == connections * len(ulpdus)
     assert express(octets, Limits()) == lines
+
+
+def half_told(number: int, length: int) -> list[bytes]:
+    """A connection with two FPDUs each way, and a long one that the capture ends in."""
+    rng = random.Random(number)
+    request, reply = (
+        mpastream.startup_frame(key, crc=1) for key in (mpastream.REQUEST_KEY, mpastream.REPLY_KEY)
+    )
+    at = [1, 1]
+    segments = []
+
+    def say(direction: int, octets: bytes) -> None:
+        segments.append(Segment(direction, at[direction], at[1 - direction], PSH | ACK, octets))
+        at[direction] += len(octets)
+
+    say(0, request)
+    say(1, reply)
+    for msn in (1, 2):
+        for direction in (0, 1):
+            say(direction, mpastream.build_stream([messages.send(msn, b"", 65000)[0]])[0])
+    long = mpastream.build_stream([messages.send(3, rng.randbytes(length), 65000)[0]])[0]
+    for start in range(0, len(long) - 1448, 1448):
+        say(0, long[start : start + 1448])
+    return pcapfile.frames(segments, ports=(40000 + number, 4000))
+
+
+@pytest.mark.parametrize("total", [20_000, 300_000, 1 << 20])
+def test_octets_on_loan_count_like_all_others(monkeypatch: pytest.MonkeyPatch, total: int) -> None:
+    """Thirty long FPDUs that are begun hold no more than may be held in all, whoever reads them."""
+    scripts = [half_told(number, 60_000) for number in range(30)]
+    frames = [frame for turn in zip(*scripts, strict=True) for frame in turn]
+    octets = pcapfile.pcap(frames)
+    most = 0
+    weigh = Borrower._weigh
+
+    def weigh_all(self: Borrower, loan: Loan) -> None:
+        nonlocal most
+        weigh(self, loan)
+        most = max(most, sum(len(each.octets) for one in self.holders for each in one.pieces))
+
+    monkeypatch.setattr(Borrower, "_weigh", weigh_all)
+    lines = express(octets, Limits(octets_in_total=total))
+    assert 0 < most <= total + 1448
+    given_up = [line for line in lines if '"type":"gap"' in line and '"reason":"limit"' in line]
+    assert given_up
+    fpdus = [line for line in lines if line.startswith('{"type":"fpdu"')]
+    assert len(fpdus) == len(set(fpdus)) == 30 * 4
+    # With room for all of them nothing is given up, and the rest is the same.
+    every = express(octets, Limits())
+    assert not any('"reason":"limit"' in line for line in every)
+    assert [line for line in every if line.startswith('{"type":"fpdu"')] == fpdus
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    seed=st.integers(0, 2**32),
+    count=st.integers(1, 12),
+    total=st.sampled_from((1, 2_000, 6_000, 20_000)),
+    crc=st.booleans(),
+    markers=st.booleans(),
+)
+def test_little_room_in_all(seed: int, count: int, total: int, crc: bool, markers: bool) -> None:
+    """Whatever gives way: nothing is told that is not there, nothing twice, and no startup lost."""
+    octets = in_turn(seed, count, (300, 700, 1448), crc=crc, markers=markers)
+    every = told(express(octets, Limits()))
+    some = told(express(octets, Limits(octets_in_total=total)))
+    assert some["startup"] == every["startup"]
+    assert len(some["connection"]) == len(every["connection"])
+    assert len(set(some["fpdu"])) == len(some["fpdu"])
+    assert set(some["fpdu"]) <= set(every["fpdu"])
+
+
+def told(lines: list[str]) -> dict[str, list[tuple[Any, ...]]]:
+    """What lines say was there, by their type; FPDUs and startup frames by what they are."""
+    by_type: dict[str, list[tuple[Any, ...]]] = {"startup": [], "fpdu": [], "connection": []}
+    for line in lines:
+        record = json.loads(line)
+        if record["type"] in by_type:
+            keys = ("connection", "direction", "seq", "ulpdu_length", "crc", "markers")
+            by_type[record["type"]].append(tuple(record.get(key) for key in keys))
+    return by_type
 
 
 class CountedTemplates(JSONTemplates):
