@@ -160,7 +160,12 @@ def _infer(
     is an RDMAC one, whose DDP segments are of version 0 (RFC 5044 C.2.5).
     """
     islands = half.islands.whole()
-    if known.markers is None and startup.declared[1 - half.direction] is not None:
+    # What was said in a startup that was rejected says nothing of a later one.
+    is_asked = (
+        startup.state is not StartupState.REJECTED
+        and startup.declared[1 - half.direction] is not None
+    )
+    if known.markers is None and is_asked:
         inferred = infer(islands, known._replace(markers=False), final=final)
         if inferred is not None and not _is_of_version_zero(islands, inferred.origin):
             return inferred

@@ -21,7 +21,9 @@ from tests.stream.startup import (
     stream,
 )
 from tests.stream.talk import Talk
+from tests.truth import messages
 from tests.truth.impair import ACK, Segment
+from tests.truth.mpastream import build_stream
 
 
 @pytest.mark.parametrize("between", [b"", b"no?\r\n", b"let us talk\r\n" * 20, b"x" * 50_000])
@@ -40,6 +42,31 @@ def test_rejection_and_a_second_request(between: bytes, size: int) -> None:
     events = talk.speak(octets)
     check_works(events)
     assert [each.startup.rejected for each in seen(events)] == [False, True, False, False]
+
+
+@pytest.mark.parametrize("asked", [0, 1])
+@pytest.mark.parametrize("wanted", [0, 1])
+@pytest.mark.parametrize("sizes", [(20, 300), (300, 20)])
+def test_what_was_rejected_says_nothing_of_the_markers_of_a_startup_not_captured(
+    asked: int, wanted: int, sizes: tuple[int, int]
+) -> None:
+    """M of the first Request and Reply is not that of the second, of which a hole is left.
+
+    FPDUs that hold no Marker are sound with Markers and without.
+    """
+    ulpdus = [messages.send(msn, bytes([msn]) * sizes[msn % 2])[0] for msn in range(1, 20)]
+    for markers in (False, True):
+        octets, truth = build_stream(ulpdus, markers=markers)
+        talk = Talk()
+        talk.say(0, request(markers=asked))
+        talk.say(1, reply(markers=wanted, rejected=1))
+        talk.miss(0, request(markers=1))
+        talk.miss(1, reply(markers=int(markers)))
+        talk.say(0, octets, size=700)
+        talk.close()
+        events = talk.fed()
+        assert [each.ulpdu for each in fpdus(events, 0)] == [each.ulpdu for each in truth]
+        assert errors(events) == []
 
 
 def test_rejection_then_the_other_side_initiates() -> None:
