@@ -17,7 +17,6 @@ from scapy_mpa.stream.island import Island
 from scapy_mpa.stream.search import (
     COST_OF_PLACE,
     SEARCHED_AT_A_TIME,
-    SEARCHED_FIRST,
     header_words,
 )
 from scapy_mpa.wire.crc import RESIDUE, crc32c
@@ -48,6 +47,9 @@ _FAIR_SHARE: Final = 4
 _COST_OF_END: Final = 256
 _SHARE_OF_ENDS: Final = 8
 _MOST_LIARS: Final = 8
+# Octets in which an end is looked for first: where FPDUs are short, many may lie, and what searches
+# may cost is for each octet.
+_ENDS_FIRST: Final = 256
 MOST_SENSELESS: Final = 4
 """FPDUs in a row with a damaged header, too, over which lengths may lead."""
 
@@ -300,13 +302,14 @@ class FPDUFollower(FPDUReader):
             upto = island.captured_until(places[0], limit)
             may_end = may_end and upto == limit
             limit = upto
-        if may_end and self._is_one(island, places[0], limit):
+        ends_near = limit - places[0] <= _ENDS_FIRST
+        if may_end and ends_near and self._is_one(island, places[0], limit):
             return places[0], limit
         asked = [(start, self._measure(start)) for start in places[:_MOST_LIARS]]
         kept = self._kept_by_ends()
         begin = places[0]
         last = min(limit, asked[-1][0] + FRAMING_WINDOW)
-        size = SEARCHED_FIRST
+        size = _ENDS_FIRST
         while begin < last:
             upto = min(begin + size, last)
             size = min(2 * size, SEARCHED_AT_A_TIME)
@@ -326,6 +329,10 @@ class FPDUFollower(FPDUReader):
                     measured.extend(island.read(until, end))
                     if measured.is_one():
                         return start, end
+            # It mostly ends nearer; but the payload of a long one may hold many places.
+            asks_limit = begin == places[0] and may_end and not ends_near
+            if asks_limit and self._is_one(island, begin, limit):
+                return begin, limit
             begin = upto
         return None
 

@@ -87,6 +87,28 @@ def test_a_lying_fpdu_may_be_the_shortest_there_is(markers: bool) -> None:
     assert told(talk.fed()) == true(truth)
 
 
+@pytest.mark.parametrize("sender", [False, True])
+@pytest.mark.parametrize(("every", "lies"), [(10, "near"), (5, "near"), (10, "any"), (3, "any")])
+@pytest.mark.parametrize("markers", [False, True])
+def test_many_short_fpdus_of_which_many_lie(
+    markers: bool, every: int, lies: str, sender: bool
+) -> None:
+    """A thousand of the shortest kind, far from the end of what is there: it costs little to tell
+    where a liar ends that ends near."""
+    rng = random.Random(every)
+    writes = [messages.write(7, 8 * at, rng.randbytes(8))[0] for at in range(1000)]
+    choices = [14, 18, 26, 30, 62] if lies == "near" else range(100, 1 << 16)
+    damage = {
+        at: Damage(ulpdu_length=rng.choice(choices), sender=sender)
+        for at in range(every, 990, every)
+    }
+    octets, truth = build_stream(writes, markers=markers, damage=damage)
+    talk = marked() if markers else started()
+    talk.say(0, octets, size=1400)
+    talk.close()
+    assert told(talk.fed()) == true(truth)
+
+
 def test_a_liar_may_end_where_an_fpdu_ends_and_swallow_another_liar() -> None:
     """The CRC of the first fits once its length is set right: what follows begins for certain."""
     rng = random.Random(1)
