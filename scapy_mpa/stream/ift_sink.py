@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from scapy_mpa.stream.events import LocatedBy
+from scapy_mpa.stream.extent import how_it_ended
 from scapy_mpa.stream.ift_placement import Speculated
 from scapy_mpa.stream.ift_reader import Found
 from scapy_mpa.stream.island import Island
@@ -62,9 +63,8 @@ class IFTSink:
     def unfinished(self, position: int, length: int) -> None:
         """Take note of a frame of which only the first ``length`` octets will ever be there."""
         half = self._half
-        end = position + length
-        if half.islands.items[-1].end == end and (half.fin == end or half.owner.was_reset):
-            how = "closed" if half.fin == end else "reset"
+        how = how_it_ended(half, position + length)
+        if how is not None:
             text = (
                 f"the connection was {how} {length} octets into a frame "
                 "(draft-williams-iwarp-ift-01 6)"

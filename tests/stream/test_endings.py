@@ -193,6 +193,21 @@ def test_octets_under_way_when_the_reset_was_sent() -> None:
     assert [each.ending for each in ends(events)] == ["reset"]
 
 
+@pytest.mark.parametrize("lost", [0, 100])
+def test_a_reset_amid_an_fpdu(lost: int) -> None:
+    """It is cut short, unless the peer acknowledges octets that were not captured (RFC 5044 8)."""
+    talk = started()
+    talk.say(0, STREAM[:-100])
+    talk.miss(0, STREAM[len(STREAM) - lost :])
+    talk.say(1, flags=ACK)
+    talk.say(0, flags=RST | ACK)
+    events = talk.fed()
+    assert found(events, 0, 0) == ULPDUS[:-1]
+    wrong = [each.text for each in events if isinstance(each, ErrorFound)]
+    assert [text.startswith("the connection was reset") for text in wrong] == [True] * (not lost)
+    assert [each.length for each in events if isinstance(each, GapFound)] == [100] * bool(lost)
+
+
 def test_late_copies_belong_to_the_connection_that_is_over() -> None:
     """A retransmission behind the last FIN opens no connection."""
     talk = started()

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scapy_mpa.stream.limits import Limits
+from scapy_mpa.stream.segment import RST
 from tests.stream.ift import (
     BOTH,
     CONFIRMED,
@@ -176,6 +177,22 @@ def test_6_closed_amid_a_frame() -> None:
     assert errors(capture.close(50)) == [
         "the connection was closed 50 octets into a frame (draft-williams-iwarp-ift-01 6)"
     ]
+
+
+@pytest.mark.parametrize("lost", [0, 74])
+def test_6_reset_amid_a_frame(lost: int) -> None:
+    """It is cut short, unless the peer acknowledges octets that were not captured."""
+    (one,) = stream(1)
+    capture = Capture()
+    capture.begin()
+    capture.segment(one[:50])
+    capture.acknowledge(50 + lost)
+    capture.segment(at=50 + lost, flags=RST)
+    capture.finish()
+    told = "the connection was reset 50 octets into a frame (draft-williams-iwarp-ift-01 6)"
+    assert errors(capture.records) == ([] if lost else [told])
+    gaps = [(each["seq"], each["length"]) for each in of(capture.records, "gap")]
+    assert gaps == ([(FIRST + 50, lost)] if lost else [])
 
 
 def test_ddp_mode_has_no_rdmap() -> None:
