@@ -10,6 +10,7 @@ from typing import Any, Final, Literal, SupportsBytes, TypeVar
 
 from scapy_mpa.capture.build_frame import FrameBuilder
 from scapy_mpa.craft.endpoint import USUAL_INITIATOR, USUAL_RESPONDER, Endpoint, mac_octets
+from scapy_mpa.craft.given import pair
 from scapy_mpa.craft.options import INITIATOR, RESPONDER, SIDES, Options, Packing
 from scapy_mpa.craft.script import (
     CloseItem,
@@ -176,16 +177,16 @@ class Conversation(Scripted):
         oldest = 1 if revision or spoken is Dialect.OSC else 0
         if crc is None:
             crc = spoken not in (Dialect.ERDMA, Dialect.SOFTUIWARP)
-        if spoken is Dialect.SOFTUIWARP and any(_pair(crc)):
+        if spoken is Dialect.SOFTUIWARP and any(pair("crc", crc)):
             raise LocalProtocolError("there are no CRCs in the dialect softuiwarp")
         if rtr_frame is None:
             rtr_frame = spoken is Dialect.RTR_PROPOSAL_2007 and revision == usual
         self.options = Options(
             revision=revision,
             reply_revision=reply_revision,
-            markers=_pair(markers),
-            crc=_pair(crc),
-            rtr_frame=_pair(rtr_frame),
+            markers=pair("markers", markers),
+            crc=pair("crc", crc),
+            rtr_frame=pair("rtr_frame", rtr_frame),
             ddp_version=oldest if ddp_version is None else ddp_version,
             rdmap_version=oldest if rdmap_version is None else rdmap_version,
             mss=mss,
@@ -456,6 +457,12 @@ class Conversation(Scripted):
         self.append(StartupItem(side, kind, private_data, rejected, **fields))
 
     def _builder(self, side: int) -> FrameBuilder:
+        for each in self.sides:
+            given: object = each.endpoint
+            if not isinstance(given, Endpoint):
+                raise LocalProtocolError(
+                    f"{SIDES[each.index]} {given!r} is no Endpoint; give Endpoint(address, port)"
+                )
         source, target = self.sides[side].endpoint, self.sides[1 - side].endpoint
         return FrameBuilder(
             (mac_octets(source.mac or _MACS[side]), mac_octets(target.mac or _MACS[1 - side])),
@@ -468,7 +475,3 @@ class Conversation(Scripted):
 def _nanoseconds(seconds: float) -> int:
     """Return seconds as whole microseconds, which any capture file holds, in nanoseconds."""
     return round(seconds * 1_000_000) * 1_000
-
-
-def _pair(value: bool | tuple[bool, bool]) -> tuple[bool, bool]:
-    return (value, value) if isinstance(value, bool) else value

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Final
 
+from scapy_mpa.craft.given import number
 from scapy_mpa.wire.errors import LocalProtocolError
 
 __all__ = ["USUAL_INITIATOR", "USUAL_RESPONDER", "Endpoint"]
@@ -33,10 +34,9 @@ class Endpoint:
             ip_address(self.address)
         except ValueError as error:
             raise LocalProtocolError(f"{self.address!r} is no IPv4 or IPv6 address") from error
-        if not 0 <= self.port <= 0xFFFF:
-            raise LocalProtocolError(f"port {self.port} is not in 0 to 65535")
-        if self.isn is not None and not 0 <= self.isn <= 0xFFFFFFFF:
-            raise LocalProtocolError(f"initial sequence number {self.isn} does not fit 32 bits")
+        number("port", self.port, 0, 0xFFFF)
+        if self.isn is not None:
+            number("initial sequence number", self.isn, 0, 0xFFFFFFFF)
         if self.mac is not None:
             mac_octets(self.mac)
 
@@ -58,7 +58,7 @@ def mac_octets(text: str) -> bytes:
     """
     try:
         octets = bytes.fromhex(text.replace(":", "").replace("-", ""))
-    except ValueError:
+    except (AttributeError, TypeError, ValueError):
         octets = b""
     if len(octets) != 6:
         raise LocalProtocolError(f"{text!r} is no Ethernet address such as 02:00:00:00:00:01")

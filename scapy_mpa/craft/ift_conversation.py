@@ -12,6 +12,7 @@ from typing import Any
 
 from scapy_mpa.craft.conversation import Conversation, Phase
 from scapy_mpa.craft.endpoint import USUAL_INITIATOR, USUAL_RESPONDER, Endpoint
+from scapy_mpa.craft.given import pair
 from scapy_mpa.craft.ift_truth import ift_truth_of
 from scapy_mpa.craft.layout import Placed
 from scapy_mpa.craft.options import INITIATOR, RESPONDER, Packing
@@ -142,7 +143,7 @@ class IFTConversation(Conversation):
             strict=strict,
         )
         given = {"r": r, "hc": hc, "pc": pc, "ih": ih, "ip": ip, "sp": sp, "sm": sm, "rm": rm}
-        pairs = {name: (v, v) if isinstance(v, bool) else v for name, v in given.items()}
+        pairs = {name: pair(name, value) for name, value in given.items()}
 
         def announced(side: int) -> AdaptionIndication:
             blank = AdaptionIndication(

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, get_args
 
+from scapy_mpa.craft.given import number
 from scapy_mpa.wire.ddp import UNTAGGED_LENGTH
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import LocalProtocolError
@@ -83,18 +84,14 @@ class Options:
             ("ack_every", self.ack_every, 0, 1 << 16),
             ("rtt", self.rtt_ns, 0, 10**12),
         ):
-            if not low <= value <= high:
-                raise LocalProtocolError(f"{name} {value} is not in {low} to {high}")
+            number(name, value, low, high)
         if self.packing not in get_args(Packing):
             raise LocalProtocolError(
                 f"packing {self.packing!r} is none of {', '.join(get_args(Packing))}"
             )
-        limit = self.mulpdu
-        if limit is not None and not SMALLEST_ULPDU_LIMIT <= limit <= LARGEST_ULPDU_LENGTH:
-            raise LocalProtocolError(
-                f"MULPDU {limit} is not in {SMALLEST_ULPDU_LIMIT} (an Atomic Request, which is one "
-                f"segment) to {LARGEST_ULPDU_LENGTH}"
-            )
+        least = f"{SMALLEST_ULPDU_LIMIT} (an Atomic Request, which is one segment)"
+        if self.mulpdu is not None:
+            number("MULPDU", self.mulpdu, SMALLEST_ULPDU_LIMIT, LARGEST_ULPDU_LENGTH, least=least)
 
     def revision_of(self, side: int) -> int:
         """Return Rev of the startup frames of a side."""

@@ -8,7 +8,15 @@ from typing import Any, cast
 
 import pytest
 
-from scapy_mpa.craft import Conversation, Endpoint, FPDUItem, HandshakeItem, StartupItem
+from scapy_mpa.craft import (
+    Conversation,
+    Endpoint,
+    FPDUItem,
+    HandshakeItem,
+    IFTConversation,
+    SctpConversation,
+    StartupItem,
+)
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.rdmap_names import AtomicOperation
 from tests.craft.reading import Record, plain
@@ -281,6 +289,57 @@ def test_values_out_of_range(act: Callable[[], object]) -> None:
     """Whatever cannot be expressed is an error of our own."""
     with pytest.raises(LocalProtocolError):
         act()
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"crc": "off"}, "crc 'off' is neither"),
+        ({"markers": "no"}, "markers 'no' is neither"),
+        ({"markers": 1}, "markers 1 is neither"),
+        ({"markers": (True,)}, r"markers \(True,\) is neither"),
+        ({"crc": (True, False, True)}, "crc .* is neither"),
+        ({"rtr_frame": (True, None)}, "rtr_frame .* is neither"),
+        ({"crc": [True, False]}, r"give one of them, or a tuple of two"),
+        ({"initiator": "10.0.0.1"}, r"initiator '10.0.0.1' is no Endpoint; give Endpoint\("),
+        ({"responder": ("10.0.0.2", 4000)}, "responder .* is no Endpoint"),
+        ({"mss": "1460"}, "mss '1460' is no whole number; give one in 1 to 65495"),
+        ({"mulpdu": 1e3}, r"MULPDU 1000.0 is no whole number; give one in .* \(an Atomic Request"),
+        ({"ack_every": 2.0}, "ack_every 2.0 is no whole number"),
+    ],
+)
+@pytest.mark.parametrize("kind", [Conversation, IFTConversation, SctpConversation])
+def test_values_of_another_kind(
+    kind: type[Conversation], options: dict[str, Any], text: str
+) -> None:
+    """Nothing else is taken for a flag, an endpoint or a number, and what to give is said."""
+    (name, value), *_ = options.items()
+    if kind is IFTConversation and name in ("crc", "markers", "rtr_frame"):
+        options, text = {"hc": value}, text.replace(name, "hc")
+    with pytest.raises(LocalProtocolError, match=text):
+        kind(**options)
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        ({"port": "4000"}, "port '4000' is no whole number"),
+        ({"isn": 1.5}, "initial sequence number 1.5 is no whole number"),
+        ({"mac": 5}, "5 is no Ethernet address"),
+        ({"mac": b"\2\0\0\0\0\1"}, "is no Ethernet address"),
+        ({"address": None}, "None is no IPv4 or IPv6 address"),
+    ],
+)
+def test_an_endpoint_of_other_values(values: dict[str, Any], text: str) -> None:
+    """They are an error of our own as well."""
+    with pytest.raises(LocalProtocolError, match=text):
+        Endpoint(**{"address": "10.0.0.1", "port": 1, **values})
+
+
+def test_moved_to_no_endpoint() -> None:
+    """A conversation is moved between endpoints only."""
+    with pytest.raises(LocalProtocolError, match=r"responder '10.0.0.9' is no Endpoint"):
+        Conversation().moved(responder=cast(Any, "10.0.0.9"))
 
 
 def test_reprs() -> None:
