@@ -1,15 +1,27 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The one family of exceptions that this package raises on purpose.
+"""The family of exceptions that say what is wrong with what was given.
 
-Everything derives from :class:`MPAError`, so ``except MPAError`` is enough for a caller who
-only wants to know that the input was at fault.  The two protocol errors say whose fault it
-was: what we were asked to send (:class:`LocalProtocolError`) or what a peer sent
-(:class:`RemoteProtocolError`).
+All derive from :class:`MPAError`, so ``except MPAError`` is enough for a caller who only wants to
+know that what was given was at fault.  The two protocol errors say whose fault it was: what we were
+asked for (:class:`LocalProtocolError`) or what a peer sent (:class:`RemoteProtocolError`).
+
+Outside of it are ``OSError`` where a file cannot be read or written, ``ValueError`` of
+:class:`~scapy_mpa.stream.limits.Limits`, ``TypeError`` where an argument is not of the kind that is
+asked for, and what rooms raise and catch themselves.
 """
 
 from __future__ import annotations
 
 import enum
+
+__all__ = [
+    "CaptureError",
+    "ErrorCode",
+    "LocalProtocolError",
+    "MPAError",
+    "ProtocolError",
+    "RemoteProtocolError",
+]
 
 
 class ErrorCode(enum.IntEnum):
@@ -25,7 +37,7 @@ class ErrorCode(enum.IntEnum):
 
 
 class MPAError(Exception):
-    """Root of all exceptions of this package."""
+    """Root of this family."""
 
 
 class ProtocolError(MPAError):
@@ -41,7 +53,11 @@ class ProtocolError(MPAError):
 
 
 class LocalProtocolError(ProtocolError):
-    """What we were asked to build cannot be expressed on the wire."""
+    """What we were asked for cannot be had.
+
+    It cannot be expressed on the wire, a conforming peer must not send it, or there is no such
+    thing, be it a dialect, a preset or a connection of a capture.
+    """
 
 
 class RemoteProtocolError(ProtocolError):
