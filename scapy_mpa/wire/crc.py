@@ -22,15 +22,13 @@ RESIDUE: Final = 0x48674BC7
 """CRC32c over any octets followed by their own CRC field: one call checks an FPDU."""
 
 
-def crc_field(octets: bytes | bytearray | memoryview, crc: int = 0) -> bytes:
+def crc_field(octets: bytes | bytearray | memoryview) -> bytes:
     """Return the 4 octets of the CRC field for ``octets`` (RFC 5044 4.4).
 
     ``octets`` run from the first octet of the FPDU, a leading Marker included, up to the CRC
     field, the pad and every Marker in between included.
-
-    :param crc: CRC32c of what of it comes before ``octets``.
     """
-    return _field(crc32c(octets, crc))
+    return _field(crc32c(octets))
 
 
 def crc_is_good(fpdu: bytes | bytearray | memoryview) -> bool:

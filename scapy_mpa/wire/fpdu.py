@@ -161,22 +161,16 @@ def _parts(ulpdu_length: int, phase: int | None) -> tuple[int, int, tuple[int, .
     return pad, 0 if phase else MARKER_LENGTH, markers
 
 
-def ulpdu_lengths(length: int, phase: int | None = None) -> list[int]:
+def ulpdu_lengths(length: int) -> list[int]:
     """Return each ULPDU_Length with which an FPDU has ``length`` octets, four at most.
 
-    :param phase: offset of the FPDU's first octet modulo 512, or None without Markers.
-    :raises LocalProtocolError: ``phase`` is no multiple of 4 below 512.
+    :param length: octets of the FPDU without Markers.
     """
-    markers = 0
-    if phase is not None:
-        first = -phase % MARKER_INTERVAL
-        # The last Marker stands before the CRC at the latest.
-        markers = max(0, (length - CRC_LENGTH - MARKER_LENGTH - first) // MARKER_INTERVAL + 1)
-    longest = length - HEADER_LENGTH - CRC_LENGTH - MARKER_LENGTH * markers
+    longest = length - HEADER_LENGTH - CRC_LENGTH
     return [
         ulpdu_length
         for ulpdu_length in range(max(0, longest - 3), min(longest, LARGEST_ULPDU_LENGTH) + 1)
-        if fpdu_length(ulpdu_length, phase) == length
+        if fpdu_length(ulpdu_length) == length
     ]
 
 

@@ -35,6 +35,7 @@ _RPC: Final = struct.Struct(">IBBBB")
 
 SMB_LENGTH: Final = 8
 
+_NVME_FORMAT: Final = 0
 NVME_LENGTH: Final = 32
 """Octets of what a request and an acceptance bring."""
 NVME_REJECT_LENGTH: Final = 4
@@ -85,29 +86,25 @@ def smb_is_little_endian(octets: bytes) -> bool:
     return max(little) < max(big)
 
 
-def nvme_request(
-    qid: int, hrqsize: int, hsqsize: int, *, cntlid: int = 0, recfmt: int = 0
-) -> bytes:
+def nvme_request(qid: int, hrqsize: int, hsqsize: int, *, cntlid: int = 0) -> bytes:
     """Return the Private Data of a Request of NVMe over RDMA.
 
     :param qid: number of the queue, 0 for the admin queue.
     :param hrqsize: depth of the host's receive queue.
     :param hsqsize: depth of its send queue, less 1.
     :param cntlid: controller.
-    :param recfmt: record format.
     :raises LocalProtocolError: a number does not fit its 16 bits.
     """
-    return _packed("<5H", recfmt, qid, hrqsize, hsqsize, cntlid).ljust(NVME_LENGTH, b"\0")
+    return _packed("<5H", _NVME_FORMAT, qid, hrqsize, hsqsize, cntlid).ljust(NVME_LENGTH, b"\0")
 
 
-def nvme_accept(crqsize: int, *, recfmt: int = 0) -> bytes:
+def nvme_accept(crqsize: int) -> bytes:
     """Return that of a Reply that accepts.
 
     :param crqsize: depth of the controller's receive queue.
-    :param recfmt: record format.
     :raises LocalProtocolError: a number does not fit its 16 bits.
     """
-    return _packed("<2H", recfmt, crqsize).ljust(NVME_LENGTH, b"\0")
+    return _packed("<2H", _NVME_FORMAT, crqsize).ljust(NVME_LENGTH, b"\0")
 
 
 def _packed(form: str, *numbers: int) -> bytes:

@@ -95,15 +95,14 @@ def parse_header(octets: bytes) -> SctpHeader:
     return SctpHeader(source_port, destination_port, verification_tag, checksum)
 
 
-def parse_chunks(octets: bytes, at: int = COMMON_HEADER_LENGTH) -> list[Chunk]:
+def parse_chunks(octets: bytes) -> list[Chunk]:
     """Return the chunks of a packet, in order (RFC 4960 3.2).
 
     The last one may be cut.  Whatever the octets are, nothing is raised: a length of less than 4
     leads nowhere, so the chunk that has it is the last one, and has no value.
-
-    :param at: where the first one begins.
     """
     chunks = []
+    at = COMMON_HEADER_LENGTH
     there = len(octets)
     while at + CHUNK_HEADER_LENGTH <= there:
         kind, flags, length = _CHUNK.unpack_from(octets, at)

@@ -28,6 +28,7 @@ from scapy_mpa.wire.sctp_ddp import (
     parse_session_control,
 )
 from scapy_mpa.wire.sctp_packet import (
+    Chunk,
     ChunkType,
     SctpHeader,
     build_chunk,
@@ -73,6 +74,11 @@ def test_rfc4960_6_8_checksum() -> None:
     assert not checksum_is_good(sctpstream.packet(0, sctpstream.chunk(11, 0, b""), bad=True))
 
 
+def chunks_of(octets: bytes) -> list[Chunk]:
+    """The chunks behind a common header."""
+    return parse_chunks(bytes(12) + octets)
+
+
 @given(words, words, longs, longs)
 def test_rfc4960_3_1_common_header(source: int, target: int, tag: int, checksum: int) -> None:
     """Whatever is written is read."""
@@ -101,7 +107,7 @@ def test_rfc4960_3_3_1_data(
 ) -> None:
     """A DATA chunk as it is, with all its flags."""
     chunk = DataChunk(tsn, stream, ssn, ppid, user_data, len(user_data), flags)
-    (read,) = parse_chunks(build_data(chunk), 0)
+    (read,) = chunks_of(build_data(chunk))
     assert parse_data(read.flags, read.value, read.length) == chunk
 
 
@@ -114,7 +120,7 @@ def test_rfc4960_3_3_1_data_octets() -> None:
 @given(st.binary(max_size=30), st.integers(4, 50))
 def test_rfc4960_3_3_1_a_header_that_was_cut(user_data: bytes, cut: int) -> None:
     """Of a DATA chunk that is too short its length tells, not how much of it was captured."""
-    (read,) = parse_chunks(sctpstream.data(5, 16, user_data)[:cut], 0)
+    (read,) = chunks_of(sctpstream.data(5, 16, user_data)[:cut])
     assert header_violation(read.length) is None
 
 
@@ -122,7 +128,7 @@ def test_rfc4960_3_3_1_a_header_that_was_cut(user_data: bytes, cut: int) -> None
 def test_rfc4960_3_3_1_no_room_for_a_header(size: int) -> None:
     """It is the last chunk if its length does not even count the chunk's own header."""
     short = bytes([0, 7, 0, size]) + bytes(max(0, size - 4 + 3 & ~3))
-    first, *others = parse_chunks(short + sctpstream.data(5, 16, b"hello"), 0)
+    first, *others = chunks_of(short + sctpstream.data(5, 16, b"hello"))
     assert (first.length, first.value) == (size - 4, bytes(max(0, size - 4)))
     assert "RFC 4960 3.3.1" in str(header_violation(first.length))
     assert len(others) == (size >= 4)
@@ -135,7 +141,7 @@ def test_rfc4960_3_3_2_init(
     """The adaptation indication is found behind other parameters (RFC 5061 4.2.6)."""
     init = InitChunk(tag, window, out, into, tsn, adaptation)
     made = build_init(init, ChunkType.INIT_ACK, build_parameter(7, cookie))
-    (read,) = parse_chunks(made, 0)
+    (read,) = chunks_of(made)
     assert read.type == ChunkType.INIT_ACK
     assert parse_init(read.value) == init
 
@@ -149,7 +155,7 @@ def test_rfc5043_5_1_adaptation_indication() -> None:
 
 def test_rfc4960_3_3_4_sack() -> None:
     """The Cumulative TSN Ack comes first."""
-    (read,) = parse_chunks(build_sack(0x01020304), 0)
+    (read,) = chunks_of(build_sack(0x01020304))
     assert (read.type, parse_cumulative_ack(read.value)) == (ChunkType.SACK, 0x01020304)
 
 
