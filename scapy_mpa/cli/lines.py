@@ -12,7 +12,6 @@ what is not as usual (CRC verdict, order, how an FPDU was located), then the seq
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from struct import Struct
 from typing import Any, Final
 
 from scapy_mpa.cli.mpa import carried_mpa
@@ -50,7 +49,14 @@ from scapy_mpa.stream.events import (
 )
 from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.wire.control_flags import Meaning, meaning_of
-from scapy_mpa.wire.ddp import DDP_HEADER_LENGTHS, TAGGED, UNTAGGED_LENGTH, parse_ddp
+from scapy_mpa.wire.ddp import (
+    DDP_HEADER_LENGTHS,
+    TAGGED,
+    TAGGED_FIELDS,
+    UNTAGGED_FIELDS,
+    UNTAGGED_LENGTH,
+    parse_ddp,
+)
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import RemoteProtocolError
 from scapy_mpa.wire.ift_indication import FLAGS, VERSION
@@ -61,8 +67,6 @@ from scapy_mpa.wire.terminate import parse_terminate, terminate_text
 
 __all__ = ["Lines"]
 
-_TAGGED: Final = Struct(">2xIQ")
-_UNTAGGED: Final = Struct(">6xIII")
 _TELLING: Final = frozenset({Opcode.TERMINATE, Opcode.READ_REQUEST, *INVALIDATING_OPCODES})
 """Opcodes of which the line says more than the numbers of every DDP header."""
 
@@ -174,11 +178,12 @@ class Lines:
         )
         if pattern is None:
             return None
+        fields = (TAGGED_FIELDS if tagged else UNTAGGED_FIELDS).unpack_from(octets)
         return pattern % (
             event.frame,
             (event.time_ns - self._reading.first_time_ns) / SECOND,
             self.label(event.connection, event.direction),
-            *(_TAGGED if tagged else _UNTAGGED).unpack_from(octets),
+            *(fields if tagged else fields[1:]),
             event.ulpdu_length - length,
             event.seq,
         )

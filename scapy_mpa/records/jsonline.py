@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from struct import Struct
 from typing import Any, Final
 
 from scapy_mpa.records.ddp import ddp_header, ddp_payload
@@ -18,14 +17,19 @@ from scapy_mpa.records.kinds import FPDUKind, WriteTagged, WriteUntagged
 from scapy_mpa.records.record import RecordedEvent, own_fields, type_of
 from scapy_mpa.stream.events import ConnectionId, FPDURecovered
 from scapy_mpa.stream.segment import SECOND
-from scapy_mpa.wire.ddp import TAGGED, TAGGED_LENGTH, UNTAGGED_LENGTH, parse_ddp
+from scapy_mpa.wire.ddp import (
+    TAGGED,
+    TAGGED_FIELDS,
+    TAGGED_LENGTH,
+    UNTAGGED_FIELDS,
+    UNTAGGED_LENGTH,
+    parse_ddp,
+)
 from scapy_mpa.wire.rdmap import parse_control
 from scapy_mpa.wire.rdmap_names import INVALIDATING_OPCODES, message_name
 
 __all__ = ["JSONTemplates", "json_line"]
 
-_TAGGED: Final = Struct(">2xIQ")
-_UNTAGGED: Final = Struct(">2xIIII")
 _BOOLEAN: Final = {True: "true", False: "false"}
 
 _CACHED_KINDS: Final = 4096
@@ -194,9 +198,9 @@ def _fpdu_line(event: FPDURecovered, payload: bool) -> str | None:
     if there < TAGGED_LENGTH or time_ns < 0:
         return None
     if octets >= TAGGED:
-        fields = _TAGGED.unpack_from(octets)
+        fields = TAGGED_FIELDS.unpack_from(octets)
     elif there == UNTAGGED_LENGTH:
-        fields = _UNTAGGED.unpack_from(octets)
+        fields = UNTAGGED_FIELDS.unpack_from(octets)
     else:
         return None
     joined = frames[0] if len(frames) == 1 else ",".join(map(str, frames))

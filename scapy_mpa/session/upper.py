@@ -18,13 +18,11 @@ from scapy_mpa.layers import FPDU, DDPTagged, DDPUntagged, MPAMarker
 from scapy_mpa.session.form import Form, are_alike, bindings_use, put
 from scapy_mpa.session.provenance import Provenance
 from scapy_mpa.stream.events import FPDURecovered
-from scapy_mpa.wire.ddp import TAGGED_LENGTH, ddp_header_length
+from scapy_mpa.wire.ddp import TAGGED_FIELDS, TAGGED_LENGTH, UNTAGGED_FIELDS, ddp_header_length
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_LENGTH, Layout, fpdu_layout, strip_markers
 
 __all__ = ["UpperLayers"]
 
-_TAGGED: Final = Struct(">2xIQ")
-_UNTAGGED: Final = Struct(">2xIIII")
 _MARKER: Final = Struct(">HH")
 
 _NUMBERS: Final = frozenset({"stag", "to", "invalidate_stag", "qn", "msn", "mo"})
@@ -122,14 +120,14 @@ class UpperLayers:
 
         fields = shape.segment.fields()
         if header == TAGGED_LENGTH:
-            fields["stag"], fields["to"] = _TAGGED.unpack_from(ulpdu)
+            fields["stag"], fields["to"] = TAGGED_FIELDS.unpack_from(ulpdu)
         else:
             (
                 fields["invalidate_stag"],
                 fields["qn"],
                 fields["msn"],
                 fields["mo"],
-            ) = _UNTAGGED.unpack_from(ulpdu)
+            ) = UNTAGGED_FIELDS.unpack_from(ulpdu)
         segment = shape.segment.make(ulpdu, fields, ulpdu[:header], fpdu)
 
         if shape.payload is None:

@@ -25,7 +25,9 @@ __all__ = [
     "DDP_HEADER_LENGTHS",
     "LARGEST_MESSAGE",
     "TAGGED",
+    "TAGGED_FIELDS",
     "TAGGED_LENGTH",
+    "UNTAGGED_FIELDS",
     "UNTAGGED_LENGTH",
     "DDPHeader",
     "build_ddp",
@@ -44,6 +46,11 @@ DDP_HEADER_LENGTHS: Final = (UNTAGGED_LENGTH, TAGGED_LENGTH)
 TAGGED: Final = b"\x80"
 """T is set in a header exactly if its octets are not less than this: T is their first bit (RFC 5041
 4.1)."""
+
+TAGGED_FIELDS: Final = struct.Struct(">2xIQ")
+"""A tagged header as its STag and TO, behind the control octets."""
+UNTAGGED_FIELDS: Final = struct.Struct(">2xIIII")
+"""An untagged header as the rest of its RsvdULP, QN, MSN and MO, likewise."""
 
 LARGEST_MESSAGE: Final = 0xFFFFFFFF
 """Octets of a message on an Untagged queue (RFC 5041 5.2)."""
