@@ -61,12 +61,11 @@ def _show_list(ctx: click.Context, param: click.Parameter, value: bool) -> None:
 
 
 @click.command(short_help="Make a capture of which it is known what is in it.", epilog=_EXAMPLES)
-@click.argument("scenario", type=click.Path(allow_dash=True))
+@click.argument("scenario", required=False, type=click.Path(allow_dash=True))
 @click.option(
     "-o",
     "--output",
     metavar="FILE",
-    required=True,
     type=click.Path(allow_dash=True),
     help="The capture: pcapng if it is named so, else pcap; - for standard output, as pcapng.",
 )
@@ -86,14 +85,14 @@ def _show_list(ctx: click.Context, param: click.Parameter, value: bool) -> None:
     "`dissect --json` does; see docs/records.md.  Of what was impaired nothing is told that "
     "depends on when it is found; what is told where octets are missing is in docs/crafting.md.",
 )
-@click.option("--messages", is_flag=True, help="With message records in the truth.")
-@click.option("--payload", is_flag=True, help="With the payload of FPDUs in the truth.")
+@click.option("--messages", is_flag=True, help="With --truth: message records, too.")
+@click.option("--payload", is_flag=True, help="With --truth: the payload of FPDUs, too.")
 @click.option(
     "--seed",
     type=click.IntRange(min=0),
     metavar="N",
-    help="Of all that is left to chance: the same number gives the same octets.  Without it, "
-    "0, or what the scenario says.",
+    help="What data and impairments that are left to chance are made of; the same seed makes the "
+    "same octets.  Without it, 0, or what the scenario says.",
 )
 @click.option(
     "--connections",
@@ -104,8 +103,8 @@ def _show_list(ctx: click.Context, param: click.Parameter, value: bool) -> None:
 )
 @impairment_options
 def craft(
-    scenario: str,
-    output: str,
+    scenario: str | None,
+    output: str | None,
     truth: str | None,
     messages: bool,
     payload: bool,
@@ -121,6 +120,10 @@ def craft(
     copies, the capture misses and cuts.
     """
     context = click.get_current_context()
+    if scenario is None:
+        raise click.UsageError("name a preset (--list shows them) or a file with a scenario.")
+    if output is None:
+        raise click.UsageError("say where the capture goes (-o FILE).")
     if output == "-" and truth == "-":
         raise click.UsageError("Capture and truth cannot both go to standard output.")
     if output == "-" and is_terminal():

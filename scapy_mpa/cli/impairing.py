@@ -143,11 +143,19 @@ _OPTIONS: Final = (
         help="Cut what a side says into segments of 1 to 8 octets, of up to 64 KiB, or of N.",
     ),
     _share("loss", "Segments lost before the point of capture, and sent again.", "1%"),
-    _share("loss-behind", "Segments lost behind it, so that both copies are captured.", "1%"),
+    _share(
+        "loss-behind",
+        "Segments lost behind the point of capture, so that both copies are captured.",
+        "1%",
+    ),
     _share("reorder", "Segments overtaken by later ones of the same sender.", "5%"),
     _share("duplicate", "Segments that come twice.", "5%"),
     _share("overlap", "Segments that begin with octets of the one before.", "5%"),
-    _share("overlap-differing", "Likewise, but with other octets.", "5%"),
+    _share(
+        "overlap-differing",
+        "Segments that begin within the one before, with other octets than it has there.",
+        "5%",
+    ),
     _share("capture-reorder", "Segments of any kind that only the capture has later.", "5%"),
     _share("capture-loss", "Segments of any kind that only the capture lacks.", "1%"),
     click.option(

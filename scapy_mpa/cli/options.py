@@ -73,7 +73,7 @@ _LIMIT_OPTIONS: Final = (
         metavar="SIZE",
         default="12Mi",
         show_default=True,
-        help="Octets that all of them together may hold.",
+        help="Octets that all connections together may hold.",
     ),
     click.option(
         "--limit-connections",
