@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from scapy.config import conf
 from scapy.fields import StrLenField
 from scapy.packet import Packet
 
@@ -45,6 +46,10 @@ class PrivateData(_Layer):
         if cls.has_magic:
             _KNOWN.append(cls)
 
+
+# Scapy lists each packet whose name begins with no underscore; this one is what others are made of.
+conf.layers.remove(PrivateData)
+conf.layers.ldict[__name__].remove(PrivateData)
 
 _KNOWN: list[type[PrivateData]] = []
 """Those with a magic number."""
