@@ -3,8 +3,7 @@
 
 Every record has ``type``, ``connection``, ``src``, ``dst``, ``frame`` and ``time`` (seconds),
 where ``src`` sent and ``dst`` received what the record is about.  A key is there in every record
-of its type, None where it does not apply; numbers are octets where they count anything but
-FPDUs, segments or frames.
+of its type, None where it does not apply.  What its numbers count stands in ``docs/records.md``.
 """
 
 from __future__ import annotations
