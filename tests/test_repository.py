@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -159,3 +160,26 @@ def test_missing_tshark_fails_in_ci_only(tmp_path: Path, ci: str, outcome: str) 
     )
     assert outcome in done.stdout
     assert "install tshark" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("room", "heading"),
+    [
+        ("craft", "Crafting"),
+        ("stream", "The stream core"),
+        ("session", "Packets without dissecting"),
+        ("clean", "Cleaned captures"),
+    ],
+)
+def test_rooms_are_listed_whole(room: str, heading: str) -> None:
+    """Where a room's modules are listed, each has a row or fits a pattern, and none is stale."""
+    section = text_of("docs/architecture.md").split(f"\n## {heading}\n")[1].partition("\n## ")[0]
+    (block,) = re.findall(r"^```\n(.*?)^```", section, re.DOTALL | re.MULTILINE)[:1]
+    rows = re.findall(r"^(\S+) ", block, re.MULTILINE)
+    there = {
+        f"{path.name}/" if path.is_dir() else path.stem
+        for path in (ROOT / "scapy_mpa" / room).iterdir()
+        if not path.name.startswith("_")
+    }
+    assert {name for name in there if not any(fnmatch(name, row) for row in rows)} == set()
+    assert {row for row in rows if not any(fnmatch(name, row) for name in there)} == set()
