@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from scapy_mpa.craft.given import number
 from scapy_mpa.craft.messages import fpdus_of
 from scapy_mpa.craft.options import SIDES
 from scapy_mpa.craft.script import FlushItem, FPDUItem, Message, OctetsItem, Overrides, StartupItem
@@ -353,15 +354,20 @@ class Side:
         self._conversation.add_rtr_frame(item)
         return item
 
+    def set_msn(self, qn: int, msn: int) -> None:
+        """Have the MSNs of this side's messages on a queue go on from a number (RFC 5041 4.3).
+
+        :param qn: Queue Number.
+        :param msn: of the next message, 32 bits; 0 follows the last one.
+        """
+        number("MSN", msn, 0, _WORD)
+        self._msns[qn] = msn - 1
+
     # -- inside -----------------------------------------------------------------------------------
 
     def next_msn(self, qn: int) -> int:
         """Return the MSN of this side's next message on a queue (RFC 5041 4.3)."""
         return self._msns[qn] + 1 & _WORD
-
-    def set_msn(self, qn: int, msn: int) -> None:
-        """Let this side's next message on a queue have ``msn``, 32 bits."""
-        self._msns[qn] = msn - 1
 
     def _oldest_of_peer(self) -> Message | None:
         outstanding = self.peer._outstanding

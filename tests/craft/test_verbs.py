@@ -279,6 +279,7 @@ def test_rules(act: Callable[[Conversation], object], clause: str) -> None:
         lambda: Conversation().initiator.immediate(b"1234567"),
         lambda: Conversation().initiator.write(b"", stag=1 << 32),
         lambda: Conversation().initiator.read_request(1 << 32),
+        lambda: Conversation().initiator.set_msn(0, 1 << 32),
         lambda: Conversation().initiator.atomic_request(cast(Any, 16)),
         lambda: Conversation().initiator.read_response(b"unasked"),
         lambda: Conversation().initiator.atomic_response(1),
