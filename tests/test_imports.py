@@ -166,6 +166,19 @@ def imports_of(module: str) -> list[Import]:
 IMPORTS = {module: imports_of(module) for module in FILES}
 
 
+def public_names(module: str) -> list[str] | None:
+    """What ``__all__`` of a module lists; None if there is none that is written out."""
+    for node in ast.parse(FILES[module].read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+            listed = getattr(node.value, "elts", [None])
+            if all(isinstance(each, ast.Constant) for each in listed):
+                return [each.value for each in listed]
+    return None
+
+
+PUBLIC = {module: public_names(module) for module in FILES}
+
+
 def is_own(target: str) -> bool:
     """Whether ``target`` belongs to this package."""
     return target.partition(".")[0] == PACKAGE
@@ -207,6 +220,20 @@ def test_imports_point_down(module: str) -> None:
         f"{place(module, found.line)}: {room_of(module)} imports {found.target}"
         for found in IMPORTS[module]
         if is_own(found.target) and ROOMS.index(room_of(found.target)) < own
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("module", FILES)
+def test_imported_names_are_public(module: str) -> None:
+    """What a module takes from another one that has ``__all__`` stands there."""
+    wrong = [
+        f"{place(module, node.lineno)}: {node.module}.{alias.name}"
+        for node in ast.walk(ast.parse(FILES[module].read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and PUBLIC.get(node.module or "") is not None
+        for alias in node.names
+        if alias.name not in {*PUBLIC[node.module or ""], "*"}
+        and f"{node.module}.{alias.name}" not in FILES
     ]
     assert not wrong, "\n".join(wrong)
 

@@ -38,7 +38,7 @@ from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.forced import dialect_named
 from scapy_mpa.wire.startup import ENHANCED_LENGTH, StartupKind
 
-__all__ = ["Conversation"]
+__all__ = ["Conversation", "Phase"]
 
 _Conversation = TypeVar("_Conversation", bound="Conversation")
 

@@ -10,7 +10,7 @@ from typing import Final
 from scapy_mpa.craft.given import number
 from scapy_mpa.wire.errors import LocalProtocolError
 
-__all__ = ["USUAL_INITIATOR", "USUAL_RESPONDER", "Endpoint"]
+__all__ = ["USUAL_INITIATOR", "USUAL_RESPONDER", "Endpoint", "mac_octets"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ __all__ = [
     "REJECT",
     "Action",
     "Expectation",
+    "accept",
     "error",
     "improper",
     "surface",
