@@ -48,6 +48,7 @@ from scapy_mpa.stream.events import (
     StartupSeen,
 )
 from scapy_mpa.stream.segment import SECOND
+from scapy_mpa.stream.sequence import sequence_number
 from scapy_mpa.wire.control_flags import Meaning, meaning_of
 from scapy_mpa.wire.ddp import (
     DDP_HEADER_LENGTHS,
@@ -385,7 +386,7 @@ def _message(event: MessageRecovered) -> str:
     if event.stag is not None:
         words.append(f"stag 0x{event.stag:08x} to 0x{event.to:x}")
     elif event.msn is not None:
-        last = (event.msn + event.messages - 1) & 0xFFFFFFFF
+        last = sequence_number(event.msn + event.messages - 1)
         words.append(f"qn {event.qn} msn {event.msn}{f' to {last}' if event.messages > 1 else ''}")
     if event.fpdus:
         is_sctp = isinstance(event.connection, SctpConnectionId)

@@ -3,16 +3,13 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from scapy_mpa.stream.msn import FIRST_MSN
+from scapy_mpa.stream.sequence import sequence_number
 from scapy_mpa.wire.ddp import DDPHeader
 from scapy_mpa.wire.rdmap_names import QueueNumber
 from scapy_mpa.wire.rules import MSN_RANGE, Violation
 
 __all__ = ["QueueOrder"]
-
-_WORD: Final = 0xFFFFFFFF
 
 
 class _Queue:
@@ -71,7 +68,7 @@ class QueueOrder:
             queue.msn = msn
         elif msn != queue.msn:
             # A message whose Last segment never came is of no account any more.
-            if not queue.segments or msn != queue.msn + 1 & _WORD:
+            if not queue.segments or msn != sequence_number(queue.msn + 1):
                 due = queue.msn
                 # Which one of the two was meant shows what follows.
                 queue.begin(None)
@@ -85,5 +82,5 @@ class QueueOrder:
         if header.last:
             queue.end = mo + length
         if queue.end is not None and queue.octets >= queue.end:
-            queue.begin(msn + 1 & _WORD)
+            queue.begin(sequence_number(msn + 1))
         return None

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """From 32-bit sequence numbers to positions that never wrap.
 
-Inside the stream core a place in a TCP half connection is a *position*: an integer whose low
-32 bits are the sequence number.  Of the rooms ``stream`` and
-``clean`` this is the only module that knows that these wrap; MSNs and TSNs, which do so at the same
-place, become positions here, too.
+Inside the stream core a place in a TCP half connection is a *position*: an integer whose low 32
+bits are the sequence number.  Of the rooms ``stream`` and ``clean`` none but this module, and those
+of loans, reckons with their wrap; MSNs and TSNs, which do so at the same place, become positions
+here, too.  DDP-SSNs have 16 bits, and become numbers that never wrap in
+:mod:`scapy_mpa.stream.sctp.half`.
 """
 
 from __future__ import annotations
