@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from struct import Struct
 from typing import Any, Final, TypeAlias
 
 from scapy_mpa.express.page import Page
@@ -12,13 +11,13 @@ from scapy_mpa.records.kinds import FPDUKind, Patterns, Templates
 from scapy_mpa.stream.events import CrcVerdict, FPDURecovered, LocatedBy
 from scapy_mpa.stream.loan import Loan
 from scapy_mpa.stream.segment import SECOND
-from scapy_mpa.wire.ddp import DDP_HEADER_LENGTHS, TAGGED
+from scapy_mpa.wire.ddp import DDP_HEADER_LENGTHS, TAGGED, TAGGED_FIELDS, UNTAGGED_FIELDS
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_LENGTH, fpdu_layout
 
 __all__ = ["Writing"]
 
-_TAGGED: Final = Struct(">2xIQ")
-_UNTAGGED: Final = Struct(">2xIIII")
+_TAGGED: Final = TAGGED_FIELDS
+_UNTAGGED: Final = UNTAGGED_FIELDS
 _MASK: Final = 0xFFFFFFFF
 _MOST_WRITERS: Final = 1 << 16
 """Patterns, and functions of all loans together, that are kept: the latter take some 1000 octets
