@@ -359,6 +359,7 @@ class Side:
 
         :param qn: Queue Number.
         :param msn: of the next message, 32 bits; 0 follows the last one.
+        :raises LocalProtocolError: it is no such number.
         """
         number("MSN", msn, 0, _WORD)
         self._msns[qn] = msn - 1

@@ -16,8 +16,6 @@ from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_LENGTH, fpdu_layout
 
 __all__ = ["Writing"]
 
-_TAGGED: Final = TAGGED_FIELDS
-_UNTAGGED: Final = UNTAGGED_FIELDS
 _MASK: Final = 0xFFFFFFFF
 _MOST_WRITERS: Final = 1 << 16
 """Patterns, and functions of all loans together, that are kept: the latter take some 1000 octets
@@ -94,7 +92,7 @@ class Writing:
         tagged = head >= TAGGED
         length = DDP_HEADER_LENGTHS[tagged]
         if len(head) >= length:
-            fields = (_TAGGED if tagged else _UNTAGGED).unpack_from(head)
+            fields = (TAGGED_FIELDS if tagged else UNTAGGED_FIELDS).unpack_from(head)
             if self.patterns is not None:
                 pattern = self._pattern(loan, head[:2], located_by)
                 if pattern is not None:
