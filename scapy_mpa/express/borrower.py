@@ -78,7 +78,7 @@ class Borrower:
         self._head = b"" if patterns is None else patterns.head.encode()
         self._budget = budget
         self.holders: dict[Loan, None] = {}
-        """Loans that hold octets; those that began first come first."""
+        """Loans of directions of which octets are held; those that began first come first."""
         self.writes = patterns is not None
         """Whether FPDUs are written by patterns."""
         self.is_quick = self.writes or writer is None
@@ -90,6 +90,8 @@ class Borrower:
             self._moved(loan, loan.end)
         else:
             self._weigh(loan)
+        if loan.owner.held:
+            self.holders[loan] = None
         if self._writing is not None:
             self._writing.begin(loan)
 
@@ -100,8 +102,8 @@ class Borrower:
 
     def end(self, loan: Loan) -> None:
         """Make a loan ready to be given back."""
-        if loan.held:
-            self._holds(loan, 0)
+        self._budget.room += loan.held
+        self.holders.pop(loan, None)
         loan.fraction *= self._unit
         loan.segments += loan.singles
         loan.fpdus += loan.singles
@@ -373,10 +375,10 @@ class Borrower:
     def _holds(self, loan: Loan, held: int) -> None:
         """Take note of what a loan holds now."""
         self._budget.room -= held - loan.held
-        if not held:
-            del self.holders[loan]
-        elif not loan.held:
+        if held or loan.owner.held:
             self.holders[loan] = None
+        else:
+            self.holders.pop(loan, None)
         loan.held = held
 
     # -- FPDUs ---------------------------------------------------------------------------------

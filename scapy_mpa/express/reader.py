@@ -483,7 +483,7 @@ class ExpressReader:
         loan.segments += 1
         loan.frame, loan.seconds, loan.fraction = stamp
         if self._budget.room < 0:
-            self._tell(self._flows.settle())
+            self._tell(self._flows.make_room())
         return True
 
     def _receive_frame(self, frame: Frame) -> None:
@@ -552,8 +552,9 @@ class ExpressReader:
 
     def _give_octets_back(self) -> None:
         """Give back the connections of which octets are held, those held for longest first."""
-        for loan in list(self._borrower.holders):
-            if loan.held:
+        holders = self._borrower.holders
+        for loan in list(holders):
+            if loan in holders:
                 self._give_back(loan.flow)
 
     def _give_all_back(self) -> None:

@@ -33,7 +33,7 @@ class Budget:
         """Octets that may be held beside those that are, less than 0 if these are too many.  A
         borrower counts here what it holds of directions on loan."""
         self.recall: Callable[[], None] | None = None
-        """Set by a borrower: gives back every direction on loan of which it holds octets."""
+        """Set by a borrower: gives back every direction on loan of which octets are held."""
         # There may be very many, of which the first goes each time: a plain dictionary would look
         # for it behind all that went before.
         self._holders: OrderedDict[Holder, int] = OrderedDict()
@@ -41,7 +41,13 @@ class Budget:
     def update(self, holder: Holder) -> None:
         """Take note of what a holder holds now."""
         self.count(holder)
-        self.settle()
+        self.make_room()
+
+    def make_room(self) -> None:
+        """See to it that no more octets are held than may be, if that is possible."""
+        if self.room < 0 and self.recall is not None:
+            # A borrower gives up nothing itself, and nobody else of what is on loan.
+            self.recall()
         while self.room < 0 and self._holders:
             oldest = next(iter(self._holders))
             before = self.room
@@ -55,17 +61,8 @@ class Budget:
                 self._holders.move_to_end(oldest)
                 return
 
-    def settle(self) -> None:
-        """Have octets on loan given back if too many are held: a borrower gives up none."""
-        recall = self.recall
-        if self.room < 0 and recall is not None:
-            # Each direction that is given back is taken note of in turn.
-            self.recall = None
-            recall()
-            self.recall = recall
-
     def count(self, holder: Holder) -> None:
-        """Take note of what a holder holds now, which is no more than before."""
+        """Take note of what a holder holds now; nobody is to make room yet."""
         held = holder.held
         self.room -= held - self._holders.get(holder, 0)
         if held:

@@ -165,11 +165,11 @@ class Flows:
         """The octets kept for comparison."""
         return self._recent
 
-    def settle(self) -> list[Event]:
+    def make_room(self) -> list[Event]:
         """See to it that no more octets are held than may be, with those of directions on loan;
         return what is told of them.
         """
-        self._budget.settle()
+        self._budget.make_room()
         return self._taken()
 
     @property

@@ -534,7 +534,8 @@ class HalfConnection:
 
     def relieve(self) -> None:
         """Hold fewer octets, if that is possible."""
-        holes.relieve(self)
+        if not self.owner.is_lent:
+            holes.relieve(self)
 
     # -- how it stands -----------------------------------------------------------------------
 

@@ -191,7 +191,6 @@ def _lend_octets(half: HalfConnection, loan: Loan) -> None:
     loan.crc = framing.crc
     half.let_go(island, island.start, island.end)
     half.hold_again(island, before)
-    # Nobody is to make room now: that may be this half connection, or the other one.
     half.budget.count(half)
 
 
@@ -228,4 +227,4 @@ def _reclaim_octets(half: HalfConnection, loan: Loan) -> None:
         half.held += inserted.fresh + CHUNK_OVERHEAD
         framing.allow(inserted.fresh)
         half.high = max(half.high or 0, position + inserted.fresh)
-    half.budget.update(half)
+    half.budget.count(half)

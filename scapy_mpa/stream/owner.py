@@ -33,6 +33,8 @@ class Owner(Protocol):
     """The one that is being received."""
     was_reset: bool
     """Whether a RST was captured that its receiver may have accepted."""
+    is_lent: bool
+    """Whether both directions are on loan."""
 
     @property
     def last_time_ns(self) -> int:
