@@ -11,7 +11,7 @@ from scapy_mpa.express.headers import FPDU_HEADERS
 from scapy_mpa.express.page import Page
 from scapy_mpa.express.shapes import SEVEN_DIGITS, Shapes
 from scapy_mpa.stream.budget import Budget
-from scapy_mpa.stream.island import CHUNK_OVERHEAD, Chunk
+from scapy_mpa.stream.chunk import CHUNK_OVERHEAD, Chunk
 from scapy_mpa.stream.loan import EARLY_OCTETS, EARLY_SEGMENTS, LENT_PIECES, Loan
 from scapy_mpa.stream.overlap import RecentOctets
 from scapy_mpa.wire.crc import CRC_LENGTH, RESIDUE, crc32c

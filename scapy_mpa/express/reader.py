@@ -21,8 +21,8 @@ from scapy_mpa.express.headers import FPDU_HEADERS, HEADER_LENGTHS, HEADERS, HEA
 from scapy_mpa.express.page import LINES_OF_A_PAGE, Page
 from scapy_mpa.express.shapes import SEVEN_DIGITS
 from scapy_mpa.express.streak import Streaks
+from scapy_mpa.stream.chunk import Chunk
 from scapy_mpa.stream.flows import Flows
-from scapy_mpa.stream.island import Chunk
 from scapy_mpa.stream.loan import Loan
 from scapy_mpa.stream.segment import SECOND, Segment
 from scapy_mpa.wire.crc import RESIDUE, crc32c

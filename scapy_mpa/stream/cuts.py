@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from scapy_mpa.stream.island import CHUNK_OVERHEAD, Island
+from scapy_mpa.stream.chunk import CHUNK_OVERHEAD
+from scapy_mpa.stream.island import Island
 from scapy_mpa.stream.islands import Inserted
 from scapy_mpa.stream.segment import Segment
 

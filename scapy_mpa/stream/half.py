@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING
 from scapy_mpa.stream import holes, rest
 from scapy_mpa.stream.budget import Budget
 from scapy_mpa.stream.candidate import Candidate
+from scapy_mpa.stream.chunk import CHUNK_OVERHEAD, Chunk, weight_of
 from scapy_mpa.stream.cuts import Cuts
 from scapy_mpa.stream.events import GapReason, HalfSummary, LocatedBy
 from scapy_mpa.stream.extent import how_it_ended
 from scapy_mpa.stream.framing import Framing
-from scapy_mpa.stream.island import CHUNK_OVERHEAD, Chunk, Island, Run
+from scapy_mpa.stream.island import Island, Run
 from scapy_mpa.stream.islands import Islands
 from scapy_mpa.stream.overlap import RecentOctets, differing_stretches
 from scapy_mpa.stream.phase import Phase
@@ -513,14 +514,14 @@ class HalfConnection:
             self.cuts.forget(island, start, end)
         known = {chunk.position: chunk for chunk in cut}
         for chunk in island.release(start, end):
-            self.held -= len(chunk.octets) + CHUNK_OVERHEAD
+            self.held -= weight_of(chunk)
             self._recent_octets.remember(self, known.get(chunk.position, chunk))
 
     def hold_again(self, island: Island, chunks: Sequence[Chunk]) -> None:
         """Hold octets that were let go of, back to back, behind all others that are held."""
         for chunk in chunks:
             island.put_back(chunk)
-            self.held += len(chunk.octets) + CHUNK_OVERHEAD
+            self.held += weight_of(chunk)
         if chunks:
             last = chunks[-1]
             self._recent_octets.forget(self, chunks[0].position, last.position + len(last.octets))

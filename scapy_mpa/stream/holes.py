@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
+from scapy_mpa.stream.chunk import CHUNK_OVERHEAD
 from scapy_mpa.stream.events import GapReason
 from scapy_mpa.stream.island import Island
 from scapy_mpa.stream.phase import Phase
@@ -151,6 +152,8 @@ def relieve(half: HalfConnection) -> None:
     """Hold fewer octets: those that wait longest are given up."""
     items = half.islands.items
     before = half.held
+    if _merge(half):
+        return
     if half.cuts is not None and half.cuts.awaited is not None:
         half.cuts.settle(half.high or 0)
         if half.held < before:
@@ -168,6 +171,21 @@ def relieve(half: HalfConnection) -> None:
         half.release(items[0], items[0].start if items[0].settled else run.start, run.end)
     if half.held >= before and items:
         give_up(half, "limit")
+
+
+def _merge(half: HalfConnection) -> bool:
+    """Have tiny segments take less memory, if that is most of what is held; tell whether they do.
+
+    An FPDU of 64 KiB in segments of one octet is to become whole under any sensible limit.
+    """
+    items = half.islands.items
+    chunks = sum(island.count(island.start) for island in items)
+    # Before FPDUs begin it counts where segments do, be they tiny.
+    if half.framing is None or 2 * CHUNK_OVERHEAD * chunks < half.held:
+        return False
+    saved = sum(island.merge() for island in items)
+    half.held -= saved
+    return saved > 0
 
 
 def give_up(half: HalfConnection, reason: GapReason) -> None:

@@ -2,42 +2,21 @@
 """A contiguous stretch of captured octets, and how far it was framed."""
 
 from bisect import bisect_left, bisect_right
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
+from scapy_mpa.stream.chunk import Chunk, merge, weight_of
 from scapy_mpa.stream.events import LocatedBy
 
 if TYPE_CHECKING:
     from scapy_mpa.stream.leads import Leads
 
-__all__ = ["CHUNK_OVERHEAD", "SEAM", "Chunk", "Island", "Run"]
-
-CHUNK_OVERHEAD: Final = 150
-"""Octets of memory that a chunk takes beside those that it carries."""
+__all__ = ["SEAM", "Island", "Run"]
 
 SEAM: Final = 20
 """Octets behind the place where islands join that are looked at again: a startup header's."""
 
 _TELLING_SEGMENT: Final = 64
 """Octets from which on it tells something where a segment begins: smaller ones begin anywhere."""
-
-
-class Chunk(NamedTuple):
-    """Octets of one segment that no earlier segment had brought."""
-
-    position: int
-    octets: bytes
-    frame: int
-
-    @property
-    def end(self) -> int:
-        """Position behind the last octet."""
-        return self.position + len(self.octets)
-
-    def behind(self, start: int) -> "Chunk":
-        """Return what of it lies at ``start`` or behind."""
-        if start <= self.position:
-            return self
-        return Chunk(start, self.octets[start - self.position :], self.frame)
 
 
 class Run:
@@ -219,9 +198,15 @@ class Island:
     def frames(self, start: int, end: int) -> tuple[int, ...]:
         """Return the frames that brought the octets from ``start`` up to ``end``."""
         chunks = self.chunks(start, end)
-        if len(chunks) == 1:
+        if len(chunks) == 1 and isinstance(chunks[0].frame, int):
             return (chunks[0].frame,)
-        return tuple(dict.fromkeys(chunk.frame for chunk in chunks))
+        frames: dict[int, None] = {}
+        for _, _, frame in chunks:
+            if isinstance(frame, int):
+                frames[frame] = None
+            else:
+                frames |= dict.fromkeys(frame.between(start, end))
+        return tuple(frames)
 
     def telling_boundaries(self, start: int, end: int) -> list[int]:
         """Return where segments begin, from ``start`` up to ``end``, that are not tiny."""
@@ -354,6 +339,16 @@ class Island:
             for piece in ((one, min(other, begin)), (max(one, end), other))
         )
         self.scanned = [piece for piece in pieces if piece[0] < piece[1]] or None
+
+    def merge(self) -> int:
+        """Merge tiny segments; return how much less memory is taken, in octets."""
+        chunks = self._chunks
+        # What was cut off lies at the end of a chunk.
+        if chunks is None or self.absent:
+            return 0
+        before = sum(map(weight_of, chunks))
+        self._chunks = merge(chunks)
+        return before - sum(map(weight_of, self._chunks))
 
     def release(self, start: int, end: int) -> list[Chunk]:
         """Give up the chunks that lie wholly between ``start`` and ``end``; return them."""

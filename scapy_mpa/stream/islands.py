@@ -10,7 +10,8 @@ from bisect import bisect_left, bisect_right, insort
 from operator import attrgetter
 from typing import Final, NamedTuple
 
-from scapy_mpa.stream.island import Chunk, Island
+from scapy_mpa.stream.chunk import Chunk
+from scapy_mpa.stream.island import Island
 
 __all__ = ["Inserted", "Islands"]
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from scapy_mpa.stream.chunk import CHUNK_OVERHEAD
 from scapy_mpa.stream.connection import Connection
 from scapy_mpa.stream.half import HalfConnection
-from scapy_mpa.stream.island import CHUNK_OVERHEAD, Run
+from scapy_mpa.stream.island import Run
 from scapy_mpa.stream.loan import LENT_PIECES, Loan
 from scapy_mpa.stream.phase import Phase
 from scapy_mpa.stream.rest import LENT, Rest, lay_down
@@ -138,7 +139,9 @@ def _run_to_lend(half: HalfConnection) -> Run | None:
         or island.count(run.end) > LENT_PIECES
     ):
         return None
-    return run
+    # Of those that were merged a borrower does not know the frames.
+    held = island.chunks(island.start, island.end)
+    return run if all(isinstance(chunk.frame, int) for chunk in held) else None
 
 
 def _lend(half: HalfConnection, loan: Loan) -> None:

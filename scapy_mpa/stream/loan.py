@@ -31,7 +31,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
-from scapy_mpa.stream.island import Chunk
+from scapy_mpa.stream.chunk import Chunk
 from scapy_mpa.stream.sequence import SEQUENCE_SPACE, unwrap
 
 if TYPE_CHECKING:

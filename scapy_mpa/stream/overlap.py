@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, TypeAlias
 
-from scapy_mpa.stream.island import Chunk
+from scapy_mpa.stream.chunk import Chunk
 from scapy_mpa.stream.islands import Islands
 
 __all__ = [

@@ -16,11 +16,11 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from scapy_mpa.stream.chunk import CHUNK_OVERHEAD
 from scapy_mpa.stream.connection import Connection
 from scapy_mpa.stream.events import Ending, GapReason
 from scapy_mpa.stream.extent import may_reset
 from scapy_mpa.stream.half import HalfConnection
-from scapy_mpa.stream.island import CHUNK_OVERHEAD
 from scapy_mpa.stream.islands import Islands
 from scapy_mpa.stream.osc_beginnings import is_proven
 from scapy_mpa.stream.osc_evidence import is_osc

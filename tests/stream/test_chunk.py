@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Tiny segments, merged where holding them one by one would take too much."""
+
+from __future__ import annotations
+
+import random
+from itertools import accumulate
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scapy_mpa.stream.chunk import Chunk, merge, weight_of
+from scapy_mpa.stream.events import FPDURecovered, GapFound
+from scapy_mpa.stream.flows import Flows
+from scapy_mpa.stream.island import Island
+from scapy_mpa.stream.limits import Limits
+from tests.stream.feed import as_segment, fpdus
+from tests.stream.talk import Talk, started
+from tests.truth import messages, mpastream
+
+SEGMENTS = st.lists(
+    st.tuples(st.integers(1, 7) | st.sampled_from((1, 1, 1, 90, 5000)), st.integers(1, 9)),
+    min_size=1,
+    max_size=40,
+)
+
+
+@given(
+    segments=SEGMENTS, at=st.tuples(st.integers(0, 300), st.integers(1, 300)), again=st.booleans()
+)
+def test_merged_segments(segments: list[tuple[int, int]], at: tuple[int, int], again: bool) -> None:
+    """Octets and frames of any stretch are what they were, and less memory is taken."""
+    begins = [1000, *accumulate((size for size, _ in segments), initial=1000)][1:]
+    octets = random.Random(len(segments)).randbytes(begins[-1] - 1000)
+    chunks = [
+        Chunk(begin, octets[begin - 1000 : begin - 1000 + size], frame)
+        for begin, (size, frame) in zip(begins, segments, strict=False)
+    ]
+    plain, merged = Island(1000), Island(1000)
+    for chunk in chunks:
+        plain.append(chunk)
+        merged.append(chunk)
+        if again:
+            merged.merge()
+    before = sum(map(weight_of, merged.chunks(1000, merged.end)))
+    saved = merged.merge()
+    held = merged.chunks(1000, merged.end)
+    assert before - saved == sum(map(weight_of, held))
+    assert saved >= 0
+    assert merge(held) == held
+    start = min(1000 + at[0], plain.end - 1)
+    end = min(start + at[1], plain.end)
+    assert merged.read(start, end) == plain.read(start, end)
+    assert merged.frames(start, end) == plain.frames(start, end)
+
+
+def told(talk: Talk, limits: Limits) -> tuple[list[FPDURecovered], list[GapFound]]:
+    """The FPDUs and gaps of a connection under limits."""
+    flows = Flows(limits=limits)
+    segments = (as_segment(number, each) for number, each in enumerate(talk.segments, 1))
+    events = [event for segment in segments for event in flows.receive(segment)]
+    events += flows.finish()
+    return fpdus(events, 0), [each for each in events if isinstance(each, GapFound)]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 8])
+@pytest.mark.parametrize("markers", [False, True])
+@pytest.mark.parametrize("hole", [None, 3, 30_000])
+def test_the_longest_fpdu_in_tiny_segments(size: int, markers: bool, hole: int | None) -> None:
+    """It is found, with all frames that brought it, under the limits as they are."""
+    rng = random.Random(size)
+    ulpdus = [
+        messages.write(7, 0, rng.randbytes(60_000), 65_000)[0],
+        messages.send(1, b"and go on")[0],
+    ]
+    octets, truth = mpastream.build_stream(ulpdus, markers=markers)
+    talk = started()
+    if markers:
+        talk = Talk()
+        for direction, key in enumerate((mpastream.REQUEST_KEY, mpastream.REPLY_KEY)):
+            talk.say(direction, mpastream.startup_frame(key, markers=1, crc=1))
+    begin, first = talk.next[0], len(talk.segments) + 1
+    talk.say(0, octets, size=size)
+    if hole is not None:
+        # One comes late: behind all others.
+        missed = (hole // size) * size
+        late = talk.segments.pop(first - 1 + hole // size)
+        talk.segments.append(late)
+        assert late.seq == (begin + missed) % 2**32
+    found, gaps = told(talk, Limits())
+    assert [each.ulpdu for each in found] == ulpdus
+    assert gaps == []
+    count = -(-truth[0].end // size)
+    assert len(found[0].frames) == count
+    if hole is None:
+        assert found[0].frames == tuple(range(first, first + count))
