@@ -302,7 +302,7 @@ def find_repeated(
             end = behind.end
         startup.state = StartupState.REJECTED
         startup.is_repeated = is_whole(startup.halves[1 - startup.initiator])
-        startup.stream(asking)
+        startup.resume_streaming(asking)
         if end is not None and asking.streaming is not None:
             # It may stand behind a hole.
             asking.streaming.answer(end)

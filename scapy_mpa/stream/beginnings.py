@@ -21,6 +21,7 @@ from scapy_mpa.stream.scan import may_be_rtr
 from scapy_mpa.stream.sight import Known
 from scapy_mpa.stream.startup import StartupState, rtr_may_follow
 from scapy_mpa.stream.startup_phase import StartupPhase
+from scapy_mpa.stream.takeover import enter_full_operation
 from scapy_mpa.wire.ddp import UNTAGGED_LENGTH, ddp_header_of
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.fpdu import HEADER_LENGTH
@@ -84,7 +85,7 @@ def look(startup: StartupPhase, half: HalfConnection, *, final: bool, crc: bool 
         if all(map(is_whole, halves, startup.origins)):
             return
         # Startup frames may lie in what was not captured.
-        startup.stream(*halves)
+        startup.resume_streaming(*halves)
     if streaming is not None and not final and streaming.awaits_rest():
         return
     known = _known_of(startup, half)
@@ -133,7 +134,8 @@ def look(startup: StartupPhase, half: HalfConnection, *, final: bool, crc: bool 
         return
     if startup.state is StartupState.REJECTED:
         startup.forget()
-    half.enter_full_operation(
+    enter_full_operation(
+        half,
         inferred.origin,
         markers=inferred.markers,
         crc=inferred.crc,

@@ -243,7 +243,7 @@ class HalfConnection:
         if self.cuts is not None:
             self.cuts.settle_acknowledged()
 
-    # -- phases ------------------------------------------------------------------------------
+    # -- startup frames ----------------------------------------------------------------------
 
     def may_begin_at(self, island: Island, position: int) -> bool:
         """Tell whether a startup frame may stand where one seems to, by what lies before it.
@@ -264,114 +264,6 @@ class HalfConnection:
             return False
         is_sure = self.begin is not None or not may_be_payload(found)
         return is_sure or island.fills_segments(found.position, found.end)
-
-    def hold(self) -> None:
-        """Keep what follows the startup frame until the peer's is there, if it is not known."""
-        if self.streaming is None:
-            return
-        self.phase = Phase.HELD
-        self.streaming.look_afresh()
-
-    def stream(self) -> bool:
-        """Go back to streaming mode: the connection was rejected; return whether that is news."""
-        if self.phase is not Phase.HELD or self.streaming is None:
-            return False
-        self.phase = Phase.STREAMING
-        self.streaming.look_afresh()
-        return True
-
-    def enter_full_operation(
-        self,
-        origin: int,
-        *,
-        markers: bool,
-        crc: bool,
-        from_start: bool = True,
-        is_open: bool = False,
-        is_guess: bool = False,
-        crc_is_known: bool = True,
-        dialect: Dialect | None = None,
-    ) -> None:
-        """Take what begins at ``origin`` for FPDUs (RFC 5044 7.1.2).
-
-        :param from_start: whether that is the beginning of the Full Operation Phase, and not
-            merely a place from which Markers can be counted.
-        :param is_open: whether a startup frame may yet come of what lies before.
-        :param is_guess: whether Markers may as well be elsewhere.
-        :param crc_is_known: whether it is known that CRCs are on, or off.
-        :param dialect: what the startup frames are of.
-        """
-        if self.streaming is not None:
-            self.streaming.refuse_startup()
-            if from_start and any(each.scan < min(each.end, origin) for each in self.islands.items):
-                # Mostly all before it was looked at.
-                self.owner.on_begun(self, origin)
-        self.phase = Phase.FULL
-        # First, so that one takes the memory of the other: there may be a hundred thousand.
-        self.streaming = None
-        # Of SoftUiWARP's Markers and CRCs nothing is known; with CRCs alone osc is as RFC 5044.
-        if dialect is Dialect.SOFTUIWARP and not (markers or crc):
-            # Not all captures have some, and a command is to start soon.
-            from scapy_mpa.stream.softuiwarp import SoftUiWARPFraming
-
-            self.framing = SoftUiWARPFraming(self, origin, from_start=from_start)
-        elif dialect is Dialect.OSC and (markers or is_guess or not crc):
-            from scapy_mpa.stream.osc import OSCFraming, OSCFramingWithoutCRCs
-
-            kind = OSCFraming if crc else OSCFramingWithoutCRCs
-            self.framing = kind(
-                self, origin, markers=markers, crc=crc, from_start=from_start, is_guess=is_guess
-            )
-        else:
-            self.framing = Framing(
-                self,
-                origin,
-                markers=markers,
-                crc=crc,
-                from_start=from_start,
-                is_guess=is_guess,
-                crc_is_known=crc_is_known,
-            )
-        if from_start:
-            self.islands.front = max(origin, self.islands.floor)
-        is_settled = from_start and not is_open
-        if is_settled:
-            holes.leave_behind(self, origin)
-            self.islands.floor = max(origin, self.islands.floor)
-        self._hand_over(origin if is_settled else 0)
-
-    def enter_ift(self, framing: IFTFraming) -> None:
-        """Take what follows the adaption indication for frames of iWARP Framing for TCP.
-
-        :param framing: finds them.
-        """
-        self.phase = Phase.IFT
-        self.streaming = None
-        self.ift = framing
-        if framing.from_start:
-            holes.leave_behind(self, framing.origin)
-            self.islands.front = self.islands.floor = max(framing.origin, self.islands.floor)
-        self._hand_over(framing.origin)
-
-    def _hand_over(self, begin: int) -> None:
-        """Have what is held from ``begin`` on read by what has taken over from streaming mode."""
-        items = self.islands.items
-        for island in list(items):
-            if island.held > max(island.start, begin):
-                # What was released in streaming mode leaves a hole.
-                island.start = island.held
-                island.is_torn = False
-            island.scan = island.need = island.start
-            if island.end > begin:
-                self.advance(island, island.end - max(island.start, begin))
-            else:
-                # No more than a startup frame, which has been read.
-                self.release(island, island.start, island.end)
-                if island is not items[-1]:
-                    items.remove(island)
-        if self.cuts is not None:
-            self.cuts.wait()
-        self.budget.count(self)
 
     # -- what framing reports ------------------------------------------------------------------
 

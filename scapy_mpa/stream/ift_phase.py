@@ -18,6 +18,7 @@ from scapy_mpa.stream.ift_reader import FrameReader
 from scapy_mpa.stream.ift_scan import FoundIndication, SeenIndication
 from scapy_mpa.stream.ift_sink import IFTSink
 from scapy_mpa.stream.phase import Phase
+from scapy_mpa.stream.takeover import enter_ift, hold
 from scapy_mpa.wire.ift_frame import FRAME_HEADER_LENGTH, parse_frame_header
 from scapy_mpa.wire.ift_indication import Problem
 from scapy_mpa.wire.ift_negotiation import Agreement, negotiate
@@ -66,7 +67,7 @@ class IFTPhase:
         """Take an indication; return what is wrong with it, and with what both come to."""
         self.seen[half.direction] = found
         agreement = self.agreement
-        half.hold()
+        hold(half)
         return [*found.indication.problems(), *(agreement.failures if agreement else ())]
 
     def doubt(
@@ -110,7 +111,7 @@ class IFTPhase:
                 # Whether RDMAP is in them, indications say.
                 reader = FrameReader(**inferred._asdict(), rdma=False)
                 sink = IFTSink(half)
-                half.enter_ift(IFTFraming(sink, None, reader, speculative=False, markers=False))
+                enter_ift(half, IFTFraming(sink, None, reader, speculative=False, markers=False))
                 return
 
     def conclude(self) -> None:
@@ -145,8 +146,8 @@ class IFTPhase:
         reader = FrameReader(
             header_crc=told.hc, payload_crc=told.pc, vtag=vtag, rdma=rdma, ignored=ignored
         )
-        half.enter_ift(
-            IFTFraming(IFTSink(half), found.end, reader, speculative=told.sp, markers=markers)
+        enter_ift(
+            half, IFTFraming(IFTSink(half), found.end, reader, speculative=told.sp, markers=markers)
         )
 
     def _find_answer(self, half: HalfConnection) -> None:

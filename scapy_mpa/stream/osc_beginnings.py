@@ -29,6 +29,7 @@ from scapy_mpa.stream.rows import PLAUSIBLE_ROW, Rows
 from scapy_mpa.stream.search import COST_OF_PLACE, header_words
 from scapy_mpa.stream.sight import OCTETS_AT_FIRST, Known, Sight
 from scapy_mpa.stream.startup_phase import StartupPhase
+from scapy_mpa.stream.takeover import enter_full_operation
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.fpdu import MARKER_INTERVAL
 
@@ -71,7 +72,8 @@ def begin(
     if origin is None:
         return False
     startup.take_for_osc()
-    half.enter_full_operation(
+    enter_full_operation(
+        half,
         origin,
         markers=bool(markers),
         crc=found is not None,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from scapy_mpa.stream import answers, bygone, rtr
+from scapy_mpa.stream import answers, bygone, rtr, takeover
 from scapy_mpa.stream.candidate import FPDUReader
 from scapy_mpa.stream.extent import is_whole, span
 from scapy_mpa.stream.half import HalfConnection
@@ -315,7 +315,7 @@ class StartupPhase:
             if what is Step.REQUEST and self.state is StartupState.REJECTED and not other.is_mpa:
                 # It is known by now that they went back to streaming mode.
                 return
-            half.hold()
+            takeover.hold(half)
         if what in (Step.ACCEPT, Step.REJECT):
             self.answer_at = None
         if what is Step.ACCEPT:
@@ -328,7 +328,7 @@ class StartupPhase:
             and self.state is not StartupState.REJECTED
         ):
             # What the peer has sent belongs to a startup that was rejected.
-            self.stream(self.halves[1 - direction])
+            self.resume_streaming(self.halves[1 - direction])
         if what is Step.REQUEST and self.state is StartupState.REQUESTED:
             answers.find_reply(self)
 
@@ -409,7 +409,8 @@ class StartupPhase:
     def _begin_fpdus(self, direction: int) -> None:
         half = self.halves[direction]
         if half.phase is Phase.HELD:
-            half.enter_full_operation(
+            takeover.enter_full_operation(
+                half,
                 self.origins[direction],
                 markers=bool(self.has_markers(direction)),
                 crc=bool(self.uses_crc),
@@ -482,9 +483,9 @@ class StartupPhase:
 
     # -- behind a rejection --------------------------------------------------------------------
 
-    def stream(self, *halves: HalfConnection) -> None:
+    def resume_streaming(self, *halves: HalfConnection) -> None:
         """Go back to streaming mode, and look for startup frames there: first for a Request."""
-        back = [half for half in halves if half.stream()]
+        back = [half for half in halves if takeover.resume_streaming(half)]
         for half in sorted(back, key=lambda half: half.direction != self.initiator):
             if half.streaming is not None:
                 half.streaming.scan_again()
@@ -507,7 +508,7 @@ class StartupPhase:
             if verdict and half.direction == self.initiator:
                 self._enter_full_operation()
             elif verdict is False:
-                self.stream(*self.halves)
+                self.resume_streaming(*self.halves)
 
     def _holds_fpdu(self, half: HalfConnection) -> bool | None:
         """Tell whether a verified FPDU follows a startup frame; None if it cannot be told yet.

@@ -155,4 +155,4 @@ def _go_on(startup: StartupPhase, *, final: bool) -> None:
             if half.phase is Phase.HELD and startup.state is StartupState.REJECTED:
                 startup.reconsider(half)
         if final and startup.state is StartupState.REJECTED:
-            startup.stream(*startup.halves)
+            startup.resume_streaming(*startup.halves)

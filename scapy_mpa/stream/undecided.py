@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from scapy_mpa.stream import takeover
 from scapy_mpa.stream.chunk import CHUNK_OVERHEAD
 from scapy_mpa.stream.connection import Connection
 from scapy_mpa.stream.events import Ending, GapReason
@@ -71,7 +72,7 @@ def hold(connection: Connection, accepting: Accepting) -> bool:
             connection.startup.take_for_osc()
         return False
     # As it is once it is passed on.
-    accepting.half.hold()
+    takeover.hold(accepting.half)
     connection.undecided = undecided
     _become(connection, _UndecidedConnection)
     one.budget.update(undecided)
