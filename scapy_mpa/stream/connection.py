@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A TCP connection: a segment to its direction, and what both half connections report as events."""
+"""A TCP connection: a segment to its direction, and what the two half connections ask of it."""
 
 from __future__ import annotations
 
@@ -7,19 +7,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from scapy_mpa.stream import answers, breaches, bygone, rtr, turns
-from scapy_mpa.stream.breaches import Breach
 from scapy_mpa.stream.budget import Budget
-from scapy_mpa.stream.candidate import Candidate
 from scapy_mpa.stream.events import (
     ConnectionEnded,
     ConnectionId,
     Ending,
-    ErrorFound,
-    GapFound,
     GapReason,
-    LocatedBy,
-    OverlapDiffers,
-    StartupSeen,
 )
 from scapy_mpa.stream.extent import is_complete, may_reset, span
 from scapy_mpa.stream.half import HalfConnection
@@ -31,22 +24,20 @@ from scapy_mpa.stream.past import Span
 from scapy_mpa.stream.phase import Phase
 from scapy_mpa.stream.scan import FoundStartup
 from scapy_mpa.stream.segment import ACK, RST, SECOND, Segment, reverse_flow
-from scapy_mpa.stream.sequence import sequence_number
 from scapy_mpa.stream.startup import StartupState, Step
 from scapy_mpa.stream.startup_phase import StartupPhase
+from scapy_mpa.stream.telling import Telling
 from scapy_mpa.wire.dialect import Dialect
-from scapy_mpa.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from scapy_mpa.stream.events import Event, Placed
+    from scapy_mpa.stream.events import Event
     from scapy_mpa.stream.ift_phase import IFTPhase
-    from scapy_mpa.stream.ift_reader import Found
     from scapy_mpa.stream.undecided import Undecided
 
 __all__ = ["Connection"]
 
 
-class Connection:
+class Connection(Telling):
     """One TCP connection, from its first captured segment to its end.
 
     :param identity: number and flow.
@@ -58,22 +49,14 @@ class Connection:
     """
 
     __slots__ = (
-        "_emit",
-        "_errors",
-        "_frame",
-        "_ift",
-        "_moments",
-        "_time_ns",
         "current",
         "halves",
         "hasty_loans",
-        "identity",
         "is_lent",
         "lend_at",
         "lingers",
         "reverse",
         "segments",
-        "startup",
         "undecided",
         "was_reset",
     )
@@ -87,11 +70,9 @@ class Connection:
         moments: Moments,
         dialect: Dialect | None = None,
     ) -> None:
-        self.identity = identity
+        super().__init__(identity, emit, moments)
         self.reverse = reverse_flow(identity.flow)
         """The flow of direction 1; whoever keeps it keeps the same object."""
-        self._emit = emit
-        self._moments = moments
         self.halves = (
             HalfConnection(0, self, recent, budget),
             HalfConnection(1, self, recent, budget),
@@ -99,14 +80,9 @@ class Connection:
         self.segments = 0
         self.current: Segment | None = None
         """The one that is being received."""
-        self._frame = 0
-        self._time_ns = 0
         self.startup = StartupPhase(self.halves, dialect)
-        self._ift: IFTPhase | None = None
-        """Made when the first adaption indication is seen, or what may be one."""
         self.undecided: Undecided | None = None
         """What is held until it is known whether osc is spoken; mostly never needed."""
-        self._errors = 0
         self.was_reset = False
         self.is_lent = False
         self.hasty_loans = 0
@@ -138,7 +114,7 @@ class Connection:
     def receive(self, segment: Segment) -> None:
         """Take a segment of this connection."""
         self.segments += 1
-        self._frame = segment.frame
+        self.frame = segment.frame
         self._time_ns = segment.time_ns
         flags = segment.flags
         direction = 0 if segment.flow == self.identity.flow else 1
@@ -166,7 +142,7 @@ class Connection:
             rtr.find_request(startup, segment)
         self.current = None
         if startup.is_waiting and segment.length and direction == startup.initiator:
-            self._report(breaches.speak(startup, segment))
+            self.report(breaches.speak(startup, segment))
         if startup.is_silent and direction != startup.initiator:
             self.hear(segment)
 
@@ -174,7 +150,7 @@ class Connection:
         """See whether the Responder speaks too early, with a segment that was taken already."""
         startup = self.startup
         breach = breaches.hear(startup, segment)
-        self._report(breach)
+        self.report(breach)
         if breach is not None and startup.negotiating is not None:
             startup.negotiating.take_breach(breach.text)
 
@@ -186,8 +162,8 @@ class Connection:
         """
         self.segments += segments
         frame, seconds, fraction = stamp
-        if frame > self._frame:
-            self._frame = frame
+        if frame > self.frame:
+            self.frame = frame
             self._time_ns = seconds * SECOND + fraction
 
     def carries_mpa(self, flow: bytes) -> bool:
@@ -227,12 +203,12 @@ class Connection:
         else:
             if self.halves[0].is_unknown or self.halves[1].is_unknown:
                 ift.conclude()
-            if not self._errors:
+            if not self.errors:
                 ift.note_silence(self._how_it_ended())
         first = (self.startup.initiator if ift is None else ift.initiator) or 0
         for direction in (first, 1 - first):
             self.halves[direction].finish(reason)
-        self._emit(self._ended(ending or self._ending()))
+        self.emit(self._ended(ending or self._ending()))
         for half in self.halves:
             half.leave()
 
@@ -246,11 +222,11 @@ class Connection:
             from scapy_mpa.stream import beginnings
 
             beginnings.conclude(self.startup)
-        if not self._errors:
-            self._report(breaches.of_beginning(self.startup))
+        if not self.errors:
+            self.report(breaches.of_beginning(self.startup))
             how = self._how_it_ended()
-            self._report(breaches.of_silence(self.startup, how))
-            self._report(breaches.of_part(self.startup, how))
+            self.report(breaches.of_silence(self.startup, how))
+            self.report(breaches.of_part(self.startup, how))
 
     def _how_it_ended(self) -> str | None:
         """Return how the connection ended, as a word; None if that was not captured."""
@@ -273,7 +249,7 @@ class Connection:
         return ConnectionEnded(
             connection=self.identity,
             direction=initiator or 0,
-            frame=self._frame,
+            frame=self.frame,
             time_ns=self._time_ns,
             initiator=None if initiator is None else endpoints[initiator],
             responder=None if initiator is None else endpoints[1 - initiator],
@@ -282,7 +258,7 @@ class Connection:
             crc=startup.uses_crc if ift is None else None,
             rejected=startup.state is StartupState.REJECTED,
             halves=(self.halves[0].summary(), self.halves[1].summary()),
-            errors=self._errors,
+            errors=self.errors,
             ending=ending,
             rnics=startup.rnics,
             negotiated=None if startup.negotiating is None else startup.negotiating.result(),
@@ -320,9 +296,9 @@ class Connection:
         what, again = taken
         # Of one that reaches into a hole nobody knows what it says, but it is known to be there.
         is_torn = found.lacking > 0 and span(half)[1] > found.end - found.lacking
-        if not is_torn and self._tell_startup(half, found, frames):
+        if not is_torn and self.tell_startup(half, found, frames):
             for breach in breaches.of_frame(self.startup, half, found, what):
-                self._report(breach)
+                self.report(breach)
         self.startup.go_on(half, found, what, again=again)
         self.startup.judge_first()
 
@@ -331,33 +307,7 @@ class Connection:
     ) -> None:
         """Pass on a startup frame captured behind what has followed it (RFC 5044 7.1.2)."""
         if bygone.may_be_late(self.startup, half, found):
-            self._tell_startup(half, found, frames)
-
-    def _tell_startup(
-        self, half: HalfConnection, found: FoundStartup, frames: tuple[int, ...]
-    ) -> bool:
-        """Pass on a startup frame, unless that was done; tell whether it was not.
-
-        Behind the Full Operation Phase nobody knows any more which were.
-        """
-        startup = self.startup
-        is_full = startup.state is StartupState.FULL and startup.received is None
-        if not (is_full or answers.received_of(startup).tell(half.direction, found.position)):
-            return False
-        self._emit(
-            StartupSeen(
-                connection=self.identity,
-                direction=half.direction,
-                frame=self._frame,
-                time_ns=self._time_ns,
-                seq=sequence_number(found.position),
-                octets=found.octets,
-                frames=frames,
-                startup=found.startup,
-                dialect=startup.dialect_of(found.startup),
-            )
-        )
-        return True
+            self.tell_startup(half, found, frames)
 
     def puts_off(
         self, half: HalfConnection, island: Island, found: FoundStartup, *, is_refuted: bool
@@ -441,14 +391,14 @@ class Connection:
     @property
     def _begun_ift(self) -> IFTPhase | None:
         """What is known of it if it speaks iWARP Framing for TCP, else None."""
-        return self._ift if self._ift is not None and self._ift.is_begun else None
+        return self.ift if self.ift is not None and self.ift.is_begun else None
 
     def on_indication(
         self, half: HalfConnection, found: FoundIndication, frames: tuple[int, ...]
     ) -> None:
         """Take an adaption indication, and pass it on (draft-williams-iwarp-ift-01 4)."""
         ift = self._ift_phase()
-        self._take_indication(half, SeenIndication(found, frames, self._frame, self._time_ns))
+        self._take_indication(half, SeenIndication(found, frames, self.frame, self._time_ns))
         ift.go_on()
 
     def on_doubtful_indication(
@@ -456,161 +406,23 @@ class Connection:
     ) -> None:
         """Take what may be an adaption indication."""
         ift = self._ift_phase()
-        seen = SeenIndication(found, frames, self._frame, self._time_ns)
+        seen = SeenIndication(found, frames, self.frame, self._time_ns)
         for each, own in ift.doubt(half, seen):
             self._take_indication(each, own)
         ift.go_on()
 
     def _ift_phase(self) -> IFTPhase:
         """What follows iWARP Framing for TCP on this connection, from now on at least."""
-        if self._ift is None:
+        if self.ift is None:
             # Hardly any capture has some, and a command is to start soon.
             from scapy_mpa.stream.ift_phase import IFTPhase
 
-            self._ift = IFTPhase(self.halves)
-        return self._ift
+            self.ift = IFTPhase(self.halves)
+        return self.ift
 
     def _take_indication(self, half: HalfConnection, seen: SeenIndication) -> None:
-        from scapy_mpa.stream.events import AdaptionIndicationSeen
-
-        assert self._ift is not None
-        found = seen.found
-        wrong = self._ift.take(half, found)
-        self._emit(
-            AdaptionIndicationSeen(
-                connection=self.identity,
-                direction=half.direction,
-                frame=seen.frame,
-                time_ns=seen.time_ns,
-                seq=sequence_number(found.position),
-                octets=found.octets,
-                frames=seen.frames,
-                indication=found.indication,
-            )
-        )
+        assert self.ift is not None
+        wrong = self.ift.take(half, seen.found)
+        self.tell_indication(half, seen)
         for problem in wrong:
-            self.on_error(half, None, found.position, str(problem))
-
-    def on_frame(
-        self,
-        half: HalfConnection,
-        found: Found,
-        located_by: LocatedBy,
-        frames: tuple[int, ...],
-        *,
-        placed: Placed = "in order",
-        confirmed: bool | None = None,
-    ) -> None:
-        """Pass on a frame of iWARP Framing for TCP."""
-        from scapy_mpa.stream.events import IFTFrameRecovered
-
-        assert self._ift is not None and half.ift is not None
-        agreement = self._ift.agreement
-        self._emit(
-            IFTFrameRecovered(
-                self.identity,
-                half.direction,
-                self._frame,
-                self._time_ns,
-                sequence_number(found.start),
-                found.start - half.ift.origin if half.ift.from_start else None,
-                found.header,
-                found.octets,
-                None if agreement is None else agreement.rdma,
-                found.header_crc,
-                found.payload_crc,
-                located_by,
-                placed == "speculative",
-                frames,
-                placed,
-                confirmed,
-                found.faults,
-            )
-        )
-
-    def on_fpdu(self, half: HalfConnection, island: Island, fpdu: Candidate, by: LocatedBy) -> None:
-        """Pass on an FPDU."""
-        framing = half.framing
-        assert framing is not None
-        layout = fpdu.layout
-        header = fpdu.start + layout.header
-        offset = header - framing.origin if framing.from_start else None
-        frames = island.frames(fpdu.start, fpdu.end)
-        frame, time_ns = self._frame, self._time_ns
-        if half.cuts is not None and half.cuts.awaited is not None:
-            then = self._moments.time_of(max(frames))
-            if then is not None:
-                # It was held back.
-                frame, time_ns = max(frames), then
-        event = framing.recovered(
-            self.identity,
-            half.direction,
-            frame,
-            time_ns,
-            sequence_number(header),
-            offset,
-            fpdu.ulpdu_length,
-            fpdu.octets,
-            layout.phase,
-            len(layout.markers),
-            fpdu.crc,
-            by,
-            half.islands.is_ahead(island, fpdu.start),
-            frames,
-        )
-        startup = self.startup
-        if None in startup.declared:
-            half.counting.note_first(event, fpdu.start)
-        elif half.direction == startup.initiator and startup.awaits_rtr:
-            assert startup.negotiating is not None
-            startup.negotiating.take_fpdu(event)
-        self._emit(event)
-
-    def on_gap(self, half: HalfConnection, start: int, end: int, reason: GapReason) -> None:
-        """Pass on a hole that will stay."""
-        self._emit(
-            GapFound(
-                connection=self.identity,
-                direction=half.direction,
-                frame=self._frame,
-                time_ns=self._time_ns,
-                seq=sequence_number(start),
-                length=end - start,
-                reason=reason,
-            )
-        )
-
-    def on_overlap(self, half: HalfConnection, start: int, end: int) -> None:
-        """Pass on a stretch that came twice and differs."""
-        self._emit(
-            OverlapDiffers(
-                connection=self.identity,
-                direction=half.direction,
-                frame=self._frame,
-                time_ns=self._time_ns,
-                seq=sequence_number(start),
-                length=end - start,
-            )
-        )
-
-    def _report(self, breach: Breach | None) -> None:
-        """Pass on what breaks a rule of startup."""
-        if breach is not None:
-            self.on_error(*breach)
-
-    def on_error(
-        self, half: HalfConnection, code: ErrorCode | None, position: int, text: str
-    ) -> None:
-        """Count an error and pass it on."""
-        self._errors += 1
-        self._emit(
-            ErrorFound(
-                connection=self.identity,
-                direction=half.direction,
-                frame=self._frame,
-                time_ns=self._time_ns,
-                code=code,
-                seq=sequence_number(position),
-                text=text,
-            )
-        )
+            self.on_error(half, None, seen.found.position, str(problem))
