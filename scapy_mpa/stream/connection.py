@@ -16,7 +16,6 @@ from scapy_mpa.stream.events import (
 )
 from scapy_mpa.stream.extent import is_complete, may_reset, span
 from scapy_mpa.stream.half import HalfConnection
-from scapy_mpa.stream.ift_scan import FoundIndication, SeenIndication
 from scapy_mpa.stream.island import Island
 from scapy_mpa.stream.moments import Moments
 from scapy_mpa.stream.overlap import RecentOctets
@@ -194,10 +193,7 @@ class Connection(Telling):
         :param reason: why holes will not be filled.
         :param ending: how the connection ended, if the connection itself does not know.
         """
-        if self.assumes_ift:
-            for half in self.halves:
-                self._infer_ift(half)
-        ift = self._begun_ift
+        ift = self.find_ift(*self.halves)
         if ift is None:
             self._conclude_startup()
         else:
@@ -241,7 +237,7 @@ class Connection(Telling):
         return "half closed" if any(closed) else "capture ended"
 
     def _ended(self, ending: Ending) -> ConnectionEnded:
-        startup, ift = self.startup, self._begun_ift
+        startup, ift = self.startup, self.spoken_ift
         initiator, last = startup.initiator, startup.last
         if ift is not None:
             initiator, last = ift.initiator, None
@@ -356,9 +352,7 @@ class Connection(Telling):
 
     def on_unknown(self, half: HalfConnection) -> None:
         """Find out what a direction carries, if startup frames are missing."""
-        if self.assumes_ift:
-            self._infer_ift(half)
-        ift = self._begun_ift
+        ift = self.find_ift(half)
         if ift is None:
             from scapy_mpa.stream import beginnings
 
@@ -369,9 +363,7 @@ class Connection(Telling):
     def decide(self, half: HalfConnection) -> None:
         """Do so for the last time."""
         turns.wait_no_more(self.startup)
-        if self.assumes_ift:
-            self._infer_ift(half)
-        ift = self._begun_ift
+        ift = self.find_ift(half)
         if ift is None:
             from scapy_mpa.stream import beginnings
 
@@ -384,45 +376,24 @@ class Connection(Telling):
         """Whether the user says that iWARP Framing for TCP is spoken."""
         return self.startup.forced is Dialect.DRAFT_IFT_01
 
-    def _infer_ift(self, half: HalfConnection) -> None:
-        """Look for frames where no adaption indication was captured."""
-        self._ift_phase().infer(half)
-
     @property
-    def _begun_ift(self) -> IFTPhase | None:
+    def spoken_ift(self) -> IFTPhase | None:
         """What is known of it if it speaks iWARP Framing for TCP, else None."""
         return self.ift if self.ift is not None and self.ift.is_begun else None
 
-    def on_indication(
-        self, half: HalfConnection, found: FoundIndication, frames: tuple[int, ...]
-    ) -> None:
-        """Take an adaption indication, and pass it on (draft-williams-iwarp-ift-01 4)."""
-        ift = self._ift_phase()
-        self._take_indication(half, SeenIndication(found, frames, self.frame, self._time_ns))
-        ift.go_on()
+    def find_ift(self, *halves: HalfConnection) -> IFTPhase | None:
+        """Return the same, once frames were looked for in directions without an adaption
+        indication, if the user says that there are some."""
+        if self.assumes_ift:
+            for half in halves:
+                self.ift_phase().infer(half)
+        return self.spoken_ift
 
-    def on_doubtful_indication(
-        self, half: HalfConnection, found: FoundIndication, frames: tuple[int, ...]
-    ) -> None:
-        """Take what may be an adaption indication."""
-        ift = self._ift_phase()
-        seen = SeenIndication(found, frames, self.frame, self._time_ns)
-        for each, own in ift.doubt(half, seen):
-            self._take_indication(each, own)
-        ift.go_on()
-
-    def _ift_phase(self) -> IFTPhase:
-        """What follows iWARP Framing for TCP on this connection, from now on at least."""
+    def ift_phase(self) -> IFTPhase:
+        """Return what follows iWARP Framing for TCP, from now on at least."""
         if self.ift is None:
             # Hardly any capture has some, and a command is to start soon.
             from scapy_mpa.stream.ift_phase import IFTPhase
 
             self.ift = IFTPhase(self.halves)
         return self.ift
-
-    def _take_indication(self, half: HalfConnection, seen: SeenIndication) -> None:
-        assert self.ift is not None
-        wrong = self.ift.take(half, seen.found)
-        self.tell_indication(half, seen)
-        for problem in wrong:
-            self.on_error(half, None, seen.found.position, str(problem))

@@ -63,14 +63,28 @@ class IFTPhase:
                 return 1 - direction if found.indication.ph else direction
         return None
 
-    def take(self, half: HalfConnection, found: FoundIndication) -> list[Problem]:
-        """Take an indication; return what is wrong with it, and with what both come to."""
+    def take(self, half: HalfConnection, found: FoundIndication, frames: tuple[int, ...]) -> None:
+        """Take an indication, and pass it on."""
+        self._pass_on(half, _seen_now(half, found, frames))
+        self._go_on()
+
+    def doubt(self, half: HalfConnection, found: FoundIndication, frames: tuple[int, ...]) -> None:
+        """Take what may be an indication, and pass on those that are known to be some now."""
+        for each, seen in self._weigh(half, _seen_now(half, found, frames)):
+            self._pass_on(each, seen)
+        self._go_on()
+
+    def _pass_on(self, half: HalfConnection, seen: SeenIndication) -> None:
+        """Pass on an indication, and what is wrong with it, or with what both come to."""
+        found = seen.found
         self.seen[half.direction] = found
         agreement = self.agreement
         hold(half)
-        return [*found.indication.problems(), *(agreement.failures if agreement else ())]
+        half.owner.tell_indication(half, seen)
+        for problem in (*found.indication.problems(), *(agreement.failures if agreement else ())):
+            half.owner.on_error(half, None, found.position, str(problem))
 
-    def doubt(
+    def _weigh(
         self, half: HalfConnection, mine: SeenIndication
     ) -> list[tuple[HalfConnection, SeenIndication]]:
         """Take what may be an indication; return those that are known to be some now."""
@@ -86,7 +100,7 @@ class IFTPhase:
             return sorted([(half, mine), (other, peers)], key=lambda pair: pair[1].frame)
         return []
 
-    def go_on(self) -> None:
+    def _go_on(self) -> None:
         """Have both directions framed if both indications were seen."""
         if self.agreement is not None:
             for half in self._halves:
@@ -159,6 +173,12 @@ class IFTPhase:
             self._is_unanswered = True
             problem = Problem("no adaption indication answers the one of the peer", "4.2")
             half.owner.on_error(half, None, begin, str(problem))
+
+
+def _seen_now(
+    half: HalfConnection, found: FoundIndication, frames: tuple[int, ...]
+) -> SeenIndication:
+    return SeenIndication(found, frames, half.owner.frame, half.owner.last_time_ns)
 
 
 def _is_followed(half: HalfConnection, own: SeenIndication, peers: SeenIndication) -> bool:

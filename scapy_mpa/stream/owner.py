@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Protocol
 
 from scapy_mpa.stream.candidate import Candidate
 from scapy_mpa.stream.events import ConnectionId, GapReason, LocatedBy, Placed
-from scapy_mpa.stream.ift_scan import FoundIndication
+from scapy_mpa.stream.ift_scan import SeenIndication
 from scapy_mpa.stream.island import Island
 from scapy_mpa.stream.scan import FoundStartup
 from scapy_mpa.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
     from scapy_mpa.stream.half import HalfConnection
+    from scapy_mpa.stream.ift_phase import IFTPhase
     from scapy_mpa.stream.ift_reader import Found
     from scapy_mpa.stream.segment import Segment
 
@@ -31,6 +32,8 @@ class Owner(Protocol):
     """Segments received so far."""
     current: Segment | None
     """The one that is being received."""
+    frame: int
+    """The frame that brought the last of them."""
     was_reset: bool
     """Whether a RST was captured that its receiver may have accepted."""
     is_lent: bool
@@ -85,15 +88,11 @@ class Owner(Protocol):
     def may_announce_rtr(self, half: HalfConnection, found: FoundStartup) -> bool:
         """Tell whether an Rtr Frame may follow a startup frame."""
 
-    def on_indication(
-        self, half: HalfConnection, found: FoundIndication, frames: tuple[int, ...]
-    ) -> None:
-        """Take an adaption indication."""
+    def ift_phase(self) -> IFTPhase:
+        """Return who takes adaption indications, and what may be some."""
 
-    def on_doubtful_indication(
-        self, half: HalfConnection, found: FoundIndication, frames: tuple[int, ...]
-    ) -> None:
-        """Take what may be an adaption indication."""
+    def tell_indication(self, half: HalfConnection, seen: SeenIndication) -> None:
+        """Pass on an adaption indication."""
 
     def on_frame(
         self,

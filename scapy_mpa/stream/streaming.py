@@ -497,7 +497,7 @@ class Streaming:
         if found is None:
             return False
         island.scan = end
-        self._owner.on_indication(self._half, found, island.frames(start, end))
+        self._owner.ift_phase().take(self._half, found, island.frames(start, end))
         return True
 
     def _doubt_indication(self, island: Island, found: FoundIndication | int | None) -> None:
@@ -508,7 +508,7 @@ class Streaming:
         half = self._half
         while isinstance(found, FoundIndication):
             frames = island.frames(found.position, found.end)
-            self._owner.on_doubtful_indication(half, found, frames)
+            self._owner.ift_phase().doubt(half, found, frames)
             if half.phase is not Phase.STREAMING:
                 return
             found = find_indication(island, found.position + 1)
