@@ -8,12 +8,8 @@ from typing import TYPE_CHECKING
 
 from scapy_mpa.stream import answers, breaches, bygone, rtr, turns
 from scapy_mpa.stream.budget import Budget
-from scapy_mpa.stream.events import (
-    ConnectionEnded,
-    ConnectionId,
-    Ending,
-    GapReason,
-)
+from scapy_mpa.stream.ending import conclude
+from scapy_mpa.stream.events import ConnectionId, Ending, GapReason
 from scapy_mpa.stream.extent import is_complete, may_reset, span
 from scapy_mpa.stream.half import HalfConnection
 from scapy_mpa.stream.island import Island
@@ -193,72 +189,7 @@ class Connection(Telling):
         :param reason: why holes will not be filled.
         :param ending: how the connection ended, if the connection itself does not know.
         """
-        ift = self.find_ift(*self.halves)
-        if ift is None:
-            self._conclude_startup()
-        else:
-            if self.halves[0].is_unknown or self.halves[1].is_unknown:
-                ift.conclude()
-            if not self.errors:
-                ift.note_silence(self._how_it_ended())
-        first = (self.startup.initiator if ift is None else ift.initiator) or 0
-        for direction in (first, 1 - first):
-            self.halves[direction].finish(reason)
-        self.emit(self._ended(ending or self._ending()))
-        for half in self.halves:
-            half.leave()
-
-    def _conclude_startup(self) -> None:
-        """Find out, for the last time, what MPA carried, and what its startup lacked."""
-        turns.wait_no_more(self.startup)
-        if self.startup.state is StartupState.ACCEPTED:
-            rtr.find(self.startup, final=True)
-        if self.halves[0].is_unknown or self.halves[1].is_unknown:
-            # Most captures show how connections begin, and a command is to start soon.
-            from scapy_mpa.stream import beginnings
-
-            beginnings.conclude(self.startup)
-        if not self.errors:
-            self.report(breaches.of_beginning(self.startup))
-            how = self._how_it_ended()
-            self.report(breaches.of_silence(self.startup, how))
-            self.report(breaches.of_part(self.startup, how))
-
-    def _how_it_ended(self) -> str | None:
-        """Return how the connection ended, as a word; None if that was not captured."""
-        return {"reset": "reset", "capture ended": None}.get(self._ending(), "closed")
-
-    def _ending(self) -> Ending:
-        if self.was_reset:
-            return "reset"
-        closed = [half.was_closed for half in self.halves]
-        if all(closed):
-            return "closed"
-        return "half closed" if any(closed) else "capture ended"
-
-    def _ended(self, ending: Ending) -> ConnectionEnded:
-        startup, ift = self.startup, self.spoken_ift
-        initiator, last = startup.initiator, startup.last
-        if ift is not None:
-            initiator, last = ift.initiator, None
-        endpoints = self.identity.endpoints
-        return ConnectionEnded(
-            connection=self.identity,
-            direction=initiator or 0,
-            frame=self.frame,
-            time_ns=self._time_ns,
-            initiator=None if initiator is None else endpoints[initiator],
-            responder=None if initiator is None else endpoints[1 - initiator],
-            dialect=startup.dialect if ift is None else Dialect.DRAFT_IFT_01,
-            revision=None if last is None else last.revision,
-            crc=startup.uses_crc if ift is None else None,
-            rejected=startup.state is StartupState.REJECTED,
-            halves=(self.halves[0].summary(), self.halves[1].summary()),
-            errors=self.errors,
-            ending=ending,
-            rnics=startup.rnics,
-            negotiated=None if startup.negotiating is None else startup.negotiating.result(),
-        )
+        conclude(self, reason, ending)
 
     # -- what the halves report ----------------------------------------------------------------
 
