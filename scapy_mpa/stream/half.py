@@ -278,14 +278,14 @@ class HalfConnection:
         self.owner.on_fpdu(self, island, fpdu, located_by)
 
     def may_start(self, island: Island, found: FoundStartup) -> bool:
-        """Tell whether a startup frame with which an island begins may be one, for all that is
-        known of what was sent before it."""
+        """Tell whether a startup frame with which an island begins may be one, by where it stands
+        and what it says."""
         is_first = self.begin is not None or self.islands.floor == 0
-        return (
-            is_first
-            and self.may_be_startup(island, found)
-            and not self.owner.pass_bygone(self, found, island.frames(found.position, found.end))
-        )
+        return is_first and self.may_be_startup(island, found)
+
+    def pass_bygone(self, island: Island, found: FoundStartup) -> bool:
+        """Pass on a startup frame if it is of a startup that was rejected; tell whether it is."""
+        return self.owner.pass_bygone(self, found, island.frames(found.position, found.end))
 
     def may_announce_rtr(self, found: FoundStartup) -> bool:
         """Tell whether an Rtr Frame may follow a startup frame."""

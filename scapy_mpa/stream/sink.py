@@ -50,8 +50,11 @@ class Sink(Protocol):
         """Take note of an FPDU of which only the first ``length`` octets will ever be there."""
 
     def may_start(self, island: Island, found: FoundStartup) -> bool:
-        """Tell whether a startup frame with which an island begins may be one, for all that is
-        known of what was sent before it."""
+        """Tell whether a startup frame with which an island begins may be one, by where it stands
+        and what it says."""
+
+    def pass_bygone(self, island: Island, found: FoundStartup) -> bool:
+        """Pass on a startup frame if it is of a startup that was rejected; tell whether it is."""
 
     def may_announce_rtr(self, found: FoundStartup) -> bool:
         """Tell whether an Rtr Frame may follow a startup frame."""
