@@ -131,7 +131,7 @@ class Framing(FPDUWayBack):
         is_doubtful = run.trouble is None and run.end < limit and self._may_pad(island, limit)
         if is_doubtful and not self._may_follow(island, run.end, limit):
             need = island.need
-            if self._sink.pads_otherwise(island, run, final=False) is None:
+            if self._sink.hand_to_softuiwarp(island, run, final=False) == "undecided":
                 island.need = min(need, island.need)
 
     def _recover(self, island: Island, run: Run, limit: int, *, final: bool) -> bool:
@@ -140,8 +140,8 @@ class Framing(FPDUWayBack):
         First of all see whether it was the pad that led astray.
         """
         if run.trouble == run.last and self._may_pad(island, limit):
-            other = self._sink.pads_otherwise(island, run, final=final)
-            if other is not False:
+            handover = self._sink.hand_to_softuiwarp(island, run, final=final)
+            if handover != "refused":
                 return False
         return super()._recover(island, run, limit, final=final)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from scapy_mpa.stream import holes, rest
+from scapy_mpa.stream import holes, rest, takeover
 from scapy_mpa.stream.budget import Budget
 from scapy_mpa.stream.candidate import Candidate
 from scapy_mpa.stream.chunk import CHUNK_OVERHEAD, Chunk, weight_of
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from scapy_mpa.stream.ift_framing import IFTFraming
     from scapy_mpa.stream.owner import Owner
     from scapy_mpa.stream.reader import Reader
+    from scapy_mpa.stream.sink import Handover
 
 __all__ = ["HalfConnection"]
 
@@ -367,20 +368,9 @@ class HalfConnection:
                 f"the connection was {how} {length} octets into an FPDU (RFC 5044 8)",
             )
 
-    def pads_otherwise(self, island: Island, run: Run, *, final: bool) -> bool | None:
-        """Have SoftUiWARP's FPDUs read as such, if it is seen by now that they are some."""
-        if self.framing is None:
-            return False
-        from scapy_mpa.stream.softuiwarp import SoftUiWARPFraming, pads_otherwise
-
-        behind = pads_otherwise(island, run.last, run.end, final=final)
-        if behind is None:
-            return None
-        if not behind:
-            return False
-        framing = self.framing = SoftUiWARPFraming(self, self.framing.origin)
-        framing.go_on(island, run, behind)
-        return True
+    def hand_to_softuiwarp(self, island: Island, run: Run, *, final: bool) -> Handover:
+        """Have a run read on as SoftUiWARP's, if it is seen by now to be so."""
+        return takeover.hand_to_softuiwarp(self, island, run, final=final)
 
     @property
     def settled_below(self) -> int:

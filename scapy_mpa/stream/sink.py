@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Literal, Protocol, TypeAlias
 
 from scapy_mpa.stream.candidate import Candidate
 from scapy_mpa.stream.events import LocatedBy
@@ -11,7 +11,11 @@ from scapy_mpa.stream.island import Island, Run
 from scapy_mpa.stream.scan import FoundStartup
 from scapy_mpa.wire.errors import ErrorCode
 
-__all__ = ["Sink"]
+__all__ = ["Handover", "Sink"]
+
+Handover: TypeAlias = Literal["done", "refused", "undecided"]
+"""What became of a run that was offered to another stack's framing; ``undecided`` if octets are
+missing to tell whose it is."""
 
 
 class Sink(Protocol):
@@ -62,10 +66,9 @@ class Sink(Protocol):
     def started(self, island: Island, found: FoundStartup) -> None:
         """Take the startup frame that was captured behind FPDUs."""
 
-    def pads_otherwise(self, island: Island, run: Run, *, final: bool) -> bool | None:
-        """Tell whether the sender's pads are not those of RFC 5044; None: it is not known yet.
-
-        If so, the run is no longer framing's business.
+    def hand_to_softuiwarp(self, island: Island, run: Run, *, final: bool) -> Handover:
+        """Have a run read on as SoftUiWARP's, if the sender's pads are seen to be its; return
+        whether that was done.  If so, it is no longer the business of who asks.
 
         :param run: behind which the chain of lengths broke.
         :param final: nothing more will come.

@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING
 
 from scapy_mpa.stream import holes
 from scapy_mpa.stream.framing import Framing
+from scapy_mpa.stream.island import Island, Run
 from scapy_mpa.stream.phase import Phase
 from scapy_mpa.wire.dialect import Dialect
 
 if TYPE_CHECKING:
     from scapy_mpa.stream.half import HalfConnection
     from scapy_mpa.stream.ift_framing import IFTFraming
+    from scapy_mpa.stream.sink import Handover
 
-__all__ = ["enter_full_operation", "enter_ift", "hold", "resume_streaming"]
+__all__ = ["enter_full_operation", "enter_ift", "hand_to_softuiwarp", "hold", "resume_streaming"]
 
 
 def hold(half: HalfConnection) -> None:
@@ -93,6 +95,27 @@ def enter_full_operation(
         holes.leave_behind(half, origin)
         half.islands.floor = max(origin, half.islands.floor)
     _hand_over(half, origin if is_settled else 0)
+
+
+def hand_to_softuiwarp(half: HalfConnection, island: Island, run: Run, *, final: bool) -> Handover:
+    """Have FPDUs that were read as RFC 5044's read on as SoftUiWARP's, if they are seen to be.
+
+    :param run: behind which RFC 5044's lengths lead nowhere.
+    :param final: nothing more will come.
+    """
+    # Framing asks, so there is some.
+    standard = half.framing
+    assert standard is not None
+    from scapy_mpa.stream.softuiwarp import SoftUiWARPFraming, pads_otherwise
+
+    behind = pads_otherwise(island, run.last, run.end, final=final)
+    if behind is None:
+        return "undecided"
+    if not behind:
+        return "refused"
+    framing = half.framing = SoftUiWARPFraming(half, standard.origin)
+    framing.go_on(island, run, behind)
+    return "done"
 
 
 def enter_ift(half: HalfConnection, framing: IFTFraming) -> None:
