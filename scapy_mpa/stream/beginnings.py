@@ -37,7 +37,7 @@ def conclude(startup: StartupPhase) -> None:
         return
     # What one direction shows counts for the other.
     for half in (*halves, halves[0]):
-        look(startup, half, final=True, crc=True)
+        look(startup, half, must_decide=True, crc=True)
     for half in halves:
         if half.phase is Phase.HELD:
             bygone.tell_missed(startup, half, startup.origins[half.direction])
@@ -51,42 +51,46 @@ def conclude(startup: StartupPhase) -> None:
 
 
 def decide(startup: StartupPhase, half: HalfConnection) -> None:
-    """Find out what a direction carries, for the last time.
+    """Decide what a direction carries with what is there, as if nothing more came.
+
+    Called more than once: also where octets have become many, or memory short.
 
     That CRCs are off is concluded only when neither direction holds any: the headers in a
     payload are nothing beside a CRC.
     """
     other = startup.halves[1 - half.direction]
     shown = other.is_unknown and shows_crcs(other.islands.whole(), _known_of(startup, other))
-    look(startup, half, final=True, crc=shown)
+    look(startup, half, must_decide=True, crc=shown)
 
 
-def look(startup: StartupPhase, half: HalfConnection, *, final: bool, crc: bool = False) -> None:
+def look(
+    startup: StartupPhase, half: HalfConnection, *, must_decide: bool, crc: bool = False
+) -> None:
     """Look at a direction of which not all is known; at the other one, too, if that helps.
 
-    :param final: this is the last time.
+    :param must_decide: as if nothing more came.
     :param crc: only CRCs are to be looked for.
     """
     halves = startup.halves
     streaming = half.streaming
     doubtful = None if streaming is None else streaming.doubtful
     if streaming is not None and doubtful is not None:
-        continues = streaming.continues_doubtful(final=final)
+        continues = streaming.continues_doubtful(final=must_decide)
         if (continues and not startup.had_begun(half)) or (
-            final and answers.is_rtr(startup, half, doubtful.found)
+            must_decide and answers.is_rtr(startup, half, doubtful.found)
         ):
             streaming.confirm()
     if half.direction == startup.initiator:
-        if startup.state is StartupState.ACCEPTED and not final:
+        if startup.state is StartupState.ACCEPTED and not must_decide:
             return
-        answers.find_repeated(startup, final=final)
-        rtr.find_unanswered(startup, half, final=final)
+        answers.find_repeated(startup, final=must_decide)
+        rtr.find_unanswered(startup, half, final=must_decide)
     if startup.state is StartupState.REJECTED:
         if all(map(is_whole, halves, startup.origins)):
             return
         # Startup frames may lie in what was not captured.
         startup.resume_streaming(*halves)
-    if streaming is not None and not final and streaming.awaits_rest():
+    if streaming is not None and not must_decide and streaming.awaits_rest():
         return
     known = _known_of(startup, half)
     if not half.is_unknown or (crc and known.crc is False):
@@ -100,14 +104,16 @@ def look(startup: StartupPhase, half: HalfConnection, *, final: bool, crc: bool 
         unlike = Unlikes()
         if startup.initiator is not None:
             # Else what it says of Markers may be taken for what RFC 5044 makes of it.
-            infer(islands, known._replace(markers=None, origin=None), final=final, unlike=unlike)
-            if _is_osc(startup, half, known, unlike, final=final):
+            infer(
+                islands, known._replace(markers=None, origin=None), final=must_decide, unlike=unlike
+            )
+            if _is_osc(startup, half, known, unlike, must_decide=must_decide):
                 return
             unlike = None
-    inferred = _infer(startup, half, known, final=final, unlike=unlike)
+    inferred = _infer(startup, half, known, must_decide=must_decide, unlike=unlike)
     unlike = unlike or Unlikes()
     if (unlike.places or startup.forced is Dialect.OSC) and _is_osc(
-        startup, half, known, unlike, final=final
+        startup, half, known, unlike, must_decide=must_decide
     ):
         return
     origin = known.origin
@@ -118,7 +124,7 @@ def look(startup: StartupPhase, half: HalfConnection, *, final: bool, crc: bool 
     ):
         # Another startup may lie in the hole there, or behind what is there, if FPDUs say so.
         is_other = island is not None
-        free = infer(islands, known._replace(origin=None), final=final)
+        free = infer(islands, known._replace(origin=None), final=must_decide)
         if free is not None and (inferred is None or is_other or free.contradicts(origin)):
             inferred = free
             known = known._replace(origin=None)
@@ -126,11 +132,11 @@ def look(startup: StartupPhase, half: HalfConnection, *, final: bool, crc: bool 
         return
     if (
         streaming is not None
-        and streaming.precedes_fpdus(final=final)
+        and streaming.precedes_fpdus(final=must_decide)
         and not startup.had_begun(half)
     ):
         streaming.confirm()
-        look(startup, half, final=final, crc=crc)
+        look(startup, half, must_decide=must_decide, crc=crc)
         return
     if startup.state is StartupState.REJECTED:
         startup.forget()
@@ -145,7 +151,7 @@ def look(startup: StartupPhase, half: HalfConnection, *, final: bool, crc: bool 
         crc_is_known=inferred.crc_is_known,
         dialect=Dialect.SOFTUIWARP if startup.may_be_softuiwarp else None,
     )
-    look(startup, halves[1 - half.direction], final=final)
+    look(startup, halves[1 - half.direction], must_decide=must_decide)
 
 
 def _infer(
@@ -153,7 +159,7 @@ def _infer(
     half: HalfConnection,
     known: Known,
     *,
-    final: bool,
+    must_decide: bool,
     unlike: Unlikes | None,
 ) -> Inferred | None:
     """Find out what a direction carries, if it can be told.
@@ -168,10 +174,10 @@ def _infer(
         and startup.declared[1 - half.direction] is not None
     )
     if known.markers is None and is_asked:
-        inferred = infer(islands, known._replace(markers=False), final=final)
+        inferred = infer(islands, known._replace(markers=False), final=must_decide)
         if inferred is not None and not _is_of_version_zero(islands, inferred.origin):
             return inferred
-    return infer(islands, known, final=final, unlike=unlike)
+    return infer(islands, known, final=must_decide, unlike=unlike)
 
 
 def _is_of_version_zero(islands: Iterable[Island], position: int) -> bool:
@@ -190,7 +196,7 @@ def _is_osc(
     known: Known,
     unlike: Unlikes,
     *,
-    final: bool,
+    must_decide: bool,
 ) -> bool:
     """Have a direction read as osc's if it is seen to be; tell whether it cannot be another's.
 
@@ -199,8 +205,8 @@ def _is_osc(
     # Hardly any capture has some, and a command is to start soon.
     from scapy_mpa.stream.osc_beginnings import begin, is_spoken
 
-    if begin(startup, half, known, unlike, final=final):
-        look(startup, startup.halves[1 - half.direction], final=final)
+    if begin(startup, half, known, unlike, final=must_decide):
+        look(startup, startup.halves[1 - half.direction], must_decide=must_decide)
         return True
     return is_spoken(startup, half)
 

@@ -287,12 +287,15 @@ class Connection(Telling):
         if ift is None:
             from scapy_mpa.stream import beginnings
 
-            beginnings.look(self.startup, half, final=False)
+            beginnings.look(self.startup, half, must_decide=False)
         else:
-            ift.look(half, final=False)
+            ift.look(half, must_decide=False)
 
     def decide(self, half: HalfConnection) -> None:
-        """Do so for the last time."""
+        """Decide what a direction carries with what is there, as if nothing more came.
+
+        Called more than once: also where octets have become many, or memory short.
+        """
         turns.wait_no_more(self.startup)
         ift = self.find_ift(half)
         if ift is None:
@@ -300,7 +303,7 @@ class Connection(Telling):
 
             beginnings.decide(self.startup, half)
         else:
-            ift.look(half, final=True)
+            ift.look(half, must_decide=True)
 
     @property
     def assumes_ift(self) -> bool:

@@ -106,13 +106,13 @@ class IFTPhase:
             for half in self._halves:
                 self._enter(half)
 
-    def look(self, half: HalfConnection, *, final: bool) -> None:
+    def look(self, half: HalfConnection, *, must_decide: bool) -> None:
         """See what can be made of a direction while the other indication is missing.
 
-        :param final: this is the last time.
+        :param must_decide: as if nothing more came.
         """
         self._enter(half)
-        if final:
+        if must_decide:
             self._find_answer(half)
 
     def infer(self, half: HalfConnection) -> None:
@@ -131,7 +131,7 @@ class IFTPhase:
     def conclude(self) -> None:
         """Find out what can be found out, now that nothing more will come."""
         for half in self._halves:
-            self.look(half, final=True)
+            self.look(half, must_decide=True)
 
     def note_silence(self, how: str | None) -> None:
         """Say so if phase 0 was not answered at all, and nothing of the connection is missing.

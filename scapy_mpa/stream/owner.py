@@ -110,7 +110,10 @@ class Owner(Protocol):
         """Look at octets that are not framed because startup frames were not captured."""
 
     def decide(self, half: HalfConnection) -> None:
-        """Do so for the last time."""
+        """Decide what a half connection carries with what is there, as if nothing more came.
+
+        Called more than once: also where octets have become many, or memory short.
+        """
 
     def on_fpdu(self, half: HalfConnection, island: Island, fpdu: Candidate, by: LocatedBy) -> None:
         """Take an FPDU."""

@@ -20,10 +20,10 @@ class Reader(Protocol):
         """
 
     def finish(self, island: Island) -> None:
-        """Do so for the last time: nothing will be added to its end."""
+        """See what can be made of an island to whose end nothing will be added."""
 
     def give_up(self, island: Island) -> int:
-        """Do so for an island that is let go of, though more may come.
+        """See what can be made of an island that is let go of, though more may come.
 
         Return where the octets begin that might have been of use then.
         """

@@ -143,7 +143,7 @@ def _octets_of_stream(conversation: Conversation, rng: Random) -> Conversation:
 
 
 def _octets_of_several(conversation: Conversation, rng: Random) -> Conversation:
-    """Do so in several places."""
+    """Change octets of the TCP stream in several places, and nothing fits them."""
     for _ in range(rng.randint(2, _MOST_OCTETS)):
         conversation = _octets_of_stream(conversation, rng)
     return conversation
