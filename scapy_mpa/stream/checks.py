@@ -84,7 +84,7 @@ class _Turn(NamedTuple):
     """None if nothing can be told of it."""
     length: int
     """Octets behind the header."""
-    fpdu: Carrier
+    carrier: Carrier
 
 
 class Checks:
@@ -250,10 +250,10 @@ class _Connection:
             seq, length = gap.place
             self._deliver(gap.direction, unwrap(seq, half.expected) + length)
 
-    def take_segment(self, fpdu: Carrier) -> None:
+    def take_segment(self, carrier: Carrier) -> None:
         """Look at a segment, and let it wait for its turn."""
-        half = self.halves[fpdu.direction]
-        seq, offset, leading, extent = fpdu.place
+        half = self.halves[carrier.direction]
+        seq, offset, leading, extent = carrier.place
         if half.expected is None:
             # What came before it is known only if its offset is.
             position = first_position(seq)
@@ -266,36 +266,36 @@ class _Connection:
         else:
             position = unwrap(seq, half.expected)
         start = position - leading
-        if start != half.expected and isinstance(fpdu, SoftUiWARPRecovered):
+        if start != half.expected and isinstance(carrier, SoftUiWARPRecovered):
             half.expected = start
         header = None
         length = 0
-        if fpdu.is_acceptable:
-            ulpdu = fpdu.ulpdu
-            found = violation(ulpdu, fpdu.ulpdu_length)
+        if carrier.is_acceptable:
+            ulpdu = carrier.ulpdu
+            found = violation(ulpdu, carrier.ulpdu_length)
             if found is None:
                 header = ddp_header_of(ulpdu)
             if header is not None:
                 if self.version is None:
                     self.version = header.ddp_version
-                clause = _MPA_VERSIONS if isinstance(fpdu, FPDURecovered) else _DDP_VERSION
+                clause = _MPA_VERSIONS if isinstance(carrier, FPDURecovered) else _DDP_VERSION
                 found = version_violation(header, self.version, clause)
             if found is not None:
                 # What else would be wrong because of it is not another fault.
-                self._report(fpdu, found)
+                self._report(carrier, found)
             if header is not None:
-                length = fpdu.ulpdu_length - header.length
-                self._note_response(fpdu, header, ulpdu)
+                length = carrier.ulpdu_length - header.length
+                self._note_response(carrier, header, ulpdu)
         half.count += 1
-        turn = _Turn(start, half.count, start + extent, header, length, fpdu)
+        turn = _Turn(start, half.count, start + extent, header, length, carrier)
         if start == half.expected and not half.waiting:
             self._look_at(half, turn)
             return
-        heappush(half.waiting, turn._replace(fpdu=fpdu._replace(octets=b"", frames=())))
-        if not fpdu.out_of_order:
-            self._deliver(fpdu.direction, start)
+        heappush(half.waiting, turn._replace(carrier=carrier._replace(octets=b"", frames=())))
+        if not carrier.out_of_order:
+            self._deliver(carrier.direction, start)
         elif len(half.waiting) > WAITING:
-            self._deliver(fpdu.direction, half.waiting[0].start)
+            self._deliver(carrier.direction, half.waiting[0].start)
 
     @property
     def waiting(self) -> int:
@@ -334,27 +334,27 @@ class _Connection:
             half.is_whole = False
             half.order.forget()
         half.expected = turn.end
-        header, fpdu = turn.header, turn.fpdu
+        header, carrier = turn.header, turn.carrier
         if header is None:
             return
         opcode = parse_control(header.rsvdulp).opcode
         if half.terminated:
-            self._report(fpdu, Violation("a message follows a Terminate", "RFC 5040 5.4"))
+            self._report(carrier, Violation("a message follows a Terminate", "RFC 5040 5.4"))
             half.terminated = False
         if header.tagged:
             return
         found = half.order.take(header, turn.length)
         if found is not None:
-            self._report(fpdu, found)
+            self._report(carrier, found)
         if opcode == Opcode.TERMINATE:
             half.terminated = True
         elif opcode == Opcode.READ_REQUEST:
             half.reads += 1
-            self._check_depth(half, fpdu)
+            self._check_depth(half, carrier)
 
     # -- Requests and Responses --------------------------------------------------------------------
 
-    def _note_response(self, fpdu: DDPCarrier, header: DDPHeader, ulpdu: bytes) -> None:
+    def _note_response(self, carrier: DDPCarrier, header: DDPHeader, ulpdu: bytes) -> None:
         """Take note of Requests and Responses that have to do with each other.
 
         As they are recovered, not in turn: a Response answers its Request even if the capture has
@@ -362,14 +362,14 @@ class _Connection:
         """
         opcode = parse_control(header.rsvdulp).opcode
         if opcode == Opcode.READ_RESPONSE and header.last and header.tagged:
-            self.halves[1 - fpdu.direction].reads -= 1
+            self.halves[1 - carrier.direction].reads -= 1
             return
         if header.tagged or not header.last:
             return
         body = ulpdu[header.length :]
         if opcode == Opcode.ATOMIC_REQUEST and len(body) == ATOMIC_REQUEST_LENGTH:
             identifier = parse_atomic_request(body).request_identifier
-            half = self.halves[fpdu.direction]
+            half = self.halves[carrier.direction]
             # A capture may have the two in the wrong order.
             if half.unasked.pop(identifier, None) is None:
                 if len(half.identifiers) >= OUTSTANDING:
@@ -377,31 +377,31 @@ class _Connection:
                     half.identifiers.clear()
                 half.identifiers[identifier] += 1
         elif opcode == Opcode.ATOMIC_RESPONSE and len(body) == ATOMIC_RESPONSE_LENGTH:
-            self._answer(fpdu, parse_atomic_response(body).original_request_identifier)
+            self._answer(carrier, parse_atomic_response(body).original_request_identifier)
 
-    def _answer(self, fpdu: DDPCarrier, identifier: int) -> None:
-        half = self.halves[1 - fpdu.direction]
+    def _answer(self, carrier: DDPCarrier, identifier: int) -> None:
+        half = self.halves[1 - carrier.direction]
         known = half.identifiers.pop(identifier, 0)
         if known > 1:
             half.identifiers[identifier] = known - 1
         elif not known and len(half.unasked) < DOUBTFUL:
             half.unasked[identifier] = _error(
-                fpdu,
+                carrier,
                 Violation(f"no Atomic Request has the identifier {identifier}", "RFC 7306 5.2.2"),
             )
 
-    def _check_depth(self, half: _Half, fpdu: DDPCarrier) -> None:
+    def _check_depth(self, half: _Half, carrier: DDPCarrier) -> None:
         """Tell whether more RDMA Read Requests are outstanding than the peer allows."""
-        limit = self.irds[fpdu.direction]
+        limit = self.irds[carrier.direction]
         if limit is not None and half.reads > limit:
             # Once will do.
-            self.irds[fpdu.direction] = None
+            self.irds[carrier.direction] = None
             what = Violation(
                 f"RDMA Read Requests outstanding: {half.reads}, IRD of the peer: {limit}",
                 "RFC 6581 9.1",
                 _NO_BUFFER,
             )
-            self._doubtful.append(_error(fpdu, what))
+            self._doubtful.append(_error(carrier, what))
             self._exceeded.append(str(what))
 
 

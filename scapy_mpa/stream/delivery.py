@@ -133,13 +133,13 @@ class HalfMessages:
 
     # -- in --------------------------------------------------------------------------------------
 
-    def take(self, fpdu: DDPCarrier) -> None:
+    def take(self, carrier: DDPCarrier) -> None:
         """Take an FPDU that a receiver accepts, or what else carries a DDP segment."""
-        place = fpdu.place
-        start = self._position(fpdu, place) - place[2]
+        place = carrier.place
+        start = self._position(carrier, place) - place[2]
         end = start + place[3]
-        segment = _segment_of(fpdu, start)
-        if segment is None and fpdu.crc == "unknown":
+        segment = _segment_of(carrier, start)
+        if segment is None and carrier.crc == "unknown":
             # Its header was cut off: it is as good as missing.
             return
         waiting = self._waiting
@@ -147,13 +147,13 @@ class HalfMessages:
             # Nearly all are.
             self._look_at(start, end, segment)
             return
-        if isinstance(fpdu, SoftUiWARPRecovered):
+        if isinstance(carrier, SoftUiWARPRecovered):
             self._expected = start
         self._count += 1
         heappush(waiting, (start, self._count, end, segment))
         if self.beginning is not None:
-            self._await_beginning(self.beginning, start, is_ahead=fpdu.out_of_order)
-        elif not fpdu.out_of_order:
+            self._await_beginning(self.beginning, start, is_ahead=carrier.out_of_order)
+        elif not carrier.out_of_order:
             self._deliver(start)
         elif len(waiting) > WAITING_SEGMENTS:
             self._deliver(waiting[0][0])
@@ -236,8 +236,8 @@ class HalfMessages:
 
     # -- where it begins -------------------------------------------------------------------------
 
-    def _position(self, fpdu: DDPCarrier, place: Place) -> int:
-        """Return the position that the sequence number of an FPDU stands for."""
+    def _position(self, carrier: DDPCarrier, place: Place) -> int:
+        """Return the position that the sequence number of a carrier stands for."""
         seq, offset, header, _ = place
         if self._expected is not None:
             return unwrap(seq, self._expected)
@@ -247,8 +247,8 @@ class HalfMessages:
             # Where the stream began before the first FPDU found, others may be missing.
             self._begin(position - offset)
         elif beginning is None:
-            self.beginning = _Beginning(position, fpdu.frame)
-            if not isinstance(fpdu, FPDURecovered):
+            self.beginning = _Beginning(position, carrier.frame)
+            if not isinstance(carrier, FPDURecovered):
                 self._begin_unknown(position - header)
         return position
 
@@ -297,7 +297,7 @@ class HalfMessages:
             self._look_at(start, end, segment)
 
     def _look_at(self, start: int, end: int, segment: DDPSegment | None) -> None:
-        """Look at the segment in the FPDU from ``start`` to ``end``, None if it has none."""
+        """Look at the segment in the carrier from ``start`` to ``end``, None if it has none."""
         assert self._expected is not None
         is_late = start < self._expected
         if start > self._expected:
@@ -518,14 +518,14 @@ def _queues(first: int | None) -> dict[int, MSNSequence]:
     return {number: MSNSequence(number, first) for number in QueueNumber}
 
 
-def _segment_of(fpdu: DDPCarrier, start: int) -> DDPSegment | None:
-    """Return the DDP segment in an FPDU, None if it has none that was captured."""
-    ulpdu = fpdu.ulpdu
+def _segment_of(carrier: DDPCarrier, start: int) -> DDPSegment | None:
+    """Return the DDP segment that a carrier brings, None if it has none that was captured."""
+    ulpdu = carrier.ulpdu
     header = ddp_header_of(ulpdu)
     if header is None:
         return None
     opcode = parse_control(header.rsvdulp).opcode
-    length = max(0, fpdu.ulpdu_length - header.length)
+    length = max(0, carrier.ulpdu_length - header.length)
     there = len(ulpdu) - header.length
     has_body = opcode in _WITH_HEADER and length == there <= ATOMIC_REQUEST_LENGTH
     return DDPSegment(
@@ -535,7 +535,7 @@ def _segment_of(fpdu: DDPCarrier, start: int) -> DDPSegment | None:
         length,
         length - there,
         ulpdu[header.length :] if has_body and not header.tagged else b"",
-        fpdu.phase,
-        (fpdu.connection, fpdu.direction, fpdu.frame, fpdu.time_ns, fpdu.seq),
-        max(fpdu.frames),
+        carrier.phase,
+        (carrier.connection, carrier.direction, carrier.frame, carrier.time_ns, carrier.seq),
+        max(carrier.frames),
     )

@@ -212,7 +212,8 @@ def test_what_waits_is_limited(limit: str, monkeypatch: pytest.MonkeyPatch) -> N
         held.take(event)
         for connection in held._connections.values():
             assert held._waiting == connection.waiting <= 8
-            assert not any(turn.fpdu.octets for half in connection.halves for turn in half.waiting)
+            waiting = [turn for half in connection.halves for turn in half.waiting]
+            assert not any(turn.carrier.octets for turn in waiting)
     assert held._waiting == 0
 
 
