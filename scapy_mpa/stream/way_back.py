@@ -218,6 +218,8 @@ class FPDUWayBack(FPDUChain):
             if self._may_hold_more(island, trouble, limit, final=final):
                 self._search_later(island, run, limit, trouble)
                 return False
+            # Those that are damaged, too, may lie between it and others that were swallowed.
+            found = self._search(island, trouble + WORD, found.start, final=False) or found
         elif bridge:
             found = self._search(island, trouble + WORD, end, final=False, bridge=bridge)
         if found is not None:

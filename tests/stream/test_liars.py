@@ -87,6 +87,23 @@ def test_a_lying_fpdu_may_be_the_shortest_there_is(markers: bool) -> None:
     assert told(talk.fed()) == true(truth)
 
 
+@pytest.mark.parametrize("between", [Damage(crc_xor=1), Damage(ulpdu_length=20_000)])
+def test_a_liar_damaged_otherwise_too_may_swallow_others_that_are_damaged(
+    between: Damage,
+) -> None:
+    """It leads right to an FPDU, and those before that in one row are not all that it swallowed."""
+    rng = random.Random(1)
+    ulpdus = [messages.send(msn, rng.randbytes(300))[0] for msn in range(1, 31)]
+    _, plain = build_stream(ulpdus)
+    claim = plain[20].start - plain[3].start - 6
+    damage = {3: Damage(ulpdu_length=claim, flip=(13, 1)), 9: between}
+    octets, truth = build_stream(ulpdus, damage=damage)
+    talk = started()
+    talk.say(0, octets, size=1460)
+    talk.close()
+    assert told(talk.fed()) == true(truth)
+
+
 @pytest.mark.parametrize("sender", [False, True])
 @pytest.mark.parametrize(("every", "lies"), [(10, "near"), (5, "near"), (10, "any"), (3, "any")])
 @pytest.mark.parametrize("markers", [False, True])
