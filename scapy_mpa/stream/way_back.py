@@ -191,7 +191,7 @@ class FPDUWayBack(FPDUChain):
         else:
             fpdu = self._try(island, end, limit)
             is_one = not isinstance(fpdu, int) and fpdu.crc == "good"
-        return is_one and self._swallowed(island, island.start - WORD, end) is None
+        return is_one and self._swallowed(island, island.start - WORD, end, limit) is None
 
     def _cross(
         self, island: Island, run: Run, bridge: Sequence[Candidate], limit: int, *, final: bool
@@ -211,7 +211,7 @@ class FPDUWayBack(FPDUChain):
                     found = None
         elif self._set_right(island, run, bridge, end, may_end=True):
             return True
-        elif (found := self._swallowed(island, trouble, end)) is not None:
+        elif (found := self._swallowed(island, trouble, end, limit)) is not None:
             # Unless the lie leads to an FPDU in its own payload, that holds others before.
             if self._set_right(island, run, bridge, limit, may_end=limit < island.end):
                 return True
@@ -241,7 +241,7 @@ class FPDUWayBack(FPDUChain):
         if reached != "sound":
             return False
         end = bridge[-1].end
-        found = self._swallowed(island, run.trouble, end) or self._search(
+        found = self._swallowed(island, run.trouble, end, limit) or self._search(
             island, run.trouble + WORD, end, final=False, bridge=bridge
         )
         self._resume(island, run, end if found is None else found.start, "search")
@@ -334,29 +334,33 @@ class FPDUWayBack(FPDUChain):
         """
         return not self.is_guess or limit < island.end or self._sink.ends_at(limit)
 
-    def _swallowed(self, island: Island, start: int, end: int) -> Candidate | None:
+    def _swallowed(self, island: Island, start: int, end: int, limit: int) -> Candidate | None:
         """Return the first FPDU that one with a lying ULPDU_Length swallowed whole.
 
         :param end: where a verified FPDU begins.
+        :param limit: up to where octets are there.
 
         Those behind it must lead exactly to ``end``: no payload that merely looks like FPDUs does,
-        for the swallowing one ends with a CRC of its own.
+        for the swallowing one ends with a CRC of its own.  Or the last one holds what begins at
+        ``end``, which then is part of its payload.
         """
         at = start
-        for start_of_row in self._starts(island, start + WORD, end):
+        for start_of_row in self._starts(island, start + WORD, limit):
+            if start_of_row >= end:
+                break
             if start_of_row < at:
                 # It is of the row before, or of a payload in it.
                 continue
             first: Candidate | None = None
             at = start_of_row
             while at < end:
-                fpdu = self._try(island, at, end)
+                fpdu = self._try(island, at, limit)
                 if isinstance(fpdu, int) or not fpdu.sound:
                     break
                 self._allowance -= fpdu.layout.length
                 first = first or fpdu
                 at = fpdu.end
-            if first is not None and at == end:
+            if first is not None and at >= end:
                 return first
         return None
 

@@ -104,6 +104,24 @@ def test_a_liar_damaged_otherwise_too_may_swallow_others_that_are_damaged(
     assert told(talk.fed()) == true(truth)
 
 
+def test_a_liar_may_lead_to_an_fpdu_in_the_payload_of_the_next() -> None:
+    """The next one is good and holds that: no payload reaches beyond its own FPDU.
+
+    That is seen if all of it is there.
+    """
+    rng = random.Random(1)
+    inner, _ = build_stream([messages.write(9, at, rng.randbytes(44))[0] for at in range(20)])
+    ulpdus = [messages.send(msn, rng.randbytes(300))[0] for msn in range(1, 8)]
+    ulpdus[3] = messages.write(7, 2000, inner)[0]
+    _, plain = build_stream(ulpdus)
+    claim = plain[3].start + 16 - plain[2].start - 6
+    octets, truth = build_stream(ulpdus, damage={2: Damage(ulpdu_length=claim, flip=(13, 1))})
+    talk = started()
+    talk.say(0, octets)
+    talk.close()
+    assert told(talk.fed()) == true(truth)
+
+
 @pytest.mark.parametrize("sender", [False, True])
 @pytest.mark.parametrize(("every", "lies"), [(10, "near"), (5, "near"), (10, "any"), (3, "any")])
 @pytest.mark.parametrize("markers", [False, True])
