@@ -5,8 +5,6 @@ A segment of one octet takes 150 times what it carries.  Where that is too much,
 *merged*: what is still known of each then is the frame that brought it.
 """
 
-from __future__ import annotations
-
 from array import array
 from bisect import bisect_left, bisect_right
 from typing import Final, NamedTuple, cast
@@ -32,11 +30,11 @@ class Frames:
 
     __slots__ = ("_frames", "_starts")
 
-    def __init__(self, chunks: list[Chunk]) -> None:
+    def __init__(self, chunks: "list[Chunk]") -> None:
         self._starts = array("Q", [chunk.position for chunk in chunks])
         self._frames = array("Q", [cast("int", chunk.frame) for chunk in chunks])
 
-    def between(self, start: int, end: int) -> array[int]:
+    def between(self, start: int, end: int) -> "array[int]":
         """Return the frames that brought the octets from ``start`` up to ``end``."""
         first = max(0, bisect_right(self._starts, start) - 1)
         return self._frames[first : bisect_left(self._starts, end)]
@@ -54,7 +52,7 @@ class Chunk(NamedTuple):
         """Position behind the last octet."""
         return self.position + len(self.octets)
 
-    def behind(self, start: int) -> Chunk:
+    def behind(self, start: int) -> "Chunk":
         """Return what of it lies at ``start`` or behind."""
         if start <= self.position:
             return self
