@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 import scapy_mpa
+from tests.cli.command import run
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -119,12 +120,24 @@ def test_ci_runs_the_test_command_of_the_readme() -> None:
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
 
 
-def test_run_alone_prints_usage() -> None:
-    """Without a command nothing is set up."""
+@pytest.mark.parametrize("arguments", [(), ("help",), ("-h",), ("--help",)])
+def test_run_says_how_without_setting_anything_up(
+    arguments: tuple[str, ...], tmp_path: Path
+) -> None:
+    """The usage is the same however it is asked for, with the commands as the toolkit has them."""
+    shutil.copy(ROOT / "run", tmp_path)
     done = subprocess.run(
-        ["sh", "run"], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60
+        ["sh", str(tmp_path / "run"), *arguments],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
     )
     assert done.stdout.startswith("usage: sh run dissect FILE")
+    assert not (tmp_path / ".venv").exists()
+    _, _, listed = run("--help").stdout.partition("Commands:\n")
+    commands = listed.partition("\n\n")[0]
+    assert commands and f"\n{commands}\n\n" in done.stdout
 
 
 def test_run_refuses_what_is_not_a_python(tmp_path: Path) -> None:
