@@ -119,6 +119,7 @@ def test_the_list() -> None:
         "breaks": "A Marker does not point to the ULPDU_Length field of the FPDU that it is in.",
         "expectation": {"action": "error", "codes": [3], "terminates": [], "text": "error code 3"},
         "evident": True,
+        "reported": True,
         "base": "marked",
     }
     json.dumps(entry)

@@ -26,6 +26,7 @@ def describe(mutation: Mutation) -> dict[str, object]:
         "breaks": mutation.breaks,
         "expectation": mutation.expectation.as_dict(),
         "evident": mutation.is_evident,
+        "reported": mutation.is_reported,
         "base": mutation.base.__name__,
     }
 

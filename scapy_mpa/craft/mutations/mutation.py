@@ -64,6 +64,14 @@ class Mutation:
         return _RFC.sub(r"RFC \1", document)
 
     @property
+    def is_reported(self) -> bool | None:
+        """Whether an error is reported of it by who sees both directions, and above MPA checks what
+        they carry; None if it is random fuzzing, which may break anything or nothing."""
+        if self.expectation.action is Action.ANYTHING:
+            return None
+        return self.is_overheard or (self.expectation.is_error and self.is_evident)
+
+    @property
     def clause(self) -> str:
         """The clause that it breaks, such as ``RFC 5044 4.3``; empty if it is random fuzzing."""
         if self.expectation.action is Action.ANYTHING:

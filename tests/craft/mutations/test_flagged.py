@@ -63,7 +63,7 @@ def test_flagged_as_it_must_be(mutation: Mutation, tmp_path: pathlib.Path) -> No
         case = mutation.case(seed)
         assert not errors(case.valid, tmp_path / "valid.pcapng")
         found = errors(case.conversation, tmp_path / "mutated.pcapng")
-        if mutation.is_overheard or (mutation.expectation.is_error and mutation.is_evident):
+        if mutation.is_reported:
             assert any(is_named(mutation, error) for error in found), found
             assert all(CITED.search(error["text"]) for error in found)
         else:

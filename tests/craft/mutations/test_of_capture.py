@@ -54,7 +54,7 @@ def test_flagged_as_it_must_be(capture: str, least: int, tmp_path: Path) -> None
             case = mutation.case(seed)
             assert case.valid is conversation
             said = errors(case.conversation, path)
-            if mutation.is_overheard or (mutation.expectation.is_error and mutation.is_evident):
+            if mutation.is_reported:
                 assert any(is_named(mutation, each) for each in said), (mutation.name, seed, said)
             else:
                 assert not said, (mutation.name, seed, said)
