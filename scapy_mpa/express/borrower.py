@@ -206,12 +206,14 @@ class Borrower:
         length = len(octets)
         ahead = (seq - loan.seq) & _MASK
         position = loan.end + ahead
+        budget = self._budget
         held = length + CHUNK_OVERHEAD
+        holds = loan.held + held
         if (
             ahead + length > EARLY_OCTETS
             or len(early) >= EARLY_SEGMENTS
-            or held > self._budget.room
-            or loan.held + held > self._budget.each
+            or held > budget.room
+            or holds > budget.each
         ):
             return False
         if not early:
@@ -221,6 +223,7 @@ class Borrower:
             loan.early = [(position, octets, number)]
             loan.early_end = position + length
             loan.quick_seq = -1
+            self.holders[loan] = None
         elif position >= loan.early_end:
             early.append((position, octets, number))
             loan.early_end = position + length
@@ -237,7 +240,8 @@ class Borrower:
                     return is_copy
             early.insert(index, (position, octets, number))
         loan.early_held += held
-        self._holds(loan, loan.held + held)
+        loan.held = holds
+        budget.room -= held
         return True
 
     def fill(self, loan: Loan, octets: bytes, number: int, moment: Any) -> bool:
