@@ -65,7 +65,12 @@ class FPDUChain(FPDUFinder):
             is_off = self._doubt == 1 or self._leads_to_whole(island, fpdu.end)
             fpdu = fpdu._replace(crc="off" if is_off else "unknown")
             self._doubt = max(1, self._doubt - 1)
-        self._sink.found(island, fpdu, run.next_by)
+        is_readable = not (self.is_guess and fpdu.crc == "unknown" and fpdu.layout.markers)
+        if is_readable or fpdu.is_pointed_at:
+            self._sink.found(island, fpdu, run.next_by)
+        else:
+            # It leads to the next one, but nobody knows which of its octets are Markers.
+            self._sink.cut_off(fpdu.start, fpdu.end)
         run.next_by = "length"
         run.last = fpdu.start
         run.end = fpdu.end
@@ -75,7 +80,7 @@ class FPDUChain(FPDUFinder):
                 fpdu.start + fpdu.layout.header,
                 f"CRC does not match the FPDU, ULPDU_Length {fpdu.ulpdu_length} (RFC 5044 4.4)",
             )
-        elif not fpdu.agrees:
+        elif is_readable and not fpdu.agrees:
             self._sink.wrong(
                 ErrorCode.MARKER_MISMATCH,
                 fpdu.start + fpdu.layout.header,

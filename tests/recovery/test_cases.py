@@ -174,6 +174,8 @@ ONCE_WRONG_SEEDS: list[tuple[int, dict[str, object]]] = [
     ),
     # Octets cut off, where an FPDU is known to begin behind them.
     (950755, {"crc": True, "damage": "length", "payload": "header words"}),
+    # An FPDU that was cut off, of which it is known how many Markers it holds, but not where.
+    (1025268, {"crc": True, "damage": "length", "payload": "header words"}),
 ]
 
 
