@@ -33,6 +33,7 @@ class Ballot:
     __slots__ = (
         "_against",
         "_behind",
+        "_in_headers",
         "_in_payload",
         "_marked",
         "_spanning",
@@ -62,6 +63,7 @@ class Ballot:
         self._behind = [0] * _PLACES
         self._votes = [0] * _PLACES
         self._in_payload = [0] * _PLACES
+        self._in_headers: set[tuple[int, int]] = set()
 
     def _place(self, position: int) -> int:
         return (position - self.reference) // _WORD % _PLACES
@@ -97,9 +99,15 @@ class Ballot:
         if any(position != start for position in positions):
             self.pointed_at += end - start
         for position in positions:
-            self._votes[self._place(position)] += 1
-            if not 0 < position - start < _HEAD:
-                self._in_payload[self._place(position)] += 1
+            place, back = self._place(position), position - start
+            if not 0 < back < _HEAD:
+                self._in_payload[place] += 1
+            elif (place, back) in self._in_headers:
+                # Where segments of a message are 512 octets long, its MSN comes again there.
+                continue
+            else:
+                self._in_headers.add((place, back))
+            self._votes[place] += 1
 
     def count_begun(self, position: int) -> None:
         """Count an FPDU that is not all there.

@@ -176,6 +176,8 @@ ONCE_WRONG_SEEDS: list[tuple[int, dict[str, object]]] = [
     (950755, {"crc": True, "damage": "length", "payload": "header words"}),
     # An FPDU that was cut off, of which it is known how many Markers it holds, but not where.
     (1025268, {"crc": True, "damage": "length", "payload": "header words"}),
+    # MSNs of 12, in one segment of 512 octets after the other.
+    (1032403, {"snap": 300}),
 ]
 
 
