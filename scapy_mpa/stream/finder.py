@@ -83,9 +83,7 @@ class FPDUFinder(FPDUFollower):
             edge += size
             if self.crc:
                 boundaries = island.telling_boundaries(begin, upto)
-                likely.update(
-                    at for at in boundaries if at >= begin and (at - self.origin) % WORD == 0
-                )
+                likely.update(at for at in boundaries if at >= begin and self._may_start(at))
             if self.markers:
                 # No Marker points back any further.
                 until = min(limit, upto + SEARCHED_AT_A_TIME + MARKER_INTERVAL)
@@ -122,6 +120,12 @@ class FPDUFinder(FPDUFollower):
                     self._allowance -= length
                     yield start
             begin = upto
+
+    def _may_start(self, position: int) -> bool:
+        """Tell whether an FPDU may start at a position, by where it is and where Markers are."""
+        phase = (position - self.origin) % MARKER_INTERVAL
+        # A Marker that leads an FPDU is part of it.
+        return phase % WORD == 0 and not (self.markers and phase == MARKER_LENGTH)
 
     def _is_worth_it(self, length: int, *, makes_sense: bool, is_likely: bool) -> bool:
         """Tell whether an FPDU is to be tried, by its length and by what speaks for it."""

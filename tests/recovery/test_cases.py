@@ -178,6 +178,8 @@ ONCE_WRONG_SEEDS: list[tuple[int, dict[str, object]]] = [
     (1025268, {"crc": True, "damage": "length", "payload": "header words"}),
     # MSNs of 12, in one segment of 512 octets after the other.
     (1032403, {"snap": 300}),
+    # A segment that begins behind a Marker, of whose FPDU that is a part.
+    (1032017, {"crc": True, "snap": 140, "damage": "flip"}),
 ]
 
 
