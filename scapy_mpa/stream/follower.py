@@ -20,6 +20,7 @@ from scapy_mpa.stream.search import (
     header_words,
 )
 from scapy_mpa.wire.crc import RESIDUE, crc32c
+from scapy_mpa.wire.ddp import TAGGED_LENGTH
 from scapy_mpa.wire.fpdu import (
     HEADER_LENGTH,
     MARKER_INTERVAL,
@@ -103,8 +104,10 @@ class FPDUFollower(FPDUReader):
             if fpdu.sound:
                 return bridge, "sound", limit
             if self.crc:
-                left = senseless if self._header_makes_sense(fpdu) else left - 1
-                is_one = left >= 0
+                makes_sense = self._header_makes_sense(fpdu)
+                left = senseless if makes_sense else left - 1
+                # One that has no room for a header is no place to be led to.
+                is_one = left >= 0 and (makes_sense or fpdu.ulpdu_length >= TAGGED_LENGTH)
             else:
                 is_one = self._is_something(island, fpdu, limit)
             if not is_one:

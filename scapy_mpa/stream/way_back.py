@@ -218,8 +218,7 @@ class FPDUWayBack(FPDUChain):
             if self._may_hold_more(island, trouble, limit, final=final):
                 self._search_later(island, run, limit, trouble)
                 return False
-            # Those that are damaged, too, may lie between it and others that were swallowed.
-            found = self._search(island, trouble + WORD, found.start, final=False) or found
+            found = self._first_swallowed(island, trouble, found)
         elif bridge:
             found = self._search(island, trouble + WORD, end, final=False, bridge=bridge)
         if found is not None:
@@ -241,9 +240,11 @@ class FPDUWayBack(FPDUChain):
         if reached != "sound":
             return False
         end = bridge[-1].end
-        found = self._swallowed(island, run.trouble, end, limit) or self._search(
-            island, run.trouble + WORD, end, final=False, bridge=bridge
-        )
+        found = self._swallowed(island, run.trouble, end, limit)
+        if found is not None:
+            found = self._first_swallowed(island, run.trouble, found)
+        else:
+            found = self._search(island, run.trouble + WORD, end, final=False, bridge=bridge)
         self._resume(island, run, end if found is None else found.start, "search")
         return True
 
@@ -291,6 +292,14 @@ class FPDUWayBack(FPDUChain):
             island, run, end, "search" if isinstance(following, int) else found_by(following)
         )
         return True
+
+    def _first_swallowed(self, island: Island, trouble: int, found: Candidate) -> Candidate:
+        """Return the first FPDU that one with a lying ULPDU_Length swallowed whole.
+
+        :param found: the first in the row of those that lead to where it leads.  Behind others that
+            were swallowed, some that are damaged may stand.
+        """
+        return self._search(island, trouble + WORD, found.start, final=False) or found
 
     def _is_something(self, island: Island, fpdu: Candidate, limit: int) -> bool:
         """Tell whether, without CRCs, anything says that this is an FPDU, though a damaged one.

@@ -104,6 +104,25 @@ def test_a_liar_damaged_otherwise_too_may_swallow_others_that_are_damaged(
     assert told(talk.fed()) == true(truth)
 
 
+def test_lengths_may_lead_from_garbled_headers_over_rows_that_break() -> None:
+    """All good ones are found, however many of those that were skipped are damaged."""
+    ulpdus = [messages.send(msn, bytes(6))[0] for msn in range(1, 1200)]
+    _, plain = build_stream(ulpdus)
+    claim = plain[1000].start - plain[11].start - 6
+    damage = {
+        10: Damage(crc_xor=1),
+        11: Damage(ulpdu_length=claim, flip=(2, 0x30)),
+        500: Damage(ulpdu_length=0xFFFF, flip=(13, 1)),
+        700: Damage(crc_xor=1),
+    }
+    octets, truth = build_stream(ulpdus, damage=damage)
+    talk = started()
+    talk.say(0, octets, size=1460)
+    talk.close()
+    good = [each for each in true(truth) if each[2] == "good"]
+    assert [each for each in told(talk.fed()) if each[2] == "good"] == good
+
+
 def test_a_liar_may_lead_to_an_fpdu_in_the_payload_of_the_next() -> None:
     """The next one is good and holds that: no payload reaches beyond its own FPDU.
 
