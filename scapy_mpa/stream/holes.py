@@ -14,6 +14,7 @@ it, and what a late copy brings of it is counted and not kept.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from scapy_mpa.stream.chunk import CHUNK_OVERHEAD
@@ -35,6 +36,12 @@ __all__ = [
     "leave_behind",
     "relieve",
 ]
+
+_MERGED_ISLANDS: Final = 16
+"""Islands of which segments are merged; where there are more, each holds but a few."""
+
+_WORTH_MERGING: Final = 64
+"""Segments that it takes to go over them."""
 
 HELD_ISLANDS: Final = 1024
 """Islands of one half connection: bounds what a segment that spans them all may cost."""
@@ -179,13 +186,25 @@ def _merge(half: HalfConnection) -> bool:
     An FPDU of 64 KiB in segments of one octet is to become whole under any sensible limit.
     """
     items = half.islands.items
-    chunks = sum(island.count(island.start) for island in items)
     # Before FPDUs begin it counts where segments do, be they tiny.
-    if half.framing is None or 2 * CHUNK_OVERHEAD * chunks < half.held:
+    if half.framing is None or len(items) > _MERGED_ISLANDS:
+        return False
+    counting = half.counting
+    chunks = _chunks(items)
+    counting.merged = min(counting.merged, chunks)
+    # It may be in vain, so not before half as many have come as were left the last time.
+    is_due = chunks >= counting.merged + counting.merged // 2 + _WORTH_MERGING
+    if not is_due or 2 * CHUNK_OVERHEAD * chunks < half.held:
         return False
     saved = sum(island.merge() for island in items)
+    counting.merged = _chunks(items)
     half.held -= saved
     return saved > 0
+
+
+def _chunks(items: Sequence[Island]) -> int:
+    """Return in how many pieces the octets of islands are held."""
+    return sum(island.count(island.start) for island in items)
 
 
 def give_up(half: HalfConnection, reason: GapReason) -> None:

@@ -40,6 +40,7 @@ class Seldom:
         "farthest_ahead",
         "first",
         "gaps",
+        "merged",
         "out_of_order",
         "reached",
         "retransmitted",
@@ -62,6 +63,8 @@ class Seldom:
 
         self.reached = 0
         """Up to where the FPDU reaches that the last hole cut off, by what it says."""
+        self.merged = 0
+        """In how many pieces octets were held when tiny segments were merged last, or fewer."""
 
     def note_first(self, fpdu: "FPDURecovered", start: int) -> None:
         """Keep what counts of an FPDU found before both startup frames, if it is the first one.

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import pytest
 
+from scapy_mpa.stream.limits import Limits
 from tests.recovery.work import Read, Work, peak_of, read_inlined, read_plainly, work_of
 from tests.truth.hostile import HOSTILE, Pair, syn_flood
 
@@ -48,6 +49,10 @@ BOUNDS = {
 
 INLINED = 2.0
 """Times the calls of the plain path that the inlined one may make of the same capture."""
+LOW = Limits(octets_per_half=1 << 18, octets_in_total=1 << 18)
+"""Limits that are reached."""
+LIMITED = 1.5
+"""Times the work that it may take to keep to them."""
 GROWTH = 1.4
 """Times the work a segment that a larger capture may take."""
 MOST_MEMORY = 16 << 20
@@ -96,6 +101,17 @@ def test_the_inlined_path_is_no_trap(name: str) -> None:
     plain, _ = hostile_work(name, SCALE, read_plainly)
     assert inlined.calls <= INLINED * plain.calls
     assert inlined.octets <= INLINED * plain.octets
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_to_keep_to_limits_costs_little(name: str) -> None:
+    """What has to be given up is not looked for among all that is held."""
+    read = functools.partial(read_plainly, limits=LOW)
+    frames = pair_of(name, LARGER * SCALE).hostile
+    unlimited, _ = hostile_work(name, LARGER * SCALE, read_plainly)
+    limited = work_of(read, frames)
+    assert limited.calls <= LIMITED * unlimited.calls
+    assert limited.octets <= LIMITED * max(unlimited.octets, 100 * len(frames))
 
 
 @pytest.mark.parametrize("name", HOSTILE)

@@ -18,14 +18,15 @@ from scapy_mpa.records.jsonline import JSONTemplates
 from scapy_mpa.stream import candidate, sight
 from scapy_mpa.stream.events import Event
 from scapy_mpa.stream.island import Island
+from scapy_mpa.stream.limits import Limits
 from tests.truth import pcapfile
 
 Read = Callable[[bytes], None]
 
 
-def read_plainly(octets: bytes) -> None:
+def read_plainly(octets: bytes, *, limits: Limits | None = None) -> None:
     """Read a capture on the plain path, and forget what was found."""
-    for _ in Reading(open_capture(io.BytesIO(octets))).batches():
+    for _ in Reading(open_capture(io.BytesIO(octets)), limits=limits).batches():
         pass
 
 

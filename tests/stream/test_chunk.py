@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scapy_mpa.stream.chunk import Chunk, merge, weight_of
+from scapy_mpa.stream.chunk import CHUNK_OVERHEAD, Chunk, merge, weight_of
 from scapy_mpa.stream.events import FPDURecovered, GapFound
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.island import Island
@@ -95,3 +95,33 @@ def test_the_longest_fpdu_in_tiny_segments(size: int, markers: bool, hole: int |
     assert len(found[0].frames) == count
     if hole is None:
         assert found[0].frames == tuple(range(first, first + count))
+
+
+def test_merging_in_vain_is_not_tried_for_each_segment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many short segments that are not tiny, and before them others that reach the limit."""
+    gone_over = 0
+    merge_of = Island.merge
+
+    def counting(island: Island) -> int:
+        nonlocal gone_over
+        gone_over += island.count(island.start)
+        return merge_of(island)
+
+    monkeypatch.setattr(Island, "merge", counting)
+    limits = Limits(octets_per_half=1 << 18)
+    talk = started()
+    flows = Flows(limits=limits)
+    template = [as_segment(number, each) for number, each in enumerate(talk.segments, 1)]
+    for each in template:
+        flows.receive(each)
+    (ahead,) = [
+        each for each in template if each.payload and each.seq == talk.next[0] - each.length
+    ]
+    many = limits.octets_per_half // (5 + CHUNK_OVERHEAD) - 20
+    places = [(1 << 20) + 5 * number for number in range(many)]
+    for place in places:
+        flows.receive(ahead._replace(seq=talk.next[0] + place, payload=bytes(5), length=5))
+    for number in range(1000):
+        seq = talk.next[0] + 100 + 500 * number
+        flows.receive(ahead._replace(seq=seq, payload=bytes(300), length=300))
+    assert many < gone_over < 2 * many
