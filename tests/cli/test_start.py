@@ -127,7 +127,7 @@ def test_table_needs_little() -> None:
         "try:\n"
         "    main()\n"
         "except SystemExit:\n"
-        "    parts = 'dataclasses', 'heapq', 'inspect', 'zlib', 'scapy_mpa.cli.lines', "
+        "    parts = 'array', 'dataclasses', 'heapq', 'inspect', 'zlib', 'scapy_mpa.cli.lines', "
         "'scapy_mpa.records', 'scapy_mpa.stream.beginnings', 'scapy_mpa.stream.events.union', "
         "'scapy_mpa.capture.pcapng', 'scapy_mpa.wire.ift_frame', 'scapy_mpa.wire.sctp_ddp', "
         "'scapy_mpa.stream.sight', 'scapy_mpa.stream.softuiwarp'\n"
