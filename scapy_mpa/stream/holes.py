@@ -37,9 +37,6 @@ __all__ = [
     "relieve",
 ]
 
-_MERGED_ISLANDS: Final = 16
-"""Islands of which segments are merged; where there are more, each holds but a few."""
-
 _WORTH_MERGING: Final = 64
 """Segments that it takes to go over them."""
 
@@ -185,16 +182,21 @@ def _merge(half: HalfConnection) -> bool:
 
     An FPDU of 64 KiB in segments of one octet is to become whole under any sensible limit.
     """
-    items = half.islands.items
     # Before FPDUs begin it counts where segments do, be they tiny.
-    if half.framing is None or len(items) > _MERGED_ISLANDS:
+    if half.framing is None:
         return False
     counting = half.counting
+    if counting.unmerged:
+        counting.unmerged -= 1
+        return False
+    items = half.islands.items
     chunks = _chunks(items)
     counting.merged = min(counting.merged, chunks)
     # It may be in vain, so not before half as many have come as were left the last time.
     is_due = chunks >= counting.merged + counting.merged // 2 + _WORTH_MERGING
     if not is_due or 2 * CHUNK_OVERHEAD * chunks < half.held:
+        # To count them takes a step for each island.
+        counting.unmerged = len(items)
         return False
     saved = sum(island.merge() for island in items)
     counting.merged = _chunks(items)

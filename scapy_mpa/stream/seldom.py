@@ -44,6 +44,7 @@ class Seldom:
         "out_of_order",
         "reached",
         "retransmitted",
+        "unmerged",
     )
 
     def __init__(self) -> None:
@@ -65,6 +66,8 @@ class Seldom:
         """Up to where the FPDU reaches that the last hole cut off, by what it says."""
         self.merged = 0
         """In how many pieces octets were held when tiny segments were merged last, or fewer."""
+        self.unmerged = 0
+        """How often less is to be held before it is seen again whether to merge some."""
 
     def note_first(self, fpdu: "FPDURecovered", start: int) -> None:
         """Keep what counts of an FPDU found before both startup frames, if it is the first one.

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from itertools import accumulate
 
 import pytest
@@ -66,8 +67,8 @@ def told(talk: Talk, limits: Limits) -> tuple[list[FPDURecovered], list[GapFound
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 8])
 @pytest.mark.parametrize("markers", [False, True])
-@pytest.mark.parametrize("hole", [None, 3, 30_000])
-def test_the_longest_fpdu_in_tiny_segments(size: int, markers: bool, hole: int | None) -> None:
+@pytest.mark.parametrize("holes", [(), (3,), (30_000,), range(40, 20_000, 400)])
+def test_the_longest_fpdu_in_tiny_segments(size: int, markers: bool, holes: Sequence[int]) -> None:
     """It is found, with all frames that brought it, under the limits as they are."""
     rng = random.Random(size)
     ulpdus = [
@@ -82,8 +83,8 @@ def test_the_longest_fpdu_in_tiny_segments(size: int, markers: bool, hole: int |
             talk.say(direction, mpastream.startup_frame(key, markers=1, crc=1))
     begin, first = talk.next[0], len(talk.segments) + 1
     talk.say(0, octets, size=size)
-    if hole is not None:
-        # One comes late: behind all others.
+    for hole in reversed(holes):
+        # They come late: behind all others.
         missed = (hole // size) * size
         late = talk.segments.pop(first - 1 + hole // size)
         talk.segments.append(late)
@@ -93,7 +94,7 @@ def test_the_longest_fpdu_in_tiny_segments(size: int, markers: bool, hole: int |
     assert gaps == []
     count = -(-truth[0].end // size)
     assert len(found[0].frames) == count
-    if hole is None:
+    if not holes:
         assert found[0].frames == tuple(range(first, first + count))
 
 
