@@ -65,8 +65,8 @@ class Mutation:
 
     @property
     def is_reported(self) -> bool | None:
-        """Whether an error is reported of it by who sees both directions, and above MPA checks what
-        they carry; None if it is random fuzzing, which may break anything or nothing."""
+        """Whether an error of it is reported by ``dissect --check``, which sees both directions and
+        looks at what MPA carries; None if it is random fuzzing, which may break anything."""
         if self.expectation.action is Action.ANYTHING:
             return None
         return self.is_overheard or (self.expectation.is_error and self.is_evident)
