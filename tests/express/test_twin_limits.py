@@ -204,7 +204,7 @@ def told(lines: list[str]) -> dict[str, list[tuple[Any, ...]]]:
     for line in lines:
         record = json.loads(line)
         if record["type"] in by_type:
-            keys = ("connection", "direction", "seq", "ulpdu_length", "crc", "markers")
+            keys = ("connection", "src", "seq", "ulpdu_length", "crc", "markers")
             by_type[record["type"]].append(tuple(record.get(key) for key in keys))
     return by_type
 
