@@ -196,3 +196,15 @@ def test_rooms_are_listed_whole(room: str, heading: str) -> None:
     }
     assert {name for name in there if not any(fnmatch(name, row) for row in rows)} == set()
     assert {row for row in rows if not any(fnmatch(name, row) for name in there)} == set()
+
+
+def test_what_rules_name_is_there() -> None:
+    """Where a rule is said to be kept, in a module by its name, it is in a module of that name."""
+    modules: dict[str, str] = {}
+    for path in (ROOT / "scapy_mpa").rglob("*.py"):
+        modules[path.stem] = modules.get(path.stem, "") + path.read_text(encoding="utf-8")
+    named = re.findall(r"`(?:[a-z]+/)?([a-z_]+)\.(\w+)`", text_of("docs/architecture.md"))
+    held = [(module, name) for module, name in named if module in modules and name != "py"]
+    assert len(held) > 100
+    lost = [each for each in held if not re.search(rf"\b{each[1]}\b", modules[each[0]])]
+    assert lost == []
