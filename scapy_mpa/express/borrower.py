@@ -200,6 +200,34 @@ class Borrower:
             return self._read_unmarked(loan, octets, loan.end, 0, number, moment)
         return self._count(loan, octets, 0)
 
+    def room_behind_hole(self, loan: Loan, length: int) -> int:
+        """Return how many segments of ``length`` octets may be kept behind a hole, if none are."""
+        if not self._may_keep(loan):
+            return 0
+        budget, held = self._budget, length + CHUNK_OVERHEAD
+        return min(EARLY_SEGMENTS, budget.room // held, (budget.each - loan.held) // held)
+
+    @staticmethod
+    def _may_keep(loan: Loan) -> bool:
+        """Tell whether segments may be kept; this does not change as long as there are any."""
+        is_acknowledged = (loan.seq - loan.peer.ack) & _MASK >= _BEHIND
+        return not (loan.markers or loan.begins_phase or is_acknowledged)
+
+    def hand_over(self, loan: Loan) -> None:
+        """Be done with segments behind a hole, which the caller has taken over."""
+        loan.early = ()
+        loan.early_held = 0
+        self._weigh(loan)
+
+    def take_back(self, loan: Loan, early: list[tuple[int, bytes, int]]) -> None:
+        """Keep segments behind a hole again; there is room for them."""
+        position, octets, _ = early[-1]
+        loan.early = early
+        loan.early_end = position + len(octets)
+        loan.early_held = sum(len(each) + CHUNK_OVERHEAD for _, each, _ in early)
+        loan.quick_seq = -1
+        self._weigh(loan)
+
     def keep(self, loan: Loan, seq: int, octets: bytes, number: int) -> bool:
         """Keep a segment that lies beyond a hole, if that may be; tell whether it may."""
         early = loan.early
@@ -217,8 +245,7 @@ class Borrower:
         ):
             return False
         if not early:
-            # This does not change as long as there are any.
-            if loan.markers or loan.begins_phase or (loan.seq - loan.peer.ack) & _MASK >= _BEHIND:
+            if not self._may_keep(loan):
                 return False
             loan.early = [(position, octets, number)]
             loan.early_end = position + length

@@ -46,11 +46,6 @@ _BEHIND: Final = 0x80000000
 _TRIM: Final = 1 << 16
 """Octets to be remembered before it is seen to that not too many are."""
 _FRAMES_OF_A_PAGE: Final = 4096
-_SHORT_STREAK: Final = 8
-"""Frames that a streak must have to be worth what it takes to begin one."""
-_PAUSE: Final = 8
-"""Frames after which it is tried again where it was not; twice as many each time it is not."""
-_LONGEST_PAUSE: Final = 1 << 9
 
 
 def _is_bare_ethernet(header: PcapHeader) -> bool:
@@ -167,8 +162,7 @@ class ExpressReader:
         latest: Loan | None = None
         last_but_one: Loan | None = None
         latest_rest = latest_offset = 0
-        resume = epoch = 0
-        pause = _PAUSE
+        epoch = 0
         window = source.window
         available = len(window)
         number = 0
@@ -297,21 +291,19 @@ class ExpressReader:
                                 loan.seconds = second
                                 loan.fraction = fraction
                                 order.append((position, octets, loan.owner))
+                                fresh += length
                                 if loan is not latest and loan is not last_but_one:
                                     latest, last_but_one = loan, latest
-                                elif number >= resume and not loan.markers:
-                                    before = number
+                                elif number >= streaks.resume and not loan.markers:
+                                    # One FPDU of another direction will not end it.
+                                    latest = last_but_one = loan
                                     window, at, number = streaks.take(
                                         loan, window, begin, at, offset, shape, number, epoch
                                     )
                                     available = len(window)
-                                    if number - before >= _SHORT_STREAK:
-                                        pause = _PAUSE
-                                        # One FPDU of another direction will not end it.
-                                        latest = last_but_one = loan
-                                    else:
-                                        resume = number + pause
-                                        pause = min(2 * pause, _LONGEST_PAUSE)
+                                    if not writes or len(patterns) >= LINES_OF_A_PAGE:
+                                        capture.frames = number
+                                        yield page.take()
                             elif whole < length:
                                 taken = borrower.take_several(
                                     loan, octets, number, (units + fraction) / in_a_second
@@ -320,6 +312,7 @@ class ExpressReader:
                                     loan.end = position + taken
                                     seq = loan.seq = loan.quick_seq = seq + taken & _MASK
                                     order.append((position, octets[:taken], loan.owner))
+                                    fresh += taken
                                 if taken == length:
                                     loan.ack = ack
                                     loan.segments += 1
@@ -328,10 +321,8 @@ class ExpressReader:
                                     loan.fraction = fraction
                                 # The last one may go on in the next segment.
                                 offset += taken
-                            fresh += loan.end - position
                             if fresh > _TRIM:
-                                recent_octets.octets += fresh
-                                recent_octets.trim()
+                                recent_octets.count(fresh)
                                 fresh = 0
                                 # Seen to now and then, too, whether the page is full.
                                 if not writes or len(patterns) >= LINES_OF_A_PAGE:
@@ -347,6 +338,17 @@ class ExpressReader:
                                 loan.frame = number
                                 loan.seconds = second
                                 loan.fraction = fraction
+                                if number >= streaks.resume and (
+                                    loan is latest or loan is last_but_one
+                                ):
+                                    latest = last_but_one = loan
+                                    window, at, number = streaks.take_behind(
+                                        loan, window, begin, at, offset, length, number, epoch
+                                    )
+                                    available = len(window)
+                                    if not writes or len(patterns) >= LINES_OF_A_PAGE:
+                                        capture.frames = number
+                                        yield page.take()
                                 continue
                     if writes:
                         moment: Any = (units + fraction) / in_a_second

@@ -4,6 +4,9 @@
 That is nearly all of a bulk transfer.  Where a record begins with the same octets as one that was
 found to be in order, it need not be looked at as closely: numbers are left, and the CRC.  And as
 long as the same direction goes on, what counts of its loan can be held in local variables.
+
+Some segments may come early, or once too often.  Those behind a hole are checked when they come,
+so that when it is filled they only follow from one sequence number to the next.
 """
 
 from __future__ import annotations
@@ -13,11 +16,13 @@ from typing import Final
 
 from scapy_mpa.capture.pcap import PcapHeader
 from scapy_mpa.capture.reader import Capture
-from scapy_mpa.express.borrower import Borrower
+from scapy_mpa.express.borrower import SHORTEST, Borrower
+from scapy_mpa.express.early import Early, cut_out, hand_back, repeats_early, take_over
 from scapy_mpa.express.headers import FPDU_HEADERS, HEADER_LENGTHS, HEADERS, IPV4_AT
 from scapy_mpa.express.page import Page
 from scapy_mpa.express.shapes import SEVEN_DIGITS, Shape
-from scapy_mpa.stream.loan import Loan
+from scapy_mpa.stream.chunk import Chunk
+from scapy_mpa.stream.loan import EARLY_OCTETS, Loan
 from scapy_mpa.stream.overlap import RecentOctets
 from scapy_mpa.stream.segment import PSH, SECOND, reverse_flow
 from scapy_mpa.wire.crc import RESIDUE, crc32c
@@ -34,15 +39,22 @@ _LENGTHS: Final = 18
 _NUMBERS: Final = 48
 """Octets of a frame up to the end of TCP's data offset and flags."""
 _FRAMES: Final = 256
-"""Frames after which a streak ends with its window: what it remembers is not counted before."""
+"""Frames after which a streak ends with its window: lines are not passed on before."""
+_SHORT: Final = 8
+"""Frames that a streak must have to be worth what it takes to begin one, beside one for each FPDU
+that waits behind a hole by then."""
+_PAUSE: Final = 8
+"""Frames after which it is tried again where it was not; twice as many each time it is not."""
+_LONGEST_PAUSE: Final = 1 << 9
 
 
 class Streaks:
     """Takes the segments behind one that was an FPDU, as long as they are like that one.
 
-    They must go on in the same direction, with the same lengths, without Markers; between them
-    there may be segments of the other direction that carry nothing.  A streak ends at the first
-    record that is anything else, or with a window if it is long enough by then.
+    They must go on in the same direction, with the same lengths, without Markers: where it stands,
+    some of these lengths ahead, or as copies of what came before.  Between them there may be
+    segments of the other direction that carry nothing.  A streak ends at the first record that is
+    anything else, or with a window if it is long enough by then.
 
     :param header: of the pcap file, and
     :param capture: the file itself.
@@ -64,10 +76,14 @@ class Streaks:
         self._times = Struct(header.record.format[:3]).unpack_from
         self._in_a_second = SECOND // header.unit
         self._page = page
+        self._borrower = borrower
         self._writes = borrower.writes
         self._shapes = borrower.shapes
         self._recent = recent
         self._layouts: dict[int, Struct] = {}
+        self._pause = _PAUSE
+        self.resume = 0
+        """The frame from which on it is worth trying again."""
 
     def take(
         self,
@@ -93,28 +109,75 @@ class Streaks:
         :param epoch: when the first frame was captured, in units of the fraction.
         :raises DamagedError: the file cannot be read any farther; what was read is taken.
         """
+        worth = number + len(loan.early) + _SHORT
+        window, at, number = self._go_on(loan, window, like, at, offset, shape, number, epoch)
+        if number >= worth:
+            self._pause = _PAUSE
+        else:
+            self.resume = number + self._pause
+            self._pause = min(2 * self._pause, _LONGEST_PAUSE)
+        return window, at, number
+
+    def take_behind(
+        self,
+        loan: Loan,
+        window: bytes,
+        like: int,
+        at: int,
+        offset: int,
+        length: int,
+        number: int,
+        epoch: int,
+    ) -> tuple[bytes, int, int]:
+        """Do the same behind a segment of ``length`` octets that is kept because it came early."""
+        if length >= SHORTEST and self._borrower.is_quick and loan.crc and not loan.pieces:
+            word: int = self._layout(offset).unpack_from(window, like)[-1]
+            shape = self._shapes.find(word, None)
+            if shape[0] == length:
+                return self.take(loan, window, like, at, offset, shape, number, epoch)
+        return window, at, number
+
+    def _go_on(
+        self,
+        loan: Loan,
+        window: bytes,
+        like: int,
+        at: int,
+        offset: int,
+        shape: Shape,
+        number: int,
+        epoch: int,
+    ) -> tuple[bytes, int, int]:
+        """Do what :meth:`take` does, however little it may be."""
         size, times = self._record.size, self._times
         layout = self._layout(offset)
         unpack = layout.unpack_from
-        common, fragment, flow, numbers, rest, word = unpack(window, like)
+        common, fragment, flow, _, rest, word = unpack(window, like)
         find = self._shapes.find
         length, tagged, (usual, line), _, _ = shape
         pushed = rest ^ PSH
         peer = loan.peer
         peer_flow, peer_fragment, peer_ack = reverse_flow(flow), peer.fragment, peer.ack
         peer_common, peer_rest = b"", 0
-        # Numbers that a segment cannot acknowledge; all, where it is not known which it can.
-        not_sent = _MASK - (peer.seq if peer.takes_data else 0)
+        # The highest number that a segment can acknowledge; 0 where it is not known.
+        sent = peer.seq if peer.takes_data else 0
+        not_sent = _MASK - sent
         writes, put, fields = self._writes, self._page.patterns.append, self._page.fields
         unpack_fpdu, label = FPDU_HEADERS.unpack_from, loan.label
         in_a_second, second, units = self._in_a_second, -1, 0
+        numbers = loan.seq << _SEQ | loan.ack
         step = length << _SEQ
-        numbers += step
         whole = at - like
         start = size + offset
         back = 0
         # Where the records of FPDUs begin.  Each FPDU begins at the same place of ``view``.
         begins: list[int] = []
+        early: Early = {}
+        if loan.early:
+            early = take_over(loan, length, self._borrower)
+            if not early:
+                return window, at, number
+        most = self._borrower.room_behind_hole(loan, length)
         view = memoryview(window)[start:]
         # Octets that must be there to read headers, and to go on behind what carries nothing.
         least = layout.size
@@ -128,6 +191,7 @@ class Streaks:
                         break
                     self._remember(loan, window, begins, start, length)
                     begins = []
+                    cut_out(early, length)
                     if like >= 0:
                         loan.frame = number
                         loan.seconds, loan.fraction = times(window, like)
@@ -150,12 +214,7 @@ class Streaks:
                             break
                         word = its_word
                     if (
-                        # It may acknowledge more than the one before.
-                        (
-                            its_numbers != numbers
-                            and not numbers < its_numbers <= (numbers | _MASK) - not_sent
-                        )
-                        or its_flow != flow
+                        its_flow != flow
                         or its_fragment != fragment
                         or (its_rest != rest and its_rest != pushed)
                         or crc32c(view[at : at + length]) != RESIDUE
@@ -165,6 +224,38 @@ class Streaks:
                         # The rest of it is in the next window.
                         enough = -1
                         continue
+                    # It may acknowledge more than the one before.
+                    if (
+                        its_numbers != numbers
+                        and not numbers < its_numbers <= (numbers | _MASK) - not_sent
+                    ):
+                        seq, its_ack = its_numbers >> _SEQ, its_numbers & _MASK
+                        ack = numbers & _MASK
+                        if its_ack != ack and not ack < its_ack <= sent:
+                            break
+                        ahead = seq - (numbers >> _SEQ)
+                        if ahead > 0 and seq not in early:
+                            is_beyond = len(early) >= most or ahead + length > EARLY_OCTETS
+                            if is_beyond or ahead % length:
+                                break
+                            early[seq] = word, number + 1, view, at
+                        else:
+                            again = bytes(view[at : at + length])
+                            if ahead > 0:
+                                if not repeats_early(early, seq, again):
+                                    break
+                                loan.owner.count_copies(1)
+                            else:
+                                self._remember(loan, window, begins, start, length)
+                                begins = []
+                                loan.seq = numbers >> _SEQ & _MASK
+                                if not self._borrower.repeats(loan, seq, again):
+                                    break
+                        number += 1
+                        numbers += its_ack - ack
+                        like = at
+                        at += whole
+                        continue
                     number += 1
                     if writes:
                         seconds, fraction = times(window, at)
@@ -172,19 +263,44 @@ class Streaks:
                             second = seconds
                             units = second * in_a_second - epoch
                         moment = (units + fraction) / in_a_second
-                        _, first, more, third = unpack_fpdu(view, at)
-                        seq = numbers >> _SEQ
-                        if tagged:
-                            put(usual if first > SEVEN_DIGITS else line)
-                            fields += (number, moment, label, first, more, seq)
-                        elif third or more > _MASK:
-                            put(line)
-                            fields += (number, moment, label, more >> 32, more & _MASK, third, seq)
-                        else:
-                            put(usual)
-                            fields += (number, moment, label, more, seq)
                     begins.append(at)
-                    numbers = its_numbers + step
+                    numbers = its_numbers
+                    octets: bytes | memoryview = view
+                    where = at
+                    while True:
+                        if writes:
+                            _, first, more, third = unpack_fpdu(octets, where)
+                            seq = numbers >> _SEQ
+                            if tagged:
+                                put(usual if first > SEVEN_DIGITS else line)
+                                fields += (number, moment, label, first, more, seq)
+                            elif third or more > _MASK:
+                                put(line)
+                                qn, msn = more >> 32, more & _MASK
+                                fields += (number, moment, label, qn, msn, third, seq)
+                            else:
+                                put(usual)
+                                fields += (number, moment, label, more, seq)
+                        numbers += step
+                        if not early:
+                            break
+                        kept = early.pop(numbers >> _SEQ, None)
+                        if kept is None:
+                            break
+                        its_word, _, octets, where = kept
+                        if its_word != word:
+                            _, tagged, (usual, line), _, _ = find(its_word, None)
+                            word = its_word
+                        if octets is view:
+                            begins.append(where)
+                        else:
+                            # It came with another window.
+                            self._remember(loan, window, begins, start, length)
+                            begins = []
+                            chunk = Chunk(loan.end, bytes(octets), number)
+                            self._recent.remember(loan.owner, chunk)
+                            loan.singles += 1
+                            loan.end += length
                     like = at
                     at += whole
                 else:
@@ -212,11 +328,13 @@ class Streaks:
             self._remember(loan, window, begins, start, length)
             loan.seq = loan.quick_seq = numbers >> _SEQ & _MASK
             loan.ack = numbers & _MASK
-            peer.segments += number - first_number - (loan.singles - first_single)
+            # Whose they are that are no singles, does not matter.
+            loan.segments += number - first_number - (loan.singles - first_single)
             peer.ack = peer_ack
             if like >= 0:
                 loan.frame = number
                 loan.seconds, loan.fraction = times(window, like)
+            hand_back(early, length, loan, self._borrower)
         return window, at, number
 
     def _remember(

@@ -127,11 +127,8 @@ class RecentOctets:
 
     def remember(self, owner: object, chunk: Chunk) -> None:
         """Keep the octets of a chunk until others have pushed them out."""
-        order = self.order
-        order.append((chunk.position, chunk.octets, owner))
-        self.octets += len(chunk.octets)
-        if self.octets > RECENT_OCTETS + _SLACK or len(order) > RECENT_CHUNKS + _SLACK_CHUNKS:
-            self.trim()
+        self.order.append((chunk.position, chunk.octets, owner))
+        self.count(len(chunk.octets))
 
     def remember_cuttings(
         self,
@@ -142,7 +139,7 @@ class RecentOctets:
         start: int,
         length: int,
     ) -> None:
-        """Do the same for octets that lie in pieces in a buffer, but leave them uncounted.
+        """Do the same for octets that lie in pieces in a buffer.
 
         What is kept of a buffer is at least half of it, so no more than twice the octets that are
         counted take memory; but for the last buffer, of which there may be more to come.
@@ -156,19 +153,17 @@ class RecentOctets:
             self._cuttings = []
         self._cuttings.append(cuttings)
         self.order.append((position, cuttings, owner))
+        self.count(len(cuttings))
 
     def remember_run(self, owner: object, run: list[tuple[int, bytes, int]], length: int) -> None:
         """Do the same for segments in a row that have ``length`` octets together."""
-        order = self.order
         for first in range(0, len(run), _RUN):
             segments = run[first : first + _RUN]
             position, octets, _ = segments[-1]
             begin = segments[0][0]
             pieces = Pieces(segments, position + len(octets) - begin)
-            order.append((begin, pieces, owner))
-        self.octets += length
-        if self.octets > RECENT_OCTETS + _SLACK or len(order) > RECENT_CHUNKS + _SLACK_CHUNKS:
-            self.trim()
+            self.order.append((begin, pieces, owner))
+        self.count(length)
 
     def forget(self, owner: object, start: int, end: int) -> None:
         """Drop what is kept of ``owner`` from position ``start`` up to ``end``.
@@ -194,8 +189,14 @@ class RecentOctets:
             left -= last - first
             self.octets -= last - first
 
-    def trim(self) -> None:
-        """Drop what is too much."""
+    def count(self, octets: int) -> None:
+        """Count octets that were added to ``order``, and drop what is too much."""
+        self.octets += octets
+        if (
+            self.octets <= RECENT_OCTETS + _SLACK
+            and len(self.order) <= RECENT_CHUNKS + _SLACK_CHUNKS
+        ):
+            return
         drop, octets = self.order.popleft, self.octets
         for _ in range(len(self.order) - RECENT_CHUNKS):
             octets -= len(drop()[1])

@@ -23,6 +23,7 @@ from scapy_mpa.records.record import RECORD_TYPES, type_of
 from scapy_mpa.stream import overlap
 from scapy_mpa.stream.events import Event
 from scapy_mpa.stream.flows import Flows
+from scapy_mpa.stream.limits import Limits
 from scapy_mpa.wire.errors import CaptureError
 from tests.capture import build
 from tests.captures import OVER_TCP, PCAPS, capture_name
@@ -66,16 +67,18 @@ def texts(
     octets: bytes,
     open_file: Callable[[], BinaryIO] | None = None,
     types: Container[str] = RECORD_TYPES,
+    limits: Limits | None = None,
 ) -> tuple[bytes, bytes]:
     """The listing for people, and why reading stopped, by the plain way and by the inlined one.
 
     :param open_file: opens a file that holds the octets; None: one that gives all of them.
     :param types: of the records that are listed.
+    :param limits: of the memory that either may take.
     """
     ways = []
     for inlined in (False, True):
         file = io.BytesIO(octets) if open_file is None else open_file()
-        reading = Reading(open_capture(file))
+        reading = Reading(open_capture(file), limits=limits)
         lines = Lines(reading)
 
         def lines_of(events: list[Event], lines: Lines = lines) -> list[str]:

@@ -24,6 +24,7 @@ from scapy_mpa.stream.events import Event
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.loan import Loan
+from tests.express.test_twin import texts
 from tests.stream.feed import halves
 from tests.truth import impair, messages, mpastream, pcapfile
 from tests.truth.impair import ACK, PSH, Segment
@@ -126,6 +127,10 @@ def test_more_behind_a_hole_than_may_be_kept(connections: int, count: int, lengt
     lines = plain(octets, Limits())
     assert sum(line.startswith('{"type":"fpdu"') for line in lines) == connections * len(ulpdus)
     assert express(octets, Limits()) == lines
+    # Those who hold less say of more holes that there was no room.
+    for limits in (Limits(), Limits(octets_per_half=1 << 17), Limits(octets_in_total=1 << 18)):
+        by_plain, by_inlined = texts(octets, limits=limits)
+        assert by_inlined == by_plain
 
 
 def half_told(number: int, length: int) -> list[bytes]:
