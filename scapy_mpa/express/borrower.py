@@ -201,11 +201,12 @@ class Borrower:
         return self._count(loan, octets, 0)
 
     def room_behind_hole(self, loan: Loan, length: int) -> int:
-        """Return how many segments of ``length`` octets may be kept behind a hole, if none are."""
+        """Return how far ahead segments of ``length`` octets may begin, if all of them are kept."""
         if not self._may_keep(loan):
             return 0
         budget, held = self._budget, length + CHUNK_OVERHEAD
-        return min(EARLY_SEGMENTS, budget.room // held, (budget.each - loan.held) // held)
+        most = min(EARLY_SEGMENTS, budget.room // held, (budget.each - loan.held) // held)
+        return min(most * length, EARLY_OCTETS - length)
 
     @staticmethod
     def _may_keep(loan: Loan) -> bool:

@@ -54,10 +54,10 @@ def cut_out(early: Early, length: int) -> None:
         early[seq] = word, brought_by, bytes(octets[at : at + length]), 0
 
 
-def repeats_early(early: Early, seq: int, octets: bytes) -> bool:
+def repeats_early(early: Early, seq: int, octets: memoryview) -> bool:
     """Tell whether octets are the same as those that wait at a sequence number."""
     _, _, known, at = early[seq]
-    return bytes(known[at : at + len(octets)]) == octets
+    return bytes(known[at : at + len(octets)]) == bytes(octets)
 
 
 def hand_back(early: Early, length: int, loan: Loan, borrower: Borrower) -> None:

@@ -21,8 +21,7 @@ from scapy_mpa.express.early import Early, cut_out, hand_back, repeats_early, ta
 from scapy_mpa.express.headers import FPDU_HEADERS, HEADER_LENGTHS, HEADERS, IPV4_AT
 from scapy_mpa.express.page import Page
 from scapy_mpa.express.shapes import SEVEN_DIGITS, Shape
-from scapy_mpa.stream.chunk import Chunk
-from scapy_mpa.stream.loan import EARLY_OCTETS, Loan
+from scapy_mpa.stream.loan import Loan
 from scapy_mpa.stream.overlap import RecentOctets
 from scapy_mpa.stream.segment import PSH, SECOND, reverse_flow
 from scapy_mpa.wire.crc import RESIDUE, crc32c
@@ -161,7 +160,6 @@ class Streaks:
         peer_common, peer_rest = b"", 0
         # The highest number that a segment can acknowledge; 0 where it is not known.
         sent = peer.seq if peer.takes_data else 0
-        not_sent = _MASK - sent
         writes, put, fields = self._writes, self._page.patterns.append, self._page.fields
         unpack_fpdu, label = FPDU_HEADERS.unpack_from, loan.label
         in_a_second, second, units = self._in_a_second, -1, 0
@@ -177,7 +175,7 @@ class Streaks:
             early = take_over(loan, length, self._borrower)
             if not early:
                 return window, at, number
-        most = self._borrower.room_behind_hole(loan, length)
+        farthest = self._borrower.room_behind_hole(loan, length)
         view = memoryview(window)[start:]
         # Octets that must be there to read headers, and to go on behind what carries nothing.
         least = layout.size
@@ -224,38 +222,30 @@ class Streaks:
                         # The rest of it is in the next window.
                         enough = -1
                         continue
-                    # It may acknowledge more than the one before.
-                    if (
-                        its_numbers != numbers
-                        and not numbers < its_numbers <= (numbers | _MASK) - not_sent
-                    ):
-                        seq, its_ack = its_numbers >> _SEQ, its_numbers & _MASK
-                        ack = numbers & _MASK
-                        if its_ack != ack and not ack < its_ack <= sent:
+                    if its_numbers != numbers:
+                        off = its_numbers - numbers
+                        # It may acknowledge more than the one before.
+                        more = off & _MASK
+                        if more and (numbers & _MASK) + more > sent:
                             break
-                        ahead = seq - (numbers >> _SEQ)
-                        if ahead > 0 and seq not in early:
-                            is_beyond = len(early) >= most or ahead + length > EARLY_OCTETS
-                            if is_beyond or ahead % length:
-                                break
-                            early[seq] = word, number + 1, view, at
-                        else:
-                            again = bytes(view[at : at + length])
-                            if ahead > 0:
-                                if not repeats_early(early, seq, again):
+                        ahead = off >> _SEQ
+                        if ahead:
+                            seq = its_numbers >> _SEQ
+                            if ahead > 0 and seq not in early:
+                                if ahead > farthest or ahead % length:
                                     break
-                                loan.owner.count_copies(1)
+                                early[seq] = word, number + 1, view, at
                             else:
                                 self._remember(loan, window, begins, start, length)
                                 begins = []
                                 loan.seq = numbers >> _SEQ & _MASK
-                                if not self._borrower.repeats(loan, seq, again):
+                                if not self._repeats(loan, seq, view[at : at + length], early):
                                     break
-                        number += 1
-                        numbers += its_ack - ack
-                        like = at
-                        at += whole
-                        continue
+                            number += 1
+                            numbers += more
+                            like = at
+                            at += whole
+                            continue
                     number += 1
                     if writes:
                         seconds, fraction = times(window, at)
@@ -297,8 +287,8 @@ class Streaks:
                             # It came with another window.
                             self._remember(loan, window, begins, start, length)
                             begins = []
-                            chunk = Chunk(loan.end, bytes(octets), number)
-                            self._recent.remember(loan.owner, chunk)
+                            self._recent.order.append((loan.end, bytes(octets), loan.owner))
+                            self._recent.count(length)
                             loan.singles += 1
                             loan.end += length
                     like = at
@@ -336,6 +326,14 @@ class Streaks:
                 loan.seconds, loan.fraction = times(window, like)
             hand_back(early, length, loan, self._borrower)
         return window, at, number
+
+    def _repeats(self, loan: Loan, seq: int, octets: memoryview, early: Early) -> bool:
+        """Take a segment that was there before, and is the same; tell whether it is."""
+        if seq not in early:
+            return self._borrower.repeats(loan, seq, bytes(octets))
+        is_copy = repeats_early(early, seq, octets)
+        loan.owner.count_copies(is_copy)
+        return is_copy
 
     def _remember(
         self, loan: Loan, window: bytes, begins: list[int], start: int, length: int
