@@ -213,10 +213,9 @@ class ExpressReader:
                         and (
                             ack == loan.ack
                             or loan.ack < ack <= loan.peer.seq <= _MASK
-                            or (
-                                (ack - loan.ack) & _MASK < _BEHIND
-                                and (loan.peer.seq - ack) & _MASK < _BEHIND
-                            )
+                            or (ack - loan.ack) & _MASK
+                            <= (loan.peer.seq - loan.ack) & _MASK
+                            < _BEHIND
                         )
                     )
                     if is_checked:
@@ -409,8 +408,10 @@ class ExpressReader:
             if not self._borrow(flow, may_begin=True):
                 return False
             loan = self._loans[flow]
-        if (ack - loan.ack) & _MASK < _BEHIND:
-            if (loan.peer.seq - ack) & _MASK >= _BEHIND:
+        more = (ack - loan.ack) & _MASK
+        if more < _BEHIND:
+            # What was acknowledged may lie ahead of all that was captured: then no more is.
+            if not more <= (loan.peer.seq - loan.ack) & _MASK < _BEHIND:
                 return False
         elif loan.awaits:
             return False

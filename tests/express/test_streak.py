@@ -213,9 +213,12 @@ def _with_copies(
 
 
 def _damaged(rng: random.Random, fpdu: bytes) -> bytes:
-    """An FPDU with a wrong octet, or with a ULPDU_Length that lies and a CRC to go with it."""
+    """An FPDU with a wrong octet, or with a ULPDU_Length that lies and a CRC to go with it.
+
+    Of a piece of one, an octet is wrong.
+    """
     octets = bytearray(fpdu)
-    if rng.random() < 0.5:
+    if rng.random() < 0.5 or len(octets) < 8:
         octets[rng.randrange(len(octets))] ^= 0x40
     else:
         octets[1] ^= 8
@@ -239,6 +242,23 @@ def _damaged(rng: random.Random, fpdu: bytes) -> bytes:
     shifted=st.sampled_from((0, 0, 0.02)),
     damaged=st.sampled_from((0, 0, 0.02)),
     odd=st.sampled_from((0, 0, 3)),
+)
+# A number is acknowledged that lies ahead of all, and then one that lies half of all behind that.
+@example(
+    seed=590649405,
+    kind="send",
+    size=10,
+    late=0.03,
+    overtaken=0.15,
+    copied=0,
+    differing=0.3,
+    elsewhere=0,
+    answers=2,
+    wraps=True,
+    shifted=0,
+    damaged=0,
+    odd=3,
+    chunk=5000,
 )
 def test_any_order(
     seed: int,
