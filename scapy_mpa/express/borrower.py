@@ -201,12 +201,13 @@ class Borrower:
         return self._count(loan, octets, 0)
 
     def room_behind_hole(self, loan: Loan, length: int) -> int:
-        """Return how far ahead segments of ``length`` octets may begin, if all of them are kept."""
+        """Return how far ahead segments of ``length`` octets may begin if there may be one at each
+        multiple of that up to there, and no others."""
         if not self._may_keep(loan):
             return 0
         budget, held = self._budget, length + CHUNK_OVERHEAD
-        most = min(EARLY_SEGMENTS, budget.room // held, (budget.each - loan.held) // held)
-        return min(most * length, EARLY_OCTETS - length)
+        room = min(budget.room, budget.each - loan.held) + loan.early_held
+        return min(min(EARLY_SEGMENTS, room // held) * length, EARLY_OCTETS - length)
 
     @staticmethod
     def _may_keep(loan: Loan) -> bool:

@@ -7,11 +7,12 @@ before it ends.
 
 from __future__ import annotations
 
-from struct import Struct
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from scapy_mpa.express.borrower import Borrower
+from scapy_mpa.express.headers import FPDU_HEADERS
 from scapy_mpa.stream.loan import Loan
+from scapy_mpa.stream.sequence import SEQUENCE_SPACE
 from scapy_mpa.wire.crc import RESIDUE, crc32c
 
 __all__ = ["Early", "cut_out", "hand_back", "repeats_early", "take_over"]
@@ -20,15 +21,13 @@ Early: TypeAlias = dict[int, tuple[int, int, bytes | memoryview, int]]
 """By sequence number: what the first four octets say, which frame brought it, what octets it lies
 in, and where."""
 
-_WORD: Final = Struct(">I")
-_SEQUENCE_SPACE: Final = 1 << 32
 
-
-def take_over(loan: Loan, length: int, borrower: Borrower) -> Early:
+def take_over(loan: Loan, length: int, farthest: int, borrower: Borrower) -> Early:
     """Take over what a loan has behind a hole.
 
     Return nothing, and leave it there, if that is not sound FPDUs of ``length`` octets, back to
-    back but for holes, or if sequence numbers wrap there.
+    back but for holes, if one begins more than ``farthest`` octets ahead, or if sequence numbers
+    wrap there.
     """
     early: Early = {}
     for position, octets, brought_by in loan.early:
@@ -36,11 +35,12 @@ def take_over(loan: Loan, length: int, borrower: Borrower) -> Early:
         if (
             len(octets) != length
             or ahead % length
-            or loan.seq + ahead + length > _SEQUENCE_SPACE
+            or ahead > farthest
+            or loan.seq + ahead + length > SEQUENCE_SPACE
             or crc32c(octets) != RESIDUE
         ):
             return {}
-        (word,) = _WORD.unpack_from(octets)
+        word, *_ = FPDU_HEADERS.unpack_from(octets)
         if borrower.shapes.find(word, None)[0] != length:
             return {}
         early[loan.seq + ahead] = word, brought_by, octets, 0

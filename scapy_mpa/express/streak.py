@@ -171,11 +171,11 @@ class Streaks:
         # Where the records of FPDUs begin.  Each FPDU begins at the same place of ``view``.
         begins: list[int] = []
         early: Early = {}
+        farthest = self._borrower.room_behind_hole(loan, length)
         if loan.early:
-            early = take_over(loan, length, self._borrower)
+            early = take_over(loan, length, farthest, self._borrower)
             if not early:
                 return window, at, number
-        farthest = self._borrower.room_behind_hole(loan, length)
         view = memoryview(window)[start:]
         # Octets that must be there to read headers, and to go on behind what carries nothing.
         least = layout.size

@@ -133,6 +133,37 @@ def test_more_behind_a_hole_than_may_be_kept(connections: int, count: int, lengt
         assert by_inlined == by_plain
 
 
+@pytest.mark.parametrize("far", [0, 60, 120])
+def test_what_lies_far_ahead_counts_as_well(far: int) -> None:
+    """Segments far behind a hole, then those right behind it: together more than may be kept."""
+    rng = random.Random(far)
+    ulpdus = [messages.send(msn, rng.randbytes(1000), 1200)[0] for msn in range(500)]
+    stream, truth = mpastream.build_stream(ulpdus)
+    startups = [
+        mpastream.startup_frame(key, crc=1) for key in (mpastream.REQUEST_KEY, mpastream.REPLY_KEY)
+    ]
+    behind = 1 + len(startups[0])
+    sent = [
+        Segment(0, behind + fpdu.start, 1 + len(startups[1]), ACK, stream[fpdu.start : fpdu.end])
+        for fpdu in truth
+    ]
+    segments = [
+        Segment(0, 1, 1, PSH | ACK, startups[0]),
+        Segment(1, 1, behind, PSH | ACK, startups[1]),
+        *sent[:20],
+        *sent[320 : 320 + far],
+        *sent[21:210],
+        sent[20],
+        *sent[210:320],
+        *sent[320 + far :],
+    ]
+    octets = pcapfile.pcap(pcapfile.frames(segments))
+    by_plain, by_inlined = texts(octets, limits=Limits(octets_in_total=1 << 18))
+    assert by_inlined == by_plain
+    # 249 of them take more than 256 KiB, 189 do not.
+    assert (b"gap" in by_plain) == (far > 0)
+
+
 def half_told(number: int, length: int) -> list[bytes]:
     """A connection with two FPDUs each way, and a long one that the capture ends in."""
     rng = random.Random(number)
