@@ -46,6 +46,8 @@ _BEHIND: Final = 0x80000000
 _TRIM: Final = 1 << 16
 """Octets to be remembered before it is seen to that not too many are."""
 _FRAMES_OF_A_PAGE: Final = 4096
+_EARLY_MSN: Final = (1 << 30) - 1
+"""The largest MSN that is looked at as usual: Python compares numbers up to there faster."""
 
 
 def _is_bare_ethernet(header: PcapHeader) -> bool:
@@ -145,6 +147,7 @@ class ExpressReader:
         loans = self._loans
         writes = borrower.writes
         patterns, fields = page.patterns, page.fields
+
         recent_octets = self._flows.recent
         order = recent_octets.order
         # All but the original length, which is of no account here.
@@ -163,6 +166,7 @@ class ExpressReader:
         last_but_one: Loan | None = None
         latest_rest = latest_offset = 0
         epoch = 0
+        moment: Any
         window = source.window
         available = len(window)
         number = 0
@@ -179,200 +183,191 @@ class ExpressReader:
                         raise cut_record(source, at)
                     return
             seconds, fraction, captured = unpack_record(window, at)
-            end = start + captured
+            at = start + captured
             # No window is longer than the longest record.
-            if end > available:
+            if at > available:
+                at = start - size
                 capture.frames = number
                 if captured > MAXIMUM_CAPTURED:
                     raise lying_length(source, at, captured)
                 window, at = source.forward(at, size + captured)
                 available = len(window)
                 start = at + size
-                end = start + captured
-                if available < end:
+                if available < start + captured:
                     raise cut_record(source, at)
+                at = start + captured
             number += 1
-            begin = at
-            at = end
             if seconds != second:
                 second = seconds
                 units = (second - first_second) * in_a_second - first_fraction
-            if captured >= HEADERS_LENGTH:
+            # Conditions are such that jumps are short where all is as usual: with long ones Python
+            # 3.11 compares numbers in a more general way, at six times the cost.
+            if captured < HEADERS_LENGTH:
+                loan = None
+            else:
                 begins, total, fragment, flow, seq, ack, rest = unpack_headers(window, start)
                 loan = loans.get(flow)
-                if loan is not None:
-                    if rest != latest_rest:
-                        latest_rest = rest
-                        latest_offset = header_lengths.get(rest, 0)
-                    offset = latest_offset
-                    is_checked = (
-                        begins == loan.begins
-                        and fragment == loan.fragment
-                        and offset > 0
-                        and captured - total >= IPV4_AT
-                        and (
-                            ack == loan.ack
-                            or loan.ack < ack <= loan.peer.seq <= _MASK
-                            or (ack - loan.ack) & _MASK
-                            <= (loan.peer.seq - loan.ack) & _MASK
-                            < _BEHIND
-                        )
-                    )
-                    if is_checked:
-                        length = total + IPV4_AT - offset
-                        if not length:
+            if loan is not None:
+                if rest != latest_rest:
+                    latest_rest = rest
+                    latest_offset = header_lengths.get(rest, 0)
+                offset = latest_offset
+                total += IPV4_AT
+                length = total - offset
+                if (
+                    begins != loan.begins
+                    or fragment != loan.fragment
+                    or captured < total
+                    or not offset
+                ):
+                    length = -1
+                elif ack != loan.ack:
+                    peer_seq = loan.peer.seq
+                    if not loan.ack < ack <= peer_seq <= _MASK and not (
+                        (ack - loan.ack) & _MASK <= (peer_seq - loan.ack) & _MASK < _BEHIND
+                    ):
+                        length = -1
+                if not length:
+                    loan.ack = ack
+                    loan.segments += 1
+                    loan.frame = number
+                    loan.seconds = second
+                    loan.fraction = fraction
+                    continue
+                if length < SHORTEST or seq != loan.quick_seq:
+                    if length > 0 and seq > loan.seq:
+                        octets = window[start + offset : start + total]
+                        if borrower.keep(loan, seq, octets, number):
                             loan.ack = ack
                             loan.segments += 1
                             loan.frame = number
                             loan.seconds = second
                             loan.fraction = fraction
-                            continue
-                        if seq == loan.quick_seq and length >= SHORTEST:
-                            octets = window[start + offset : start + IPV4_AT + total]
-                            if loan.markers:
-                                phase = (loan.end - loan.origin) % MARKER_INTERVAL
-                                leading = 0 if phase else MARKER_LENGTH
-                                word, first, more, third = unpack_fpdu(octets, leading)
-                                shape = marked.get(word * MARKER_INTERVAL + phase)
-                                if shape is None:
-                                    shape = find(word, phase)
-                            else:
-                                leading = 0
-                                word, first, more, third = unpack_fpdu(octets)
-                                shape = unmarked.get(word) or find(word, None)
-                            whole, tagged, (usual, line), _, pointers = shape
-                            position = loan.end
-                            taken = 0
-                            if (
-                                whole == length
-                                and crc32c(octets) == RESIDUE
-                                and (
-                                    pointers is None or pointers.unpack(octets) == pointers.fpduptrs
-                                )
+                            if number >= streaks.resume and (
+                                loan is latest or loan is last_but_one
                             ):
-                                if writes:
-                                    if tagged:
-                                        patterns.append(usual if first > SEVEN_DIGITS else line)
-                                        fields += (
-                                            number,
-                                            (units + fraction) / in_a_second,
-                                            loan.label,
-                                            first,
-                                            more,
-                                            seq + leading & _MASK,
-                                        )
-                                    elif third or more > _MASK:
-                                        patterns.append(line)
-                                        fields += (
-                                            number,
-                                            (units + fraction) / in_a_second,
-                                            loan.label,
-                                            more >> 32,
-                                            more & _MASK,
-                                            third,
-                                            seq + leading & _MASK,
-                                        )
-                                    else:
-                                        patterns.append(usual)
-                                        fields += (
-                                            number,
-                                            (units + fraction) / in_a_second,
-                                            loan.label,
-                                            more,
-                                            seq + leading & _MASK,
-                                        )
-                                taken = length
-                                loan.end = position + length
-                                loan.seq = loan.quick_seq = seq + length & _MASK
-                                loan.ack = ack
-                                loan.singles += 1
-                                loan.frame = number
-                                loan.seconds = second
-                                loan.fraction = fraction
-                                order.append((position, octets, loan.owner))
-                                fresh += length
-                                if loan is not latest and loan is not last_but_one:
-                                    latest, last_but_one = loan, latest
-                                elif number >= streaks.resume and not loan.markers:
-                                    # One FPDU of another direction will not end it.
-                                    latest = last_but_one = loan
-                                    window, at, number = streaks.take(
-                                        loan, window, begin, at, offset, shape, number, epoch
-                                    )
-                                    available = len(window)
-                                    if not writes or len(patterns) >= LINES_OF_A_PAGE:
-                                        capture.frames = number
-                                        yield page.take()
-                            elif whole < length:
-                                taken = borrower.take_several(
-                                    loan, octets, number, (units + fraction) / in_a_second
+                                latest = last_but_one = loan
+                                window, at, number = streaks.take_behind(
+                                    loan, window, start - size, at, offset, length, number, epoch
                                 )
-                                if taken:
-                                    loan.end = position + taken
-                                    seq = loan.seq = loan.quick_seq = seq + taken & _MASK
-                                    order.append((position, octets[:taken], loan.owner))
-                                    fresh += taken
-                                if taken == length:
-                                    loan.ack = ack
-                                    loan.segments += 1
-                                    loan.frame = number
-                                    loan.seconds = second
-                                    loan.fraction = fraction
-                                # The last one may go on in the next segment.
-                                offset += taken
-                            if fresh > _TRIM:
-                                recent_octets.count(fresh)
-                                fresh = 0
-                                # Seen to now and then, too, whether the page is full.
+                                available = len(window)
                                 if not writes or len(patterns) >= LINES_OF_A_PAGE:
                                     capture.frames = number
                                     yield page.take()
+                            continue
+                else:
+                    octets = window[start + offset : start + total]
+                    if loan.markers:
+                        phase = (loan.end - loan.origin) % MARKER_INTERVAL
+                        leading = 0 if phase else MARKER_LENGTH
+                        word, first, more, third = unpack_fpdu(octets, leading)
+                        shape = marked.get(word * MARKER_INTERVAL + phase)
+                        if shape is None:
+                            shape = find(word, phase)
+                        header_seq = seq + leading & _MASK
+                    else:
+                        word, first, more, third = unpack_fpdu(octets)
+                        shape = unmarked.get(word) or find(word, None)
+                        header_seq = seq
+                    whole, tagged, (usual, line), _, pointers = shape
+                    if (
+                        whole != length
+                        or crc32c(octets) != RESIDUE
+                        or (pointers is not None and pointers.unpack(octets) != pointers.fpduptrs)
+                    ):
+                        if whole < length:
+                            taken = borrower.take_several(
+                                loan, octets, number, (units + fraction) / in_a_second
+                            )
+                            if taken:
+                                position = loan.end
+                                loan.end = position + taken
+                                seq = loan.seq = loan.quick_seq = seq + taken & _MASK
+                                order.append((position, octets[:taken], loan.owner))
+                                fresh += taken
+                                if fresh > _TRIM:
+                                    recent_octets.count(fresh)
+                                    fresh = 0
+                                    if not writes or len(patterns) >= LINES_OF_A_PAGE:
+                                        capture.frames = number
+                                        yield page.take()
                             if taken == length:
-                                continue
-                        elif seq > loan.seq and length > 0:
-                            octets = window[start + offset : start + IPV4_AT + total]
-                            if borrower.keep(loan, seq, octets, number):
                                 loan.ack = ack
                                 loan.segments += 1
                                 loan.frame = number
                                 loan.seconds = second
                                 loan.fraction = fraction
-                                if number >= streaks.resume and (
-                                    loan is latest or loan is last_but_one
-                                ):
-                                    latest = last_but_one = loan
-                                    window, at, number = streaks.take_behind(
-                                        loan, window, begin, at, offset, length, number, epoch
-                                    )
-                                    available = len(window)
-                                    if not writes or len(patterns) >= LINES_OF_A_PAGE:
-                                        capture.frames = number
-                                        yield page.take()
                                 continue
-                    if writes:
-                        moment: Any = (units + fraction) / in_a_second
+                            # The last one may go on in the next segment.
+                            offset += taken
                     else:
-                        moment = seconds * SECOND + fraction * unit
-                    stamp = number, second, fraction
-                    # IP may say less than its own header has: mostly 0, of a large segment that
-                    # was captured before the interface card cut it.
-                    if is_checked and length > 0:
-                        octets = window[start + offset : start + IPV4_AT + total]
-                        if loan.early and seq == loan.seq and not loan.awaits:
-                            loan.frame, loan.seconds, loan.fraction = stamp
-                            is_taken = borrower.fill(loan, octets, number, moment)
-                            if is_taken:
-                                loan.ack = ack
-                                loan.segments += 1
-                        else:
-                            is_taken = self._take(loan, flow, seq, ack, rest, octets, stamp, moment)
-                    else:
-                        is_taken = self._check(loan, window[start:end], stamp, moment)
-                    if is_taken:
-                        if len(patterns) >= LINES_OF_A_PAGE or not number % _FRAMES_OF_A_PAGE:
-                            capture.frames = number
-                            yield page.take()
+                        if writes:
+                            moment = (units + fraction) / in_a_second
+                            if tagged:
+                                patterns.append(usual if first > SEVEN_DIGITS else line)
+                                fields += (number, moment, loan.label, first, more, header_seq)
+                            elif third or more > _EARLY_MSN:
+                                patterns.append(line)
+                                qn, msn = more >> 32, more & _MASK
+                                fields += (number, moment, loan.label, qn, msn, third, header_seq)
+                            else:
+                                patterns.append(usual)
+                                fields += (number, moment, loan.label, more, header_seq)
+                        position = loan.end
+                        order.append((position, octets, loan.owner))
+                        loan.end = position + length
+                        seq += length
+                        loan.seq = loan.quick_seq = seq if seq <= _MASK else seq & _MASK
+                        loan.ack = ack
+                        loan.singles += 1
+                        loan.frame = number
+                        loan.seconds = second
+                        loan.fraction = fraction
+                        fresh += length
+                        if loan is not latest and loan is not last_but_one:
+                            latest, last_but_one = loan, latest
+                        elif number >= streaks.resume and not loan.markers:
+                            # One FPDU of another direction will not end it.
+                            latest = last_but_one = loan
+                            window, at, number = streaks.take(
+                                loan, window, start - size, at, offset, shape, number, epoch
+                            )
+                            available = len(window)
+                            if not writes or len(patterns) >= LINES_OF_A_PAGE:
+                                capture.frames = number
+                                yield page.take()
+                        if fresh > _TRIM:
+                            recent_octets.count(fresh)
+                            fresh = 0
+                            # Seen to now and then, too, whether the page is full.
+                            if not writes or len(patterns) >= LINES_OF_A_PAGE:
+                                capture.frames = number
+                                yield page.take()
                         continue
+                if writes:
+                    moment = (units + fraction) / in_a_second
+                else:
+                    moment = seconds * SECOND + fraction * unit
+                stamp = number, second, fraction
+                # IP may say less than its own header has: mostly 0, of a large segment that
+                # was captured before the interface card cut it.
+                if length > 0:
+                    octets = window[start + offset : start + total]
+                    if loan.early and seq == loan.seq and not loan.awaits:
+                        loan.frame, loan.seconds, loan.fraction = stamp
+                        is_taken = borrower.fill(loan, octets, number, moment)
+                        if is_taken:
+                            loan.ack = ack
+                            loan.segments += 1
+                    else:
+                        is_taken = self._take(loan, flow, seq, ack, rest, octets, stamp, moment)
+                else:
+                    is_taken = self._check(loan, window[start:at], stamp, moment)
+                if is_taken:
+                    if len(patterns) >= LINES_OF_A_PAGE or not number % _FRAMES_OF_A_PAGE:
+                        capture.frames = number
+                        yield page.take()
+                    continue
             capture.frames = number
             time_ns = seconds * SECOND + fraction * unit
             if number == 1:
@@ -381,8 +376,8 @@ class ExpressReader:
                 second = seconds
                 epoch = seconds * in_a_second + fraction
                 self._begin(time_ns)
-            octets = window[start:end]
-            original = max(record.unpack_from(window, begin)[3], captured)
+            octets = window[start:at]
+            original = max(record.unpack_from(window, start - size)[3], captured)
             self._receive_frame(Frame(number, time_ns, link_type, octets, original, None))
             if len(patterns) >= LINES_OF_A_PAGE or not number % _FRAMES_OF_A_PAGE:
                 yield page.take()
