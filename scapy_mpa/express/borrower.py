@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from scapy_mpa.express.headers import FPDU_HEADERS
 from scapy_mpa.express.page import Page
-from scapy_mpa.express.shapes import SEVEN_DIGITS, Shapes
+from scapy_mpa.express.shapes import LOW_MSN, SEVEN_DIGITS, Shapes
 from scapy_mpa.stream.budget import Budget
 from scapy_mpa.stream.chunk import CHUNK_OVERHEAD, Chunk
 from scapy_mpa.stream.loan import EARLY_OCTETS, EARLY_SEGMENTS, LENT_PIECES, Loan
@@ -313,7 +313,7 @@ class Borrower:
         if not (self.is_quick and loan.crc) or loan.pieces:
             return False
         writes, find, unmarked = self.writes, self.shapes.find, self.shapes.unmarked
-        put, fields = self._page.patterns.append, self._page.fields
+        lines, fields = self._page.patterns, self._page.fields
         unpack = FPDU_HEADERS.unpack_from
         head = self._head % (number, moment, loan.label) if writes else b""
         last = -1
@@ -330,13 +330,13 @@ class Borrower:
                 return False
             if writes:
                 if tagged:
-                    put(usual if first > SEVEN_DIGITS else line)
+                    lines.append(usual if first > SEVEN_DIGITS else line)
                     fields += (head, first, second, position & _MASK)
-                elif third or second > _MASK:
-                    put(line)
+                elif third or second > LOW_MSN:
+                    lines.append(line)
                     fields += (head, second >> 32, second & _MASK, third, position & _MASK)
                 else:
-                    put(usual)
+                    lines.append(usual)
                     fields += (head, second, position & _MASK)
         loan.fpdus += len(run)
         return True
@@ -527,8 +527,10 @@ class Borrower:
         available = len(data)
         # Where sequence numbers wrap nothing is easy, so that this need not be seen to elsewhere.
         enough = available - SHORTEST if seq + available <= _MASK else -1
+        if at > enough:
+            return at
         head = self._head % (number, moment, loan.label)
-        while at <= enough:
+        while True:
             word, first, second, third = unpack(data, at)
             length, tagged, _, (usual, line), _ = known(word) or find(word, None)
             end = at + length
@@ -541,7 +543,7 @@ class Borrower:
                 fields.append(first)
                 fields.append(second)
                 fields.append(seq + at)
-            elif third or second > _MASK:
+            elif third or second > LOW_MSN:
                 lines.append(line)
                 fields += (head, second >> 32, second & _MASK, third, seq + at)
             else:
@@ -550,6 +552,9 @@ class Borrower:
                 fields.append(second)
                 fields.append(seq + at)
             at = end
+            # Asked here, the jump is a short one, which Python takes with less ado.
+            if at > enough:
+                break
         loan.fpdus += len(lines) - before
         return at
 
@@ -558,7 +563,7 @@ class Borrower:
     ) -> int:
         """Do the same with Markers; write only if that is wanted."""
         writes, find, known = self.writes, self.shapes.find, self.shapes.marked.get
-        put, fields = self._page.patterns.append, self._page.fields
+        lines, fields = self._page.patterns, self._page.fields
         unpack = FPDU_HEADERS.unpack_from
         seq = base & _MASK
         phase_of = base - loan.origin
@@ -581,13 +586,13 @@ class Borrower:
                 break
             if writes:
                 if tagged:
-                    put(usual if first > SEVEN_DIGITS else line)
+                    lines.append(usual if first > SEVEN_DIGITS else line)
                     fields += (head, first, second, seq + header & _MASK)
-                elif third or second > _MASK:
-                    put(line)
+                elif third or second > LOW_MSN:
+                    lines.append(line)
                     fields += (head, second >> 32, second & _MASK, third, seq + header & _MASK)
                 else:
-                    put(usual)
+                    lines.append(usual)
                     fields += (head, second, seq + header & _MASK)
             fpdus += 1
             at = end

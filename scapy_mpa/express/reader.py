@@ -19,7 +19,7 @@ from scapy_mpa.capture.reader import Capture
 from scapy_mpa.express.borrower import SHORTEST, Borrower
 from scapy_mpa.express.headers import FPDU_HEADERS, HEADER_LENGTHS, HEADERS, HEADERS_LENGTH, IPV4_AT
 from scapy_mpa.express.page import LINES_OF_A_PAGE, Page
-from scapy_mpa.express.shapes import SEVEN_DIGITS
+from scapy_mpa.express.shapes import LOW_MSN, SEVEN_DIGITS
 from scapy_mpa.express.streak import Streaks
 from scapy_mpa.stream.chunk import Chunk
 from scapy_mpa.stream.flows import Flows
@@ -46,8 +46,6 @@ _BEHIND: Final = 0x80000000
 _TRIM: Final = 1 << 16
 """Octets to be remembered before it is seen to that not too many are."""
 _FRAMES_OF_A_PAGE: Final = 4096
-_EARLY_MSN: Final = (1 << 30) - 1
-"""The largest MSN that is looked at as usual: Python compares numbers up to there faster."""
 
 
 def _is_bare_ethernet(header: PcapHeader) -> bool:
@@ -306,7 +304,7 @@ class ExpressReader:
                             if tagged:
                                 patterns.append(usual if first > SEVEN_DIGITS else line)
                                 fields += (number, moment, loan.label, first, more, header_seq)
-                            elif third or more > _EARLY_MSN:
+                            elif third or more > LOW_MSN:
                                 patterns.append(line)
                                 qn, msn = more >> 32, more & _MASK
                                 fields += (number, moment, loan.label, qn, msn, third, header_seq)

@@ -10,10 +10,13 @@ from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_INTERVAL, fpdu_layout
 if TYPE_CHECKING:
     from scapy_mpa.records.kinds import Patterns
 
-__all__ = ["SEVEN_DIGITS", "Pointers", "Shape", "Shapes"]
+__all__ = ["LOW_MSN", "SEVEN_DIGITS", "Pointers", "Shape", "Shapes"]
 
 SEVEN_DIGITS: Final = 0x0FFFFFFF
 """The largest STag that can be written with them, and so the largest that is not usual."""
+LOW_MSN: Final = (1 << 30) - 1
+"""The largest MSN that is looked at as usual, with QN and MO 0: Python compares numbers up to there
+faster than others."""
 _TAGGED_BIT: Final = TAGGED[0] << 8
 """The T bit in the two control octets (RFC 5041 4.1)."""
 _CONTROL: Final = 0xFFFF

@@ -20,7 +20,7 @@ from scapy_mpa.express.borrower import SHORTEST, Borrower
 from scapy_mpa.express.early import Early, cut_out, hand_back, repeats_early, take_over
 from scapy_mpa.express.headers import FPDU_HEADERS, HEADER_LENGTHS, HEADERS, IPV4_AT
 from scapy_mpa.express.page import Page
-from scapy_mpa.express.shapes import SEVEN_DIGITS, Shape
+from scapy_mpa.express.shapes import LOW_MSN, SEVEN_DIGITS, Shape
 from scapy_mpa.stream.loan import Loan
 from scapy_mpa.stream.overlap import RecentOctets
 from scapy_mpa.stream.segment import PSH, SECOND, reverse_flow
@@ -160,7 +160,7 @@ class Streaks:
         peer_common, peer_rest = b"", 0
         # The highest number that a segment can acknowledge; 0 where it is not known.
         sent = peer.seq if peer.takes_data else 0
-        writes, put, fields = self._writes, self._page.patterns.append, self._page.fields
+        writes, lines, fields = self._writes, self._page.patterns, self._page.fields
         unpack_fpdu, label = FPDU_HEADERS.unpack_from, loan.label
         in_a_second, second, units = self._in_a_second, -1, 0
         numbers = loan.seq << _SEQ | loan.ack
@@ -262,14 +262,14 @@ class Streaks:
                             _, first, more, third = unpack_fpdu(octets, where)
                             seq = numbers >> _SEQ
                             if tagged:
-                                put(usual if first > SEVEN_DIGITS else line)
+                                lines.append(usual if first > SEVEN_DIGITS else line)
                                 fields += (number, moment, label, first, more, seq)
-                            elif third or more > _MASK:
-                                put(line)
+                            elif third or more > LOW_MSN:
+                                lines.append(line)
                                 qn, msn = more >> 32, more & _MASK
                                 fields += (number, moment, label, qn, msn, third, seq)
                             else:
-                                put(usual)
+                                lines.append(usual)
                                 fields += (number, moment, label, more, seq)
                         numbers += step
                         if not early:
