@@ -17,6 +17,7 @@ from scapy_mpa.capture.link import ETHERNET
 from scapy_mpa.capture.pcap import PcapHeader, cut_record, lying_length
 from scapy_mpa.capture.reader import Capture
 from scapy_mpa.express.borrower import SHORTEST, Borrower
+from scapy_mpa.express.clock import Clock
 from scapy_mpa.express.headers import FPDU_HEADERS, HEADER_LENGTHS, HEADERS, HEADERS_LENGTH, IPV4_AT
 from scapy_mpa.express.page import LINES_OF_A_PAGE, Page
 from scapy_mpa.express.shapes import LOW_MSN, SEVEN_DIGITS
@@ -93,6 +94,7 @@ class ExpressReader:
         self._begin = begin
         self._others = [] if others is None else others
         self._page = Page()
+        self._clock = Clock(self._unit)
         self._borrower = Borrower(writer, self._page, flows.recent, self._unit, flows.budget)
         self._loans: dict[bytes, Loan] = {}
         # What the headers of nearly all segments have in common, each number kept once.
@@ -118,15 +120,20 @@ class ExpressReader:
     def _read_frames(self) -> Iterator[bytes]:
         """Read frame after frame of any capture."""
         page, loans = self._page, self._loans
-        writes = self._borrower.writes
-        first_ns = 0
+        writes, clock = self._borrower.writes, self._clock
+        thousandth, since, until = b"", 0, 0
         for frame in self._capture:
             number, time_ns, link_type, octets, _, _ = frame
             if number == 1:
-                first_ns = time_ns
+                if writes:
+                    clock.begin(time_ns)
                 self._begin(time_ns)
             loan = loans.get(octets[_FLOW]) if link_type == ETHERNET else None
-            moment: Any = (time_ns - first_ns) / SECOND if writes else time_ns
+            moment: Any = time_ns
+            if loan is not None and writes:
+                if not since <= time_ns < until:
+                    thousandth, since, until = clock.thousandth(0, time_ns)
+                moment = thousandth + clock.digits[time_ns - since]
             if loan is None or not self._check(loan, octets, (number, 0, time_ns), moment):
                 self._receive_frame(frame)
             if len(page.patterns) >= LINES_OF_A_PAGE or not number % _FRAMES_OF_A_PAGE:
@@ -155,16 +162,15 @@ class ExpressReader:
         find = borrower.shapes.find
         unmarked, marked = borrower.shapes.unmarked, borrower.shapes.marked
         header_lengths = HEADER_LENGTHS
-        in_a_second = SECOND // unit
-        first_second = first_fraction = second = units = 0
+        clock, digits = self._clock, self._clock.digits
+        thousandth, second, since, until = b"", 0, 0, 0
         fresh = 0
-        streaks = Streaks(header, capture, borrower, page, recent_octets)
+        streaks = Streaks(header, capture, borrower, page, recent_octets, clock)
         # Directions of FPDUs; where one comes again, a streak may have begun.
         latest: Loan | None = None
         last_but_one: Loan | None = None
         latest_rest = latest_offset = 0
-        epoch = 0
-        moment: Any
+        moment: Any = None
         window = source.window
         available = len(window)
         number = 0
@@ -197,9 +203,9 @@ class ExpressReader:
             number += 1
             if seconds != second:
                 second = seconds
-                units = (second - first_second) * in_a_second - first_fraction
+                until = -1
             # Conditions are such that jumps are short where all is as usual: with long ones Python
-            # 3.11 compares numbers in a more general way, at six times the cost.
+            # 3.11 compares numbers in a more general way, which takes several times as long.
             if captured < HEADERS_LENGTH:
                 loan = None
             else:
@@ -232,6 +238,10 @@ class ExpressReader:
                     loan.seconds = second
                     loan.fraction = fraction
                     continue
+                if writes:
+                    if not since <= fraction < until:
+                        thousandth, since, until = clock.thousandth(second, fraction)
+                    moment = thousandth + digits[fraction - since]
                 if length < SHORTEST or seq != loan.quick_seq:
                     if length > 0 and seq > loan.seq:
                         octets = window[start + offset : start + total]
@@ -246,7 +256,7 @@ class ExpressReader:
                             ):
                                 latest = last_but_one = loan
                                 window, at, number = streaks.take_behind(
-                                    loan, window, start - size, at, offset, length, number, epoch
+                                    loan, window, start - size, at, offset, length, number
                                 )
                                 available = len(window)
                                 if not writes or len(patterns) >= LINES_OF_A_PAGE:
@@ -274,9 +284,7 @@ class ExpressReader:
                         or (pointers is not None and pointers.unpack(octets) != pointers.fpduptrs)
                     ):
                         if whole < length:
-                            taken = borrower.take_several(
-                                loan, octets, number, (units + fraction) / in_a_second
-                            )
+                            taken = borrower.take_several(loan, octets, number, moment)
                             if taken:
                                 position = loan.end
                                 loan.end = position + taken
@@ -300,7 +308,6 @@ class ExpressReader:
                             offset += taken
                     else:
                         if writes:
-                            moment = (units + fraction) / in_a_second
                             if tagged:
                                 patterns.append(usual if first > SEVEN_DIGITS else line)
                                 fields += (number, moment, loan.label, first, more, header_seq)
@@ -328,7 +335,7 @@ class ExpressReader:
                             # One FPDU of another direction will not end it.
                             latest = last_but_one = loan
                             window, at, number = streaks.take(
-                                loan, window, start - size, at, offset, shape, number, epoch
+                                loan, window, start - size, at, offset, shape, number
                             )
                             available = len(window)
                             if not writes or len(patterns) >= LINES_OF_A_PAGE:
@@ -342,9 +349,7 @@ class ExpressReader:
                                 capture.frames = number
                                 yield page.take()
                         continue
-                if writes:
-                    moment = (units + fraction) / in_a_second
-                else:
+                if not writes:
                     moment = seconds * SECOND + fraction * unit
                 stamp = number, second, fraction
                 # IP may say less than its own header has: mostly 0, of a large segment that
@@ -369,10 +374,8 @@ class ExpressReader:
             capture.frames = number
             time_ns = seconds * SECOND + fraction * unit
             if number == 1:
-                first_second, first_fraction = seconds, fraction
-                units = -fraction
-                second = seconds
-                epoch = seconds * in_a_second + fraction
+                if writes:
+                    clock.begin(time_ns)
                 self._begin(time_ns)
             octets = window[start:at]
             original = max(record.unpack_from(window, start - size)[3], captured)
