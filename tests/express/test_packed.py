@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Many FPDUs in a segment, whatever their headers say and wherever sequence numbers wrap."""
+"""FPDUs alone and many in a segment, whatever their headers say, wherever sequence numbers wrap."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import random
 from itertools import pairwise
 from typing import NamedTuple
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -16,12 +17,12 @@ from tests.truth.impair import ACK, Segment
 
 START = 1_700_000_000_000_000_000
 WRAP = 1 << 32
-BEFORE = 12
+BEFORE = 24
 
 # An STag is listed with eight digits, however many it needs; QN and MO are mostly 0.
 STAGS = st.sampled_from((0, 1, 0x0FFFFFFF, 0x10000000, 0x80000000, 0xFFFFFFFF))
 OFFSETS = st.sampled_from((0, 1, 0xFFFFFFFF, 1 << 32, (1 << 64) - 1))
-NUMBERS = st.sampled_from((0, 1, 1 << 31, 0xFFFFFFFF))
+NUMBERS = st.sampled_from((0, 1, (1 << 30) - 1, 1 << 30, 1 << 31, 0xFFFFFFFF))
 
 
 class Header(NamedTuple):
@@ -47,6 +48,7 @@ HEADERS = st.one_of(
 )
 
 
+@pytest.mark.parametrize("cut", ["packed", "alone", "alike"])
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     headers=st.lists(HEADERS, min_size=8, max_size=24),
@@ -55,11 +57,15 @@ HEADERS = st.one_of(
     seed=st.integers(0, 2**32),
 )
 def test_lines_say_what_headers_say(
-    headers: list[Header], markers: bool, wraps_at: int | None, seed: int
+    cut: str, headers: list[Header], markers: bool, wraps_at: int | None, seed: int
 ) -> None:
-    """Each line shows its own header, length and sequence number, as the plain way does."""
+    """Each line shows its own header, length and sequence number, as the plain way does: two
+    segments full of FPDUs, one FPDU a segment, and the same with all of one length.
+    """
     rng = random.Random(seed)
     payloads = [rng.randbytes(rng.randrange(40)) for _ in headers]
+    if cut == "alike":
+        payloads = [rng.randbytes(50 - len(header.octets)) for header in headers]
     # What comes first shows that these are FPDUs, and with CRCs.
     before = [messages.tagged_header(messages.WRITE, 1, 0, True) + bytes(1000)] * BEFORE
     octets, truth = mpastream.build_stream(
@@ -70,6 +76,8 @@ def test_lines_say_what_headers_say(
     ends = [fpdu.end for fpdu in truth[:BEFORE]]
     isn = 1000 if wraps_at is None else WRAP - ends[-1] - wraps_at
     cuts = [0, *ends, (ends[-1] + len(octets)) // 2, len(octets)]
+    if cut != "packed":
+        cuts = [0, *[fpdu.end for fpdu in truth]]
     segments = [
         Segment(0, (isn + begin) % WRAP, 1, ACK, octets[begin:end]) for begin, end in pairwise(cuts)
     ]
