@@ -16,7 +16,6 @@ from typing import Any, Final
 
 from scapy_mpa.cli.mpa import carried_mpa
 from scapy_mpa.cli.reading import Reading
-from scapy_mpa.express.clock import seconds_text
 from scapy_mpa.records import RecordedEvent
 from scapy_mpa.records.ddp import (
     DDPFields,
@@ -48,6 +47,7 @@ from scapy_mpa.stream.events import (
     SoftUiWARPRecovered,
     StartupSeen,
 )
+from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.stream.sequence import sequence_number
 from scapy_mpa.wire.control_flags import Meaning, meaning_of
 from scapy_mpa.wire.ddp import (
@@ -101,7 +101,7 @@ class Lines:
     :param colour: set off what is not an ordinary FPDU.
     """
 
-    head = "%6d %s %s"
+    head = "%6d %11.6f %s"
 
     def __init__(self, reading: Reading, *, colour: bool = False) -> None:
         self._reading = reading
@@ -118,9 +118,9 @@ class Lines:
             kind = type(event)
             what = _WHAT[kind](event)
             direction = -1 if kind is ConnectionEnded else event.direction
-            seconds = seconds_text(event.time_ns - self._reading.first_time_ns)
+            seconds = (event.time_ns - self._reading.first_time_ns) / SECOND
             label = self.label(event.connection, direction)
-            line = f"{event.frame:>6} {seconds} {label}  {what}"
+            line = f"{event.frame:>6} {seconds:>11.6f} {label}  {what}"
         return self._coloured(event, line) if self._colour else line
 
     def pattern(
@@ -182,7 +182,7 @@ class Lines:
         fields = (TAGGED_FIELDS if tagged else UNTAGGED_FIELDS).unpack_from(octets)
         return pattern % (
             event.frame,
-            seconds_text(event.time_ns - self._reading.first_time_ns),
+            (event.time_ns - self._reading.first_time_ns) / SECOND,
             self.label(event.connection, event.direction),
             *(fields if tagged else fields[1:]),
             event.ulpdu_length - length,

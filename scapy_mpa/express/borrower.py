@@ -46,7 +46,7 @@ class Borrower:
     """Brings loans up to date.
 
     ``moment``, where a method asks for it, is the time of the frame that is being read: for
-    patterns the text of the seconds since the first frame, else in nanoseconds since the epoch.
+    patterns in seconds since the first frame, else in nanoseconds since the epoch.
 
     :param writer: how FPDUs are written; None: they are only counted.
     :param page: where they are written.

@@ -17,7 +17,6 @@ from scapy_mpa.capture.link import ETHERNET
 from scapy_mpa.capture.pcap import PcapHeader, cut_record, lying_length
 from scapy_mpa.capture.reader import Capture
 from scapy_mpa.express.borrower import SHORTEST, Borrower
-from scapy_mpa.express.clock import Clock
 from scapy_mpa.express.headers import FPDU_HEADERS, HEADER_LENGTHS, HEADERS, HEADERS_LENGTH, IPV4_AT
 from scapy_mpa.express.page import LINES_OF_A_PAGE, Page
 from scapy_mpa.express.shapes import LOW_MSN, SEVEN_DIGITS
@@ -94,7 +93,6 @@ class ExpressReader:
         self._begin = begin
         self._others = [] if others is None else others
         self._page = Page()
-        self._clock = Clock(self._unit)
         self._borrower = Borrower(writer, self._page, flows.recent, self._unit, flows.budget)
         self._loans: dict[bytes, Loan] = {}
         # What the headers of nearly all segments have in common, each number kept once.
@@ -120,20 +118,15 @@ class ExpressReader:
     def _read_frames(self) -> Iterator[bytes]:
         """Read frame after frame of any capture."""
         page, loans = self._page, self._loans
-        writes, clock = self._borrower.writes, self._clock
-        thousandth, since, until = b"", 0, 0
+        writes = self._borrower.writes
+        first_ns = 0
         for frame in self._capture:
             number, time_ns, link_type, octets, _, _ = frame
             if number == 1:
-                if writes:
-                    clock.begin(time_ns)
+                first_ns = time_ns
                 self._begin(time_ns)
             loan = loans.get(octets[_FLOW]) if link_type == ETHERNET else None
-            moment: Any = time_ns
-            if loan is not None and writes:
-                if not since <= time_ns < until:
-                    thousandth, since, until = clock.thousandth(0, time_ns)
-                moment = thousandth + clock.digits[time_ns - since]
+            moment: Any = (time_ns - first_ns) / SECOND if writes else time_ns
             if loan is None or not self._check(loan, octets, (number, 0, time_ns), moment):
                 self._receive_frame(frame)
             if len(page.patterns) >= LINES_OF_A_PAGE or not number % _FRAMES_OF_A_PAGE:
@@ -162,15 +155,16 @@ class ExpressReader:
         find = borrower.shapes.find
         unmarked, marked = borrower.shapes.unmarked, borrower.shapes.marked
         header_lengths = HEADER_LENGTHS
-        clock, digits = self._clock, self._clock.digits
-        thousandth, second, since, until = b"", 0, 0, 0
+        in_a_second = SECOND // unit
+        first_second = first_fraction = second = units = 0
         fresh = 0
-        streaks = Streaks(header, capture, borrower, page, recent_octets, clock)
+        streaks = Streaks(header, capture, borrower, page, recent_octets)
         # Directions of FPDUs; where one comes again, a streak may have begun.
         latest: Loan | None = None
         last_but_one: Loan | None = None
         latest_rest = latest_offset = 0
-        moment: Any = None
+        epoch = 0
+        moment: Any
         window = source.window
         available = len(window)
         number = 0
@@ -203,7 +197,7 @@ class ExpressReader:
             number += 1
             if seconds != second:
                 second = seconds
-                until = -1
+                units = (second - first_second) * in_a_second - first_fraction
             # Conditions are such that jumps are short where all is as usual: with long ones Python
             # 3.11 compares numbers in a more general way, which takes several times as long.
             if captured < HEADERS_LENGTH:
@@ -238,10 +232,6 @@ class ExpressReader:
                     loan.seconds = second
                     loan.fraction = fraction
                     continue
-                if writes:
-                    if not since <= fraction < until:
-                        thousandth, since, until = clock.thousandth(second, fraction)
-                    moment = thousandth + digits[fraction - since]
                 if length < SHORTEST or seq != loan.quick_seq:
                     if length > 0 and seq > loan.seq:
                         octets = window[start + offset : start + total]
@@ -256,7 +246,7 @@ class ExpressReader:
                             ):
                                 latest = last_but_one = loan
                                 window, at, number = streaks.take_behind(
-                                    loan, window, start - size, at, offset, length, number
+                                    loan, window, start - size, at, offset, length, number, epoch
                                 )
                                 available = len(window)
                                 if not writes or len(patterns) >= LINES_OF_A_PAGE:
@@ -284,7 +274,9 @@ class ExpressReader:
                         or (pointers is not None and pointers.unpack(octets) != pointers.fpduptrs)
                     ):
                         if whole < length:
-                            taken = borrower.take_several(loan, octets, number, moment)
+                            taken = borrower.take_several(
+                                loan, octets, number, (units + fraction) / in_a_second
+                            )
                             if taken:
                                 position = loan.end
                                 loan.end = position + taken
@@ -308,6 +300,7 @@ class ExpressReader:
                             offset += taken
                     else:
                         if writes:
+                            moment = (units + fraction) / in_a_second
                             if tagged:
                                 patterns.append(usual if first > SEVEN_DIGITS else line)
                                 fields += (number, moment, loan.label, first, more, header_seq)
@@ -335,7 +328,7 @@ class ExpressReader:
                             # One FPDU of another direction will not end it.
                             latest = last_but_one = loan
                             window, at, number = streaks.take(
-                                loan, window, start - size, at, offset, shape, number
+                                loan, window, start - size, at, offset, shape, number, epoch
                             )
                             available = len(window)
                             if not writes or len(patterns) >= LINES_OF_A_PAGE:
@@ -349,7 +342,9 @@ class ExpressReader:
                                 capture.frames = number
                                 yield page.take()
                         continue
-                if not writes:
+                if writes:
+                    moment = (units + fraction) / in_a_second
+                else:
                     moment = seconds * SECOND + fraction * unit
                 stamp = number, second, fraction
                 # IP may say less than its own header has: mostly 0, of a large segment that
@@ -374,8 +369,10 @@ class ExpressReader:
             capture.frames = number
             time_ns = seconds * SECOND + fraction * unit
             if number == 1:
-                if writes:
-                    clock.begin(time_ns)
+                first_second, first_fraction = seconds, fraction
+                units = -fraction
+                second = seconds
+                epoch = seconds * in_a_second + fraction
                 self._begin(time_ns)
             octets = window[start:at]
             original = max(record.unpack_from(window, start - size)[3], captured)

@@ -17,14 +17,13 @@ from typing import Final
 from scapy_mpa.capture.pcap import PcapHeader
 from scapy_mpa.capture.reader import Capture
 from scapy_mpa.express.borrower import SHORTEST, Borrower
-from scapy_mpa.express.clock import Clock
 from scapy_mpa.express.early import Early, cut_out, hand_back, repeats_early, take_over
 from scapy_mpa.express.headers import FPDU_HEADERS, HEADER_LENGTHS, HEADERS, IPV4_AT
 from scapy_mpa.express.page import Page
 from scapy_mpa.express.shapes import LOW_MSN, SEVEN_DIGITS, Shape
 from scapy_mpa.stream.loan import Loan
 from scapy_mpa.stream.overlap import RecentOctets
-from scapy_mpa.stream.segment import PSH, reverse_flow
+from scapy_mpa.stream.segment import PSH, SECOND, reverse_flow
 from scapy_mpa.wire.crc import RESIDUE, crc32c
 
 __all__ = ["Streaks"]
@@ -61,7 +60,6 @@ class Streaks:
     :param borrower: knows what FPDUs look like, and whether they are written.
     :param page: where they are written.
     :param recent: where octets are remembered.
-    :param clock: knows when the first frame was captured.
     """
 
     def __init__(
@@ -71,17 +69,16 @@ class Streaks:
         borrower: Borrower,
         page: Page,
         recent: RecentOctets,
-        clock: Clock,
     ) -> None:
         self._capture = capture
         self._record = header.record
         self._times = Struct(header.record.format[:3]).unpack_from
+        self._in_a_second = SECOND // header.unit
         self._page = page
         self._borrower = borrower
         self._writes = borrower.writes
         self._shapes = borrower.shapes
         self._recent = recent
-        self._clock = clock
         self._layouts: dict[int, Struct] = {}
         self._pause = _PAUSE
         self.resume = 0
@@ -96,6 +93,7 @@ class Streaks:
         offset: int,
         shape: Shape,
         number: int,
+        epoch: int,
     ) -> tuple[bytes, int, int]:
         """Take segments of a direction that was just brought up to date.
 
@@ -107,10 +105,11 @@ class Streaks:
         :param offset: where in its frame the FPDU begins, and
         :param shape: what that is.
         :param number: the number of its frame.
+        :param epoch: when the first frame was captured, in units of the fraction.
         :raises DamagedError: the file cannot be read any farther; what was read is taken.
         """
         worth = number + len(loan.early) + _SHORT
-        window, at, number = self._go_on(loan, window, like, at, offset, shape, number)
+        window, at, number = self._go_on(loan, window, like, at, offset, shape, number, epoch)
         if number >= worth:
             self._pause = _PAUSE
         else:
@@ -127,13 +126,14 @@ class Streaks:
         offset: int,
         length: int,
         number: int,
+        epoch: int,
     ) -> tuple[bytes, int, int]:
         """Do the same behind a segment of ``length`` octets that is kept because it came early."""
         if length >= SHORTEST and self._borrower.is_quick and loan.crc and not loan.pieces:
             word: int = self._layout(offset).unpack_from(window, like)[-1]
             shape = self._shapes.find(word, None)
             if shape[0] == length:
-                return self.take(loan, window, like, at, offset, shape, number)
+                return self.take(loan, window, like, at, offset, shape, number, epoch)
         return window, at, number
 
     def _go_on(
@@ -145,6 +145,7 @@ class Streaks:
         offset: int,
         shape: Shape,
         number: int,
+        epoch: int,
     ) -> tuple[bytes, int, int]:
         """Do what :meth:`take` does, however little it may be."""
         size, times = self._record.size, self._times
@@ -161,8 +162,7 @@ class Streaks:
         sent = peer.seq if peer.takes_data else 0
         writes, lines, fields = self._writes, self._page.patterns, self._page.fields
         unpack_fpdu, label = FPDU_HEADERS.unpack_from, loan.label
-        clock, digits = self._clock, self._clock.digits
-        thousandth, second, since, until = b"", -1, 0, 0
+        in_a_second, second, units = self._in_a_second, -1, 0
         numbers = loan.seq << _SEQ | loan.ack
         step = length << _SEQ
         whole = at - like
@@ -251,10 +251,8 @@ class Streaks:
                         seconds, fraction = times(window, at)
                         if seconds != second:
                             second = seconds
-                            until = -1
-                        if not since <= fraction < until:
-                            thousandth, since, until = clock.thousandth(second, fraction)
-                        moment = thousandth + digits[fraction - since]
+                            units = second * in_a_second - epoch
+                        moment = (units + fraction) / in_a_second
                     begins.append(at)
                     numbers = its_numbers
                     octets: bytes | memoryview = view

@@ -50,10 +50,10 @@ class Templates(Protocol):
 class Patterns(Protocol):
     """Who writes events, FPDUs by patterns for ``%``.
 
-    What fills a pattern is, for a Tagged FPDU: frame, seconds since the first frame as text, label,
-    STag, TO, octets behind the DDP header, seq; for an Untagged one QN, MSN and MO in the place of
-    STag and TO.  It takes less to fill a pattern of what is usual: an STag of eight digits, which
-    need not be made as wide; or QN and MO 0, which are not filled in.
+    What fills a pattern is, for a Tagged FPDU: frame, seconds since the first frame, label, STag,
+    TO, octets behind the DDP header, seq; for an Untagged one QN, MSN and MO in the place of STag
+    and TO.  It takes less to fill a pattern of what is usual: an STag of eight digits, which need
+    not be made as wide; or QN and MO 0, which are not filled in.
     """
 
     head: str
