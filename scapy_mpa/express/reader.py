@@ -145,7 +145,6 @@ class ExpressReader:
         loans = self._loans
         writes = borrower.writes
         patterns, fields = page.patterns, page.fields
-
         recent_octets = self._flows.recent
         order = recent_octets.order
         # All but the original length, which is of no account here.

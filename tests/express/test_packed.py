@@ -17,6 +17,7 @@ from tests.truth.impair import ACK, Segment
 
 START = 1_700_000_000_000_000_000
 WRAP = 1 << 32
+# So many that the loop for segments that are alike finds it worth going on.
 BEFORE = 24
 
 # An STag is listed with eight digits, however many it needs; QN and MO are mostly 0.
