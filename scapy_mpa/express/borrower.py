@@ -186,18 +186,22 @@ class Borrower:
         ulpdu_length: int = _ULPDU_LENGTH.unpack_from(octets)[0]
         return start + (ulpdu_length + _AROUND & _IN_WORDS) - loan.end
 
-    def take_several(self, loan: Loan, octets: bytes, number: int, moment: Any) -> int:
+    def take_several(
+        self, loan: Loan, octets: bytes, position: int, number: int, moment: Any
+    ) -> int:
         """Take the sound FPDUs with which a segment begins, where its direction stands.
 
         The direction has CRCs, and nothing waits for its octets.  Where it ends then is for the
         caller to say.
 
         Return how many octets were taken.
+
+        :param position: where that is.
         """
         if loan.markers:
-            return self._read_marked(loan, octets, loan.end, 0, number, moment)
+            return self._read_marked(loan, octets, position, 0, number, moment)
         if self.writes:
-            return self._read_unmarked(loan, octets, loan.end, 0, number, moment)
+            return self._read_unmarked(loan, octets, position, 0, number, moment)
         return self._count(loan, octets, 0)
 
     def room_behind_hole(self, loan: Loan, length: int) -> int:
@@ -386,8 +390,7 @@ class Borrower:
         return False
 
     def _moved(self, loan: Loan, end: int) -> None:
-        loan.end = end
-        loan.seq = end & _MASK
+        loan.move(end)
         is_quick = self.is_quick and loan.crc
         loan.quick_seq = loan.seq if is_quick and not (loan.pieces or loan.early) else -1
         if loan.held or loan.pieces or loan.tail:

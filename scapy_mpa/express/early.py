@@ -31,19 +31,20 @@ def take_over(loan: Loan, length: int, farthest: int, borrower: Borrower) -> Ear
     """
     early: Early = {}
     for position, octets, brought_by in loan.early:
-        ahead = position - loan.end
+        seq = position - loan.lap
+        ahead = seq - loan.seq
         if (
             len(octets) != length
             or ahead % length
             or ahead > farthest
-            or loan.seq + ahead + length > SEQUENCE_SPACE
+            or seq + length > SEQUENCE_SPACE
             or crc32c(octets) != RESIDUE
         ):
             return {}
         word, *_ = FPDU_HEADERS.unpack_from(octets)
         if borrower.shapes.find(word, None)[0] != length:
             return {}
-        early[loan.seq + ahead] = word, brought_by, octets, 0
+        early[seq] = word, brought_by, octets, 0
     borrower.hand_over(loan)
     return early
 
@@ -63,9 +64,8 @@ def repeats_early(early: Early, seq: int, octets: memoryview) -> bool:
 def hand_back(early: Early, length: int, loan: Loan, borrower: Borrower) -> None:
     """Give a loan back what it has behind a hole, once it is brought up to date."""
     if early:
-        begin = loan.end - loan.seq
         segments = []
         for seq in sorted(early):
             _, brought_by, octets, at = early[seq]
-            segments.append((begin + seq, bytes(octets[at : at + length]), brought_by))
+            segments.append((loan.lap + seq, bytes(octets[at : at + length]), brought_by))
         borrower.take_back(loan, segments)

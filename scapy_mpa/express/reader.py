@@ -25,6 +25,7 @@ from scapy_mpa.stream.chunk import Chunk
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.loan import Loan
 from scapy_mpa.stream.segment import SECOND, Segment
+from scapy_mpa.stream.sequence import SEQUENCE_SPACE
 from scapy_mpa.wire.crc import RESIDUE, crc32c
 from scapy_mpa.wire.fpdu import MARKER_INTERVAL, MARKER_LENGTH
 
@@ -95,7 +96,7 @@ class ExpressReader:
         self._page = Page()
         self._borrower = Borrower(writer, self._page, flows.recent, self._unit, flows.budget)
         self._loans: dict[bytes, Loan] = {}
-        # What the headers of nearly all segments have in common, each number kept once.
+        # What nearly all directions have in common, each number kept once.
         self._common: dict[int, int] = {}
         self.segments = 0
         """TCP segments that went the ordinary way of the plain path."""
@@ -255,7 +256,7 @@ class ExpressReader:
                 else:
                     octets = window[start + offset : start + total]
                     if loan.markers:
-                        phase = (loan.end - loan.origin) % MARKER_INTERVAL
+                        phase = (seq - loan.origin) % MARKER_INTERVAL
                         leading = 0 if phase else MARKER_LENGTH
                         word, first, more, third = unpack_fpdu(octets, leading)
                         shape = marked.get(word * MARKER_INTERVAL + phase)
@@ -273,14 +274,17 @@ class ExpressReader:
                         or (pointers is not None and pointers.unpack(octets) != pointers.fpduptrs)
                     ):
                         if whole < length:
+                            position = loan.lap + seq
                             taken = borrower.take_several(
-                                loan, octets, number, (units + fraction) / in_a_second
+                                loan, octets, position, number, (units + fraction) / in_a_second
                             )
                             if taken:
-                                position = loan.end
-                                loan.end = position + taken
-                                seq = loan.seq = loan.quick_seq = seq + taken & _MASK
                                 order.append((position, octets[:taken], loan.owner))
+                                seq += taken
+                                if seq > _MASK:
+                                    seq -= SEQUENCE_SPACE
+                                    loan.lap += SEQUENCE_SPACE
+                                loan.seq = loan.quick_seq = seq
                                 fresh += taken
                                 if fresh > _TRIM:
                                     recent_octets.count(fresh)
@@ -310,11 +314,12 @@ class ExpressReader:
                             else:
                                 patterns.append(usual)
                                 fields += (number, moment, loan.label, more, header_seq)
-                        position = loan.end
-                        order.append((position, octets, loan.owner))
-                        loan.end = position + length
+                        order.append((loan.lap + seq, octets, loan.owner))
                         seq += length
-                        loan.seq = loan.quick_seq = seq if seq <= _MASK else seq & _MASK
+                        if seq > _MASK:
+                            seq -= SEQUENCE_SPACE
+                            loan.lap += SEQUENCE_SPACE
+                        loan.seq = loan.quick_seq = seq
                         loan.ack = ack
                         loan.singles += 1
                         loan.frame = number
@@ -525,6 +530,7 @@ class ExpressReader:
             return False
         for loan in loans:
             self._borrower.begin(loan)
+            loan.lap = self._common.setdefault(loan.lap, loan.lap)
             self._loans[loan.flow] = loan
         return True
 

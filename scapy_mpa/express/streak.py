@@ -238,7 +238,6 @@ class Streaks:
                             else:
                                 self._remember(loan, window, begins, start, length)
                                 begins = []
-                                loan.seq = numbers >> _SEQ & _MASK
                                 if not self._repeats(loan, seq, view[at : at + length], early):
                                     break
                             number += 1
@@ -290,7 +289,7 @@ class Streaks:
                             self._recent.order.append((loan.end, bytes(octets), loan.owner))
                             self._recent.count(length)
                             loan.singles += 1
-                            loan.end += length
+                            loan.move(loan.end + length)
                     like = at
                     at += whole
                 else:
@@ -316,7 +315,7 @@ class Streaks:
                     at += back
         finally:
             self._remember(loan, window, begins, start, length)
-            loan.seq = loan.quick_seq = numbers >> _SEQ & _MASK
+            loan.quick_seq = loan.seq
             loan.ack = numbers & _MASK
             # Whose they are that are no singles, does not matter.
             loan.segments += number - first_number - (loan.singles - first_single)
@@ -340,9 +339,10 @@ class Streaks:
     ) -> None:
         """Remember FPDUs of a direction, each at ``start`` of a record of the window."""
         if begins:
-            self._recent.remember_cuttings(loan.owner, loan.end, window, begins, start, length)
+            end = loan.end
+            self._recent.remember_cuttings(loan.owner, end, window, begins, start, length)
             loan.singles += len(begins)
-            loan.end += len(begins) * length
+            loan.move(end + len(begins) * length)
 
     def _missing(self, window: bytes, at: int, longest: int) -> int:
         """Return how many octets of a record, from its first, must be there to go on with it.

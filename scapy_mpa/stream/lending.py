@@ -66,6 +66,7 @@ def lend(connection: Connection, *, may_begin: bool = True) -> tuple[Loan, Loan]
         else:
             # It may still send what carries nothing.
             loan.seq = loan.peer.ack + SEQUENCE_SPACE
+            loan.base = loan.end
     connection.is_lent = True
     return loans
 
@@ -151,7 +152,6 @@ def _lend(half: HalfConnection, loan: Loan) -> None:
         lay_down(half)
     if half.rest is not None:
         _lend_rest(half, half.rest, loan)
-    loan.seq = sequence_number(loan.end)
     half.octets -= loan.end
 
 
@@ -159,7 +159,7 @@ def _lend_rest(half: HalfConnection, rest: Rest, loan: Loan) -> None:
     """Fill in the loan of a direction at rest, which then has no other place."""
     assert half.begin is not None
     loan.begin = half.begin
-    loan.end = rest.end
+    loan.move(rest.end)
     loan.origin = loan.base = rest.origin
     loan.markers = rest.markers
     loan.crc = rest.crc
@@ -176,7 +176,7 @@ def _lend_octets(half: HalfConnection, loan: Loan) -> None:
     island = half.islands.items[0]
     first = island.runs[0].start
     loan.begin = island.start
-    loan.end = island.end
+    loan.move(island.end)
     # What lies before the first FPDU is the end of one whose beginning may yet come.
     if framing.crc:
         before = island.cut_out(island.start, first)

@@ -32,7 +32,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from scapy_mpa.stream.chunk import Chunk
-from scapy_mpa.stream.sequence import SEQUENCE_SPACE, unwrap
+from scapy_mpa.stream.sequence import SEQUENCE_SPACE, sequence_number, unwrap
 
 if TYPE_CHECKING:
     from scapy_mpa.stream.events import ConnectionId
@@ -64,11 +64,11 @@ class _Ordinary:
     __slots__ = (
         "ack",
         "begins",
-        "end",
         "fraction",
         "fragment",
         "frame",
         "label",
+        "lap",
         "markers",
         "owner",
         "peer",
@@ -121,10 +121,10 @@ class Loan(_Ordinary):
         """The 32-bit sequence number at which the next segment must begin.  If no data may be
         taken, what the peer has acknowledged plus ``SEQUENCE_SPACE``, so that no segment does; what
         follows is of no account then."""
+        self.lap = 0
+        """The position of sequence number 0 in the lap of ``seq``."""
         self.begin = 0
         """Position of the first octet that may be repeated."""
-        self.end = 0
-        """Position of the octet that ``seq`` stands for."""
         self.last = 0
         """Without CRCs, where the last FPDU begins."""
         self.tail: Chunks = ()
@@ -166,6 +166,17 @@ class Loan(_Ordinary):
         return cls(cast("HalfConnection", None), 0)
 
     @property
+    def end(self) -> int:
+        """Position of the octet that ``seq`` stands for."""
+        return self.lap + self.seq
+
+    def move(self, end: int) -> None:
+        """Let the direction stand at another position."""
+        seq = self.seq = sequence_number(end)
+        if self.lap != end - seq:
+            self.lap = end - seq
+
+    @property
     def takes_data(self) -> bool:
         """Whether segments with payload may be taken."""
         return self.seq < SEQUENCE_SPACE
@@ -196,8 +207,9 @@ class Loan(_Ordinary):
 
         :param ack: 32 bits.
         """
-        base = self.peer.base
-        return base is not None and unwrap(ack, base) >= base
+        peer = self.peer
+        base = peer.base
+        return peer.takes_data and base is not None and unwrap(ack, base) >= base
 
     def _acknowledges_fpdus(self, ack: int) -> bool:
         """Tell whether an acknowledgement number says that an FPDU of the peer has arrived."""
