@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from struct import Struct
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from scapy_mpa.express.headers import FPDU_HEADERS
 from scapy_mpa.express.page import Page
@@ -36,10 +36,14 @@ _ULPDU_LENGTH: Final = Struct(">H")
 _AROUND: Final = HEADER_LENGTH + CRC_LENGTH + 3
 """What an FPDU has beside its ULPDU, with as much pad as it may need (RFC 5044 4.1)."""
 _IN_WORDS: Final = -4
-_SHORTEST_OF_ALL: Final = HEADER_LENGTH + CRC_LENGTH
+_MOST_STEPS: Final = 4096
+"""ULPDU_Lengths of which it is kept how their FPDUs are passed."""
 _MASK: Final = 0xFFFFFFFF
 _BEHIND: Final = 0x80000000
 _HEAD: Final = HEADER_LENGTH + UNTAGGED_LENGTH
+
+_Step: TypeAlias = tuple[int, Callable[..., tuple[Any, ...]]]
+"""Octets of an FPDU, and what gives them, with the ULPDU_Length behind: both at once takes less."""
 
 
 class Borrower:
@@ -76,6 +80,8 @@ class Borrower:
             patterns = self._writing.patterns
         self.shapes = Shapes(patterns)
         self._head = b"" if patterns is None else patterns.head.encode()
+        # Where nothing is written, by ULPDU_Length.
+        self._steps: dict[int, _Step] = {}
         self._budget = budget
         self.holders: dict[Loan, None] = {}
         """Loans of directions of which octets are held; those that began first come first."""
@@ -490,27 +496,48 @@ class Borrower:
             at = end
         return at, last, missing
 
-    @staticmethod
-    def _count(loan: Loan, data: bytes, at: int) -> int:
+    def _count(self, loan: Loan, data: bytes, at: int) -> int:
         """Do what :meth:`_read_unmarked` does where nothing is written.
 
         Nothing counts then but where an FPDU ends, and its CRC.
 
         Return where the first FPDU begins that is not easy.
         """
-        unpack = _ULPDU_LENGTH.unpack_from
-        fpdus = 0
         available = len(data)
-        enough = available - _SHORTEST_OF_ALL
-        while at <= enough:
-            (ulpdu_length,) = unpack(data, at)
-            end = at + (ulpdu_length + _AROUND & _IN_WORDS)
-            if end > available or crc32c(data[at:end]) != RESIDUE:
+        if available - at < HEADER_LENGTH:
+            return at
+        steps = self._steps
+        fpdus = 0
+        (ulpdu_length,) = _ULPDU_LENGTH.unpack_from(data, at)
+        length, unpack = steps.get(ulpdu_length) or self._step(ulpdu_length)
+        end = at + length
+        enough = available - HEADER_LENGTH
+        while end <= enough:
+            octets, ulpdu_length = unpack(data, at)
+            if crc32c(octets) != RESIDUE:
                 break
             fpdus += 1
             at = end
+            try:
+                length, unpack = steps[ulpdu_length]
+            except KeyError:
+                length, unpack = self._step(ulpdu_length)
+            end = at + length
+        else:
+            if end <= available and crc32c(data[at:end]) == RESIDUE:
+                fpdus += 1
+                at = end
         loan.fpdus += fpdus
         return at
+
+    def _step(self, ulpdu_length: int) -> _Step:
+        """Return how an FPDU without Markers is passed, and have it at hand from now on."""
+        steps = self._steps
+        if len(steps) >= _MOST_STEPS:
+            steps.clear()
+        length = ulpdu_length + _AROUND & _IN_WORDS
+        step = steps[ulpdu_length] = length, Struct(f">{length}sH").unpack_from
+        return step
 
     def _read_unmarked(
         self, loan: Loan, data: bytes, base: int, at: int, number: int, moment: Any

@@ -17,6 +17,7 @@ from scapy_mpa.capture import Decoder, open_capture
 from scapy_mpa.cli.lines import Lines
 from scapy_mpa.cli.output import text_of
 from scapy_mpa.cli.reading import Reading
+from scapy_mpa.express import borrower
 from scapy_mpa.express.reader import ExpressReader
 from scapy_mpa.records.jsonline import JSONTemplates, json_line
 from scapy_mpa.records.record import RECORD_TYPES, type_of
@@ -239,6 +240,8 @@ def test_conversations(
     size=st.sampled_from((100, 1460, 9000)),
     damaged=st.booleans(),
 )
+# Of the ULPDU_Length there is one octet at first.
+@example(seed=0, lengths=[], markers=False, size=1, damaged=False)
 def test_fpdus_of_any_length(
     seed: int, lengths: list[int], markers: bool, size: int, damaged: bool
 ) -> None:
@@ -259,7 +262,9 @@ def test_fpdus_of_any_length(
     capture = pcapfile.pcap(pcapfile.frames(segments, hosts=("10.0.0.1", "10.0.0.2")))
     lines = plain(capture)
     assert express(capture) == lines
-    assert without_fpdus(express(capture, counting=True)) == without_fpdus(lines)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(borrower, "_MOST_STEPS", 4)
+        assert without_fpdus(express(capture, counting=True)) == without_fpdus(lines)
     by_plain, by_inlined = texts(capture)
     assert by_inlined == by_plain
 
