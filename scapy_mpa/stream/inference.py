@@ -36,6 +36,8 @@ __all__ = ["Inferred", "infer", "shows_crcs"]
 # What looks may cost for each octet that is there, up to so many octets.
 _OCTETS_PER_OCTET: Final = 16
 _COUNTED_OCTETS: Final = 1 << 18
+# What octets of a Marker can be: zeros first, and a multiple of four in the end (RFC 5044 4.2).
+_OF_A_MARKER: Final = {0: b"\0", 1: b"\0", 3: bytes(range(0, 256, WORD))}
 
 
 class Inferred(NamedTuple):
@@ -80,9 +82,12 @@ def infer(
             return None
         if not final and not ballot.is_settled(known.markers, origin):
             return None
-        place = ballot.winner(known.markers, origin)
+        winners = ballot.winners(known.markers, origin)
+        place = winners[0]
+        if place is not None and len(winners) > 1:
+            place = _likeliest([each for each in winners if each is not None], islands, known)
         inferred = _inferred(place, ballot.reference, known, crc=True)
-        return inferred._replace(is_guess=ballot.is_tied(known.markers, origin))
+        return inferred._replace(is_guess=len(winners) > 1)
     row = None if known.crc else _longest_row(islands, known, final=final)
     if row is None:
         return None
@@ -161,6 +166,27 @@ def _ballot(
             for ballot in ballots.values():
                 ballot.lean(origin, is_marked)
     return max(ballots.values(), key=lambda each: (each.is_believed, each.octets), default=None)
+
+
+def _likeliest(places: Sequence[int], islands: Sequence[Island], known: Known) -> int:
+    """Return the place of Markers against which fewest octets speak, the first one of equals.
+
+    Those that no verified FPDU holds are there, too, as far as holes have left something of them.
+    """
+    columns = [bytearray() for _ in range(MARKER_INTERVAL)]
+    for sight in _sights(islands, known):
+        for at in range(min(MARKER_INTERVAL, len(sight.octets))):
+            column = columns[(sight.begin + at) % MARKER_INTERVAL]
+            column += sight.octets[at::MARKER_INTERVAL]
+
+    def against(place: int) -> int:
+        octets = (
+            columns[(place + at) % MARKER_INTERVAL].translate(None, possible)
+            for at, possible in _OF_A_MARKER.items()
+        )
+        return sum(map(len, octets))
+
+    return min(places, key=against)
 
 
 def _inferred(place: int | None, somewhere: int, known: Known, *, crc: bool) -> Inferred:

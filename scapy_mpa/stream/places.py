@@ -168,12 +168,14 @@ class Ballot:
         first, *rest = self._standing(markers, origin)
         return not rest or first[0] - rest[0][0] >= _LEAD
 
-    def is_tied(self, markers: bool | None, origin: int | None) -> bool:
-        """Tell whether another possibility is as likely as the winner."""
-        first, *rest = self._standing(markers, origin)
-        return bool(rest) and first[:2] == rest[0][:2]
+    def winners(self, markers: bool | None, origin: int | None) -> list[int | None]:
+        """Return positions at which a Marker may be, None for no Markers: all for which most speak.
 
-    def winner(self, markers: bool | None, origin: int | None) -> int | None:
-        """Return a position at which a Marker is, None if there are none."""
-        place = self._standing(markers, origin)[0][2]
-        return None if place is None else self.reference + _WORD * place
+        Of these the first goes first that a look at the FPDUs alone would choose.
+        """
+        standing = self._standing(markers, origin)
+        return [
+            None if place is None else self.reference + _WORD * place
+            for *votes, place in standing
+            if votes == [*standing[0][:2]]
+        ]

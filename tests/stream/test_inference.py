@@ -351,6 +351,26 @@ def test_where_markers_are_may_stay_unknown() -> None:
     assert not [each for each in events if isinstance(each, ErrorFound)]
 
 
+@pytest.mark.parametrize(("before", "msn"), [(496, 12), (500, 16)])
+def test_what_holes_leave_of_markers_tells_where_they_are(before: int, msn: int) -> None:
+    """MSN 12 and then a Marker that says 16 read as a Marker that says 12, and then MSN 16."""
+    rng = random.Random(msn)
+    ulpdus = [
+        messages.send(number, rng.randbytes(size), mulpdu=1442)[0]
+        for number, size in ((msn - 1, before - 28), (msn, 4), (msn + 1, 1400))
+    ]
+    octets, truth = build_stream(ulpdus, markers=True)
+    assert (truth[1].start, truth[1].markers) == (before, 1)
+    end = truth[1].end
+    talk = Talk(syn=False)
+    talk.miss(0, octets[:100])
+    talk.say(0, octets[100:before])
+    talk.say(0, octets[before:end])
+    talk.miss(0, octets[end : end + 40])
+    talk.say(0, octets[end + 40 :])
+    assert told(talk.fed(), 0) == good(truth, missing=(0, 2))
+
+
 @pytest.mark.parametrize("cut", [0, 1, 2, 3, 4])
 def test_an_fpdu_whose_marker_nobody_knows_of(cut: int) -> None:
     """Its length leads to where a hole begins, 4 octets too early: that does not make it bad."""
