@@ -64,7 +64,8 @@ def lend(connection: Connection, *, may_begin: bool = True) -> tuple[Loan, Loan]
         if half in ready:
             _lend(half, loan)
         else:
-            # It may still send what carries nothing.
+            # It may still send what carries nothing.  Where it stands is not known, and nothing is
+            # to have begun there.
             loan.seq = loan.peer.ack + SEQUENCE_SPACE
             loan.base = loan.end
     connection.is_lent = True
