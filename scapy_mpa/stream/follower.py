@@ -45,7 +45,7 @@ _OCTETS_PER_OCTET: Final = 8
 _FAIR_SHARE: Final = 4
 # What it costs to ask whether one ends there that began before, the share of what is left that it
 # may cost to ask for one place after the other, and of how many at once.
-_COST_OF_END: Final = 256
+_COST_OF_END: Final = 80
 _SHARE_OF_ENDS: Final = 8
 _MOST_LIARS: Final = 8
 # Octets in which an end is looked for first: where FPDUs are short, many may lie, and what searches
@@ -316,7 +316,8 @@ class FPDUFollower(FPDUReader):
         while begin < last:
             upto = min(begin + size, last)
             size = min(2 * size, SEARCHED_AT_A_TIME)
-            words = header_words(island.read(begin, min(limit, upto + WORD)))
+            block = island.read(begin, min(limit, upto + WORD))
+            words = header_words(block)
             self._allowance -= COST_OF_PLACE * len(words)
             ends = [end for end in self._starts_of(words, begin) if end <= upto]
             if upto == limit and may_end and (limit - places[0]) % WORD == 0:
@@ -329,7 +330,10 @@ class FPDUFollower(FPDUReader):
                     self._allowance -= end - until + _COST_OF_END
                     if self._allowance < kept:
                         return None
-                    measured.extend(island.read(until, end))
+                    if until < begin:
+                        measured.extend(island.read(until, end))
+                    else:
+                        measured.extend(block[until - begin : end - begin])
                     if measured.is_one():
                         return start, end
             # It mostly ends nearer; but the payload of a long one may hold many places.

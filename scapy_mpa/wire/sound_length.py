@@ -8,6 +8,7 @@ worked out, wherever the FPDU may end, and each octet is gone over once.
 
 from __future__ import annotations
 
+from array import array
 from functools import cache
 from typing import Final, TypeAlias
 
@@ -31,6 +32,11 @@ _POLYNOMIAL: Final = 0x82F63B78
 
 # What each octet of a register stands for before some zeros, from its lowest octet to its highest.
 _Inverse: TypeAlias = tuple[list[int], list[int], list[int], list[int]]
+
+# By how many words of zeros there were: which bits of a register sum up to one that it had before
+# them.  The field is as long as half a register, so that these bits must be zero.
+_MASKS: Final = [array("I", [_HIGHEST_BIT >> bit]) for bit in range(4)]
+_MASKS_AT_A_TIME: Final = 1 << 8
 
 
 class SoundLength:
@@ -68,12 +74,48 @@ class SoundLength:
 
         Their CRC is good as it is if the sender lied, else with the length that they have.
         """
-        difference = _before_zeros(self._crc ^ RESIDUE, (self.octets - self._header) // _WORD)
+        register = self._crc ^ RESIDUE
+        words = (self.octets - self._header) // _WORD
+        # A few bits tell of nearly all that is none, at a fifth of the cost.
+        try:
+            for masks in _MASKS:
+                if (register & masks[words]).bit_count() & 1:
+                    return False
+        except IndexError:
+            _extend_masks(words)
+            return self.is_one()
+        difference = _before_zeros(register, words)
         if difference >> 8 * HEADER_LENGTH:
             return False
         # The first octet of the field stands in the lowest bits of the register.
         other = int.from_bytes(difference.to_bytes(HEADER_LENGTH, "little"), "big")
         return not other or fpdu_length(self._said ^ other, self._phase) == self.octets
+
+
+def _extend_masks(words: int) -> None:
+    """Have :data:`_MASKS` at hand for so many words, and some more."""
+    one, two, three, four = _inverse_of_masks()
+    for number, masks in enumerate(_MASKS):
+        mask = masks[-1]
+        more = array("I", [0]) * (words + _MASKS_AT_A_TIME - len(masks))
+        # What _undo does; there may be thousands.
+        for at in range(len(more)):
+            low, high = mask & 0xFFFF, mask >> 16
+            mask = one[low & 0xFF] ^ two[low >> 8] ^ three[high & 0xFF] ^ four[high >> 8]
+            more[at] = mask
+        # Put there as a whole: sessions in other threads may be about it, too.
+        _MASKS[number] = masks + more
+
+
+@cache
+def _inverse_of_masks() -> _Inverse:
+    """Return what gives the mask of a word more."""
+    columns = [_before_word(1 << bit) for bit in range(_BITS_OF_CRC)]
+    rows = [0] * _BITS_OF_CRC
+    for at, column in enumerate(columns):
+        for bit in range(_BITS_OF_CRC):
+            rows[bit] |= (column >> bit & 1) << at
+    return _inverse_of(rows)
 
 
 def _before_zeros(register: int, words: int) -> int:
@@ -106,10 +148,13 @@ def _inverses() -> list[_Inverse]:
     while longest >> len(inverses):
         if inverses:
             columns = [_undo(inverses[-1], column) for column in columns]
-        inverses.append(
-            (_sums(columns[:8]), _sums(columns[8:16]), _sums(columns[16:24]), _sums(columns[24:]))
-        )
+        inverses.append(_inverse_of(columns))
     return inverses
+
+
+def _inverse_of(columns: list[int]) -> _Inverse:
+    """Return what gives for a register the sum of the columns for which its bits stand."""
+    return _sums(columns[:8]), _sums(columns[8:16]), _sums(columns[16:24]), _sums(columns[24:])
 
 
 def _sums(columns: list[int]) -> list[int]:

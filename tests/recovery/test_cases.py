@@ -183,6 +183,8 @@ ONCE_WRONG_SEEDS: list[tuple[int, dict[str, object]]] = [
     # An MSN that reads as a Marker, in the only FPDU that holds one; of other Markers there is a
     # part.
     (1071892, {"begin": "any point", "missing": 0.05}),
+    # A lie whose claim reaches into a hole, before a payload of 2,234 words that read as headers.
+    (1200949, {"crc": True, "damage": "length"}),
 ]
 
 
