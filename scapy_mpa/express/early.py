@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from scapy_mpa.express.borrower import Borrower
 from scapy_mpa.express.headers import FPDU_HEADERS
+from scapy_mpa.express.shapes import Shapes
 from scapy_mpa.stream.loan import Loan
 from scapy_mpa.stream.sequence import SEQUENCE_SPACE
 from scapy_mpa.wire.crc import RESIDUE, crc32c
@@ -22,7 +23,7 @@ Early: TypeAlias = dict[int, tuple[int, int, bytes | memoryview, int]]
 in, and where."""
 
 
-def take_over(loan: Loan, length: int, farthest: int, borrower: Borrower) -> Early:
+def take_over(loan: Loan, length: int, farthest: int, shapes: Shapes, borrower: Borrower) -> Early:
     """Take over what a loan has behind a hole.
 
     Return nothing, and leave it there, if that is not sound FPDUs of ``length`` octets, back to
@@ -42,7 +43,7 @@ def take_over(loan: Loan, length: int, farthest: int, borrower: Borrower) -> Ear
         ):
             return {}
         word, *_ = FPDU_HEADERS.unpack_from(octets)
-        if borrower.shapes.find(word, None)[0] != length:
+        if shapes.find(word, None)[0] != length:
             return {}
         early[seq] = word, brought_by, octets, 0
     borrower.hand_over(loan)

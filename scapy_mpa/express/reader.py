@@ -16,15 +16,16 @@ from scapy_mpa.capture.frame import MAXIMUM_CAPTURED, Frame
 from scapy_mpa.capture.link import ETHERNET
 from scapy_mpa.capture.pcap import PcapHeader, cut_record, lying_length
 from scapy_mpa.capture.reader import Capture
-from scapy_mpa.express.borrower import SHORTEST, Borrower
+from scapy_mpa.express.borrower import Borrower
+from scapy_mpa.express.desk import Desk
+from scapy_mpa.express.fpdus import SHORTEST, SoundFPDUs
 from scapy_mpa.express.headers import FPDU_HEADERS, HEADER_LENGTHS, HEADERS, HEADERS_LENGTH, IPV4_AT
 from scapy_mpa.express.page import LINES_OF_A_PAGE, Page
 from scapy_mpa.express.shapes import LOW_MSN, SEVEN_DIGITS
 from scapy_mpa.express.streak import Streaks
-from scapy_mpa.stream.chunk import Chunk
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.loan import Loan
-from scapy_mpa.stream.segment import SECOND, Segment
+from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.stream.sequence import SEQUENCE_SPACE
 from scapy_mpa.wire.crc import RESIDUE, crc32c
 from scapy_mpa.wire.fpdu import MARKER_INTERVAL, MARKER_LENGTH
@@ -35,13 +36,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ExpressReader"]
 
-_ETHERNET_IPV4: Final = 0x080045
-_ETHERTYPE_AT: Final = 12
-_ETHERTYPE_IPV4: Final = _ETHERNET_IPV4.to_bytes(3, "big")
 _FLOW: Final = slice(26, 38)
 """Addresses and ports, if the headers are as they are here."""
-_NOT_TTL: Final = 0x3FFF00FF
-_WHOLE_TCP: Final = 6
 _MASK: Final = 0xFFFFFFFF
 _BEHIND: Final = 0x80000000
 _TRIM: Final = 1 << 16
@@ -52,11 +48,6 @@ _FRAMES_OF_A_PAGE: Final = 4096
 def _is_bare_ethernet(header: PcapHeader) -> bool:
     """Tell whether a record of a pcap file is an Ethernet frame and nothing else."""
     return header.link_type == ETHERNET and not header.fcs
-
-
-_PUT_OFF: Final = Loan.none()
-"""Stands for the loan of a connection that is about to begin, which is given when it does.  Where
-very many begin at a time, the memory of what has read their startup frames is free by then."""
 
 
 class ExpressReader:
@@ -84,22 +75,27 @@ class ExpressReader:
         self._capture = capture
         header = capture.pcap
         self._header = header if header is not None and _is_bare_ethernet(header) else None
-        self._unit = 1 if self._header is None else self._header.unit
+        unit = 1 if self._header is None else self._header.unit
         self._flows = flows
-        flows.recall = self._give_all_back
-        self._budget = flows.budget
-        self._budget.recall = self._give_octets_back
-        self._decoder = decoder
-        self._lines_of = lines_of
         self._begin = begin
-        self._others = [] if others is None else others
-        self._page = Page()
-        self._borrower = Borrower(writer, self._page, flows.recent, self._unit, flows.budget)
-        self._loans: dict[bytes, Loan] = {}
-        # What nearly all directions have in common, each number kept once.
-        self._common: dict[int, int] = {}
-        self.segments = 0
+        self._page = page = Page()
+        self._fpdus = SoundFPDUs(writer, page, unit)
+        self._borrower = Borrower(self._fpdus, page, flows.recent, unit, flows.budget)
+        self._desk = Desk(
+            flows,
+            decoder,
+            self._borrower,
+            self._fpdus,
+            page,
+            unit,
+            lines_of,
+            [] if others is None else others,
+        )
+
+    @property
+    def segments(self) -> int:
         """TCP segments that went the ordinary way of the plain path."""
+        return self._desk.segments
 
     def batches(self) -> Iterator[bytes]:
         """Yield lines, in order of recovery, each with its end."""
@@ -110,16 +106,17 @@ class ExpressReader:
                 yield from self._read_records(self._header)
             except DamagedError as error:
                 self._capture.stop(error)
-        self._give_all_back()
+        self._desk.give_all_back()
         yield self._page.take()
         for events in self._flows.ends():
-            self._page.add(self._lines_of(events))
+            self._desk.tell(events)
             yield self._page.take()
 
     def _read_frames(self) -> Iterator[bytes]:
         """Read frame after frame of any capture."""
-        page, loans = self._page, self._loans
-        writes = self._borrower.writes
+        page, desk = self._page, self._desk
+        loans = desk.loans
+        writes = self._fpdus.writes
         first_ns = 0
         for frame in self._capture:
             number, time_ns, link_type, octets, _, _ = frame
@@ -128,8 +125,8 @@ class ExpressReader:
                 self._begin(time_ns)
             loan = loans.get(octets[_FLOW]) if link_type == ETHERNET else None
             moment: Any = (time_ns - first_ns) / SECOND if writes else time_ns
-            if loan is None or not self._check(loan, octets, (number, 0, time_ns), moment):
-                self._receive_frame(frame)
+            if loan is None or not desk.check(loan, octets, (number, 0, time_ns), moment):
+                desk.receive_frame(frame)
             if len(page.patterns) >= LINES_OF_A_PAGE or not number % _FRAMES_OF_A_PAGE:
                 yield page.take()
 
@@ -139,12 +136,13 @@ class ExpressReader:
         Here are the frames that nearly all captures are full of: segments that carry nothing,
         segments that are one FPDU, where the direction stands, and those that wait behind a hole.
         """
-        capture, page, borrower = self._capture, self._page, self._borrower
+        capture, page, borrower, desk = self._capture, self._page, self._borrower, self._desk
         source = capture.source
         record, unit, link_type, _, at = header
         size = record.size
-        loans = self._loans
-        writes = borrower.writes
+        loans = desk.loans
+        fpdus = self._fpdus
+        writes = fpdus.writes
         patterns, fields = page.patterns, page.fields
         recent_octets = self._flows.recent
         order = recent_octets.order
@@ -152,13 +150,13 @@ class ExpressReader:
         unpack_record = Struct(record.format[:4]).unpack_from
         unpack_headers = HEADERS.unpack_from
         unpack_fpdu = FPDU_HEADERS.unpack_from
-        find = borrower.shapes.find
-        unmarked, marked = borrower.shapes.unmarked, borrower.shapes.marked
+        find = fpdus.shapes.find
+        unmarked, marked = fpdus.shapes.unmarked, fpdus.shapes.marked
         header_lengths = HEADER_LENGTHS
         in_a_second = SECOND // unit
         first_second = first_fraction = second = units = 0
         fresh = 0
-        streaks = Streaks(header, capture, borrower, page, recent_octets)
+        streaks = Streaks(header, capture, fpdus, borrower, page, recent_octets)
         # Directions of FPDUs; where one comes again, a streak may have begun.
         latest: Loan | None = None
         last_but_one: Loan | None = None
@@ -275,8 +273,8 @@ class ExpressReader:
                     ):
                         if whole < length:
                             position = loan.lap + seq
-                            taken = borrower.take_several(
-                                loan, octets, position, number, (units + fraction) / in_a_second
+                            taken = fpdus.read_easy(
+                                loan, octets, position, 0, number, (units + fraction) / in_a_second
                             )
                             if taken:
                                 order.append((position, octets[:taken], loan.owner))
@@ -362,9 +360,9 @@ class ExpressReader:
                             loan.ack = ack
                             loan.segments += 1
                     else:
-                        is_taken = self._take(loan, flow, seq, ack, rest, octets, stamp, moment)
+                        is_taken = desk.take(loan, flow, seq, ack, rest, octets, stamp, moment)
                 else:
-                    is_taken = self._check(loan, window[start:at], stamp, moment)
+                    is_taken = desk.check(loan, window[start:at], stamp, moment)
                 if is_taken:
                     if len(patterns) >= LINES_OF_A_PAGE or not number % _FRAMES_OF_A_PAGE:
                         capture.frames = number
@@ -380,185 +378,6 @@ class ExpressReader:
                 self._begin(time_ns)
             octets = window[start:at]
             original = max(record.unpack_from(window, start - size)[3], captured)
-            self._receive_frame(Frame(number, time_ns, link_type, octets, original, None))
+            desk.receive_frame(Frame(number, time_ns, link_type, octets, original, None))
             if len(patterns) >= LINES_OF_A_PAGE or not number % _FRAMES_OF_A_PAGE:
                 yield page.take()
-
-    def _check(self, loan: Loan, frame: bytes, stamp: tuple[int, int, int], moment: Any) -> bool:
-        """Take a frame of a direction on loan, if its headers are as they should be.
-
-        Return False if the direction must be given back for it.
-        """
-        if len(frame) < HEADERS_LENGTH:
-            return False
-        begins, total, fragment, flow, seq, ack, rest = HEADERS.unpack_from(frame)
-        header = HEADER_LENGTHS.get(rest)
-        end = IPV4_AT + total
-        if (
-            header is None
-            or begins >> 8 != _ETHERNET_IPV4
-            or fragment & _NOT_TTL != _WHOLE_TCP
-            or not header <= end <= len(frame)
-        ):
-            return False
-        if loan is _PUT_OFF:
-            if not self._borrow(flow, may_begin=True):
-                return False
-            loan = self._loans[flow]
-        more = (ack - loan.ack) & _MASK
-        if more < _BEHIND:
-            # What was acknowledged may lie ahead of all that was captured: then no more is.
-            if not more <= (loan.peer.seq - loan.ack) & _MASK < _BEHIND:
-                return False
-        elif loan.awaits:
-            return False
-        else:
-            ack = loan.ack
-        if not loan.awaits:
-            # Else each of its segments is to come here.
-            loan.begins = self._common.setdefault(begins, begins)
-        loan.fragment = self._common.setdefault(fragment, fragment)
-        return self._take(loan, flow, seq, ack, rest, frame[header:end], stamp, moment)
-
-    def _take(
-        self,
-        loan: Loan,
-        flow: bytes,
-        seq: int,
-        ack: int,
-        rest: int,
-        octets: bytes,
-        stamp: tuple[int, int, int],
-        moment: Any,
-    ) -> bool:
-        """Take a segment of a direction on loan; return False if it must be given back for it.
-
-        :param ack: the last acknowledgement number, not an older one.
-        """
-        number = stamp[0]
-        length = len(octets)
-        borrower = self._borrower
-        begins = loan.begins_phase
-        if begins:
-            if octets and not loan.follows_reply(ack):
-                return False
-            _, seconds, fraction = stamp
-            self._tell(self._flows.expire(seconds * SECOND + fraction * self._unit))
-        if loan.awaits and not loan.is_in_turn(seq, length, ack):
-            return False
-        if octets and seq == loan.seq:
-            loan.frame, loan.seconds, loan.fraction = stamp
-            if loan.early:
-                if not borrower.fill(loan, octets, number, moment):
-                    return False
-            else:
-                position = loan.end
-                taken = borrower.take(loan, octets, number, number, moment)
-                if begins:
-                    borrower.align(self._loans)
-                if taken:
-                    self._flows.recent.remember(loan.owner, Chunk(position, octets, number))
-                elif loan.begins_phase:
-                    return False
-                if taken < length:
-                    _, seconds, fraction = stamp
-                    time_ns = seconds * SECOND + fraction * self._unit
-                    rest_of_it = octets[taken:]
-                    seq = seq + taken & _MASK
-                    self._receive(
-                        Segment(
-                            flow, seq, ack, rest & 0xFF, rest_of_it, length - taken, number, time_ns
-                        )
-                    )
-                    return True
-        elif octets:
-            if not loan.takes_data:
-                return False
-            if (seq - loan.seq) & _MASK >= _BEHIND:
-                if not borrower.repeats(loan, seq, octets):
-                    return False
-            elif not borrower.keep(loan, seq, octets, number):
-                return False
-        loan.ack = ack
-        loan.segments += 1
-        loan.frame, loan.seconds, loan.fraction = stamp
-        if self._budget.room < 0:
-            self._tell(self._flows.make_room())
-        return True
-
-    def _receive_frame(self, frame: Frame) -> None:
-        """Let the plain path have a frame."""
-        segment = self._decoder.segment(frame)
-        if segment is not None:
-            is_ours = frame.link_type == ETHERNET and frame.octets.startswith(
-                _ETHERTYPE_IPV4, _ETHERTYPE_AT
-            )
-            self._receive(segment, is_ours=is_ours)
-        elif self._others:
-            self._page.add(self._lines_of(self._others[:]))
-            self._others.clear()
-
-    def _receive(self, segment: Segment, *, is_ours: bool = True) -> None:
-        """Let the plain path have a segment, and borrow the connection if that is of use.
-
-        :param is_ours: whether its headers are of the kind that can be read here.
-        """
-        self.segments += 1
-        flow = segment.flow
-        if flow in self._loans:
-            self._give_back(flow)
-        self._tell(self._flows.receive(segment))
-        if segment.length and is_ours and not self._borrow(flow, may_begin=False):
-            connection = self._flows.connection(flow)
-            # One that is over is ended without another segment, and would stay here.
-            if connection is not None and connection.is_at_rest and not connection.lingers:
-                self._loans[connection.identity.flow] = self._loans[connection.reverse] = _PUT_OFF
-
-    def _tell(self, events: list[Event]) -> None:
-        """Add lines of events, which may need more room for labels than those so far."""
-        if events:
-            self._page.add(self._lines_of(events))
-            self._borrower.align(self._loans)
-
-    def _borrow(self, flow: bytes, *, may_begin: bool) -> bool:
-        """Borrow the connection of a flow, if all is in order there; tell whether it is.
-
-        :param may_begin: whether that may be before its first FPDU.
-        """
-        loans = self._flows.lend(flow, may_begin=may_begin)
-        if loans is None:
-            return False
-        for loan in loans:
-            self._borrower.begin(loan)
-            loan.lap = self._common.setdefault(loan.lap, loan.lap)
-            self._loans[loan.flow] = loan
-        return True
-
-    def _give_back(self, flow: bytes) -> None:
-        """Give a connection back."""
-        loan = self._loans[flow]
-        if loan is _PUT_OFF:
-            connection = self._flows.connection(flow)
-            assert connection is not None
-            del self._loans[connection.identity.flow], self._loans[connection.reverse]
-            return
-        loans = (loan.peer, loan) if loan.direction else (loan, loan.peer)
-        for each_loan in loans:
-            del self._loans[each_loan.flow]
-            self._borrower.end(each_loan)
-        self._flows.reclaim(loans)
-        # They refer to each other, and would stay until the collector comes.
-        for each_loan in loans:
-            del each_loan.peer
-
-    def _give_octets_back(self) -> None:
-        """Give back the connections of which octets are held, those held for longest first."""
-        holders = self._borrower.holders
-        for loan in list(holders):
-            if loan in holders:
-                self._give_back(loan.flow)
-
-    def _give_all_back(self) -> None:
-        for flow in list(self._loans):
-            if flow in self._loans:
-                self._give_back(flow)

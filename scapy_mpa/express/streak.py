@@ -16,8 +16,9 @@ from typing import Final
 
 from scapy_mpa.capture.pcap import PcapHeader
 from scapy_mpa.capture.reader import Capture
-from scapy_mpa.express.borrower import SHORTEST, Borrower
+from scapy_mpa.express.borrower import Borrower
 from scapy_mpa.express.early import Early, cut_out, hand_back, repeats_early, take_over
+from scapy_mpa.express.fpdus import SHORTEST, SoundFPDUs
 from scapy_mpa.express.headers import FPDU_HEADERS, HEADER_LENGTHS, HEADERS, IPV4_AT
 from scapy_mpa.express.page import Page
 from scapy_mpa.express.shapes import LOW_MSN, SEVEN_DIGITS, Shape
@@ -57,7 +58,8 @@ class Streaks:
 
     :param header: of the pcap file, and
     :param capture: the file itself.
-    :param borrower: knows what FPDUs look like, and whether they are written.
+    :param fpdus: knows what FPDUs look like, and whether they are written.
+    :param borrower: knows what waits behind holes, and what was there before.
     :param page: where they are written.
     :param recent: where octets are remembered.
     """
@@ -66,6 +68,7 @@ class Streaks:
         self,
         header: PcapHeader,
         capture: Capture,
+        fpdus: SoundFPDUs,
         borrower: Borrower,
         page: Page,
         recent: RecentOctets,
@@ -76,8 +79,9 @@ class Streaks:
         self._in_a_second = SECOND // header.unit
         self._page = page
         self._borrower = borrower
-        self._writes = borrower.writes
-        self._shapes = borrower.shapes
+        self._is_quick = fpdus.is_quick
+        self._writes = fpdus.writes
+        self._shapes = fpdus.shapes
         self._recent = recent
         self._layouts: dict[int, Struct] = {}
         self._pause = _PAUSE
@@ -129,7 +133,7 @@ class Streaks:
         epoch: int,
     ) -> tuple[bytes, int, int]:
         """Do the same behind a segment of ``length`` octets that is kept because it came early."""
-        if length >= SHORTEST and self._borrower.is_quick and loan.crc and not loan.pieces:
+        if length >= SHORTEST and self._is_quick and loan.crc and not loan.pieces:
             word: int = self._layout(offset).unpack_from(window, like)[-1]
             shape = self._shapes.find(word, None)
             if shape[0] == length:
@@ -173,7 +177,7 @@ class Streaks:
         early: Early = {}
         farthest = self._borrower.room_behind_hole(loan, length)
         if loan.early:
-            early = take_over(loan, length, farthest, self._borrower)
+            early = take_over(loan, length, farthest, self._shapes, self._borrower)
             if not early:
                 return window, at, number
         view = memoryview(window)[start:]

@@ -17,7 +17,7 @@ from scapy_mpa.capture import Decoder, open_capture
 from scapy_mpa.cli.lines import Lines
 from scapy_mpa.cli.output import text_of
 from scapy_mpa.cli.reading import Reading
-from scapy_mpa.express import borrower
+from scapy_mpa.express import fpdus
 from scapy_mpa.express.reader import ExpressReader
 from scapy_mpa.records.jsonline import JSONTemplates, json_line
 from scapy_mpa.records.record import RECORD_TYPES, type_of
@@ -263,7 +263,7 @@ def test_fpdus_of_any_length(
     lines = plain(capture)
     assert express(capture) == lines
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(borrower, "_MOST_STEPS", 4)
+        patch.setattr(fpdus, "_MOST_STEPS", 4)
         assert without_fpdus(express(capture, counting=True)) == without_fpdus(lines)
     by_plain, by_inlined = texts(capture)
     assert by_inlined == by_plain
