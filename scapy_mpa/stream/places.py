@@ -171,11 +171,12 @@ class Ballot:
     def winners(self, markers: bool | None, origin: int | None) -> list[int | None]:
         """Return positions at which a Marker may be, None for no Markers: all for which most speak.
 
-        Of these the first goes first that a look at the FPDUs alone would choose.
+        The first is what the FPDUs alone would have chosen.
         """
         standing = self._standing(markers, origin)
+        most = standing[0][:2]
         return [
             None if place is None else self.reference + _WORD * place
-            for *votes, place in standing
-            if votes == [*standing[0][:2]]
+            for count, in_payload, place in standing
+            if (count, in_payload) == most
         ]
