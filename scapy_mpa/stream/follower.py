@@ -138,7 +138,7 @@ class FPDUFollower(FPDUEnds):
             kept = self._kept_by_ends()
             # What cannot be asked any more speaks for nothing.
             goes_on = (
-                self._true_end(island, [at], limit, may_end=True) is not None
+                self._true_end(island, self._to_ask([at]), limit, may_end=True) is not None
                 or self._allowance < kept
             )
         return count + goes_on, not goes_on, at

@@ -9,6 +9,7 @@ from scapy_mpa.stream.events import LocatedBy
 
 if TYPE_CHECKING:
     from scapy_mpa.stream.leads import Leads
+    from scapy_mpa.stream.true_end import Asked
 
 __all__ = ["SEAM", "Island", "Run"]
 
@@ -17,6 +18,18 @@ SEAM: Final = 20
 
 _TELLING_SEGMENT: Final = 64
 """Octets from which on it tells something where a segment begins: smaller ones begin anywhere."""
+
+
+class Search:
+    """How far it was looked for where FPDUs begin behind one that is not verified."""
+
+    __slots__ = ("asked", "at")
+
+    def __init__(self) -> None:
+        self.at = 0
+        """How far octets must reach before another search is worth its cost."""
+        self.asked: Asked | None = None
+        """Those of which it was asked where they truly end."""
 
 
 class Run:
@@ -32,7 +45,7 @@ class Run:
         "end",
         "last",
         "next_by",
-        "search_at",
+        "search",
         "searched",
         "start",
         "trouble",
@@ -48,8 +61,8 @@ class Run:
         """What says that an FPDU begins at ``end``."""
         self.trouble: int | None = None
         """Where the FPDU began behind which the chain of lengths broke, if it did."""
-        self.search_at = 0
-        """How far octets must reach before another search is worth its cost."""
+        self.search: Search | None = None
+        """What was done to find the way back from there."""
         self.searched = 0
         """What ends here or before was tried by a search, and is no FPDU."""
         self.anchored = True
@@ -61,6 +74,12 @@ class Run:
     def is_empty(self) -> bool:
         """Whether this is but a place from which a search goes on."""
         return not self.anchored and self.end == self.start
+
+    def searching(self) -> Search:
+        """Return what was done to find the way back, which is nothing at first."""
+        if self.search is None:
+            self.search = Search()
+        return self.search
 
     def end_like(self, right: "Run") -> None:
         """End as a run does that lies behind this one, and so go on as it would have."""

@@ -49,7 +49,7 @@ class _Run(Run):
     :param phase: of what stands there.
     """
 
-    __slots__ = ("begins_at", "is_sure", "phase")
+    __slots__ = ("begins_at", "is_sure", "phase", "search_at")
 
     def __init__(self, position: int, located_by: LocatedBy, phase: int | None) -> None:
         super().__init__(position, located_by)
@@ -57,6 +57,8 @@ class _Run(Run):
         """Of the FPDU that it begins with, and of the one that comes next; None if not known."""
         self.is_sure = True
         """Whether one begins where the one before it ends, as far as lengths can be trusted."""
+        self.search_at = 0
+        """How far octets must reach before another search is worth its cost."""
 
     def go_on(self, found: Candidate) -> None:
         """Go on where a search has found an FPDU."""

@@ -83,7 +83,7 @@ def _is_one_run(island: Island, origin: int) -> bool:
         and run.trouble is None
         and run.anchored
         and run.next_by == "length"
-        and not (run.search_at or run.searched or run.awaits)
+        and not (run.search or run.searched or run.awaits)
         and island.settled
     )
 

@@ -87,8 +87,8 @@ class FPDUWayBack(FPDUChain):
         row = FRAMING_WINDOW * (1 if self.crc or self.markers else CONVINCING_CHAIN)
         longest = _LONGEST_WAIT if run.anchored else row
         is_too_much = limit - trouble > longest + FRAMING_WINDOW
-        if limit < run.search_at and not (final or is_too_much):
-            island.need = run.search_at
+        if run.search is not None and limit < run.search.at and not (final or is_too_much):
+            island.need = run.search.at
             return False
         if reached is not None and self.crc:
             found_back = self._by_crc(island, run, bridge, reached, limit, final=final)
@@ -256,7 +256,7 @@ class FPDUWayBack(FPDUChain):
     @staticmethod
     def _search_later(island: Island, run: Run, limit: int, trouble: int) -> None:
         """Leave a run as it is until so much more has come that a search is worth its cost."""
-        island.need = run.search_at = limit + max(FIRST_SEARCH, limit - trouble)
+        island.need = run.searching().at = limit + max(FIRST_SEARCH, limit - trouble)
 
     def _set_right(
         self,
@@ -278,7 +278,14 @@ class FPDUWayBack(FPDUChain):
         places = [run.trouble, *(fpdu.start for fpdu in bridge)]
         if behind is not None and places[-1] < behind < limit:
             places.append(behind)
-        found = self._true_end(island, places, limit, may_end=may_end)
+        asked = self._to_ask(places)
+        if behind is not None:
+            # When more has come it is asked from there on.
+            search = run.searching()
+            if search.asked is not None and list(search.asked) == list(asked):
+                asked = search.asked
+            search.asked = asked
+        found = self._true_end(island, asked, limit, may_end=may_end)
         if found is None or (self.is_guess and not self._must_lie(island, *found)):
             # If Markers may be elsewhere, some may lie in one that tells the truth.
             return False
@@ -397,7 +404,7 @@ class FPDUWayBack(FPDUChain):
         run.next_by = located_by
         run.trouble = None
         run.anchored = True
-        run.search_at = 0
+        run.search = None
 
     def _over_zero_length(self, island: Island, begin: int, at: int) -> int:
         """Return where one of zero length begins that directly precedes an FPDU, else ``at``.

@@ -9,34 +9,21 @@ worked out, wherever the FPDU may end, and each octet is gone over once.
 from __future__ import annotations
 
 from array import array
-from functools import cache
-from typing import Final, TypeAlias
+from typing import Final
 
 from scapy_mpa.wire.crc import RESIDUE, crc32c
-from scapy_mpa.wire.fpdu import (
-    HEADER_LENGTH,
-    LARGEST_ULPDU_LENGTH,
-    MARKER_LENGTH,
-    fpdu_length,
-)
+from scapy_mpa.wire.crc_zeros import before_zeros, masks_before
+from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_LENGTH, fpdu_length
 
 __all__ = ["SoundLength"]
 
 _WORD: Final = 4
 _BITS_OF_WORD: Final = 8 * _WORD
-_BITS_OF_CRC: Final = 32
-_HIGHEST_BIT: Final = 1 << _BITS_OF_CRC - 1
-_ALL_BITS: Final = (1 << _BITS_OF_CRC) - 1
-# The polynomial of CRC32c, its lowest power in the highest bit.
-_POLYNOMIAL: Final = 0x82F63B78
-
-# What each octet of a register stands for before some zeros, from its lowest octet to its highest.
-_Inverse: TypeAlias = tuple[list[int], list[int], list[int], list[int]]
-
-# By how many words of zeros there were: which bits of a register sum up to one that it had before
-# them.  The field is as long as half a register, so that these bits must be zero.
-_MASKS: Final = [array("I", [_HIGHEST_BIT >> bit]) for bit in range(4)]
-_MASKS_AT_A_TIME: Final = 1 << 8
+_ONE: Final = (1).to_bytes(_WORD, "big")
+_IS_BIG_ENDIAN: Final = array("I", [1]).tobytes()[0] == 0
+# A register that holds RESIDUE holds it again behind this word: how much one differs from RESIDUE
+# depends on nothing but how much it did before, and how much the words differ from this one.
+_AS_BEFORE: Final = int.from_bytes(RESIDUE.to_bytes(_WORD, "little"), "big")
 
 
 class SoundLength:
@@ -77,99 +64,65 @@ class SoundLength:
         register = self._crc ^ RESIDUE
         words = (self.octets - self._header) // _WORD
         # A few bits tell of nearly all that is none, at a fifth of the cost.
-        try:
-            for masks in _MASKS:
-                if (register & masks[words]).bit_count() & 1:
-                    return False
-        except IndexError:
-            _extend_masks(words)
-            return self.is_one()
-        difference = _before_zeros(register, words)
+        for masks in masks_before(words):
+            if (register & masks[words]).bit_count() & 1:
+                return False
+        difference = before_zeros(register, words)
         if difference >> 8 * HEADER_LENGTH:
             return False
         # The first octet of the field stands in the lowest bits of the register.
         other = int.from_bytes(difference.to_bytes(HEADER_LENGTH, "little"), "big")
         return not other or fpdu_length(self._said ^ other, self._phase) == self.octets
 
+    def sift(self, octets: bytes) -> list[int]:
+        """Return after how many octets it may be that all up to there are one FPDU: as many as are
+        there, or more, ascending.
 
-def _extend_masks(words: int) -> None:
-    """Have :data:`_MASKS` at hand for so many words, and some more."""
-    one, two, three, four = _inverse_of_masks()
-    for number, masks in enumerate(_MASKS):
-        mask = masks[-1]
-        more = array("I", [0]) * (words + _MASKS_AT_A_TIME - len(masks))
-        # What _undo does; there may be thousands.
-        for at in range(len(more)):
-            low, high = mask & 0xFFFF, mask >> 16
-            mask = one[low & 0xFF] ^ two[low >> 8] ^ three[high & 0xFF] ^ four[high >> 8]
-            more[at] = mask
-        # Put there as a whole: sessions in other threads may be about it, too.
-        _MASKS[number] = masks + more
+        Of places where they are not, one in 16 is left by chance.  Many places take a tenth of
+        what it takes to ask of each (:meth:`is_one`), for all are worked out at once.
 
-
-@cache
-def _inverse_of_masks() -> _Inverse:
-    """Return what gives the mask of a word more."""
-    columns = [_before_word(1 << bit) for bit in range(_BITS_OF_CRC)]
-    rows = [0] * _BITS_OF_CRC
-    for at, column in enumerate(columns):
-        for bit in range(_BITS_OF_CRC):
-            rows[bit] |= (column >> bit & 1) << at
-    return _inverse_of(rows)
-
-
-def _before_zeros(register: int, words: int) -> int:
-    """Return what the register of a CRC32c held before so many words of zeros."""
-    for inverse in _inverses():
-        if words & 1:
-            register = _undo(inverse, register)
-        words >>= 1
-        if not words:
-            break
-    return register
-
-
-def _undo(inverse: _Inverse, register: int) -> int:
-    one, two, three, four = inverse
-    return (
-        one[register & 0xFF]
-        ^ two[register >> 8 & 0xFF]
-        ^ three[register >> 16 & 0xFF]
-        ^ four[register >> 24]
-    )
+        :param octets: what follows those that are there, a multiple of 4.  Where none are, as many
+            are added as the shortest FPDU has, and there must be.
+        """
+        if not self.octets:
+            shortest = self.least
+            self.extend(octets[:shortest])
+            octets = octets[shortest:]
+        likely = [self.octets]
+        count = len(octets) // _WORD
+        if not count:
+            return likely
+        first = (self.octets - self._header) // _WORD
+        register = self._crc ^ RESIDUE
+        # One number holds all words, the first of them in its highest bits.
+        ones = int.from_bytes(_ONE * count, "big")
+        words = int.from_bytes(octets, "big") ^ ones * _AS_BEFORE
+        unlike = 0
+        for bit, masks in enumerate(masks_before(first + count)):
+            # Where a word ends, the bit that must be zero is that where it begins, and the sum of
+            # the bits of the word that are in the mask.
+            sums = words & _joined(masks[first : first + count])
+            for half in (16, 8, 4, 2, 1):
+                sums ^= sums >> half
+            sums &= ones
+            if (register & masks[first]).bit_count() & 1:
+                sums ^= 1 << _BITS_OF_WORD * (count - 1)
+            unlike |= sums << bit
+        shift = _BITS_OF_WORD
+        while shift < _BITS_OF_WORD * count:
+            unlike ^= unlike >> shift
+            shift *= 2
+        lowest = unlike.to_bytes(_WORD * count, "big")[_WORD - 1 :: _WORD]
+        at = lowest.find(0)
+        while at >= 0:
+            likely.append(self.octets + _WORD * (at + 1))
+            at = lowest.find(0, at + 1)
+        return likely
 
 
-@cache
-def _inverses() -> list[_Inverse]:
-    """Return what undoes one word of zeros, two, four, and so on, up to the longest FPDU."""
-    longest = fpdu_length(LARGEST_ULPDU_LENGTH, 0) // _WORD
-    columns = [_before_word(1 << bit) for bit in range(_BITS_OF_CRC)]
-    inverses: list[_Inverse] = []
-    while longest >> len(inverses):
-        if inverses:
-            columns = [_undo(inverses[-1], column) for column in columns]
-        inverses.append(_inverse_of(columns))
-    return inverses
-
-
-def _inverse_of(columns: list[int]) -> _Inverse:
-    """Return what gives for a register the sum of the columns for which its bits stand."""
-    return _sums(columns[:8]), _sums(columns[8:16]), _sums(columns[16:24]), _sums(columns[24:])
-
-
-def _sums(columns: list[int]) -> list[int]:
-    """Return for each octet the sum of the columns that its bits stand for."""
-    sums = [0]
-    for column in columns:
-        sums += [column ^ each for each in sums]
-    return sums
-
-
-def _before_word(register: int) -> int:
-    """Return what the register held before a word of zeros."""
-    for _ in range(_BITS_OF_WORD):
-        if register & _HIGHEST_BIT:
-            register = (register ^ _POLYNOMIAL) << 1 & _ALL_BITS | 1
-        else:
-            register <<= 1
-    return register
+def _joined(masks: array[int]) -> int:
+    """Return masks as one number, the first in its highest bits, each with its lowest octet first,
+    as the octets of a word go through a register."""
+    if _IS_BIG_ENDIAN:
+        masks.byteswap()
+    return int.from_bytes(masks.tobytes(), "big")

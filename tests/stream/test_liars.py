@@ -467,6 +467,27 @@ def test_many_liars_hide_no_good_ones(seed: int, markers: bool) -> None:
     assert set(found) <= set(wanted)
 
 
+@pytest.mark.parametrize("markers", [False, True])
+@pytest.mark.parametrize("words", [2_250, 10_000])
+@pytest.mark.parametrize("lie", [18, 20_000, 65_535])
+@pytest.mark.parametrize(("holed", "at"), [(1, 100), (2, 100), (3, 4_000)])
+def test_a_long_liar_full_of_headers_hides_no_good_ones(
+    markers: bool, words: int, lie: int, holed: int, at: int
+) -> None:
+    """Each word of such a payload may be where another FPDU begins, so that thousands are asked;
+    and a hole leaves nothing behind it but more of them."""
+    payload = (HEADER_WORDS * (words // 2))[:-4]
+    ulpdus = [messages.send(msn, payload, mulpdu=65_000)[0] for msn in range(1, 6)]
+    octets, truth = build_stream(ulpdus, markers=markers, damage={0: Damage(ulpdu_length=lie)})
+    hole = truth[holed].start + at
+    talk = marked() if markers else started()
+    talk.say(0, octets[:hole], size=1460)
+    talk.miss(0, octets[hole : hole + 100])
+    talk.say(0, octets[hole + 100 :], size=1460)
+    talk.close()
+    assert told(talk.fed()) == true([*truth[:holed], *truth[holed + 1 :]])
+
+
 @pytest.mark.parametrize("order", [(1, 2, 0), (2, 1, 0), (0, 2, 1)])
 def test_an_island_without_fpdu_that_joins_others_hides_none(order: tuple[int, int, int]) -> None:
     """Where an island began is no place where an FPDU begins."""

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What the register of a CRC32c held before zeros, which is linear in what it holds behind them."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from functools import cache
+from typing import Final, TypeAlias
+
+__all__ = ["before_zeros", "masks_before"]
+
+_BITS_OF_CRC: Final = 32
+_BITS_OF_WORD: Final = 32
+_HIGHEST_BIT: Final = 1 << _BITS_OF_CRC - 1
+_ALL_BITS: Final = (1 << _BITS_OF_CRC) - 1
+# The polynomial of CRC32c, its lowest power in the highest bit.
+_POLYNOMIAL: Final = 0x82F63B78
+_BITS_OF_WORDS: Final = 15
+"""In which words of zeros are counted: the longest FPDU has fewer than 2^15."""
+
+# What each octet of a register stands for before some zeros, from its lowest octet to its highest.
+_Inverse: TypeAlias = tuple[list[int], list[int], list[int], list[int]]
+
+_MASKS: Final = [array("I", [_HIGHEST_BIT >> bit]) for bit in range(4)]
+_MASKS_AT_A_TIME: Final = 1 << 8
+
+
+def before_zeros(register: int, words: int) -> int:
+    """Return what a register held before so many words of zeros, 0 to 32767."""
+    for inverse in _inverses():
+        if words & 1:
+            register = _undo(inverse, register)
+        words >>= 1
+        if not words:
+            break
+    return register
+
+
+def masks_before(words: int) -> Sequence[array[int]]:
+    """Return for each of the four highest bits of a register masks, by how many words of zeros
+    there were: which bits of the register behind them sum up to it.
+
+    :param words: for how many words there must be one, at least.
+    """
+    if len(_MASKS[-1]) <= words:
+        _extend_masks(words)
+    return _MASKS
+
+
+def _extend_masks(words: int) -> None:
+    """Have :data:`_MASKS` at hand for so many words, and some more."""
+    one, two, three, four = _inverse_of_masks()
+    for number, masks in enumerate(_MASKS):
+        mask = masks[-1]
+        more = array("I", [0]) * (words + _MASKS_AT_A_TIME - len(masks))
+        # What _undo does; there may be thousands.
+        for at in range(len(more)):
+            low, high = mask & 0xFFFF, mask >> 16
+            mask = one[low & 0xFF] ^ two[low >> 8] ^ three[high & 0xFF] ^ four[high >> 8]
+            more[at] = mask
+        # Put there as a whole: sessions in other threads may be about it, too.
+        _MASKS[number] = masks + more
+
+
+@cache
+def _inverse_of_masks() -> _Inverse:
+    """Return what gives the mask of a word more."""
+    columns = [_before_word(1 << bit) for bit in range(_BITS_OF_CRC)]
+    rows = [0] * _BITS_OF_CRC
+    for at, column in enumerate(columns):
+        for bit in range(_BITS_OF_CRC):
+            rows[bit] |= (column >> bit & 1) << at
+    return _inverse_of(rows)
+
+
+def _undo(inverse: _Inverse, register: int) -> int:
+    one, two, three, four = inverse
+    return (
+        one[register & 0xFF]
+        ^ two[register >> 8 & 0xFF]
+        ^ three[register >> 16 & 0xFF]
+        ^ four[register >> 24]
+    )
+
+
+@cache
+def _inverses() -> list[_Inverse]:
+    """Return what undoes one word of zeros, two, four, and so on."""
+    columns = [_before_word(1 << bit) for bit in range(_BITS_OF_CRC)]
+    inverses: list[_Inverse] = []
+    while len(inverses) < _BITS_OF_WORDS:
+        if inverses:
+            columns = [_undo(inverses[-1], column) for column in columns]
+        inverses.append(_inverse_of(columns))
+    return inverses
+
+
+def _inverse_of(columns: list[int]) -> _Inverse:
+    """Return what gives for a register the sum of the columns for which its bits stand."""
+    return _sums(columns[:8]), _sums(columns[8:16]), _sums(columns[16:24]), _sums(columns[24:])
+
+
+def _sums(columns: list[int]) -> list[int]:
+    """Return for each octet the sum of the columns that its bits stand for."""
+    sums = [0]
+    for column in columns:
+        sums += [column ^ each for each in sums]
+    return sums
+
+
+def _before_word(register: int) -> int:
+    """Return what the register held before a word of zeros."""
+    for _ in range(_BITS_OF_WORD):
+        if register & _HIGHEST_BIT:
+            register = (register ^ _POLYNOMIAL) << 1 & _ALL_BITS | 1
+        else:
+            register <<= 1
+    return register
