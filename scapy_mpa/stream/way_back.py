@@ -226,7 +226,7 @@ class FPDUWayBack(FPDUChain):
             return True
         for fpdu in bridge:
             self._pass_on(island, run, fpdu)
-        run.trouble = None
+        run.trouble = run.search = None
         return True
 
     def _skip(self, island: Island, run: Run, limit: int) -> bool:
@@ -402,9 +402,8 @@ class FPDUWayBack(FPDUChain):
             run.start = at
         run.end = run.last = at
         run.next_by = located_by
-        run.trouble = None
+        run.trouble = run.search = None
         run.anchored = True
-        run.search = None
 
     def _over_zero_length(self, island: Island, begin: int, at: int) -> int:
         """Return where one of zero length begins that directly precedes an FPDU, else ``at``.
