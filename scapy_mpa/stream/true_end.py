@@ -35,7 +35,7 @@ _SHARE_OF_ENDS: Final = 4
 _MOST_LIARS: Final = 8
 # What it costs to find a place, and to ask whether one that began before ends there.
 _COST_OF_PLACE: Final = 4
-_COST_OF_END: Final = 80
+_COST_OF_END: Final = 40
 # So many places, if they are no fewer than one in so many words, are sifted first, which leaves one
 # in 16; and what that costs for each word.
 _MANY_ENDS: Final = 32
@@ -123,8 +123,8 @@ class FPDUEnds(FPDUReader):
         if end is not None:
             return first, end
         for start, measured in asked.items():
-            # Each but the last leaves half of what may be spent to those behind it.
-            least = kept if start == last else (self._allowance + kept) // 2
+            # Each but the last leaves a quarter of what may be spent to those behind it.
+            least = kept if start == last else (self._allowance + 3 * kept) // 4
             end = self._true_end_of(island, start, measured, limit, least, may_end=may_end)
             if end is not None:
                 return start, end
