@@ -26,8 +26,8 @@ from tests.differential.tshark import Row, rows
 from tests.recovery.reading import Outcome, judge, plain
 from tests.truth import pcapfile
 from tests.truth.cases import Case
-from tests.truth.findable import Statement
 from tests.truth.situations import SITUATIONS, cases_of
+from tests.truth.wanted import Statement
 
 __all__ = ["Share", "ours", "table", "theirs"]
 

@@ -14,10 +14,12 @@ from scapy_mpa.craft import Conversation, FPDUItem, OctetsItem, Segment, Startup
 from scapy_mpa.stream.segment import SYN
 from tests.craft.reading import Record
 from tests.truth import impair
+from tests.truth.captured import Captured
 from tests.truth.dimensions import Dimensions
-from tests.truth.findable import Captured, Statement, Wanted, findable
+from tests.truth.findable import findable
 from tests.truth.headers import Header
 from tests.truth.mpastream import build_stream
+from tests.truth.wanted import Statement, Wanted
 
 
 @dataclass

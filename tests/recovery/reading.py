@@ -16,9 +16,9 @@ from scapy_mpa.records import json_line
 from scapy_mpa.records.jsonline import JSONTemplates
 from scapy_mpa.stream.events import Event
 from tests.truth.cases import Case
-from tests.truth.findable import Statement, Wanted
 from tests.truth.headers import Header
 from tests.truth.impair import INITIATOR
+from tests.truth.wanted import Statement, Wanted
 
 Record = dict[str, Any]
 

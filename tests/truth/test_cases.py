@@ -12,11 +12,12 @@ import pytest
 from tests.truth import impair, messages, mpastream, walker
 from tests.truth.cases import case, dimensions_of
 from tests.truth.dimensions import VALUES, Dimensions
-from tests.truth.findable import Wanted, findable
+from tests.truth.findable import findable
 from tests.truth.headers import Header, header_of
 from tests.truth.impair import ACK, SYN, Half, Segment
 from tests.truth.mpastream import Damage
 from tests.truth.situations import ANYTHING, SITUATIONS, case_of, cases_of
+from tests.truth.wanted import Wanted
 
 SEEDS = range(400)
 
