@@ -152,8 +152,7 @@ class FPDUFinder(FPDUFollower):
 
         One behind which the chain of lengths breaks may be part of a payload: it counts only if
         nothing better is there, and, with CRCs, nothing better will come.  But several in a row are
-        no payload if no hole hides a header before them, and what begins for certain has none that
-        makes sense.
+        taken for no payload if the header of the liar makes no sense.
         Something better is there if an FPDU is known to begin at ``limit`` and none before.
 
         :param claimed: an FPDU whose header makes sense says that all these octets are its own.
@@ -162,7 +161,6 @@ class FPDUFinder(FPDUFollower):
             one that begins for certain: what may be payload of any of them does not count.
         """
         doubtful = None
-        several = None
         doubted_until = limit
         chained = begin
         repeated: set[bytes] = set()
@@ -199,12 +197,11 @@ class FPDUFinder(FPDUFollower):
                 and not breaks
                 and (not bridge or self._outweighs(island, fpdu, bridge, limit))
             ):
-                return several or fpdu
+                return fpdu
             if doubtful is None and (liar is not None or limit == island.end):
                 doubtful = fpdu
-            if several is None and count > 1 and liar is not None and run is not None:
-                is_claimed = start < run.end or self._makes_sense(island, liar, limit)
-                several = None if is_claimed else fpdu
+            if count > 1 and liar is not None and not self._makes_sense(island, liar, limit):
+                return fpdu
         if run is not None and self.crc and not island.absent and self._allowance >= 0:
             run.searched = limit if doubtful is None else doubtful.end - 1
         return doubtful if final or doubted_until < limit else None

@@ -13,10 +13,12 @@ from scapy_mpa.wire.crc import RESIDUE, crc32c
 from scapy_mpa.wire.ddp import TAGGED_LENGTH
 from scapy_mpa.wire.fpdu import MARKER_LENGTH, MARKER_RESERVED
 
-__all__ = ["LONGEST_CHAIN", "MOST_SENSELESS", "FPDUFollower", "Reached"]
+__all__ = ["LONGEST_CHAIN", "MOST_SENSELESS", "FPDUFollower", "Reached", "cost_of"]
 
 # How many unverified FPDUs in a row the chain of lengths may cross before it is given up.
 _LONGEST_BRIDGE: Final = 16
+# Octets of which but a CRC is taken cost as much as one that is searched.
+_OCTETS_FOR_ONE: Final = 8
 MOST_SENSELESS: Final = 4
 """FPDUs in a row with a damaged header, too, over which lengths may lead."""
 
@@ -114,7 +116,7 @@ class FPDUFollower(FPDUEnds):
             if not following.sound:
                 # Those that are damaged may stand between it and the next sound one.
                 bridge, reached, _ = self._bridge(island, at, limit, senseless=MOST_SENSELESS)
-                self._allowance -= sum(each.layout.length for each in bridge)
+                self._allowance -= cost_of(bridge)
                 goes_on = reached == "sound" or any(
                     self._looks_like_start(island, each, limit)
                     for each in (at, *(crossed.end for crossed in bridge))
@@ -132,7 +134,7 @@ class FPDUFollower(FPDUEnds):
         payload, and what they lead to is a part of an FPDU.
         """
         bridge, reached, _ = self._bridge(island, at, limit, senseless=MOST_SENSELESS)
-        self._allowance -= sum(each.layout.length for each in bridge)
+        self._allowance -= cost_of(bridge)
         goes_on = reached in ("sound", "end")
         if not goes_on:
             kept = self._kept_by_ends()
@@ -218,3 +220,8 @@ class FPDUFollower(FPDUEnds):
                 return start < places[-1]
             following = self._try(island, at, limit)
         return False
+
+
+def cost_of(bridge: Sequence[Candidate]) -> int:
+    """Return what it cost to follow lengths over FPDUs."""
+    return sum(each.layout.length for each in bridge) // _OCTETS_FOR_ONE

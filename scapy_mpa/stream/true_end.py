@@ -67,6 +67,10 @@ class FPDUEnds(FPDUReader):
         """Tell whether searches may still spend all that so many octets of stream are worth."""
         return self._allowance == _OCTETS_AT_FIRST + octets * _OCTETS_PER_OCTET
 
+    def _is_scarce(self) -> bool:
+        """Tell whether less is left for searches than there was at first."""
+        return self._allowance < _OCTETS_AT_FIRST
+
     def _is_one(self, island: Island, start: int, end: int) -> bool:
         """Tell whether one FPDU reaches from ``start`` to ``end``, but for its ULPDU_Length."""
         measured = self._measure(start)

@@ -26,7 +26,7 @@ from scapy_mpa.stream.finder import (
     holds_itself,
     is_tagged,
 )
-from scapy_mpa.stream.follower import MOST_SENSELESS, Reached
+from scapy_mpa.stream.follower import MOST_SENSELESS, Reached, cost_of
 from scapy_mpa.stream.island import Island, Run
 from scapy_mpa.wire.ddp import TAGGED_LENGTH
 from scapy_mpa.wire.errors import ErrorCode
@@ -138,6 +138,13 @@ class FPDUWayBack(FPDUChain):
         """
         trouble = run.trouble
         assert trouble is not None
+        if self._is_scarce() and not self._makes_sense(island, trouble, limit):
+            # It ends before any good ones in a row, and to look for these first costs less.
+            row = self._search(island, trouble + WORD, limit, final=False, liar=trouble)
+            if row is not None:
+                if not self._set_right(island, run, (), row.start, may_end=True):
+                    self._resume(island, run, row.start, found_by(row))
+                return True
         behind = bridge[-1].end if bridge else run.end
         may_end = final or limit < island.end
         if self._set_right(island, run, bridge, limit, may_end=may_end, behind=behind):
@@ -236,7 +243,7 @@ class FPDUWayBack(FPDUChain):
         """
         assert run.trouble is not None
         bridge, reached, _ = self._bridge(island, run.end, limit, senseless=MOST_SENSELESS)
-        self._allowance -= sum(each.layout.length for each in bridge)
+        self._allowance -= cost_of(bridge)
         if reached != "sound":
             return False
         end = bridge[-1].end
@@ -306,7 +313,8 @@ class FPDUWayBack(FPDUChain):
         :param found: the first in the row of those that lead to where it leads.  Behind others that
             were swallowed, some that are damaged may stand.
         """
-        return self._search(island, trouble + WORD, found.start, final=False) or found
+        first = self._search(island, trouble + WORD, found.start, final=False, liar=trouble)
+        return first or found
 
     def _is_something(self, island: Island, fpdu: Candidate, limit: int) -> bool:
         """Tell whether, without CRCs, anything says that this is an FPDU, though a damaged one.

@@ -467,6 +467,30 @@ def test_many_liars_hide_no_good_ones(seed: int, markers: bool) -> None:
     assert set(found) <= set(wanted)
 
 
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("markers", [False, True])
+def test_many_garbled_beginnings_hide_no_good_ones(seed: int, markers: bool) -> None:
+    """Where one with a garbled length and header ends nothing tells but what follows it; to look
+    for that in all that it may reach takes, of many, more than searches may cost."""
+    rng = random.Random(seed)
+    ulpdus = [messages.send(msn, rng.randbytes(rng.randrange(60, 400)))[0] for msn in range(2000)]
+    octets, truth = build_stream(ulpdus, markers=markers)
+    garbled: set[int] = set()
+    while max(garbled, default=0) + 40 < len(truth):
+        garbled.add(max(garbled, default=0) + rng.randrange(3, 40))
+    wrong = bytearray(octets)
+    for index in garbled:
+        begin = truth[index].seq_offset
+        for at in range(begin, begin + rng.randrange(6, 40)):
+            if not markers or at % 512 >= 4:
+                wrong[at] ^= rng.randrange(1, 256)
+    talk = marked() if markers else started()
+    talk.say(0, bytes(wrong), size=1460)
+    talk.close()
+    good = [each for index, each in enumerate(truth) if index not in garbled]
+    assert [each for each in told(talk.fed()) if each[2] == "good"] == true(good)
+
+
 @pytest.mark.parametrize("markers", [False, True])
 @pytest.mark.parametrize("words", [2_250, 10_000])
 @pytest.mark.parametrize("lie", [18, 20_000, 65_535])
