@@ -51,6 +51,8 @@ class Borrower:
             self._weigh(loan)
         if loan.owner.held:
             self.holders[loan] = None
+        # The last frame is one of the same file, so that nothing is lost.
+        loan.fraction //= self._unit
         self._fpdus.begin(loan)
 
     def end(self, loan: Loan) -> None:

@@ -149,6 +149,15 @@ class Connection(Telling):
         if breach is not None and startup.negotiating is not None:
             startup.negotiating.take_breach(breach.text)
 
+    def hand_over(self) -> tuple[int, int, int]:
+        """Return the last frame, for who takes segments elsewhere: number, seconds, nanoseconds.
+
+        It is not kept here: of very many connections no number is to be kept twice.
+        """
+        stamp = (self.frame, *divmod(self._time_ns, SECOND))
+        self.frame = self._time_ns = 0
+        return stamp
+
     def catch_up(self, segments: int, stamp: tuple[int, int, int]) -> None:
         """Take note of segments that were taken elsewhere.
 

@@ -27,7 +27,7 @@ from scapy_mpa.stream.rest import Rest
 from scapy_mpa.stream.scan import FoundStartup, may_be_payload, startup_of
 from scapy_mpa.stream.segment import FIN, RST, SYN, Segment
 from scapy_mpa.stream.seldom import NOTHING, Seldom
-from scapy_mpa.stream.sequence import SEQUENCE_WINDOW, first_position, unwrap
+from scapy_mpa.stream.sequence import SEQUENCE_WINDOW, compact, first_position, unwrap
 from scapy_mpa.stream.streaming import Streaming
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
@@ -78,7 +78,7 @@ class HalfConnection:
         self.owner = owner
         self.budget = budget
         self._recent_octets = recent
-        self._islands: Islands | None = Islands()
+        self._islands: Islands | None = None
         self.phase = Phase.STREAMING
         self._framing: Framing | None = None
         self.streaming: Streaming | None = Streaming(self)
@@ -106,15 +106,12 @@ class HalfConnection:
     @property
     def islands(self) -> Islands:
         """The octets that were captured.  To ask for them wakes a half connection at rest."""
-        if self._islands is None:
-            self._wake()
-        assert self._islands is not None
-        return self._islands
+        return self._islands or self._wake()
 
     @property
     def framing(self) -> Framing | None:
         """What finds its FPDUs, once it carries some.  To ask for it wakes it, too."""
-        if self._islands is None:
+        if self.rest is not None:
             self._wake()
         return self._framing
 
@@ -122,8 +119,17 @@ class HalfConnection:
     def framing(self, framing: Framing | None) -> None:
         self._framing = framing
 
-    def _wake(self) -> None:
-        self._framing, self._islands = rest.wake(self)
+    def _wake(self) -> Islands:
+        if self.rest is not None:
+            self._framing, islands = rest.wake(self)
+        else:
+            # None were made before octets come: what lives on is not to lie in memory between
+            # what soon is gone.
+            islands = Islands()
+            if self.begin is not None:
+                islands.front = islands.floor = self.begin
+        self._islands = islands
+        return islands
 
     def lay_down(self, at_rest: Rest) -> None:
         """Do without framing and islands from now on.
@@ -138,11 +144,11 @@ class HalfConnection:
     def _begin_at(self, position: int) -> None:
         """Take a SYN."""
         self.begin = position
-        if self.framing is None:
-            # If octets came first, there may be others before them.
-            self.islands.front = self.islands.floor = position
-            for island in self.islands.items:
-                island.open_left = self.islands.lies_beyond(island)
+        if self.framing is None and self._islands is not None:
+            # Octets came first, and there may be others before them.
+            self._islands.front = self._islands.floor = position
+            for island in self._islands.items:
+                island.open_left = self._islands.lies_beyond(island)
 
     def receive(self, segment: Segment) -> None:
         """Take a segment of this direction."""
@@ -156,7 +162,7 @@ class HalfConnection:
         elif segment.length and self.islands.front is None:
             self.islands.front = position
         if high is None:
-            self.high = high = position
+            self.high = high = compact(position)
         if flags & FIN and abs(position - high) < SEQUENCE_WINDOW:
             self.fin = position + segment.length
         # What a RST carries is a remark, not part of the stream (RFC 9293 3.5.3).

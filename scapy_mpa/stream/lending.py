@@ -68,6 +68,9 @@ def lend(connection: Connection, *, may_begin: bool = True) -> tuple[Loan, Loan]
             # to have begun there.
             loan.seq = loan.peer.ack + SEQUENCE_SPACE
             loan.base = loan.end
+    stamp = connection.hand_over()
+    for loan in loans:
+        loan.frame, loan.seconds, loan.fraction = stamp
     connection.is_lent = True
     return loans
 
@@ -153,7 +156,8 @@ def _lend(half: HalfConnection, loan: Loan) -> None:
         lay_down(half)
     if half.rest is not None:
         _lend_rest(half, half.rest, loan)
-    half.octets -= loan.end
+    # Mostly 0, which is no object of its own, and so needs no counting.
+    half.octets -= loan.end - loan.begin
 
 
 def _lend_rest(half: HalfConnection, rest: Rest, loan: Loan) -> None:
@@ -203,7 +207,7 @@ def _reclaim(half: HalfConnection, loan: Loan) -> None:
     if not loan.takes_data:
         return
     half.high = max(half.high or 0, loan.end)
-    half.octets += loan.end
+    half.octets += loan.end - loan.begin
     half.fpdus += loan.fpdus
     if half.rest is LENT:
         half.rest = Rest(loan.end, loan.origin, markers=loan.markers, crc=loan.crc)

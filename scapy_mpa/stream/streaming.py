@@ -76,10 +76,8 @@ class Streaming:
         "_beyond",
         "_decide_at",
         "_half",
-        "_islands",
         "_key_checked",
         "_look_at",
-        "_owner",
         "doubtful",
         "put_off",
         "waits_until",
@@ -87,8 +85,6 @@ class Streaming:
 
     def __init__(self, half: "HalfConnection") -> None:
         self._half = half
-        self._owner = half.owner
-        self._islands = half.islands
         self.doubtful: Doubtful | None = None
         self.put_off: int | None = None
         """Where behind no hole a startup frame waits for its turn; None if none does."""
@@ -133,7 +129,7 @@ class Streaming:
         is_unknown = self.is_looked_at and half.phase is not Phase.FULL
         if is_unknown and half.octets >= self._decide_at:
             self._decide_at = 2 * half.octets
-            self._owner.decide(half)
+            half.owner.decide(half)
 
     # -- octets come -------------------------------------------------------------------------
 
@@ -143,10 +139,10 @@ class Streaming:
         if half.phase is Phase.STREAMING:
             self.scan(island)
         elif self.doubtful is not None and self._is_refuted(island, self.doubtful.found):
-            if not self._owner.puts_off(half, island, self.doubtful.found, is_refuted=True):
-                self._owner.on_refuted(half)
+            if not half.owner.puts_off(half, island, self.doubtful.found, is_refuted=True):
+                half.owner.on_refuted(half)
         elif self._is_due(ASSUMING_OCTETS):
-            self._owner.on_unknown(half)
+            half.owner.on_unknown(half)
 
     def finish(self, island: Island) -> None:
         """See what an island is to whose end nothing will be added."""
@@ -186,7 +182,7 @@ class Streaming:
             if indication is not None:
                 self._doubt_indication(island, indication)
         if half.phase is Phase.STREAMING and not self._awaits_startup() and self._is_due(_LEAST):
-            self._owner.on_unknown(half)
+            half.owner.on_unknown(half)
         if half.phase is Phase.STREAMING and half.octets > STREAMING_OCTETS:
             self.decide()
         if half.phase is Phase.STREAMING and (
@@ -196,14 +192,14 @@ class Streaming:
 
     def scan_again(self) -> None:
         """Look for startup frames in what is held."""
-        for island in list(self._islands.items):
+        for island in list(self._half.islands.items):
             # What was found in its midst is forgotten, too.
             island.scanned = None
             self._find_startup(island)
 
     def resume(self) -> None:
         """See whether the turn has come of the startup frame that waits behind no hole."""
-        island = None if self.put_off is None else self._islands.at(self.put_off)
+        island = None if self.put_off is None else self._half.islands.at(self.put_off)
         self.put_off = None
         if island is not None:
             self._look_again(island)
@@ -211,7 +207,7 @@ class Streaming:
     def resume_all(self) -> None:
         """See what all islands are, now that nothing is put off any more."""
         self.put_off = None
-        for island in list(self._islands.items):
+        for island in list(self._half.islands.items):
             if self._half.streaming is self:
                 self._look_again(island)
 
@@ -223,19 +219,19 @@ class Streaming:
     def stop_looking(self, grown: Island | None = None) -> None:
         """Take the octets so far for those of something else; a startup frame may still come."""
         half = self._half
-        islands = [grown] if grown and self._look_at is None else self._islands.items
+        islands = [grown] if grown and self._look_at is None else self._half.islands.items
         self._look_at = None
         for island in list(islands):
-            if self._islands.lies_beyond(island) and not island.is_torn:
+            if self._half.islands.lies_beyond(island) and not island.is_torn:
                 # What begins beyond a hole may be the rest of a frame that lies across it.
-                self._islands.split_scanned(island, island.start + SEAM)
+                self._half.islands.split_scanned(island, island.start + SEAM)
             half.release(island, island.start, island.scan)
             island.is_torn = island.held > island.start
 
     def undecided_from(self) -> int | None:
         """Return the position of the first octet that may belong to a startup frame that is not
         whole; None if there is none such."""
-        for island in self._islands.items:
+        for island in self._half.islands.items:
             position = undecided_from(island)
             if position < island.end:
                 return position
@@ -243,7 +239,7 @@ class Streaming:
 
     def _find_again(self, island: Island) -> None:
         """Have it scanned again for what was found in it, if no hole lies before it any more."""
-        if not self._beyond or self._islands.lies_beyond(island):
+        if not self._beyond or self._half.islands.lies_beyond(island):
             return
         others = tuple(each for each in self._beyond if not island.start <= each < island.end)
         if len(others) < len(self._beyond):
@@ -256,15 +252,15 @@ class Streaming:
         Its Private Data may hold anything, FPDUs for one.
         """
         begin = self._half.begin
-        island = None if begin is None else self._islands.at(begin)
+        island = None if begin is None else self._half.islands.at(begin)
         if begin is None or island is None or begin < island.held:
             return False
-        is_last = island is self._islands.items[-1]
+        is_last = island is self._half.islands.items[-1]
         return (is_last or self._awaits_startup()) and lacks_octets(island, begin)
 
     def _awaits_startup(self) -> bool:
         """Tell whether a startup frame may yet be captured that lies in a hole."""
-        return self._half.begin is not None and self._islands.behind_open_hole() is not None
+        return self._half.begin is not None and self._half.islands.behind_open_hole() is not None
 
     def _check_key(self, island: Island) -> bool:
         """Report a Key that was meant to be one, where a Key must stand.
@@ -292,7 +288,7 @@ class Streaming:
         half = self._half
         if half.phase is not Phase.STREAMING:
             return
-        islands = self._islands.items
+        islands = self._half.islands.items
         for island in islands:
             if island.held == island.start == half.begin:
                 # If all octets are in one island, so are the FPDUs.
@@ -311,18 +307,18 @@ class Streaming:
                 break
             is_delayed = self._is_delayed(island, found)
             is_refuted = is_delayed and self._is_refuted(island, found)
-            if self._owner.puts_off(half, island, found, is_refuted=is_refuted):
+            if half.owner.puts_off(half, island, found, is_refuted=is_refuted):
                 return False
             island.scan = min(found.end, island.end)
             frames = island.frames(found.position, found.position + len(found.octets))
             if is_refuted:
-                self._owner.on_no_startup(half, found)
+                half.owner.on_no_startup(half, found)
                 island.scan = found.position + 1
             elif half.may_be_startup(island, found):
                 if self.doubtful is not None and self.doubtful.found.position == found.position:
                     # It is taken now.
                     self.doubtful = None
-                self._owner.on_startup(half, found, frames)
+                half.owner.on_startup(half, found, frames)
                 if is_delayed:
                     self._doubt(found, frames)
             else:
@@ -332,7 +328,7 @@ class Streaming:
                 self.doubtful = Doubtful(found, frames, alone)
                 if len(self._beyond) < _REMEMBERED:
                     self._beyond = (*self._beyond, found.position)
-                self._owner.on_doubtful(half, found)
+                half.owner.on_doubtful(half, found)
         return True
 
     def _doubt(self, found: FoundStartup, frames: tuple[int, ...]) -> None:
@@ -344,7 +340,7 @@ class Streaming:
         """Tell whether octets in streaming mode stand before a startup frame."""
         half = self._half
         begin = island.start if half.begin is None else half.begin
-        return found.position != begin and not self._owner.ends_startup(half, found.position)
+        return found.position != begin and not half.owner.ends_startup(half, found.position)
 
     def _is_refuted(self, island: Island, found: FoundStartup) -> bool:
         """Tell whether what directly follows a delayed startup frame shows that it is none.
@@ -361,7 +357,7 @@ class Streaming:
             and island.start <= found.end
             and not may_be_fpdu(island, found.end)
             and not (found.startup.kind is StartupKind.REQUEST and may_be_rtr(island, found.end))
-            and not self._owner.is_answered(self._half, found)
+            and not self._half.owner.is_answered(self._half, found)
         )
 
     def continues_doubtful(self, *, final: bool) -> bool:
@@ -379,8 +375,8 @@ class Streaming:
         )
 
         found = self.doubtful.found
-        islands = self._islands.items
-        island = self._islands.at(found.end - 1)
+        islands = self._half.islands.items
+        island = self._half.islands.at(found.end - 1)
         return (
             island is not None
             and (final or not self._awaits_startup())
@@ -409,7 +405,7 @@ class Streaming:
         if self.doubtful is None:
             return False
         found, _, is_alone = self.doubtful
-        island = self._islands.at(found.position)
+        island = self._half.islands.at(found.position)
         if island is None:
             return is_alone
         if is_alone:
@@ -444,14 +440,14 @@ class Streaming:
         found, frames, _ = self.doubtful
         self.doubtful = None
         if half.phase is Phase.STREAMING:
-            self._owner.on_startup(half, found, frames)
+            half.owner.on_startup(half, found, frames)
 
     def answer(self, end: int) -> None:
         """Take the Request that ends where a Reply says, if there is one.
 
         :param end: position of what the sender of the Reply had not received.
         """
-        island = self._islands.at(end - 1)
+        island = self._half.islands.at(end - 1)
         if self._half.phase is not Phase.STREAMING or island is None:
             return
         before = startups_before(island, end)
@@ -469,7 +465,7 @@ class Streaming:
         position = self.doubtful.found.position
         self.look_afresh()
         half.phase = Phase.STREAMING
-        for island in list(self._islands.items):
+        for island in list(self._half.islands.items):
             if island.start <= position < island.end:
                 island.scan = position + 1
             if half.phase is Phase.STREAMING:
@@ -486,7 +482,7 @@ class Streaming:
         if island.held != start or not self._half.may_begin_at(island, start):
             return False
         end = start + INDICATION_LENGTH
-        forced = self._owner.assumes_ift
+        forced = self._half.owner.assumes_ift
         # What does not begin like one is not waited for: it may be a startup frame.
         if not (may_be_indication(island) or (forced and island.end >= end)):
             return False
@@ -497,7 +493,7 @@ class Streaming:
         if found is None:
             return False
         island.scan = end
-        self._owner.ift_phase().take(self._half, found, island.frames(start, end))
+        self._half.owner.ift_phase().take(self._half, found, island.frames(start, end))
         return True
 
     def _doubt_indication(self, island: Island, found: FoundIndication | int | None) -> None:
@@ -508,7 +504,7 @@ class Streaming:
         half = self._half
         while isinstance(found, FoundIndication):
             frames = island.frames(found.position, found.end)
-            self._owner.ift_phase().doubt(half, found, frames)
+            self._half.owner.ift_phase().doubt(half, found, frames)
             if half.phase is not Phase.STREAMING:
                 return
             found = find_indication(island, found.position + 1)
