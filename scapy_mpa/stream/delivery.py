@@ -51,6 +51,8 @@ _HELD_BY_EACH: Final = 1000
 _HELD_BY_STRETCH: Final = 130
 # Octets of memory that a waiting segment, a message or a Request takes, and a stretch of a message.
 
+_QUEUE_NUMBERS: Final = frozenset(QueueNumber)
+
 _WITH_HEADER: Final = frozenset(
     {Opcode.READ_REQUEST, Opcode.ATOMIC_REQUEST, Opcode.ATOMIC_RESPONSE}
 )
@@ -88,9 +90,9 @@ class HalfMessages:
         "_asked",
         "_count",
         "_expected",
+        "_first_msn",
         "_given_up",
         "_holes",
-        "_holes_at",
         "_newest",
         "_out",
         "_queues",
@@ -116,17 +118,18 @@ class HalfMessages:
         """Position up to which octets were given up."""
         self._holes = 0
         """Holes seen so far."""
-        self._holes_at: dict[int, int] = dict.fromkeys(QueueNumber, 0)
-        """By queue, how many there were when its last message began."""
-        self._unsure: set[int] = set()
+        self._unsure: frozenset[int] = frozenset()
         """Opcodes of which the end of a Tagged message may have been missed."""
         self._waiting: list[tuple[int, int, int, DDPSegment | None]] = []
         self._count = 0
         self._tagged: dict[int, DDPMessage] = {}
         self._untagged: dict[tuple[int | None, int | None, int], DDPMessage] = {}
-        self._queues = _queues(FIRST_MSN)
-        self._newest: dict[int, DDPMessage] = {}
-        """By queue, the message with the highest MSN."""
+        self._first_msn: int | None = FIRST_MSN
+        """The MSN that comes first on a queue; None: the beginning was not captured."""
+        self._queues: dict[int, MSNSequence] = {}
+        """Those on which there were messages."""
+        self._newest: dict[int | None, DDPMessage] = {}
+        """By queue, the message with the highest MSN, while it is open."""
         self._stretches = 0
         self.held = 0
         """Octets of memory taken, roughly."""
@@ -282,10 +285,11 @@ class HalfMessages:
         """Take it that nobody knows what came before the octets from a position on."""
         self.beginning = None
         self._expected = start
-        self._unsure.update(TAGGED_OPCODES)
+        self._unsure = TAGGED_OPCODES
         self._asked.hidden = True
         self._responses.begin_unsure()
-        self._queues = _queues(None)
+        self._first_msn = None
+        self._queues.clear()
 
     # -- in the order of the stream --------------------------------------------------------------
 
@@ -320,7 +324,7 @@ class HalfMessages:
         """Take note of a hole before ``start``."""
         assert self._expected is not None
         self._note_hole()
-        self._unsure.update(TAGGED_OPCODES)
+        self._unsure = TAGGED_OPCODES
         octets = start - self._expected
         phase = None if segment is None else segment.phase
         if phase is not None:
@@ -346,7 +350,8 @@ class HalfMessages:
             self._stretches += message.stretches
         else:
             self._extend(message, segment)
-        self._unsure.discard(opcode)
+        if opcode in self._unsure:
+            self._unsure -= {opcode}
         if segment.header.last:
             self._close(opcode)
 
@@ -376,6 +381,8 @@ class HalfMessages:
     def _close_untagged(self, key: tuple[int | None, int | None, int]) -> None:
         """Report an Untagged message."""
         message = self._untagged.pop(key)
+        if self._newest.get(key[0]) is message:
+            del self._newest[key[0]]
         self._stretches -= message.stretches
         self._report(message)
 
@@ -383,13 +390,13 @@ class HalfMessages:
         """Begin a message, and see to its place in the order of its queue."""
         qn, msn = segment.header.qn, segment.header.msn
         assert qn is not None and msn is not None
-        is_lossless = self._holes_at.get(qn) == self._holes
-        sequence = self._queues.get(qn)
+        sequence = self._sequence(qn)
         if sequence is not None:
             number = sequence.place(msn)
             if sequence.is_behind(number):
                 return self._open_late(segment, sequence, number)
-            self._holes_at[qn] = self._holes
+            is_lossless = sequence.holes == self._holes
+            sequence.holes = self._holes
             skipped = sequence.note(number, segment.start, segment.origin, is_lossless=is_lossless)
             if skipped is not None:
                 self._skip(sequence, skipped)
@@ -403,6 +410,13 @@ class HalfMessages:
         if qn == QueueNumber.READ_REQUEST:
             self._asked.is_whole = True
         return message
+
+    def _sequence(self, qn: int) -> MSNSequence | None:
+        """Return the MSNs of a queue, None if there is none with this number."""
+        sequence = self._queues.get(qn)
+        if sequence is None and qn in _QUEUE_NUMBERS:
+            sequence = self._queues[qn] = MSNSequence(qn, self._first_msn)
+        return sequence
 
     def _open_late(self, segment: DDPSegment, sequence: MSNSequence, number: int) -> DDPMessage:
         """Begin a message behind one of its queue with a higher MSN."""
@@ -511,11 +525,6 @@ class HalfMessages:
         for sequence in self._queues.values():
             while sequence.skipped:
                 self._report_skipped(sequence.settle_oldest())
-
-
-def _queues(first: int | None) -> dict[int, MSNSequence]:
-    """Return the queues that there are by RFC 7306 10.2."""
-    return {number: MSNSequence(number, first) for number in QueueNumber}
 
 
 def _segment_of(carrier: DDPCarrier, start: int) -> DDPSegment | None:

@@ -8,7 +8,6 @@ numbers (:mod:`~scapy_mpa.stream.sequence`).
 
 from __future__ import annotations
 
-from collections import deque
 from typing import Final, NamedTuple
 
 from scapy_mpa.stream.assembly import Origin
@@ -44,14 +43,16 @@ class MSNSequence:
     :param first: the MSN that comes first, None if the beginning was not captured.
     """
 
-    __slots__ = ("_next", "_qn", "_settled", "skipped")
+    __slots__ = ("_next", "_qn", "_settled", "holes", "skipped")
 
     def __init__(self, qn: int, first: int | None) -> None:
         self._qn = qn
         self._next = None if first is None else first_position(first)
-        self.skipped: deque[Skipped] = deque()
+        self.holes = 0
+        """How many holes the direction had when the last message began, as its owner counts."""
+        self.skipped: list[Skipped] = []
         """What was skipped and may yet be filled, in the order in which it was noticed."""
-        self._settled: deque[Skipped] = deque()
+        self._settled: list[Skipped] = []
         # What is no longer waited for.
 
     def place(self, msn: int) -> int:
@@ -81,11 +82,11 @@ class MSNSequence:
         """Wait no more for what was skipped."""
         self._settled.append(skipped)
         if len(self._settled) > SKIPPED_STRETCHES:
-            self._settled.popleft()
+            del self._settled[0]
 
     def settle_oldest(self) -> Skipped:
         """Wait no more for what was skipped first; return it."""
-        skipped = self.skipped.popleft()
+        skipped = self.skipped.pop(0)
         self.settle(skipped)
         return skipped
 
@@ -95,7 +96,7 @@ class MSNSequence:
         if found is None:
             found = _take_out(self._settled, number)
             if len(self._settled) > SKIPPED_STRETCHES:
-                self._settled.popleft()
+                del self._settled[0]
         return found
 
     def is_behind(self, number: int) -> bool:
@@ -103,7 +104,7 @@ class MSNSequence:
         return self._next is not None and number < self._next
 
 
-def _take_out(stretches: deque[Skipped], number: int) -> Skipped | None:
+def _take_out(stretches: list[Skipped], number: int) -> Skipped | None:
     """Take a number out of the stretch that holds it; return what that was."""
     for index, stretch in enumerate(stretches):
         if stretch.first <= number < stretch.end:

@@ -16,7 +16,7 @@ it is that one.  Else nobody can tell, and that is what is said.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import deque
+from collections.abc import Sequence
 from itertools import islice
 from operator import attrgetter
 from typing import Final, NamedTuple
@@ -43,7 +43,7 @@ _LEAST: Final = fpdu_length(TAGGED_LENGTH)
 # Octets that a Response without payload takes in the stream.
 
 _serial_of = attrgetter("serial")
-_NONE: Final[deque[Request]] = deque(maxlen=0)
+_NONE: Final[Sequence[Request]] = ()
 
 
 class Hole(NamedTuple):
@@ -88,9 +88,9 @@ class Requests:
         """The last frame that brought a segment of the requesting direction that was looked at."""
         self.is_whole = True
         """Whether everything was captured that the direction sent behind the last Request."""
-        self._queue: deque[Request] = deque()
+        self._queue: list[Request] = []
         """Requests outstanding, without a break in their serial numbers."""
-        self._by_key: dict[Key, deque[Request]] = {}
+        self._by_key: dict[Key, list[Request]] = {}
         """Those of them that say something, by what they say, ascending."""
         self._missing: dict[int, Request] = {}
         """The others, of which nothing but the MSN is known, by this, ascending."""
@@ -108,7 +108,7 @@ class Requests:
         """Octets of holes in which more Responses may have been than Requests were known."""
         self._may_go_on = False
         """Whether, before the hole, a Response was in progress to a Request that is not known."""
-        self._unanswered: deque[tuple[int, Request]] = deque()
+        self._unanswered: list[tuple[int, Request]] = []
         """Requests that others overtook, and up to where their Responses would have been."""
 
     def __len__(self) -> int:
@@ -148,7 +148,7 @@ class Requests:
     def _remember(self, request: Request) -> None:
         """Have a Request found by what it says."""
         assert request.key is not None
-        known = self._by_key.setdefault(request.key, deque())
+        known = self._by_key.setdefault(request.key, [])
         known.insert(bisect_left(known, request.serial, key=_serial_of), request)
         if request.captured <= self._unseen_until:
             self._uncertain = max(self._uncertain, request.serial + 1)
@@ -301,7 +301,7 @@ class Requests:
         is_next = message.begun and message.first.header.tagged
         return missing is not None and not (is_next and request.serial < missing.serial)
 
-    def _pass_one_of(self, known: deque[Request]) -> None:
+    def _pass_one_of(self, known: Sequence[Request]) -> None:
         """Take it that a Response answers one of ``known`` or one that was not captured, if any is
         outstanding: then the first of all these is outstanding no more."""
         if self._missing:
@@ -326,7 +326,7 @@ class Requests:
             self._report_unanswered()
 
     def _report_unanswered(self) -> None:
-        self._out.append(self._unanswered.popleft()[1].unanswered())
+        self._out.append(self._unanswered.pop(0)[1].unanswered())
 
     # -- which one ---------------------------------------------------------------------------
 
@@ -386,7 +386,7 @@ class Requests:
         """
         queue = self._queue
         while queue and (queue[0].serial < serial or queue[0].answered):
-            request = queue.popleft()
+            request = queue.pop(0)
             if request.key is None:
                 self._missing.pop(request.msn, None)
             elif not request.answered:
@@ -403,6 +403,6 @@ class Requests:
         """No longer find a Request, the first of its kind, by what it says."""
         if request.key is not None:
             known = self._by_key[request.key]
-            known.popleft()
+            del known[0]
             if not known:
                 del self._by_key[request.key]

@@ -8,7 +8,6 @@ may hold Request and Response in the wrong order, or lack the Request and not ye
 
 from __future__ import annotations
 
-from collections import deque
 from typing import Final
 
 from scapy_mpa.stream.assembly import DDPMessage, DDPSegment
@@ -35,7 +34,7 @@ class Responses:
     def __init__(self, out: list[MessageRecovered], requests: Requests) -> None:
         self._out = out
         self._requests = requests
-        self._items: deque[DDPSegment | DDPMessage | Hole] = deque()
+        self._items: list[DDPSegment | DDPMessage | Hole] = []
         """What waits: segments of RDMA Read Responses, Atomic Responses, and holes."""
         self._current: DDPMessage | None = None
         """The RDMA Read Response in progress."""
@@ -86,7 +85,7 @@ class Responses:
                 if not (force or in_progress or requests.knows_all(item)):
                     return
                 self._add(item)
-            items.popleft()
+            del items[0]
 
     def settle(self, position: int) -> None:
         """Report the Responses missing before ``position``."""
