@@ -17,15 +17,16 @@ from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_LENGTH, fpdu_layout
 __all__ = ["Writing"]
 
 _MASK: Final = 0xFFFFFFFF
-_MOST_WRITERS: Final = 1 << 16
-"""Patterns, and functions of all loans together, that are kept: the latter take some 1000 octets
-each.  Real traffic has some ten a direction; control octets may have any value."""
+_MOST_WRITERS: Final = 4096
+"""Patterns, or functions, that are kept: the latter take some 1000 octets each.  Real traffic has
+some twenty; control octets may have any value."""
 
 _PatternsOf: TypeAlias = dict[tuple[bytes, LocatedBy], bytes | None]
+_TemplatesOf: TypeAlias = dict[tuple[bytes, int, LocatedBy], Any]
 
 
 class Writing:
-    """Writes FPDUs one by one, and keeps what is common to those of a loan.
+    """Writes FPDUs one by one, and keeps what many have in common.
 
     :param writer: how FPDUs are written.
     :param page: where they are written.
@@ -41,17 +42,13 @@ class Writing:
         self._templates = None if isinstance(writer, Patterns) else writer
         # By whether there are CRCs: a pattern for each pair of control octets.
         self._known: tuple[_PatternsOf, _PatternsOf] = {}, {}
-        # Of loans that have any: what has been made for it; and of how many kinds all have.
-        self._filled: list[dict[Any, Any]] = []
-        self._kinds = 0
+        # Likewise, a function for each pair and number of Markers.
+        self._made: tuple[_TemplatesOf, _TemplatesOf] = {}, {}
         self._width = 0
 
     def begin(self, loan: Loan) -> None:
         """Prepare a fresh loan."""
-        if self._templates is not None:
-            # What they have made for it.
-            loan.label = {}
-        elif not loan.begins_phase:
+        if not loan.begins_phase:
             self._name(loan)
 
     def _name(self, loan: Loan) -> None:
@@ -59,8 +56,8 @@ class Writing:
 
         Not before it has an FPDU: perhaps nothing else of its connection is written.
         """
-        assert self.patterns is not None
-        loan.label = self.patterns.label(loan.connection, loan.direction).encode()
+        label = self._writer.label(loan.connection, loan.direction)
+        loan.label = label if self.patterns is None else label.encode()
 
     def align(self, loans: Mapping[bytes, Loan]) -> None:
         """Have the labels of all loans as wide as the widest that was written so far."""
@@ -87,7 +84,7 @@ class Writing:
         position = start + header
         offset = None if loan.base is None else position - loan.base
         located_by: LocatedBy = "start" if start == loan.base else "length"
-        if located_by == "start" and self.patterns is not None:
+        if located_by == "start":
             self._name(loan)
         tagged = head >= TAGGED
         length = DDP_HEADER_LENGTHS[tagged]
@@ -112,7 +109,14 @@ class Writing:
                 if template is not None and moment >= 0:
                     joined = frames if isinstance(frames, int) else ",".join(map(str, frames))
                     line = template(
-                        number, moment, position & _MASK, offset, ulpdu_length, joined, *fields
+                        loan.label,
+                        number,
+                        moment,
+                        position & _MASK,
+                        offset,
+                        ulpdu_length,
+                        joined,
+                        *fields,
                     )
                     self._page.add((line,))
                     return
@@ -158,30 +162,13 @@ class Writing:
         """Return what writes an FPDU with these control octets and as many Markers."""
         count = len(fpdu_layout(ulpdu_length, phase).markers)
         key = control, count, located_by
-        templates: dict[Any, Any] = loan.label
-        if key not in templates:
+        made = self._made[loan.crc]
+        if key not in made:
             assert self._templates is not None
-            if self._kinds >= _MOST_WRITERS:
-                self._forget_templates()
-            if not templates:
-                self._filled.append(templates)
-            self._kinds += 1
-            kind = FPDUKind(
-                loan.connection,
-                loan.direction,
-                control,
-                count,
-                "good" if loan.crc else "off",
-                located_by,
-                False,
-            )
+            if len(made) >= _MOST_WRITERS:
+                made.clear()
+            verdict: CrcVerdict = "good" if loan.crc else "off"
+            kind = FPDUKind(control, count, verdict, located_by, out_of_order=False)
             make = self._templates.tagged if control >= TAGGED else self._templates.untagged
-            templates[key] = make(kind)
-        return templates[key]
-
-    def _forget_templates(self) -> None:
-        """Begin afresh: there are too many."""
-        for templates in self._filled:
-            templates.clear()
-        self._filled.clear()
-        self._kinds = 0
+            made[key] = make(kind)
+        return made[key]

@@ -15,7 +15,7 @@ from typing import Any, Final
 from scapy_mpa.records.ddp import ddp_header, ddp_payload
 from scapy_mpa.records.kinds import FPDUKind, WriteTagged, WriteUntagged
 from scapy_mpa.records.record import RecordedEvent, own_fields, type_of
-from scapy_mpa.stream.events import ConnectionId, FPDURecovered
+from scapy_mpa.stream.events import ConnectionId, CrcVerdict, FPDURecovered, LocatedBy
 from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.wire.ddp import (
     TAGGED,
@@ -33,7 +33,10 @@ __all__ = ["JSONTemplates", "json_line"]
 _BOOLEAN: Final = {True: "true", False: "false"}
 
 _CACHED_KINDS: Final = 4096
-"""Writers of FPDUs that are kept, each some 1000 octets."""
+"""Writers of FPDUs that are kept, each some 1000 octets: real traffic has some twenty."""
+
+_CACHED_LABELS: Final = 4096
+"""Directions of which is kept how the lines of their FPDUs begin."""
 
 _CACHED_CONTROLS: Final = 256
 """Pairs of control octets that are kept: real traffic has some twenty."""
@@ -103,11 +106,16 @@ class JSONTemplates:
         """Return the line of any event."""
         return json_line(event)
 
+    def label(self, connection: ConnectionId, direction: int) -> str:
+        """Return how the lines of all FPDUs of a direction begin."""
+        return _beginning("fpdu", connection, direction)
+
     def tagged(self, kind: FPDUKind) -> WriteTagged:
         """Return what writes Tagged FPDUs of a kind."""
-        beginning, middle, control, _ = _parts(kind)
+        middle, control, _ = _parts(kind)
 
         def write(
+            label: str,
             frame: int,
             time_ns: int,
             seq: int,
@@ -118,7 +126,7 @@ class JSONTemplates:
             to: int,
         ) -> str:
             return (
-                f'{beginning}{frame},"time":{time_ns // SECOND}.{time_ns % SECOND:09d},'
+                f'{label}{frame},"time":{time_ns // SECOND}.{time_ns % SECOND:09d},'
                 f'"seq":{seq},"offset":{"null" if offset is None else offset},'
                 f'"ulpdu_length":{ulpdu_length}{middle}{frames}{control}'
                 f'"stag":{stag},"to":{to},"qn":null,"msn":null,"mo":null,'
@@ -129,9 +137,10 @@ class JSONTemplates:
 
     def untagged(self, kind: FPDUKind) -> WriteUntagged:
         """Return what writes Untagged FPDUs of a kind."""
-        beginning, middle, control, invalidates = _parts(kind)
+        middle, control, invalidates = _parts(kind)
 
         def write(
+            label: str,
             frame: int,
             time_ns: int,
             seq: int,
@@ -144,7 +153,7 @@ class JSONTemplates:
             mo: int,
         ) -> str:
             return (
-                f'{beginning}{frame},"time":{time_ns // SECOND}.{time_ns % SECOND:09d},'
+                f'{label}{frame},"time":{time_ns // SECOND}.{time_ns % SECOND:09d},'
                 f'"seq":{seq},"offset":{"null" if offset is None else offset},'
                 f'"ulpdu_length":{ulpdu_length}{middle}{frames}{control}'
                 f'"stag":null,"to":null,"qn":{qn},"msn":{msn},"mo":{mo},'
@@ -158,41 +167,61 @@ class JSONTemplates:
 _TEMPLATES: Final = JSONTemplates()
 
 
-def _parts(kind: FPDUKind) -> tuple[str, str, str, bool]:
-    """Return what is the same for all FPDUs of a kind: three pieces of text, and a choice."""
+def _parts(kind: FPDUKind) -> tuple[str, str, bool]:
+    """Return what is the same for all FPDUs of a kind: two pieces of text, and a choice."""
     control, _, invalidates = _control(kind.control)
     middle = (
         f',"markers":{kind.markers},"crc":"{kind.crc}","located_by":"{kind.located_by}",'
         f'"out_of_order":{_BOOLEAN[kind.out_of_order]},"frames":['
     )
-    beginning = _beginning("fpdu", kind.connection, kind.direction)
-    return beginning, middle, f"],{control}", invalidates
+    return middle, f"],{control}", invalidates
 
 
-# By what a kind consists of, with the number for the connection, which is quicker to hash; it holds
-# as long as the connection is the very same.
-_writers: Final[dict[tuple[object, ...], tuple[ConnectionId, Any]]] = {}
+@lru_cache(maxsize=_CACHED_KINDS)
+def _writer(
+    control: bytes, markers: int, crc: CrcVerdict, located_by: LocatedBy, out_of_order: bool
+) -> Any:
+    """Return what writes FPDUs of a kind."""
+    kind = FPDUKind(control, markers, crc, located_by, out_of_order)
+    return (_TEMPLATES.tagged if control >= TAGGED else _TEMPLATES.untagged)(kind)
 
 
-def _writer(event: FPDURecovered, control: bytes) -> Any:
-    """Return what writes FPDUs like this one."""
-    connection, direction, _, _, _, _, _, _, _, markers, crc, located_by, ahead, _ = event
-    key = (connection.number, direction, control, markers, crc, located_by, ahead)
-    known = _writers.get(key)
+# By the number of the connection, which is quicker to hash, and the direction; it holds as long as
+# the connection is the very same.
+_labels: Final[dict[tuple[int, int], tuple[ConnectionId, str]]] = {}
+
+
+def _label(connection: ConnectionId, direction: int) -> str:
+    """Return how the lines of all FPDUs of a direction begin."""
+    key = connection.number, direction
+    known = _labels.get(key)
     if known is not None and known[0] is connection:
         return known[1]
-    if len(_writers) >= _CACHED_KINDS:
-        _writers.clear()
-    kind = FPDUKind(connection, direction, control, markers, crc, located_by, ahead)
-    make = _TEMPLATES.tagged if control >= TAGGED else _TEMPLATES.untagged
-    writer: Any = make(kind)
-    _writers[key] = connection, writer
-    return writer
+    if len(_labels) >= _CACHED_LABELS:
+        _labels.clear()
+    label = _TEMPLATES.label(connection, direction)
+    _labels[key] = connection, label
+    return label
 
 
 def _fpdu_line(event: FPDURecovered, payload: bool) -> str | None:
     """Return the line of an FPDU, None if its headers are not whole or its time is negative."""
-    _, _, frame, time_ns, seq, offset, ulpdu_length, _, _, _, _, _, _, frames = event
+    (
+        connection,
+        direction,
+        frame,
+        time_ns,
+        seq,
+        offset,
+        ulpdu_length,
+        _,
+        _,
+        markers,
+        crc,
+        located_by,
+        ahead,
+        frames,
+    ) = event
     octets = ddp_header(event)
     there = len(octets)
     if there < TAGGED_LENGTH or time_ns < 0:
@@ -204,6 +233,7 @@ def _fpdu_line(event: FPDURecovered, payload: bool) -> str | None:
     else:
         return None
     joined = frames[0] if len(frames) == 1 else ",".join(map(str, frames))
-    writer = _writer(event, octets[:2])
-    line: str = writer(frame, time_ns, seq, offset, ulpdu_length, joined, *fields)
+    write = _writer(octets[:2], markers, crc, located_by, ahead)
+    label = _label(connection, direction)
+    line: str = write(label, frame, time_ns, seq, offset, ulpdu_length, joined, *fields)
     return f'{line[:-1]},"payload":"{ddp_payload(event).hex()}"}}' if payload else line

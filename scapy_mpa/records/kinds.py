@@ -10,10 +10,8 @@ __all__ = ["FPDUKind", "Patterns", "Templates", "WriteTagged", "WriteUntagged"]
 
 
 class FPDUKind(NamedTuple):
-    """What many FPDUs have in common."""
+    """What many FPDUs have in common, of whichever direction they are."""
 
-    connection: ConnectionId
-    direction: int
     control: bytes
     """The DDP and the RDMAP control octet."""
     markers: int
@@ -22,15 +20,15 @@ class FPDUKind(NamedTuple):
     out_of_order: bool
 
 
-WriteTagged: TypeAlias = Callable[[int, int, int, int | None, int, str | int, int, int], str]
-"""Frame, time in ns since the epoch, not before it, seq, offset, ULPDU_Length, frames joined by
-commas, STag, TO."""
+WriteTagged: TypeAlias = Callable[[str, int, int, int, int | None, int, str | int, int, int], str]
+"""Label, frame, time in ns since the epoch, not before it, seq, offset, ULPDU_Length, frames joined
+by commas, STag, TO."""
 
 WriteUntagged: TypeAlias = Callable[
-    [int, int, int, int | None, int, str | int, int, int, int, int], str
+    [str, int, int, int, int | None, int, str | int, int, int, int, int], str
 ]
-"""Frame, time in ns since the epoch, not before it, seq, offset, ULPDU_Length, frames joined by
-commas, the 32-bit word of RsvdULP, QN, MSN, MO."""
+"""Label, frame, time in ns since the epoch, not before it, seq, offset, ULPDU_Length, frames joined
+by commas, the 32-bit word of RsvdULP, QN, MSN, MO."""
 
 
 class Templates(Protocol):
@@ -38,6 +36,9 @@ class Templates(Protocol):
 
     def line(self, event: Event) -> str:
         """Return the line of any event."""
+
+    def label(self, connection: ConnectionId, direction: int) -> str:
+        """Return what stands for a direction."""
 
     def tagged(self, kind: FPDUKind) -> WriteTagged | None:
         """Return what writes Tagged FPDUs of a kind, None if each must be seen as a whole."""
