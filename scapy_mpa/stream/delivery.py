@@ -36,7 +36,7 @@ from scapy_mpa.stream.sequence import first_position, sequence_number, unwrap
 from scapy_mpa.wire.ddp import ddp_header_of
 from scapy_mpa.wire.fpdu import MARKER_INTERVAL, MARKER_LENGTH
 from scapy_mpa.wire.rdmap import ATOMIC_REQUEST_LENGTH, parse_control
-from scapy_mpa.wire.rdmap_names import TAGGED_OPCODES, Opcode, QueueNumber
+from scapy_mpa.wire.rdmap_names import TAGGED_OPCODES, UNTAGGED_QUEUES, Opcode, QueueNumber
 
 __all__ = ["OPEN_MESSAGES", "WAITING_SEGMENTS", "HalfMessages"]
 
@@ -50,8 +50,6 @@ WAITING_SEGMENTS: Final = 65_536
 _HELD_BY_EACH: Final = 1000
 _HELD_BY_STRETCH: Final = 130
 # Octets of memory that a waiting segment, a message or a Request takes, and a stretch of a message.
-
-_QUEUE_NUMBERS: Final = frozenset(QueueNumber)
 
 _WITH_HEADER: Final = frozenset(
     {Opcode.READ_REQUEST, Opcode.ATOMIC_REQUEST, Opcode.ATOMIC_RESPONSE}
@@ -414,7 +412,7 @@ class HalfMessages:
     def _sequence(self, qn: int) -> MSNSequence | None:
         """Return the MSNs of a queue, None if there is none with this number."""
         sequence = self._queues.get(qn)
-        if sequence is None and qn in _QUEUE_NUMBERS:
+        if sequence is None and qn in UNTAGGED_QUEUES:
             sequence = self._queues[qn] = MSNSequence(qn, self._first_msn)
         return sequence
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from scapy_mpa.stream.msn import FIRST_MSN
 from scapy_mpa.stream.sequence import sequence_number
 from scapy_mpa.wire.ddp import DDPHeader
-from scapy_mpa.wire.rdmap_names import QueueNumber
+from scapy_mpa.wire.rdmap_names import UNTAGGED_QUEUES
 from scapy_mpa.wire.rules import MSN_RANGE, Violation
 
 __all__ = ["QueueOrder"]
@@ -41,16 +41,18 @@ class QueueOrder:
     That octets of a message are missing or come twice is no fault to a Data Sink (RFC 5041 5.2).
     """
 
-    __slots__ = ("_queues",)
+    __slots__ = ("_first", "_queues")
 
     def __init__(self) -> None:
-        self._queues = {int(number): _Queue(FIRST_MSN) for number in QueueNumber}
+        self._first: int | None = FIRST_MSN
+        """The MSN that is due first on a queue; None: any may be."""
+        self._queues: dict[int, _Queue] = {}
+        """Those on which there were segments."""
 
     def forget(self) -> None:
         """Take note that octets of the stream are missing: any MSN may come next."""
-        for queue in self._queues.values():
-            queue.begin(None)
-            queue.wrong = None
+        self._first = None
+        self._queues.clear()
 
     def take(self, header: DDPHeader, length: int) -> Violation | None:
         """Take an Untagged segment; return what is wrong with its MSN, None if nothing is.
@@ -58,9 +60,11 @@ class QueueOrder:
         :param length: octets behind its header.
         """
         qn, msn, mo = header.qn, header.msn, header.mo
-        queue = None if qn is None else self._queues.get(qn)
-        if queue is None or msn is None or mo is None:
+        if qn not in UNTAGGED_QUEUES or msn is None or mo is None:
             return None
+        queue = self._queues.get(qn)
+        if queue is None:
+            queue = self._queues[qn] = _Queue(self._first)
         if msn == queue.wrong:
             return None
         queue.wrong = None

@@ -19,6 +19,7 @@ __all__ = [
     "QUEUE_NUMBERS",
     "SEND_OPCODES",
     "TAGGED_OPCODES",
+    "UNTAGGED_QUEUES",
     "AtomicOperation",
     "Opcode",
     "QueueNumber",
@@ -87,6 +88,9 @@ ATOMIC_OPERATIONS: Final[Mapping[int, str]] = MappingProxyType(
     }
 )
 """Atomic Operation Code to name.  RFC 7306 5.2.1 speaks of Swap, too, but gives it no code."""
+
+UNTAGGED_QUEUES: Final[frozenset[int]] = frozenset(QueueNumber)
+"""QNs that mean something (RFC 7306 10.2)."""
 
 TAGGED_OPCODES: Final[frozenset[int]] = frozenset({Opcode.WRITE, Opcode.READ_RESPONSE})
 
