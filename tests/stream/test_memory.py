@@ -9,8 +9,10 @@ import tracemalloc
 
 import pytest
 
+from scapy_mpa.stream.checks import Checks
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits
+from scapy_mpa.stream.messages import Messages
 from tests.stream.feed import as_segment
 from tests.stream.talk import (
     STREAM,
@@ -77,6 +79,30 @@ def test_memory_of_connections_in_order() -> None:
     tracemalloc.stop()
     # But for the octets kept for comparison, which all share.
     assert held - (256 << 10) < 2 * count * 1344
+
+
+@pytest.mark.parametrize(("consumer", "most"), [(Messages, 2100), (Checks, 1000)])
+def test_memory_of_what_is_known_of_messages(
+    consumer: type[Messages] | type[Checks], most: int
+) -> None:
+    """What an idle connection costs whoever follows its messages: octets for each direction."""
+    talk = started()
+    for direction in (0, 1):
+        talk.say(direction, STREAM, size=500)
+    count = 1000
+    flows, takes = Flows(), consumer()
+    events = []
+    for number in range(count):
+        for at, each in enumerate(talk.segments):
+            segment = as_segment(number * 100 + at, each)
+            events += flows.receive(segment._replace(flow=flow_of(number, each.direction)))
+    gc.collect()
+    tracemalloc.start()
+    for event in events:
+        takes.take(event)
+    held = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert held < 2 * count * most
 
 
 def test_memory_of_connections_that_never_end_is_bounded() -> None:
