@@ -24,7 +24,8 @@ from scapy_mpa.wire.fpdu import (
     MARKER_LENGTH,
     fpdu_length,
 )
-from scapy_mpa.wire.rdmap import plausible
+from scapy_mpa.wire.rdmap import TERMINATE_CONTROL_LENGTH, parse_control, plausible
+from scapy_mpa.wire.rdmap_names import Opcode
 
 __all__ = [
     "CONVINCING_CHAIN",
@@ -40,6 +41,8 @@ _OVERDRAFT: Final = 1 << 20
 # The share of what is left that a place may cost for which nothing speaks but that a segment begins
 # there, or that a Marker points to it.
 _SMALL_SHARE: Final = 64
+# Octets from where a Terminate begins to the length of the DDP segment whose headers it copies.
+_COPY_AT: Final = HEADER_LENGTH + UNTAGGED_LENGTH + TERMINATE_CONTROL_LENGTH
 # Octets of an FPDU beside its ULPDU, at least.
 _LEAST_OVERHEAD: Final = HEADER_LENGTH + CRC_LENGTH
 # Behind this offset modulo 512 a Marker falls in the DDP header of an FPDU.
@@ -178,7 +181,7 @@ class FPDUFinder(FPDUFollower):
                 if fpdu.is_pointed_at:
                     return fpdu
                 needed = _OUTWEIGHING_CHAIN if claimed else CONVINCING_CHAIN
-                if self._repeats(island, fpdu, limit, repeated):
+                if self._repeats(island, fpdu, limit, repeated) or self._is_copied(island, fpdu):
                     continue
                 until = self._borne_out(island, fpdu, limit, needed, broken, final=final)
                 if until is None:
@@ -304,6 +307,25 @@ class FPDUFinder(FPDUFollower):
                 return False
         repeated.add(head)
         return True
+
+    def _is_copied(self, island: Island, fpdu: Candidate) -> bool:
+        """Tell whether what looks like an FPDU is what a Terminate copies of one.
+
+        That begins with its ULPDU_Length and its DDP header (RFC 5040 4.8), and where it holds all
+        that its length says, as of an RDMA Read Request, it even ends where the Terminate does.
+        """
+        # A Marker may lie between the beginnings of the two.
+        for start in (fpdu.start - _COPY_AT, fpdu.start - _COPY_AT - MARKER_LENGTH):
+            if start < island.held or not self._may_start(start):
+                continue
+            said = self._header_at(island, start, fpdu.start)
+            if said is None or not said[0]:
+                continue
+            at = start + said[1].header + HEADER_LENGTH
+            control = island.read(at, at + 2)
+            if control < TAGGED and parse_control(control[1]).opcode == Opcode.TERMINATE:
+                return start + said[1].length > fpdu.start
+        return False
 
     def _uncontested(
         self, island: Island, fpdu: Candidate, limit: int, repeated: set[bytes]

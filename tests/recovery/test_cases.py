@@ -185,6 +185,8 @@ ONCE_WRONG_SEEDS: list[tuple[int, dict[str, object]]] = [
     (1071892, {"begin": "any point", "missing": 0.05}),
     # A lie whose claim reaches into a hole, before a payload of 2,234 words that read as headers.
     (1200949, {"crc": True, "damage": "length"}),
+    # What a Terminate copies of an RDMA Read Request, alone in its segment, behind three lies.
+    (2000581, {}),
 ]
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import random
+import struct
 
 import pytest
 
@@ -371,3 +372,21 @@ def test_a_zero_length_fpdu() -> None:
     talk.say(0, octets[8:], size=624)
     talk.close()
     assert found(talk.fed()) == [each.seq_offset for each in truth]
+
+
+@pytest.mark.parametrize("markers", [False, True])
+@pytest.mark.parametrize("size", range(400, 912, 4))
+def test_what_a_terminate_copies_alone_in_its_segment(size: int, markers: bool) -> None:
+    """It begins like an FPDU and ends where the Terminate does, which nothing else tells of."""
+    request = messages.read_request(1, 5, 0, 100, 6, 0)[0]
+    ulpdus = [*sends([size]), *messages.terminate(1, 2, 1, request)]
+    octets, truth = mpastream.build_stream(ulpdus, markers=markers, crc=False)
+    copied = octets.index(struct.pack(">H", len(request)) + request[:2], truth[1].start)
+    talk = started(markers=markers)
+    talk.miss(0, octets[:200])
+    talk.say(0, octets[200:copied])
+    talk.say(0, octets[copied:])
+    talk.say(1, flags=ACK)
+    talk.close()
+    # A Marker tells where the Terminate begins; without one nothing does.
+    assert found(talk.fed()) == [truth[1].seq_offset] * bool(truth[1].markers)
