@@ -156,13 +156,13 @@ class HalfConnection:
         flags = segment.flags
         position = first_position(segment.seq) if high is None else unwrap(segment.seq, high)
         if flags & SYN:
-            position += 1
+            position = compact(position + 1)
             if self.begin is None:
                 self._begin_at(position)
         elif segment.length and self.islands.front is None:
             self.islands.front = position
         if high is None:
-            self.high = high = compact(position)
+            self.high = high = position
         if flags & FIN and abs(position - high) < SEQUENCE_WINDOW:
             self.fin = position + segment.length
         # What a RST carries is a remark, not part of the stream (RFC 9293 3.5.3).
@@ -170,7 +170,7 @@ class HalfConnection:
             self._take(position, segment)
             end = position + segment.length
             if end > high:
-                self.high = end
+                self.high = compact(end)
         if self.cuts is not None:
             self.cuts.settle_acknowledged()
 

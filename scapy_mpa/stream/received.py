@@ -21,8 +21,8 @@ class Received:
     __slots__ = ("_none", "_said", "_told", "rejected", "replied_to")
 
     def __init__(self) -> None:
-        self._said: dict[tuple[int, int], int] = {}
-        """By direction and position of a frame, as a sequence number."""
+        self._said: tuple[tuple[int, int, int], ...] = ()
+        """Direction and position of a frame, and that as a sequence number."""
         self.replied_to: int | None = None
         """Sequence number of what the Responder had when it sent a Reply that was captured before
         its Request; None if that is not known."""
@@ -56,12 +56,15 @@ class Received:
         :param position: where that begins.
         :param received: as a sequence number; what was kept first stays.
         """
-        if len(self._said) < _REMEMBERED:
-            self._said.setdefault((direction, position), received)
+        if len(self._said) < _REMEMBERED and self.before(direction, position) is None:
+            self._said = (*self._said, (direction, position, received))
 
     def before(self, direction: int, position: int) -> int | None:
         """Return what was kept of a frame, None if nothing was."""
-        return self._said.get((direction, position))
+        for by, at, had in self._said:
+            if (by, at) == (direction, position):
+                return had
+        return None
 
     def is_acknowledged(self, direction: int, end: int) -> bool:
         """Tell whether a frame acknowledges all up to ``end`` of the other direction, no more.
@@ -69,4 +72,4 @@ class Received:
         :param direction: of that frame.
         :param end: as a sequence number.
         """
-        return any(by == direction and had == end for (by, _), had in self._said.items())
+        return any(by == direction and had == end for by, _, had in self._said)

@@ -37,7 +37,8 @@ def first_position(seq: int) -> int:
 
     It lies one lap up, so that octets from before it still get a position above zero.
     """
-    return seq + SEQUENCE_SPACE
+    # As an object that is kept: a sum takes half as much memory again.
+    return seq | SEQUENCE_SPACE
 
 
 def unwrap(seq: int, near: int) -> int:
