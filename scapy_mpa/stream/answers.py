@@ -162,7 +162,7 @@ def had_others(
     island = asking.islands.at(end)
     if island is None:
         return True
-    if island.held > end:
+    if not island.holds(end):
         # FPDUs are not held any more, nor is what was found to be none.
         return not any(run.start <= end < run.end for run in island.runs)
     reader = FPDUReader(end, markers=markers, crc=crc)
@@ -330,7 +330,7 @@ def _request_behind(startup: StartupPhase, half: HalfConnection, begin: int) -> 
     reader = FPDUReader(begin, markers=bool(markers), crc=bool(crc))
     island = half.islands.at(begin)
     if half.framing is not None or (
-        island is not None and (begin < island.held or reader.verifies(island, begin))
+        island is not None and (not island.holds(begin) or reader.verifies(island, begin))
     ):
         return None
     requests = (

@@ -235,7 +235,7 @@ def _known_of(startup: StartupPhase, half: HalfConnection) -> Known:
         and not startup.saw_rtr
     ):
         island = half.islands.at(origin)
-        if island is None or (origin >= island.held and may_be_rtr(island, origin)):
+        if island is None or (island.holds(origin) and may_be_rtr(island, origin)):
             # An Rtr Frame may lie in the hole there, or in part.
             origin = None
     return Known(crc, startup.has_markers(direction), origin, sure=is_held or other.is_mpa)

@@ -137,8 +137,8 @@ def _first_opcode(answering: HalfConnection, segment: Segment) -> int | None:
     # Behind Marker and ULPDU_Length come the control octets of DDP and RDMAP.
     at = framing.origin + (MARKER_LENGTH if framing.markers else 0) + HEADER_LENGTH + 1
     island = answering.islands.at(framing.origin)
-    if island is not None and island.held <= framing.origin:
-        is_there = at < island.captured_until(at, min(at + 1, island.end))
+    if island is not None and island.holds(framing.origin):
+        is_there = island.holds(at) and at < island.captured_until(at, at + 1)
         octet = island.read(at, at + 1) if is_there else b""
     else:
         # It was read with this segment.
@@ -180,7 +180,7 @@ def _of_haste(startup: StartupPhase, had: int, answered: int) -> Breach | None:
     asking = startup.halves[startup.initiator]
     asked = startup.origins[startup.initiator] if asking.framing is None else asking.framing.origin
     island = asking.islands.at(asked)
-    rtr = None if island is None or asked < island.held else rtr_at(island, asked, final=False)
+    rtr = rtr_at(island, asked, final=False) if island and island.holds(asked) else None
     if isinstance(rtr, FoundStartup):
         text = "an Rtr Frame before the Initiator has received the Reply"
         return Breach(asking, None, asked, f"{text} (rtr-frame-proposal-2007 2)")
@@ -277,9 +277,11 @@ def _begins(half: HalfConnection, kind: StartupKind, position: int) -> bool | No
     """Tell whether octets may be the first ones of a startup frame, as far as they were captured;
     None if they are not held any more."""
     island = half.islands.at(position)
-    if island is None or position < island.held:
+    if island is None:
         return None
     end = island.captured_until(position, min(position + KEY_LENGTH, island.end))
+    if not island.holds(position, end):
+        return None
     return KEYS[kind].startswith(island.read(position, end))
 
 
@@ -309,7 +311,8 @@ def _without_reply(answering: HalfConnection) -> int | None:
         return None
     at = island.runs[0].start
     if island.start < at and (
-        island.start < island.held or KEYS[StartupKind.REPLY] in island.read(island.start, at)
+        not island.holds(island.start, at)
+        or KEYS[StartupKind.REPLY] in island.read(island.start, at)
     ):
         return None
     return at

@@ -97,7 +97,9 @@ class FPDUReader:
 
     def verifies(self, island: Island, start: int) -> bool | None:
         """Tell whether a verified FPDU stands at ``start``; None if octets are missing for it."""
-        fpdu = self._try(island, start, island.end)
+        # The octets of runs are those of others, and not held.
+        limit = min((run.start for run in island.runs if run.start > start), default=island.end)
+        fpdu = self._try(island, start, limit)
         if not isinstance(fpdu, int):
             return fpdu.sound
         if fpdu == UNREADABLE:

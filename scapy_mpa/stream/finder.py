@@ -316,7 +316,7 @@ class FPDUFinder(FPDUFollower):
         """
         # A Marker may lie between the beginnings of the two.
         for start in (fpdu.start - _COPY_AT, fpdu.start - _COPY_AT - MARKER_LENGTH):
-            if start < island.held or not self._may_start(start):
+            if not (self._may_start(start) and island.holds(start, fpdu.start)):
                 continue
             said = self._header_at(island, start, fpdu.start)
             if said is None or not said[0]:

@@ -32,7 +32,7 @@ def head_makes_sense(head: bytes, *, any_stag: bool = False) -> bool:
 def may_be_fpdu(island: Island, position: int) -> bool:
     """Tell whether an FPDU may begin at a position, as far as its header was captured."""
     end = position + MARKER_LENGTH + HEAD
-    if not island.held <= position < end <= island.end:
+    if end > island.end or not island.holds(position, end):
         return True
     if island.absent and island.captured_until(position, end) < end:
         return True
@@ -46,9 +46,10 @@ def may_be_fpdu(island: Island, position: int) -> bool:
 
 def begins_otherwise(island: Island, position: int) -> bool:
     """Tell whether the first octets at a position begin no FPDU, however few there are."""
-    if not island.held <= position < island.end:
+    end = min(position + MARKER_LENGTH + WORD, island.end)
+    if position >= end or not island.holds(position, end):
         return False
-    octets = island.read(position, min(position + MARKER_LENGTH + WORD, island.end))
+    octets = island.read(position, end)
     if ZERO_LENGTH.startswith(octets) or _MARKED_ZERO_LENGTH.startswith(octets):
         return False
     # A Marker may directly precede it (RFC 5044 4.3).

@@ -186,6 +186,21 @@ class Island:
         """
         return self._chunks[0].position if self._chunks else self.end
 
+    def holds(self, start: int, end: int | None = None) -> bool:
+        """Tell whether the octets from ``start`` up to ``end`` are held: there, and not released.
+
+        Those of runs are released, and octets before a run may be held.
+
+        :param end: None: it is the octet at ``start`` alone that counts.
+        """
+        at = start
+        upto = start + 1 if end is None else end
+        for chunk in self.chunks(start, upto):
+            if chunk.position > at:
+                return False
+            at = max(at, chunk.end)
+        return at >= upto
+
     def look_again(self) -> None:
         """Have framing look at it again, though it has not grown."""
         self.need = self.start

@@ -109,7 +109,7 @@ def _without_crcs(
 ) -> bool | None:
     """Return whether FPDUs of osc, without CRC fields, have Markers; None if they are none."""
     island = half.islands.at(origin)
-    if island is None or origin < island.held:
+    if island is None or not island.holds(origin):
         return None
     octets = island.read(origin, island.captured_until(origin, island.end))
     for each in (True, False) if markers is None else (markers,):

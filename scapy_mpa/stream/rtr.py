@@ -86,7 +86,7 @@ def find_request(startup: StartupPhase, segment: Segment) -> None:
 def _look(half: HalfConnection, position: int, *, final: bool) -> FoundStartup | bool | None:
     """Return the Rtr Frame at a position, False if there is none, None if that is not known."""
     island = half.islands.at(position)
-    if island is None or position < island.held:
+    if island is None or not island.holds(position):
         # What lies behind a hole there does not begin there.
         return False if final and (half.high or 0) <= position else None
     return rtr_at(island, position, final=final)

@@ -216,9 +216,8 @@ def request_before(island: Island, begin: int, end: int) -> bool:
 
 def has_request(island: Island, position: int) -> bool:
     """Tell whether the Key of a Request stands at a position."""
-    if not island.held <= position <= island.end - KEY_LENGTH:
-        return False
-    return island.read(position, position + KEY_LENGTH) == KEYS[StartupKind.REQUEST]
+    end = position + KEY_LENGTH
+    return island.holds(position, end) and island.read(position, end) == KEYS[StartupKind.REQUEST]
 
 
 def holds_key(island: Island) -> bool:

@@ -517,7 +517,7 @@ class StartupPhase:
         """
         origin = self.origins[half.direction]
         island = half.islands.at(origin)
-        if island is None or origin < island.held:
+        if island is None or not island.holds(origin):
             return None
         reader = FPDUReader(
             origin, markers=bool(self.has_markers(half.direction)), crc=bool(self.uses_crc)

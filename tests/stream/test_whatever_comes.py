@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -16,7 +17,7 @@ from scapy_mpa.stream.events import (
     StartupSeen,
 )
 from scapy_mpa.stream.segment import Segment as Captured
-from tests.stream.feed import as_segment, feed
+from tests.stream.feed import as_segment, feed, fpdus
 from tests.stream.talk import (
     REPLY,
     REQUEST,
@@ -106,6 +107,23 @@ def test_whatever_comes_there_are_events_and_no_exception(
         each: Captured = as_segment(len(captured) + 1, segment)
         captured.append(each._replace(length=len(octets) + cut))
     check_sane(feed(captured))
+
+
+@pytest.mark.parametrize("before", [0, 4, 400])
+@pytest.mark.parametrize("received", [0, TRUTH[0].end, TRUTH[0].end + 4, TRUTH[1].end, len(STREAM)])
+def test_a_request_behind_fpdus_that_its_sender_had(before: int, received: int) -> None:
+    """Nothing looks for a Reply in octets of FPDUs that are not held any more, while others are."""
+    seq = 14080
+    segments = [
+        Segment(0, 0, 0, SYN, b""),
+        Segment(1, seq - before, 1, PSH | ACK, b"\xee" * before),
+        Segment(1, seq, 1, PSH | ACK, STREAM[: TRUTH[1].end]),
+        Segment(1, seq + TRUTH[1].end, 1, PSH | ACK, STREAM[TRUTH[1].end :]),
+        Segment(0, 1, seq + received, PSH | ACK, REQUEST),
+    ]
+    events = feed([as_segment(number, each) for number, each in enumerate(segments)])
+    check_sane(events)
+    assert [each.ulpdu for each in fpdus(events, 1)] == ULPDUS
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Constructed captures torn apart until nothing is sure any more: there is a result all the same.
+
+What can be true of such a capture nobody knows.  But no content and no order may end in anything
+but records, on either path, with the messages and the checks.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import random
+
+import pytest
+
+from scapy_mpa.capture import open_capture
+from scapy_mpa.cli.reading import Reading
+from scapy_mpa.records import json_line
+from scapy_mpa.stream.messages import Messages
+from tests.recovery.reading import inlined
+from tests.truth import pcapfile
+from tests.truth.cases import Case, case
+from tests.truth.impair import Segment
+
+MOST = 300
+"""Segments that are taken of a conversation."""
+
+SEEDS = range(80)
+
+
+def torn(seed: int) -> bytes:
+    """A capture of a conversation, perhaps with another one amid it, of which much is wrong."""
+    rng = random.Random(seed)
+    made = case(seed)
+    segments = list(made.segments)[:MOST]
+    if rng.random() < 0.5:
+        at = rng.randrange(len(segments) + 1)
+        segments[at:at] = moved(case(seed + 10_000_000), made, rng)
+    kept = rng.choice((1, 1, 0.9, 0.5, 0.2, 0.05))
+    segments = [each for each in segments if rng.random() < kept]
+    if rng.random() < 0.5:
+        segments = [garbled(each, rng) if rng.random() < 0.15 else each for each in segments]
+    if rng.random() < 0.5:
+        far = rng.choice((2, 5, 20, 200))
+        order = sorted(range(len(segments)), key=lambda at: at + far * rng.random())
+        segments = [segments[at] for at in order]
+    frames = pcapfile.frames(segments, hosts=made.hosts, ports=made.ports)
+    return pcapfile.pcap(frames, snaplen=rng.choice((262144, 262144, 120, 300)))
+
+
+def moved(other: Case, made: Case, rng: random.Random) -> list[Segment]:
+    """The segments of another conversation, at the sequence numbers of the first or near them."""
+    by = [
+        rng.choice((0, one.base - two.base + rng.randint(-3000, 3000)))
+        for one, two in zip(made.halves, other.halves, strict=True)
+    ]
+    return [
+        each._replace(
+            seq=(each.seq + by[each.direction]) % 2**32,
+            ack=(each.ack + by[1 - each.direction]) % 2**32 if each.ack else 0,
+        )
+        for each in other.segments[:MOST]
+    ]
+
+
+def garbled(segment: Segment, rng: random.Random) -> Segment:
+    """A segment of which one thing is not as it was sent."""
+    what = rng.randrange(4)
+    if what == 0:
+        return segment._replace(direction=1 - segment.direction)
+    if what == 1:
+        return segment._replace(flags=rng.getrandbits(5))
+    if what == 2:
+        return segment._replace(payload=segment.payload[rng.randrange(len(segment.payload) + 1) :])
+    by = rng.choice((rng.randint(-5000, 5000), rng.getrandbits(32)))
+    return segment._replace(ack=(segment.ack + by) % 2**32)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_torn_capture_has_records(seed: int) -> None:
+    """All connections of a capture would be lost with one that ends in an exception."""
+    octets = torn(seed)
+    for checks in (False, True):
+        messages = Messages()
+        last = {}
+        for batch in Reading(open_capture(io.BytesIO(octets)), checks=checks).batches():
+            for event in batch:
+                last[event.connection.number] = type_of(json_line(event))
+                for message in messages.take(event):
+                    assert type_of(json_line(message)) == "message"
+        assert set(last.values()) <= {"connection"}
+    assert all(record["type"] for record in inlined(octets))
+
+
+def type_of(line: str) -> str:
+    """The type of a record."""
+    kind: str = json.loads(line)["type"]
+    return kind
