@@ -312,7 +312,11 @@ class HalfMessages:
             self._add_untagged(segment)
         elif is_late:
             # What lies before and behind it was looked at long ago.
-            self._out.append(DDPMessage(segment, begun=False).event())
+            message = DDPMessage(segment, begun=False)
+            if segment.opcode == Opcode.READ_RESPONSE:
+                self._responses.take_late(message)
+            else:
+                self._out.append(message.event())
         elif segment.opcode == Opcode.READ_RESPONSE:
             self._responses.take(segment)
         else:
@@ -469,14 +473,12 @@ class HalfMessages:
 
     def _report(self, message: DDPMessage) -> None:
         first = message.first
-        if (
-            first.opcode == Opcode.ATOMIC_RESPONSE
-            and not first.header.tagged
-            and not message.is_late
-        ):
-            self._responses.take(message)
-        else:
+        if first.opcode != Opcode.ATOMIC_RESPONSE or first.header.tagged:
             self._out.append(message.event())
+        elif message.is_late:
+            self._responses.take_late(message)
+        else:
+            self._responses.take(message)
 
     def _report_skipped(self, skipped: Skipped) -> None:
         """Report messages of which nothing was seen."""

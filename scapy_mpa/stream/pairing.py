@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from itertools import islice
+from itertools import chain, islice
 from operator import attrgetter
 from typing import Final, NamedTuple
 
@@ -238,7 +238,8 @@ class Requests:
             self.answer(message)
         elif self._may_go_on or (fits and fits[0].answered):
             # It may yet be the one that was in progress.
-            message.requested = None if self._may_go_on else True
+            is_captured = all(each.key is not None for each in fits)
+            message.requested = True if is_captured and not self._may_go_on else None
             self._may_go_on = False
             if fits:
                 self._high = self._uncertain = max(self._high, fits[-1].serial + 1)
@@ -260,7 +261,9 @@ class Requests:
             if fits:
                 self._claim(message, self._with_unknown(fits))
                 return
-        if self._claim(message, self._with_unknown([])):
+        # A sender need not send the octets of a message in their order (RFC 5041 5.3).
+        fits = [each for each in self._possible() if each.holds(message.first)]
+        if self._claim(message, self._with_unknown(fits)):
             return
         for key in keys:
             known = self._by_key.get(key, _NONE)
@@ -275,9 +278,13 @@ class Requests:
     def _answer_hidden(self, message: DDPMessage, keys: tuple[Key, ...]) -> None:
         """Find the Request although there may be others, nobody knows which."""
         for key in keys:
-            known = self._by_key.get(key, _NONE)
+            outstanding = self._by_key.get(key, _NONE)
+            looked_at = islice(outstanding, LOOKED_AT)
+            fits = (each for each in looked_at if each.begins_with(message.first))
+            # Two are as good as many.
+            known = list(islice(fits, 2))
             # One without octets may answer a Request for none that is not known yet.
-            is_only = len(known) == 1 and EMPTY not in keys
+            is_only = len(known) == 1 and len(outstanding) <= LOOKED_AT and EMPTY not in keys
             if is_only and not self._may_be_of_missing(message, known[0]):
                 serial = known[0].serial
                 self._uncertain = max(self._uncertain, serial)
@@ -291,6 +298,32 @@ class Requests:
                 self._pass_one_of(known)
         # Or one that was sent before, and is looked at later.
         self._unseen_until = max(self._unseen_until, message.first.captured + PATIENCE)
+
+    def answer_late(self, message: DDPMessage) -> None:
+        """Find the Request that a Response answers of which what follows was looked at before.
+
+        It is paired if it is whole, and one Request alone asks for what it brings, among those that
+        are outstanding or were passed.
+        """
+        first = message.first
+        keys = keys_of(first)
+        known = (islice(self._by_key.get(key, _NONE), LOOKED_AT) for key in keys)
+        passed = [each for _, each in self._unanswered[-LOOKED_AT:] if each.key in keys]
+        whole = [
+            each
+            for each in chain(*known, passed)
+            if each.begins_with(first) and each.size == first.length and first.header.last
+        ]
+        if len(whole) != 1:
+            return
+        (request,) = whole
+        if request in passed:
+            message.request = request
+            message.requested = True
+            self._unanswered = [each for each in self._unanswered if each[1] is not request]
+        else:
+            self._pair(message, request)
+            self._pass(self._low, 0)
 
     def _may_be_of_missing(self, message: DDPMessage, request: Request) -> bool:
         """Tell whether a Response may as well answer a Request that was not captured.
@@ -309,7 +342,7 @@ class Requests:
             self._pass(min(known[0].serial, missing.serial) + 1, 0)
 
     def _pair(self, message: DDPMessage, request: Request) -> None:
-        """Take it that a Response answers a Request, the first outstanding one of its kind."""
+        """Take it that a Response answers a Request, which is outstanding."""
         message.request = request
         message.requested = request.answered = True
         self._forget(request)
@@ -400,9 +433,9 @@ class Requests:
         self._high = max(self._high, self._low)
 
     def _forget(self, request: Request) -> None:
-        """No longer find a Request, the first of its kind, by what it says."""
+        """No longer find a Request by what it says; mostly it is the first of its kind."""
         if request.key is not None:
             known = self._by_key[request.key]
-            del known[0]
+            known.remove(request)
             if not known:
                 del self._by_key[request.key]

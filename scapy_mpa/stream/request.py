@@ -95,6 +95,10 @@ class Request:
             and (end == self.size if segment.header.last else end < self.size)
         )
 
+    def begins_with(self, first: DDPSegment) -> bool:
+        """Tell whether a Response to it may begin with a segment that says what it says itself."""
+        return self.read is None or self.holds(first)
+
     def may_hold(self, segment: DDPSegment) -> bool:
         """Tell the same, also if nothing is known of the Request."""
         return self.key is None or self.holds(segment)

@@ -64,6 +64,11 @@ class Responses:
             self._requests.hidden = True
             self.release(force=True)
 
+    def take_late(self, message: DDPMessage) -> None:
+        """Take a Response of which what follows was looked at before."""
+        self._requests.answer_late(message)
+        self._out.append(message.event())
+
     def release(self, *, force: bool = False) -> None:
         """Look at what need not wait any longer.
 

@@ -331,6 +331,80 @@ def test_a_missing_request_that_comes_behind_one_like_it() -> None:
     assert not unanswered(found)
 
 
+@pytest.mark.parametrize("order", [(1, 0, 2, 3), (2, 1, 0, 3), (2, 0, 1, 3), (0, 2, 1, 3)])
+def test_a_response_whose_segments_are_in_any_order(order: tuple[int, ...]) -> None:
+    """A sender should keep to the order of Tagged Offsets, and need not (RFC 5041 5.3)."""
+    whole = messages.read_response(7, 1000, bytes(380), 114)
+    sent = [whole[at] for at in order]
+    found = exchanged(reading(1, 380), reading(2, 50), (1, sent), read(50))
+    assert responses(found) == [(1, True, True), (2, True, True)]
+    assert [each.complete for each in found if each.opcode in RESPONSES] == [True, True]
+    assert not unanswered(found)
+
+
+def test_a_response_that_fits_no_request_behind_the_beginning() -> None:
+    """One of 100 octets answers a Request from before the capture, not one for 64 octets."""
+    said = (0, messages.send(1, b"x")), reading(2, 64), read(100), read(64)
+    found = exchanged((1, messages.send(1, b"y")), *said, begun=False)
+    assert responses(found) == [(None, None, None), (2, True, True)]
+    assert not unanswered(found)
+
+
+@pytest.mark.parametrize("size", [20, 64, 300])
+def test_one_request_alone_asks_for_so_many_octets_behind_the_beginning(size: int) -> None:
+    """What they begin with is the same; how long they are tells them apart."""
+    said = reading(2, 64), reading(3, 20), reading(4, 300)
+    found = exchanged((1, messages.send(1, b"y")), *said, read(size), begun=False)
+    msn = {64: 2, 20: 3, 300: 4}[size]
+    assert responses(found) == [(msn, True, True)]
+
+
+def test_a_request_that_was_not_captured_may_have_asked() -> None:
+    """Part of one Response, and part of another one, to a Request of which only the MSN is known:
+    which one the second part is of cannot be told, nor whether it asked for what follows."""
+    first, second = messages.read_response(7, 1000, bytes(300), 114), read(300, mulpdu=114)[1]
+    gives = [*first, *second]
+    said = reading(1, 300), reading(2, 300), reading(3, 10, to=9000), (1, gives), read(10, to=9000)
+    lost = (1, *range(3 + 1, 3 + len(gives) - 1))
+    found = exchanged(*said, lost=lost)
+    assert responses(found) == [(1, True, None), (None, None, None), (None, None, None)]
+
+
+@pytest.mark.parametrize("atomic", [False, True])
+@pytest.mark.parametrize("between", [0, 1, 3])
+def test_a_response_whose_copy_comes_late(between: int, atomic: bool) -> None:
+    """It is paired all the same, if it is whole and one Request alone asks for what it brings."""
+    talk = started()
+    asks = [
+        messages.atomic_request(msn, 0, 100 + msn, 5, 0, 1, 0, 0, 0)[0]
+        if atomic
+        else messages.read_request(msn, 7, 1000 * msn, 50, 99, 0)[0]
+        for msn in range(1, 5)
+    ]
+    gives = [
+        messages.atomic_response(msn, 100 + msn, 7)[0]
+        if atomic
+        else messages.read_response(7, 1000 * msn, bytes(50))[0]
+        for msn in range(1, 5)
+    ]
+    talk.say(0, mpastream.build_stream(asks)[0])
+    octets, truth = mpastream.build_stream(gives)
+    late = octets[truth[0].start : truth[0].end]
+    seq = talk.miss(1, late)
+    talk.say(1, octets[truth[1].start : truth[between].end] or b"")
+    for msn in range(1, 80):
+        for direction in (0, 1):
+            talk.say(direction, mpastream.build_stream(messages.send(msn, b"more"))[0])
+    talk.copy(1, seq, late)
+    talk.close()
+    taker = Messages()
+    found = [each for one in talk.fed() for each in taker.take(one)]
+    assert sorted(each[0] or 0 for each in responses(found)) == [*range(1, between + 2)]
+    assert all(each[1] for each in responses(found))
+    assert all(each.complete for each in found if each.opcode in RESPONSES and each.fpdus)
+    assert unanswered(found) == [*range(between + 2, 5)]
+
+
 def test_requests_on_another_queue_are_requests() -> None:
     """Linux siw answers an RDMA Read Request on QN 0 or 7."""
     asks = messages.read_request(1, 7, 1000, 100, 1, 1)[0]
