@@ -221,6 +221,7 @@ def _fpdu_line(event: FPDURecovered, payload: bool) -> str | None:
         located_by,
         ahead,
         frames,
+        _,
     ) = event
     octets = ddp_header(event)
     there = len(octets)

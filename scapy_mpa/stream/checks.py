@@ -141,11 +141,34 @@ class Checks:
         return found
 
 
+class _Excess:
+    """An RDMA Read Request that seems to be one more than the peer allows.
+
+    :param carrier: that brought it.
+    :param outstanding: how many were, by the Responses that were captured before it.
+    :param limit: how many may be.
+    """
+
+    __slots__ = ("carrier", "limit", "outstanding")
+
+    def __init__(self, carrier: DDPCarrier, outstanding: int, limit: int) -> None:
+        self.carrier = carrier
+        self.outstanding = outstanding
+        self.limit = limit
+
+    def had(self, end: int) -> bool:
+        """Tell whether its sender had received what ends at a sequence number."""
+        carrier = self.carrier
+        acknowledged = carrier.acknowledged if isinstance(carrier, FPDURecovered) else None
+        return acknowledged is not None and unwrap(acknowledged, end) >= end
+
+
 class _Half:
     """What counts of one direction."""
 
     __slots__ = (
         "count",
+        "excess",
         "expected",
         "has_begun",
         "identifiers",
@@ -170,6 +193,9 @@ class _Half:
         self.terminated = False
         self.reads = 0
         """RDMA Read Requests sent, less those that the peer has answered."""
+        self.excess: tuple[_Excess, ...] = ()
+        """Of them, those that seem too many: a capture may hold a Response behind the Request that
+        was sent when it had been received."""
         self.identifiers: Counter[int] = Counter()
         """Of Atomic Requests that were sent and are not answered."""
         self.unasked: dict[int, ErrorFound] = {}
@@ -314,6 +340,7 @@ class _Connection:
         if all(half.has_begun and half.is_whole for half in self.halves):
             for half in self.halves:
                 self._doubtful += half.unasked.values()
+                self._report_excess(half)
             self.errors += len(self._doubtful)
             self.broken = self._exceeded
             self.found += self._doubtful
@@ -362,7 +389,10 @@ class _Connection:
         """
         opcode = parse_control(header.rsvdulp).opcode
         if opcode == Opcode.READ_RESPONSE and header.last and header.tagged:
-            self.halves[1 - carrier.direction].reads -= 1
+            half = self.halves[1 - carrier.direction]
+            half.reads -= 1
+            if half.excess:
+                _lessen(half, carrier)
             return
         if header.tagged or not header.last:
             return
@@ -391,18 +421,31 @@ class _Connection:
             )
 
     def _check_depth(self, half: _Half, carrier: DDPCarrier) -> None:
-        """Tell whether more RDMA Read Requests are outstanding than the peer allows."""
+        """See whether more RDMA Read Requests are outstanding than the peer allows."""
         limit = self.irds[carrier.direction]
-        if limit is not None and half.reads > limit:
-            # Once will do.
-            self.irds[carrier.direction] = None
+        if limit is not None and half.reads > limit and len(half.excess) < DOUBTFUL:
+            half.excess = (*half.excess, _Excess(carrier, half.reads, limit))
+
+    def _report_excess(self, half: _Half) -> None:
+        """Report that more RDMA Read Requests were outstanding than the peer allows, once."""
+        for excess in half.excess[:1]:
             what = Violation(
-                f"RDMA Read Requests outstanding: {half.reads}, IRD of the peer: {limit}",
+                f"RDMA Read Requests outstanding: {excess.outstanding}, "
+                f"IRD of the peer: {excess.limit}",
                 "RFC 6581 9.1",
                 _NO_BUFFER,
             )
-            self._doubtful.append(_error(carrier, what))
+            self._doubtful.append(_error(excess.carrier, what))
             self._exceeded.append(str(what))
+
+
+def _lessen(half: _Half, carrier: DDPCarrier) -> None:
+    """Take note of a Response captured behind Requests whose sender may have had it."""
+    seq, _, leading, extent = carrier.place
+    end = seq - leading + extent
+    for excess in half.excess:
+        excess.outstanding -= excess.had(end)
+    half.excess = tuple(each for each in half.excess if each.outstanding > each.limit)
 
 
 _MPA_CODES: Final[dict[TerminateCode | None, ErrorCode]] = {

@@ -27,7 +27,13 @@ from scapy_mpa.stream.rest import Rest
 from scapy_mpa.stream.scan import FoundStartup, may_be_payload, startup_of
 from scapy_mpa.stream.segment import FIN, RST, SYN, Segment
 from scapy_mpa.stream.seldom import NOTHING, Seldom
-from scapy_mpa.stream.sequence import SEQUENCE_WINDOW, compact, first_position, unwrap
+from scapy_mpa.stream.sequence import (
+    SEQUENCE_WINDOW,
+    compact,
+    first_position,
+    sequence_number,
+    unwrap,
+)
 from scapy_mpa.stream.streaming import Streaming
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
@@ -249,6 +255,13 @@ class HalfConnection:
             self.acknowledged = position
         if self.cuts is not None:
             self.cuts.settle_acknowledged()
+
+    @property
+    def told(self) -> int | None:
+        """What the peer has acknowledged, as a sequence number, None if nothing."""
+        if self.acknowledged is None:
+            return None if self.seldom.early_ack is None else sequence_number(self.seldom.early_ack)
+        return sequence_number(self.acknowledged)
 
     # -- startup frames ----------------------------------------------------------------------
 

@@ -132,6 +132,7 @@ class Telling:
             by,
             half.islands.is_ahead(island, fpdu.start),
             frames,
+            self.startup.halves[1 - half.direction].told,
         )
         startup = self.startup
         if None in startup.declared:

@@ -235,6 +235,34 @@ def test_read_requests_beyond_ird() -> None:
     assert not errors_of(events_of(conversation, segments))
 
 
+@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("apart", [False, True])
+def test_read_requests_within_ird_in_any_order_of_capture(seed: int, apart: bool) -> None:
+    """A Request acknowledges the Responses that make room for it, wherever the capture has them."""
+    rng = random.Random(seed)
+    conversation = Conversation(revision=2)
+    depth = rng.choice((1, 2, 4))
+    conversation.startup(ird=depth, ord=depth)
+    conversation.initiator.send(b"hello")
+    sizes = [rng.randint(1, 3000) for _ in range(20)]
+    for at, size in enumerate(sizes):
+        if at >= depth:
+            conversation.responder.read_response(bytes(sizes[at - depth]))
+        conversation.initiator.read_request(size)
+    for size in sizes[len(sizes) - depth :]:
+        conversation.responder.read_response(bytes(size))
+    conversation.close()
+    segments = conversation.segments()
+    hello = next(at for at, each in enumerate(segments) if b"hello" in each.octets) + 1
+    far = rng.choice((4, 8, 30))
+    order = sorted(
+        range(hello, len(segments)),
+        key=lambda at: (at + far * rng.random(), at) if not apart else (segments[at].side, at),
+    )
+    captured = [*segments[:hello], *(segments[at] for at in order)]
+    assert not errors_of(events_of(conversation, captured))
+
+
 def test_atomic_response_without_request() -> None:
     """An Atomic Response with an identifier of no Request is reported, if all was captured."""
     conversation = Conversation()

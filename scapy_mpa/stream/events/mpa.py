@@ -53,6 +53,9 @@ class FPDURecovered(NamedTuple):
     """Found before all earlier octets of its direction were captured."""
     frames: tuple[int, ...]
     """The captured frames that brought its octets, ascending by place in the stream."""
+    acknowledged: int | None = None
+    """Sequence number up to which its sender had acknowledged the other direction by then, None if
+    it had not, or that is not known."""
 
     @property
     def ulpdu(self) -> bytes:
