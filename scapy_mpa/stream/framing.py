@@ -171,7 +171,7 @@ class Framing(FPDUWayBack):
             return True
         found = self._by_marker(island, island.end)
         if found is not None:
-            island.runs = (Run(found.start, "marker"),)
+            island.runs = (self._run_from(island, found),)
             return True
         if island.open_left:
             return False
@@ -188,6 +188,10 @@ class Framing(FPDUWayBack):
         island.settled = True
         island.need = island.end
         return True
+
+    def _run_from(self, island: Island, found: Candidate) -> Run:
+        """Return the run that begins with what a Marker leads to, or right before that."""
+        return Run(self._over_zero_length(island, island.start, found.start), "marker")
 
     def _first_run(self, island: Island) -> Run:
         """Return the run that begins with the Full Operation Phase."""
@@ -263,7 +267,7 @@ class Framing(FPDUWayBack):
         if begins and (not runs or self.origin < runs[0].start):
             runs = (self._first_run(island), *runs)
         elif island.open_left and (found := self._by_marker(island, runs[0].start)) is not None:
-            runs = (Run(found.start, "marker"), *runs)
+            runs = (self._run_from(island, found), *runs)
         self._unite_all(island, runs)
 
     def _find_beginning(self, island: Island, runs: tuple[Run, ...]) -> tuple[Run, ...]:

@@ -414,19 +414,27 @@ class FPDUWayBack(FPDUChain):
         run.anchored = True
 
     def _over_zero_length(self, island: Island, begin: int, at: int) -> int:
-        """Return where one of zero length begins that directly precedes an FPDU, else ``at``.
+        """Return where those of zero length begin that directly precede an FPDU, else ``at``.
 
         An RTR indication may be such (RFC 6581 9.2).  It has no header by which a search finds it,
         but all of its octets are known beforehand.
         """
-        for length in (fpdu_length(0), fpdu_length(0) + MARKER_LENGTH):
-            start = at - length
-            if not self.crc or start < max(begin, island.held):
+        lengths = (fpdu_length(0), fpdu_length(0) + MARKER_LENGTH)
+        lowest = max(begin, island.held)
+        while self.crc:
+            starts = (at - length for length in lengths if at - length >= lowest)
+            start = next((each for each in starts if self._is_zero_length(island, each, at)), None)
+            if start is None:
                 break
-            fpdu = self._try(island, start, at)
-            if not isinstance(fpdu, int) and fpdu.sound and fpdu.end == at:
-                return start if fpdu.ulpdu_length == 0 else at
+            at = start
         return at
+
+    def _is_zero_length(self, island: Island, start: int, end: int) -> bool:
+        """Tell whether the octets from ``start`` up to ``end`` are an FPDU of zero length."""
+        fpdu = self._try(island, start, end)
+        if isinstance(fpdu, int):
+            return False
+        return fpdu.sound and fpdu.end == end and fpdu.ulpdu_length == 0
 
     def _is_liar(self, island: Island, run: Run, end: int) -> bool:
         """Tell whether the FPDU behind a run claims octets from ``end`` on, which others own."""

@@ -193,3 +193,26 @@ def test_an_fpdu_of_zero_length_stands_behind_a_hole() -> None:
     talk.say(0, octets[truth[3].start + 50 :])
     talk.close()
     assert [each.ulpdu for each in fpdus(talk.fed(), 0)] == [*ulpdus[:2], *ulpdus[4:]]
+
+
+@pytest.mark.parametrize("zeros", [1, 2, 5])
+@pytest.mark.parametrize("size", range(300, 800, 20))
+def test_fpdus_of_zero_length_before_one_that_a_marker_leads_to(zeros: int, size: int) -> None:
+    """Behind a hole that may yet be filled they are found at once, with that one."""
+    sent = [messages.send(msn, bytes(size))[0] for msn in range(1, 6)]
+    ulpdus = [sent[0], *[b""] * zeros, *sent[1:]]
+    octets, truth = mpastream.build_stream(ulpdus, markers=True)
+    talk = marked()
+    talk.miss(0, octets[: truth[1].start])
+    for each in truth[1:]:
+        talk.say(0, octets[each.start : each.end])
+    talk.close()
+    assert [each.ulpdu for each in fpdus(talk.fed(), 0)] == ulpdus[1:]
+
+
+def marked() -> Talk:
+    """A connection with CRCs, and Markers in both directions, whose startup frames are there."""
+    talk = Talk()
+    talk.say(0, mpastream.startup_frame(mpastream.REQUEST_KEY, crc=1, markers=1))
+    talk.say(1, mpastream.startup_frame(mpastream.REPLY_KEY, crc=1, markers=1))
+    return talk
