@@ -116,7 +116,7 @@ def hear(startup: StartupPhase, segment: Segment) -> Breach | None:
     answered = answering.framing.origin
     if unwrap(segment.ack, asked) > asked - startup.saw_rtr:
         startup.is_silent = False
-    elif unwrap(segment.seq, answered) + segment.length > answered:
+    elif _has_spoken(answering, segment, answered):
         if startup.negotiating is not None:
             opcode = _first_opcode(answering, segment)
             if opcode == Opcode.TERMINATE:
@@ -128,6 +128,19 @@ def hear(startup: StartupPhase, segment: Segment) -> Breach | None:
         text = "the Responder sends before it has received an FPDU (RFC 5044 7.1.2 rule 4)"
         return Breach(answering, None, answered, text)
     return None
+
+
+def _has_spoken(answering: HalfConnection, segment: Segment, answered: int) -> bool:
+    """Tell whether a segment shows that octets were sent behind a Reply.
+
+    One without octets stands behind a FIN by one, which need not have been captured.
+
+    :param answered: where the Reply ends.
+    """
+    end = unwrap(segment.seq, answered) + segment.length
+    if answering.fin is not None:
+        return min(end, answering.fin) > answered
+    return end > answered + (not segment.length)
 
 
 def _first_opcode(answering: HalfConnection, segment: Segment) -> int | None:

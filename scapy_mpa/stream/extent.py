@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from scapy_mpa.stream.holes import LATE_SEGMENTS
-from scapy_mpa.stream.past import Span
+from scapy_mpa.stream.past import PAST_OCTETS, Span
 from scapy_mpa.stream.segment import ACK, RST, SECOND, SYN, Segment
 from scapy_mpa.stream.sequence import SEQUENCE_WINDOW, sequence_number, unwrap
 
@@ -35,10 +35,26 @@ def belongs(half: HalfConnection, peer: HalfConnection, segment: Segment) -> boo
             is_copy = is_answer or not _is_past(half, segment)
             return is_copy and position + 1 == half.begin
         return not half.islands.items or _announces(half, position + 1, is_answer=is_answer)
-    if segment.length == 0 or abs(position - half.high) < SEQUENCE_WINDOW:
-        return True
     # What a RST carries is a remark (RFC 9293 3.5.3), which is not octets of another connection.
-    return bool(segment.flags & RST)
+    if segment.flags & RST:
+        return True
+    if half.owner.lingers and _lies_outside(half, position, position + segment.length):
+        return False
+    return segment.length == 0 or abs(position - half.high) < SEQUENCE_WINDOW
+
+
+def _lies_outside(half: HalfConnection, start: int, end: int) -> bool:
+    """Tell whether octets can be none of a connection that is over, or a segment without any.
+
+    Behind a FIN, which counts as an octet, there are none.  Behind a RST there may be what was under way, and before either
+    what comes twice: both no farther off than octets of connections before are known.
+    """
+    high = half.high or 0
+    last = high + PAST_OCTETS if half.fin is None else half.fin
+    first = max(half.begin or 0, (high if half.fin is None else half.fin) - PAST_OCTETS)
+    if start == end:
+        return not first <= start <= last + 1
+    return start >= last or end <= first
 
 
 def may_reset(half: HalfConnection, segment: Segment) -> bool:

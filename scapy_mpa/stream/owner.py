@@ -38,6 +38,8 @@ class Owner(Protocol):
     """Whether a RST was captured that its receiver may have accepted."""
     is_lent: bool
     """Whether both directions are on loan."""
+    lingers: bool
+    """Whether it is known to be over, and late copies are waited for."""
 
     @property
     def last_time_ns(self) -> int:

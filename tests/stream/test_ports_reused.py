@@ -61,6 +61,39 @@ def test_ports_used_again_and_the_new_syn_was_not_captured() -> None:
     assert sorted(found(events, 1, 0) + found(events, 1, 1)) == sorted(ULPDUS * 2)
 
 
+@pytest.mark.parametrize("end", ["FIN", "RST"])
+@pytest.mark.parametrize("by", [78_000_000, 900_000_000, -78_000_000, -1_000_000_000])
+def test_ports_used_again_and_no_syn_was_captured(end: str, by: int) -> None:
+    """Behind a FIN there are no octets, nor before a SYN, nor far behind a RST: what lies there is
+    another connection's, however short the time that has passed."""
+    isn = 1_500_000_000
+    first, second = started((isn, isn)), whole((isn + by, isn + by))
+    for direction in (0, 1):
+        first.say(direction, STREAM, size=300)
+    if end == "FIN":
+        first.close()
+    else:
+        first.say(0, flags=RST | ACK)
+    events = feed(
+        as_segment(number, each)
+        for number, each in enumerate(first.segments + second.segments[2:], 1)
+    )
+    check_whole(events, 0)
+    check_whole(events, 1)
+    assert len(ends(events)) == 2
+
+
+@pytest.mark.parametrize("far", [1, 300, 1 << 20])
+def test_octets_under_way_when_a_rst_was_sent(far: int) -> None:
+    """They are those of the connection that it has ended, with a hole before them or without."""
+    talk = started()
+    talk.say(0, STREAM)
+    talk.say(1, flags=RST | ACK)
+    talk.miss(0, bytes(far))
+    talk.say(0, STREAM)
+    assert len(ends(talk.fed())) == 1
+
+
 def test_a_retransmitted_syn_is_no_new_connection() -> None:
     """The same initial sequence number: the same connection, even after data."""
     talk = Talk((1000, 2000))

@@ -12,7 +12,7 @@ from tests.stream.feed import fpdus
 from tests.stream.startup import ULPDUS, ended, errors, reply, request, seen, stream
 from tests.stream.talk import Talk
 from tests.truth import messages
-from tests.truth.impair import ACK, RST
+from tests.truth.impair import ACK, FIN, RST, Segment
 from tests.truth.mpastream import build_stream, crc_field, enhanced_data
 
 INVALID = ErrorCode.INVALID_STARTUP_FRAME
@@ -158,6 +158,23 @@ def test_the_responder_speaks_first(acknowledged: int, markers: int) -> None:
     assert all("rule 4" in text for text in texts(events))
     for direction in (0, 1):
         assert [each.ulpdu for each in fpdus(events, direction)] == ULPDUS
+
+
+@pytest.mark.parametrize("captured", [True, False])
+def test_the_responder_closes_and_says_nothing(captured: bool) -> None:
+    """Rule 4: its FIN counts as an octet, and is none, whether it was captured or not."""
+    talk = Talk()
+    talk.say(0, request())
+    talk.say(1, reply())
+    had = talk.next[0]
+    talk.say(1, flags=FIN | ACK, captured=captured)
+    octets, _ = stream()
+    talk.say(0, octets)
+    late = Segment(1, talk.next[1] % 2**32, had % 2**32, ACK, b"")
+    talk.segments.append(late)
+    events = talk.fed()
+    assert not errors(events)
+    assert [each.ulpdu for each in fpdus(events, 0)] == ULPDUS
 
 
 @pytest.mark.parametrize("acknowledged", [0, 1, 19, 20])
