@@ -126,6 +126,32 @@ def test_a_request_behind_fpdus_that_its_sender_had(before: int, received: int) 
     assert [each.ulpdu for each in fpdus(events, 1)] == ULPDUS
 
 
+@pytest.mark.parametrize("markers", [False, True])
+@pytest.mark.parametrize("first", range(5))
+@pytest.mark.parametrize("more", [0, 4, 100, 500])
+def test_a_request_comes_with_octets_behind_those_that_the_reply_acknowledged(
+    markers: bool, first: int, more: int
+) -> None:
+    """It was captured when it was sent again, and FPDUs behind it were told by then."""
+    octets, truth = mpastream.build_stream(ULPDUS, markers=markers)
+    request, reply = (
+        mpastream.startup_frame(key, markers=int(markers), crc=1)
+        for key in (mpastream.REQUEST_KEY, mpastream.REPLY_KEY)
+    )
+    end, there = len(request), truth[first].end
+    segments = [
+        Segment(0, end, 5000, PSH | ACK, octets[:there]),
+        Segment(1, 5000, end + there, PSH | ACK, reply + octets[: truth[0].end]),
+        Segment(0, 0, 5000, PSH | ACK, (request + octets)[: end + there + more]),
+    ]
+    events = feed([as_segment(number, each) for number, each in enumerate(segments)])
+    check_sane(events)
+    whole = [each.ulpdu for each in truth if each.end <= there + more]
+    assert [each.ulpdu for each in fpdus(events, 0)] == whole
+    assert [each.ulpdu for each in fpdus(events, 1)] == ULPDUS[:1]
+    assert len([each for each in events if isinstance(each, StartupSeen)]) == 2
+
+
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     said=st.lists(st.tuples(st.integers(0, 1), PAYLOADS), max_size=8),
