@@ -46,8 +46,9 @@ def belongs(half: HalfConnection, peer: HalfConnection, segment: Segment) -> boo
 def _lies_outside(half: HalfConnection, start: int, end: int) -> bool:
     """Tell whether octets can be none of a connection that is over, or a segment without any.
 
-    Behind a FIN, which counts as an octet, there are none.  Behind a RST there may be what was under way, and before either
-    what comes twice: both no farther off than octets of connections before are known.
+    Behind a FIN, which counts as an octet, there are none.  Behind a RST there may be what was
+    under way, and before either what comes twice: both no farther off than octets of connections
+    before are known.
     """
     high = half.high or 0
     last = high + PAST_OCTETS if half.fin is None else half.fin

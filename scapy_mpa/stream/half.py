@@ -257,7 +257,7 @@ class HalfConnection:
             self.cuts.settle_acknowledged()
 
     @property
-    def told(self) -> int | None:
+    def acknowledged_number(self) -> int | None:
         """What the peer has acknowledged, as a sequence number, None if nothing."""
         if self.acknowledged is None:
             return None if self.seldom.early_ack is None else sequence_number(self.seldom.early_ack)

@@ -132,7 +132,7 @@ class Telling:
             by,
             half.islands.is_ahead(island, fpdu.start),
             frames,
-            self.startup.halves[1 - half.direction].told,
+            self.startup.halves[1 - half.direction].acknowledged_number,
         )
         startup = self.startup
         if None in startup.declared:
