@@ -193,7 +193,9 @@ def _of_haste(startup: StartupPhase, had: int, answered: int) -> Breach | None:
     asking = startup.halves[startup.initiator]
     asked = startup.origins[startup.initiator] if asking.framing is None else asking.framing.origin
     island = asking.islands.at(asked)
-    rtr = rtr_at(island, asked, final=False) if island and island.holds(asked) else None
+    rtr = None
+    if island is not None and island.holds(asked):
+        rtr = rtr_at(island, asked, final=False)
     if isinstance(rtr, FoundStartup):
         text = "an Rtr Frame before the Initiator has received the Reply"
         return Breach(asking, None, asked, f"{text} (rtr-frame-proposal-2007 2)")

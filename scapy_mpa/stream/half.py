@@ -112,7 +112,8 @@ class HalfConnection:
     @property
     def islands(self) -> Islands:
         """The octets that were captured.  To ask for them wakes a half connection at rest."""
-        return self._islands or self._wake()
+        islands = self._islands
+        return self._wake() if islands is None else islands
 
     @property
     def framing(self) -> Framing | None:
