@@ -14,6 +14,7 @@ from scapy_mpa.stream.search import (
     COST_OF_PLACE,
     SEARCHED_AT_A_TIME,
     SEARCHED_FIRST,
+    empty_fpdus,
     header_words,
 )
 from scapy_mpa.wire.crc import CRC_LENGTH
@@ -93,6 +94,8 @@ class FPDUFinder(FPDUFollower):
                 likely.update(self._pointed_at(island, pointed_until, until))
                 pointed_until = until - MARKER_LENGTH + 1
             octets = island.read(begin, min(limit, upto + HEAD))
+            if self.crc:
+                likely.update(begin + at for at in empty_fpdus(octets))
             words = header_words(octets[: upto - begin]) if self._allowance >= 0 else []
             self._allowance -= COST_OF_PLACE * len(words)
             here = {at for at in likely if begin <= at < upto}

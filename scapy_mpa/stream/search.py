@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from itertools import compress
 from typing import Final
 
+from scapy_mpa.wire.fpdu import build_fpdu
 from scapy_mpa.wire.rdmap_names import Opcode, is_tagged
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "SEARCHED_AT_A_TIME",
     "SEARCHED_FIRST",
     "agreeing_words",
+    "empty_fpdus",
     "header_words",
 ]
 
@@ -33,6 +35,7 @@ COST_OF_PLACE: Final = 8
 """What a place costs to look at: the octets of its FPDU come in addition if that is tried."""
 
 _WORD: Final = 4
+_EMPTY_FPDU: Final = build_fpdu(b"")
 _NOT_ZERO: Final = re.compile(rb"[^\0]")
 _OFTEN: Final = 8
 """If one word in so many may be one, looking at each is quicker than looking for the next."""
@@ -58,6 +61,18 @@ def _tables() -> tuple[bytes, bytes]:
 
 
 _DDP, _RDMAP = _tables()
+
+
+def empty_fpdus(octets: bytes) -> Iterator[int]:
+    """Yield, ascending, each multiple of 4 at which an FPDU of zero length stands, its CRC included.
+
+    It has no header, but all of its octets are known beforehand, unless a Marker lies in it.
+    """
+    found = octets.find(_EMPTY_FPDU)
+    while found >= 0:
+        if found % _WORD == 0:
+            yield found
+        found = octets.find(_EMPTY_FPDU, found + 1)
 
 
 def agreeing_words(octets: bytes, expected: bytes) -> Iterator[int]:

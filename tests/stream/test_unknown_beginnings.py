@@ -210,6 +210,32 @@ def test_fpdus_of_zero_length_before_one_that_a_marker_leads_to(zeros: int, size
     assert [each.ulpdu for each in fpdus(talk.fed(), 0)] == ulpdus[1:]
 
 
+@pytest.mark.parametrize("markers", [False, True])
+@pytest.mark.parametrize("zeros", [1, 2])
+@pytest.mark.parametrize("before", [0, 20])
+@pytest.mark.parametrize("behind", [0, 20])
+@pytest.mark.parametrize("size", [40, 100, 300, 332, 472, 640, 700])
+def test_fpdus_of_zero_length_between_two_holes(
+    markers: bool, zeros: int, before: int, behind: int, size: int
+) -> None:
+    """Nothing stands around them but parts of others."""
+    rng = random.Random(size)
+    sent = [messages.send(msn, rng.randbytes(size))[0] for msn in range(1, 9)]
+    ulpdus = [*sent[:4], *[b""] * zeros, *sent[4:]]
+    octets, truth = mpastream.build_stream(ulpdus, markers=markers)
+    start, end = truth[4].start - before, truth[3 + zeros].end + behind
+    goes_on = truth[5 + zeros].start
+    talk = marked() if markers else started()
+    talk.say(0, octets[: truth[2].start])
+    talk.miss(0, octets[truth[2].start : start])
+    talk.say(0, octets[start:end])
+    talk.miss(0, octets[end:goes_on])
+    talk.say(0, octets[goes_on:])
+    talk.close()
+    found = sorted(fpdus(talk.fed(), 0), key=lambda each: each.seq)
+    assert [each.ulpdu for each in found] == [*sent[:2], *[b""] * zeros, *sent[5:]]
+
+
 def marked() -> Talk:
     """A connection with CRCs, and Markers in both directions, whose startup frames are there."""
     talk = Talk()
