@@ -26,13 +26,15 @@ from scapy_mpa.stream.scan import (
 )
 from scapy_mpa.stream.segment import ACK
 from scapy_mpa.stream.sequence import sequence_number, unwrap
-from scapy_mpa.stream.startup import StartupState
+from scapy_mpa.stream.startup import StartupState, declared
+from scapy_mpa.wire.interoperability import agreed_markers
 from scapy_mpa.wire.startup import StartupKind
 
 if TYPE_CHECKING:
     from scapy_mpa.stream.startup_phase import StartupPhase
 
 __all__ = [
+    "accepted_request",
     "answers_another",
     "awaits_reply",
     "find_repeated",
@@ -234,6 +236,26 @@ def find_reply(startup: StartupPhase) -> None:
     end = sequence_number(startup.origins[startup.initiator])
     if received_before(startup, half, doubtful.found) == end:
         half.streaming.confirm()
+
+
+def accepted_request(startup: StartupPhase) -> FoundStartup | None:
+    """Return the Request that was taken for one rejected before, if an FPDU follows it: then it is
+    the one that the Reply has accepted.
+
+    The segment that brings the Reply acknowledges more if it is not the first that did.
+    """
+    found = None if startup.received is None else startup.received.request
+    if found is None or startup.state is not StartupState.IDLE or startup.initiator is None:
+        return None
+    asking = startup.halves[startup.initiator]
+    reply = startup.declared[1 - startup.initiator]
+    island = None if asking.framing is not None else asking.islands.at(found.end)
+    if reply is None or island is None or not island.holds(found.end):
+        return None
+    request = declared(found.startup, None)
+    _, markers = agreed_markers(request.offer, reply.offer)
+    reader = FPDUReader(found.end, markers=markers, crc=request.crc or reply.crc)
+    return found if reader.verifies(island, found.end) else None
 
 
 def is_the_rejected(startup: StartupPhase, half: HalfConnection, found: FoundStartup) -> bool:

@@ -80,6 +80,7 @@ def look(
             must_decide and answers.is_rtr(startup, half, doubtful.found)
         ):
             streaming.confirm()
+    startup.find_accepted()
     if half.direction == startup.initiator:
         if startup.state is StartupState.ACCEPTED and not must_decide:
             return

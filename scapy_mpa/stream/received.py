@@ -7,7 +7,10 @@ is which of them were passed on, or are none.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from scapy_mpa.stream.scan import FoundStartup
 
 __all__ = ["Received"]
 
@@ -18,7 +21,7 @@ _REMEMBERED: Final = 32
 class Received:
     """What the two sides had received, as long as a startup may not be over."""
 
-    __slots__ = ("_none", "_said", "_told", "rejected", "replied_to")
+    __slots__ = ("_none", "_said", "_told", "rejected", "replied_to", "request")
 
     def __init__(self) -> None:
         self._said: tuple[tuple[int, int, int], ...] = ()
@@ -26,6 +29,8 @@ class Received:
         self.replied_to: int | None = None
         """Sequence number of what the Responder had when it sent a Reply that was captured before
         its Request; None if that is not known."""
+        self.request: FoundStartup | None = None
+        """The last Request, if it may be another one than the Responder has answered."""
         self._told: tuple[tuple[int, int], ...] = ()
         self._none: tuple[tuple[int, int], ...] = ()
         self.rejected: tuple[int, int] | None = None

@@ -64,7 +64,7 @@ _DDP, _RDMAP = _tables()
 
 
 def empty_fpdus(octets: bytes) -> Iterator[int]:
-    """Yield, ascending, each multiple of 4 at which an FPDU of zero length stands, its CRC included.
+    """Yield, ascending, each multiple of 4 at which an FPDU of zero length stands, its CRC too.
 
     It has no header, but all of its octets are known beforehand, unless a Marker lies in it.
     """

@@ -252,6 +252,8 @@ class StartupPhase:
         if answers.follows_accept(self, half, found):
             return None
         if bygone.is_bygone(self, half, found):
+            if found.startup.kind is StartupKind.REQUEST:
+                answers.received_of(self).request = found
             return Step.BYGONE, True
         what = self._step(half, found)
         if what in _UNASKED and found.position != span(half)[0]:
@@ -260,18 +262,25 @@ class StartupPhase:
         if found.startup.kind is StartupKind.RTR:
             self.rtr_at = found.position if what.breach is None else None
         elif what.breach is None:
-            other = self.declared[1 - direction]
-            mine = declared(found.startup, self.dialect_of(found.startup))
-            if what is Step.ACCEPT and found.startup.kind is StartupKind.REQUEST:
-                other = self._as_answered(other, mine)
-            self.declared = both(other, mine) if direction else both(mine, other)
-            self._negotiate(found.startup, what)
+            self._declare(direction, found.startup, what)
             if what is Step.REQUEST and self.state is StartupState.REQUESTED:
+                if self.halves[1 - direction].begin is None:
+                    # Replies before the next one may not have been captured.
+                    answers.received_of(self).request = found
                 # In a delayed startup ULPs agree on where MPA begins (RFC 5044 7.1).
                 is_immediate = found.position == half.begin
                 self.answer_at = self.halves[1 - direction].acknowledged if is_immediate else None
                 self.is_waiting, self.early_ack = True, None
         return what, not is_first
+
+    def _declare(self, direction: int, startup: StartupFrame, what: Step) -> None:
+        """Take note of what a startup frame declares, asks for, or agrees to."""
+        other = self.declared[1 - direction]
+        mine = declared(startup, self.dialect_of(startup))
+        if what is Step.ACCEPT and startup.kind is StartupKind.REQUEST:
+            other = self._as_answered(other, mine)
+        self.declared = both(other, mine) if direction else both(mine, other)
+        self._negotiate(startup, what)
 
     def _negotiate(self, startup: StartupFrame, what: Step) -> None:
         """Take note of what a startup frame asks for, or agrees to."""
@@ -295,6 +304,16 @@ class StartupPhase:
             return
         if first.start == framing.origin:
             self.negotiating.take_first(first.ulpdu, first.ulpdu_length, is_whole=first.is_whole)
+
+    def find_accepted(self) -> None:
+        """See whether FPDUs follow a Request that was taken for one rejected before by then."""
+        found = answers.accepted_request(self)
+        if found is None:
+            return
+        assert self.initiator is not None
+        half = self.halves[self.initiator]
+        self._declare(self.initiator, found.startup, Step.ACCEPT)
+        self.go_on(half, found, Step.ACCEPT, again=True)
 
     # -- what it means for the half connections --------------------------------------------------
 

@@ -49,6 +49,36 @@ def test_a_reply_captured_before_its_request() -> None:
     check_works(talk.speak(octets))
 
 
+@pytest.mark.parametrize("syn", [True, False])
+@pytest.mark.parametrize("crc", [0, 1])
+@pytest.mark.parametrize("markers", [0, 1])
+@pytest.mark.parametrize("joined", [True, False])
+@pytest.mark.parametrize("order", list(permutations(range(3))))
+def test_a_reply_in_a_segment_that_acknowledges_fpdus(
+    syn: bool, crc: int, markers: int, joined: bool, order: tuple[int, int, int]
+) -> None:
+    """What was received together is often captured as one segment, with the last acknowledgement:
+    the Responder had FPDUs then, whether these were captured before, or the Request was."""
+    # Without a startup frame, no more than these would tell what they are.
+    few = ULPDUS[:3]
+    octets, truth = build_stream(few, markers=bool(markers), crc=bool(crc))
+    second = truth[1].start
+    talk = Talk(syn=syn)
+    begin = len(talk.segments)
+    talk.say(0, request(crc=crc, markers=markers))
+    talk.say(0, octets[:second])
+    own = octets[:second] if joined else b""
+    talk.say(1, reply(crc=crc, markers=markers) + own)
+    talk.segments[begin:] = [talk.segments[begin + each] for each in order]
+    talk.say(1, octets[len(own) :])
+    talk.say(0, octets[second:])
+    talk.close()
+    events = talk.fed()
+    assert sorted(each.ulpdu for each in fpdus(events)) == sorted(2 * few)
+    assert {each.crc for each in fpdus(events)} == {"good" if crc else "off"}
+    assert len(seen(events)) == 2
+
+
 @pytest.mark.parametrize("crc", [0, 1])
 @pytest.mark.parametrize("markers", [0, 1])
 @pytest.mark.parametrize("lost", ["request", "reply", "both"])
