@@ -14,8 +14,8 @@ from scapy_mpa.stream.search import (
     COST_OF_PLACE,
     SEARCHED_AT_A_TIME,
     SEARCHED_FIRST,
-    empty_fpdus,
     header_words,
+    zero_length_places,
 )
 from scapy_mpa.wire.crc import CRC_LENGTH
 from scapy_mpa.wire.ddp import TAGGED, UNTAGGED_LENGTH
@@ -95,7 +95,7 @@ class FPDUFinder(FPDUFollower):
                 pointed_until = until - MARKER_LENGTH + 1
             octets = island.read(begin, min(limit, upto + HEAD))
             if self.crc:
-                likely.update(begin + at for at in empty_fpdus(octets))
+                likely.update(begin + at for at in zero_length_places(octets))
             words = header_words(octets[: upto - begin]) if self._allowance >= 0 else []
             self._allowance -= COST_OF_PLACE * len(words)
             here = {at for at in likely if begin <= at < upto}

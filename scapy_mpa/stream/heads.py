@@ -5,16 +5,22 @@ from typing import Final
 
 from scapy_mpa.stream.candidate import HEAD, WORD
 from scapy_mpa.stream.island import Island
+from scapy_mpa.stream.search import ZERO_LENGTH
 from scapy_mpa.wire.fpdu import FPDUPTR_MASK, HEADER_LENGTH, MARKER_LENGTH, build_fpdu
 from scapy_mpa.wire.rdmap import may_begin_ulpdu, plausible
 
-__all__ = ["ZERO_LENGTH", "begins_otherwise", "head_makes_sense", "may_be_fpdu"]
-
-ZERO_LENGTH: Final = build_fpdu(b"")
-"""An FPDU without a header, with a CRC and without Markers, as an RTR indication may be (RFC 6581
-9.2)."""
+__all__ = ["begins_otherwise", "first_word_makes_sense", "head_makes_sense", "may_be_fpdu"]
 
 _MARKED_ZERO_LENGTH: Final = build_fpdu(b"", 0)
+
+
+def first_word_makes_sense(head: bytes) -> bool:
+    """Tell whether ULPDU_Length and control octets make sense, between which no Marker falls.
+
+    This quickly tells of most octets that they begin no FPDU.
+    """
+    word = int.from_bytes(head[:WORD], "big")
+    return may_begin_ulpdu(word & 0xFFFF, word >> 16)
 
 
 def head_makes_sense(head: bytes, *, any_stag: bool = False) -> bool:
@@ -22,6 +28,8 @@ def head_makes_sense(head: bytes, *, any_stag: bool = False) -> bool:
 
     :param any_stag: as of :func:`~scapy_mpa.wire.rdmap.plausible`.
     """
+    if not first_word_makes_sense(head):
+        return False
     ulpdu_length = int.from_bytes(head[:HEADER_LENGTH], "big")
     return plausible(head[HEADER_LENGTH:], ulpdu_length, any_stag=any_stag) or any(
         plausible(head[HEADER_LENGTH:marker] + head[marker + MARKER_LENGTH :], ulpdu_length)

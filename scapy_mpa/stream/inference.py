@@ -23,11 +23,12 @@ from operator import attrgetter
 from typing import Final, NamedTuple
 
 from scapy_mpa.stream.candidate import FRAMING_WINDOW, HEAD, WHOLE_FPDUS, WORD
-from scapy_mpa.stream.heads import ZERO_LENGTH, head_makes_sense
+from scapy_mpa.stream.heads import head_makes_sense
 from scapy_mpa.stream.island import Island
 from scapy_mpa.stream.look import Look, Unlikes
 from scapy_mpa.stream.places import Ballot
 from scapy_mpa.stream.rows import PLAUSIBLE_ROW, Row, Rows
+from scapy_mpa.stream.search import ZERO_LENGTH
 from scapy_mpa.stream.sight import OCTETS_AT_FIRST, Known, Sight
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_INTERVAL, MARKER_LENGTH, fpdu_layout
 

@@ -21,9 +21,10 @@ __all__ = [
     "COST_OF_PLACE",
     "SEARCHED_AT_A_TIME",
     "SEARCHED_FIRST",
+    "ZERO_LENGTH",
     "agreeing_words",
-    "empty_fpdus",
     "header_words",
+    "zero_length_places",
 ]
 
 SEARCHED_FIRST: Final = 2 << 10
@@ -31,11 +32,14 @@ SEARCHED_AT_A_TIME: Final = 64 << 10
 """Octets of which the places where an FPDU may start are listed at one time, at first and at most:
 what is found is mostly near, and memory does not grow with what is searched."""
 
+ZERO_LENGTH: Final = build_fpdu(b"")
+"""An FPDU without a header, with a CRC and without Markers, as an RTR indication may be (RFC 6581
+9.2)."""
+
 COST_OF_PLACE: Final = 8
 """What a place costs to look at: the octets of its FPDU come in addition if that is tried."""
 
 _WORD: Final = 4
-_EMPTY_FPDU: Final = build_fpdu(b"")
 _NOT_ZERO: Final = re.compile(rb"[^\0]")
 _OFTEN: Final = 8
 """If one word in so many may be one, looking at each is quicker than looking for the next."""
@@ -63,16 +67,16 @@ def _tables() -> tuple[bytes, bytes]:
 _DDP, _RDMAP = _tables()
 
 
-def empty_fpdus(octets: bytes) -> Iterator[int]:
+def zero_length_places(octets: bytes) -> Iterator[int]:
     """Yield, ascending, each multiple of 4 at which an FPDU of zero length stands, its CRC too.
 
     It has no header, but all of its octets are known beforehand, unless a Marker lies in it.
     """
-    found = octets.find(_EMPTY_FPDU)
+    found = octets.find(ZERO_LENGTH)
     while found >= 0:
         if found % _WORD == 0:
             yield found
-        found = octets.find(_EMPTY_FPDU, found + 1)
+        found = octets.find(ZERO_LENGTH, found + 1)
 
 
 def agreeing_words(octets: bytes, expected: bytes) -> Iterator[int]:

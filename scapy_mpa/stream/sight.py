@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from scapy_mpa.stream.candidate import HEAD, WORD
-from scapy_mpa.stream.heads import head_makes_sense
+from scapy_mpa.stream.heads import first_word_makes_sense, head_makes_sense
 from scapy_mpa.stream.island import Island
 from scapy_mpa.stream.search import agreeing_words, header_words
 from scapy_mpa.wire.crc import RESIDUE, crc32c
@@ -31,8 +31,10 @@ __all__ = ["COST_OF_PLACE", "OCTETS_AT_FIRST", "Known", "Reading", "Sight"]
 # is enough for one payload full of headers, and a multiple of the octets there, up to some number,
 # so that no content makes the cost per octet grow.
 OCTETS_AT_FIRST: Final = 1 << 20
-# What a look at a header costs of them that makes no sense, and a word that may be a Marker.
+# What a look at a header costs of them that makes no sense, if its first word does and if not, and
+# at words that may be Markers.
 COST_OF_PLACE: Final = 1024
+_COST_OF_WORD: Final = 128
 _COST_OF_MARKERS: Final = 64
 # Octets of an FPDU in which its header is looked for once more, and how many must come again for
 # what they say to be explained by that: fewer may be a copy of a true header.
@@ -126,9 +128,10 @@ class Sight:
         One that makes none costs, too: octets may be full of what headers begin with.
         """
         at = header - self.begin
-        makes_sense = head_makes_sense(self.octets[at : at + HEAD])
+        head = self.octets[at : at + HEAD]
+        makes_sense = head_makes_sense(head)
         if not makes_sense:
-            self.allowance -= COST_OF_PLACE
+            self.allowance -= COST_OF_PLACE if first_word_makes_sense(head) else _COST_OF_WORD
         return makes_sense
 
     def readings(self, header: int) -> Iterator[Reading]:

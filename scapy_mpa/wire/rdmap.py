@@ -297,14 +297,24 @@ def _rules() -> dict[int, _Rule | None]:
 _RULES: Final = _rules()
 
 
-def may_begin_ulpdu(control: int) -> bool:
+def may_begin_ulpdu(control: int, ulpdu_length: int | None = None) -> bool:
     """Tell whether a conforming sender could have begun a ULPDU with two octets.
 
     As :func:`plausible` judges them: DDP and RDMAP version, T bit, opcode and reserved bits.
 
     :param control: both as one number, 0 to 65535.
+    :param ulpdu_length: octets of the ULPDU, 0 to 65535, which must be possible, too; None if that
+        is not known.
     """
-    return control in _RULES
+    if ulpdu_length is None:
+        return control in _RULES
+    try:
+        rule = _RULES[control]
+    except KeyError:
+        return False
+    if rule is None:
+        return TAGGED_LENGTH <= ulpdu_length <= LARGEST_ULPDU_LENGTH
+    return rule.shortest <= ulpdu_length <= rule.longest
 
 
 def plausible(ulpdu_head: _Octets, ulpdu_length: int, *, any_stag: bool = False) -> bool:
