@@ -75,7 +75,7 @@ class FPDUWayBack(FPDUChain):
             bridge, reached, need = self._bridge(island, run.end, limit)
             need_at = bridge[-1].end if bridge else run.end
             alone = not self.crc and len(bridge) == 1 and island.is_boundary(limit)
-            ends = (final or alone) and self._may_end(island, limit)
+            ends = (final or alone) and self._may_end(island, bridge, limit)
             if reached == "sound" or (reached == "end" and ends):
                 return self._cross(island, run, bridge, limit, final=final)
             likely = self._looks_like_start(island, need_at, limit)
@@ -350,13 +350,15 @@ class FPDUWayBack(FPDUChain):
                 weight += 1 if is_tagged(following) else CONVINCING_CHAIN
         return True
 
-    def _may_end(self, island: Island, limit: int) -> bool:
+    def _may_end(self, island: Island, bridge: Sequence[Candidate], limit: int) -> bool:
         """Tell whether it says something that lengths lead over unverified FPDUs to ``limit``.
 
         Where Markers may as well be elsewhere, so may the end of the last one: that it fits what
-        was captured before a hole is chance.
+        was captured before a hole is chance.  So is that a payload does that repeats itself.
         """
-        return not self.is_guess or limit < island.end or self._sink.ends_at(limit)
+        if limit < island.end or self._sink.ends_at(limit):
+            return True
+        return not (self.is_guess or (self.crc and _repeat_themselves(bridge)))
 
     def _swallowed(self, island: Island, start: int, end: int, limit: int) -> Candidate | None:
         """Return the first FPDU that one with a lying ULPDU_Length swallowed whole.
@@ -480,3 +482,10 @@ class FPDUWayBack(FPDUChain):
             return False
         fpdu = self._try(island, run.end, limit)
         return isinstance(fpdu, int) and fpdu != UNREADABLE
+
+
+def _repeat_themselves(fpdus: Sequence[Candidate]) -> bool:
+    """Tell whether FPDUs begin like each other, or hold their own beginning: MSN, MO and TO of
+    those that a sender sends go on from one to the next."""
+    heads = {head_of(fpdu) for fpdu in fpdus}
+    return len(heads) < len(fpdus) or any(map(holds_itself, fpdus))

@@ -187,6 +187,8 @@ ONCE_WRONG_SEEDS: list[tuple[int, dict[str, object]]] = [
     (1200949, {"crc": True, "damage": "length"}),
     # What a Terminate copies of an RDMA Read Request, alone in its segment, behind three lies.
     (2000581, {}),
+    # A lie that leads into a payload which repeats itself, up to a hole.
+    (4002946, {"crc": True, "damage": "length", "missing": 0.05}),
 ]
 
 
