@@ -26,6 +26,7 @@ from scapy_mpa.stream.candidate import FRAMING_WINDOW, HEAD, WHOLE_FPDUS, WORD
 from scapy_mpa.stream.heads import head_makes_sense
 from scapy_mpa.stream.island import Island
 from scapy_mpa.stream.look import Look, Unlikes
+from scapy_mpa.stream.msns import irregular_steps
 from scapy_mpa.stream.places import Ballot
 from scapy_mpa.stream.rows import PLAUSIBLE_ROW, Row, Rows
 from scapy_mpa.stream.search import ZERO_LENGTH
@@ -86,7 +87,8 @@ def infer(
         winners = ballot.winners(known.markers, origin)
         place = winners[0]
         if place is not None and len(winners) > 1:
-            place = _likeliest([each for each in winners if each is not None], islands, known)
+            places = [each for each in winners if each is not None]
+            place = _likeliest(places, ballot.reference, islands, known)
         inferred = _inferred(place, ballot.reference, known, crc=True)
         return inferred._replace(is_guess=len(winners) > 1)
     row = None if known.crc else _longest_row(islands, known, final=final)
@@ -169,23 +171,31 @@ def _ballot(
     return max(ballots.values(), key=lambda each: (each.is_believed, each.octets), default=None)
 
 
-def _likeliest(places: Sequence[int], islands: Sequence[Island], known: Known) -> int:
-    """Return the place of Markers against which fewest octets speak, the first one of equals.
+def _likeliest(
+    places: Sequence[int], reference: int, islands: Sequence[Island], known: Known
+) -> int:
+    """Return the place of Markers against which least speaks, the first one of equals.
 
-    Those that no verified FPDU holds are there, too, as far as holes have left something of them.
+    First octets do: Markers that no verified FPDU holds are there, too, as far as holes have left
+    something of them.  Then MSNs do.
+
+    :param reference: where a verified FPDU begins.
     """
     columns = [bytearray() for _ in range(MARKER_INTERVAL)]
+    steps = dict.fromkeys(places, (0, 0))
     for sight in _sights(islands, known):
+        if sight.begin <= reference < sight.island.end:
+            steps = {place: irregular_steps(sight, reference, place) for place in places}
         for at in range(min(MARKER_INTERVAL, len(sight.octets))):
             column = columns[(sight.begin + at) % MARKER_INTERVAL]
             column += sight.octets[at::MARKER_INTERVAL]
 
-    def against(place: int) -> int:
+    def against(place: int) -> tuple[int, tuple[int, int]]:
         octets = (
             columns[(place + at) % MARKER_INTERVAL].translate(None, possible)
             for at, possible in _OF_A_MARKER.items()
         )
-        return sum(map(len, octets))
+        return sum(map(len, octets)), steps[place]
 
     return min(places, key=against)
 

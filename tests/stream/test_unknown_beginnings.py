@@ -232,6 +232,25 @@ def test_payloads_of_small_numbers(markers: bool, step: int, count: int, seed: i
     assert [each.ulpdu for each in fpdus(talk.fed())] == ulpdus[1:-1]
 
 
+@pytest.mark.parametrize("back", [8, 12, 16, 20, 24])
+@pytest.mark.parametrize("msn", [8, 12, 16, 20])
+@pytest.mark.parametrize("others", [1, 3, 7])
+@pytest.mark.parametrize("begin", [100, 300])
+def test_an_msn_that_reads_as_the_only_marker(back: int, msn: int, others: int, begin: int) -> None:
+    """The MSNs around it tell that it is one, and where the Marker is."""
+    # The FPDU in whose header the Marker lies begins so far before offset 512.
+    sizes = [236, 512 - back - 264 - 24, *[30] * (1 + others)]
+    ulpdus = [messages.send(number, bytes(size))[0] for number, size in enumerate(sizes, msn - 2)]
+    octets, truth = mpastream.build_stream(ulpdus, markers=True)
+    assert truth[2].start == 512 - back
+    talk = Talk(syn=False)
+    talk.miss(0, octets[:begin])
+    talk.say(0, octets[begin:])
+    talk.close()
+    found = [(each.ulpdu, each.markers) for each in fpdus(talk.fed())]
+    assert found == [(each.ulpdu, each.markers) for each in truth if each.start >= begin]
+
+
 @pytest.mark.parametrize("markers", [False, True])
 @pytest.mark.parametrize("zeros", [1, 2])
 @pytest.mark.parametrize("before", [0, 20])
