@@ -368,8 +368,10 @@ class Framing(FPDUWayBack):
         run = self._run_over_hole(island)
         if run is None:
             found = self._search(island, island.start, first.start, final=True)
-            run = None if found is None else Run(found.start, found_by(found))
-        if run is not None and run.start < first.start:
+            at = first.start if found is None else found.start
+            located_by = "search" if found is None else found_by(found)
+            run = Run(self._over_zero_length(island, island.start, at), located_by)
+        if run.start < first.start:
             self._unite_all(island, (run, *island.runs))
 
     # -- over holes ----------------------------------------------------------------------------

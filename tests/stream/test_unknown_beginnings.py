@@ -232,6 +232,26 @@ def test_payloads_of_small_numbers(markers: bool, step: int, count: int, seed: i
     assert [each.ulpdu for each in fpdus(talk.fed())] == ulpdus[1:-1]
 
 
+@pytest.mark.parametrize("size", range(300, 800, 100))
+@pytest.mark.parametrize("pad", [0, 0xEE])
+def test_fpdus_of_zero_length_captured_behind_one_that_a_marker_leads_to(
+    size: int, pad: int
+) -> None:
+    """They join it from the left, behind a hole; whatever their pad holds (4.1)."""
+    sent = [messages.send(msn, bytes(size))[0] for msn in range(1, 6)]
+    ulpdus = [*sent[:2], b"", b"", *sent[2:]]
+    octets, truth = mpastream.build_stream(ulpdus, markers=True, pad_octet=pad)
+    talk = marked()
+    talk.say(0, octets[: truth[1].start])
+    talk.miss(0, octets[truth[1].start : truth[2].start - 1])
+    talk.say(0, octets[truth[2].start - 1 : truth[4].start])
+    talk.say(0, octets[truth[4].start :])
+    talk.segments[-2:] = talk.segments[:-3:-1]
+    talk.close()
+    found = sorted(fpdus(talk.fed(), 0), key=lambda each: each.seq)
+    assert [each.ulpdu for each in found] == [ulpdus[0], *ulpdus[2:]]
+
+
 @pytest.mark.parametrize("back", [8, 12, 16, 20, 24])
 @pytest.mark.parametrize("msn", [8, 12, 16, 20])
 @pytest.mark.parametrize("others", [1, 3, 7])
