@@ -222,6 +222,7 @@ def _fpdu_line(event: FPDURecovered, payload: bool) -> str | None:
         ahead,
         frames,
         _,
+        _,
     ) = event
     octets = ddp_header(event)
     there = len(octets)

@@ -64,6 +64,7 @@ class DDPMessage:
     :param begun: whether that is known to be its very first one, if it is Tagged.
     :param is_late: whether messages with higher MSNs were seen before.
     :param repeats: whether a message with the same QN and MSN was complete before.
+    :param holes: how many the direction had when the message before it began on its queue.
     """
 
     __slots__ = (
@@ -79,6 +80,7 @@ class DDPMessage:
         "asks",
         "completed_by",
         "first",
+        "holes",
         "is_late",
         "lost_behind",
         "may_go_on",
@@ -86,7 +88,6 @@ class DDPMessage:
         "request",
         "requested",
         "segments",
-        "settled_at",
     )
 
     def __init__(
@@ -96,8 +97,10 @@ class DDPMessage:
         begun: bool = True,
         is_late: bool = False,
         repeats: bool = False,
+        holes: int = 0,
     ) -> None:
         self.first = first
+        self.holes = holes
         self.is_late = is_late
         self.completed_by = first.origin
         """What was captured last of it, whichever place that has in the stream."""
@@ -108,8 +111,6 @@ class DDPMessage:
         """Octets of the stream that are missing behind the last segment taken."""
         self.may_go_on = False
         """Whether more of it may have been taken for something else."""
-        self.settled_at: int | None = None
-        """Position in the stream before which all of its segments lie, if that is known."""
         self.asks: Request | None = None
         """What it asks for, if it is a Request."""
         self.request: Request | None = None

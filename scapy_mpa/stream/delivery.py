@@ -16,7 +16,7 @@ frame behind others.
 from __future__ import annotations
 
 from heapq import heappop, heappush
-from typing import Final
+from typing import Final, TypeAlias
 
 from scapy_mpa.stream.assembly import DDPMessage, DDPSegment
 from scapy_mpa.stream.events import (
@@ -56,6 +56,10 @@ _WITH_HEADER: Final = frozenset(
 )
 
 
+_Key: TypeAlias = tuple[int | None, int | None, int]
+"""QN, MSN and opcode of an Untagged message."""
+
+
 class _Beginning:
     """What is known of where a direction begins, as long as a startup frame may tell.
 
@@ -87,6 +91,7 @@ class HalfMessages:
     __slots__ = (
         "_asked",
         "_count",
+        "_due",
         "_expected",
         "_first_msn",
         "_given_up",
@@ -121,7 +126,10 @@ class HalfMessages:
         self._waiting: list[tuple[int, int, int, DDPSegment | None]] = []
         self._count = 0
         self._tagged: dict[int, DDPMessage] = {}
-        self._untagged: dict[tuple[int | None, int | None, int], DDPMessage] = {}
+        self._untagged: dict[_Key, DDPMessage] = {}
+        self._due: dict[_Key, int] | None = None
+        """Of those, the ones that lack what lies in a hole, and the position in the stream before
+        which all of their segments lie; made with the first such one."""
         self._first_msn: int | None = FIRST_MSN
         """The MSN that comes first on a queue; None: the beginning was not captured."""
         self._queues: dict[int, MSNSequence] = {}
@@ -142,12 +150,18 @@ class HalfMessages:
         segment = _segment_of(carrier, start)
         if segment is None and carrier.crc == "unknown":
             # Its header was cut off: it is as good as missing.
-            return
-        waiting = self._waiting
-        if start == self._expected and not waiting:
+            pass
+        elif start == self._expected and not self._waiting:
             # Nearly all are.
             self._look_at(start, end, segment)
-            return
+        else:
+            self._wait(carrier, start, end, segment)
+        if carrier.settled:
+            self._settle(start)
+
+    def _wait(self, carrier: DDPCarrier, start: int, end: int, segment: DDPSegment | None) -> None:
+        """Have a segment wait for those before it, if any are to be waited for."""
+        waiting = self._waiting
         if isinstance(carrier, SoftUiWARPRecovered):
             self._expected = start
         self._count += 1
@@ -366,8 +380,7 @@ class HalfMessages:
     # -- Untagged ------------------------------------------------------------------------------
 
     def _add_untagged(self, segment: DDPSegment) -> None:
-        header = segment.header
-        key = (header.qn, header.msn, segment.opcode)
+        key = _key_of(segment)
         message = self._untagged.get(key)
         if message is None:
             message = self._open_untagged(segment)
@@ -380,9 +393,11 @@ class HalfMessages:
         elif len(self._untagged) > OPEN_MESSAGES:
             self._close_untagged(next(iter(self._untagged)))
 
-    def _close_untagged(self, key: tuple[int | None, int | None, int]) -> None:
+    def _close_untagged(self, key: _Key) -> None:
         """Report an Untagged message."""
         message = self._untagged.pop(key)
+        if self._due is not None:
+            self._due.pop(key, None)
         if self._newest.get(key[0]) is message:
             del self._newest[key[0]]
         self._stretches -= message.stretches
@@ -393,25 +408,35 @@ class HalfMessages:
         qn, msn = segment.header.qn, segment.header.msn
         assert qn is not None and msn is not None
         sequence = self._sequence(qn)
+        holes = self._holes
         if sequence is not None:
             number = sequence.place(msn)
             if sequence.is_behind(number):
                 return self._open_late(segment, sequence, number)
-            is_lossless = sequence.holes == self._holes
+            holes = sequence.holes
+            is_lossless = holes == self._holes
             sequence.holes = self._holes
             skipped = sequence.note(number, segment.start, segment.origin, is_lossless=is_lossless)
             if skipped is not None:
                 self._skip(sequence, skipped)
-        message = DDPMessage(segment)
+        message = DDPMessage(segment, holes=holes)
         if sequence is not None:
-            if qn in self._newest:
-                self._newest[qn].settled_at = segment.start
+            before = self._newest.get(qn)
+            if before is not None and before.holes != self._holes:
+                # The next one begins, so that what it lacks lies in a hole.
+                self._fall_due(before, segment.start)
             self._newest[qn] = message
         message.asks = request_of(segment)
         self._ask(segment, message.asks)
         if qn == QueueNumber.READ_REQUEST:
             self._asked.is_whole = True
         return message
+
+    def _fall_due(self, message: DDPMessage, position: int) -> None:
+        """Take note of a position before which all segments of a message lie."""
+        if self._due is None:
+            self._due = {}
+        self._due[_key_of(message.first)] = position
 
     def _sequence(self, qn: int) -> MSNSequence | None:
         """Return the MSNs of a queue, None if there is none with this number."""
@@ -428,6 +453,9 @@ class HalfMessages:
         request = message.asks = request_of(segment)
         if skipped is None:
             return message
+        if segment.start < skipped.position:
+            # A late copy has brought it: the sender has kept to the order.
+            self._fall_due(message, skipped.position)
         if skipped.is_lossless or skipped.qn != QueueNumber.READ_REQUEST:
             self._ask(segment, request)
         elif request is not None:
@@ -505,10 +533,10 @@ class HalfMessages:
 
     def _settle(self, position: int) -> None:
         """Report what lies before ``position`` and is not whole, for it will never be."""
-        untagged = self._untagged
-        while untagged:
-            key, message = next(iter(untagged.items()))
-            if message.settled_at is None or message.settled_at > position:
+        due = self._due
+        while due:
+            key, end = next(iter(due.items()))
+            if end > position:
                 break
             self._close_untagged(key)
         for sequence in self._queues.values():
@@ -525,6 +553,11 @@ class HalfMessages:
         for sequence in self._queues.values():
             while sequence.skipped:
                 self._report_skipped(sequence.settle_oldest())
+
+
+def _key_of(segment: DDPSegment) -> _Key:
+    """Return what the segments of one Untagged message have in common."""
+    return segment.header.qn, segment.header.msn, segment.opcode
 
 
 def _segment_of(carrier: DDPCarrier, start: int) -> DDPSegment | None:

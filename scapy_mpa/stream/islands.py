@@ -164,6 +164,20 @@ class Islands:
         runs = island.runs
         return self.lies_beyond(island) or (len(runs) > 1 and position >= runs[1].start)
 
+    def is_settled_before(self, position: int) -> bool:
+        """Tell whether nothing will be found any more before an FPDU that was found at a position.
+
+        No octets are missing that a late copy may still bring, and what was captured was looked at.
+        """
+        island = self.items[0]
+        runs = island.runs
+        return (
+            island.settled
+            and island.start <= self.floor
+            and position < island.end
+            and (len(runs) == 1 or position < runs[1].start)
+        )
+
     def behind_open_hole(self) -> Island | None:
         """Return the island behind the first open hole, None if there is no such hole."""
         items = self.items

@@ -48,8 +48,9 @@ class MSNSequence:
     def __init__(self, qn: int, first: int | None) -> None:
         self._qn = qn
         self._next = None if first is None else first_position(first)
-        self.holes = 0
-        """How many holes the direction had when the last message began, as its owner counts."""
+        self.holes = -1 if first is None else 0
+        """How many holes the direction had when the last message began, as its owner counts; fewer
+        if others may have been sent before the first one, which then may lack what they lie in."""
         self.skipped: list[Skipped] = []
         """What was skipped and may yet be filled, in the order in which it was noticed."""
         self._settled: list[Skipped] = []

@@ -29,7 +29,7 @@ class Responses:
     :param requests: those of the other direction.
     """
 
-    __slots__ = ("_current", "_is_sure", "_items", "_out", "_requests")
+    __slots__ = ("_current", "_is_sure", "_items", "_out", "_requests", "_settled")
 
     def __init__(self, out: list[MessageRecovered], requests: Requests) -> None:
         self._out = out
@@ -40,6 +40,8 @@ class Responses:
         """The RDMA Read Response in progress."""
         self._is_sure = True
         """Whether the next segment begins an RDMA Read Response, if none is in progress."""
+        self._settled = 0
+        """Position before which no more Responses will be found."""
 
     def __len__(self) -> int:
         return len(self._items) + (self._current is not None)
@@ -74,7 +76,14 @@ class Responses:
 
         :param force: nothing needs.
         """
-        items, requests = self._items, self._requests
+        if self._items:
+            self._release(self._items, self._requests, force=force)
+            self._requests.settle(self._settled)
+
+    def _release(
+        self, items: list[DDPSegment | DDPMessage | Hole], requests: Requests, *, force: bool
+    ) -> None:
+        """Look at what need not wait any longer, item by item."""
         while items:
             item = items[0]
             if isinstance(item, Hole):
@@ -93,7 +102,8 @@ class Responses:
             del items[0]
 
     def settle(self, position: int) -> None:
-        """Report the Responses missing before ``position``."""
+        """Report the Responses missing before ``position``: no more will be found there."""
+        self._settled = max(self._settled, position)
         self._requests.settle(position)
 
     def finish(self) -> None:

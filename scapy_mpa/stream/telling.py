@@ -133,6 +133,7 @@ class Telling:
             half.islands.is_ahead(island, fpdu.start),
             frames,
             self.startup.halves[1 - half.direction].acknowledged_number,
+            half.islands.is_settled_before(fpdu.start),
         )
         startup = self.startup
         if None in startup.declared:

@@ -120,6 +120,11 @@ class IFTFrameRecovered(NamedTuple):
         return "off"
 
     @property
+    def settled(self) -> bool:
+        """False: others may yet be found in what one before it claims."""
+        return False
+
+    @property
     def carries_rdmap(self) -> bool:
         """Whether the connection is in RDMA mode, and the frame was not taken back."""
         return bool(self.rdma) and self.confirmed is not False

@@ -56,6 +56,9 @@ class FPDURecovered(NamedTuple):
     acknowledged: int | None = None
     """Sequence number up to which its sender had acknowledged the other direction by then, None if
     it had not, or that is not known."""
+    settled: bool = False
+    """Whether nothing that lies before it in its direction will be told of any more: all octets
+    there were captured, or given up as a gap."""
 
     @property
     def ulpdu(self) -> bytes:

@@ -93,6 +93,11 @@ class DDPSegmentRecovered(NamedTuple):
         return sequence_number(at), at if self.begun else None, 0, _CHUNK_PLACE
 
     @property
+    def settled(self) -> bool:
+        """False: that is told by what is missing."""
+        return False
+
+    @property
     def carries_rdmap(self) -> bool:
         """True: there is nothing else in DDP Segment Chunks."""
         return True

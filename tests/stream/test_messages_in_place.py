@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What is missing behind damaged FPDUs and gaps, told as soon as nothing more can come of it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import pytest
+
+from scapy_mpa.stream.events import ConnectionEnded, FPDURecovered
+from scapy_mpa.stream.holes import CLOSED_HOLES, LATE_SEGMENTS
+from scapy_mpa.stream.messages import Messages
+from scapy_mpa.stream.sequence import first_position, unwrap
+from tests.stream.feed import feed_truth
+from tests.stream.talk import Talk, started
+from tests.truth import messages, mpastream
+from tests.truth.cases import case
+from tests.truth.impair import ACK
+from tests.truth.mpastream import Damage
+
+FLIPPED = Damage(flip=(20, 1))
+
+Told = tuple[int | None, int | None, int, bool]
+"""QN, MSN, FPDUs, and whether all of it is there."""
+
+
+def payload(length: int) -> bytes:
+    """Octets that say nothing."""
+    return random.Random(length).randbytes(length)
+
+
+def sends(*msns: int) -> list[bytes]:
+    """Sends of one FPDU each."""
+    return [messages.send(msn, payload(40))[0] for msn in msns]
+
+
+def say(
+    talk: Talk,
+    ulpdus: Sequence[bytes],
+    *,
+    damage: dict[int, Damage] | None = None,
+    lost: Sequence[int] = (),
+    direction: int = 0,
+) -> list[tuple[int, bytes]]:
+    """Have FPDUs sent, one a segment; return of those that were not captured where they lie."""
+    missed = []
+    octets, truth = mpastream.build_stream(ulpdus, damage=damage)
+    for index, fpdu in enumerate(truth):
+        one = octets[fpdu.start : fpdu.end]
+        if index in lost:
+            missed.append((talk.next[direction], one))
+        talk.say(direction, one, captured=index not in lost)
+    return missed
+
+
+def pass_by(talk: Talk, first: int) -> int:
+    """Have so many Sends sent and acknowledged that no hole before them stays open; return the
+    next MSN.
+
+    :param first: the MSN of the first one.
+    """
+    for msn in range(first, first + LATE_SEGMENTS // 2 + 2):
+        say(talk, sends(msn))
+        talk.say(1, flags=ACK)
+    return msn + 1
+
+
+def told(talk: Talk) -> tuple[list[Told], list[Told]]:
+    """The messages of a connection that are told before it is closed, and those then."""
+    end = len(talk.segments)
+    talk.close()
+    taker = Messages()
+    found: tuple[list[Told], list[Told]] = [], []
+    for event in talk.fed():
+        is_late = isinstance(event, ConnectionEnded) or event.frame > end
+        for each in taker.take(event):
+            found[is_late].append((each.qn, each.msn, each.fpdus, each.complete))
+    return found
+
+
+@pytest.mark.parametrize("bad", [0, 1, 2])
+@pytest.mark.parametrize(
+    "damage", [FLIPPED, Damage(crc_xor=1), Damage(ulpdu_length=300), Damage(ulpdu_length=3000)]
+)
+def test_a_message_that_lacks_a_damaged_fpdu(bad: int, damage: Damage) -> None:
+    """It is told when the next one of its queue begins, whatever the FPDU says of its length."""
+    talk = started()
+    say(talk, [*messages.send(1, payload(1500), 518), *sends(2, 3)], damage={bad: damage})
+    # What a lie claims is looked at once so much has come.
+    say(talk, messages.write(1, 0, payload(80_000)))
+    say(talk, sends(4))
+    early, late = told(talk)
+    write = (None, None, 57, False)
+    assert sorted(early[:3]) == [(0, 1, 2, False), (0, 2, 1, True), (0, 3, 1, True)]
+    assert early[0][1] != 3
+    assert early[3:] == [write, (0, 4, 1, True)]
+    assert not late
+
+
+def test_a_message_of_which_every_fpdu_is_damaged() -> None:
+    """Its MSN is missing as soon as a higher one is there."""
+    talk = started()
+    say(talk, sends(1, 2, 3, 4, 5), damage={1: FLIPPED, 2: FLIPPED})
+    early, late = told(talk)
+    assert early == [(0, 1, 1, True), (0, 4, 1, True), (0, 2, 0, False), (0, 5, 1, True)]
+    assert not late
+
+
+def test_a_message_whose_end_is_damaged_waits_for_the_next_one_of_its_queue() -> None:
+    """Until then segments of it may follow."""
+    talk = started()
+    say(talk, messages.send(1, payload(1000), 518), damage={1: FLIPPED})
+    say(talk, messages.read_request(1, 1, 2, 3, 4, 5))
+    early, late = told(talk)
+    assert early == [(1, 1, 1, True)]
+    assert (0, 1, 1, False) in late
+
+
+def test_one_queue_does_not_wait_for_another() -> None:
+    """A Send that may go on does not hold back a Request that lacks its end."""
+    talk = started()
+    asked = messages.untagged_message(messages.READ_REQUEST, 1, 1, bytes(28), 32)
+    say(talk, [*messages.send(1, payload(1000), 518), *asked], damage={1: FLIPPED, 3: FLIPPED})
+    say(talk, messages.read_request(2, 1, 2, 3, 4, 5))
+    early, late = told(talk)
+    assert early == [(1, 2, 1, True), (1, 1, 1, False)]
+    assert (0, 1, 1, False) in late
+
+
+def test_a_response_whose_fpdu_is_damaged() -> None:
+    """It is missing as soon as the Response to a later Request is there."""
+    talk = started()
+    say(talk, [messages.read_request(msn, 7, 1000 * msn, 50, 9, 0)[0] for msn in (1, 2, 3)])
+    gives = [messages.read_response(7, 1000 * msn, payload(50))[0] for msn in (1, 2, 3)]
+    say(talk, gives, damage={0: FLIPPED}, direction=1)
+    early, late = told(talk)
+    assert early[3:] == [(None, None, fpdus, bool(fpdus)) for fpdus in (1, 0, 1)]
+    assert not late
+
+
+@pytest.mark.parametrize("filled", [False, True])
+def test_behind_a_hole_that_a_late_copy_may_fill(filled: bool) -> None:
+    """Nothing is certain there: the copy completes a message, though another one is damaged."""
+    talk = started()
+    two, three = messages.send(2, payload(1000), 518), messages.send(3, payload(1000), 518)
+    said = [*sends(1), *two, *three, *sends(4)]
+    ((seq, octets),) = say(talk, said, damage={4: FLIPPED}, lost=(2,))
+    msn = pass_by(talk, 5)
+    if filled:
+        talk.copy(0, seq, octets)
+    say(talk, sends(msn))
+    early, late = told(talk)
+    assert [each[1] for each in early if each[1] not in (2, 3)] == [1, *range(4, msn + 1)]
+    torn = [(0, 2, 2, True)] if filled else [(0, 2, 1, False)]
+    assert [each for each in (early if filled else late) if each[1] in (2, 3)] == [
+        *torn,
+        (0, 3, 1, False),
+    ]
+    assert not (late if filled else set(early) & {(0, 2, 1, False), (0, 3, 1, False)})
+
+
+def with_many_holes(talk: Talk, msn: int) -> None:
+    """Have so many holes follow that those before them are given up.
+
+    :param msn: the next one.
+    """
+    for at in range(msn, msn + 2 * CLOSED_HOLES + 2, 2):
+        say(talk, sends(at, at + 1), lost=(0,))
+        talk.say(1, flags=ACK)
+    pass_by(talk, at + 2)
+
+
+def test_what_a_late_copy_brings_in_part() -> None:
+    """It is told when the hole beside it is given up, though the connection goes on."""
+    talk = started()
+    two = messages.send(2, payload(1500), 518)
+    missed = say(talk, [*sends(1), *two, *sends(3)], lost=(1, 2, 3))
+    msn = pass_by(talk, 4)
+    talk.copy(0, *missed[1])
+    with_many_holes(talk, msn)
+    early, _ = told(talk)
+    assert (0, 2, 1, False) in early
+
+
+def test_a_sender_that_interleaves_messages() -> None:
+    """Against RFC 5041 5.3, but where nothing is missing all of it is put together."""
+    talk = started()
+    one, two = messages.send(1, payload(1000), 518), messages.send(2, payload(900), 518)
+    say(talk, [one[0], two[0], one[1], two[1], *sends(3)])
+    early, late = told(talk)
+    assert sorted(early) == [(0, 1, 2, True), (0, 2, 2, True), (0, 3, 1, True)]
+    assert not late
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_nothing_is_found_before_what_is_settled(seed: int) -> None:
+    """Whatever happens to a connection: no FPDU is told later that lies before one behind which
+    nothing is waited for."""
+    settled: dict[tuple[int, int], int] = {}
+    near: dict[tuple[int, int], int] = {}
+    for event in feed_truth(case(seed).segments):
+        if not isinstance(event, FPDURecovered):
+            continue
+        half = event.connection.number, event.direction
+        if half not in near:
+            near[half] = first_position(event.seq)
+        near[half] = unwrap(event.seq, near[half])
+        start = near[half] - event.place[2]
+        assert start >= settled.get(half, 0)
+        if event.settled:
+            assert not event.out_of_order
+            settled[half] = start
