@@ -173,6 +173,13 @@ class HalfMessages:
         elif len(waiting) > WAITING_SEGMENTS:
             self._deliver(waiting[0][0])
 
+    def lose(self) -> None:
+        """Take note of an FPDU of which no receiver passes on what is in it: a Request, it may be.
+
+        Where it leaves a hole is seen by what follows it, if anything does.
+        """
+        self._asked.is_whole = False
+
     def startup(self, event: StartupSeen) -> None:
         """Take note of where the Full Operation Phase may begin."""
         beginning = self.beginning

@@ -55,6 +55,8 @@ class Messages:
         if isinstance(event, CARRIERS):
             if event.carries_rdmap and event.is_acceptable:
                 self._take_segment(event)
+            elif event.carries_rdmap:
+                self._halves_of(event.connection)[event.direction].lose()
         elif isinstance(event, StartupSeen):
             if event.connection in self._halves:
                 self._halves[event.connection][event.direction].startup(event)

@@ -132,6 +132,13 @@ def test_a_response_whose_request_is_not_in_the_capture() -> None:
     assert responses(found) == [(None, None, None), (2, True, True)]
 
 
+@pytest.mark.parametrize("behind", [False, True])
+def test_a_response_whose_request_may_have_a_bad_crc(behind: bool) -> None:
+    """Nobody knows what was in that FPDU, be it the last one of its direction or not."""
+    said = [(0, messages.send(1, b"x")), reading(1), *[(0, messages.send(2, b"x"))] * behind]
+    assert responses(exchanged(*said, read(), bad=(1,))) == [(None, None, None)]
+
+
 def test_a_response_captured_before_its_request() -> None:
     """As in captures that were put together of two: they are paired all the same."""
     said = [read(), reading(1), (0, messages.send(1, b"x")), read(to=5), reading(2, to=5)]
