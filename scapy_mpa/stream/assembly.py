@@ -11,12 +11,21 @@ from bisect import bisect_left
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from scapy_mpa.stream.events import ConnectionId, MessageRecovered
+from scapy_mpa.stream.split import SplitHeader
 from scapy_mpa.wire.ddp import DDPHeader
+from scapy_mpa.wire.rdmap_names import Opcode
 
 if TYPE_CHECKING:
     from scapy_mpa.stream.request import Request
 
-__all__ = ["LISTED_STRETCHES", "STRETCHES", "DDPMessage", "DDPSegment", "Origin"]
+__all__ = [
+    "LISTED_STRETCHES",
+    "STRETCHES",
+    "WITH_HEADER",
+    "DDPMessage",
+    "DDPSegment",
+    "Origin",
+]
 
 STRETCHES: Final = 1024
 """Stretches of one message with holes between: more are no loss but an attack, and do not count."""
@@ -24,6 +33,9 @@ STRETCHES: Final = 1024
 LISTED_STRETCHES: Final = 64
 """Missing stretches that are listed of one message."""
 
+
+WITH_HEADER: Final = frozenset({Opcode.READ_REQUEST, Opcode.ATOMIC_REQUEST, Opcode.ATOMIC_RESPONSE})
+"""Opcodes of the messages whose RDMAP header says which Request and Response belong together."""
 
 Origin: TypeAlias = tuple[ConnectionId, int, int, int, int]
 """Connection, direction, frame, time in nanoseconds and sequence number: the first fields of
@@ -42,7 +54,8 @@ class DDPSegment(NamedTuple):
     cut_off: int
     """How many of them the snap length cut off."""
     body: bytes
-    """Those octets, if they are the RDMAP header of a Request or of an Atomic Response."""
+    """Those octets, if they may be of the RDMAP header of a Request or of an Atomic Response; none
+    if any of them was cut off."""
     phase: int | None
     """Offset of the FPDU's first octet modulo 512, None without Markers."""
     origin: Origin
@@ -55,6 +68,11 @@ class DDPSegment(NamedTuple):
         at = self.header.to if self.header.tagged else self.header.mo
         assert at is not None
         return at
+
+    @property
+    def is_message(self) -> bool:
+        """Whether it is all of an Untagged message."""
+        return self.header.last and self.header.mo == 0
 
 
 class DDPMessage:
@@ -73,21 +91,27 @@ class DDPMessage:
         "_cut_off",
         "_duplicates",
         "_end",
+        "_header",
         "_lowest",
         "_overlaps",
-        "_repeats",
         "_stretches",
         "asks",
+        "captured",
         "completed_by",
         "first",
         "holes",
+        "is_answered",
+        "is_given",
         "is_late",
+        "is_over",
         "lost_behind",
         "may_go_on",
         "next_offset",
+        "repeats",
         "request",
         "requested",
         "segments",
+        "stands_in",
     )
 
     def __init__(
@@ -104,6 +128,8 @@ class DDPMessage:
         self.is_late = is_late
         self.completed_by = first.origin
         """What was captured last of it, whichever place that has in the stream."""
+        self.captured = first.captured
+        """The frame that brought the last octet of its RDMAP header, if it has one."""
         self.segments = 0
         self.next_offset = 0
         """The offset behind the last segment taken."""
@@ -112,12 +138,23 @@ class DDPMessage:
         self.may_go_on = False
         """Whether more of it may have been taken for something else."""
         self.asks: Request | None = None
-        """What it asks for, if it is a Request."""
+        """What it asks for, if it is a Request and whole."""
+        self.stands_in = False
+        """Whether one of which nothing but the MSN is known stands for it until it is."""
+        self.is_given = False
+        """Of an Atomic Response, whether its place among the Responses was taken before it was
+        whole."""
+        self.is_answered = False
+        """Whether by then it was looked at which Request it answers."""
+        self.is_over = True
+        """Whether nothing more will come of it, so that it may be told."""
         self.request: Request | None = None
         """The Request that it answers, if it is a Response."""
         self.requested: bool | None = None
         self._begun = begun
-        self._repeats = repeats
+        self.repeats = repeats
+        is_split = self._has_header and not first.is_message
+        self._header = SplitHeader() if is_split else None
         self._stretches: list[tuple[int, int]] = []
         self._lowest = first.offset
         self._end: int | None = None
@@ -137,6 +174,27 @@ class DDPMessage:
         """How many stretches are kept."""
         return len(self._stretches)
 
+    @property
+    def _has_header(self) -> bool:
+        """Whether an RDMAP header is all that it has, if it is as it should be."""
+        return self.first.opcode in WITH_HEADER and not self.first.header.tagged
+
+    @property
+    def lacks_header(self) -> bool:
+        """Whether octets of its RDMAP header are missing."""
+        return self._has_header and (self.is_cut_off or not self.has_all_segments)
+
+    @property
+    def body(self) -> bytes:
+        """The RDMAP header of a Request or an Atomic Response, of however many segments it came
+        in; no octets if they are not all there."""
+        return self.first.body if self._header is None else self._header.octets or b""
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether the snap length cut off any of its octets."""
+        return self._cut_off > 0
+
     def add(self, segment: DDPSegment) -> None:
         """Add a segment."""
         at = segment.offset
@@ -144,6 +202,9 @@ class DDPMessage:
         self.segments += 1
         if segment.origin[2] > self.completed_by[2]:
             self.completed_by = segment.origin
+        if self._header is not None:
+            self.captured = max(self.captured, segment.captured)
+            self._header.put(at, segment.body, segment.length, last=segment.header.last)
         self.next_offset = end
         self.lost_behind = 0
         self._lowest = min(self._lowest, at)
@@ -157,7 +218,7 @@ class DDPMessage:
                 self._conflicts += self._end != end
         elif self._end is not None and end > self._end:
             self._conflicts += 1
-        if self._repeats:
+        if self.repeats:
             self._duplicates += 1
         # In stream order, all but the odd segment follows the one before.
         if stretches and highest == at:
@@ -178,7 +239,7 @@ class DDPMessage:
             start, stop = stretches[last]
             there += min(end, stop) - max(at, start)
             last += 1
-        if not self._repeats:
+        if not self.repeats:
             self._duplicates += there == end - at
             self._overlaps += 0 < there < end - at
         if not there:

@@ -29,6 +29,7 @@ from scapy_mpa.stream.events import (
 )
 from scapy_mpa.stream.order import QueueOrder
 from scapy_mpa.stream.sequence import first_position, unwrap
+from scapy_mpa.stream.split import SplitHeader
 from scapy_mpa.wire.ddp import DDPHeader, ddp_header_of
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
@@ -42,16 +43,30 @@ from scapy_mpa.wire.negotiation import (
 from scapy_mpa.wire.rdmap import (
     ATOMIC_REQUEST_LENGTH,
     ATOMIC_RESPONSE_LENGTH,
+    HEADER_OPCODES,
     parse_atomic_request,
     parse_atomic_response,
     parse_control,
 )
 from scapy_mpa.wire.rdmap_names import Opcode
-from scapy_mpa.wire.rules import TerminateCode, Violation, version_violation, violation
+from scapy_mpa.wire.rules import (
+    TerminateCode,
+    Violation,
+    message_violation,
+    version_violation,
+    violation,
+)
 from scapy_mpa.wire.sctp_ddp import ENHANCED_FUNCTIONS
 from scapy_mpa.wire.startup import StartupFrame, StartupKind
 
-__all__ = ["DOUBTFUL", "OUTSTANDING", "WAITING", "WAITING_IN_TOTAL", "Checks"]
+__all__ = [
+    "DOUBTFUL",
+    "OUTSTANDING",
+    "SPLIT_HEADERS",
+    "WAITING",
+    "WAITING_IN_TOTAL",
+    "Checks",
+]
 
 WAITING: Final = 1024
 """Segments of one direction that may wait for earlier ones, more than overtake others on the way;
@@ -62,6 +77,10 @@ WAITING_IN_TOTAL: Final = 65_536
 
 OUTSTANDING: Final = 4096
 """Atomic Requests of one direction that may be unanswered; beyond it, Responses go unchecked."""
+
+SPLIT_HEADERS: Final = 8
+"""RDMAP headers of one direction that may lack segments at one time: a sender cuts up one message
+at a time, so only loss leaves any open.  The oldest goes unchecked."""
 
 DOUBTFUL: Final = 64
 """Errors of one connection and kind that may wait for its end."""
@@ -171,6 +190,7 @@ class _Half:
         "excess",
         "expected",
         "has_begun",
+        "headers",
         "identifiers",
         "is_whole",
         "order",
@@ -190,7 +210,11 @@ class _Half:
         """Whether its beginning was seen: without it nobody knows what else was not."""
         self.is_whole = True
         """Whether all from there on was seen."""
-        self.terminated = False
+        self.terminated: int | None = None
+        """The MSN of a Terminate, until anything follows it."""
+        self.headers: dict[tuple[int | None, int | None, int], SplitHeader] | None = None
+        """By QN, MSN and opcode, RDMAP headers of which not all segments are there; made with the
+        first one."""
         self.reads = 0
         """RDMA Read Requests sent, less those that the peer has answered."""
         self.excess: tuple[_Excess, ...] = ()
@@ -200,6 +224,23 @@ class _Half:
         """Of Atomic Requests that were sent and are not answered."""
         self.unasked: dict[int, ErrorFound] = {}
         """By identifier, Atomic Responses of the peer to Requests that were not seen so far."""
+
+    def put_together(self, header: DDPHeader, body: bytes, length: int) -> SplitHeader | None:
+        """Take a segment that is not all of its message; return the RDMAP header if that is whole.
+
+        :param body: the octets behind its DDP header that were captured.
+        :param length: how many there are.
+        """
+        assert header.mo is not None
+        if self.headers is None:
+            self.headers = {}
+        headers = self.headers
+        key = header.qn, header.msn, parse_control(header.rsvdulp).opcode
+        if key not in headers and len(headers) == SPLIT_HEADERS:
+            del headers[next(iter(headers))]
+        split = headers.setdefault(key, SplitHeader())
+        split.put(header.mo, body, length, last=header.last)
+        return None if split.octets is None else headers.pop(key)
 
 
 class _Connection:
@@ -294,24 +335,8 @@ class _Connection:
         start = position - leading
         if start != half.expected and isinstance(carrier, SoftUiWARPRecovered):
             half.expected = start
-        header = None
-        length = 0
-        if carrier.is_acceptable:
-            ulpdu = carrier.ulpdu
-            found = violation(ulpdu, carrier.ulpdu_length)
-            if found is None:
-                header = ddp_header_of(ulpdu)
-            if header is not None:
-                if self.version is None:
-                    self.version = header.ddp_version
-                clause = _MPA_VERSIONS if isinstance(carrier, FPDURecovered) else _DDP_VERSION
-                found = version_violation(header, self.version, clause)
-            if found is not None:
-                # What else would be wrong because of it is not another fault.
-                self._report(carrier, found)
-            if header is not None:
-                length = carrier.ulpdu_length - header.length
-                self._note_response(carrier, header, ulpdu)
+        header = self._judge(carrier) if carrier.is_acceptable else None
+        length = 0 if header is None else carrier.ulpdu_length - header.length
         half.count += 1
         turn = _Turn(start, half.count, start + extent, header, length, carrier)
         if start == half.expected and not half.waiting:
@@ -322,6 +347,48 @@ class _Connection:
             self._deliver(carrier.direction, start)
         elif len(half.waiting) > WAITING:
             self._deliver(carrier.direction, half.waiting[0].start)
+
+    def _judge(self, carrier: DDPCarrier) -> DDPHeader | None:
+        """Hold a segment against the rules for itself, and the message that it makes whole.
+
+        Return its header, None if nothing can be told of it.
+        """
+        ulpdu = carrier.ulpdu
+        found = violation(ulpdu, carrier.ulpdu_length)
+        header = ddp_header_of(ulpdu) if found is None else None
+        if header is not None:
+            if self.version is None:
+                self.version = header.ddp_version
+            clause = _MPA_VERSIONS if isinstance(carrier, FPDURecovered) else _DDP_VERSION
+            found = version_violation(header, self.version, clause)
+        if found is not None:
+            # What else would be wrong because of it is not another fault.
+            self._report(carrier, found)
+        if header is None:
+            return None
+        body = ulpdu[header.length :]
+        if header.tagged:
+            self._note_read_response(carrier, header)
+        elif _is_message(header):
+            self._note_atomic(carrier, header, body)
+        elif parse_control(header.rsvdulp).opcode in HEADER_OPCODES:
+            return self._judge_split(carrier, header, body)
+        return header
+
+    def _judge_split(self, carrier: DDPCarrier, header: DDPHeader, body: bytes) -> DDPHeader | None:
+        """Do the same for a message in several segments that is an RDMAP header."""
+        half = self.halves[carrier.direction]
+        split = half.put_together(header, body, carrier.ulpdu_length - header.length)
+        if split is None:
+            return header
+        octets, length = split.octets, split.length
+        assert octets is not None and length is not None
+        found = message_violation(parse_control(header.rsvdulp).opcode, octets, length)
+        if found is not None:
+            self._report(carrier, found)
+            return None
+        self._note_atomic(carrier, header, octets)
+        return header
 
     @property
     def waiting(self) -> int:
@@ -365,38 +432,43 @@ class _Connection:
         if header is None:
             return
         opcode = parse_control(header.rsvdulp).opcode
-        if half.terminated:
+        is_terminate = opcode == Opcode.TERMINATE and not header.tagged
+        # Unless it is the rest of that one.
+        is_rest = is_terminate and header.msn == half.terminated and not _is_message(header)
+        if half.terminated is not None and not is_rest:
             self._report(carrier, Violation("a message follows a Terminate", "RFC 5040 5.4"))
-            half.terminated = False
+            half.terminated = None
         if header.tagged:
             return
         found = half.order.take(header, turn.length)
         if found is not None:
             self._report(carrier, found)
-        if opcode == Opcode.TERMINATE:
-            half.terminated = True
-        elif opcode == Opcode.READ_REQUEST:
+        if is_terminate:
+            half.terminated = header.msn
+        elif opcode == Opcode.READ_REQUEST and header.last:
             half.reads += 1
             self._check_depth(half, carrier)
 
     # -- Requests and Responses --------------------------------------------------------------------
 
-    def _note_response(self, carrier: DDPCarrier, header: DDPHeader, ulpdu: bytes) -> None:
-        """Take note of Requests and Responses that have to do with each other.
+    def _note_read_response(self, carrier: DDPCarrier, header: DDPHeader) -> None:
+        """Take note of the end of an RDMA Read Response.
 
-        As they are recovered, not in turn: a Response answers its Request even if the capture has
+        As it is recovered, not in turn: a Response answers its Request even if the capture has
         missed something before it.
         """
-        opcode = parse_control(header.rsvdulp).opcode
-        if opcode == Opcode.READ_RESPONSE and header.last and header.tagged:
+        if header.last and parse_control(header.rsvdulp).opcode == Opcode.READ_RESPONSE:
             half = self.halves[1 - carrier.direction]
             half.reads -= 1
             if half.excess:
                 _lessen(half, carrier)
-            return
-        if header.tagged or not header.last:
-            return
-        body = ulpdu[header.length :]
+
+    def _note_atomic(self, carrier: DDPCarrier, header: DDPHeader, body: bytes) -> None:
+        """Take note of a message if it is an Atomic Request or an Atomic Response, likewise.
+
+        :param body: the octets behind its DDP headers.
+        """
+        opcode = parse_control(header.rsvdulp).opcode
         if opcode == Opcode.ATOMIC_REQUEST and len(body) == ATOMIC_REQUEST_LENGTH:
             identifier = parse_atomic_request(body).request_identifier
             half = self.halves[carrier.direction]
@@ -437,6 +509,11 @@ class _Connection:
             )
             self._doubtful.append(_error(excess.carrier, what))
             self._exceeded.append(str(what))
+
+
+def _is_message(header: DDPHeader) -> bool:
+    """Tell whether a segment is all of an Untagged message."""
+    return header.last and header.mo == 0
 
 
 def _lessen(half: _Half, carrier: DDPCarrier) -> None:

@@ -18,7 +18,7 @@ from __future__ import annotations
 from heapq import heappop, heappush
 from typing import Final, TypeAlias
 
-from scapy_mpa.stream.assembly import DDPMessage, DDPSegment
+from scapy_mpa.stream.assembly import WITH_HEADER, DDPMessage, DDPSegment
 from scapy_mpa.stream.events import (
     DDPCarrier,
     FPDURecovered,
@@ -30,12 +30,13 @@ from scapy_mpa.stream.events import (
 )
 from scapy_mpa.stream.msn import FIRST_MSN, SKIPPED_STRETCHES, MSNSequence, Skipped
 from scapy_mpa.stream.pairing import OUTSTANDING_REQUESTS, PATIENCE, Hole, Requests
-from scapy_mpa.stream.request import Request, request_of
+from scapy_mpa.stream.request import REQUESTS, Request, request_of
 from scapy_mpa.stream.responses import Responses
 from scapy_mpa.stream.sequence import first_position, sequence_number, unwrap
+from scapy_mpa.stream.split import LONGEST_HEADER
 from scapy_mpa.wire.ddp import ddp_header_of
 from scapy_mpa.wire.fpdu import MARKER_INTERVAL, MARKER_LENGTH
-from scapy_mpa.wire.rdmap import ATOMIC_REQUEST_LENGTH, parse_control
+from scapy_mpa.wire.rdmap import parse_control
 from scapy_mpa.wire.rdmap_names import TAGGED_OPCODES, UNTAGGED_QUEUES, Opcode, QueueNumber
 
 __all__ = ["OPEN_MESSAGES", "WAITING_SEGMENTS", "HalfMessages"]
@@ -50,11 +51,6 @@ WAITING_SEGMENTS: Final = 65_536
 _HELD_BY_EACH: Final = 1000
 _HELD_BY_STRETCH: Final = 130
 # Octets of memory that a waiting segment, a message or a Request takes, and a stretch of a message.
-
-_WITH_HEADER: Final = frozenset(
-    {Opcode.READ_REQUEST, Opcode.ATOMIC_REQUEST, Opcode.ATOMIC_RESPONSE}
-)
-
 
 _Key: TypeAlias = tuple[int | None, int | None, int]
 """QN, MSN and opcode of an Untagged message."""
@@ -339,6 +335,7 @@ class HalfMessages:
             else:
                 self._out.append(message.event())
         elif segment.opcode == Opcode.READ_RESPONSE:
+            self._give_place()
             self._responses.take(segment)
         else:
             self._add_tagged(segment)
@@ -357,6 +354,7 @@ class HalfMessages:
         for opcode in list(self._tagged):
             # Nothing tells whether the next segment is of the same message.
             self._close(opcode)
+        self._give_place()
         self._responses.take(Hole(octets, 0 if segment is None else segment.captured))
 
     # -- Tagged --------------------------------------------------------------------------------
@@ -396,6 +394,7 @@ class HalfMessages:
         else:
             self._extend(message, segment)
         if message.has_all_segments:
+            self._ask(message)
             self._close_untagged(key)
         elif len(self._untagged) > OPEN_MESSAGES:
             self._close_untagged(next(iter(self._untagged)))
@@ -422,19 +421,22 @@ class HalfMessages:
                 return self._open_late(segment, sequence, number)
             holes = sequence.holes
             is_lossless = holes == self._holes
+            before = self._newest.get(qn)
+            if before is not None and before.holes != self._holes:
+                # The next one begins, so that what it lacks lies in a hole.
+                self._fall_due(before, segment.start)
+                self._stand_in(before)
+            if qn == QueueNumber.ATOMIC_RESPONSE:
+                self._give_place()
             sequence.holes = self._holes
             skipped = sequence.note(number, segment.start, segment.origin, is_lossless=is_lossless)
             if skipped is not None:
                 self._skip(sequence, skipped)
         message = DDPMessage(segment, holes=holes)
         if sequence is not None:
-            before = self._newest.get(qn)
-            if before is not None and before.holes != self._holes:
-                # The next one begins, so that what it lacks lies in a hole.
-                self._fall_due(before, segment.start)
             self._newest[qn] = message
-        message.asks = request_of(segment)
-        self._ask(segment, message.asks)
+        if holes != self._holes and segment.offset:
+            self._stand_in(message)
         if qn == QueueNumber.READ_REQUEST:
             self._asked.is_whole = True
         return message
@@ -457,26 +459,50 @@ class HalfMessages:
         skipped = sequence.fill(number)
         self._limit_skipped(sequence)
         message = DDPMessage(segment, is_late=True, repeats=skipped is None)
-        request = message.asks = request_of(segment)
         if skipped is None:
             return message
         if segment.start < skipped.position:
             # A late copy has brought it: the sender has kept to the order.
             self._fall_due(message, skipped.position)
-        if skipped.is_lossless or skipped.qn != QueueNumber.READ_REQUEST:
-            self._ask(segment, request)
-        elif request is not None:
-            self._asked.fill(request)
+        message.stands_in = not skipped.is_lossless and skipped.qn == QueueNumber.READ_REQUEST
         return message
 
-    def _ask(self, segment: DDPSegment, request: Request | None) -> None:
-        """Take note of a Request, also of one that was cut off."""
-        qn, msn = segment.header.qn, segment.header.msn
-        if request is not None:
-            # Also on another queue: there are Responders that do not mind.
+    def _ask(self, message: DDPMessage) -> None:
+        """Take note of a message that is whole, in case it is a Request, also one that was cut off.
+
+        Also on another queue: there are Responders that do not mind.
+        """
+        request = message.asks = request_of(message)
+        if message.repeats:
+            return
+        qn, msn = message.first.header.qn, message.first.header.msn
+        if message.stands_in:
+            if request is not None:
+                self._asked.fill(request)
+        elif request is not None:
             self._asked.ask(request)
-        elif segment.cut_off and qn == QueueNumber.READ_REQUEST and msn is not None:
+        elif message.is_cut_off and qn == QueueNumber.READ_REQUEST and msn is not None:
             self._asked.ask(Request(msn))
+
+    def _stand_in(self, message: DDPMessage) -> None:
+        """Take note of a Request of which the capture may never show what it asks for."""
+        header = message.first.header
+        is_request = header.qn == QueueNumber.READ_REQUEST and message.first.opcode in REQUESTS
+        if is_request and header.msn is not None and not message.stands_in:
+            message.stands_in = True
+            self._asked.ask(Request(header.msn))
+
+    def _give_place(self) -> None:
+        """Have an Atomic Response that is not whole take its place before what comes now.
+
+        What it lacks was sent before that.
+        """
+        message = self._newest.get(QueueNumber.ATOMIC_RESPONSE)
+        if message is None or message.is_given or message.first.opcode != Opcode.ATOMIC_RESPONSE:
+            return
+        message.is_given = True
+        message.is_over = False
+        self._responses.take(message)
 
     def _skip(self, sequence: MSNSequence, skipped: Skipped) -> None:
         """Take note of MSNs of which no segment was seen."""
@@ -510,6 +536,8 @@ class HalfMessages:
         first = message.first
         if first.opcode != Opcode.ATOMIC_RESPONSE or first.header.tagged:
             self._out.append(message.event())
+        elif message.is_given:
+            self._responses.close(message)
         elif message.is_late:
             self._responses.take_late(message)
         else:
@@ -576,7 +604,7 @@ def _segment_of(carrier: DDPCarrier, start: int) -> DDPSegment | None:
     opcode = parse_control(header.rsvdulp).opcode
     length = max(0, carrier.ulpdu_length - header.length)
     there = len(ulpdu) - header.length
-    has_body = opcode in _WITH_HEADER and length == there <= ATOMIC_REQUEST_LENGTH
+    has_body = opcode in WITH_HEADER and length == there <= LONGEST_HEADER
     return DDPSegment(
         start,
         header,

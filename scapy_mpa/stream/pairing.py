@@ -165,13 +165,14 @@ class Requests:
 
     # -- the responding direction ----------------------------------------------------------------
 
-    def knows_all(self, segment: DDPSegment) -> bool:
+    def knows_all(self, segment: DDPSegment, body: bytes = b"") -> bool:
         """Tell whether all Requests are known that a Response may answer.
 
         :param segment: its first one.
+        :param body: the RDMAP header of an Atomic Response.
         """
         if self.hidden:
-            is_known = any(key in self._by_key for key in keys_of(segment))
+            is_known = any(key in self._by_key for key in keys_of(segment, body))
             return is_known or self._is_ahead_of(segment.captured)
         if self._high < self._next:
             return True
@@ -248,9 +249,17 @@ class Requests:
 
     def answer(self, message: DDPMessage) -> None:
         """Find the Request that a Response answers, of which the first segment is there."""
-        keys = keys_of(message.first)
+        keys = keys_of(message.first, message.body)
         if self.hidden:
             self._answer_hidden(message, keys)
+            if message.lacks_header:
+                # It answers one of those outstanding, or another one.
+                self._uncertain = self._next
+            return
+        if message.lacks_header:
+            # Nobody knows what its identifier is.
+            fits = [each for each in self._possible() if each.identifier is not None]
+            self._claim(message, self._with_unknown(fits))
             return
         for key in keys:
             known = self._by_key.get(key, _NONE)
@@ -306,7 +315,7 @@ class Requests:
         are outstanding or were passed.
         """
         first = message.first
-        keys = keys_of(first)
+        keys = keys_of(first, message.body)
         known = (islice(self._by_key.get(key, _NONE), LOOKED_AT) for key in keys)
         passed = [each for _, each in self._unanswered[-LOOKED_AT:] if each.key in keys]
         whole = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Final, TypeAlias
 
-from scapy_mpa.stream.assembly import DDPSegment, Origin
+from scapy_mpa.stream.assembly import DDPMessage, DDPSegment, Origin
 from scapy_mpa.stream.events import MessageRecovered
 from scapy_mpa.wire.rdmap import (
     ATOMIC_REQUEST_LENGTH,
@@ -18,11 +18,14 @@ from scapy_mpa.wire.rdmap import (
 )
 from scapy_mpa.wire.rdmap_names import Opcode, QueueNumber
 
-__all__ = ["EMPTY", "Key", "Request", "keys_of", "request_of"]
+__all__ = ["EMPTY", "REQUESTS", "Key", "Request", "keys_of", "request_of"]
 
 Key: TypeAlias = tuple[str, int, int]
 """What a Request and its Response have in common: their kind, then Data Sink STag and Tagged
 Offset, or the Request Identifier."""
+
+REQUESTS: Final = frozenset({Opcode.READ_REQUEST, Opcode.ATOMIC_REQUEST})
+"""Opcodes of the messages that ask for a Response."""
 
 EMPTY: Final[Key] = ("empty", 0, 0)
 """The key of all Requests for nothing: the STag and TO of a Response without octets mean nothing
@@ -132,26 +135,32 @@ class Request:
         )
 
 
-def request_of(segment: DDPSegment) -> Request | None:
-    """Return the Request that an Untagged segment is, None if it is none."""
-    msn = segment.header.msn
-    body = segment.body
-    if msn is None or not segment.header.last:
+def request_of(message: DDPMessage) -> Request | None:
+    """Return the Request that a whole Untagged message is, None if it is none."""
+    first = message.first
+    msn = first.header.msn
+    if msn is None or first.opcode not in REQUESTS:
         return None
-    if segment.opcode == Opcode.READ_REQUEST and len(body) == READ_REQUEST_LENGTH:
-        return Request(msn, segment.origin, segment.captured, read=parse_read_request(body))
-    if segment.opcode == Opcode.ATOMIC_REQUEST and len(body) == ATOMIC_REQUEST_LENGTH:
+    body = message.body
+    if first.opcode == Opcode.READ_REQUEST and len(body) == READ_REQUEST_LENGTH:
+        read = parse_read_request(body)
+        return Request(msn, message.completed_by, message.captured, read=read)
+    if first.opcode == Opcode.ATOMIC_REQUEST and len(body) == ATOMIC_REQUEST_LENGTH:
         identifier = parse_atomic_request(body).request_identifier
-        return Request(msn, segment.origin, segment.captured, identifier=identifier)
+        return Request(msn, message.completed_by, message.captured, identifier=identifier)
     return None
 
 
-def keys_of(segment: DDPSegment) -> tuple[Key, ...]:
-    """Return what the Request has to say that a Response answers, of which this is the first."""
-    header = segment.header
+def keys_of(first: DDPSegment, body: bytes = b"") -> tuple[Key, ...]:
+    """Return what the Request has to say that a Response answers.
+
+    :param first: the first segment of it.
+    :param body: the RDMAP header of an Atomic Response.
+    """
+    header = first.header
     if header.stag is None or header.to is None:
-        if len(segment.body) != ATOMIC_RESPONSE_LENGTH:
+        if len(body) != ATOMIC_RESPONSE_LENGTH:
             return ()
-        return (("atomic", parse_atomic_response(segment.body).original_request_identifier, 0),)
+        return (("atomic", parse_atomic_response(body).original_request_identifier, 0),)
     place = ("read", header.stag, header.to)
-    return (EMPTY, place) if header.last and not segment.length else (place,)
+    return (EMPTY, place) if header.last and not first.length else (place,)

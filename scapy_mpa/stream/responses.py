@@ -66,6 +66,12 @@ class Responses:
             self._requests.hidden = True
             self.release(force=True)
 
+    def close(self, message: DDPMessage) -> None:
+        """Tell of an Atomic Response that was taken before it was whole, once it was looked at."""
+        message.is_over = True
+        if message.is_answered:
+            self._out.append(message.event())
+
     def take_late(self, message: DDPMessage) -> None:
         """Take a Response of which what follows was looked at before."""
         self._requests.answer_late(message)
@@ -90,10 +96,12 @@ class Responses:
                 if not self._lose(item, force=force):
                     return
             elif isinstance(item, DDPMessage):
-                if not force and not requests.knows_all(item.first):
+                if not force and not requests.knows_all(item.first, item.body):
                     return
                 requests.answer(item)
-                self._out.append(item.event())
+                item.is_answered = True
+                if item.is_over:
+                    self._out.append(item.event())
             else:
                 in_progress = self._current is not None and not self._current.lost_behind
                 if not (force or in_progress or requests.knows_all(item)):

@@ -17,6 +17,7 @@ from scapy_mpa.wire.rdmap_names import INVALIDATING_OPCODES, QUEUE_NUMBERS, TAGG
 __all__ = [
     "ATOMIC_REQUEST_LENGTH",
     "ATOMIC_RESPONSE_LENGTH",
+    "HEADER_OPCODES",
     "IMMEDIATE_DATA_LENGTH",
     "LARGEST_TERMINATE_LENGTH",
     "READ_REQUEST_LENGTH",
@@ -151,11 +152,17 @@ def build_control(opcode: int, rdmap_version: int = 1, reserved: int = 0) -> int
     return rdmap_version << 6 | reserved << 4 | opcode
 
 
-def _unpack(header: struct.Struct, octets: _Octets, name: str) -> tuple[int, ...]:
-    if len(octets) != header.size:
-        raise RemoteProtocolError(
-            f"{name} has exactly {header.size} octets, {len(octets)} are there"
-        )
+def _check_length(name: str, wanted: int, octets: _Octets, length: int | None) -> None:
+    """Refuse octets that are more or fewer than a header has."""
+    there = len(octets) if length is None else length
+    if there != wanted:
+        raise RemoteProtocolError(f"{name} has exactly {wanted} octets, {there} are there")
+
+
+def _unpack(
+    header: struct.Struct, octets: _Octets, name: str, length: int | None
+) -> tuple[int, ...]:
+    _check_length(name, header.size, octets, length)
     return header.unpack(octets)
 
 
@@ -166,12 +173,13 @@ def _pack(header: struct.Struct, numbers: tuple[int, ...], name: str) -> bytes:
         raise LocalProtocolError(f"{name}: a number does not fit its field ({error})") from error
 
 
-def parse_read_request(octets: _Octets) -> ReadRequest:
+def parse_read_request(octets: _Octets, length: int | None = None) -> ReadRequest:
     """Read the 28 octets of an RDMA Read Request Header (RFC 5040 4.4).
 
+    :param length: octets of the whole message, if only its first ones are given.
     :raises RemoteProtocolError: fewer or more octets.
     """
-    return ReadRequest(*_unpack(_READ_REQUEST, octets, "an RDMA Read Request Header"))
+    return ReadRequest(*_unpack(_READ_REQUEST, octets, "an RDMA Read Request Header", length))
 
 
 def build_read_request(header: ReadRequest) -> bytes:
@@ -182,12 +190,13 @@ def build_read_request(header: ReadRequest) -> bytes:
     return _pack(_READ_REQUEST, header, "RDMA Read Request Header")
 
 
-def parse_atomic_request(octets: _Octets) -> AtomicRequest:
+def parse_atomic_request(octets: _Octets, length: int | None = None) -> AtomicRequest:
     """Read the 52 octets of an Atomic Operation Request Header (RFC 7306 5.2.1).
 
+    :param length: octets of the whole message, if only its first ones are given.
     :raises RemoteProtocolError: fewer or more octets.
     """
-    word, *operands = _unpack(_ATOMIC_REQUEST, octets, "an Atomic Request Header")
+    word, *operands = _unpack(_ATOMIC_REQUEST, octets, "an Atomic Request Header", length)
     return AtomicRequest(word >> 4, word & 15, *operands)
 
 
@@ -202,12 +211,13 @@ def build_atomic_request(header: AtomicRequest) -> bytes:
     return _pack(_ATOMIC_REQUEST, (reserved << 4 | code, *operands), "Atomic Request Header")
 
 
-def parse_atomic_response(octets: _Octets) -> AtomicResponse:
+def parse_atomic_response(octets: _Octets, length: int | None = None) -> AtomicResponse:
     """Read the 12 octets of an Atomic Operation Response Header (RFC 7306 5.2.2).
 
+    :param length: octets of the whole message, if only its first ones are given.
     :raises RemoteProtocolError: fewer or more octets.
     """
-    return AtomicResponse(*_unpack(_ATOMIC_RESPONSE, octets, "an Atomic Response Header"))
+    return AtomicResponse(*_unpack(_ATOMIC_RESPONSE, octets, "an Atomic Response Header", length))
 
 
 def build_atomic_response(header: AtomicResponse) -> bytes:
@@ -218,13 +228,13 @@ def build_atomic_response(header: AtomicResponse) -> bytes:
     return _pack(_ATOMIC_RESPONSE, header, "Atomic Response Header")
 
 
-def parse_immediate_data(octets: _Octets) -> ImmediateData:
+def parse_immediate_data(octets: _Octets, length: int | None = None) -> ImmediateData:
     """Read the 8 octets of Immediate Data (RFC 7306 6.2).
 
+    :param length: octets of the whole message, if only its first ones are given.
     :raises RemoteProtocolError: fewer or more octets, which RFC 7306 6.3 has a receiver check.
     """
-    if len(octets) != IMMEDIATE_DATA_LENGTH:
-        raise RemoteProtocolError(f"Immediate Data has exactly 8 octets, {len(octets)} are there")
+    _check_length("Immediate Data", IMMEDIATE_DATA_LENGTH, octets, length)
     return ImmediateData(bytes(octets))
 
 
@@ -264,6 +274,9 @@ _HEADER_LENGTHS: Final = {
     Opcode.ATOMIC_RESPONSE: (ATOMIC_RESPONSE_LENGTH, ATOMIC_RESPONSE_LENGTH),
 }
 """Fewest and most octets behind the DDP header, for the messages that carry no ULP payload."""
+
+HEADER_OPCODES: Final = frozenset(_HEADER_LENGTHS)
+"""Opcodes of those messages, which are an RDMAP header and nothing else."""
 
 
 def _rules() -> dict[int, _Rule | None]:

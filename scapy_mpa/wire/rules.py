@@ -32,7 +32,14 @@ from scapy_mpa.wire.rdmap_names import (
 )
 from scapy_mpa.wire.terminate import parse_terminate, terminate_text
 
-__all__ = ["MSN_RANGE", "TerminateCode", "Violation", "version_violation", "violation"]
+__all__ = [
+    "MSN_RANGE",
+    "TerminateCode",
+    "Violation",
+    "message_violation",
+    "version_violation",
+    "violation",
+]
 
 _TO_WRAP: Final = (1, 1, 3)
 _TAGGED_VERSION: Final = (1, 1, 4)
@@ -91,8 +98,22 @@ def violation(ulpdu: bytes, ulpdu_length: int) -> Violation | None:
     length = ulpdu_length - header.length
     found = _of_ddp(header, length) or _of_control(header)
     if found is None and len(ulpdu) == ulpdu_length and header.last and not header.mo:
-        found = _of_message(parse_control(header.rsvdulp).opcode, ulpdu[header.length :])
+        body = ulpdu[header.length :]
+        found = message_violation(parse_control(header.rsvdulp).opcode, body, length)
     return found
+
+
+def message_violation(opcode: int, body: bytes, length: int) -> Violation | None:
+    """Return what a Data Sink must not accept of the RDMAP header of a message that has one.
+
+    Whatever the octets are, nothing is raised.
+
+    :param body: the octets behind the DDP headers of the message, or of a long one those that the
+        longest RDMAP header may have.
+    :param length: how many there are.
+    """
+    check = _CHECKS.get(opcode)
+    return None if check is None else check(body, length)
 
 
 def version_violation(header: DDPHeader, version: int, clause: str) -> Violation | None:
@@ -159,21 +180,15 @@ def _of_control(header: DDPHeader) -> Violation | None:
     return None
 
 
-# -- messages that are one segment ---------------------------------------------------------------
+# -- RDMAP headers -------------------------------------------------------------------------------
 
 
-def _of_message(opcode: int, body: bytes) -> Violation | None:
-    """Look at the RDMAP header of a message that has one."""
-    check = _CHECKS.get(opcode)
-    return None if check is None else check(body)
-
-
-def _read_request(body: bytes) -> Violation | None:
+def _read_request(body: bytes, length: int) -> Violation | None:
     try:
-        request = parse_read_request(body)
+        request = parse_read_request(body, length)
     except RemoteProtocolError as error:
         # Octets behind the header are ULP Payload, which there must not be.
-        clause = "RFC 5040 4.2" if len(body) > READ_REQUEST_LENGTH else "RFC 5040 4.4"
+        clause = "RFC 5040 4.2" if length > READ_REQUEST_LENGTH else "RFC 5040 4.4"
         return Violation(str(error), clause)
     if request.src_to + request.rdma_read_size > _TO_LIMIT:
         return Violation(
@@ -184,7 +199,7 @@ def _read_request(body: bytes) -> Violation | None:
     return None
 
 
-def _terminate(body: bytes) -> Violation | None:
+def _terminate(body: bytes, length: int) -> Violation | None:
     if len(body) < TERMINATE_CONTROL_LENGTH:
         return Violation(
             f"a Terminate Header has 4 octets at least, {len(body)} are there", "RFC 5040 4.8"
@@ -192,24 +207,23 @@ def _terminate(body: bytes) -> Violation | None:
     header = parse_terminate(body)
     if header.problem is not None:
         return Violation(header.problem, "RFC 5040 4.8")
-    if header.trailing and not header.mirrored:
-        return Violation(
-            f"{len(header.trailing)} octets follow the Terminate Header", "RFC 5040 4.8"
-        )
+    trailing = len(header.trailing) + length - len(body)
+    if trailing and not header.mirrored:
+        return Violation(f"{trailing} octets follow the Terminate Header", "RFC 5040 4.8")
     return None
 
 
-def _immediate_data(body: bytes) -> Violation | None:
+def _immediate_data(body: bytes, length: int) -> Violation | None:
     try:
-        parse_immediate_data(body)
+        parse_immediate_data(body, length)
     except RemoteProtocolError as error:
         return Violation(str(error), "RFC 7306 6.3")
     return None
 
 
-def _atomic_request(body: bytes) -> Violation | None:
+def _atomic_request(body: bytes, length: int) -> Violation | None:
     try:
-        request = parse_atomic_request(body)
+        request = parse_atomic_request(body, length)
     except RemoteProtocolError as error:
         return Violation(str(error), "RFC 7306 5.2.1")
     if request.atomic_operation_code not in ATOMIC_OPERATIONS:
@@ -226,15 +240,15 @@ def _atomic_request(body: bytes) -> Violation | None:
     return None
 
 
-def _atomic_response(body: bytes) -> Violation | None:
+def _atomic_response(body: bytes, length: int) -> Violation | None:
     try:
-        parse_atomic_response(body)
+        parse_atomic_response(body, length)
     except RemoteProtocolError as error:
         return Violation(str(error), "RFC 7306 5.2.2")
     return None
 
 
-_CHECKS: Final[dict[int, Callable[[bytes], Violation | None]]] = {
+_CHECKS: Final[dict[int, Callable[[bytes, int], Violation | None]]] = {
     Opcode.READ_REQUEST: _read_request,
     Opcode.TERMINATE: _terminate,
     Opcode.IMMEDIATE_DATA: _immediate_data,

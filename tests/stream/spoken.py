@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 from scapy_mpa.stream.events import MessageRecovered
 from scapy_mpa.stream.messages import Messages
@@ -11,6 +12,7 @@ from tests.stream.feed import RESPONDER_FLOW
 from tests.stream.talk import Talk
 from tests.truth import messages, mpastream
 from tests.truth.messages import TrueMessage
+from tests.truth.mpastream import Damage
 
 READ_REQUEST, READ_RESPONSE = messages.READ_REQUEST, messages.READ_RESPONSE
 ATOMIC_REQUEST, ATOMIC_RESPONSE = messages.ATOMIC_REQUEST, messages.ATOMIC_RESPONSE
@@ -22,6 +24,7 @@ class Spoken:
     """A script as the capture of a connection, one FPDU a segment.
 
     :param missed: (message, ULPDU) that the capture lacks.
+    :param is_damaged: whether it has them, but with a bad CRC.
     :param delays: by how many segments each one is late in the capture, for those that are.
     :param startup: whether the capture has what comes before the FPDUs.
     """
@@ -31,6 +34,7 @@ class Spoken:
         script: list[TrueMessage],
         *,
         missed: frozenset[tuple[int, int]] = frozenset(),
+        is_damaged: bool = False,
         delays: dict[int, int] | None = None,
         markers: bool = False,
         startup: bool = True,
@@ -46,9 +50,16 @@ class Spoken:
         """Direction and sequence number of an FPDU's first octet to message and ULPDU."""
         streams = []
         for direction in (0, 1):
-            mine = [each for each in script if each.direction == direction]
-            ulpdus = [ulpdu for each in mine for ulpdu in each.ulpdus]
-            octets, truth = mpastream.build_stream(ulpdus, markers=markers)
+            mine = [
+                ((index, piece), ulpdu)
+                for index, each in enumerate(script)
+                if each.direction == direction
+                for piece, ulpdu in enumerate(each.ulpdus)
+            ]
+            bad = [at for at, (which, _) in enumerate(mine) if is_damaged and which in missed]
+            damage = dict.fromkeys(bad, Damage(crc_xor=1))
+            ulpdus = [ulpdu for _, ulpdu in mine]
+            octets, truth = mpastream.build_stream(ulpdus, markers=markers, damage=damage)
             streams.append((octets, iter(truth), talk.next[direction]))
         sent = []
         for index, message in enumerate(script):
@@ -60,7 +71,7 @@ class Spoken:
                 item = (message.direction, base + fpdu.start, octets[fpdu.start : fpdu.end])
                 sent.append((len(sent) + late + 0.5 * bool(late), item, (index, piece)))
         for _, (direction, seq, octets), which in sorted(sent, key=lambda each: each[0]):
-            talk.copy(direction, seq, octets, captured=which not in missed)
+            talk.copy(direction, seq, octets, captured=is_damaged or which not in missed)
             talk.next[direction] = max(talk.next[direction], seq + len(octets))
         talk.close()
         taker = Messages()
@@ -84,6 +95,28 @@ class Spoken:
     def asked(self, index: int) -> bool:
         """Whether a Request is in the capture, as a whole."""
         return not any((index, piece) in self.missed for piece in range(99))
+
+
+def with_headers_cut(script: list[TrueMessage], room: int) -> list[TrueMessage]:
+    """The same with so many octets at most of each Request and Atomic Response in a segment."""
+    return [
+        replace(
+            each,
+            ulpdus=cut(each.ulpdus[0], room),
+            pieces=[(at, min(room, each.size - at)) for at in range(0, each.size, room)],
+        )
+        if each.opcode in (*REQUESTS, ATOMIC_RESPONSE)
+        else each
+        for each in script
+    ]
+
+
+def cut(ulpdu: bytes, room: int) -> list[bytes]:
+    """An Untagged message of one segment, in segments of so many octets each."""
+    header = messages.UNTAGGED_HEADER
+    opcode, stag = ulpdu[1] & 15, int.from_bytes(ulpdu[2:6], "big")
+    qn, msn = (int.from_bytes(ulpdu[at : at + 4], "big") for at in (6, 10))
+    return messages.untagged_message(opcode, qn, msn, ulpdu[header:], header + room, stag)
 
 
 def rng_isn(script: list[TrueMessage]) -> int:
@@ -175,8 +208,7 @@ def check_pairing(spoken: Spoken, *, all_of_them: bool) -> None:
             missing.add((1 - each.direction, each.answers))
             continue
         if each.opcode in REQUESTS:
-            asks = script[spoken.index_of(each)[0]].asks
-            assert each.complete and asks is not None
+            asks = script[spoken.index_of(each)[0]].asks if each.complete else (None,)
             assert (each.read_request or (each.request_identifier,)) == asks
         if each.opcode not in RESPONSES:
             assert (each.answers, each.requested, each.as_requested) == (None, None, None)

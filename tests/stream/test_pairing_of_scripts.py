@@ -18,6 +18,7 @@ from tests.stream.spoken import (
     check_tagged,
     check_untagged,
     name_of,
+    with_headers_cut,
 )
 from tests.truth import messages
 
@@ -56,6 +57,7 @@ def test_a_conversation_that_was_captured_whole(
     **SCRIPTS,
     buffers=st.sampled_from((None, None, 1, 3)),
     rate=st.sampled_from((0.03, 0.1, 0.3)),
+    damaged=st.booleans(),
     late=st.booleans(),
     sizes=st.sampled_from(((), (64,), (0, 64, 2000))),
 )
@@ -65,10 +67,11 @@ def test_a_conversation_of_which_some_is_missing(
     markers: bool,
     buffers: int | None,
     rate: float,
+    damaged: bool,
     late: bool,
     sizes: tuple[int, ...],
 ) -> None:
-    """Whatever is missing: what is said is true."""
+    """Whatever is missing or damaged: what is said is true."""
     rng = random.Random(seed)
     script = messages.random_script(
         rng, 80, 700, 4000, depth=depth, buffers=buffers, sizes=sizes, unanswered=0.5
@@ -81,7 +84,7 @@ def test_a_conversation_of_which_some_is_missing(
     )
     count = sum(len(each.ulpdus) for each in script)
     delays = {at: rng.randint(1, 5) for at in range(count) if late and rng.random() < 0.1}
-    spoken = Spoken(script, missed=missed, delays=delays, markers=markers)
+    spoken = Spoken(script, missed=missed, is_damaged=damaged, delays=delays, markers=markers)
     check_untagged(spoken)
     check_tagged(spoken)
     check_pairing(spoken, all_of_them=False)
@@ -114,3 +117,41 @@ def test_a_conversation_whose_beginning_is_missing(
             assert request is not None
             wanted = name_of(script[request]) if spoken.asked(request) else None
             assert each.answers == wanted
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    **SCRIPTS,
+    room=st.sampled_from((8, 20, 30)),
+    rate=st.sampled_from((0, 0.03, 0.1, 0.3)),
+    late=st.booleans(),
+    sizes=st.sampled_from(((), (64,), (0, 64, 2000))),
+    startup=st.booleans(),
+)
+def test_a_conversation_whose_headers_come_in_several_segments(
+    seed: int,
+    depth: int,
+    markers: bool,
+    room: int,
+    rate: float,
+    late: bool,
+    sizes: tuple[int, ...],
+    startup: bool,
+) -> None:
+    """Whatever of them is damaged: what is said is true, and all of it if nothing is."""
+    rng = random.Random(seed)
+    script = messages.random_script(rng, 60, 700, 4000, depth=depth, sizes=sizes, unanswered=0.5)
+    script = with_headers_cut(script, room)
+    places = [
+        (index, piece) for index, each in enumerate(script) for piece in range(len(each.ulpdus))
+    ]
+    damaged = frozenset(place for place in places if rng.random() < rate)
+    delays = {at: rng.randint(1, 5) for at in range(len(places)) if late and rng.random() < 0.1}
+    spoken = Spoken(
+        script, missed=damaged, is_damaged=True, delays=delays, markers=markers, startup=startup
+    )
+    is_whole = startup and not damaged
+    check_tagged(spoken)
+    check_pairing(spoken, all_of_them=is_whole)
+    if is_whole:
+        check_untagged(spoken)
