@@ -13,6 +13,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 from scapy_mpa.stream.events import ConnectionId, MessageRecovered
 from scapy_mpa.stream.split import SplitHeader
 from scapy_mpa.wire.ddp import DDPHeader
+from scapy_mpa.wire.rdmap import (
+    ATOMIC_REQUEST_LENGTH,
+    ATOMIC_RESPONSE_LENGTH,
+    READ_REQUEST_LENGTH,
+)
 from scapy_mpa.wire.rdmap_names import Opcode
 
 if TYPE_CHECKING:
@@ -34,8 +39,13 @@ LISTED_STRETCHES: Final = 64
 """Missing stretches that are listed of one message."""
 
 
-WITH_HEADER: Final = frozenset({Opcode.READ_REQUEST, Opcode.ATOMIC_REQUEST, Opcode.ATOMIC_RESPONSE})
-"""Opcodes of the messages whose RDMAP header says which Request and Response belong together."""
+WITH_HEADER: Final[dict[int, int]] = {
+    Opcode.READ_REQUEST: READ_REQUEST_LENGTH,
+    Opcode.ATOMIC_REQUEST: ATOMIC_REQUEST_LENGTH,
+    Opcode.ATOMIC_RESPONSE: ATOMIC_RESPONSE_LENGTH,
+}
+"""Opcodes of the messages whose RDMAP header says which Request and Response belong together, and
+how many octets that has."""
 
 Origin: TypeAlias = tuple[ConnectionId, int, int, int, int]
 """Connection, direction, frame, time in nanoseconds and sequence number: the first fields of
@@ -71,8 +81,12 @@ class DDPSegment(NamedTuple):
 
     @property
     def is_message(self) -> bool:
-        """Whether it is all of an Untagged message."""
-        return self.header.last and self.header.mo == 0
+        """Whether it is all of an Untagged message, or holds all of its RDMAP header.
+
+        There are receivers that take it for that whatever MO is.
+        """
+        header = self.header
+        return header.last and (header.mo == 0 or self.length == WITH_HEADER.get(self.opcode))
 
 
 class DDPMessage:
@@ -182,7 +196,8 @@ class DDPMessage:
     @property
     def lacks_header(self) -> bool:
         """Whether octets of its RDMAP header are missing."""
-        return self._has_header and (self.is_cut_off or not self.has_all_segments)
+        is_split = self._header is not None
+        return self._has_header and (self.is_cut_off or (is_split and not self.has_all_segments))
 
     @property
     def body(self) -> bytes:

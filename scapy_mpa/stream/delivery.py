@@ -387,14 +387,17 @@ class HalfMessages:
     def _add_untagged(self, segment: DDPSegment) -> None:
         key = _key_of(segment)
         message = self._untagged.get(key)
+        has_header = message is None and segment.is_message
         if message is None:
             message = self._open_untagged(segment)
             self._untagged[key] = message
             self._stretches += message.stretches
         else:
             self._extend(message, segment)
-        if message.has_all_segments:
+        is_whole = message.has_all_segments
+        if is_whole or has_header:
             self._ask(message)
+        if is_whole:
             self._close_untagged(key)
         elif len(self._untagged) > OPEN_MESSAGES:
             self._close_untagged(next(iter(self._untagged)))
@@ -472,6 +475,8 @@ class HalfMessages:
 
         Also on another queue: there are Responders that do not mind.
         """
+        if message.asks is not None or message.first.opcode not in REQUESTS:
+            return
         request = message.asks = request_of(message)
         if message.repeats:
             return
