@@ -20,7 +20,16 @@ from scapy_mpa.wire.rdmap import parse_control
 from scapy_mpa.wire.rdmap_names import Opcode
 from scapy_mpa.wire.startup import KEY_LENGTH, KEYS, STARTUP_HEADER_LENGTH, StartupKind
 
-__all__ = ["Breach", "hear", "of_beginning", "of_frame", "of_part", "of_silence", "speak"]
+__all__ = [
+    "Breach",
+    "cut_short",
+    "hear",
+    "of_beginning",
+    "of_frame",
+    "of_part",
+    "of_silence",
+    "speak",
+]
 
 
 class Breach(NamedTuple):
@@ -60,11 +69,16 @@ def of_frame(
         haste = _of_haste(startup, early, found.end)
         breaches += [] if haste is None else [haste]
     if how is not None:
-        breaches.append(_cut_short(half, found.position, there, how))
+        breaches.append(cut_short(half, found.position, there, how))
     return breaches
 
 
-def _cut_short(half: HalfConnection, position: int, there: int, how: str) -> Breach:
+def cut_short(half: HalfConnection, position: int, there: int, how: str) -> Breach:
+    """Return that a connection ended within a startup frame (rule 10).
+
+    :param there: octets of the frame that there are.
+    :param how: how the connection ended.
+    """
     text = f"the connection was {how} {there} octets into a startup frame (RFC 5044 7.1.2 rule 10)"
     return Breach(half, ErrorCode.CONNECTION_LOST, position, text)
 
@@ -285,7 +299,7 @@ def _of_answer(answering: HalfConnection, begin: int, there: int, how: str | Non
     if there >= STARTUP_HEADER_LENGTH or not _begins(answering, StartupKind.REPLY, begin):
         text = f"{there} octets answer a Request, and are no Reply (RFC 5044 7.1.2 rules 3, 5)"
         return Breach(answering, ErrorCode.INVALID_STARTUP_FRAME, begin, text)
-    return None if how is None else _cut_short(answering, begin, there, how)
+    return None if how is None else cut_short(answering, begin, there, how)
 
 
 def _begins(half: HalfConnection, kind: StartupKind, position: int) -> bool | None:
@@ -312,7 +326,7 @@ def of_part(startup: StartupPhase, how: str | None) -> Breach | None:
         if begin is None or not LEAST_OF_KEY <= there < STARTUP_HEADER_LENGTH:
             continue
         if is_whole(half) and _begins(half, StartupKind.REQUEST, begin):
-            return _cut_short(half, begin, there, how)
+            return cut_short(half, begin, there, how)
     return None
 
 

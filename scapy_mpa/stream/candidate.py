@@ -95,11 +95,14 @@ class FPDUReader:
         self.markers = markers
         self.crc = crc
 
+    def whole(self, island: Island, start: int) -> Candidate | None:
+        """Return the FPDU at ``start``; None if octets of it are missing."""
+        fpdu = self._read_at(island, start)
+        return None if isinstance(fpdu, int) else fpdu
+
     def verifies(self, island: Island, start: int) -> bool | None:
         """Tell whether a verified FPDU stands at ``start``; None if octets are missing for it."""
-        # The octets of runs are those of others, and not held.
-        limit = min((run.start for run in island.runs if run.start > start), default=island.end)
-        fpdu = self._try(island, start, limit)
+        fpdu = self._read_at(island, start)
         if not isinstance(fpdu, int):
             return fpdu.sound
         if fpdu == UNREADABLE:
@@ -107,6 +110,12 @@ class FPDUReader:
         if start + MARKER_LENGTH + WORD > island.end:
             return None
         return None if self._looks_like_start(island, start, island.end) else False
+
+    def _read_at(self, island: Island, start: int) -> Candidate | int:
+        """Read the FPDU at ``start``, as of :meth:`_try`, where others may be known behind it."""
+        # The octets of runs are those of others, and not held.
+        limit = min((run.start for run in island.runs if run.start > start), default=island.end)
+        return self._try(island, start, limit)
 
     def _try(self, island: Island, start: int, limit: int) -> Candidate | int:
         """Read the FPDU at ``start``, or say up to which position octets are needed for it."""

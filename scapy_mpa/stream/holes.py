@@ -111,11 +111,12 @@ def leave_behind(half: HalfConnection, origin: int) -> None:
     at = half.islands.floor
     behind = []
     for island in half.islands.items:
+        end = min(island.start, origin)
+        # Without a SYN nobody knows what came before the first octets, if anything did.
+        if at < end and (at > 0 or half.begin is None):
+            behind.append((at, end))
         if island.start >= origin:
             break
-        # Without a SYN nobody knows what came before the first octets, if anything did.
-        if at < island.start and (at > 0 or half.begin is None):
-            behind.append((at, island.start))
         at = max(at, island.end)
     if behind:
         acks = half.seldom.acks

@@ -35,6 +35,11 @@ def find(startup: StartupPhase, *, final: bool) -> None:
     half = startup.halves[startup.initiator]
     found = _look(half, startup.origins[startup.initiator], final=final)
     if found is None:
+        if final and half.phase is Phase.HELD:
+            # Hardly any capture has part of one, and a command is to start soon.
+            from scapy_mpa.stream import rtr_part
+
+            rtr_part.conclude(startup)
         return
     if half.phase in (Phase.HELD, Phase.FULL) and not isinstance(found, bool):
         _take(half, found)

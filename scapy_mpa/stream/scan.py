@@ -254,19 +254,18 @@ def may_be_rtr(island: Island, position: int) -> bool:
 
 
 def rtr_at(island: Island, position: int, *, final: bool) -> FoundStartup | bool | None:
-    """Return the Rtr Frame at a position, False if there is none, None if more octets will tell.
+    """Return the Rtr Frame at a position, False if there is none, None if more octets would tell.
 
     :param final: nothing will be added to the island: a frame that lacks Private Data is returned
         as it is.
     """
-    head = island.read(position, min(position + STARTUP_HEADER_LENGTH, island.end))
+    end = min(position + STARTUP_HEADER_LENGTH, island.end)
+    head = island.read(position, island.captured_until(position, end) if island.absent else end)
     key = head[:KEY_LENGTH]
     if not any(each.startswith(key) for each in RTR_KEYS):
         return False
     if len(head) < STARTUP_HEADER_LENGTH:
-        return False if final else None
-    if not _is_captured(island, position):
-        return False
+        return None
     end = position + parse_startup(head).length
     if end > island.end and not final:
         return None

@@ -325,10 +325,9 @@ class StartupPhase:
         if what is Step.BYGONE:
             return
         direction = half.direction
-        one, two = self.origins
         # Behind a Request its Rtr Frame may have been captured before it.
-        end = self.origins[direction] if found.end == self.rtr_at else found.end
-        self.origins = (one, end) if direction else (end, two)
+        if found.end != self.rtr_at:
+            self._move_origin(direction, found.end)
         if what in (Step.REQUEST, Step.ACCEPT, Step.REJECT, Step.LATE_ACCEPT, Step.LATE_READY):
             other = self.halves[1 - direction]
             if what is Step.REQUEST and self.state is StartupState.REJECTED and not other.is_mpa:
@@ -415,6 +414,26 @@ class StartupPhase:
             rtr.find(self, final=False)
         else:
             self.begin_fpdus()
+
+    def _move_origin(self, direction: int, position: int) -> None:
+        one, two = self.origins
+        self.origins = (one, position) if direction else (position, two)
+
+    def see_rtr(self) -> None:
+        """Take it that there was an Rtr Frame behind the Request, though not all was captured."""
+        assert self.initiator is not None
+        self.rtr_at = self.origins[self.initiator]
+
+    def begin_behind_rtr(self, position: int, *, is_seen: bool) -> None:
+        """Start the half connection of the Initiator behind an Rtr Frame that is not all there.
+
+        :param is_seen: whether anything of it was captured.
+        """
+        assert self.initiator is not None
+        if is_seen:
+            self.see_rtr()
+        self._move_origin(self.initiator, position)
+        self.begin_fpdus()
 
     def begin_fpdus(self) -> None:
         """Start the half connections that were not started (RFC 5044 7.1.2)."""

@@ -348,7 +348,8 @@ def test_startup_frames_before_it_that_were_not_captured(lost: str, markers: int
 
 @pytest.mark.parametrize("markers", [0, 1])
 def test_an_rtr_frame_that_was_not_captured(markers: int) -> None:
-    """FPDUs behind the hole are found; where the phase begins is not known, nor the dialect."""
+    """FPDUs behind the hole are found; where the phase begins only Markers tell, the dialect
+    nothing."""
     octets, _ = build_stream(ULPDUS * 4, markers=bool(markers))
     talk = Talk()
     talk.say(0, request(enhanced=1, markers=markers))
@@ -359,6 +360,7 @@ def test_an_rtr_frame_that_was_not_captured(markers: int) -> None:
     talk.close()
     events = talk.fed()
     assert [each.ulpdu for each in fpdus(events, 0)] == ULPDUS * 4
+    assert fpdus(events, 0)[0].offset == (4 if markers else None)
     assert [each.ulpdu for each in fpdus(events, 1)] == ULPDUS
     assert texts(events) == []
     assert ended(events).dialect == "rfc5044"
