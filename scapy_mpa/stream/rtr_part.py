@@ -26,8 +26,8 @@ from scapy_mpa.stream.breaches import cut_short
 from scapy_mpa.stream.candidate import SHORTEST, WORD, FPDUReader
 from scapy_mpa.stream.extent import how_it_ended
 from scapy_mpa.stream.finder import CONVINCING_CHAIN
-from scapy_mpa.stream.heads import ZERO_LENGTH
 from scapy_mpa.stream.rows import Row, Rows
+from scapy_mpa.stream.search import ZERO_LENGTH
 from scapy_mpa.stream.sight import OCTETS_AT_FIRST, Known, Sight
 from scapy_mpa.wire.dialect import LARGEST_PD_LENGTH
 from scapy_mpa.wire.fpdu import FPDUPTR_MASK, MARKER_INTERVAL, MARKER_LENGTH
