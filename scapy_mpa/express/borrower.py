@@ -9,7 +9,13 @@ from scapy_mpa.express.fpdus import SoundFPDUs
 from scapy_mpa.express.page import Page
 from scapy_mpa.stream.budget import Budget
 from scapy_mpa.stream.chunk import CHUNK_OVERHEAD, Chunk
-from scapy_mpa.stream.loan import EARLY_OCTETS, EARLY_SEGMENTS, LENT_PIECES, Loan
+from scapy_mpa.stream.loan import (
+    EARLY_OCTETS,
+    EARLY_SEGMENTS,
+    LENT_PIECES,
+    NOTHING_WAITS,
+    Loan,
+)
 from scapy_mpa.stream.overlap import RecentOctets
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, fpdu_length
 
@@ -27,18 +33,14 @@ class Borrower:
     :param fpdus: passes FPDUs on.
     :param page: where they are written.
     :param recent: where octets are remembered.
-    :param unit: nanoseconds in a unit of the fraction of a loan.
     :param budget: where it is counted what loans hold.
     """
 
-    def __init__(
-        self, fpdus: SoundFPDUs, page: Page, recent: RecentOctets, unit: int, budget: Budget
-    ) -> None:
+    def __init__(self, fpdus: SoundFPDUs, page: Page, recent: RecentOctets, budget: Budget) -> None:
         self._fpdus = fpdus
         self._is_quick = fpdus.is_quick
         self._page = page
         self._recent = recent
-        self._unit = unit
         self._budget = budget
         self.holders: dict[Loan, None] = {}
         """Loans of directions of which octets are held; those that began first come first."""
@@ -51,15 +53,12 @@ class Borrower:
             self._weigh(loan)
         if loan.owner.held:
             self.holders[loan] = None
-        # The last frame is one of the same file, so that nothing is lost.
-        loan.fraction //= self._unit
         self._fpdus.begin(loan)
 
     def end(self, loan: Loan) -> None:
         """Make a loan ready to be given back."""
-        self._budget.room += loan.held
+        self._budget.room += loan.waiting.held
         self.holders.pop(loan, None)
-        loan.fraction *= self._unit
         loan.segments += loan.singles
         loan.fpdus += loan.singles
 
@@ -72,20 +71,21 @@ class Borrower:
         :param number: the frame that makes it the next: the same, or one that fills a hole.
         """
         begin = loan.end
-        pieces = loan.pieces
-        if len(octets) < loan.missing and pieces:
+        waiting = loan.waiting
+        pieces = waiting.pieces
+        if len(octets) < waiting.missing and pieces:
             if len(pieces) >= LENT_PIECES:
                 return 0
             pieces.append(Chunk(begin, octets, brought_by))
             if not loan.crc:
-                loan.tail = [*loan.tail, pieces[-1]]
-            loan.missing -= len(octets)
+                waiting.tail = [*waiting.tail, pieces[-1]]
+            waiting.missing -= len(octets)
             self._moved(loan, begin + len(octets))
             return len(octets)
         first_frames: Any = brought_by
         data = octets
-        begun = self._lacks(loan) if pieces and len(octets) > loan.missing else 0
-        if 0 < begun < len(octets) and loan.missing <= begun:
+        begun = self._lacks(loan) if pieces and len(octets) > waiting.missing else 0
+        if 0 < begun < len(octets) and waiting.missing <= begun:
             # What completes the FPDU goes first: there is much more behind it in a merged segment,
             # which would all be moved to be joined with the pieces.
             if not self.take(loan, octets[:begun], brought_by, number, moment):
@@ -110,30 +110,31 @@ class Borrower:
             # The first FPDU is not sound, or must be whole: this segment was not taken at all.
             return 0
         if not loan.crc:
+            holding = loan.holding
             if at:
-                loan.last = base + last
-            segments = *loan.tail, Chunk(begin, octets, brought_by)
-            loan.tail = [each for each in segments if each.end > loan.last]
-        if missing or at == available:
+                holding.last = base + last
+            segments = *holding.tail, Chunk(begin, octets, brought_by)
+            holding.tail = [each for each in segments if each.end > holding.last]
+        if missing:
+            # It goes on in the next segment.
             if at or not pieces:
-                loan.pieces = ()
-                if at < available:
-                    loan.pieces = [Chunk(base + at, data[at:], brought_by)]
+                loan.holding.pieces = [Chunk(base + at, data[at:], brought_by)]
             else:
                 pieces.append(Chunk(begin, octets, brought_by))
-            loan.missing = missing
-            self._moved(loan, base + available)
-            return len(octets)
-        loan.pieces = ()
-        loan.missing = 0
-        self._moved(loan, base + at)
-        return base + at - begin
+            loan.holding.missing = missing
+        elif loan.waiting.pieces:
+            loan.waiting.pieces = ()
+            loan.waiting.missing = 0
+        end = base + (available if missing else at)
+        self._moved(loan, end)
+        return end - begin
 
     def _lacks(self, loan: Loan) -> int:
         """Return how many octets an FPDU of which there are pieces lacks; 0 if nothing says so."""
-        if not loan.pieces or not (self._is_quick and loan.crc) or loan.markers:
+        pieces = loan.waiting.pieces
+        if not pieces or not (self._is_quick and loan.crc) or loan.markers:
             return 0
-        start, octets, _ = loan.pieces[0]
+        start, octets, _ = pieces[0]
         if len(octets) < HEADER_LENGTH:
             return 0
         return start + fpdu_length(octets[0] << 8 | octets[1]) - loan.end
@@ -144,7 +145,8 @@ class Borrower:
         if not self._may_keep(loan):
             return 0
         budget, held = self._budget, length + CHUNK_OVERHEAD
-        room = min(budget.room, budget.each - loan.held) + loan.early_held
+        waiting = loan.waiting
+        room = min(budget.room, budget.each - waiting.held) + waiting.early_held
         return min(min(EARLY_SEGMENTS, room // held) * length, EARLY_OCTETS - length)
 
     @staticmethod
@@ -155,28 +157,30 @@ class Borrower:
 
     def hand_over(self, loan: Loan) -> None:
         """Be done with segments behind a hole, which the caller has taken over."""
-        loan.early = ()
-        loan.early_held = 0
+        loan.waiting.early = ()
+        loan.waiting.early_held = 0
         self._weigh(loan)
 
     def take_back(self, loan: Loan, early: list[tuple[int, bytes, int]]) -> None:
         """Keep segments behind a hole again; there is room for them."""
         position, octets, _ = early[-1]
-        loan.early = early
-        loan.early_end = position + len(octets)
-        loan.early_held = sum(len(each) + CHUNK_OVERHEAD for _, each, _ in early)
+        holding = loan.holding
+        holding.early = early
+        holding.early_end = position + len(octets)
+        holding.early_held = sum(len(each) + CHUNK_OVERHEAD for _, each, _ in early)
         loan.quick_seq = -1
         self._weigh(loan)
 
     def keep(self, loan: Loan, seq: int, octets: bytes, number: int) -> bool:
         """Keep a segment that lies beyond a hole, if that may be; tell whether it may."""
-        early = loan.early
+        waiting = loan.waiting
+        early = waiting.early
         length = len(octets)
         ahead = (seq - loan.seq) & _MASK
         position = loan.end + ahead
         budget = self._budget
         held = length + CHUNK_OVERHEAD
-        holds = loan.held + held
+        holds = waiting.held + held
         if (
             ahead + length > EARLY_OCTETS
             or len(early) >= EARLY_SEGMENTS
@@ -187,13 +191,14 @@ class Borrower:
         if not early:
             if not self._may_keep(loan):
                 return False
-            loan.early = [(position, octets, number)]
-            loan.early_end = position + length
+            waiting = loan.holding
+            waiting.early = [(position, octets, number)]
+            waiting.early_end = position + length
             loan.quick_seq = -1
             self.holders[loan] = None
-        elif position >= loan.early_end:
+        elif position >= waiting.early_end:
             early.append((position, octets, number))
-            loan.early_end = position + length
+            waiting.early_end = position + length
         else:
             end = position + length
             index = len(early)
@@ -206,8 +211,8 @@ class Borrower:
                     loan.owner.count_copies(is_copy)
                     return is_copy
             early.insert(index, (position, octets, number))
-        loan.early_held += held
-        loan.held = holds
+        waiting.early_held += held
+        waiting.held = holds
         budget.room -= held
         return True
 
@@ -216,7 +221,8 @@ class Borrower:
 
         Return False if the segment cannot be taken; the loan is then as it was.
         """
-        early = loan.early
+        waiting = loan.waiting
+        early = waiting.early
         begin = loan.end
         end = begin + len(octets)
         if not early or end > early[0][0]:
@@ -234,8 +240,8 @@ class Borrower:
                 self._page.cut(mark)
                 return False
         self._recent.remember_run(loan.owner, run, end - begin)
-        loan.early_held -= end - begin - len(octets) + CHUNK_OVERHEAD * (len(run) - 1)
-        loan.early = early[len(run) - 1 :] or ()
+        waiting.early_held -= end - begin - len(octets) + CHUNK_OVERHEAD * (len(run) - 1)
+        waiting.early = early[len(run) - 1 :] or ()
         self._moved(loan, end)
         return True
 
@@ -246,24 +252,26 @@ class Borrower:
 
         Return False if they cannot be taken; all is then as it was, but for what was written.
         """
-        before = loan.end, loan.last, loan.tail, loan.pieces, loan.missing, loan.fpdus
-        if loan.pieces:
-            loan.pieces = loan.pieces.copy()
+        waiting = loan.waiting
+        pieces = waiting.pieces
+        before = loan.end, waiting.last, waiting.tail, pieces, waiting.missing, loan.fpdus
+        if pieces:
+            waiting.pieces = pieces.copy()
         if self._is_quick and loan.crc:
             # Nobody asks which frame brought what, unless an FPDU is left over.
             data = b"".join([each for _, each, _ in run])
             sound = self.take(loan, data, number, number, moment) == len(data)
-            if sound and loan.pieces:
-                start = loan.pieces[0].position
-                pieces = [Chunk(*each).behind(start) for each in (*before[3], *run)]
-                loan.pieces = [piece for piece in pieces if piece.octets]
+            if sound and waiting.pieces:
+                start = waiting.pieces[0].position
+                chunks = [Chunk(*each).behind(start) for each in (*pieces, *run)]
+                waiting.pieces = [chunk for chunk in chunks if chunk.octets]
         else:
             sound = all(
                 self.take(loan, each, brought_by, number, moment) == len(each)
                 for _, each, brought_by in run
             )
         if not sound:
-            end, loan.last, loan.tail, loan.pieces, loan.missing, loan.fpdus = before
+            end, waiting.last, waiting.tail, waiting.pieces, waiting.missing, loan.fpdus = before
             self._moved(loan, end)
         return sound
 
@@ -285,9 +293,10 @@ class Borrower:
 
     def _moved(self, loan: Loan, end: int) -> None:
         loan.move(end)
+        waiting = loan.waiting
         is_quick = self._is_quick and loan.crc
-        loan.quick_seq = loan.seq if is_quick and not (loan.pieces or loan.early) else -1
-        if loan.held or loan.pieces or loan.tail:
+        loan.quick_seq = loan.seq if is_quick and not (waiting.pieces or waiting.early) else -1
+        if waiting is not NOTHING_WAITS:
             self._weigh(loan)
 
     def _weigh(self, loan: Loan) -> None:
@@ -295,18 +304,22 @@ class Borrower:
 
         The latter lie back to back, up to where it ends.
         """
-        chunks = (loan.pieces if loan.crc else loan.tail) or loan.pieces
-        held = loan.early_held
+        waiting = loan.waiting
+        chunks = (waiting.pieces if loan.crc else waiting.tail) or waiting.pieces
+        held = waiting.early_held
         if chunks:
             held += loan.end - chunks[0].position + CHUNK_OVERHEAD * len(chunks)
-        if held != loan.held:
+        if held != waiting.held:
             self._holds(loan, held)
 
     def _holds(self, loan: Loan, held: int) -> None:
         """Take note of what a loan holds now."""
-        self._budget.room -= held - loan.held
+        self._budget.room -= held - loan.waiting.held
         if held or loan.owner.held:
             self.holders[loan] = None
         else:
             self.holders.pop(loan, None)
-        loan.held = held
+        if held:
+            loan.waiting.held = held
+        else:
+            loan.waiting = NOTHING_WAITS

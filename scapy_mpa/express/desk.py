@@ -47,7 +47,7 @@ class Desk:
     :param borrower: brings loans up to date.
     :param fpdus: passes FPDUs on.
     :param page: where events are written.
-    :param unit: nanoseconds in a unit of the fraction of a loan.
+    :param unit: nanoseconds in a unit of the fraction of a connection on loan.
     :param lines_of: makes lines of the events of what is not ordinary.
     :param others: where the decoder has events put of frames that have no segment.
     """
@@ -144,8 +144,8 @@ class Desk:
         if loan.awaits and not loan.is_in_turn(seq, length, ack):
             return False
         if octets and seq == loan.seq:
-            loan.frame, loan.seconds, loan.fraction = stamp
-            if loan.early:
+            loan.connection.take_stamp(stamp)
+            if loan.waiting.early:
                 if not borrower.fill(loan, octets, number, moment):
                     return False
             else:
@@ -178,7 +178,7 @@ class Desk:
                 return False
         loan.ack = ack
         loan.segments += 1
-        loan.frame, loan.seconds, loan.fraction = stamp
+        loan.connection.take_stamp(stamp)
         if self._budget.room < 0:
             self.tell(self._flows.make_room())
         return True
@@ -231,6 +231,8 @@ class Desk:
         loans = self._flows.lend(flow, may_begin=may_begin)
         if loans is None:
             return False
+        # The last frame is one of the same file, so that nothing is lost.
+        loans[0].connection.fraction //= self._unit
         for loan in loans:
             self._borrower.begin(loan)
             loan.lap = self._common.setdefault(loan.lap, loan.lap)
@@ -249,6 +251,7 @@ class Desk:
         for each_loan in loans:
             del self.loans[each_loan.flow]
             self._borrower.end(each_loan)
+        loan.connection.fraction *= self._unit
         self._flows.reclaim(loans)
         # They refer to each other, and would stay until the collector comes.
         for each_loan in loans:

@@ -31,7 +31,7 @@ def take_over(loan: Loan, length: int, farthest: int, shapes: Shapes, borrower: 
     wrap there.
     """
     early: Early = {}
-    for position, octets, brought_by in loan.early:
+    for position, octets, brought_by in loan.waiting.early:
         seq = position - loan.lap
         ahead = seq - loan.seq
         if (

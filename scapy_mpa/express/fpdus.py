@@ -49,7 +49,7 @@ class SoundFPDUs:
 
     :param writer: how FPDUs are written; None: they are only counted.
     :param page: where they are written.
-    :param unit: nanoseconds in a unit of the fraction of a loan.
+    :param unit: nanoseconds in a unit of the fraction of a connection on loan.
     """
 
     def __init__(self, writer: Patterns | Templates | None, page: Page, unit: int) -> None:
@@ -101,6 +101,7 @@ class SoundFPDUs:
         """
         last = at
         markers, crc = loan.markers, loan.crc
+        origin = loan.origin
         # The first of all says how it was located.
         is_quick = self.is_quick and crc and base != loan.base
         missing = 0
@@ -110,7 +111,7 @@ class SoundFPDUs:
                 at = self.read_easy(loan, data, base, at, number, moment)
             if at == available:
                 break
-            phase = (base + at - loan.origin) % MARKER_INTERVAL if markers else None
+            phase = (base + at - origin) % MARKER_INTERVAL if markers else None
             header = MARKER_LENGTH if phase == 0 else 0
             body = at + header + HEADER_LENGTH
             if body > available:
@@ -175,7 +176,7 @@ class SoundFPDUs:
 
         Return False if one is not; all is then as it was, but for what was written.
         """
-        if not (self.is_quick and loan.crc) or loan.pieces:
+        if not (self.is_quick and loan.crc) or loan.waiting.pieces:
             return False
         writes, find, unmarked = self.writes, self.shapes.find, self.shapes.unmarked
         lines, fields = self._page.patterns, self._page.fields

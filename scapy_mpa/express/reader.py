@@ -80,7 +80,7 @@ class ExpressReader:
         self._begin = begin
         self._page = page = Page()
         self._fpdus = SoundFPDUs(writer, page, unit)
-        self._borrower = Borrower(self._fpdus, page, flows.recent, unit, flows.budget)
+        self._borrower = Borrower(self._fpdus, page, flows.recent, flows.budget)
         self._desk = Desk(
             flows,
             decoder,
@@ -226,19 +226,16 @@ class ExpressReader:
                 if not length:
                     loan.ack = ack
                     loan.segments += 1
-                    loan.frame = number
-                    loan.seconds = second
-                    loan.fraction = fraction
+                    connection = loan.connection
+                    connection.frame = number
+                    connection.seconds = second
+                    connection.fraction = fraction
                     continue
                 if length < SHORTEST or seq != loan.quick_seq:
                     if length > 0 and seq > loan.seq:
                         octets = window[start + offset : start + total]
                         if borrower.keep(loan, seq, octets, number):
-                            loan.ack = ack
-                            loan.segments += 1
-                            loan.frame = number
-                            loan.seconds = second
-                            loan.fraction = fraction
+                            loan.took(ack, number, second, fraction)
                             if number >= streaks.resume and (
                                 loan is latest or loan is last_but_one
                             ):
@@ -254,7 +251,7 @@ class ExpressReader:
                 else:
                     octets = window[start + offset : start + total]
                     if loan.markers:
-                        phase = (seq - loan.origin) % MARKER_INTERVAL
+                        phase = (seq - loan.begin - loan.startup) % MARKER_INTERVAL
                         leading = 0 if phase else MARKER_LENGTH
                         word, first, more, third = unpack_fpdu(octets, leading)
                         shape = marked.get(word * MARKER_INTERVAL + phase)
@@ -291,11 +288,7 @@ class ExpressReader:
                                         capture.frames = number
                                         yield page.take()
                             if taken == length:
-                                loan.ack = ack
-                                loan.segments += 1
-                                loan.frame = number
-                                loan.seconds = second
-                                loan.fraction = fraction
+                                loan.took(ack, number, second, fraction)
                                 continue
                             # The last one may go on in the next segment.
                             offset += taken
@@ -320,9 +313,10 @@ class ExpressReader:
                         loan.seq = loan.quick_seq = seq
                         loan.ack = ack
                         loan.singles += 1
-                        loan.frame = number
-                        loan.seconds = second
-                        loan.fraction = fraction
+                        connection = loan.connection
+                        connection.frame = number
+                        connection.seconds = second
+                        connection.fraction = fraction
                         fresh += length
                         if loan is not latest and loan is not last_but_one:
                             latest, last_but_one = loan, latest
@@ -353,8 +347,8 @@ class ExpressReader:
                 # was captured before the interface card cut it.
                 if length > 0:
                     octets = window[start + offset : start + total]
-                    if loan.early and seq == loan.seq and not loan.awaits:
-                        loan.frame, loan.seconds, loan.fraction = stamp
+                    if loan.waiting.early and seq == loan.seq and not loan.awaits:
+                        loan.connection.take_stamp(stamp)
                         is_taken = borrower.fill(loan, octets, number, moment)
                         if is_taken:
                             loan.ack = ack

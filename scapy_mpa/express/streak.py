@@ -112,7 +112,7 @@ class Streaks:
         :param epoch: when the first frame was captured, in units of the fraction.
         :raises DamagedError: the file cannot be read any farther; what was read is taken.
         """
-        worth = number + len(loan.early) + _SHORT
+        worth = number + len(loan.waiting.early) + _SHORT
         window, at, number = self._go_on(loan, window, like, at, offset, shape, number, epoch)
         if number >= worth:
             self._pause = _PAUSE
@@ -133,7 +133,7 @@ class Streaks:
         epoch: int,
     ) -> tuple[bytes, int, int]:
         """Do the same behind a segment of ``length`` octets that is kept because it came early."""
-        if length >= SHORTEST and self._is_quick and loan.crc and not loan.pieces:
+        if length >= SHORTEST and self._is_quick and loan.crc and not loan.waiting.pieces:
             word: int = self._layout(offset).unpack_from(window, like)[-1]
             shape = self._shapes.find(word, None)
             if shape[0] == length:
@@ -176,7 +176,7 @@ class Streaks:
         begins: list[int] = []
         early: Early = {}
         farthest = self._borrower.room_behind_hole(loan, length)
-        if loan.early:
+        if loan.waiting.early:
             early = take_over(loan, length, farthest, self._shapes, self._borrower)
             if not early:
                 return window, at, number
@@ -195,8 +195,7 @@ class Streaks:
                     begins = []
                     cut_out(early, length)
                     if like >= 0:
-                        loan.frame = number
-                        loan.seconds, loan.fraction = times(window, like)
+                        loan.connection.take_stamp((number, *times(window, like)))
                         like = -1
                     self._capture.frames = number
                     window, at = self._capture.source.forward(at, missing)
@@ -325,8 +324,7 @@ class Streaks:
             loan.segments += number - first_number - (loan.singles - first_single)
             peer.ack = peer_ack
             if like >= 0:
-                loan.frame = number
-                loan.seconds, loan.fraction = times(window, like)
+                loan.connection.take_stamp((number, *times(window, like)))
             hand_back(early, length, loan, self._borrower)
         return window, at, number
 

@@ -30,7 +30,7 @@ class Writing:
 
     :param writer: how FPDUs are written.
     :param page: where they are written.
-    :param unit: nanoseconds in a unit of the fraction of a loan.
+    :param unit: nanoseconds in a unit of the fraction of a connection on loan.
     """
 
     def __init__(self, writer: Patterns | Templates, page: Page, unit: int) -> None:
@@ -56,7 +56,7 @@ class Writing:
 
         Not before it has an FPDU: perhaps nothing else of its connection is written.
         """
-        label = self._writer.label(loan.connection, loan.direction)
+        label = self._writer.label(loan.identity, loan.direction)
         loan.label = label if self.patterns is None else label.encode()
 
     def align(self, loans: Mapping[bytes, Loan]) -> None:
@@ -82,8 +82,9 @@ class Writing:
         header = MARKER_LENGTH if phase == 0 else 0
         ulpdu_length = int.from_bytes(fpdu[header : header + HEADER_LENGTH], "big")
         position = start + header
-        offset = None if loan.base is None else position - loan.base
-        located_by: LocatedBy = "start" if start == loan.base else "length"
+        base = loan.base
+        offset = None if base is None else position - base
+        located_by: LocatedBy = "start" if start == base else "length"
         if located_by == "start":
             self._name(loan)
         tagged = head >= TAGGED
@@ -120,11 +121,12 @@ class Writing:
                     )
                     self._page.add((line,))
                     return
+        connection = loan.connection
         event = FPDURecovered(
-            loan.connection,
+            loan.identity,
             loan.direction,
             number,
-            loan.seconds * SECOND + loan.fraction * self._unit,
+            connection.seconds * SECOND + connection.fraction * self._unit,
             position & _MASK,
             offset,
             ulpdu_length,

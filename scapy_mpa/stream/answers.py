@@ -68,7 +68,7 @@ def received_before(startup: StartupPhase, half: HalfConnection, found: FoundSta
         said = startup.received.before(half.direction, found.position)
         if said is not None:
             return said
-    segment = half.owner.current
+    segment = half.owner.common.current
     if segment is None or not segment.flags & ACK:
         return None
     if segment.flow != half.owner.identity.flows[half.direction]:
@@ -228,8 +228,8 @@ def find_reply(startup: StartupPhase) -> None:
     was captured behind it."""
     assert startup.initiator is not None
     half = startup.halves[1 - startup.initiator]
-    doubtful = None if half.streaming is None else half.streaming.doubtful
-    if half.streaming is None or doubtful is None:
+    doubtful = half.doubtful
+    if doubtful is None or half.streaming is None:
         return
     if doubtful.found.startup.kind is not StartupKind.REPLY:
         return

@@ -3,18 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from scapy_mpa.stream import answers, breaches, bygone, rtr, turns
-from scapy_mpa.stream.budget import Budget
+from scapy_mpa.stream.common import Common
 from scapy_mpa.stream.ending import conclude
 from scapy_mpa.stream.events import ConnectionId, Ending, GapReason
 from scapy_mpa.stream.extent import is_complete, may_reset, span
 from scapy_mpa.stream.half import HalfConnection
 from scapy_mpa.stream.island import Island
-from scapy_mpa.stream.moments import Moments
-from scapy_mpa.stream.overlap import RecentOctets
 from scapy_mpa.stream.past import Span
 from scapy_mpa.stream.phase import Phase
 from scapy_mpa.stream.scan import FoundStartup
@@ -25,7 +22,6 @@ from scapy_mpa.stream.telling import Telling
 from scapy_mpa.wire.dialect import Dialect
 
 if TYPE_CHECKING:
-    from scapy_mpa.stream.events import Event
     from scapy_mpa.stream.ift_phase import IFTPhase
     from scapy_mpa.stream.undecided import Undecided
 
@@ -36,45 +32,37 @@ class Connection(Telling):
     """One TCP connection, from its first captured segment to its end.
 
     :param identity: number and flow.
-    :param emit: called with each event.
-    :param recent: where octets are kept for comparison.
-    :param budget: what all half connections together may hold.
-    :param moments: where times of frames are kept.
+    :param common: what all connections have in common.
     :param dialect: what the user says is spoken.
     """
 
     __slots__ = (
-        "current",
+        "fraction",
         "halves",
         "hasty_loans",
         "is_lent",
         "lend_at",
         "lingers",
         "reverse",
+        "seconds",
         "segments",
         "undecided",
         "was_reset",
     )
 
     def __init__(
-        self,
-        identity: ConnectionId,
-        emit: Callable[[Event], None],
-        recent: RecentOctets,
-        budget: Budget,
-        moments: Moments,
-        dialect: Dialect | None = None,
+        self, identity: ConnectionId, common: Common, dialect: Dialect | None = None
     ) -> None:
-        super().__init__(identity, emit, moments)
+        super().__init__(identity, common)
         self.reverse = reverse_flow(identity.flow)
         """The flow of direction 1; whoever keeps it keeps the same object."""
-        self.halves = (
-            HalfConnection(0, self, recent, budget),
-            HalfConnection(1, self, recent, budget),
-        )
+        self.halves = HalfConnection(0, self), HalfConnection(1, self)
         self.segments = 0
-        self.current: Segment | None = None
-        """The one that is being received."""
+        self.seconds = 0
+        """As long as segments are taken elsewhere, when the last of them was captured: seconds
+        since the epoch,"""
+        self.fraction = 0
+        """and nanoseconds, or what units its file has."""
         self.startup = StartupPhase(self.halves, dialect)
         self.undecided: Undecided | None = None
         """What is held until it is known whether osc is spoken; mostly never needed."""
@@ -119,7 +107,7 @@ class Connection(Telling):
         if flags & RST and may_reset(half, segment):
             self.was_reset = True
         startup = self.startup
-        self.current = segment
+        self.common.current = segment
         streaming = half.streaming
         if startup.state is not StartupState.FULL:
             turns.note(startup, half, segment)
@@ -127,15 +115,16 @@ class Connection(Telling):
         if streaming is not None and streaming.waits_until:
             turns.resume(startup, streaming, self.segments)
         if half.cuts is not None and half.cuts.awaited is not None:
-            self._moments.note(segment.frame, segment.time_ns)
+            self.common.moments.note(segment.frame, segment.time_ns)
         if half.phase is Phase.HELD:
             if startup.state is StartupState.REJECTED:
                 startup.reconsider(half)
             elif startup.state is StartupState.ACCEPTED:
                 rtr.find(startup, final=False)
+            half.fold()
         if startup.rtr_at is not None and direction == startup.initiator:
             rtr.find_request(startup, segment)
-        self.current = None
+        self.common.current = None
         if startup.is_waiting and segment.length and direction == startup.initiator:
             self.report(breaches.speak(startup, segment))
         if startup.is_silent and direction != startup.initiator:
@@ -149,26 +138,23 @@ class Connection(Telling):
         if breach is not None and startup.negotiating is not None:
             startup.negotiating.take_breach(breach.text)
 
-    def hand_over(self) -> tuple[int, int, int]:
-        """Return the last frame, for who takes segments elsewhere: number, seconds, nanoseconds.
-
-        It is not kept here: of very many connections no number is to be kept twice.
+    def hand_over(self) -> None:
+        """Have segments taken elsewhere, whoever does so keeping number and time of the last frame
+        up to date.
         """
-        stamp = (self.frame, *divmod(self._time_ns, SECOND))
-        self.frame = self._time_ns = 0
-        return stamp
+        self.seconds, self.fraction = divmod(self._time_ns, SECOND)
+        # Of very many connections no number is to be kept twice.
+        self._time_ns = 0
 
-    def catch_up(self, segments: int, stamp: tuple[int, int, int]) -> None:
-        """Take note of segments that were taken elsewhere.
+    def take_stamp(self, stamp: tuple[int, int, int]) -> None:
+        """Keep which frame brought the last segment taken elsewhere, and when."""
+        self.frame, self.seconds, self.fraction = stamp
 
-        :param segments: how many.
-        :param stamp: the frame that brought the last one: number, seconds, nanoseconds.
-        """
+    def catch_up(self, segments: int) -> None:
+        """Take note of how many segments were taken elsewhere."""
         self.segments += segments
-        frame, seconds, fraction = stamp
-        if frame > self.frame:
-            self.frame = frame
-            self._time_ns = seconds * SECOND + fraction
+        self._time_ns = self.seconds * SECOND + self.fraction
+        self.seconds = self.fraction = 0
 
     def carries_mpa(self, flow: bytes) -> bool:
         """Tell whether what a direction carries now is MPA: behind its startup frame."""
@@ -214,7 +200,7 @@ class Connection(Telling):
             # Hardly any capture has some, and a command is to start soon.
             from scapy_mpa.stream.undecided import Accepting, hold
 
-            if hold(self, Accepting(half, found, frames, taken, self.current)):
+            if hold(self, Accepting(half, found, frames, taken, self.common.current)):
                 return
         self.go_on_with(half, found, frames, taken)
 

@@ -35,7 +35,7 @@ def conclude(connection: Connection, reason: GapReason, ending: Ending | None) -
         initiator = ift.initiator
     for half in (other, one) if initiator else (one, other):
         half.finish(reason)
-    connection.emit(_ended(connection, ending or _ending_of(connection)))
+    connection.common.emit(_ended(connection, ending or _ending_of(connection)))
     one.leave()
     other.leave()
 

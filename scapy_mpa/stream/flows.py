@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Final
 
 from scapy_mpa.stream import lending
 from scapy_mpa.stream.budget import Budget
+from scapy_mpa.stream.common import Common
 from scapy_mpa.stream.connection import Connection
 from scapy_mpa.stream.events import ConnectionId, Ending
 from scapy_mpa.stream.extent import belongs
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.loan import Loan
-from scapy_mpa.stream.moments import Moments
 from scapy_mpa.stream.overlap import RecentOctets
 from scapy_mpa.stream.past import PastConnections
-from scapy_mpa.stream.segment import SECOND, SYN, Segment
+from scapy_mpa.stream.segment import SECOND, SYN, Segment, reverse_flow
 from scapy_mpa.wire.dialect import Dialect
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["LINGERING_CONNECTIONS", "LINGER_NS", "Flows"]
 
-_FIRST_SWEEP: Final = 2048
-"""Flows from which on connections that are idle are looked for: fewer are in nobody's way."""
+_FIRST_SWEEP: Final = 1024
+"""Connections from which on those that are idle are looked for: fewer are in nobody's way."""
 _BATCH: Final = 512
 """Events that are handed out at a time when all connections end."""
 _LENT_AT_LEAST: Final = 1 << 17
@@ -56,16 +56,13 @@ class Flows:
     """
 
     __slots__ = (
-        "_budget",
+        "_common",
         "_connections",
         "_dialect",
-        "_emit",
         "_events",
         "_lingering",
-        "_moments",
         "_number",
         "_past",
-        "_recent",
         "_sweep_at",
         "late_copies",
         "limits",
@@ -81,18 +78,14 @@ class Flows:
     ) -> None:
         self.limits = limits or Limits()
         self._dialect = dialect
-        # Both flows of a connection lead to it.
+        # By the flow of direction 0 alone: of very many that takes half as much.
         self._connections: dict[bytes, Connection] = {}
         self._lingering: deque[tuple[int, Connection]] = deque()
         self._past = PastConnections()
         self._events: list[Event] = []
-        # Made once: each connection has it.
-        self._emit = self._events.append
-        self._recent = RecentOctets()
-        self._moments = Moments()
-        self._budget = Budget(self.limits)
+        self._common = Common(self._events.append, Budget(self.limits))
         self._number = first_number
-        self._sweep_at = min(_FIRST_SWEEP, 2 * self.limits.connections)
+        self._sweep_at = min(_FIRST_SWEEP, self.limits.connections)
         self.recall: Callable[[], None] | None = None
         """Set by a borrower: gives all loans back, before connections are ended to make room."""
         self.late_copies = 0
@@ -101,7 +94,7 @@ class Flows:
     def receive(self, segment: Segment) -> list[Event]:
         """Take a segment; return what it brought to light, in order of recovery."""
         self._expire(segment.time_ns)
-        connection = self._connections.get(segment.flow)
+        connection = self.connection(segment.flow)
         if connection is None or not belongs(*connection.pair(segment.flow), segment):
             if not segment.length and not segment.flags & SYN:
                 # It carries nothing and opens nothing: a late word of a connection that is over.
@@ -142,7 +135,8 @@ class Flows:
 
     def connection(self, flow: bytes) -> Connection | None:
         """Return the connection of a flow as it stands now, None if there is none."""
-        return self._connections.get(flow)
+        connections = self._connections
+        return connections.get(flow) or connections.get(reverse_flow(flow))
 
     def lend(self, flow: bytes, *, may_begin: bool = True) -> tuple[Loan, Loan] | None:
         """Lend both directions of the connection of ``flow``, if all is in order.
@@ -151,31 +145,31 @@ class Flows:
 
         :param may_begin: whether that may be before the first FPDU was found.
         """
-        connection = self._connections.get(flow)
+        connection = self.connection(flow)
         if connection is None or self.limits.octets_per_half < _LENT_AT_LEAST:
             return None
         return lending.lend(connection, may_begin=may_begin)
 
     def reclaim(self, loans: tuple[Loan, Loan]) -> None:
         """Take back what was lent."""
-        lending.reclaim(self._connections[loans[0].connection.flow], loans)
+        lending.reclaim(loans[0].connection, loans)
 
     @property
     def recent(self) -> RecentOctets:
         """The octets kept for comparison."""
-        return self._recent
+        return self._common.recent
 
     def make_room(self) -> list[Event]:
         """See to it that no more octets are held than may be, with those of directions on loan;
         return what is told of them.
         """
-        self._budget.make_room()
+        self._common.budget.make_room()
         return self._taken()
 
     @property
     def budget(self) -> Budget:
         """What counts the octets that are held."""
-        return self._budget
+        return self._common.budget
 
     def finish(self) -> list[Event]:
         """Return what can be said now that the capture has ended; start afresh."""
@@ -186,7 +180,7 @@ class Flows:
 
         Their memory is free when the next ones come.
         """
-        live = list(dict.fromkeys(self._connections.values()))
+        live = list(self._connections.values())
         self._connections.clear()
         self._lingering.clear()
         self._past = PastConnections()
@@ -202,16 +196,8 @@ class Flows:
         if len(self._connections) >= self._sweep_at:
             self._sweep(segment.time_ns)
         flow = segment.flow
-        connection = Connection(
-            ConnectionId(self.take_number(), flow),
-            self._emit,
-            self._recent,
-            self._budget,
-            self._moments,
-            self._dialect,
-        )
-        # A connection from an endpoint to itself has one flow for both directions.
-        self._connections[connection.reverse] = connection
+        identity = ConnectionId(self.take_number(), flow)
+        connection = Connection(identity, self._common, self._dialect)
         self._connections[flow] = connection
         return connection
 
@@ -219,7 +205,7 @@ class Flows:
         """Make room for a connection: end those that have been idle for long, or for longest."""
         if self.recall is not None:
             self.recall()
-        live = sorted(dict.fromkeys(self._connections.values()), key=lambda each: each.last_time_ns)
+        live = sorted(self._connections.values(), key=lambda each: each.last_time_ns)
         most = self.limits.connections
         # So that the work of sweeping is spread over the connections that come.
         surplus = len(live) + 1 - most + most // 8 if len(live) >= most else 0
@@ -229,7 +215,7 @@ class Flows:
                 break
             if not connection.is_lent:
                 self._end(connection, "idle" if is_idle else "limit")
-        self._sweep_at = min(max(_FIRST_SWEEP, 2 * len(self._connections)), 2 * most)
+        self._sweep_at = min(max(_FIRST_SWEEP, 2 * len(self._connections)), most)
 
     def _linger(self, connection: Connection, time_ns: int) -> None:
         connection.lingers = True
@@ -246,7 +232,6 @@ class Flows:
         if self._connections.get(flow) is not connection:
             return
         del self._connections[flow]
-        self._connections.pop(connection.reverse, None)
         self._past.add(flow, connection.last_time_ns, connection.spans())
         if connection.is_over:
             ending = None

@@ -9,10 +9,9 @@ whether there are Markers and CRCs.  Then its octets are FPDUs.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from scapy_mpa.stream import holes, rest, takeover
-from scapy_mpa.stream.budget import Budget
 from scapy_mpa.stream.candidate import Candidate
 from scapy_mpa.stream.chunk import CHUNK_OVERHEAD, Chunk, weight_of
 from scapy_mpa.stream.cuts import Cuts
@@ -21,7 +20,7 @@ from scapy_mpa.stream.extent import how_it_ended
 from scapy_mpa.stream.framing import Framing
 from scapy_mpa.stream.island import Island, Run
 from scapy_mpa.stream.islands import Islands
-from scapy_mpa.stream.overlap import RecentOctets, differing_stretches
+from scapy_mpa.stream.overlap import differing_stretches
 from scapy_mpa.stream.phase import Phase
 from scapy_mpa.stream.rest import Rest
 from scapy_mpa.stream.scan import FoundStartup, may_be_payload, startup_of
@@ -34,12 +33,13 @@ from scapy_mpa.stream.sequence import (
     sequence_number,
     unwrap,
 )
-from scapy_mpa.stream.streaming import Streaming
+from scapy_mpa.stream.streaming import Doubtful, Streaming
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.startup import StartupKind
 
 if TYPE_CHECKING:
+    from scapy_mpa.stream.budget import Budget
     from scapy_mpa.stream.ift_framing import IFTFraming
     from scapy_mpa.stream.owner import Owner
     from scapy_mpa.stream.reader import Reader
@@ -53,46 +53,33 @@ class HalfConnection:
 
     :param direction: 0 or 1, see :mod:`scapy_mpa.stream.events`.
     :param owner: who is told what is found.
-    :param recent: where octets are kept for comparison.
-    :param budget: what all half connections together may hold.
     """
 
     __slots__ = (
-        "_framing",
         "_islands",
-        "_recent_octets",
+        "_reader",
         "acknowledged",
         "begin",
-        "budget",
         "cuts",
         "direction",
         "fin",
         "fpdus",
         "held",
         "high",
-        "ift",
         "octets",
         "owner",
         "phase",
-        "rest",
         "seldom",
-        "streaming",
     )
 
-    def __init__(self, direction: int, owner: Owner, recent: RecentOctets, budget: Budget) -> None:
+    def __init__(self, direction: int, owner: Owner) -> None:
         self.direction = direction
         self.owner = owner
-        self.budget = budget
-        self._recent_octets = recent
-        self._islands: Islands | None = None
+        # A chunk stands for them as long as they are no more than that, a startup frame.
+        self._islands: Islands | Chunk | None = None
         self.phase = Phase.STREAMING
-        self._framing: Framing | None = None
-        self.streaming: Streaming | None = Streaming(self)
-        """What is kept until it is known to carry FPDUs, None from then on."""
-        self.ift: IFTFraming | None = None
-        """What finds the frames of iWARP Framing for TCP, if it carries these."""
-        self.rest: Rest | None = None
-        """What stands for islands and framing while it does without them."""
+        # None: streaming mode, of which there is nothing to be kept.
+        self._reader: Reader | Rest | None = None
         self.held = 0
         """Octets held in memory."""
         self.high: int | None = None
@@ -110,25 +97,69 @@ class HalfConnection:
         """What is known of what seldom happens; what happens goes to ``counting``."""
 
     @property
+    def budget(self) -> Budget:
+        """What all half connections together may hold."""
+        return self.owner.common.budget
+
+    @property
     def islands(self) -> Islands:
         """The octets that were captured.  To ask for them wakes a half connection at rest."""
         islands = self._islands
-        return self._wake() if islands is None else islands
+        return islands if type(islands) is Islands else self._wake()
 
     @property
     def framing(self) -> Framing | None:
         """What finds its FPDUs, once it carries some.  To ask for it wakes it, too."""
-        if self.rest is not None:
+        reader = self._reader
+        if type(reader) is Rest:
             self._wake()
-        return self._framing
+            reader = self._reader
+        # Asked of each segment: what is seldom one costs more to be looked through.
+        if reader is None or type(reader) is Streaming:
+            return None
+        return reader if isinstance(reader, Framing) else None
 
-    @framing.setter
-    def framing(self, framing: Framing | None) -> None:
-        self._framing = framing
+    @property
+    def streaming(self) -> Streaming | None:
+        """What is kept until it is known to carry FPDUs, None from then on."""
+        reader = self._reader
+        if reader is None:
+            reader = self._reader = Streaming(self)
+        return reader if type(reader) is Streaming else None
+
+    @property
+    def doubtful(self) -> Doubtful | None:
+        """What seems to be a startup frame of it, in the midst of octets that may be anything."""
+        reader = self._reader
+        return reader.doubtful if type(reader) is Streaming else None
+
+    @property
+    def ift(self) -> IFTFraming | None:
+        """What finds the frames of iWARP Framing for TCP, if it carries these."""
+        reader = self._reader
+        if reader is None or isinstance(reader, (Streaming, Framing, Rest)):
+            return None
+        # Of its own it is not imported, for a command is to start soon.
+        return cast("IFTFraming", reader)
+
+    @property
+    def rest(self) -> Rest | None:
+        """What stands for islands and framing while it does without them."""
+        reader = self._reader
+        return reader if type(reader) is Rest else None
+
+    def be_read_by(self, reader: Reader) -> None:
+        """Have its octets read by something else than streaming mode from now on."""
+        self._reader = reader
 
     def _wake(self) -> Islands:
-        if self.rest is not None:
-            self._framing, islands = rest.wake(self)
+        if type(self._reader) is Rest:
+            self._reader, islands = rest.wake(self, self._reader)
+        elif self._islands is not None:
+            assert isinstance(self._islands, Chunk)
+            islands = rest.unfold(self._islands)
+            self.held = weight_of(self._islands)
+            self.budget.count(self)
         else:
             # None were made before octets come: what lives on is not to lie in memory between
             # what soon is gone.
@@ -143,8 +174,25 @@ class HalfConnection:
 
         :param at_rest: what they are made anew from.
         """
-        self.rest = at_rest
-        self._framing = self._islands = None
+        self._reader = at_rest
+        self._islands = None
+
+    def fold(self) -> None:
+        """Keep of a startup frame that waits for the peer's no more than its segment, if that is
+        all that was captured, and there is nothing else to be kept.
+
+        It does not count as held then: the connection itself takes many times as much.
+        """
+        islands, reader = self._islands, self._reader
+        if type(islands) is Islands:
+            chunk = rest.folded(self, islands) if self.phase is Phase.HELD else None
+            if chunk is None:
+                return
+            self._islands = chunk
+            self.held = 0
+            self.budget.count(self)
+        if type(reader) is Streaming and reader.is_fresh:
+            self._reader = None
 
     # -- in ----------------------------------------------------------------------------------
 
@@ -153,9 +201,10 @@ class HalfConnection:
         self.begin = position
         if self.framing is None and self._islands is not None:
             # Octets came first, and there may be others before them.
-            self._islands.front = self._islands.floor = position
-            for island in self._islands.items:
-                island.open_left = self._islands.lies_beyond(island)
+            islands = self.islands
+            islands.front = islands.floor = position
+            for island in islands.items:
+                island.open_left = islands.lies_beyond(island)
 
     def receive(self, segment: Segment) -> None:
         """Take a segment of this direction."""
@@ -227,7 +276,7 @@ class HalfConnection:
             return
         self.count_copies(1)
         differing = differing_stretches(
-            position, octets, repeated, self.islands, self._recent_octets, self
+            position, octets, repeated, self.islands, self.owner.common.recent, self
         )
         for stretch in differing:
             self.owner.on_overlap(self, *stretch)
@@ -249,11 +298,13 @@ class HalfConnection:
         if self.high is None:
             self.counting.note_early_ack(ack)
             return
-        position = unwrap(ack, self.high)
-        if abs(position - self.high) < SEQUENCE_WINDOW and (
+        high = self.high
+        position = unwrap(ack, high)
+        if abs(position - high) < SEQUENCE_WINDOW and (
             self.acknowledged is None or position > self.acknowledged
         ):
-            self.acknowledged = position
+            # Mostly as one object: all that was sent was received.
+            self.acknowledged = high if position == high else compact(position)
         if self.cuts is not None:
             self.cuts.settle_acknowledged()
 
@@ -417,7 +468,7 @@ class HalfConnection:
         known = {chunk.position: chunk for chunk in cut}
         for chunk in island.release(start, end):
             self.held -= weight_of(chunk)
-            self._recent_octets.remember(self, known.get(chunk.position, chunk))
+            self.owner.common.recent.remember(self, known.get(chunk.position, chunk))
 
     def hold_again(self, island: Island, chunks: Sequence[Chunk]) -> None:
         """Hold octets that were let go of, back to back, behind all others that are held."""
@@ -426,7 +477,8 @@ class HalfConnection:
             self.held += weight_of(chunk)
         if chunks:
             last = chunks[-1]
-            self._recent_octets.forget(self, chunks[0].position, last.position + len(last.octets))
+            end = last.position + len(last.octets)
+            self.owner.common.recent.forget(self, chunks[0].position, end)
 
     def report_gap(self, start: int, end: int, reason: GapReason) -> None:
         """Report a hole that will stay."""
@@ -445,28 +497,30 @@ class HalfConnection:
     @property
     def reader(self) -> Reader:
         """What reads its octets."""
-        reader = self.framing or self.streaming or self.ift
+        if type(self._reader) is Rest:
+            self._wake()
+        reader = self._reader or self.streaming
         assert reader is not None
+        assert not isinstance(reader, Rest)
         return reader
 
     @property
     def dialect(self) -> Dialect | None:
         """Whose FPDUs it carries, None if they are laid out as RFC 5044 4 has it."""
         # None of the others is at rest.
-        if self.rest is not None or self.framing is None:
-            return None
-        return self.framing.dialect
+        reader = self._reader
+        return reader.dialect if isinstance(reader, Framing) else None
 
     @property
     def is_mpa(self) -> bool:
         """Whether it is known to carry MPA."""
-        doubtful = None if self.streaming is None else self.streaming.doubtful
-        return self.phase is not Phase.STREAMING and doubtful is None
+        return self.phase is not Phase.STREAMING and self.doubtful is None
 
     @property
     def is_unknown(self) -> bool:
         """Whether it is worth looking at its octets to find out what they are."""
-        return self.streaming is not None and self.streaming.is_looked_at
+        reader = self._reader
+        return reader is None or (type(reader) is Streaming and reader.is_looked_at)
 
     @property
     def awaits(self) -> int | None:
@@ -492,8 +546,9 @@ class HalfConnection:
             for hole in acks.behind:
                 self.report_gap(*hole, reason)
             acks.behind = []
-        if self.rest is not None:
-            self._report_missing(self.rest.end, reason)
+        at_rest = self.rest
+        if at_rest is not None:
+            self._report_missing(at_rest.end, reason)
             return
         end = self.islands.front
         while items := self.islands.items:
@@ -519,11 +574,12 @@ class HalfConnection:
     def leave(self) -> None:
         """Let go of the connection, which is over: no cycle must keep the two alive."""
         del self.owner
-        self.framing = self.streaming = self.ift = self.cuts = None
+        self._reader = self.cuts = None
 
     def summary(self) -> HalfSummary:
         """Return what was counted."""
-        reading = self.rest or self.framing or self.ift
+        ift = self.ift
+        reading = self.rest or self.framing or ift
         return HalfSummary(
             markers=None if reading is None else reading.markers,
             fpdus=self.fpdus,
@@ -533,5 +589,5 @@ class HalfConnection:
             out_of_order=self.seldom.out_of_order,
             retransmitted=self.seldom.retransmitted,
             farthest_ahead=self.seldom.farthest_ahead,
-            crcs=None if self.ift is None else self.ift.crcs,
+            crcs=None if ift is None else ift.crcs,
         )

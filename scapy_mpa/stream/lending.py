@@ -12,7 +12,7 @@ from scapy_mpa.stream.island import Run
 from scapy_mpa.stream.loan import LENT_PIECES, Loan
 from scapy_mpa.stream.phase import Phase
 from scapy_mpa.stream.rest import LENT, Rest, lay_down
-from scapy_mpa.stream.sequence import SEQUENCE_SPACE, sequence_number
+from scapy_mpa.stream.sequence import SEQUENCE_SPACE, compact, sequence_number
 
 __all__ = ["lend", "reclaim"]
 
@@ -55,8 +55,8 @@ def lend(connection: Connection, *, may_begin: bool = True) -> tuple[Loan, Loan]
     if not any(half.direction != silent and (may_begin or _has_begun(half)) for half in ready):
         return None
     loans = (
-        Loan(one, sequence_number(other.acknowledged)),
-        Loan(other, sequence_number(one.acknowledged)),
+        Loan(one, connection, sequence_number(other.acknowledged)),
+        Loan(other, connection, sequence_number(one.acknowledged)),
     )
     for half, loan in zip(connection.halves, loans, strict=True):
         loan.peer = loans[1 - loan.direction]
@@ -67,10 +67,8 @@ def lend(connection: Connection, *, may_begin: bool = True) -> tuple[Loan, Loan]
             # It may still send what carries nothing.  Where it stands is not known, and nothing is
             # to have begun there.
             loan.seq = loan.peer.ack + SEQUENCE_SPACE
-            loan.base = loan.end
-    stamp = connection.hand_over()
-    for loan in loans:
-        loan.frame, loan.seconds, loan.fraction = stamp
+            loan.begin = loan.end
+    connection.hand_over()
     connection.is_lent = True
     return loans
 
@@ -91,8 +89,7 @@ def reclaim(connection: Connection, loans: tuple[Loan, Loan]) -> None:
     loans[1].peer = loans[1]
     for half, loan in zip(connection.halves, loans, strict=True):
         _reclaim(half, loan)
-    for loan in loans:
-        connection.catch_up(loan.segments, (loan.frame, loan.seconds, loan.fraction))
+    connection.catch_up(loans[0].segments + loans[1].segments)
     one, other = connection.halves
     one.acknowledge(loans[1].ack)
     other.acknowledge(loans[0].ack)
@@ -124,7 +121,8 @@ def _takes_data(half: HalfConnection, *, may_begin: bool) -> bool:
 
 def _has_begun(half: HalfConnection) -> bool:
     """Tell whether an FPDU was found in a direction that is in its ordinary state."""
-    return half.rest is None or half.rest.end > half.rest.origin
+    rest = half.rest
+    return rest is None or rest.end > rest.origin
 
 
 def _run_to_lend(half: HalfConnection) -> Run | None:
@@ -151,11 +149,13 @@ def _run_to_lend(half: HalfConnection) -> Run | None:
 
 def _lend(half: HalfConnection, loan: Loan) -> None:
     """Fill in the loan of a direction that is in its ordinary state."""
-    if half.rest is None:
+    rest = half.rest
+    if rest is None:
         _lend_octets(half, loan)
         lay_down(half)
-    if half.rest is not None:
-        _lend_rest(half, half.rest, loan)
+        rest = half.rest
+    if rest is not None:
+        _lend_rest(half, rest, loan)
     # Mostly 0, which is no object of its own, and so needs no counting.
     half.octets -= loan.end - loan.begin
 
@@ -165,10 +165,10 @@ def _lend_rest(half: HalfConnection, rest: Rest, loan: Loan) -> None:
     assert half.begin is not None
     loan.begin = half.begin
     loan.move(rest.end)
-    loan.origin = loan.base = rest.origin
+    loan.startup = rest.origin - half.begin
     loan.markers = rest.markers
     loan.crc = rest.crc
-    half.rest = LENT
+    half.lay_down(LENT)
     # What the loan knows better is not kept twice.
     half.high = half.acknowledged = half.begin
 
@@ -188,13 +188,14 @@ def _lend_octets(half: HalfConnection, loan: Loan) -> None:
     else:
         held = island.chunks(island.start, island.end)
         before = [each for each in held if each.position < first]
-        loan.last = run.last
-        loan.tail = held[len(before) :]
-    loan.pieces = island.cut_out(run.end, island.end) or ()
-    if loan.pieces:
-        loan.missing = island.need - island.end
-    loan.origin = framing.origin
-    loan.base = framing.origin if framing.from_start else None
+        loan.holding.last = run.last
+        loan.holding.tail = held[len(before) :]
+    pieces = island.cut_out(run.end, island.end)
+    if pieces:
+        loan.holding.pieces = pieces
+        loan.holding.missing = island.need - island.end
+    loan.startup = framing.origin - island.start
+    loan.from_start = framing.from_start
     loan.markers = framing.markers
     loan.crc = framing.crc
     half.let_go(island, island.start, island.end)
@@ -206,12 +207,14 @@ def _reclaim(half: HalfConnection, loan: Loan) -> None:
     """Take back a direction as the borrower has left it."""
     if not loan.takes_data:
         return
-    half.high = max(half.high or 0, loan.end)
-    half.octets += loan.end - loan.begin
+    end = compact(loan.end)
+    half.high = max(half.high or 0, end)
+    half.octets += end - loan.begin
     half.fpdus += loan.fpdus
     if half.rest is LENT:
-        half.rest = Rest(loan.end, loan.origin, markers=loan.markers, crc=loan.crc)
-        if not (loan.tail or loan.pieces or loan.early):
+        half.lay_down(Rest(end, compact(loan.origin), markers=loan.markers, crc=loan.crc))
+        waiting = loan.waiting
+        if not (waiting.tail or waiting.pieces or waiting.early):
             return
     _reclaim_octets(half, loan)
 
@@ -222,14 +225,15 @@ def _reclaim_octets(half: HalfConnection, loan: Loan) -> None:
     assert framing is not None
     island = half.islands.items[0]
     run = island.runs[-1]
+    waiting = loan.waiting
     framing.allow(loan.end - island.end)
-    done = loan.pieces[0].position if loan.pieces else loan.end
-    half.hold_again(island, loan.pieces if loan.crc else loan.tail)
+    done = waiting.pieces[0].position if waiting.pieces else loan.end
+    half.hold_again(island, waiting.pieces if loan.crc else waiting.tail)
     island.end = loan.end
     run.end = done
-    run.last = done if loan.crc else loan.last
+    run.last = done if loan.crc else waiting.last
     island.need = island.start
-    for position, octets, frame in loan.early:
+    for position, octets, frame in waiting.early:
         inserted = half.islands.insert(position, octets, frame)
         half.octets += inserted.fresh
         half.held += inserted.fresh + CHUNK_OVERHEAD

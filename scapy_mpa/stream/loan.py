@@ -35,10 +35,11 @@ from scapy_mpa.stream.chunk import Chunk
 from scapy_mpa.stream.sequence import SEQUENCE_SPACE, sequence_number, unwrap
 
 if TYPE_CHECKING:
+    from scapy_mpa.stream.connection import Connection
     from scapy_mpa.stream.events import ConnectionId
     from scapy_mpa.stream.half import HalfConnection
 
-__all__ = ["EARLY_OCTETS", "EARLY_SEGMENTS", "LENT_PIECES", "Loan"]
+__all__ = ["EARLY_OCTETS", "EARLY_SEGMENTS", "LENT_PIECES", "NOTHING_WAITS", "Loan", "Waiting"]
 
 LENT_PIECES: Final = 64
 """Segments of an FPDU that is not whole yet, which go to and fro with a loan: enough for the
@@ -51,7 +52,44 @@ EARLY_OCTETS: Final = 1 << 20
 """Octets of them."""
 
 Chunks: TypeAlias = list[Chunk] | tuple[()]
-"""Nearly all are empty at any time, and there may be a hundred thousand loans."""
+
+
+class Waiting:
+    """What a borrower holds of a direction: the octets of an FPDU that is not whole, and what lies
+    beyond a hole."""
+
+    __slots__ = (
+        "early",
+        "early_end",
+        "early_held",
+        "held",
+        "last",
+        "missing",
+        "pieces",
+        "tail",
+    )
+
+    def __init__(self) -> None:
+        self.last = 0
+        """Without CRCs, where the last FPDU begins."""
+        self.tail: Chunks = ()
+        """Without CRCs, the segments that reach behind there, whole, for where they begin and end
+        is evidence; else nothing."""
+        self.pieces: Chunks = ()
+        """The octets up to ``end`` of an FPDU that is not whole."""
+        self.missing = 0
+        """How many octets must come before anything can be done with ``pieces``."""
+        self.early: list[tuple[int, bytes, int]] | tuple[()] = ()
+        """Segments beyond a hole, ascending: position, octets, frame; they do not overlap."""
+        # For the borrower's own use; where the last early segment ends saves looking it up, as does
+        # what is held of the early ones, and in all.
+        self.early_end = 0
+        self.early_held = 0
+        self.held = 0
+
+
+NOTHING_WAITS: Final = Waiting()
+"""What nearly all loans have at any time; nothing is changed there."""
 
 
 class _Ordinary:
@@ -64,16 +102,14 @@ class _Ordinary:
     __slots__ = (
         "ack",
         "begins",
-        "fraction",
+        "connection",
         "fragment",
-        "frame",
         "label",
         "lap",
         "markers",
         "owner",
         "peer",
         "quick_seq",
-        "seconds",
         "segments",
         "seq",
         "singles",
@@ -84,39 +120,20 @@ class Loan(_Ordinary):
     """What counts of a direction in which all is in order.
 
     :param owner: whose it is, and as whose the octets of each segment are to be remembered.
+    :param connection: its connection, which keeps number and time of the last frame.
     :param ack: the last acknowledgement number that this direction has sent, 32 bits.
     """
 
-    __slots__ = (
-        "awaits",
-        "base",
-        "begin",
-        "crc",
-        "early",
-        "early_end",
-        "early_held",
-        "fpdus",
-        "held",
-        "last",
-        "missing",
-        "origin",
-        "pieces",
-        "tail",
-    )
+    __slots__ = ("awaits", "begin", "crc", "fpdus", "from_start", "startup", "waiting")
 
-    def __init__(self, owner: HalfConnection, ack: int) -> None:
+    def __init__(self, owner: HalfConnection, connection: Connection, ack: int) -> None:
         self.peer: Loan
         """The loan of the other direction, as long as it lasts."""
         self.ack = ack
         self.owner = owner
+        self.connection = connection
         self.segments = 0
         """Segments taken."""
-        self.frame = 0
-        """The frame that brought the last of them."""
-        self.seconds = 0
-        """When it was captured, in seconds since the epoch,"""
-        self.fraction = 0
-        """and nanoseconds."""
         self.seq = 0
         """The 32-bit sequence number at which the next segment must begin.  If no data may be
         taken, what the peer has acknowledged plus ``SEQUENCE_SPACE``, so that no segment does; what
@@ -125,23 +142,15 @@ class Loan(_Ordinary):
         """The position of sequence number 0 in the lap of ``seq``."""
         self.begin = 0
         """Position of the first octet that may be repeated."""
-        self.last = 0
-        """Without CRCs, where the last FPDU begins."""
-        self.tail: Chunks = ()
-        """Without CRCs, the segments that reach behind there, whole, for where they begin and end
-        is evidence; else nothing."""
-        self.pieces: Chunks = ()
-        """The octets up to ``end`` of an FPDU that is not whole."""
-        self.missing = 0
-        """How many octets must come before anything can be done with ``pieces``."""
-        self.early: list[tuple[int, bytes, int]] | tuple[()] = ()
-        """Segments beyond a hole, ascending: position, octets, frame; they do not overlap."""
+        self.waiting = NOTHING_WAITS
+        """What is held; what is to be goes to ``holding``."""
         self.fpdus = 0
         """FPDUs passed on."""
-        self.origin = 0
-        """Position from which Markers are counted."""
-        self.base: int | None = 0
-        """The same if that is offset 0 of the Full Operation Phase, else None."""
+        self.startup = 0
+        """How many octets ``origin`` lies behind ``begin``: those of the startup frame, mostly.  Of
+        very many loans that takes less than where it lies."""
+        self.from_start = True
+        """Whether ``origin`` is offset 0 of the Full Operation Phase."""
         self.markers = False
         """Whether the direction has Markers."""
         self.crc = True
@@ -149,11 +158,7 @@ class Loan(_Ordinary):
         self.awaits = False
         """Whether nothing may be sent before an FPDU of the peer was received (RFC 5044 7.1.2 rule
         4)."""
-        # For the borrower's own use; where the last early segment ends saves looking it up, as does
-        # what is held of the early ones, and in all.
-        self.early_end = 0
-        self.early_held = 0
-        self.held = 0
+        # For the borrower's own use.
         self.quick_seq = -1
         self.singles = 0
         self.begins = -1
@@ -163,7 +168,7 @@ class Loan(_Ordinary):
     @classmethod
     def none(cls) -> Loan:
         """Return what stands for a loan where there is none; nothing may be done with it."""
-        return cls(cast("HalfConnection", None), 0)
+        return cls(cast("HalfConnection", None), cast("Connection", None), 0)
 
     @property
     def end(self) -> int:
@@ -175,6 +180,33 @@ class Loan(_Ordinary):
         seq = self.seq = sequence_number(end)
         if self.lap != end - seq:
             self.lap = end - seq
+
+    @property
+    def origin(self) -> int:
+        """Position from which Markers are counted."""
+        return self.begin + self.startup
+
+    @property
+    def base(self) -> int | None:
+        """The same if that is offset 0 of the Full Operation Phase, else None."""
+        return self.begin + self.startup if self.from_start else None
+
+    @property
+    def holding(self) -> Waiting:
+        """Where to note what is held."""
+        if self.waiting is NOTHING_WAITS:
+            self.waiting = Waiting()
+        return self.waiting
+
+    def took(self, ack: int, number: int, seconds: int, fraction: int) -> None:
+        """Take note of a segment that was taken.
+
+        :param ack: its acknowledgement number.
+        :param number: its frame, and when that was captured.
+        """
+        self.ack = ack
+        self.segments += 1
+        self.connection.take_stamp((number, seconds, fraction))
 
     @property
     def takes_data(self) -> bool:
@@ -199,7 +231,8 @@ class Loan(_Ordinary):
         if self._acknowledges_fpdus(ack):
             self.awaits = False
             return True
-        return self.takes_data and unwrap(seq, self.origin) + length <= self.origin
+        origin = self.origin
+        return self.takes_data and unwrap(seq, origin) + length <= origin
 
     def follows_reply(self, ack: int) -> bool:
         """Tell whether an acknowledgement number says that the peer's startup frame has arrived, as
@@ -214,20 +247,21 @@ class Loan(_Ordinary):
     def _acknowledges_fpdus(self, ack: int) -> bool:
         """Tell whether an acknowledgement number says that an FPDU of the peer has arrived."""
         peer = self.peer
-        if not peer.takes_data or peer.base is None or peer.begins_phase:
+        base = peer.base
+        if not peer.takes_data or base is None or peer.begins_phase:
             return False
-        return unwrap(ack, peer.base) > peer.base
+        return unwrap(ack, base) > base
 
     @property
     def flow(self) -> bytes:
         """The flow of this direction."""
-        connection = self.owner.owner
+        connection = self.connection
         return connection.reverse if self.owner.direction else connection.identity.flow
 
     @property
-    def connection(self) -> ConnectionId:
-        """The connection that is lent."""
-        return self.owner.owner.identity
+    def identity(self) -> ConnectionId:
+        """What tells the connection from others."""
+        return self.connection.identity
 
     @property
     def direction(self) -> int:

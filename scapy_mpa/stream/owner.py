@@ -13,10 +13,10 @@ from scapy_mpa.stream.scan import FoundStartup
 from scapy_mpa.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
+    from scapy_mpa.stream.common import Common
     from scapy_mpa.stream.half import HalfConnection
     from scapy_mpa.stream.ift_phase import IFTPhase
     from scapy_mpa.stream.ift_reader import Found
-    from scapy_mpa.stream.segment import Segment
 
 __all__ = ["Owner"]
 
@@ -24,14 +24,14 @@ __all__ = ["Owner"]
 class Owner(Protocol):
     """Who is told what is found in a half connection, and asked about its peer."""
 
+    common: Common
+    """What all connections have in common."""
     identity: ConnectionId
     """Number and flow."""
     reverse: bytes
     """The flow of direction 1."""
     segments: int
     """Segments received so far."""
-    current: Segment | None
-    """The one that is being received."""
     frame: int
     """The frame that brought the last of them."""
     was_reset: bool

@@ -18,6 +18,23 @@ _REMEMBERED: Final = 32
 """Of how many frames that may be some it is kept."""
 
 
+class _Told:
+    """A frame that was passed on.
+
+    There is mostly one to a connection until its startup is over, where a tuple of tuples would be
+    two objects, and such as are put aside (:class:`~scapy_mpa.stream.startup.Origins`).
+
+    :param before: the one that was passed on before it.
+    """
+
+    __slots__ = ("before", "direction", "position")
+
+    def __init__(self, direction: int, position: int, before: _Told | None) -> None:
+        self.direction = direction
+        self.position = position
+        self.before = before
+
+
 class Received:
     """What the two sides had received, as long as a startup may not be over."""
 
@@ -31,7 +48,7 @@ class Received:
         its Request; None if that is not known."""
         self.request: FoundStartup | None = None
         """The last Request, if it may be another one than the Responder has answered."""
-        self._told: tuple[tuple[int, int], ...] = ()
+        self._told: _Told | None = None
         self._none: tuple[tuple[int, int], ...] = ()
         self.rejected: tuple[int, int] | None = None
         """By direction, where the startup frames end of a connection that was rejected, if FPDUs
@@ -39,11 +56,15 @@ class Received:
 
     def tell(self, direction: int, position: int) -> bool:
         """Keep that a frame is passed on; tell whether that is news."""
-        place = direction, position
-        if place in self._told:
-            return False
-        if len(self._told) < _REMEMBERED:
-            self._told = (*self._told, place)
+        told = 0
+        each = self._told
+        while each is not None:
+            if (each.direction, each.position) == (direction, position):
+                return False
+            told += 1
+            each = each.before
+        if told < _REMEMBERED:
+            self._told = _Told(direction, position, self._told)
         return True
 
     def refuse(self, direction: int, position: int) -> None:

@@ -4,12 +4,16 @@
 That is how nearly all directions are nearly all of the time, and of nearly all connections at once
 where there are a hundred thousand.  What framing and islands are then follows from a few numbers.
 So such a direction does without them, until anything asks for them.
+
+Before that it waits with its startup frame for the peer's, as all of them may at the same time.
+Then islands are *folded*: they follow from the segment of that frame.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from scapy_mpa.stream.chunk import Chunk
 from scapy_mpa.stream.framing import Framing
 from scapy_mpa.stream.island import Island, Run
 from scapy_mpa.stream.islands import Islands
@@ -18,7 +22,10 @@ from scapy_mpa.stream.sequence import compact
 if TYPE_CHECKING:
     from scapy_mpa.stream.half import HalfConnection
 
-__all__ = ["LENT", "Rest", "lay_down", "wake"]
+__all__ = ["LENT", "Rest", "folded", "lay_down", "unfold", "wake"]
+
+_FOLDED: Final = 64
+"""Octets of a startup frame that may be folded: a header and what most ULPs add to it."""
 
 
 class Rest:
@@ -69,7 +76,10 @@ def lay_down(half: HalfConnection) -> None:
         and _is_one_run(island, origin)
     ):
         half.begin = compact(island.start)
-        half.lay_down(Rest(island.end, compact(origin), markers=framing.markers, crc=framing.crc))
+        # As one object where there is no FPDU yet.
+        origin = compact(origin)
+        end = compact(island.end) if island.end > origin else origin
+        half.lay_down(Rest(end, origin, markers=framing.markers, crc=framing.crc))
 
 
 def _is_one_run(island: Island, origin: int) -> bool:
@@ -88,12 +98,9 @@ def _is_one_run(island: Island, origin: int) -> bool:
     )
 
 
-def wake(half: HalfConnection) -> tuple[Framing, Islands]:
-    """Return framing and islands, made anew; the half connection is at rest no more."""
-    rest = half.rest
-    assert rest is not None
+def wake(half: HalfConnection, rest: Rest) -> tuple[Framing, Islands]:
+    """Return framing and islands, made anew; the half connection is to be at rest no more."""
     assert rest is not LENT
-    half.rest = None
     origin, end = rest.origin, rest.end
     framing = Framing(half, origin, markers=rest.markers, crc=rest.crc)
     framing.allow(end - origin)
@@ -111,3 +118,38 @@ def wake(half: HalfConnection) -> tuple[Framing, Islands]:
     islands.floor = islands.front = origin
     islands.items = [island]
     return framing, islands
+
+
+def folded(half: HalfConnection, islands: Islands) -> Chunk | None:
+    """Return the only segment of a direction, if islands are what :func:`unfold` makes of it."""
+    begin, items = half.begin, islands.items
+    if begin is None or half.cuts is not None or len(items) != 1:
+        return None
+    island = items[0]
+    end = island.end
+    chunks = island.chunks(begin, end)
+    if (
+        islands.floor == islands.front == island.start == begin
+        and island.scan == end
+        and island.need <= end <= begin + _FOLDED
+        and not (island.open_left or island.joined or island.is_torn or island.leads)
+        and not (island.runs or island.absent or island.scanned or island.settled)
+        and len(chunks) == 1
+        and chunks[0].position == begin
+        and isinstance(chunks[0].frame, int)
+    ):
+        # With the same object for where it begins.
+        return Chunk(begin, chunks[0].octets, chunks[0].frame)
+    return None
+
+
+def unfold(chunk: Chunk) -> Islands:
+    """Return islands that are no more than a startup frame, which was read."""
+    island = Island(chunk.position)
+    island.append(chunk)
+    island.scan = chunk.end
+    island.open_left = False
+    islands = Islands()
+    islands.floor = islands.front = chunk.position
+    islands.items = [island]
+    return islands

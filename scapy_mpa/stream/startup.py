@@ -45,7 +45,9 @@ from scapy_mpa.wire.interoperability import Offer
 from scapy_mpa.wire.startup import StartupFrame, StartupKind
 
 __all__ = [
+    "UNKNOWN",
     "Declared",
+    "Origins",
     "StartupState",
     "Step",
     "both",
@@ -145,6 +147,21 @@ _TABLE: Final[dict[tuple[StartupState, StartupKind, bool, bool], tuple[StartupSt
     (_S.REQUESTED, StartupKind.RTR, True, False): (_S.REQUESTED, Step.READY),
     (_S.ACCEPTED, StartupKind.RTR, True, False): (_S.FULL, Step.READY),
 }
+
+
+class Origins(NamedTuple):
+    """By direction, where FPDUs begin; 0 where that is not known.
+
+    Of the plain tuples that go, Python puts up to 2000 of each length aside, and where many
+    connections begin at a time, all memory around one of these stays in use.
+    """
+
+    one: int
+    other: int
+
+
+UNKNOWN: Final = Origins(0, 0)
+"""What all connections begin with, and have when both directions carry FPDUs."""
 
 
 @lru_cache(maxsize=1024)

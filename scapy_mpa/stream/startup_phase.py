@@ -19,7 +19,9 @@ from scapy_mpa.stream.received import Received
 from scapy_mpa.stream.scan import FoundStartup
 from scapy_mpa.stream.sequence import unwrap
 from scapy_mpa.stream.startup import (
+    UNKNOWN,
     Declared,
+    Origins,
     StartupState,
     Step,
     both,
@@ -81,8 +83,8 @@ class StartupPhase:
         """Its direction, None if it is not known."""
         self.declared: tuple[Declared | None, Declared | None] = None, None
         """By direction, what its startup frame said."""
-        self.origins = 0, 0
-        """Where FPDUs begin, as long as that is to be found out."""
+        self.origins = UNKNOWN
+        """By direction, where FPDUs begin, as long as that is to be found out."""
         self.rtr_at: int | None = None
         """Where an Rtr Frame begins, if there was one."""
         self.answer_at: int | None = None
@@ -417,7 +419,7 @@ class StartupPhase:
 
     def _move_origin(self, direction: int, position: int) -> None:
         one, two = self.origins
-        self.origins = (one, position) if direction else (position, two)
+        self.origins = Origins(one, position) if direction else Origins(position, two)
 
     def see_rtr(self) -> None:
         """Take it that there was an Rtr Frame behind the Request, though not all was captured."""
@@ -441,7 +443,7 @@ class StartupPhase:
         self.state = StartupState.FULL
         for direction in (self.initiator, 1 - self.initiator):
             self._begin_fpdus(direction)
-        self.origins = 0, 0
+        self.origins = UNKNOWN
         self.received = None
 
     def _begin_fpdus(self, direction: int) -> None:

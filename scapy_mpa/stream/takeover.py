@@ -65,30 +65,31 @@ def enter_full_operation(
             # Mostly all before it was looked at.
             half.owner.on_begun(half, origin)
     half.phase = Phase.FULL
-    # First, so that one takes the memory of the other: there may be a hundred thousand.
-    half.streaming = None
     # Of SoftUiWARP's Markers and CRCs nothing is known; with CRCs alone osc is as RFC 5044.
     if dialect is Dialect.SOFTUIWARP and not (markers or crc):
         # Not all captures have some, and a command is to start soon.
         from scapy_mpa.stream.softuiwarp import SoftUiWARPFraming
 
-        half.framing = SoftUiWARPFraming(half, origin, from_start=from_start)
+        half.be_read_by(SoftUiWARPFraming(half, origin, from_start=from_start))
     elif dialect is Dialect.OSC and (markers or is_guess or not crc):
         from scapy_mpa.stream.osc import OSCFraming, OSCFramingWithoutCRCs
 
         kind = OSCFraming if crc else OSCFramingWithoutCRCs
-        half.framing = kind(
+        framing = kind(
             half, origin, markers=markers, crc=crc, from_start=from_start, is_guess=is_guess
         )
+        half.be_read_by(framing)
     else:
-        half.framing = Framing(
-            half,
-            origin,
-            markers=markers,
-            crc=crc,
-            from_start=from_start,
-            is_guess=is_guess,
-            crc_is_known=crc_is_known,
+        half.be_read_by(
+            Framing(
+                half,
+                origin,
+                markers=markers,
+                crc=crc,
+                from_start=from_start,
+                is_guess=is_guess,
+                crc_is_known=crc_is_known,
+            )
         )
     if from_start:
         half.islands.front = max(origin, half.islands.floor)
@@ -128,7 +129,8 @@ def hand_to_softuiwarp(half: HalfConnection, island: Island, run: Run, *, final:
         return "undecided"
     if not behind:
         return "refused"
-    framing = half.framing = SoftUiWARPFraming(half, standard.origin)
+    framing = SoftUiWARPFraming(half, standard.origin)
+    half.be_read_by(framing)
     framing.go_on(island, run, behind)
     return "done"
 
@@ -139,8 +141,7 @@ def enter_ift(half: HalfConnection, framing: IFTFraming) -> None:
     :param framing: finds them.
     """
     half.phase = Phase.IFT
-    half.streaming = None
-    half.ift = framing
+    half.be_read_by(framing)
     if framing.from_start:
         holes.leave_behind(half, framing.origin)
         half.islands.front = half.islands.floor = max(framing.origin, half.islands.floor)

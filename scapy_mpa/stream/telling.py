@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from scapy_mpa.stream import answers
@@ -21,7 +20,6 @@ from scapy_mpa.stream.events import (
 from scapy_mpa.stream.half import HalfConnection
 from scapy_mpa.stream.ift_scan import SeenIndication
 from scapy_mpa.stream.island import Island
-from scapy_mpa.stream.moments import Moments
 from scapy_mpa.stream.scan import FoundStartup
 from scapy_mpa.stream.sequence import sequence_number
 from scapy_mpa.stream.startup import StartupState
@@ -29,7 +27,8 @@ from scapy_mpa.stream.startup_phase import StartupPhase
 from scapy_mpa.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from scapy_mpa.stream.events import Event, Placed
+    from scapy_mpa.stream.common import Common
+    from scapy_mpa.stream.events import Placed
     from scapy_mpa.stream.ift_phase import IFTPhase
     from scapy_mpa.stream.ift_reader import Found
 
@@ -43,21 +42,17 @@ class Telling:
     hundred thousand, and one step more for each frame.
 
     :param identity: number and flow of the connection.
-    :param emit: called with each event.
-    :param moments: where times of frames are kept.
+    :param common: what all connections have in common.
     """
 
-    __slots__ = ("_moments", "_time_ns", "emit", "errors", "frame", "identity", "ift", "startup")
+    __slots__ = ("_time_ns", "common", "errors", "frame", "identity", "ift", "startup")
 
     startup: StartupPhase
     """What is known of its startup frames."""
 
-    def __init__(
-        self, identity: ConnectionId, emit: Callable[[Event], None], moments: Moments
-    ) -> None:
+    def __init__(self, identity: ConnectionId, common: Common) -> None:
         self.identity = identity
-        self.emit = emit
-        self._moments = moments
+        self.common = common
         self.frame = 0
         """The frame that brought the last segment, which has shown what is found now."""
         self._time_ns = 0
@@ -92,7 +87,7 @@ class Telling:
         is_full = startup.state is StartupState.FULL and startup.received is None
         if not (is_full or answers.received_of(startup).tell(half.direction, found.position)):
             return False
-        self.emit(
+        self.common.emit(
             StartupSeen(
                 *self._head(half, found.position),
                 octets=found.octets,
@@ -113,7 +108,7 @@ class Telling:
         frames = island.frames(fpdu.start, fpdu.end)
         frame, time_ns = self.frame, self._time_ns
         if half.cuts is not None and half.cuts.awaited is not None:
-            then = self._moments.time_of(max(frames))
+            then = self.common.moments.time_of(max(frames))
             if then is not None:
                 # It was held back.
                 frame, time_ns = max(frames), then
@@ -141,7 +136,7 @@ class Telling:
         elif half.direction == startup.initiator and startup.awaits_rtr:
             assert startup.negotiating is not None
             startup.negotiating.take_fpdu(event)
-        self.emit(event)
+        self.common.emit(event)
 
     # -- iWARP Framing for TCP -----------------------------------------------------------------
 
@@ -150,7 +145,7 @@ class Telling:
         from scapy_mpa.stream.events import AdaptionIndicationSeen
 
         found = seen.found
-        self.emit(
+        self.common.emit(
             AdaptionIndicationSeen(
                 connection=self.identity,
                 direction=half.direction,
@@ -178,7 +173,7 @@ class Telling:
 
         assert self.ift is not None and half.ift is not None
         agreement = self.ift.agreement
-        self.emit(
+        self.common.emit(
             IFTFrameRecovered(
                 self.identity,
                 half.direction,
@@ -204,11 +199,11 @@ class Telling:
 
     def on_gap(self, half: HalfConnection, start: int, end: int, reason: GapReason) -> None:
         """Pass on a hole that will stay."""
-        self.emit(GapFound(*self._head(half, start), length=end - start, reason=reason))
+        self.common.emit(GapFound(*self._head(half, start), length=end - start, reason=reason))
 
     def on_overlap(self, half: HalfConnection, start: int, end: int) -> None:
         """Pass on a stretch that came twice and differs."""
-        self.emit(OverlapDiffers(*self._head(half, start), length=end - start))
+        self.common.emit(OverlapDiffers(*self._head(half, start), length=end - start))
 
     def report(self, breach: Breach | None) -> None:
         """Pass on what breaks a rule of startup."""
@@ -222,4 +217,4 @@ class Telling:
         self.errors += 1
         # Its code comes before its place.
         identity, direction, frame, time_ns, seq = self._head(half, position)
-        self.emit(ErrorFound(identity, direction, frame, time_ns, code, seq, text))
+        self.common.emit(ErrorFound(identity, direction, frame, time_ns, code, seq, text))

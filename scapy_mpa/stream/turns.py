@@ -50,7 +50,7 @@ def put_off(
     :param is_refuted: whether what follows it shows that it is none, unless it was rejected.
     """
     other = startup.halves[1 - half.direction]
-    streaming, asking = half.streaming, other.streaming
+    streaming = half.streaming
     if half.begin is None or other.begin is None or streaming is None:
         return False
     received: int | None = None
@@ -68,7 +68,8 @@ def put_off(
         if not is_ahead:
             streaming.put_off = found.position
         return True
-    if found.startup.kind is StartupKind.REPLY and asking is not None:
+    asking = other.streaming if found.startup.kind is StartupKind.REPLY else None
+    if asking is not None:
         if asking.put_off is not None:
             asking.resume()
         if received is not None:

@@ -200,7 +200,9 @@ def test_octets_on_loan_count_like_all_others(monkeypatch: pytest.MonkeyPatch, t
     def weigh_all(self: Borrower, loan: Loan) -> None:
         nonlocal most
         weigh(self, loan)
-        most = max(most, sum(len(each.octets) for one in self.holders for each in one.pieces))
+        most = max(
+            most, sum(len(each.octets) for one in self.holders for each in one.waiting.pieces)
+        )
 
     monkeypatch.setattr(Borrower, "_weigh", weigh_all)
     lines = express(octets, Limits(octets_in_total=total))

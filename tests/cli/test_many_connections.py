@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What each of very many connections costs in memory that are open at one time."""
+
+from __future__ import annotations
+
+import gc
+import io
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
+
+from benchmarks.generate import generate
+from scapy_mpa.capture import open_capture
+from scapy_mpa.cli.lines import Lines
+from scapy_mpa.cli.reading import Reading
+from scapy_mpa.records.kinds import Patterns, Templates
+from scapy_mpa.stream import overlap
+from scapy_mpa.stream.events import Event
+
+Writing: TypeAlias = tuple[Patterns | Templates | None, Callable[[list[Event]], list[str]]]
+Way: TypeAlias = Callable[[Reading], Writing]
+
+
+def listed(reading: Reading) -> Writing:
+    """What ``dissect`` has FPDUs and other events written by."""
+    lines = Lines(reading, colour=False)
+    return lines, lambda events: [lines.line(event) for event in events]
+
+
+def counted(reading: Reading) -> Writing:
+    """The same for ``summary``, which writes none."""
+    return None, lambda events: []
+
+
+def peak(capture: bytes, way: Way) -> int:
+    """Octets that reading a capture takes at most, beside those of the capture."""
+    reading = Reading(open_capture(io.BytesIO(capture)))
+    writer, lines_of = way(reading)
+    gc.collect()
+    tracemalloc.start()
+    for _ in reading.lines(writer, lines_of):
+        pass
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return most
+
+
+@pytest.mark.parametrize(("way", "most"), [(listed, 880), (counted, 800)])
+def test_each_direction_takes_no_more_than_so_much(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: Way, most: int
+) -> None:
+    """From their startup, when all wait for a Reply, to their end, when all have sent a FIN.
+
+    The rest of 1 KiB goes to what Python takes to provide as much.
+    """
+    # So small a capture would not fill what is kept for comparison, whatever there is.
+    monkeypatch.setattr(overlap, "RECENT_OCTETS", 1 << 14)
+    fewer, more = 1000, 2000
+    peaks = []
+    for count in (fewer, more):
+        path = tmp_path / f"{count}.pcap"
+        # The least that a connection may take of a file, so that it has no more of them.
+        assert generate("connections-20000", 1000 * count, path).connections == count
+        peaks.append(peak(path.read_bytes(), way))
+    assert peaks[1] - peaks[0] < 2 * (more - fewer) * most
