@@ -8,7 +8,7 @@ from typing import Final
 
 from scapy_mpa.stream.candidate import HEAD, UNREADABLE, WORD, Candidate
 from scapy_mpa.stream.events import LocatedBy
-from scapy_mpa.stream.follower import LONGEST_CHAIN, FPDUFollower
+from scapy_mpa.stream.follower import LONGEST_CHAIN, OCTETS_FOR_ONE, FPDUFollower
 from scapy_mpa.stream.island import Island, Run
 from scapy_mpa.stream.search import (
     COST_OF_PLACE,
@@ -42,6 +42,9 @@ _OVERDRAFT: Final = 1 << 20
 # The share of what is left that a place may cost for which nothing speaks but that a segment begins
 # there, or that a Marker points to it.
 _SMALL_SHARE: Final = 64
+# What an FPDU of zero length costs: it takes no octets worth counting, but what follows is tried.
+# A connection has one, if any, as RTR indication (RFC 6581 9.2).
+_COST_OF_ZERO_LENGTH: Final = 1024
 # Octets from where a Terminate begins to the length of the DDP segment whose headers it copies.
 _COPY_AT: Final = HEADER_LENGTH + UNTAGGED_LENGTH + TERMINATE_CONTROL_LENGTH
 # Octets of an FPDU beside its ULPDU, at least.
@@ -63,13 +66,17 @@ class FPDUFinder(FPDUFollower):
 
     __slots__ = ()
 
-    def _starts(self, island: Island, begin: int, limit: int, tried: int = 0) -> Iterator[int]:
+    def _starts(
+        self, island: Island, begin: int, limit: int, tried: int = 0, *, stop: int | None = None
+    ) -> Iterator[int]:
         """Yield, ascending, where between ``begin`` and ``limit`` an FPDU may lie.
 
         What it costs to look at one is deducted, and what costs too much is passed over.
 
         :param tried: what ends here or before is none.
+        :param stop: before which it must begin; None: ``limit``.
         """
+        stop = limit if stop is None else min(stop, limit)
         begin += (self.origin - begin) % WORD
         if limit - begin < WORD:
             return
@@ -81,8 +88,9 @@ class FPDUFinder(FPDUFollower):
         size = SEARCHED_FIRST
         edge = begin + size
         edge += (self.origin + 2 * MARKER_LENGTH - edge) % MARKER_INTERVAL
-        while begin < limit:
-            upto = min(edge, limit)
+        while begin < stop and self._allowance >= -_OVERDRAFT:
+            upto = min(edge, stop)
+            self._allowance -= (upto - begin) // OCTETS_FOR_ONE
             size = min(2 * size, SEARCHED_AT_A_TIME)
             edge += size
             if self.crc:
@@ -94,9 +102,11 @@ class FPDUFinder(FPDUFollower):
                 likely.update(self._pointed_at(island, pointed_until, until))
                 pointed_until = until - MARKER_LENGTH + 1
             octets = island.read(begin, min(limit, upto + HEAD))
-            if self.crc:
-                likely.update(begin + at for at in zero_length_places(octets))
             words = header_words(octets[: upto - begin]) if self._allowance >= 0 else []
+            if self.crc and self._allowance >= 0:
+                zeros = [begin + at for at in zero_length_places(octets)]
+                self._allowance -= _COST_OF_ZERO_LENGTH * len(zeros)
+                likely.update(zeros)
             self._allowance -= COST_OF_PLACE * len(words)
             here = {at for at in likely if begin <= at < upto}
             likely = {at for at in likely if at >= upto}

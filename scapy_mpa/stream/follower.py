@@ -13,12 +13,21 @@ from scapy_mpa.wire.crc import RESIDUE, crc32c
 from scapy_mpa.wire.ddp import TAGGED_LENGTH
 from scapy_mpa.wire.fpdu import MARKER_LENGTH, MARKER_RESERVED
 
-__all__ = ["LONGEST_CHAIN", "MOST_SENSELESS", "FPDUFollower", "Reached", "cost_of"]
+__all__ = [
+    "LONGEST_CHAIN",
+    "MOST_SENSELESS",
+    "OCTETS_FOR_ONE",
+    "FPDUFollower",
+    "Reached",
+    "cost_of",
+]
 
 # How many unverified FPDUs in a row the chain of lengths may cross before it is given up.
 _LONGEST_BRIDGE: Final = 16
-# Octets of which but a CRC is taken cost as much as one that is searched.
-_OCTETS_FOR_ONE: Final = 8
+OCTETS_FOR_ONE: Final = 8
+"""So many octets of which but a CRC is taken, or that are looked through for places, cost as much
+as one of an FPDU that is tried."""
+
 MOST_SENSELESS: Final = 4
 """FPDUs in a row with a damaged header, too, over which lengths may lead."""
 
@@ -224,4 +233,4 @@ class FPDUFollower(FPDUEnds):
 
 def cost_of(bridge: Sequence[Candidate]) -> int:
     """Return what it cost to follow lengths over FPDUs."""
-    return sum(each.layout.length for each in bridge) // _OCTETS_FOR_ONE
+    return sum(each.layout.length for each in bridge) // OCTETS_FOR_ONE

@@ -9,7 +9,13 @@ from scapy_mpa.stream.search import ZERO_LENGTH
 from scapy_mpa.wire.fpdu import FPDUPTR_MASK, HEADER_LENGTH, MARKER_LENGTH, build_fpdu
 from scapy_mpa.wire.rdmap import may_begin_ulpdu, plausible
 
-__all__ = ["begins_otherwise", "first_word_makes_sense", "head_makes_sense", "may_be_fpdu"]
+__all__ = [
+    "begins_otherwise",
+    "first_word_makes_sense",
+    "head_makes_sense",
+    "may_be_fpdu",
+    "rest_makes_sense",
+]
 
 _MARKED_ZERO_LENGTH: Final = build_fpdu(b"", 0)
 
@@ -28,8 +34,14 @@ def head_makes_sense(head: bytes, *, any_stag: bool = False) -> bool:
 
     :param any_stag: as of :func:`~scapy_mpa.wire.rdmap.plausible`.
     """
-    if not first_word_makes_sense(head):
-        return False
+    return first_word_makes_sense(head) and rest_makes_sense(head, any_stag=any_stag)
+
+
+def rest_makes_sense(head: bytes, *, any_stag: bool = False) -> bool:
+    """Tell the same of octets of which the first word makes sense.
+
+    :param any_stag: as of :func:`~scapy_mpa.wire.rdmap.plausible`.
+    """
     ulpdu_length = int.from_bytes(head[:HEADER_LENGTH], "big")
     return plausible(head[HEADER_LENGTH:], ulpdu_length, any_stag=any_stag) or any(
         plausible(head[HEADER_LENGTH:marker] + head[marker + MARKER_LENGTH :], ulpdu_length)

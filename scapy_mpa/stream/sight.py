@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from scapy_mpa.stream.candidate import HEAD, WORD
-from scapy_mpa.stream.heads import first_word_makes_sense, head_makes_sense
+from scapy_mpa.stream.heads import first_word_makes_sense, rest_makes_sense
 from scapy_mpa.stream.island import Island
 from scapy_mpa.stream.search import agreeing_words, header_words
 from scapy_mpa.wire.crc import RESIDUE, crc32c
@@ -129,9 +129,13 @@ class Sight:
         """
         at = header - self.begin
         head = self.octets[at : at + HEAD]
-        makes_sense = head_makes_sense(head)
+        if not first_word_makes_sense(head):
+            # Most do not, and it is quickly told.
+            self.allowance -= _COST_OF_WORD
+            return False
+        makes_sense = rest_makes_sense(head)
         if not makes_sense:
-            self.allowance -= COST_OF_PLACE if first_word_makes_sense(head) else _COST_OF_WORD
+            self.allowance -= COST_OF_PLACE
         return makes_sense
 
     def readings(self, header: int) -> Iterator[Reading]:

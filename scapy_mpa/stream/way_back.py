@@ -371,24 +371,32 @@ class FPDUWayBack(FPDUChain):
         ``end``, which then is part of its payload.
         """
         at = start
-        for start_of_row in self._starts(island, start + WORD, limit):
-            if start_of_row >= end:
-                break
+        for start_of_row in self._starts(island, start + WORD, limit, stop=end):
             if start_of_row < at:
                 # It is of the row before, or of a payload in it.
                 continue
             first: Candidate | None = None
             at = start_of_row
-            while at < end:
+            while at < end and self._is_worth_a_try(island, at, limit):
                 fpdu = self._try(island, at, limit)
-                if isinstance(fpdu, int) or not fpdu.sound:
+                if isinstance(fpdu, int):
                     break
                 self._allowance -= fpdu.layout.length
+                if not fpdu.sound:
+                    break
                 first = first or fpdu
                 at = fpdu.end
             if first is not None and at >= end:
                 return first
         return None
+
+    def _is_worth_a_try(self, island: Island, at: int, limit: int) -> bool:
+        """Tell whether what lengths have led to may be an FPDU, though of zero length.
+
+        Behind a row may stand anything, and what it claims would all have to be gone over.
+        """
+        said = self._header_at(island, at, limit)
+        return said is None or said[0] or said[1].length <= fpdu_length(0) + MARKER_LENGTH
 
     def _resume(self, island: Island, run: Run, at: int, located_by: LocatedBy) -> None:
         """Go on at an FPDU that was found behind a run."""

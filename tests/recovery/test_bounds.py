@@ -42,6 +42,7 @@ BOUNDS = {
     "Markers that point nowhere": SEARCHED,
     "lengths just beyond the island": SEARCHED,
     "lengths just beyond what is there, in order": SEARCHED,
+    "zero lengths that lead nowhere": SEARCHED,
     "every other segment missing": ORDINARY,
     "headers in unknown traffic": UNKNOWN,
     "half headers in unknown traffic": UNKNOWN,

@@ -164,6 +164,16 @@ def _beyond(scale: int) -> list[tuple[int, bytes]]:
     return [(number * MSS, words) for number in range(scale)]
 
 
+def zero_lengths_that_lead_nowhere(scale: int) -> Pair:
+    """Behind a hole, good FPDUs of zero length two by two, and behind each pair no other one."""
+    octets, _ = mpastream.build_stream(_writes(scale * MSS))
+    pair, _ = mpastream.build_stream([b"", b""])
+    rng = random.Random(4)
+    forged = b"".join(pair + rng.randbytes(4) for _ in range(scale * MSS // (len(pair) + 4)))
+    flow = _Flow()
+    return Pair(_whole(flow, _cut(forged)[1:scale]), _whole(flow, _cut(octets)[1:scale]))
+
+
 def every_other_segment(scale: int) -> Pair:
     """As many islands as there are segments."""
     octets, _ = mpastream.build_stream(_writes(2 * scale * MSS))
@@ -207,6 +217,7 @@ HOSTILE: dict[str, Callable[[int], Pair]] = {
     "Markers that point nowhere": markers_that_point_nowhere,
     "lengths just beyond the island": lengths_just_beyond,
     "lengths just beyond what is there, in order": lengths_just_beyond_in_order,
+    "zero lengths that lead nowhere": zero_lengths_that_lead_nowhere,
     "every other segment missing": every_other_segment,
     "headers in unknown traffic": headers_in_unknown_traffic,
     "half headers in unknown traffic": half_headers_in_unknown_traffic,
