@@ -67,6 +67,25 @@ PURE_IMPORTS = frozenset(
 )
 """What a pure room may import from outside the package. None of it does I/O."""
 
+STREAM_ROOMS = (
+    ("flows", "messages", "checks"),
+    ("sctp",),
+    ("delivery",),
+    ("connections",),
+    ("startup",),
+    ("ift",),
+    ("halves",),
+    ("inference",),
+    ("dialects",),
+    ("fpdus",),
+    ("octets",),
+    ("budget",),
+    ("events",),
+    ("segment", "sequence", "limits"),
+    ("stream",),
+)
+"""The rooms of the stream core, from top to bottom, with the modules that stand beside them."""
+
 IO_BUILTINS = frozenset({"breakpoint", "input", "open", "print"})
 
 ROOMS_WITHOUT_SCAPY = (
@@ -98,6 +117,8 @@ class Import:
     line: int
     on_import: bool
     """Executed when the importing module is imported: neither in a function nor for typing only."""
+    is_executed: bool
+    """Executed at some time: not for typing only."""
 
 
 def name_of(path: Path) -> str:
@@ -144,14 +165,14 @@ def imports_of(module: str) -> list[Import]:
     """Every import in ``module``, wherever it stands."""
     found = []
 
-    def visit(node: ast.AST, on_import: bool) -> None:
+    def visit(node: ast.AST, on_import: bool, is_executed: bool = True) -> None:
         if isinstance(node, ast.Import | ast.ImportFrom):
             for target in targets_of(module, node):
-                found.append(Import(target, node.lineno, on_import))
+                found.append(Import(target, node.lineno, on_import, is_executed))
         elif is_typing_only(node):
             assert isinstance(node, ast.If)
             for child in node.body:
-                visit(child, False)
+                visit(child, False, False)
             for child in node.orelse:
                 visit(child, on_import)
         else:
@@ -220,6 +241,25 @@ def test_imports_point_down(module: str) -> None:
         f"{place(module, found.line)}: {room_of(module)} imports {found.target}"
         for found in IMPORTS[module]
         if is_own(found.target) and ROOMS.index(room_of(found.target)) < own
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def place_in_stream(module: str) -> int:
+    """Where a module of the stream core stands in :data:`STREAM_ROOMS`."""
+    name = (*module.split("."), "stream")[2]
+    return next(place for place, names in enumerate(STREAM_ROOMS) if name in names)
+
+
+@pytest.mark.parametrize("module", modules_in(("stream",)))
+def test_rooms_of_the_stream_core_point_down(module: str) -> None:
+    """A part never calls those above it but through a protocol, which is for typing only."""
+    own = place_in_stream(module)
+    wrong = [
+        f"{place(module, found.line)}: imports {found.target}"
+        for found in IMPORTS[module]
+        if found.is_executed and is_own(found.target) and room_of(found.target) == "stream"
+        if place_in_stream(found.target) < own
     ]
     assert not wrong, "\n".join(wrong)
 

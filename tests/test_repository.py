@@ -185,17 +185,24 @@ def test_missing_tshark_fails_in_ci_only(tmp_path: Path, ci: str, outcome: str) 
     ],
 )
 def test_rooms_are_listed_whole(room: str, heading: str) -> None:
-    """Where a room's modules are listed, each has a row or fits a pattern, and none is stale."""
+    """Where a room's modules are listed, each has a row or fits a pattern, and none is stale.
+
+    So have those of a room in it, in rows that are indented, if one has.
+    """
     section = text_of("docs/architecture.md").split(f"\n## {heading}\n")[1].partition("\n## ")[0]
     (block,) = re.findall(r"^```\n(.*?)^```", section, re.DOTALL | re.MULTILINE)[:1]
-    rows = re.findall(r"^(\S+) ", block, re.MULTILINE)
-    there = {
-        f"{path.name}/" if path.is_dir() else path.stem
-        for path in (ROOT / "scapy_mpa" / room).iterdir()
-        if not path.name.startswith("_")
-    }
-    assert {name for name in there if not any(fnmatch(name, row) for row in rows)} == set()
-    assert {row for row in rows if not any(fnmatch(name, row) for name in there)} == set()
+    listed: dict[str, list[str]] = {"": []}
+    for indent, name in re.findall(r"^( {2})?(\S+) ", block, re.MULTILINE):
+        inner = listed[""][-1] if indent else ""
+        listed.setdefault(inner, []).append(name)
+    for inner, rows in listed.items():
+        there = {
+            f"{path.name}/" if path.is_dir() else path.stem
+            for path in (ROOT / "scapy_mpa" / room / inner).iterdir()
+            if not path.name.startswith("_")
+        }
+        assert {name for name in there if not any(fnmatch(name, row) for row in rows)} == set()
+        assert {row for row in rows if not any(fnmatch(name, row) for name in there)} == set()
 
 
 def test_what_rules_name_is_there() -> None:

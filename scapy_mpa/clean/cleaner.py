@@ -11,13 +11,13 @@ from scapy_mpa.clean.order import Order
 from scapy_mpa.clean.report import Report
 from scapy_mpa.clean.rewrite import Rewriter
 from scapy_mpa.clean.slot import Queue, Slot, Written
-from scapy_mpa.stream.connection import Connection
+from scapy_mpa.stream.connections.connection import Connection
 from scapy_mpa.stream.events import ConnectionEnded, Event, FPDURecovered, StartupSeen
-from scapy_mpa.stream.extent import may_reset
 from scapy_mpa.stream.flows import Flows
-from scapy_mpa.stream.half import HalfConnection
+from scapy_mpa.stream.halves.extent import may_reset
+from scapy_mpa.stream.halves.half import HalfConnection
+from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.limits import Limits
-from scapy_mpa.stream.phase import Phase
 from scapy_mpa.stream.segment import RST, SYN, Segment, reverse_flow
 from scapy_mpa.wire.dialect import Dialect
 

@@ -18,10 +18,10 @@ from scapy_mpa.clean.fpdu import unmarked_octets
 from scapy_mpa.clean.rewrite import Rewriter
 from scapy_mpa.clean.slot import Item, Kind, Queue, Slot
 from scapy_mpa.clean.startup import known_octets
-from scapy_mpa.stream.connection import Connection
+from scapy_mpa.stream.connections.connection import Connection
 from scapy_mpa.stream.events import FPDURecovered, StartupSeen
-from scapy_mpa.stream.half import HalfConnection
-from scapy_mpa.stream.phase import Phase
+from scapy_mpa.stream.halves.half import HalfConnection
+from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.segment import FIN, RST
 from scapy_mpa.stream.sequence import first_position, sequence_number, unwrap
 from scapy_mpa.wire.dialect import Dialect

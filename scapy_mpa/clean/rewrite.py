@@ -17,8 +17,8 @@ from scapy_mpa.clean.half import WrittenHalf
 from scapy_mpa.clean.report import Report
 from scapy_mpa.clean.slot import Item, Kind, Slot, Written
 from scapy_mpa.clean.startup import known_revision
-from scapy_mpa.stream.candidate import WORD
 from scapy_mpa.stream.events import ConnectionId, FPDURecovered
+from scapy_mpa.stream.fpdus.candidate import WORD
 from scapy_mpa.stream.segment import ACK, FIN, PSH, RST, SYN
 from scapy_mpa.stream.sequence import sequence_number, unwrap
 from scapy_mpa.wire.startup import (

@@ -65,9 +65,9 @@ from scapy_mpa.craft.truth_connection import (
 from scapy_mpa.craft.truth_messages import message_records, records_in_part
 from scapy_mpa.craft.truth_tcp import gap_records, is_cut, overlap_records
 from scapy_mpa.records.record import Record, startup_fields
-from scapy_mpa.stream.holes import HELD_ISLANDS
+from scapy_mpa.stream.halves.holes import HELD_ISLANDS
+from scapy_mpa.stream.halves.streaming import STREAMING_OCTETS
 from scapy_mpa.stream.segment import SECOND
-from scapy_mpa.stream.streaming import STREAMING_OCTETS
 from scapy_mpa.wire.ddp import UNTAGGED_LENGTH, ddp_header_length, parse_ddp
 from scapy_mpa.wire.dialect import extension_length
 from scapy_mpa.wire.errors import ErrorCode

@@ -8,15 +8,15 @@ from typing import Any, Final
 from scapy_mpa.express.fpdus import SoundFPDUs
 from scapy_mpa.express.page import Page
 from scapy_mpa.stream.budget import Budget
-from scapy_mpa.stream.chunk import CHUNK_OVERHEAD, Chunk
-from scapy_mpa.stream.loan import (
+from scapy_mpa.stream.connections.loan import (
     EARLY_OCTETS,
     EARLY_SEGMENTS,
     LENT_PIECES,
     NOTHING_WAITS,
     Loan,
 )
-from scapy_mpa.stream.overlap import RecentOctets
+from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD, Chunk
+from scapy_mpa.stream.octets.overlap import RecentOctets
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, fpdu_length
 
 __all__ = ["Borrower"]

@@ -13,9 +13,9 @@ from scapy_mpa.express.borrower import Borrower
 from scapy_mpa.express.fpdus import SoundFPDUs
 from scapy_mpa.express.headers import HEADER_LENGTHS, HEADERS, HEADERS_LENGTH, IPV4_AT
 from scapy_mpa.express.page import Page
-from scapy_mpa.stream.chunk import Chunk
+from scapy_mpa.stream.connections.loan import Loan
 from scapy_mpa.stream.flows import Flows
-from scapy_mpa.stream.loan import Loan
+from scapy_mpa.stream.octets.chunk import Chunk
 from scapy_mpa.stream.segment import SECOND, Segment
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TypeAlias
 from scapy_mpa.express.borrower import Borrower
 from scapy_mpa.express.headers import FPDU_HEADERS
 from scapy_mpa.express.shapes import Shapes
-from scapy_mpa.stream.loan import Loan
+from scapy_mpa.stream.connections.loan import Loan
 from scapy_mpa.stream.sequence import SEQUENCE_SPACE
 from scapy_mpa.wire.crc import RESIDUE, crc32c
 

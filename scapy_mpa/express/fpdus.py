@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from scapy_mpa.express.headers import FPDU_HEADERS
 from scapy_mpa.express.page import Page
 from scapy_mpa.express.shapes import LOW_MSN, SEVEN_DIGITS, Shapes
-from scapy_mpa.stream.loan import Loan
+from scapy_mpa.stream.connections.loan import Loan
 from scapy_mpa.wire.crc import RESIDUE, crc32c
 from scapy_mpa.wire.ddp import UNTAGGED_LENGTH
 from scapy_mpa.wire.fpdu import (

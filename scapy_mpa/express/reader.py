@@ -23,8 +23,8 @@ from scapy_mpa.express.headers import FPDU_HEADERS, HEADER_LENGTHS, HEADERS, HEA
 from scapy_mpa.express.page import LINES_OF_A_PAGE, Page
 from scapy_mpa.express.shapes import LOW_MSN, SEVEN_DIGITS
 from scapy_mpa.express.streak import Streaks
+from scapy_mpa.stream.connections.loan import Loan
 from scapy_mpa.stream.flows import Flows
-from scapy_mpa.stream.loan import Loan
 from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.stream.sequence import SEQUENCE_SPACE
 from scapy_mpa.wire.crc import RESIDUE, crc32c

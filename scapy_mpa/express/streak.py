@@ -22,8 +22,8 @@ from scapy_mpa.express.fpdus import SHORTEST, SoundFPDUs
 from scapy_mpa.express.headers import FPDU_HEADERS, HEADER_LENGTHS, HEADERS, IPV4_AT
 from scapy_mpa.express.page import Page
 from scapy_mpa.express.shapes import LOW_MSN, SEVEN_DIGITS, Shape
-from scapy_mpa.stream.loan import Loan
-from scapy_mpa.stream.overlap import RecentOctets
+from scapy_mpa.stream.connections.loan import Loan
+from scapy_mpa.stream.octets.overlap import RecentOctets
 from scapy_mpa.stream.segment import PSH, SECOND, reverse_flow
 from scapy_mpa.wire.crc import RESIDUE, crc32c
 

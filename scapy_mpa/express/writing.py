@@ -8,8 +8,8 @@ from typing import Any, Final, TypeAlias
 
 from scapy_mpa.express.page import Page
 from scapy_mpa.records.kinds import FPDUKind, Patterns, Templates
+from scapy_mpa.stream.connections.loan import Loan
 from scapy_mpa.stream.events import CrcVerdict, FPDURecovered, LocatedBy
-from scapy_mpa.stream.loan import Loan
 from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.wire.ddp import DDP_HEADER_LENGTHS, TAGGED, TAGGED_FIELDS, UNTAGGED_FIELDS
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_LENGTH, fpdu_layout

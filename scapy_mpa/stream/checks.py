@@ -13,6 +13,8 @@ from collections import Counter
 from heapq import heappop, heappush
 from typing import Final, NamedTuple
 
+from scapy_mpa.stream.delivery.order import QueueOrder
+from scapy_mpa.stream.delivery.split import SplitHeader
 from scapy_mpa.stream.events import (
     CARRIERS,
     Carrier,
@@ -27,9 +29,7 @@ from scapy_mpa.stream.events import (
     SoftUiWARPRecovered,
     StartupSeen,
 )
-from scapy_mpa.stream.order import QueueOrder
 from scapy_mpa.stream.sequence import first_position, unwrap
-from scapy_mpa.stream.split import SplitHeader
 from scapy_mpa.wire.ddp import DDPHeader, ddp_header_of
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode

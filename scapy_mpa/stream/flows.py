@@ -7,16 +7,16 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
-from scapy_mpa.stream import lending
 from scapy_mpa.stream.budget import Budget
-from scapy_mpa.stream.common import Common
-from scapy_mpa.stream.connection import Connection
+from scapy_mpa.stream.connections import lending
+from scapy_mpa.stream.connections.connection import Connection
+from scapy_mpa.stream.connections.loan import Loan
 from scapy_mpa.stream.events import ConnectionId, Ending
-from scapy_mpa.stream.extent import belongs
+from scapy_mpa.stream.halves.common import Common
+from scapy_mpa.stream.halves.extent import belongs
 from scapy_mpa.stream.limits import Limits
-from scapy_mpa.stream.loan import Loan
-from scapy_mpa.stream.overlap import RecentOctets
-from scapy_mpa.stream.past import PastConnections
+from scapy_mpa.stream.octets.overlap import RecentOctets
+from scapy_mpa.stream.octets.past import PastConnections
 from scapy_mpa.stream.segment import SECOND, SYN, Segment, reverse_flow
 from scapy_mpa.wire.dialect import Dialect
 

@@ -11,7 +11,9 @@ from __future__ import annotations
 from typing import Final, TypeAlias
 
 from scapy_mpa.stream.budget import Budget
-from scapy_mpa.stream.delivery import HalfMessages
+from scapy_mpa.stream.delivery.half_messages import HalfMessages
+from scapy_mpa.stream.delivery.pairing import Requests
+from scapy_mpa.stream.delivery.responses import Responses
 from scapy_mpa.stream.events import (
     CARRIERS,
     ConnectionEnded,
@@ -23,8 +25,6 @@ from scapy_mpa.stream.events import (
     StartupSeen,
 )
 from scapy_mpa.stream.limits import Limits
-from scapy_mpa.stream.pairing import Requests
-from scapy_mpa.stream.responses import Responses
 
 __all__ = ["HELD_IN_TOTAL", "Messages"]
 

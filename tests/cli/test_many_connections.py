@@ -17,8 +17,8 @@ from scapy_mpa.capture import open_capture
 from scapy_mpa.cli.lines import Lines
 from scapy_mpa.cli.reading import Reading
 from scapy_mpa.records.kinds import Patterns, Templates
-from scapy_mpa.stream import overlap
 from scapy_mpa.stream.events import Event
+from scapy_mpa.stream.octets import overlap
 
 Writing: TypeAlias = tuple[Patterns | Templates | None, Callable[[list[Event]], list[str]]]
 Way: TypeAlias = Callable[[Reading], Writing]

@@ -19,7 +19,7 @@ from scapy_mpa.craft import (
     conversation_of,
     impair,
 )
-from scapy_mpa.stream.holes import LATE_SEGMENTS
+from scapy_mpa.stream.halves.holes import LATE_SEGMENTS
 from scapy_mpa.stream.segment import SYN
 from scapy_mpa.wire.startup import KEYS, StartupKind
 from tests.craft.reading import inlined, plain

@@ -12,7 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from scapy_mpa.craft import CaptureLoss, Conversation, LateStart, Resegmentation, Segment, impair
-from scapy_mpa.stream.overlap import RECENT_CHUNKS
+from scapy_mpa.stream.octets.overlap import RECENT_CHUNKS
 from scapy_mpa.stream.segment import FIN
 from tests.craft.reading import Record, inlined, plain
 from tests.craft.strategies import conversations

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from scapy_mpa.craft import CaptureLoss, Conversation, LateStart, Segment, conversation_of, impair
 from scapy_mpa.craft.impairments import Impairment, Reordering, Resegmentation, StartupCut
-from scapy_mpa.stream.overlap import RECENT_CHUNKS
-from scapy_mpa.stream.undecided import HELD_SEGMENTS
+from scapy_mpa.stream.connections.undecided import HELD_SEGMENTS
+from scapy_mpa.stream.octets.overlap import RECENT_CHUNKS
 from scapy_mpa.wire.dialect import Dialect
 from tests.craft.reading import Record, inlined, plain
 from tests.craft.test_impairments import mixes

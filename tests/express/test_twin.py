@@ -21,10 +21,10 @@ from scapy_mpa.express import fpdus
 from scapy_mpa.express.reader import ExpressReader
 from scapy_mpa.records.jsonline import JSONTemplates, json_line
 from scapy_mpa.records.record import RECORD_TYPES, type_of
-from scapy_mpa.stream import overlap
 from scapy_mpa.stream.events import Event
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits
+from scapy_mpa.stream.octets import overlap
 from scapy_mpa.wire.errors import CaptureError
 from tests.capture import build
 from tests.captures import OVER_TCP, PCAPS, capture_name

@@ -20,10 +20,10 @@ from scapy_mpa.express.borrower import Borrower
 from scapy_mpa.express.reader import ExpressReader
 from scapy_mpa.records.jsonline import JSONTemplates, json_line
 from scapy_mpa.records.kinds import FPDUKind, WriteTagged, WriteUntagged
+from scapy_mpa.stream.connections.loan import Loan
 from scapy_mpa.stream.events import Event
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits
-from scapy_mpa.stream.loan import Loan
 from tests.express.test_twin import texts
 from tests.stream.feed import halves
 from tests.truth import impair, messages, mpastream, pcapfile

@@ -15,10 +15,11 @@ from unittest.mock import patch
 from scapy_mpa.capture import open_capture
 from scapy_mpa.cli.reading import Reading
 from scapy_mpa.records.jsonline import JSONTemplates
-from scapy_mpa.stream import candidate, sight
 from scapy_mpa.stream.events import Event
-from scapy_mpa.stream.island import Island
+from scapy_mpa.stream.fpdus import candidate
+from scapy_mpa.stream.inference import sight
 from scapy_mpa.stream.limits import Limits
+from scapy_mpa.stream.octets.island import Island
 from tests.truth import pcapfile
 
 Read = Callable[[bytes], None]

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import pytest
 
-from scapy_mpa.stream import delivery
+from scapy_mpa.stream.delivery import half_messages
+from scapy_mpa.stream.delivery.pairing import PATIENCE
 from scapy_mpa.stream.events import Event, MessageRecovered
 from scapy_mpa.stream.messages import Messages
-from scapy_mpa.stream.pairing import PATIENCE
 from scapy_mpa.wire.rdmap_names import Opcode
 from tests.stream.startup import reply, request
 from tests.stream.talk import Talk
@@ -116,7 +116,7 @@ def test_a_response_and_its_request_before_the_startup_frames() -> None:
 
 def test_no_more_waits_than_may(monkeypatch: pytest.MonkeyPatch) -> None:
     """However many FPDUs are in so few frames, no more of them wait than of any direction."""
-    monkeypatch.setattr(delivery, "WAITING_SEGMENTS", 100)
+    monkeypatch.setattr(half_messages, "WAITING_SEGMENTS", 100)
     talk = Talk(syn=False)
     octets, _ = build_stream(messages.write(1, 0, b"") * 105, markers=False)
     talk.say(0, octets)

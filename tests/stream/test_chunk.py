@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scapy_mpa.stream.chunk import CHUNK_OVERHEAD, Chunk, merge, weight_of
 from scapy_mpa.stream.events import FPDURecovered, GapFound
 from scapy_mpa.stream.flows import Flows
-from scapy_mpa.stream.island import Island
 from scapy_mpa.stream.limits import Limits
+from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD, Chunk, merge, weight_of
+from scapy_mpa.stream.octets.island import Island
 from tests.stream.feed import as_segment, fpdus
 from tests.stream.talk import Talk, started
 from tests.truth import messages, mpastream

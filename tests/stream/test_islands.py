@@ -6,8 +6,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scapy_mpa.stream.island import Island
-from scapy_mpa.stream.islands import Islands
+from scapy_mpa.stream.octets.island import Island
+from scapy_mpa.stream.octets.islands import Islands
 
 # Small enough that stretches meet, overlap and enclose one another all the time.
 PLACES = st.integers(1000, 1120)

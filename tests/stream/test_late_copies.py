@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from scapy_mpa.stream.events import Event
 from scapy_mpa.stream.flows import LINGER_NS, LINGERING_CONNECTIONS, Flows
-from scapy_mpa.stream.past import PAST_CONNECTIONS, PAST_SECONDS, PastConnections
+from scapy_mpa.stream.octets.past import PAST_CONNECTIONS, PAST_SECONDS, PastConnections
 from scapy_mpa.stream.segment import Segment as Captured
 from scapy_mpa.stream.segment import reverse_flow
 from tests.stream.feed import INITIATOR_FLOW, RESPONDER_FLOW, as_segment

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from scapy_mpa.stream.assembly import LISTED_STRETCHES, STRETCHES
-from scapy_mpa.stream.delivery import OPEN_MESSAGES
+from scapy_mpa.stream.delivery.assembly import LISTED_STRETCHES, STRETCHES
+from scapy_mpa.stream.delivery.half_messages import OPEN_MESSAGES
+from scapy_mpa.stream.delivery.msn import SKIPPED_STRETCHES
 from scapy_mpa.stream.events import Event, FPDURecovered, MessageRecovered
 from scapy_mpa.stream.messages import Messages
-from scapy_mpa.stream.msn import SKIPPED_STRETCHES
 from tests.stream.feed import as_segment, feed, feed_truth
 from tests.stream.talk import Talk
 from tests.stream.work import calls

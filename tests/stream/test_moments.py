@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from scapy_mpa.stream.moments import KEPT_MOMENTS, Moments
+from scapy_mpa.stream.octets.moments import KEPT_MOMENTS, Moments
 
 
 def test_a_frame_that_was_noted() -> None:

@@ -29,11 +29,11 @@ from scapy_mpa.craft.impairments import (
 )
 from scapy_mpa.craft.presets import PRESETS
 from scapy_mpa.craft.segment import Segment as CraftedSegment
+from scapy_mpa.stream.connections.undecided import HELD_SEGMENTS
 from scapy_mpa.stream.events import Event, FPDURecovered
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.segment import FIN, RST, Segment
-from scapy_mpa.stream.undecided import HELD_SEGMENTS
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.startup import StartupKind
 from tests.craft.reading import inlined, plain

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scapy_mpa.stream.chunk import Chunk
 from scapy_mpa.stream.events import ConnectionEnded, Event, OverlapDiffers
-from scapy_mpa.stream.overlap import RECENT_OCTETS, RecentOctets, differing_stretch
+from scapy_mpa.stream.octets.chunk import Chunk
+from scapy_mpa.stream.octets.overlap import RECENT_OCTETS, RecentOctets, differing_stretch
 from tests.stream.feed import as_segment, expected, feed, feed_truth, fpdus, halves, reported
 from tests.stream.talk import Talk
 from tests.truth import impair, messages, mpastream

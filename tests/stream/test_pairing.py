@@ -7,10 +7,10 @@ from typing import TypeAlias
 
 import pytest
 
+from scapy_mpa.stream.delivery.pairing import OUTSTANDING_REQUESTS
+from scapy_mpa.stream.delivery.responses import WAITING_RESPONSES
 from scapy_mpa.stream.events import ConnectionId, FPDURecovered, MessageRecovered
 from scapy_mpa.stream.messages import HELD_IN_TOTAL, Messages
-from scapy_mpa.stream.pairing import OUTSTANDING_REQUESTS
-from scapy_mpa.stream.responses import WAITING_RESPONSES
 from tests.stream.spoken import (
     ATOMIC_REQUEST,
     READ_REQUEST,

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scapy_mpa.stream import cuts as cuts_module
-from scapy_mpa.stream.cuts import COPY_SEGMENTS
 from scapy_mpa.stream.events import ConnectionEnded, ErrorFound, Event, GapFound, OverlapDiffers
 from scapy_mpa.stream.flows import Flows
+from scapy_mpa.stream.halves import cuts as cuts_module
+from scapy_mpa.stream.halves.cuts import COPY_SEGMENTS
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.segment import Segment
 from tests.stream.cut import fed_with_cuts, stream, wrong

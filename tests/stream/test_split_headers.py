@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scapy_mpa.stream.checks import SPLIT_HEADERS, Checks
+from scapy_mpa.stream.delivery.split import LONGEST_HEADER, SplitHeader
 from scapy_mpa.stream.events import ErrorFound, Event, MessageRecovered
 from scapy_mpa.stream.messages import Messages
-from scapy_mpa.stream.split import LONGEST_HEADER, SplitHeader
 from scapy_mpa.wire.rules import violation
 from tests.stream.spoken import cut
 from tests.stream.talk import Talk, started

@@ -1,0 +1,328 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A TCP connection: a segment to its direction, and what the two half connections ask of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scapy_mpa.stream.connections.ending import conclude
+from scapy_mpa.stream.connections.telling import Telling
+from scapy_mpa.stream.events import ConnectionId, Ending, GapReason
+from scapy_mpa.stream.halves.common import Common
+from scapy_mpa.stream.halves.extent import is_complete, may_reset, span
+from scapy_mpa.stream.halves.half import HalfConnection
+from scapy_mpa.stream.halves.phase import Phase
+from scapy_mpa.stream.octets.island import Island
+from scapy_mpa.stream.octets.past import Span
+from scapy_mpa.stream.octets.scan import FoundStartup
+from scapy_mpa.stream.segment import ACK, RST, SECOND, Segment, reverse_flow
+from scapy_mpa.stream.startup import answers, breaches, bygone, rtr, turns
+from scapy_mpa.stream.startup.startup_phase import StartupPhase
+from scapy_mpa.stream.startup.steps import StartupState, Step
+from scapy_mpa.wire.dialect import Dialect
+
+if TYPE_CHECKING:
+    from scapy_mpa.stream.connections.undecided import Undecided
+    from scapy_mpa.stream.ift.phase import IFTPhase
+
+__all__ = ["Connection"]
+
+
+class Connection(Telling):
+    """One TCP connection, from its first captured segment to its end.
+
+    :param identity: number and flow.
+    :param common: what all connections have in common.
+    :param dialect: what the user says is spoken.
+    """
+
+    __slots__ = (
+        "fraction",
+        "halves",
+        "hasty_loans",
+        "is_lent",
+        "lend_at",
+        "lingers",
+        "reverse",
+        "seconds",
+        "segments",
+        "undecided",
+        "was_reset",
+    )
+
+    def __init__(
+        self, identity: ConnectionId, common: Common, dialect: Dialect | None = None
+    ) -> None:
+        super().__init__(identity, common)
+        self.reverse = reverse_flow(identity.flow)
+        """The flow of direction 1; whoever keeps it keeps the same object."""
+        self.halves = HalfConnection(0, self), HalfConnection(1, self)
+        self.segments = 0
+        self.seconds = 0
+        """As long as segments are taken elsewhere, when the last of them was captured: seconds
+        since the epoch,"""
+        self.fraction = 0
+        """and nanoseconds, or what units its file has."""
+        self.startup = StartupPhase(self.halves, dialect)
+        self.undecided: Undecided | None = None
+        """What is held until it is known whether osc is spoken; mostly never needed."""
+        self.was_reset = False
+        self.is_lent = False
+        self.hasty_loans = 0
+        """Loans in a row that were hardly worth it."""
+        self.lend_at = 0
+        """Segments before the next one."""
+        self.lingers = False
+        """For the use of who follows all connections: whether it is known to be over."""
+
+    # -- in ----------------------------------------------------------------------------------
+
+    def half(self, flow: bytes) -> HalfConnection:
+        """Return the direction that a flow is."""
+        return self.pair(flow)[0]
+
+    def pair(self, flow: bytes) -> tuple[HalfConnection, HalfConnection]:
+        """Return the direction that a flow is, and the other one.
+
+        A connection from an endpoint to itself has one flow for both: that is direction 0.
+        """
+        one, other = self.halves
+        return (one, other) if flow == self.identity.flow else (other, one)
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether both directions are (:mod:`.rest`)."""
+        return self.halves[0].rest is not None and self.halves[1].rest is not None
+
+    def receive(self, segment: Segment) -> None:
+        """Take a segment of this connection."""
+        self.segments += 1
+        self.frame = segment.frame
+        self._time_ns = segment.time_ns
+        flags = segment.flags
+        direction = 0 if segment.flow == self.identity.flow else 1
+        half = self.halves[direction]
+        if flags & ACK and not flags & RST:
+            self.halves[1 - direction].acknowledge(segment.ack)
+        if flags & RST and may_reset(half, segment):
+            self.was_reset = True
+        startup = self.startup
+        self.common.current = segment
+        streaming = half.streaming
+        if startup.state is not StartupState.FULL:
+            turns.note(startup, half, segment)
+        half.receive(segment)
+        if streaming is not None and streaming.waits_until:
+            turns.resume(startup, streaming, self.segments)
+        if half.cuts is not None and half.cuts.awaited is not None:
+            self.common.moments.note(segment.frame, segment.time_ns)
+        if half.phase is Phase.HELD:
+            if startup.state is StartupState.REJECTED:
+                startup.reconsider(half)
+            elif startup.state is StartupState.ACCEPTED:
+                rtr.find(startup, final=False)
+            half.fold()
+        if startup.rtr_at is not None and direction == startup.initiator:
+            rtr.find_request(startup, segment)
+        self.common.current = None
+        if startup.is_waiting and segment.length and direction == startup.initiator:
+            self.report(breaches.speak(startup, segment))
+        if startup.is_silent and direction != startup.initiator:
+            self.hear(segment)
+
+    def hear(self, segment: Segment) -> None:
+        """See whether the Responder speaks too early, with a segment that was taken already."""
+        startup = self.startup
+        breach = breaches.hear(startup, segment)
+        self.report(breach)
+        if breach is not None and startup.negotiating is not None:
+            startup.negotiating.take_breach(breach.text)
+
+    def hand_over(self) -> None:
+        """Have segments taken elsewhere, whoever does so keeping number and time of the last frame
+        up to date.
+        """
+        self.seconds, self.fraction = divmod(self._time_ns, SECOND)
+        # Of very many connections no number is to be kept twice.
+        self._time_ns = 0
+
+    def take_stamp(self, stamp: tuple[int, int, int]) -> None:
+        """Keep which frame brought the last segment taken elsewhere, and when."""
+        self.frame, self.seconds, self.fraction = stamp
+
+    def catch_up(self, segments: int) -> None:
+        """Take note of how many segments were taken elsewhere."""
+        self.segments += segments
+        self._time_ns = self.seconds * SECOND + self.fraction
+        self.seconds = self.fraction = 0
+
+    def carries_mpa(self, flow: bytes) -> bool:
+        """Tell whether what a direction carries now is MPA: behind its startup frame."""
+        return self.half(flow).phase is not Phase.STREAMING
+
+    def spans(self) -> tuple[Span, Span]:
+        """Return where the octets of direction 0 and direction 1 lie."""
+        return span(self.halves[0]), span(self.halves[1])
+
+    @property
+    def last_time_ns(self) -> int:
+        """When its last segment was captured."""
+        return self._time_ns
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing but late copies is to be expected."""
+        if self.was_reset:
+            return True
+        one, other = self.halves
+        # Asked of each segment: most come before any FIN.
+        return one.fin is not None and is_complete(one) and is_complete(other)
+
+    def finish(self, reason: GapReason, ending: Ending | None = None) -> None:
+        """Report what can be said now that nothing more will come.
+
+        :param reason: why holes will not be filled.
+        :param ending: how the connection ended, if the connection itself does not know.
+        """
+        conclude(self, reason, ending)
+
+    # -- what the halves report ----------------------------------------------------------------
+
+    def on_startup(
+        self, half: HalfConnection, found: FoundStartup, frames: tuple[int, ...]
+    ) -> None:
+        """Take a startup frame, and pass it on (RFC 5044 7.1.2)."""
+        taken = self.startup.take(half, found)
+        if taken is None:
+            answers.received_of(self.startup).refuse(half.direction, found.position)
+            return
+        if taken[0] is Step.ACCEPT and self.startup.is_like_osc:
+            # Hardly any capture has some, and a command is to start soon.
+            from scapy_mpa.stream.connections.undecided import Accepting, hold
+
+            if hold(self, Accepting(half, found, frames, taken, self.common.current)):
+                return
+        self.go_on_with(half, found, frames, taken)
+
+    def go_on_with(
+        self,
+        half: HalfConnection,
+        found: FoundStartup,
+        frames: tuple[int, ...],
+        taken: tuple[Step, bool],
+    ) -> None:
+        """Pass on a startup frame that was taken, and go on behind it (RFC 5044 7.1.2).
+
+        :param taken: what it is, and whether it follows others.
+        """
+        what, again = taken
+        # Of one that reaches into a hole nobody knows what it says, but it is known to be there.
+        is_torn = found.lacking > 0 and span(half)[1] > found.end - found.lacking
+        if not is_torn and self.tell_startup(half, found, frames):
+            for breach in breaches.of_frame(self.startup, half, found, what):
+                self.report(breach)
+        self.startup.go_on(half, found, what, again=again)
+        self.startup.judge_first()
+
+    def on_late_startup(
+        self, half: HalfConnection, found: FoundStartup, frames: tuple[int, ...]
+    ) -> None:
+        """Pass on a startup frame captured behind what has followed it (RFC 5044 7.1.2)."""
+        if bygone.may_be_late(self.startup, half, found):
+            self.tell_startup(half, found, frames)
+
+    def puts_off(
+        self, half: HalfConnection, island: Island, found: FoundStartup, *, is_refuted: bool
+    ) -> bool:
+        """Tell whether a startup frame must wait for what was sent before it."""
+        return turns.put_off(self.startup, half, island, found, is_refuted=is_refuted)
+
+    def is_answered(self, half: HalfConnection, found: FoundStartup) -> bool:
+        """Tell whether what seems to be a Request was answered."""
+        return answers.is_answered(self.startup, half, found)
+
+    def on_no_startup(self, half: HalfConnection, found: FoundStartup) -> None:
+        """Take it that what seems to be a startup frame is none."""
+        answers.received_of(self.startup).refuse(half.direction, found.position)
+
+    def on_begun(self, half: HalfConnection, position: int) -> None:
+        """Pass on startup frames before a position that were rejected, and not passed on yet."""
+        if self.startup.received is not None or self.startup.state is not StartupState.FULL:
+            # Else nobody knows any more which were passed on.
+            bygone.tell_missed(self.startup, half, position)
+
+    def pass_bygone(
+        self, half: HalfConnection, found: FoundStartup, frames: tuple[int, ...]
+    ) -> bool:
+        """Pass on a startup frame if it is of a startup that was rejected; tell whether it is."""
+        if not bygone.is_bygone(self.startup, half, found):
+            return False
+        self.on_startup(half, found, frames)
+        return True
+
+    def on_doubtful(self, half: HalfConnection, found: FoundStartup) -> None:
+        """Take what may be a startup frame."""
+        self.startup.doubt(half, found)
+
+    def on_refuted(self, half: HalfConnection) -> None:
+        """Forget a startup frame that was part of a payload."""
+        self.startup.refute(half)
+
+    def ends_startup(self, half: HalfConnection, position: int) -> bool:
+        """Tell whether the last startup frame of a direction ends at a position."""
+        return self.startup.ends_at(half.direction, position)
+
+    def may_announce_rtr(self, half: HalfConnection, found: FoundStartup) -> bool:
+        """Tell whether an Rtr Frame may follow a startup frame."""
+        return self.startup.may_announce_rtr(half.direction, found.startup)
+
+    def on_unknown(self, half: HalfConnection) -> None:
+        """Find out what a direction carries, if startup frames are missing."""
+        ift = self.find_ift(half)
+        if ift is None:
+            from scapy_mpa.stream.startup import beginnings
+
+            beginnings.look(self.startup, half, must_decide=False)
+        else:
+            ift.look(half, must_decide=False)
+
+    def decide(self, half: HalfConnection) -> None:
+        """Decide what a direction carries with what is there, as if nothing more came.
+
+        Called more than once: also where octets have become many, or memory short.
+        """
+        turns.wait_no_more(self.startup)
+        ift = self.find_ift(half)
+        if ift is None:
+            from scapy_mpa.stream.startup import beginnings
+
+            beginnings.decide(self.startup, half)
+        else:
+            ift.look(half, must_decide=True)
+
+    @property
+    def assumes_ift(self) -> bool:
+        """Whether the user says that iWARP Framing for TCP is spoken."""
+        return self.startup.forced is Dialect.DRAFT_IFT_01
+
+    @property
+    def spoken_ift(self) -> IFTPhase | None:
+        """What is known of it if it speaks iWARP Framing for TCP, else None."""
+        return self.ift if self.ift is not None and self.ift.is_begun else None
+
+    def find_ift(self, *halves: HalfConnection) -> IFTPhase | None:
+        """Return the same, once frames were looked for in directions without an adaption
+        indication, if the user says that there are some."""
+        if self.assumes_ift:
+            for half in halves:
+                self.ift_phase().infer(half)
+        return self.spoken_ift
+
+    def ift_phase(self) -> IFTPhase:
+        """Return what follows iWARP Framing for TCP, from now on at least."""
+        if self.ift is None:
+            # Hardly any capture has some, and a command is to start soon.
+            from scapy_mpa.stream.ift.phase import IFTPhase
+
+            self.ift = IFTPhase(self.halves)
+        return self.ift

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What was found in a connection, as events: which one it was, and what frame has shown it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scapy_mpa.stream.events import (
+    ConnectionId,
+    ErrorFound,
+    GapFound,
+    GapReason,
+    LocatedBy,
+    OverlapDiffers,
+    StartupSeen,
+)
+from scapy_mpa.stream.fpdus.candidate import Candidate
+from scapy_mpa.stream.halves.half import HalfConnection
+from scapy_mpa.stream.octets.ift_scan import SeenIndication
+from scapy_mpa.stream.octets.island import Island
+from scapy_mpa.stream.octets.scan import FoundStartup
+from scapy_mpa.stream.sequence import sequence_number
+from scapy_mpa.stream.startup import answers
+from scapy_mpa.stream.startup.breaches import Breach
+from scapy_mpa.stream.startup.startup_phase import StartupPhase
+from scapy_mpa.stream.startup.steps import StartupState
+from scapy_mpa.wire.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from scapy_mpa.stream.events import Placed
+    from scapy_mpa.stream.halves.common import Common
+    from scapy_mpa.stream.ift.phase import IFTPhase
+    from scapy_mpa.stream.ift.reader import Found
+
+__all__ = ["Telling"]
+
+
+class Telling:
+    """Makes events of what is found in a connection.
+
+    What a connection is beside that, it is as a subclass: one object more for each would be a
+    hundred thousand, and one step more for each frame.
+
+    :param identity: number and flow of the connection.
+    :param common: what all connections have in common.
+    """
+
+    __slots__ = ("_time_ns", "common", "errors", "frame", "identity", "ift", "startup")
+
+    startup: StartupPhase
+    """What is known of its startup frames."""
+
+    def __init__(self, identity: ConnectionId, common: Common) -> None:
+        self.identity = identity
+        self.common = common
+        self.frame = 0
+        """The frame that brought the last segment, which has shown what is found now."""
+        self._time_ns = 0
+        self.errors = 0
+        """Errors told so far."""
+        self.ift: IFTPhase | None = None
+        """Made when the first adaption indication is seen, or what may be one."""
+
+    def _head(self, half: HalfConnection, position: int) -> tuple[ConnectionId, int, int, int, int]:
+        """Return what most events begin with.
+
+        :param position: where in the stream that lies of which they tell.
+        """
+        return (
+            self.identity,
+            half.direction,
+            self.frame,
+            self._time_ns,
+            sequence_number(position),
+        )
+
+    # -- MPA ---------------------------------------------------------------------------------
+
+    def tell_startup(
+        self, half: HalfConnection, found: FoundStartup, frames: tuple[int, ...]
+    ) -> bool:
+        """Pass on a startup frame, unless that was done; tell whether it was not.
+
+        Behind the Full Operation Phase nobody knows any more which were.
+        """
+        startup = self.startup
+        is_full = startup.state is StartupState.FULL and startup.received is None
+        if not (is_full or answers.received_of(startup).tell(half.direction, found.position)):
+            return False
+        self.common.emit(
+            StartupSeen(
+                *self._head(half, found.position),
+                octets=found.octets,
+                frames=frames,
+                startup=found.startup,
+                dialect=startup.dialect_of(found.startup),
+            )
+        )
+        return True
+
+    def on_fpdu(self, half: HalfConnection, island: Island, fpdu: Candidate, by: LocatedBy) -> None:
+        """Pass on an FPDU."""
+        framing = half.framing
+        assert framing is not None
+        layout = fpdu.layout
+        header = fpdu.start + layout.header
+        offset = header - framing.origin if framing.from_start else None
+        frames = island.frames(fpdu.start, fpdu.end)
+        frame, time_ns = self.frame, self._time_ns
+        if half.cuts is not None and half.cuts.awaited is not None:
+            then = self.common.moments.time_of(max(frames))
+            if then is not None:
+                # It was held back.
+                frame, time_ns = max(frames), then
+        event = framing.recovered(
+            self.identity,
+            half.direction,
+            frame,
+            time_ns,
+            sequence_number(header),
+            offset,
+            fpdu.ulpdu_length,
+            fpdu.octets,
+            layout.phase,
+            len(layout.markers),
+            fpdu.crc,
+            by,
+            half.islands.is_ahead(island, fpdu.start),
+            frames,
+            self.startup.halves[1 - half.direction].acknowledged_number,
+            half.islands.is_settled_before(fpdu.start),
+        )
+        startup = self.startup
+        if None in startup.declared:
+            half.counting.note_first(event, fpdu.start)
+        elif half.direction == startup.initiator and startup.awaits_rtr:
+            assert startup.negotiating is not None
+            startup.negotiating.take_fpdu(event)
+        self.common.emit(event)
+
+    # -- iWARP Framing for TCP -----------------------------------------------------------------
+
+    def tell_indication(self, half: HalfConnection, seen: SeenIndication) -> None:
+        """Pass on an adaption indication, which another frame may have shown."""
+        from scapy_mpa.stream.events import AdaptionIndicationSeen
+
+        found = seen.found
+        self.common.emit(
+            AdaptionIndicationSeen(
+                connection=self.identity,
+                direction=half.direction,
+                frame=seen.frame,
+                time_ns=seen.time_ns,
+                seq=sequence_number(found.position),
+                octets=found.octets,
+                frames=seen.frames,
+                indication=found.indication,
+            )
+        )
+
+    def on_frame(
+        self,
+        half: HalfConnection,
+        found: Found,
+        located_by: LocatedBy,
+        frames: tuple[int, ...],
+        *,
+        placed: Placed = "in order",
+        confirmed: bool | None = None,
+    ) -> None:
+        """Pass on a frame of iWARP Framing for TCP."""
+        from scapy_mpa.stream.events import IFTFrameRecovered
+
+        assert self.ift is not None and half.ift is not None
+        agreement = self.ift.agreement
+        self.common.emit(
+            IFTFrameRecovered(
+                self.identity,
+                half.direction,
+                self.frame,
+                self._time_ns,
+                sequence_number(found.start),
+                found.start - half.ift.origin if half.ift.from_start else None,
+                found.header,
+                found.octets,
+                None if agreement is None else agreement.rdma,
+                found.header_crc,
+                found.payload_crc,
+                located_by,
+                placed == "speculative",
+                frames,
+                placed,
+                confirmed,
+                found.faults,
+            )
+        )
+
+    # -- what is missing or wrong --------------------------------------------------------------
+
+    def on_gap(self, half: HalfConnection, start: int, end: int, reason: GapReason) -> None:
+        """Pass on a hole that will stay."""
+        self.common.emit(GapFound(*self._head(half, start), length=end - start, reason=reason))
+
+    def on_overlap(self, half: HalfConnection, start: int, end: int) -> None:
+        """Pass on a stretch that came twice and differs."""
+        self.common.emit(OverlapDiffers(*self._head(half, start), length=end - start))
+
+    def report(self, breach: Breach | None) -> None:
+        """Pass on what breaks a rule of startup."""
+        if breach is not None:
+            self.on_error(*breach)
+
+    def on_error(
+        self, half: HalfConnection, code: ErrorCode | None, position: int, text: str
+    ) -> None:
+        """Count an error and pass it on."""
+        self.errors += 1
+        # Its code comes before its place.
+        identity, direction, frame, time_ns, seq = self._head(half, position)
+        self.common.emit(ErrorFound(identity, direction, frame, time_ns, code, seq, text))

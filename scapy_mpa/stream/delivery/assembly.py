@@ -1,0 +1,371 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""One DDP message as far as its segments are there (RFC 5041 5.2).
+
+A segment says where its octets lie: at a Message Offset, which begins at 0, or at a Tagged Offset,
+which begins anywhere.  The one with the Last flag says where the message ends.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+
+from scapy_mpa.stream.delivery.split import SplitHeader
+from scapy_mpa.stream.events import ConnectionId, MessageRecovered
+from scapy_mpa.wire.ddp import DDPHeader
+from scapy_mpa.wire.rdmap import (
+    ATOMIC_REQUEST_LENGTH,
+    ATOMIC_RESPONSE_LENGTH,
+    READ_REQUEST_LENGTH,
+)
+from scapy_mpa.wire.rdmap_names import Opcode
+
+if TYPE_CHECKING:
+    from scapy_mpa.stream.delivery.request import Request
+
+__all__ = [
+    "LISTED_STRETCHES",
+    "STRETCHES",
+    "WITH_HEADER",
+    "DDPMessage",
+    "DDPSegment",
+    "Origin",
+]
+
+STRETCHES: Final = 1024
+"""Stretches of one message with holes between: more are no loss but an attack, and do not count."""
+
+LISTED_STRETCHES: Final = 64
+"""Missing stretches that are listed of one message."""
+
+
+WITH_HEADER: Final[dict[int, int]] = {
+    Opcode.READ_REQUEST: READ_REQUEST_LENGTH,
+    Opcode.ATOMIC_REQUEST: ATOMIC_REQUEST_LENGTH,
+    Opcode.ATOMIC_RESPONSE: ATOMIC_RESPONSE_LENGTH,
+}
+"""Opcodes of the messages whose RDMAP header says which Request and Response belong together, and
+how many octets that has."""
+
+Origin: TypeAlias = tuple[ConnectionId, int, int, int, int]
+"""Connection, direction, frame, time in nanoseconds and sequence number: the first fields of
+:class:`~scapy_mpa.stream.events.FPDURecovered`."""
+
+
+class DDPSegment(NamedTuple):
+    """What counts of a DDP segment."""
+
+    start: int
+    """Position of the first octet of its FPDU."""
+    header: DDPHeader
+    opcode: int
+    length: int
+    """Octets behind the DDP header."""
+    cut_off: int
+    """How many of them the snap length cut off."""
+    body: bytes
+    """Those octets, if they may be of the RDMAP header of a Request or of an Atomic Response; none
+    if any of them was cut off."""
+    phase: int | None
+    """Offset of the FPDU's first octet modulo 512, None without Markers."""
+    origin: Origin
+    captured: int
+    """The frame that brought the last of its octets."""
+
+    @property
+    def offset(self) -> int:
+        """Tagged Offset or Message Offset."""
+        at = self.header.to if self.header.tagged else self.header.mo
+        assert at is not None
+        return at
+
+    @property
+    def is_message(self) -> bool:
+        """Whether it is all of an Untagged message, or holds all of its RDMAP header.
+
+        There are receivers that take it for that whatever MO is.
+        """
+        header = self.header
+        return header.last and (header.mo == 0 or self.length == WITH_HEADER.get(self.opcode))
+
+
+class DDPMessage:
+    """A message as far as it is there.
+
+    :param first: its first segment in the stream.
+    :param begun: whether that is known to be its very first one, if it is Tagged.
+    :param is_late: whether messages with higher MSNs were seen before.
+    :param repeats: whether a message with the same QN and MSN was complete before.
+    :param holes: how many the direction had when the message before it began on its queue.
+    """
+
+    __slots__ = (
+        "_begun",
+        "_conflicts",
+        "_cut_off",
+        "_duplicates",
+        "_end",
+        "_header",
+        "_lowest",
+        "_overlaps",
+        "_stretches",
+        "asks",
+        "captured",
+        "completed_by",
+        "first",
+        "holes",
+        "is_answered",
+        "is_given",
+        "is_late",
+        "is_over",
+        "lost_behind",
+        "may_go_on",
+        "next_offset",
+        "repeats",
+        "request",
+        "requested",
+        "segments",
+        "stands_in",
+    )
+
+    def __init__(
+        self,
+        first: DDPSegment,
+        *,
+        begun: bool = True,
+        is_late: bool = False,
+        repeats: bool = False,
+        holes: int = 0,
+    ) -> None:
+        self.first = first
+        self.holes = holes
+        self.is_late = is_late
+        self.completed_by = first.origin
+        """What was captured last of it, whichever place that has in the stream."""
+        self.captured = first.captured
+        """The frame that brought the last octet of its RDMAP header, if it has one."""
+        self.segments = 0
+        self.next_offset = 0
+        """The offset behind the last segment taken."""
+        self.lost_behind = 0
+        """Octets of the stream that are missing behind the last segment taken."""
+        self.may_go_on = False
+        """Whether more of it may have been taken for something else."""
+        self.asks: Request | None = None
+        """What it asks for, if it is a Request and whole."""
+        self.stands_in = False
+        """Whether one of which nothing but the MSN is known stands for it until it is."""
+        self.is_given = False
+        """Of an Atomic Response, whether its place among the Responses was taken before it was
+        whole."""
+        self.is_answered = False
+        """Whether by then it was looked at which Request it answers."""
+        self.is_over = True
+        """Whether nothing more will come of it, so that it may be told."""
+        self.request: Request | None = None
+        """The Request that it answers, if it is a Response."""
+        self.requested: bool | None = None
+        self._begun = begun
+        self.repeats = repeats
+        is_split = self._has_header and not first.is_message
+        self._header = SplitHeader() if is_split else None
+        self._stretches: list[tuple[int, int]] = []
+        self._lowest = first.offset
+        self._end: int | None = None
+        self._cut_off = 0
+        self._duplicates = 0
+        self._overlaps = 0
+        self._conflicts = 0
+        self.add(first)
+
+    @property
+    def begun(self) -> bool:
+        """Whether the first segment taken is known to be the message's first."""
+        return self._begun
+
+    @property
+    def stretches(self) -> int:
+        """How many stretches are kept."""
+        return len(self._stretches)
+
+    @property
+    def _has_header(self) -> bool:
+        """Whether an RDMAP header is all that it has, if it is as it should be."""
+        return self.first.opcode in WITH_HEADER and not self.first.header.tagged
+
+    @property
+    def lacks_header(self) -> bool:
+        """Whether octets of its RDMAP header are missing."""
+        is_split = self._header is not None
+        return self._has_header and (self.is_cut_off or (is_split and not self.has_all_segments))
+
+    @property
+    def body(self) -> bytes:
+        """The RDMAP header of a Request or an Atomic Response, of however many segments it came
+        in; no octets if they are not all there."""
+        return self.first.body if self._header is None else self._header.octets or b""
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether the snap length cut off any of its octets."""
+        return self._cut_off > 0
+
+    def add(self, segment: DDPSegment) -> None:
+        """Add a segment."""
+        at = segment.offset
+        end = at + segment.length
+        self.segments += 1
+        if segment.origin[2] > self.completed_by[2]:
+            self.completed_by = segment.origin
+        if self._header is not None:
+            self.captured = max(self.captured, segment.captured)
+            self._header.put(at, segment.body, segment.length, last=segment.header.last)
+        self.next_offset = end
+        self.lost_behind = 0
+        self._lowest = min(self._lowest, at)
+        stretches = self._stretches
+        highest = stretches[-1][1] if stretches else end
+        if segment.header.last:
+            if self._end is None:
+                self._end = end
+                self._conflicts += highest > end
+            else:
+                self._conflicts += self._end != end
+        elif self._end is not None and end > self._end:
+            self._conflicts += 1
+        if self.repeats:
+            self._duplicates += 1
+        # In stream order, all but the odd segment follows the one before.
+        if stretches and highest == at:
+            stretches[-1] = (stretches[-1][0], end)
+            self._cut_off += segment.cut_off
+        elif segment.length:
+            self._insert(at, end, segment.cut_off)
+
+    def _insert(self, at: int, end: int, cut_off: int) -> None:
+        """Add a stretch, and count what of it was there."""
+        stretches = self._stretches
+        first = bisect_left(stretches, (at, at))
+        if first and stretches[first - 1][1] >= at:
+            first -= 1
+        last = first
+        there = 0
+        while last < len(stretches) and stretches[last][0] <= end:
+            start, stop = stretches[last]
+            there += min(end, stop) - max(at, start)
+            last += 1
+        if not self.repeats:
+            self._duplicates += there == end - at
+            self._overlaps += 0 < there < end - at
+        if not there:
+            self._cut_off += cut_off
+        if first < last:
+            whole = min(at, stretches[first][0]), max(end, stretches[last - 1][1])
+            stretches[first:last] = [whole]
+        elif len(stretches) < STRETCHES:
+            stretches.insert(first, (at, end))
+
+    # -- what there is to say -------------------------------------------------------------------
+
+    @property
+    def _asked_for(self) -> tuple[int, int] | None:
+        """Where the octets lie that an RDMA Read asked for, if this brings any of them."""
+        request = self.request
+        if request is None or request.read is None or not request.size:
+            # The STag and TO of a message without octets mean nothing (RFC 5041 5.2).
+            return None
+        return request.read.sink_to, request.end
+
+    @property
+    def _begin(self) -> int | None:
+        """Where the message begins, if that is known."""
+        if not self.first.header.tagged:
+            return 0
+        if self._asked_for is not None:
+            return min(self._asked_for[0], self._lowest)
+        is_empty = self.request is not None and not self.request.size
+        return self._lowest if self._begun or is_empty else None
+
+    @property
+    def _expected_end(self) -> int | None:
+        """Where the message ends, by its Last segment or by its Request."""
+        if self._end is None and self._asked_for is not None and not self.may_go_on:
+            return self._asked_for[1]
+        return self._end
+
+    @property
+    def has_all_segments(self) -> bool:
+        """Whether every segment is there, and none denies it."""
+        if self._end is None or self._conflicts or len(self._stretches) > 1:
+            return False
+        low, high = self._stretches[0] if self._stretches else (self._lowest, self._lowest)
+        return low == self._begin and high == self._end
+
+    def missing(self) -> tuple[tuple[int | None, int | None], ...]:
+        """Return the stretches that no segment brought, as :class:`MessageRecovered` has them."""
+        found: list[tuple[int | None, int | None]] = []
+        begin = self._begin
+        end = self._expected_end
+        at = begin
+        if begin is None:
+            found.append((None, None))
+            at = self._lowest
+        for start, stop in self._stretches:
+            assert at is not None
+            if len(found) == LISTED_STRETCHES:
+                return tuple(found)
+            if end is not None and start > end:
+                break
+            if start > at:
+                found.append((at, start - at))
+            at = max(at, stop)
+        assert at is not None
+        if end is None:
+            found.append((at, None))
+        elif at < end:
+            found.append((at, end - at))
+        return tuple(found[:LISTED_STRETCHES])
+
+    def event(self) -> MessageRecovered:
+        """Return what there is to say of it."""
+        header = self.first.header
+        connection, direction, frame, time_ns, _ = self.completed_by
+        request = self.request
+        details = self.asks or request
+        begin = self._begin
+        end = self._expected_end
+        size = None if begin is None or end is None else end - begin
+        whole = self.has_all_segments
+        return MessageRecovered(
+            connection=connection,
+            direction=direction,
+            frame=frame,
+            time_ns=time_ns,
+            opcode=self.first.opcode,
+            length=sum(stop - start for start, stop in self._stretches) - self._cut_off,
+            fpdus=self.segments,
+            complete=whole and not self._cut_off,
+            qn=header.qn,
+            msn=header.msn,
+            stag=header.stag,
+            to=self._lowest if header.tagged else None,
+            seq=self.first.origin[4],
+            size=size,
+            missing=() if whole else self.missing(),
+            cut_off=self._cut_off,
+            duplicates=self._duplicates,
+            overlaps=self._overlaps,
+            conflicts=self._conflicts,
+            answers=None if request is None else request.msn,
+            requested=self.requested,
+            as_requested=(
+                size == request.size
+                if size is not None
+                and request is not None
+                and request.read is not None
+                and self._end is not None
+                else None
+            ),
+            read_request=None if details is None else details.read,
+            request_identifier=None if details is None else details.identifier,
+        )

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Message Sequence Numbers of one queue: which come next, which were skipped (RFC 5041 4.3).
+
+The first message on a queue has MSN 1, each further one the next number, and 0 follows
+0xFFFFFFFF.  Inside, a number that never wraps stands for an MSN, as positions do for TCP sequence
+numbers (:mod:`~scapy_mpa.stream.sequence`).
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from scapy_mpa.stream.delivery.assembly import Origin
+from scapy_mpa.stream.sequence import first_position, unwrap
+
+__all__ = ["FIRST_MSN", "SKIPPED_STRETCHES", "MSNSequence", "Skipped"]
+
+FIRST_MSN: Final = 1
+
+SKIPPED_STRETCHES: Final = 64
+"""Stretches of skipped MSNs of one queue that may yet be filled; then the oldest is settled.  So
+many that were settled are remembered, for a sender may use an MSN behind higher ones."""
+
+
+class Skipped(NamedTuple):
+    """MSNs with others behind them, of which no segment was seen."""
+
+    qn: int
+    first: int
+    end: int
+    position: int
+    """Position in the stream before which their segments lie."""
+    behind: Origin
+    """What begins there."""
+    is_lossless: bool
+    """Whether nothing was missing before it, so that the sender skipped them."""
+
+
+class MSNSequence:
+    """The MSNs of one queue, in the order of the stream.
+
+    :param qn: the Queue Number.
+    :param first: the MSN that comes first, None if the beginning was not captured.
+    """
+
+    __slots__ = ("_next", "_qn", "_settled", "holes", "skipped")
+
+    def __init__(self, qn: int, first: int | None) -> None:
+        self._qn = qn
+        self._next = None if first is None else first_position(first)
+        self.holes = -1 if first is None else 0
+        """How many holes the direction had when the last message began, as its owner counts; fewer
+        if others may have been sent before the first one, which then may lack what they lie in."""
+        self.skipped: list[Skipped] = []
+        """What was skipped and may yet be filled, in the order in which it was noticed."""
+        self._settled: list[Skipped] = []
+        # What is no longer waited for.
+
+    def place(self, msn: int) -> int:
+        """Return the number that stands for an MSN."""
+        return first_position(msn) if self._next is None else unwrap(msn, self._next)
+
+    def note(
+        self, number: int, position: int, origin: Origin, *, is_lossless: bool
+    ) -> Skipped | None:
+        """Take note of a message; return what it skips, if it does.
+
+        :param position: of its first octet in the stream.
+        :param origin: what brought it.
+        :param is_lossless: whether nothing is missing between it and the last one.
+        """
+        expected = self._next
+        if expected is None:
+            # Nobody knows which were used before the capture, but none of them in it.
+            self.settle(Skipped(self._qn, 0, number, position, origin, is_lossless=False))
+            expected = number
+        self._next = max(expected, number + 1)
+        if number <= expected:
+            return None
+        return Skipped(self._qn, expected, number, position, origin, is_lossless)
+
+    def settle(self, skipped: Skipped) -> None:
+        """Wait no more for what was skipped."""
+        self._settled.append(skipped)
+        if len(self._settled) > SKIPPED_STRETCHES:
+            del self._settled[0]
+
+    def settle_oldest(self) -> Skipped:
+        """Wait no more for what was skipped first; return it."""
+        skipped = self.skipped.pop(0)
+        self.settle(skipped)
+        return skipped
+
+    def fill(self, number: int) -> Skipped | None:
+        """Take note of a message that comes late; return what it was skipped with, if it was."""
+        found = _take_out(self.skipped, number)
+        if found is None:
+            found = _take_out(self._settled, number)
+            if len(self._settled) > SKIPPED_STRETCHES:
+                del self._settled[0]
+        return found
+
+    def is_behind(self, number: int) -> bool:
+        """Tell whether a message with a higher MSN was noted before."""
+        return self._next is not None and number < self._next
+
+
+def _take_out(stretches: list[Skipped], number: int) -> Skipped | None:
+    """Take a number out of the stretch that holds it; return what that was."""
+    for index, stretch in enumerate(stretches):
+        if stretch.first <= number < stretch.end:
+            rest = [stretch._replace(end=number), stretch._replace(first=number + 1)]
+            del stretches[index]
+            for each in reversed(rest):
+                if each.first < each.end:
+                    stretches.insert(index, each)
+            return stretch
+    return None

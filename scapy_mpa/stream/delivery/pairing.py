@@ -1,0 +1,450 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Which Response answers which Request (RFC 5040 5.2, RFC 7306 5.2 and 7).
+
+RDMA Read Requests and Atomic Requests travel on QN 1.  The Responses travel in the other direction
+and in the order of the Requests, of both kinds.  A Response does not name its Request: an RDMA Read
+Response goes to the Data Sink STag and Tagged Offset that the Request gave, an Atomic Response
+reflects its Request Identifier.  Buffers are used again and again, so it is the order that counts,
+and STag, Tagged Offset and identifier must agree with it.
+
+While everything is there, the next Response answers the oldest Request that is outstanding.  Where
+octets of the responding direction are missing, so may be Responses, as many as fit in the hole.
+Then one out of several Requests is the next to be answered; if just one of them fits what is seen,
+it is that one.  Else nobody can tell, and that is what is said.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from itertools import chain, islice
+from operator import attrgetter
+from typing import Final, NamedTuple
+
+from scapy_mpa.stream.delivery.assembly import DDPMessage, DDPSegment
+from scapy_mpa.stream.delivery.request import EMPTY, Key, Request, keys_of
+from scapy_mpa.stream.events import MessageRecovered
+from scapy_mpa.wire.ddp import TAGGED_LENGTH
+from scapy_mpa.wire.fpdu import fpdu_length
+
+__all__ = ["LOOKED_AT", "OUTSTANDING_REQUESTS", "PATIENCE", "Hole", "Requests"]
+
+OUTSTANDING_REQUESTS: Final = 1024
+"""Requests of one direction that are remembered until they are answered.  IRD and ORD may go up to
+16383 (RFC 6581 9.1), implementations have a few hundred at most; the oldest is forgotten."""
+
+LOOKED_AT: Final = 64
+"""Requests that are looked at, one by one, for one Response behind a hole."""
+
+PATIENCE: Final = 64
+"""Frames by which a capture may hold a Request behind its Response."""
+
+_LEAST: Final = fpdu_length(TAGGED_LENGTH)
+# Octets that a Response without payload takes in the stream.
+
+_serial_of = attrgetter("serial")
+_NONE: Final[Sequence[Request]] = ()
+
+
+class Hole(NamedTuple):
+    """Octets missing in the responding direction."""
+
+    octets: int
+    """How many, Markers not counted."""
+    frame: int
+    """The frame that brought what follows them."""
+
+
+class Requests:
+    """The Requests of one direction, and which of them the other direction answers next.
+
+    :param out: where the Responses go that are missing.
+    """
+
+    __slots__ = (
+        "_by_key",
+        "_high",
+        "_leftover",
+        "_low",
+        "_may_go_on",
+        "_missing",
+        "_next",
+        "_out",
+        "_queue",
+        "_unanswered",
+        "_uncertain",
+        "_unseen_until",
+        "captured",
+        "hidden",
+        "is_whole",
+    )
+
+    def __init__(self, out: list[MessageRecovered]) -> None:
+        self._out = out
+        self.hidden = False
+        """Whether Requests may be outstanding that are not known, from before the capture for one.
+        Then a Response is paired only if one Request alone fits."""
+        self.captured = 0
+        """The last frame that brought a segment of the requesting direction that was looked at."""
+        self.is_whole = True
+        """Whether everything was captured that the direction sent behind the last Request."""
+        self._queue: list[Request] = []
+        """Requests outstanding, without a break in their serial numbers."""
+        self._by_key: dict[Key, list[Request]] = {}
+        """Those of them that say something, by what they say, ascending."""
+        self._missing: dict[int, Request] = {}
+        """The others, of which nothing but the MSN is known, by this, ascending."""
+        self._next = 0
+        """The serial number of the next Request."""
+        self._low = 0
+        """The first Request that may be the next to be answered."""
+        self._high = 0
+        """The last one."""
+        self._uncertain = 0
+        """Requests before this one that seem unanswered may have been answered all the same."""
+        self._unseen_until = 0
+        """So may those that are still to come, if a frame up to this one brought them."""
+        self._leftover = 0
+        """Octets of holes in which more Responses may have been than Requests were known."""
+        self._may_go_on = False
+        """Whether, before the hole, a Response was in progress to a Request that is not known."""
+        self._unanswered: list[tuple[int, Request]] = []
+        """Requests that others overtook, and up to where their Responses would have been."""
+
+    def __len__(self) -> int:
+        return len(self._queue) + len(self._unanswered)
+
+    # -- the requesting direction ----------------------------------------------------------------
+
+    def ask(self, request: Request) -> None:
+        """Take a Request; one without a key stands for one that was not captured."""
+        request.serial = self._next
+        self._next += 1
+        self._queue.append(request)
+        if request.key is not None:
+            self._remember(request)
+        else:
+            self._missing[request.msn] = request
+            if self._high == request.serial and self._leftover >= _LEAST:
+                self._leftover -= _LEAST
+                self._high = self._next
+        if len(self._queue) > OUTSTANDING_REQUESTS:
+            oldest = self._queue[0].serial
+            self._uncertain = max(self._uncertain, oldest + 1)
+            self._pass(oldest + 1, 0)
+            self.hidden = True
+
+    def fill(self, request: Request) -> None:
+        """Take a Request that was missing when later ones came.
+
+        If it is not outstanding any more its Response was told of, or its absence was.
+        """
+        missing = self._missing.pop(request.msn, None)
+        if missing is not None:
+            request.serial = missing.serial
+            self._queue[missing.serial - self._queue[0].serial] = request
+            self._remember(request)
+
+    def _remember(self, request: Request) -> None:
+        """Have a Request found by what it says."""
+        assert request.key is not None
+        known = self._by_key.setdefault(request.key, [])
+        known.insert(bisect_left(known, request.serial, key=_serial_of), request)
+        if request.captured <= self._unseen_until:
+            self._uncertain = max(self._uncertain, request.serial + 1)
+
+    def give_up(self) -> None:
+        """Forget the Requests: from now on, others than are known may be outstanding."""
+        self._queue.clear()
+        self._by_key.clear()
+        self._missing.clear()
+        self._low = self._high = self._uncertain = self._next
+        while self._unanswered:
+            self._report_unanswered()
+        self.hidden = True
+
+    # -- the responding direction ----------------------------------------------------------------
+
+    def knows_all(self, segment: DDPSegment, body: bytes = b"") -> bool:
+        """Tell whether all Requests are known that a Response may answer.
+
+        :param segment: its first one.
+        :param body: the RDMAP header of an Atomic Response.
+        """
+        if self.hidden:
+            is_known = any(key in self._by_key for key in keys_of(segment, body))
+            return is_known or self._is_ahead_of(segment.captured)
+        if self._high < self._next:
+            return True
+        # Where none is outstanding that a hole may hide, the one that it answers is still to come:
+        # two directions that were captured apart may be any number of frames apart.
+        return self._low < self._next and self._is_ahead_of(segment.captured)
+
+    def _is_ahead_of(self, frame: int) -> bool:
+        """Tell whether nothing that was sent before a frame is still to come, Requests for one."""
+        return (self.is_whole or self.hidden) and self.captured > frame + PATIENCE
+
+    def lost(self, hole: Hole, current: DDPMessage | None, *, force: bool = False) -> bool:
+        """Take note of a hole in the responding direction.
+
+        :param current: the RDMA Read Response that was in progress.
+        :param force: also if Requests may have been answered in it that are not known yet; if not,
+            it is not taken note of, and False is returned.
+        """
+        is_known = force or self.hidden or self._is_ahead_of(hole.frame)
+        octets = hole.octets
+        if current is not None and current.request is not None:
+            octets -= max(0, self._rest_of(current) - current.lost_behind)
+        high = self._high
+        for request in islice(self._queue, self._high - self._low, None):
+            if octets < _LEAST + request.size or request.captured > hole.frame + PATIENCE:
+                break
+            octets -= _LEAST + request.size
+            high += 1
+        else:
+            if octets >= _LEAST and not is_known:
+                return False
+            self._leftover = max(0, octets)
+        self._high = high
+        if current is not None and current.request is None:
+            self._may_go_on = True
+        return True
+
+    def behind_hole(self, current: DDPMessage | None, segment: DDPSegment) -> list[Request]:
+        """Return the Requests whose Responses a segment behind a hole may be of, ascending.
+
+        :param current: the RDMA Read Response that was in progress.
+        """
+        fits = []
+        if current is not None and current.request is not None:
+            if segment.offset >= current.next_offset and current.request.holds(segment):
+                fits.append(current.request)
+            if current.lost_behind < self._rest_of(current):
+                return fits
+        return fits + [each for each in self._possible() if each.may_hold(segment)]
+
+    def goes_on(self, current: DDPMessage, fits: list[Request]) -> bool:
+        """Tell whether a segment for which :meth:`behind_hole` gave ``fits`` is of ``current``."""
+        if fits != [current.request]:
+            return False
+        if current.lost_behind >= self._rest_of(current) and self._is_open:
+            return False
+        self._high = self._low
+        self._leftover = 0
+        return True
+
+    def answer_behind_hole(self, message: DDPMessage, fits: list[Request]) -> None:
+        """Take what :meth:`behind_hole` has found for the first segment of a message."""
+        if self.hidden:
+            self.answer(message)
+        elif self._may_go_on or (fits and fits[0].answered):
+            # It may yet be the one that was in progress.
+            is_captured = all(each.key is not None for each in fits)
+            message.requested = True if is_captured and not self._may_go_on else None
+            self._may_go_on = False
+            if fits:
+                self._high = self._uncertain = max(self._high, fits[-1].serial + 1)
+        else:
+            self._claim(message, fits)
+
+    def answer(self, message: DDPMessage) -> None:
+        """Find the Request that a Response answers, of which the first segment is there."""
+        keys = keys_of(message.first, message.body)
+        if self.hidden:
+            self._answer_hidden(message, keys)
+            if message.lacks_header:
+                # It answers one of those outstanding, or another one.
+                self._uncertain = self._next
+            return
+        if message.lacks_header:
+            # Nobody knows what its identifier is.
+            fits = [each for each in self._possible() if each.identifier is not None]
+            self._claim(message, self._with_unknown(fits))
+            return
+        for key in keys:
+            known = self._by_key.get(key, _NONE)
+            fits = [each for each in islice(known, LOOKED_AT) if each.serial <= self._high]
+            if len(fits) > 1:
+                # Not even the length tells them apart, or it is none of those asked for.
+                fits = [each for each in fits if each.holds(message.first)] or fits
+            if fits:
+                self._claim(message, self._with_unknown(fits))
+                return
+        # A sender need not send the octets of a message in their order (RFC 5041 5.3).
+        fits = [each for each in self._possible() if each.holds(message.first)]
+        if self._claim(message, self._with_unknown(fits)):
+            return
+        for key in keys:
+            known = self._by_key.get(key, _NONE)
+            if len(known) == 1 and self._low == self._high:
+                # Out of order, but no other one fits.
+                self._pair(message, known[0])
+                self._pass(self._low, 0)
+                return
+        if self._high < self._next or self.is_whole:
+            message.requested = False
+
+    def _answer_hidden(self, message: DDPMessage, keys: tuple[Key, ...]) -> None:
+        """Find the Request although there may be others, nobody knows which."""
+        for key in keys:
+            outstanding = self._by_key.get(key, _NONE)
+            looked_at = islice(outstanding, LOOKED_AT)
+            fits = (each for each in looked_at if each.begins_with(message.first))
+            # Two are as good as many.
+            known = list(islice(fits, 2))
+            # One without octets may answer a Request for none that is not known yet.
+            is_only = len(known) == 1 and len(outstanding) <= LOOKED_AT and EMPTY not in keys
+            if is_only and not self._may_be_of_missing(message, known[0]):
+                serial = known[0].serial
+                self._uncertain = max(self._uncertain, serial)
+                self._pair(message, known[0])
+                self._pass(serial + 1, 0)
+                return
+            if known or not message.begun:
+                # Any of those outstanding, or another one.
+                self._uncertain = self._next
+            if known and EMPTY not in keys:
+                self._pass_one_of(known)
+        # Or one that was sent before, and is looked at later.
+        self._unseen_until = max(self._unseen_until, message.first.captured + PATIENCE)
+
+    def answer_late(self, message: DDPMessage) -> None:
+        """Find the Request that a Response answers of which what follows was looked at before.
+
+        It is paired if it is whole, and one Request alone asks for what it brings, among those that
+        are outstanding or were passed.
+        """
+        first = message.first
+        keys = keys_of(first, message.body)
+        known = (islice(self._by_key.get(key, _NONE), LOOKED_AT) for key in keys)
+        passed = [each for _, each in self._unanswered[-LOOKED_AT:] if each.key in keys]
+        whole = [
+            each
+            for each in chain(*known, passed)
+            if each.begins_with(first) and each.size == first.length and first.header.last
+        ]
+        if len(whole) != 1:
+            return
+        (request,) = whole
+        if request in passed:
+            message.request = request
+            message.requested = True
+            self._unanswered = [each for each in self._unanswered if each[1] is not request]
+        else:
+            self._pair(message, request)
+            self._pass(self._low, 0)
+
+    def _may_be_of_missing(self, message: DDPMessage, request: Request) -> bool:
+        """Tell whether a Response may as well answer a Request that was not captured.
+
+        Not one behind ``request``, which it fits, if no Response may be missing before it.
+        """
+        missing = next(iter(self._missing.values()), None)
+        is_next = message.begun and message.first.header.tagged
+        return missing is not None and not (is_next and request.serial < missing.serial)
+
+    def _pass_one_of(self, known: Sequence[Request]) -> None:
+        """Take it that a Response answers one of ``known`` or one that was not captured, if any is
+        outstanding: then the first of all these is outstanding no more."""
+        if self._missing:
+            missing = next(iter(self._missing.values()))
+            self._pass(min(known[0].serial, missing.serial) + 1, 0)
+
+    def _pair(self, message: DDPMessage, request: Request) -> None:
+        """Take it that a Response answers a Request, which is outstanding."""
+        message.request = request
+        message.requested = request.answered = True
+        self._forget(request)
+
+    def settle(self, position: int) -> None:
+        """Report the Responses missing before ``position`` of the responding direction."""
+        while self._unanswered and self._unanswered[0][0] <= position:
+            self._report_unanswered()
+
+    def finish(self) -> None:
+        """Report what was not answered."""
+        self._pass(self._next, 0)
+        while self._unanswered:
+            self._report_unanswered()
+
+    def _report_unanswered(self) -> None:
+        self._out.append(self._unanswered.pop(0)[1].unanswered())
+
+    # -- which one ---------------------------------------------------------------------------
+
+    def _possible(self) -> list[Request]:
+        """Return the Requests that may be the next to be answered, the first few of them."""
+        count = min(self._high - self._low + 1, LOOKED_AT)
+        return [each for each in islice(self._queue, count) if not each.answered]
+
+    def _with_unknown(self, fits: list[Request]) -> list[Request]:
+        """Return ``fits`` and the possible Requests that were not captured, ascending."""
+        unknown = [each for each in self._possible() if each.key is None]
+        return sorted([*fits, *unknown], key=_serial_of) if unknown else fits
+
+    @property
+    def _is_open(self) -> bool:
+        """Whether more Requests than those looked at may be the next to be answered."""
+        return self._high - self._low >= LOOKED_AT or (
+            self._high >= self._next and not self.is_whole
+        )
+
+    @staticmethod
+    def _rest_of(current: DDPMessage) -> int:
+        """Return the octets that the rest of an RDMA Read Response takes at least."""
+        request = current.request
+        assert request is not None
+        return _LEAST + max(0, request.end - current.next_offset)
+
+    def _claim(self, message: DDPMessage, fits: list[Request]) -> bool:
+        """Take it that a Response answers one of some Requests, ascending; False if it cannot.
+
+        Of those that were not captured nothing tells whether they fit.
+        """
+        is_open = self._is_open
+        if not fits:
+            return is_open
+        first = fits[0]
+        last = self._high if is_open else fits[-1].serial
+        self._pass(first.serial, message.first.start)
+        first.answered = True
+        self._forget(first)
+        is_captured = all(each.key is not None for each in fits)
+        message.requested = True if is_captured and not is_open else None
+        if first.serial != last:
+            self._uncertain = last + 1
+        elif is_captured:
+            message.request = first
+        self._low = first.serial
+        self._high = min(last + 1, self._next)
+        self._pass(first.serial + 1, 0)
+        self._leftover = 0
+        return True
+
+    def _pass(self, serial: int, position: int) -> None:
+        """Let go of the Requests before ``serial``, and of those behind it that are answered.
+
+        :param position: where Responses to them would have been before.
+        """
+        queue = self._queue
+        while queue and (queue[0].serial < serial or queue[0].answered):
+            request = queue.pop(0)
+            if request.key is None:
+                self._missing.pop(request.msn, None)
+            elif not request.answered:
+                self._forget(request)
+                if request.serial >= self._uncertain:
+                    self._unanswered.append((position, request))
+                    if len(self._unanswered) > OUTSTANDING_REQUESTS:
+                        self._report_unanswered()
+            serial = max(serial, request.serial + 1)
+        self._low = max(self._low, serial)
+        self._high = max(self._high, self._low)
+
+    def _forget(self, request: Request) -> None:
+        """No longer find a Request by what it says; mostly it is the first of its kind."""
+        if request.key is not None:
+            known = self._by_key[request.key]
+            known.remove(request)
+            if not known:
+                del self._by_key[request.key]

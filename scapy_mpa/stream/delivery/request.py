@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""RDMA Read Requests and Atomic Requests: what they ask for (RFC 5040 4.4, RFC 7306 5.2.1)."""
+
+from __future__ import annotations
+
+from typing import Final, TypeAlias
+
+from scapy_mpa.stream.delivery.assembly import DDPMessage, DDPSegment, Origin
+from scapy_mpa.stream.events import MessageRecovered
+from scapy_mpa.wire.rdmap import (
+    ATOMIC_REQUEST_LENGTH,
+    ATOMIC_RESPONSE_LENGTH,
+    READ_REQUEST_LENGTH,
+    ReadRequest,
+    parse_atomic_request,
+    parse_atomic_response,
+    parse_read_request,
+)
+from scapy_mpa.wire.rdmap_names import Opcode, QueueNumber
+
+__all__ = ["EMPTY", "REQUESTS", "Key", "Request", "keys_of", "request_of"]
+
+Key: TypeAlias = tuple[str, int, int]
+"""What a Request and its Response have in common: their kind, then Data Sink STag and Tagged
+Offset, or the Request Identifier."""
+
+REQUESTS: Final = frozenset({Opcode.READ_REQUEST, Opcode.ATOMIC_REQUEST})
+"""Opcodes of the messages that ask for a Response."""
+
+EMPTY: Final[Key] = ("empty", 0, 0)
+"""The key of all Requests for nothing: the STag and TO of a Response without octets mean nothing
+(RFC 5041 5.2)."""
+
+
+class Request:
+    """An RDMA Read Request or an Atomic Request.
+
+    :param msn: its MSN.
+    :param origin: what brought it, None if it was not captured.
+    :param captured: the frame that did.
+    :param read: the header of an RDMA Read Request.
+    :param identifier: the Request Identifier of an Atomic Request.
+    """
+
+    __slots__ = (
+        "answered",
+        "captured",
+        "identifier",
+        "key",
+        "msn",
+        "origin",
+        "read",
+        "serial",
+        "size",
+    )
+
+    def __init__(
+        self,
+        msn: int,
+        origin: Origin | None = None,
+        captured: int = 0,
+        read: ReadRequest | None = None,
+        identifier: int | None = None,
+    ) -> None:
+        self.msn = msn
+        self.origin = origin
+        self.read = read
+        self.identifier = identifier
+        self.size = 0
+        """Octets of the Response, as far as they are known."""
+        self.key: Key | None = None
+        self.captured = captured
+        self.answered = False
+        self.serial = 0
+        if read is not None:
+            self.size = read.rdma_read_size
+            self.key = ("read", read.sink_stag, read.sink_to) if self.size else EMPTY
+        elif identifier is not None:
+            self.size = ATOMIC_RESPONSE_LENGTH
+            self.key = ("atomic", identifier, 0)
+
+    @property
+    def end(self) -> int:
+        """The Tagged Offset behind what an RDMA Read Request asks for."""
+        return self.size if self.read is None else self.read.sink_to + self.size
+
+    def holds(self, segment: DDPSegment) -> bool:
+        """Tell whether a segment may be any of the Response's, as if that were as asked for."""
+        read = self.read
+        if read is None:
+            return False
+        if not self.size:
+            return not segment.length and segment.header.last
+        end = segment.offset + segment.length - read.sink_to
+        return (
+            segment.header.stag == read.sink_stag
+            and segment.offset >= read.sink_to
+            and (end == self.size if segment.header.last else end < self.size)
+        )
+
+    def begins_with(self, first: DDPSegment) -> bool:
+        """Tell whether a Response to it may begin with a segment that says what it says itself."""
+        return self.read is None or self.holds(first)
+
+    def may_hold(self, segment: DDPSegment) -> bool:
+        """Tell the same, also if nothing is known of the Request."""
+        return self.key is None or self.holds(segment)
+
+    def unanswered(self) -> MessageRecovered:
+        """Return the Response that is missing."""
+        assert self.origin is not None
+        connection, direction, frame, time_ns, _ = self.origin
+        read = self.read
+        begin = 0 if read is None else read.sink_to
+        return MessageRecovered(
+            connection=connection,
+            direction=1 - direction,
+            frame=frame,
+            time_ns=time_ns,
+            opcode=Opcode.ATOMIC_RESPONSE if read is None else Opcode.READ_RESPONSE,
+            length=0,
+            fpdus=0,
+            complete=False,
+            qn=QueueNumber.ATOMIC_RESPONSE if read is None else None,
+            msn=None,
+            stag=None if read is None else read.sink_stag,
+            to=None if read is None else read.sink_to,
+            seq=None,
+            size=self.size,
+            missing=((begin, self.size),) if self.size else (),
+            answers=self.msn,
+            requested=True,
+            read_request=read,
+            request_identifier=self.identifier,
+        )
+
+
+def request_of(message: DDPMessage) -> Request | None:
+    """Return the Request that a whole Untagged message is, None if it is none."""
+    first = message.first
+    msn = first.header.msn
+    if msn is None or first.opcode not in REQUESTS:
+        return None
+    body = message.body
+    if first.opcode == Opcode.READ_REQUEST and len(body) == READ_REQUEST_LENGTH:
+        read = parse_read_request(body)
+        return Request(msn, message.completed_by, message.captured, read=read)
+    if first.opcode == Opcode.ATOMIC_REQUEST and len(body) == ATOMIC_REQUEST_LENGTH:
+        identifier = parse_atomic_request(body).request_identifier
+        return Request(msn, message.completed_by, message.captured, identifier=identifier)
+    return None
+
+
+def keys_of(first: DDPSegment, body: bytes = b"") -> tuple[Key, ...]:
+    """Return what the Request has to say that a Response answers.
+
+    :param first: the first segment of it.
+    :param body: the RDMAP header of an Atomic Response.
+    """
+    header = first.header
+    if header.stag is None or header.to is None:
+        if len(body) != ATOMIC_RESPONSE_LENGTH:
+            return ()
+        return (("atomic", parse_atomic_response(body).original_request_identifier, 0),)
+    place = ("read", header.stag, header.to)
+    return (EMPTY, place) if header.last and not first.length else (place,)

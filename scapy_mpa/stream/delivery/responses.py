@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The Responses of one direction, in step with the Requests of the other.
+
+A Response is looked at when the Requests are known that it may answer.  It has to wait where none
+is outstanding, or where a hole before it may have held the Responses to all that are: the capture
+may hold Request and Response in the wrong order, or lack the Request and not yet show it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from scapy_mpa.stream.delivery.assembly import DDPMessage, DDPSegment
+from scapy_mpa.stream.delivery.pairing import Hole, Requests
+from scapy_mpa.stream.delivery.request import Request
+from scapy_mpa.stream.events import MessageRecovered
+
+__all__ = ["WAITING_RESPONSES", "Responses"]
+
+WAITING_RESPONSES: Final = 4096
+"""Segments of Responses that may wait for Requests; then nobody can tell for sure what they
+answer, and only what fits a single Request is paired."""
+
+
+class Responses:
+    """The Responses of one direction.
+
+    :param out: where they go.
+    :param requests: those of the other direction.
+    """
+
+    __slots__ = ("_current", "_is_sure", "_items", "_out", "_requests", "_settled")
+
+    def __init__(self, out: list[MessageRecovered], requests: Requests) -> None:
+        self._out = out
+        self._requests = requests
+        self._items: list[DDPSegment | DDPMessage | Hole] = []
+        """What waits: segments of RDMA Read Responses, Atomic Responses, and holes."""
+        self._current: DDPMessage | None = None
+        """The RDMA Read Response in progress."""
+        self._is_sure = True
+        """Whether the next segment begins an RDMA Read Response, if none is in progress."""
+        self._settled = 0
+        """Position before which no more Responses will be found."""
+
+    def __len__(self) -> int:
+        return len(self._items) + (self._current is not None)
+
+    @property
+    def stretches(self) -> int:
+        """How many stretches are kept."""
+        return 0 if self._current is None else self._current.stretches
+
+    # -- in --------------------------------------------------------------------------------------
+
+    def begin_unsure(self) -> None:
+        """Take note that the beginning of the direction was not captured."""
+        self._is_sure = False
+        self._requests.hidden = True
+
+    def take(self, item: DDPSegment | DDPMessage | Hole) -> None:
+        """Take a segment of an RDMA Read Response, an Atomic Response, or a hole."""
+        self._items.append(item)
+        self.release()
+        if len(self._items) > WAITING_RESPONSES:
+            self._requests.hidden = True
+            self.release(force=True)
+
+    def close(self, message: DDPMessage) -> None:
+        """Tell of an Atomic Response that was taken before it was whole, once it was looked at."""
+        message.is_over = True
+        if message.is_answered:
+            self._out.append(message.event())
+
+    def take_late(self, message: DDPMessage) -> None:
+        """Take a Response of which what follows was looked at before."""
+        self._requests.answer_late(message)
+        self._out.append(message.event())
+
+    def release(self, *, force: bool = False) -> None:
+        """Look at what need not wait any longer.
+
+        :param force: nothing needs.
+        """
+        if self._items:
+            self._release(self._items, self._requests, force=force)
+            self._requests.settle(self._settled)
+
+    def _release(
+        self, items: list[DDPSegment | DDPMessage | Hole], requests: Requests, *, force: bool
+    ) -> None:
+        """Look at what need not wait any longer, item by item."""
+        while items:
+            item = items[0]
+            if isinstance(item, Hole):
+                if not self._lose(item, force=force):
+                    return
+            elif isinstance(item, DDPMessage):
+                if not force and not requests.knows_all(item.first, item.body):
+                    return
+                requests.answer(item)
+                item.is_answered = True
+                if item.is_over:
+                    self._out.append(item.event())
+            else:
+                in_progress = self._current is not None and not self._current.lost_behind
+                if not (force or in_progress or requests.knows_all(item)):
+                    return
+                self._add(item)
+            del items[0]
+
+    def settle(self, position: int) -> None:
+        """Report the Responses missing before ``position``: no more will be found there."""
+        self._settled = max(self._settled, position)
+        self._requests.settle(position)
+
+    def finish(self) -> None:
+        """Report what is there; nothing more will come."""
+        self.release(force=True)
+        if self._current is not None:
+            self._close()
+
+    # -- RDMA Read Responses -----------------------------------------------------------------
+
+    def _lose(self, hole: Hole, *, force: bool) -> bool:
+        """Take note of a hole; return False if that must wait."""
+        if not self._requests.lost(hole, self._current, force=force):
+            return False
+        self._is_sure = False
+        if self._current is not None:
+            self._current.lost_behind += hole.octets
+            if self._current.request is None:
+                # Nothing tells whether the next segment is of the same message.
+                self._close()
+        return True
+
+    def _add(self, segment: DDPSegment) -> None:
+        requests = self._requests
+        fits: list[Request] = []
+        current = self._current
+        if not self._is_sure:
+            fits = requests.behind_hole(current, segment)
+        if current is not None:
+            if current.lost_behind:
+                goes_on = requests.goes_on(current, fits)
+            else:
+                goes_on = current.first.header.stag == segment.header.stag
+            if goes_on:
+                current.add(segment)
+            else:
+                current.may_go_on = current.request in fits
+                self._close()
+        if self._current is None:
+            self._current = DDPMessage(segment, begun=self._is_sure)
+            if self._is_sure:
+                requests.answer(self._current)
+            else:
+                requests.answer_behind_hole(self._current, fits)
+        self._is_sure = True
+        if segment.header.last:
+            self._close()
+
+    def _close(self) -> None:
+        """Report the RDMA Read Response in progress."""
+        assert self._current is not None
+        self._out.append(self._current.event())
+        self._current = None

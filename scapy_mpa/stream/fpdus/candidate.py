@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""One FPDU at a given place: what it says, and whether it is what it says.
+
+An FPDU is verified by its CRC.  Without CRCs its Markers must agree on where it begins, and its DDP
+and RDMAP headers must make sense (RFC 5044 6).
+"""
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from scapy_mpa.stream.events import CrcVerdict
+from scapy_mpa.stream.fpdus.search import header_words
+from scapy_mpa.stream.octets.island import Island
+from scapy_mpa.wire.crc import RESIDUE, crc32c
+from scapy_mpa.wire.ddp import TAGGED_LENGTH, UNTAGGED_LENGTH
+from scapy_mpa.wire.fpdu import (
+    FPDUPTR_MASK,
+    HEADER_LENGTH,
+    MARKER_INTERVAL,
+    MARKER_LENGTH,
+    MARKER_RESERVED,
+    Layout,
+    fpdu_layout,
+    strip_markers,
+)
+from scapy_mpa.wire.rdmap import plausible
+
+__all__ = [
+    "FRAMING_WINDOW",
+    "HEAD",
+    "SHORTEST",
+    "UNREADABLE",
+    "WHOLE_FPDUS",
+    "WORD",
+    "Candidate",
+    "FPDUReader",
+]
+
+WORD: Final = 4
+UNREADABLE: Final = -1
+"""What is said of an FPDU whose ULPDU_Length was not captured."""
+
+SHORTEST: Final = HEADER_LENGTH + TAGGED_LENGTH + WORD
+"""Octets of an FPDU without Markers that carries no payload at all."""
+
+FRAMING_WINDOW: Final = 66_560
+"""No FPDU is longer: 64 KiB of ULPDU, 130 Markers, header, pad and CRC.  Octets that could not
+be placed are of no use once this much follows them."""
+
+WHOLE_FPDUS: Final = 2
+"""FPDUs that must be whole, and have no good CRC where none has, if CRCs are to be off."""
+
+HEAD: Final = HEADER_LENGTH + UNTAGGED_LENGTH + MARKER_LENGTH
+"""Octets in which the longest DDP header of an FPDU lies, and a Marker that may fall in it."""
+
+
+class Candidate(NamedTuple):
+    """Octets that may be an FPDU."""
+
+    start: int
+    end: int
+    ulpdu_length: int
+    layout: Layout
+    octets: bytes
+    crc: CrcVerdict
+    agrees: bool
+    """Whether its Markers, if it has any, say that it begins where it does."""
+    is_pointed_at: bool
+    """Whether a Marker that was captured says so."""
+    sound: bool
+    """Whether it is verified."""
+
+    @property
+    def telling_markers(self) -> int:
+        """Its Markers that were captured, and are to say more than 0."""
+        layout = self.layout
+        return sum(
+            fpduptr > 0 and at + MARKER_LENGTH <= len(self.octets)
+            for at, fpduptr in zip(layout.markers, layout.fpduptrs, strict=True)
+        )
+
+
+class FPDUReader:
+    """Reads FPDUs of one direction wherever it is told to.
+
+    :param origin: position of offset 0 of the Full Operation Phase.
+    :param markers: whether the direction has Markers.
+    :param crc: whether CRCs are to be checked.
+    """
+
+    __slots__ = ("crc", "markers", "origin")
+
+    def __init__(self, origin: int, *, markers: bool, crc: bool) -> None:
+        self.origin = origin
+        self.markers = markers
+        self.crc = crc
+
+    def whole(self, island: Island, start: int) -> Candidate | None:
+        """Return the FPDU at ``start``; None if octets of it are missing."""
+        fpdu = self._read_at(island, start)
+        return None if isinstance(fpdu, int) else fpdu
+
+    def verifies(self, island: Island, start: int) -> bool | None:
+        """Tell whether a verified FPDU stands at ``start``; None if octets are missing for it."""
+        fpdu = self._read_at(island, start)
+        if not isinstance(fpdu, int):
+            return fpdu.sound
+        if fpdu == UNREADABLE:
+            return False
+        if start + MARKER_LENGTH + WORD > island.end:
+            return None
+        return None if self._looks_like_start(island, start, island.end) else False
+
+    def _read_at(self, island: Island, start: int) -> Candidate | int:
+        """Read the FPDU at ``start``, as of :meth:`_try`, where others may be known behind it."""
+        # The octets of runs are those of others, and not held.
+        limit = min((run.start for run in island.runs if run.start > start), default=island.end)
+        return self._try(island, start, limit)
+
+    def _try(self, island: Island, start: int, limit: int) -> Candidate | int:
+        """Read the FPDU at ``start``, or say up to which position octets are needed for it."""
+        phase = (start - self.origin) % MARKER_INTERVAL if self.markers else None
+        header = start + MARKER_LENGTH if phase == 0 else start
+        if header + HEADER_LENGTH > limit:
+            return header + HEADER_LENGTH
+        if island.absent and island.captured_until(start, header + HEADER_LENGTH) < header + 2:
+            return UNREADABLE
+        ulpdu_length = int.from_bytes(island.read(header, header + HEADER_LENGTH), "big")
+        layout = fpdu_layout(ulpdu_length, phase)
+        end = start + layout.length
+        if end > limit:
+            return end
+        octets = island.read(start, end)
+        if island.absent and (seen := island.captured_until(start, end)) < end:
+            return self._judge_cut(island, start, ulpdu_length, layout, octets[: seen - start])
+        agrees = not layout.markers or self._agrees(layout, octets)
+        pointed = agrees and bool(layout.markers)
+        if self.crc:
+            good = crc32c(octets) == RESIDUE
+            crc: CrcVerdict = "good" if good else "bad"
+            return Candidate(start, end, ulpdu_length, layout, octets, crc, agrees, pointed, good)
+        if pointed:
+            # Where no CRC tells, the half of a Marker that must be zero is part of what it says.
+            first = layout.markers[0]
+            pointed = octets[first : first + 2] == MARKER_RESERVED
+        sound = agrees and self._plausible(octets, layout, ulpdu_length)
+        return Candidate(start, end, ulpdu_length, layout, octets, "off", agrees, pointed, sound)
+
+    def _judge_cut(
+        self, island: Island, start: int, ulpdu_length: int, layout: Layout, seen: bytes
+    ) -> Candidate:
+        """Judge an FPDU of which the snap length cut something off.
+
+        Its header must speak for it, and so must those of its Markers that were captured.
+        """
+        end = start + layout.length
+        said = [
+            (self._fpduptr(island, start + at), right)
+            for at, right in zip(layout.markers, layout.fpduptrs, strict=True)
+        ]
+        agrees = all(fpduptr in (None, right & FPDUPTR_MASK) for fpduptr, right in said)
+        pointed = agrees and any(fpduptr is not None for fpduptr, _ in said)
+        sound = agrees and self._plausible(seen, layout, ulpdu_length)
+        crc: CrcVerdict = "unknown" if self.crc else "off"
+        return Candidate(start, end, ulpdu_length, layout, seen, crc, agrees, pointed, sound)
+
+    @staticmethod
+    def _fpduptr(island: Island, marker: int) -> int | None:
+        """Return what a Marker says, None if the snap length cut it off."""
+        end = marker + MARKER_LENGTH
+        if island.absent and island.captured_until(marker, end) < end:
+            return None
+        return int.from_bytes(island.read(marker + 2, end), "big") & FPDUPTR_MASK
+
+    @staticmethod
+    def _agrees(layout: Layout, octets: bytes) -> bool:
+        said = layout.unpack.unpack_from(octets)
+        return said == layout.fpduptrs or all(
+            one & FPDUPTR_MASK == other & FPDUPTR_MASK
+            for one, other in zip(said, layout.fpduptrs, strict=True)
+        )
+
+    @staticmethod
+    def _plausible(
+        octets: bytes, layout: Layout, ulpdu_length: int, *, any_stag: bool = False
+    ) -> bool:
+        head = octets[: layout.header + HEAD]
+        body = strip_markers(head, [at for at in layout.markers if at < len(head)])
+        return plausible(body[HEADER_LENGTH:], ulpdu_length, any_stag=any_stag)
+
+    def _liar(self, island: Island, start: int, end: int) -> Candidate:
+        """Return the FPDU at ``start``, whose ULPDU_Length reaches beyond ``end``."""
+        phase = (start - self.origin) % MARKER_INTERVAL if self.markers else None
+        header = start + MARKER_LENGTH if phase == 0 else start
+        ulpdu_length = int.from_bytes(island.read(header, header + HEADER_LENGTH), "big")
+        layout = fpdu_layout(ulpdu_length, phase)
+        octets = island.read(start, end)
+        crc: CrcVerdict = "bad" if self.crc else "off"
+        return Candidate(start, end, ulpdu_length, layout, octets, crc, True, False, False)
+
+    def _makes_sense(self, island: Island, start: int, limit: int) -> bool:
+        """Tell whether the header at ``start`` is there, before the limit, and makes sense."""
+        said = self._header_at(island, start, limit)
+        return said is not None and said[0]
+
+    def _may_begin(self, island: Island, start: int, limit: int, *, any_stag: bool = False) -> bool:
+        """Tell whether the header at ``start`` makes sense, as far as it is there.
+
+        :param any_stag: as of :func:`~scapy_mpa.wire.rdmap.plausible`.
+        """
+        said = self._header_at(island, start, limit, any_stag=any_stag)
+        return said is None or said[0]
+
+    def _header_makes_sense(self, fpdu: Candidate, *, any_stag: bool = False) -> bool:
+        """Tell whether the header of an FPDU makes sense, whatever became of the rest.
+
+        :param any_stag: as of :func:`~scapy_mpa.wire.rdmap.plausible`.
+        """
+        return self._plausible(fpdu.octets, fpdu.layout, fpdu.ulpdu_length, any_stag=any_stag)
+
+    def _header_at(
+        self, island: Island, start: int, limit: int, *, any_stag: bool = False
+    ) -> tuple[bool, Layout] | None:
+        """Read the header at ``start``: whether it makes sense, and what it says.
+
+        None if it is not there, or not all of one that makes sense so far.
+        """
+        phase = (start - self.origin) % MARKER_INTERVAL if self.markers else None
+        header = start + MARKER_LENGTH if phase == 0 else start
+        end = min(limit, header + HEAD)
+        if island.absent:
+            end = island.captured_until(start, end)
+        head = island.read(start, end)
+        if len(head) < HEAD - MARKER_LENGTH - UNTAGGED_LENGTH + TAGGED_LENGTH:
+            return None
+        ulpdu_length = int.from_bytes(head[header - start : header - start + 2], "big")
+        layout = fpdu_layout(ulpdu_length, phase)
+        makes_sense = self._plausible(head, layout, ulpdu_length, any_stag=any_stag)
+        if not makes_sense and len(head) < header + HEAD - start:
+            # Zeros are what least speaks against it.
+            zeros = head + bytes(HEAD)
+            is_short = self._plausible(zeros, layout, ulpdu_length, any_stag=any_stag)
+            return None if is_short else (False, layout)
+        return makes_sense, layout
+
+    def _looks_like_start(self, island: Island, position: int, limit: int) -> bool:
+        """Tell whether the first word of an FPDU at ``position`` is there and makes sense."""
+        phase = (position - self.origin) % MARKER_INTERVAL if self.markers else None
+        word = position + MARKER_LENGTH if phase == 0 else position
+        return word + WORD <= limit and bool(header_words(island.read(word, word + WORD)))
+
+    def _next_marker(self, position: int) -> int:
+        return position + (self.origin - position) % MARKER_INTERVAL
+
+    def _pointed_at(self, island: Island, begin: int, limit: int) -> Iterator[int]:
+        """Yield where each Marker says that its FPDU starts."""
+        for marker in range(self._next_marker(begin), limit - MARKER_LENGTH + 1, MARKER_INTERVAL):
+            fpduptr = self._fpduptr(island, marker)
+            if fpduptr is None:
+                continue
+            start = marker - fpduptr
+            if (start - self.origin) % MARKER_INTERVAL == MARKER_LENGTH:
+                start -= MARKER_LENGTH
+            yield start

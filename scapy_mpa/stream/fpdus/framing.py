@@ -1,0 +1,399 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Where FPDUs begin and end in the islands of one direction, and whether they are what they say.
+
+The rules (RFC 5044 6, and section 8 for what does not fit):
+
+* An FPDU is *located* by the beginning of the Full Operation Phase, by the end of the FPDU
+  before it, by a Marker, or, last, by search.
+* It is *verified* by its CRC.  Without CRCs its Markers must agree on where it begins and its
+  DDP and RDMAP headers must make sense.
+* Behind a verified FPDU the next one begins: that start is certain, so whatever stands there
+  is reported, good or bad.  Any other start counts only if the FPDU there is verified.
+* An FPDU that is not verified may have lied about its length.  What follows is believed once
+  the chain of lengths comes to a verified FPDU, or to the very place where one is known to
+  begin; else the octets behind its start are searched.
+* Without CRCs no length is proven before something else says where the next FPDU begins.  Where
+  the chain of lengths breaks, the last one may have lied, so its octets are searched, too; what
+  stands behind it is an FPDU if its header makes sense or a Marker points to it.
+
+An island beyond a hole is framed at once if there are Markers to start from.  Without them
+nothing but a search could help, and the octets of a payload may look like an FPDU: such an
+island waits until the hole is filled, or is known to stay.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from scapy_mpa.stream.events import FPDURecovered, LocatedBy
+from scapy_mpa.stream.fpdus.candidate import WORD, Candidate
+from scapy_mpa.stream.fpdus.finder import found_by
+from scapy_mpa.stream.fpdus.search import COST_OF_PLACE
+from scapy_mpa.stream.fpdus.way_back import FPDUWayBack
+from scapy_mpa.stream.octets.island import Island, Run
+from scapy_mpa.stream.octets.scan import FoundStartup, may_be_marker, startups_at, startups_before
+from scapy_mpa.wire.dialect import Dialect
+from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_INTERVAL, MARKER_LENGTH, fpdu_length
+from scapy_mpa.wire.startup import KEY_LENGTH
+
+if TYPE_CHECKING:
+    from scapy_mpa.stream.fpdus.sink import Sink
+
+__all__ = ["Framing"]
+
+
+class Framing(FPDUWayBack):
+    """Finds the FPDUs of one direction in its islands.
+
+    :param sink: who is told.
+    :param origin: position of offset 0 of the Full Operation Phase.
+    :param markers: whether the direction has Markers.
+    :param crc: whether CRCs are to be checked.
+    :param from_start: whether the phase is known to begin at ``origin``; if not, that is merely
+        a place from which Markers can be counted.
+    :param is_guess: whether Markers may as well be elsewhere: then only what is verified counts.
+    :param crc_is_known: whether it is known that CRCs are on, or off.
+    """
+
+    __slots__ = ("from_start",)
+    is_standard = True
+    """Whether FPDUs are laid out as RFC 5044 4 has it."""
+    dialect: ClassVar[Dialect | None] = None
+    """Whose FPDUs they are, if they are laid out otherwise."""
+    recovered: ClassVar[type[FPDURecovered]] = FPDURecovered
+    """The event that tells of one."""
+
+    def __init__(
+        self,
+        sink: Sink,
+        origin: int,
+        *,
+        markers: bool,
+        crc: bool,
+        from_start: bool = True,
+        is_guess: bool = False,
+        crc_is_known: bool = True,
+    ) -> None:
+        super().__init__(
+            sink, origin, markers=markers, crc=crc, is_guess=is_guess, crc_is_known=crc_is_known
+        )
+        self.from_start = from_start
+
+    def advance(self, island: Island, fresh: int) -> None:
+        """Find what can be found in an island that has grown.
+
+        :param fresh: octets that came since the last call.
+        """
+        self._find(island, fresh, final=False)
+
+    def finish(self, island: Island) -> None:
+        """Find what can be found in an island to whose end nothing will be added."""
+        self._sink.reaches(self._reach_of(island))
+        self._find(island, 0, final=True)
+        if island.runs:
+            self._abandon(island, island.runs[-1], island.end)
+
+    def give_up(self, island: Island) -> int:
+        """Find what can be found in an island that is let go of, though more may come.
+
+        Return where the octets begin that might have been of use then.
+        """
+        self._sink.reaches(self._reach_of(island))
+        self._find(island, 0, final=True)
+        if island.runs:
+            return island.runs[-1].end
+        return island.end if self.from_start and island.end <= self.origin else island.start
+
+    def _find(self, island: Island, fresh: int, *, final: bool) -> None:
+        self.allow(fresh)
+        if island.joined:
+            self._fill(island)
+        else:
+            if island.runs and island.runs[0].is_empty and not self.from_start:
+                island.runs = self._find_beginning(island, island.runs)
+            if island.end < island.need and not final:
+                return
+        if not island.runs and not self._locate(island):
+            return
+        if not (self.from_start or island.runs[0].is_empty):
+            self._look_before(island, island.runs[0])
+        if not island.open_left and not island.settled:
+            self._settle(island)
+        self._follow(island, island.runs[-1], island.end, final=final)
+
+    def _chain(self, island: Island, run: Run, limit: int, *, final: bool) -> None:
+        """Pass on FPDU after FPDU, up to the limit or to the first that is not verified.
+
+        What seems to be one too long to be whole yet is not waited for if it was the pad that led
+        astray.
+        """
+        super()._chain(island, run, limit, final=final)
+        is_doubtful = run.trouble is None and run.end < limit and self._may_pad(island, limit)
+        if is_doubtful and not self._may_follow(island, run.end, limit):
+            need = island.need
+            if self._sink.hand_to_softuiwarp(island, run, final=False) == "undecided":
+                island.need = min(need, island.need)
+
+    def _recover(self, island: Island, run: Run, limit: int, *, final: bool) -> bool:
+        """Find the way back to where FPDUs begin; tell whether that succeeded.
+
+        First of all see whether it was the pad that led astray.
+        """
+        if run.trouble == run.last and self._may_pad(island, limit):
+            handover = self._sink.hand_to_softuiwarp(island, run, final=final)
+            if handover != "refused":
+                return False
+        return super()._recover(island, run, limit, final=final)
+
+    def _resume(self, island: Island, run: Run, at: int, located_by: LocatedBy) -> None:
+        """Go on at an FPDU that was found behind a run."""
+        is_first = run.is_empty and run is island.runs[0]
+        super()._resume(island, run, at, located_by)
+        if is_first and not self.from_start:
+            self._look_before(island, run)
+
+    def _may_pad(self, island: Island, limit: int) -> bool:
+        """Tell whether the FPDUs up to a limit may be those of a stack that pads otherwise."""
+        is_certain = self.from_start and island.start <= self.origin and limit == island.end
+        return is_certain and not (self.crc or self.markers)
+
+    # -- without a chain -----------------------------------------------------------------------
+
+    def _locate(self, island: Island) -> bool:
+        """Find a place to start from in an island; tell whether there is one."""
+        if not self.from_start:
+            self._find_beginning(island, ())
+        if self.from_start and island.end <= self.origin:
+            # A startup frame, and what it brings may look like an FPDU.
+            return False
+        if self.from_start and island.start <= self.origin:
+            island.runs = (self._first_run(island),)
+            return True
+        found = self._by_marker(island, island.end)
+        if found is not None:
+            island.runs = (self._run_from(island, found),)
+            return True
+        if island.open_left:
+            return False
+        over = self._run_over_hole(island)
+        if over is not None:
+            island.runs = (over,)
+            island.settled = True
+            return True
+        # Nothing leads anywhere: a run of no FPDUs, behind which only a search can help.
+        run = Run(island.start, "search")
+        run.trouble = island.start - WORD
+        run.anchored = False
+        island.runs = (run,)
+        island.settled = True
+        island.need = island.end
+        return True
+
+    def _run_from(self, island: Island, found: Candidate) -> Run:
+        """Return the run that begins with what a Marker leads to, or right before that."""
+        return Run(self._over_zero_length(island, island.start, found.start), "marker")
+
+    def _first_run(self, island: Island) -> Run:
+        """Return the run that begins with the Full Operation Phase."""
+        run = Run(self.origin, "start")
+        # What lies before is none of framing's business, and is released with the rest.
+        run.start = island.start
+        island.settled = True
+        return run
+
+    def _by_marker(self, island: Island, limit: int) -> Candidate | None:
+        """Return a verified FPDU that a Marker before ``limit`` leads to.
+
+        Each Marker is read once, and each place tried once, when its FPDU is whole.
+        """
+        if not self.markers:
+            return None
+        lowest = max(island.start, self.origin) if self.from_start else island.start
+        leads = island.leads
+        if leads is None:
+            # Most captures need none, and a command is to start soon.
+            from scapy_mpa.stream.fpdus.leads import Leads
+
+            leads = island.leads = Leads(lowest)
+        before = min(leads.begin + MARKER_LENGTH - 1, limit)
+        for begin, end in ((lowest, before), (leads.end, limit)):
+            for start in self._pointed_at(island, begin, end):
+                leads.add(start)
+        leads.begin = lowest
+        leads.end = max(leads.end, limit - MARKER_LENGTH + 1)
+        for start in leads.due(lowest, limit):
+            end = self._end_of(island, start, limit)
+            if end > limit:
+                leads.wait(start, end)
+            elif self._may_be_tried(island, start, end, limit):
+                fpdu = self._try(island, start, limit)
+                if isinstance(fpdu, int) or not fpdu.sound:
+                    continue
+                if self.crc or fpdu.is_pointed_at:
+                    return fpdu
+        return None
+
+    def _end_of(self, island: Island, start: int, limit: int) -> int:
+        """Return how far octets are needed to tell how long an FPDU is, or where it ends."""
+        phase = (start - self.origin) % MARKER_INTERVAL if self.markers else None
+        header = start + MARKER_LENGTH if phase == 0 else start
+        if header + HEADER_LENGTH > limit:
+            return header + HEADER_LENGTH
+        ulpdu_length = int.from_bytes(island.read(header, header + HEADER_LENGTH), "big")
+        return start + fpdu_length(ulpdu_length, phase)
+
+    def _may_be_tried(self, island: Island, start: int, end: int, limit: int) -> bool:
+        """Tell whether an FPDU to which a Marker points is worth what it costs to try it."""
+        said = self._header_at(island, start, limit)
+        makes_sense = said is not None and said[0]
+        self._allowance -= COST_OF_PLACE
+        is_worth_it = self._is_worth_it(end - start, makes_sense=makes_sense, is_likely=True)
+        self._allowance -= (end - start) * is_worth_it
+        return is_worth_it
+
+    # -- between runs --------------------------------------------------------------------------
+
+    def _fill(self, island: Island) -> None:
+        """Use what a filled hole has brought: go from run to run, and make them one."""
+        island.joined = False
+        # There is no startup frame to be looked for any more.
+        island.scanned = None
+        runs = island.runs
+        if not runs:
+            return
+        if not self.from_start:
+            runs = self._find_beginning(island, runs)
+        begins = self.from_start and island.start <= self.origin
+        if begins and (not runs or self.origin < runs[0].start):
+            runs = (self._first_run(island), *runs)
+        elif island.open_left and (found := self._by_marker(island, runs[0].start)) is not None:
+            runs = (self._run_from(island, found), *runs)
+        self._unite_all(island, runs)
+
+    def _find_beginning(self, island: Island, runs: tuple[Run, ...]) -> tuple[Run, ...]:
+        """See whether FPDUs directly follow startup frames that were captured behind them, or may.
+
+        Return the runs of the island from there on.
+        """
+        known = tuple(run for run in runs if not run.is_empty)
+        limit = known[0].start if known else island.end
+        if limit == island.start or self.is_guess or island.held > island.start:
+            return runs
+        frames = startups_at(island, island.start, limit)
+        if not frames or not self._may_be_origin(frames[-1].end):
+            return runs
+        if not self._sink.may_start(island, frames[0]):
+            return runs
+        if self._sink.pass_bygone(island, frames[0]):
+            # FPDUs begin behind another startup, which came after it.
+            return runs
+        end = frames[-1].end
+        leads_on = known and end == limit
+        follows = leads_on or self.verifies(island, end)
+        # Behind a Reply that rejects there are some only if they are there.
+        may_follow = (
+            follows is None
+            and not known
+            and not frames[-1].startup.rejects
+            and not self._sink.may_announce_rtr(frames[-1])
+        )
+        if not (follows or may_follow):
+            return runs
+        if leads_on:
+            known[0].start = island.start
+        self._begin_behind(island, frames)
+        return known
+
+    def _look_before(self, island: Island, run: Run) -> None:
+        """See whether startup frames directly precede the first run of an island.
+
+        No FPDU ends with one, but with its CRC.  Where CRCs are off, its field may be any octets.
+        """
+        if self.is_guess or not self.crc or run.start <= island.held:
+            return
+        frames = startups_before(island, run.start)
+        if not frames or not self._may_be_origin(run.start):
+            return
+        # Unless it is a Marker in an FPDU's payload that says where this one ends.
+        word = frames[0].position + KEY_LENGTH
+        is_marker = self.markers and self._next_marker(word) == word
+        if not (is_marker and may_be_marker(frames[0])):
+            run.start = island.start
+            self._begin_behind(island, frames)
+
+    def _may_be_origin(self, position: int) -> bool:
+        """Tell whether the Full Operation Phase may begin at a position."""
+        return (position - self.origin) % (MARKER_INTERVAL if self.markers else WORD) == 0
+
+    def _begin_behind(self, island: Island, frames: list[FoundStartup]) -> None:
+        """Take it that the Full Operation Phase begins behind startup frames."""
+        self.origin = frames[-1].end
+        self.from_start = True
+        island.settled = True
+        island.need = island.start
+        for found in frames:
+            self._sink.started(island, found)
+
+    def _unite_all(self, island: Island, runs: tuple[Run, ...]) -> None:
+        """Pass on what lies between the runs of an island, and make them one."""
+        first, *others = runs
+        for index, run in enumerate(others):
+            island.runs = (first, *others[index:])
+            if not self._unite(island, first, run):
+                return
+        island.runs = (first,)
+
+    def _unite(self, island: Island, run: Run, right: Run) -> bool:
+        """Pass on what lies between two runs, and make them one; tell whether that was done."""
+        was_empty = run.is_empty
+        self._follow(island, run, right.start, final=True)
+        if run.awaits:
+            return False
+        self._abandon(island, run, right.start)
+        if was_empty and not run.anchored:
+            # Nothing was found in it, but an FPDU may yet reach into it from the left.
+            run.start = right.start
+        run.end_like(right)
+        return True
+
+    def _settle(self, island: Island) -> None:
+        """Search before the first run, now that the hole before it will not be filled."""
+        first = island.runs[0]
+        if self._awaits(island, island.start, first.start):
+            return
+        island.settled = True
+        island.leads = None
+        if island.start == first.start:
+            return
+        run = self._run_over_hole(island)
+        if run is None:
+            found = self._search(island, island.start, first.start, final=True)
+            at = first.start if found is None else found.start
+            located_by = "search" if found is None else found_by(found)
+            run = Run(self._over_zero_length(island, island.start, at), located_by)
+        if run.start < first.start:
+            self._unite_all(island, (run, *island.runs))
+
+    # -- over holes ----------------------------------------------------------------------------
+
+    def _reach_of(self, island: Island) -> int:
+        """Return where the FPDU ends that begins for certain behind the last one of an island.
+
+        0 if there is none that is not all there, or if its header makes no sense.
+        """
+        run = island.runs[-1] if island.runs else None
+        if run is None or not run.anchored or run.trouble not in (None, run.end):
+            return 0
+        is_begun = island.held <= run.end < island.end
+        return self._reach(island, run.end) if is_begun else 0
+
+    def _run_over_hole(self, island: Island) -> Run | None:
+        """Return the run that begins where an FPDU ends that the hole before an island cuts off.
+
+        Its ULPDU_Length leads over the hole: what lies before is its payload.
+        """
+        if not self.crc:
+            return None
+        before = self._sink.before(island)
+        end = self._sink.reached if before is None else self._reach_of(before)
+        return Run(end, "length") if self._leads_into(island, end) else None

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What the first octets of an FPDU say: whether they may be some."""
+
+from typing import Final
+
+from scapy_mpa.stream.fpdus.candidate import HEAD, WORD
+from scapy_mpa.stream.fpdus.search import ZERO_LENGTH
+from scapy_mpa.stream.octets.island import Island
+from scapy_mpa.wire.fpdu import FPDUPTR_MASK, HEADER_LENGTH, MARKER_LENGTH, build_fpdu
+from scapy_mpa.wire.rdmap import may_begin_ulpdu, plausible
+
+__all__ = [
+    "begins_otherwise",
+    "first_word_makes_sense",
+    "head_makes_sense",
+    "may_be_fpdu",
+    "rest_makes_sense",
+]
+
+_MARKED_ZERO_LENGTH: Final = build_fpdu(b"", 0)
+
+
+def first_word_makes_sense(head: bytes) -> bool:
+    """Tell whether ULPDU_Length and control octets make sense, between which no Marker falls.
+
+    This quickly tells of most octets that they begin no FPDU.
+    """
+    word = int.from_bytes(head[:WORD], "big")
+    return may_begin_ulpdu(word & 0xFFFF, word >> 16)
+
+
+def head_makes_sense(head: bytes, *, any_stag: bool = False) -> bool:
+    """Tell whether octets begin an FPDU, with or without a Marker in its DDP header.
+
+    :param any_stag: as of :func:`~scapy_mpa.wire.rdmap.plausible`.
+    """
+    return first_word_makes_sense(head) and rest_makes_sense(head, any_stag=any_stag)
+
+
+def rest_makes_sense(head: bytes, *, any_stag: bool = False) -> bool:
+    """Tell the same of octets of which the first word makes sense.
+
+    :param any_stag: as of :func:`~scapy_mpa.wire.rdmap.plausible`.
+    """
+    ulpdu_length = int.from_bytes(head[:HEADER_LENGTH], "big")
+    return plausible(head[HEADER_LENGTH:], ulpdu_length, any_stag=any_stag) or any(
+        plausible(head[HEADER_LENGTH:marker] + head[marker + MARKER_LENGTH :], ulpdu_length)
+        for marker in range(WORD, HEAD - MARKER_LENGTH, WORD)
+    )
+
+
+def may_be_fpdu(island: Island, position: int) -> bool:
+    """Tell whether an FPDU may begin at a position, as far as its header was captured."""
+    end = position + MARKER_LENGTH + HEAD
+    if end > island.end or not island.holds(position, end):
+        return True
+    if island.absent and island.captured_until(position, end) < end:
+        return True
+    octets = island.read(position, end)
+    marker, behind = octets[:MARKER_LENGTH], octets[MARKER_LENGTH:]
+    # A Marker may directly precede it (RFC 5044 4.3).
+    return head_makes_sense(octets[:HEAD], any_stag=True) or (
+        int.from_bytes(marker, "big") & FPDUPTR_MASK == 0 and head_makes_sense(behind)
+    )
+
+
+def begins_otherwise(island: Island, position: int) -> bool:
+    """Tell whether the first octets at a position begin no FPDU, however few there are."""
+    end = min(position + MARKER_LENGTH + WORD, island.end)
+    if position >= end or not island.holds(position, end):
+        return False
+    octets = island.read(position, end)
+    if ZERO_LENGTH.startswith(octets) or _MARKED_ZERO_LENGTH.startswith(octets):
+        return False
+    # A Marker may directly precede it (RFC 5044 4.3).
+    controls = [octets[at + HEADER_LENGTH : at + WORD] for at in (0, MARKER_LENGTH)]
+    if int.from_bytes(octets[:MARKER_LENGTH], "big") & FPDUPTR_MASK:
+        controls.pop()
+    return not island.absent and not any(
+        len(each) < WORD - HEADER_LENGTH or may_begin_ulpdu(int.from_bytes(each, "big"))
+        for each in controls
+    )

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The half connection, as framing sees it."""
+
+from __future__ import annotations
+
+from typing import Literal, Protocol, TypeAlias
+
+from scapy_mpa.stream.events import LocatedBy
+from scapy_mpa.stream.fpdus.candidate import Candidate
+from scapy_mpa.stream.octets.island import Island, Run
+from scapy_mpa.stream.octets.scan import FoundStartup
+from scapy_mpa.wire.errors import ErrorCode
+
+__all__ = ["Handover", "Sink"]
+
+Handover: TypeAlias = Literal["done", "refused", "undecided"]
+"""What became of a run that was offered to another stack's framing; ``undecided`` if octets are
+missing to tell whose it is."""
+
+
+class Sink(Protocol):
+    """Who is told what framing finds."""
+
+    @property
+    def settled_below(self) -> int:
+        """Octets below this position that the snap length cut off are no longer waited for."""
+
+    def found(self, island: Island, fpdu: Candidate, located_by: LocatedBy) -> None:
+        """Take an FPDU."""
+
+    def wrong(self, code: ErrorCode, position: int, text: str) -> None:
+        """Take an error."""
+
+    def cut_off(self, start: int, end: int) -> None:
+        """Take note of a stretch in which the snap length cut off what is needed to go on."""
+
+    def ends_at(self, position: int) -> bool:
+        """Tell whether the sender has closed the direction behind the octets up to a position."""
+
+    @property
+    def reached(self) -> int:
+        """Up to where the FPDU reaches that the last hole cut off (:meth:`reaches`)."""
+
+    def reaches(self, end: int) -> None:
+        """Take note of up to where an FPDU reaches of which octets will never be there; 0: none."""
+
+    def before(self, island: Island) -> Island | None:
+        """Return the island before another one, if it is still held."""
+
+    def behind(self, position: int) -> Island | None:
+        """Return the first island that lies behind a position."""
+
+    def unfinished(self, position: int, length: int) -> None:
+        """Take note of an FPDU of which only the first ``length`` octets will ever be there."""
+
+    def may_start(self, island: Island, found: FoundStartup) -> bool:
+        """Tell whether a startup frame with which an island begins may be one, by where it stands
+        and what it says."""
+
+    def pass_bygone(self, island: Island, found: FoundStartup) -> bool:
+        """Pass on a startup frame if it is of a startup that was rejected; tell whether it is."""
+
+    def may_announce_rtr(self, found: FoundStartup) -> bool:
+        """Tell whether an Rtr Frame may follow a startup frame."""
+
+    def started(self, island: Island, found: FoundStartup) -> None:
+        """Take the startup frame that was captured behind FPDUs."""
+
+    def hand_to_softuiwarp(self, island: Island, run: Run, *, final: bool) -> Handover:
+        """Have a run read on as SoftUiWARP's, if the sender's pads are seen to be its; return
+        whether that was done.  If so, it is no longer the business of who asks.
+
+        :param run: behind which the chain of lengths broke.
+        :param final: nothing more will come.
+        """
+
+    def release(self, island: Island, start: int, end: int) -> None:
+        """Give up octets whose work is done."""

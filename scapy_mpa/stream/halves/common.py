@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What all TCP connections of a capture have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from scapy_mpa.stream.budget import Budget
+from scapy_mpa.stream.octets.moments import Moments
+from scapy_mpa.stream.octets.overlap import RecentOctets
+
+if TYPE_CHECKING:
+    from scapy_mpa.stream.events import Event
+    from scapy_mpa.stream.segment import Segment
+
+__all__ = ["Common"]
+
+
+class Common:
+    """Each connection leads here and has nothing of it, for there may be a hundred thousand.
+
+    :param emit: called with each event.
+    :param budget: what all half connections together may hold.
+    """
+
+    __slots__ = ("budget", "current", "emit", "moments", "recent")
+
+    def __init__(self, emit: Callable[[Event], None], budget: Budget) -> None:
+        self.emit = emit
+        self.budget = budget
+        self.recent = RecentOctets()
+        """Where octets are kept for comparison."""
+        self.moments = Moments()
+        """Where times of frames are kept."""
+        self.current: Segment | None = None
+        """The segment that is being received, if one is."""

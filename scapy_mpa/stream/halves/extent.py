@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Where the octets of one direction begin and end, and whether all of them were captured."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from scapy_mpa.stream.halves.holes import LATE_SEGMENTS
+from scapy_mpa.stream.octets.past import PAST_OCTETS, Span
+from scapy_mpa.stream.segment import ACK, RST, SECOND, SYN, Segment
+from scapy_mpa.stream.sequence import SEQUENCE_WINDOW, sequence_number, unwrap
+
+if TYPE_CHECKING:
+    from scapy_mpa.stream.halves.half import HalfConnection
+
+__all__ = ["belongs", "how_it_ended", "is_complete", "is_whole", "may_reset", "span"]
+
+# Octets that can be under way before the first acknowledgement, for the window of a SYN is never
+# scaled (RFC 9293 3.1, RFC 7323 2.2): a SYN is captured behind no more than these.
+_FIRST_WINDOW: Final = 65_535
+
+
+def belongs(half: HalfConnection, peer: HalfConnection, segment: Segment) -> bool:
+    """Tell whether a segment can be of this half connection, or must be of a later one.
+
+    :param peer: the other direction.
+    """
+    if half.high is None:
+        return True
+    position = unwrap(segment.seq, half.high)
+    if segment.flags & SYN:
+        asked = sequence_number(span(peer)[0]) if peer.high is not None else None
+        is_answer = bool(segment.flags & ACK) and segment.ack == asked
+        if half.begin is not None:
+            is_copy = is_answer or not _is_past(half, segment)
+            return is_copy and position + 1 == half.begin
+        return not half.islands.items or _announces(half, position + 1, is_answer=is_answer)
+    # What a RST carries is a remark (RFC 9293 3.5.3), which is not octets of another connection.
+    if segment.flags & RST:
+        return True
+    if half.owner.lingers and _lies_outside(half, position, position + segment.length):
+        return False
+    return segment.length == 0 or abs(position - half.high) < SEQUENCE_WINDOW
+
+
+def _lies_outside(half: HalfConnection, start: int, end: int) -> bool:
+    """Tell whether octets can be none of a connection that is over, or a segment without any.
+
+    Behind a FIN, which counts as an octet, there are none.  Behind a RST there may be what was
+    under way, and before either what comes twice: both no farther off than octets of connections
+    before are known.
+    """
+    high = half.high or 0
+    last = high + PAST_OCTETS if half.fin is None else half.fin
+    first = max(half.begin or 0, (high if half.fin is None else half.fin) - PAST_OCTETS)
+    if start == end:
+        return not first <= start <= last + 1
+    return start >= last or end <= first
+
+
+def may_reset(half: HalfConnection, segment: Segment) -> bool:
+    """Tell whether a RST ends the connection.
+
+    Its receiver drops one that lies outside its window (RFC 9293 3.10.7.4), and no window is larger
+    than a sequence number may be off before it means something else (RFC 7323 2.3).
+
+    :param half: the direction of its sender.
+    """
+    return half.high is None or abs(unwrap(segment.seq, half.high) - half.high) < SEQUENCE_WINDOW
+
+
+def _is_past(half: HalfConnection, segment: Segment) -> bool:
+    """Tell whether no copy of the SYN of this half connection is under way any more.
+
+    There are senders that begin with the same number each time, and connections that never end as
+    far as is captured.  A SYN is sent again only until it is answered.
+
+    :param segment: with a SYN that reads as such a copy.
+    """
+    owner = half.owner
+    if half.fin is not None or owner.was_reset:
+        return True
+    if half.acknowledged is None or half.acknowledged <= (half.begin or 0):
+        return False
+    return owner.segments > LATE_SEGMENTS or segment.time_ns - owner.last_time_ns >= SECOND
+
+
+def _announces(half: HalfConnection, begin: int, *, is_answer: bool) -> bool:
+    """Tell whether a SYN was captured behind octets that it announces.
+
+    Some senders begin with the same number each time: behind the end, it is of the next
+    connection, unless it answers the SYN that this one began with.
+
+    :param begin: where octets begin behind it.
+    :param is_answer: whether it answers the peer's.
+    """
+    first, end = half.islands.items[0].start, half.high or 0
+    if (half.fin is not None or half.owner.was_reset) and not is_answer:
+        return False
+    return begin == first or (begin < first and end - begin <= _FIRST_WINDOW)
+
+
+def span(half: HalfConnection) -> Span:
+    """Return where the octets of a direction lie, as far as is known."""
+    high = half.high or 0
+    begin = half.begin
+    if begin is None:
+        items = half.islands.items
+        begin = items[0].start if items else half.islands.floor or high
+    # An acknowledgement counts the FIN, too.
+    upto = half.acknowledged or 0 if half.fin is None else half.fin
+    return begin, max(begin, high, upto)
+
+
+def is_complete(half: HalfConnection) -> bool:
+    """Tell whether the FIN was captured, and every octet before it, or the peer has it all."""
+    if half.fin is None:
+        return False
+    if half.acknowledged is not None and half.acknowledged >= half.fin:
+        return True
+    if half.rest is not None:
+        return half.rest.end >= half.fin
+    items = half.islands.items
+    if not items:
+        return half.islands.front is None or half.islands.front >= half.fin
+    return len(items) == 1 and items[0].end >= half.fin and not half.islands.behind_open_hole()
+
+
+def is_whole(half: HalfConnection, known: int = 0) -> bool:
+    """Tell whether all that was sent was captured, from the SYN on, as far as is known.
+
+    What the snap length cut off behind the first FPDU is no matter: nothing but FPDUs stands there.
+
+    :param known: up to where it is no matter, either.
+    """
+    seldom = half.seldom
+    if half.begin is None or seldom.gaps or (seldom.acks is not None and seldom.acks.behind):
+        return False
+    end = half.islands.items[-1].end if half.islands.items else half.begin
+    if half.fin is not None:
+        if half.fin > end:
+            return False
+        # It is acknowledged like an octet.
+        end += half.fin == end
+    return (
+        not _has_hole(half, half.begin)
+        and (half.acknowledged is None or half.acknowledged <= end)
+        and not _is_cut(half, known)
+    )
+
+
+def _is_cut(half: HalfConnection, known: int) -> bool:
+    """Tell whether the snap length cut off octets behind ``known`` that may be anything."""
+    if half.cuts is None:
+        return False
+    if half.cuts.forgotten_below > known:
+        return True
+    items = half.islands.items
+    fpdus = (run.start for island in items for run in island.runs if not run.is_empty)
+    upto = next(fpdus, half.high or 0)
+    return any(
+        start < upto and known < end for island in items for start, end in island.absent or ()
+    )
+
+
+def _has_hole(half: HalfConnection, begin: int) -> bool:
+    """Tell whether octets are missing before others that were captured.
+
+    No matter whether the receiver may wait for them, or is known to have them.
+    """
+    at = max(begin, half.islands.floor)
+    for island in half.islands.items:
+        if island.start > at:
+            return True
+        at = max(at, island.end)
+    return False
+
+
+def how_it_ended(half: HalfConnection, end: int) -> str | None:
+    """Return how the connection ended behind the octets up to ``end``; None if it did not there."""
+    items = half.islands.items
+    if not items or items[-1].end != end:
+        return None
+    if half.fin == end:
+        return "closed"
+    # An acknowledgement may count a FIN that was not captured.
+    is_all = half.acknowledged is None or half.acknowledged <= end + 1
+    return "reset" if half.owner.was_reset and is_all else None

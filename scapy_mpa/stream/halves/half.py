@@ -1,0 +1,593 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""One direction of a TCP connection: segments in, and what its parts make of them.
+
+A half connection is in streaming mode at first, where a startup frame is looked for.  Once its
+own startup frame was seen it holds what follows, until the peer's startup frame has said
+whether there are Markers and CRCs.  Then its octets are FPDUs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
+
+from scapy_mpa.stream.events import GapReason, HalfSummary, LocatedBy
+from scapy_mpa.stream.fpdus.candidate import Candidate
+from scapy_mpa.stream.fpdus.framing import Framing
+from scapy_mpa.stream.halves import holes, rest, takeover
+from scapy_mpa.stream.halves.cuts import Cuts
+from scapy_mpa.stream.halves.extent import how_it_ended
+from scapy_mpa.stream.halves.phase import Phase
+from scapy_mpa.stream.halves.rest import Rest
+from scapy_mpa.stream.halves.seldom import NOTHING, Seldom
+from scapy_mpa.stream.halves.streaming import Doubtful, Streaming
+from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD, Chunk, weight_of
+from scapy_mpa.stream.octets.island import Island, Run
+from scapy_mpa.stream.octets.islands import Islands
+from scapy_mpa.stream.octets.overlap import differing_stretches
+from scapy_mpa.stream.octets.scan import FoundStartup, may_be_payload, startup_of
+from scapy_mpa.stream.segment import FIN, RST, SYN, Segment
+from scapy_mpa.stream.sequence import (
+    SEQUENCE_WINDOW,
+    compact,
+    first_position,
+    sequence_number,
+    unwrap,
+)
+from scapy_mpa.wire.dialect import Dialect
+from scapy_mpa.wire.errors import ErrorCode
+from scapy_mpa.wire.startup import StartupKind
+
+if TYPE_CHECKING:
+    from scapy_mpa.stream.budget import Budget
+    from scapy_mpa.stream.fpdus.sink import Handover
+    from scapy_mpa.stream.halves.owner import Owner
+    from scapy_mpa.stream.halves.reader import Reader
+    from scapy_mpa.stream.ift.framing import IFTFraming
+
+__all__ = ["HalfConnection"]
+
+
+class HalfConnection:
+    """One direction of a TCP connection.
+
+    :param direction: 0 or 1, see :mod:`scapy_mpa.stream.events`.
+    :param owner: who is told what is found.
+    """
+
+    __slots__ = (
+        "_islands",
+        "_reader",
+        "acknowledged",
+        "begin",
+        "cuts",
+        "direction",
+        "fin",
+        "fpdus",
+        "held",
+        "high",
+        "octets",
+        "owner",
+        "phase",
+        "seldom",
+    )
+
+    def __init__(self, direction: int, owner: Owner) -> None:
+        self.direction = direction
+        self.owner = owner
+        # A chunk stands for them as long as they are no more than that, a startup frame.
+        self._islands: Islands | Chunk | None = None
+        self.phase = Phase.STREAMING
+        # None: streaming mode, of which there is nothing to be kept.
+        self._reader: Reader | Rest | None = None
+        self.held = 0
+        """Octets held in memory."""
+        self.high: int | None = None
+        """The highest position seen, around which sequence numbers are placed."""
+        self.begin: int | None = None
+        """Where the octets begin, if the SYN was captured."""
+        self.acknowledged: int | None = None
+        """What the peer has acknowledged."""
+        self.fin: int | None = None
+        self.cuts: Cuts | None = None
+        """What the snap length cut off, None if nothing was."""
+        self.fpdus = 0
+        self.octets = 0
+        self.seldom = NOTHING
+        """What is known of what seldom happens; what happens goes to ``counting``."""
+
+    @property
+    def budget(self) -> Budget:
+        """What all half connections together may hold."""
+        return self.owner.common.budget
+
+    @property
+    def islands(self) -> Islands:
+        """The octets that were captured.  To ask for them wakes a half connection at rest."""
+        islands = self._islands
+        return islands if type(islands) is Islands else self._wake()
+
+    @property
+    def framing(self) -> Framing | None:
+        """What finds its FPDUs, once it carries some.  To ask for it wakes it, too."""
+        reader = self._reader
+        if type(reader) is Rest:
+            self._wake()
+            reader = self._reader
+        # Asked of each segment: what is seldom one costs more to be looked through.
+        if reader is None or type(reader) is Streaming:
+            return None
+        return reader if isinstance(reader, Framing) else None
+
+    @property
+    def streaming(self) -> Streaming | None:
+        """What is kept until it is known to carry FPDUs, None from then on."""
+        reader = self._reader
+        if reader is None:
+            reader = self._reader = Streaming(self)
+        return reader if type(reader) is Streaming else None
+
+    @property
+    def doubtful(self) -> Doubtful | None:
+        """What seems to be a startup frame of it, in the midst of octets that may be anything."""
+        reader = self._reader
+        return reader.doubtful if type(reader) is Streaming else None
+
+    @property
+    def ift(self) -> IFTFraming | None:
+        """What finds the frames of iWARP Framing for TCP, if it carries these."""
+        reader = self._reader
+        if reader is None or isinstance(reader, (Streaming, Framing, Rest)):
+            return None
+        # Of its own it is not imported, for a command is to start soon.
+        return cast("IFTFraming", reader)
+
+    @property
+    def rest(self) -> Rest | None:
+        """What stands for islands and framing while it does without them."""
+        reader = self._reader
+        return reader if type(reader) is Rest else None
+
+    def be_read_by(self, reader: Reader) -> None:
+        """Have its octets read by something else than streaming mode from now on."""
+        self._reader = reader
+
+    def _wake(self) -> Islands:
+        if type(self._reader) is Rest:
+            self._reader, islands = rest.wake(self, self._reader)
+        elif self._islands is not None:
+            assert isinstance(self._islands, Chunk)
+            islands = rest.unfold(self._islands)
+            self.held = weight_of(self._islands)
+            self.budget.count(self)
+        else:
+            # None were made before octets come: what lives on is not to lie in memory between
+            # what soon is gone.
+            islands = Islands()
+            if self.begin is not None:
+                islands.front = islands.floor = self.begin
+        self._islands = islands
+        return islands
+
+    def lay_down(self, at_rest: Rest) -> None:
+        """Do without framing and islands from now on.
+
+        :param at_rest: what they are made anew from.
+        """
+        self._reader = at_rest
+        self._islands = None
+
+    def fold(self) -> None:
+        """Keep of a startup frame that waits for the peer's no more than its segment, if that is
+        all that was captured, and there is nothing else to be kept.
+
+        It does not count as held then: the connection itself takes many times as much.
+        """
+        islands, reader = self._islands, self._reader
+        if type(islands) is Islands:
+            chunk = rest.folded(self, islands) if self.phase is Phase.HELD else None
+            if chunk is None:
+                return
+            self._islands = chunk
+            self.held = 0
+            self.budget.count(self)
+        if type(reader) is Streaming and reader.is_fresh:
+            self._reader = None
+
+    # -- in ----------------------------------------------------------------------------------
+
+    def _begin_at(self, position: int) -> None:
+        """Take a SYN."""
+        self.begin = position
+        if self.framing is None and self._islands is not None:
+            # Octets came first, and there may be others before them.
+            islands = self.islands
+            islands.front = islands.floor = position
+            for island in islands.items:
+                island.open_left = islands.lies_beyond(island)
+
+    def receive(self, segment: Segment) -> None:
+        """Take a segment of this direction."""
+        high = self.high
+        flags = segment.flags
+        position = first_position(segment.seq) if high is None else unwrap(segment.seq, high)
+        if flags & SYN:
+            position = compact(position + 1)
+            if self.begin is None:
+                self._begin_at(position)
+        elif segment.length and self.islands.front is None:
+            self.islands.front = position
+        if high is None:
+            self.high = high = position
+        if flags & FIN and abs(position - high) < SEQUENCE_WINDOW:
+            self.fin = position + segment.length
+        # What a RST carries is a remark, not part of the stream (RFC 9293 3.5.3).
+        if segment.length and not flags & RST:
+            self._take(position, segment)
+            end = position + segment.length
+            if end > high:
+                self.high = compact(end)
+        if self.cuts is not None:
+            self.cuts.settle_acknowledged()
+
+    def _take(self, position: int, segment: Segment) -> None:
+        islands = self.islands
+        before = self.held
+        octets = segment.payload
+        cut = segment.length - len(octets)
+        if cut > 0:
+            octets += bytes(cut)
+        inserted = islands.insert(position, octets, segment.frame)
+        repeated = inserted.repeated and holes.fill_behind(self, inserted.repeated)
+        if repeated:
+            self._compare(position, segment.payload, repeated)
+        elif inserted.repeated:
+            self._look_behind(position, segment)
+        self.octets += inserted.fresh
+        self.held += inserted.fresh + CHUNK_OVERHEAD * inserted.chunks
+        if cut > 0:
+            if self.cuts is None:
+                self.cuts = Cuts(self)
+            self.cuts.mark(position + len(segment.payload), position + segment.length, inserted)
+        grown = inserted.islands
+        if inserted.repeated and self.cuts is not None:
+            grown = grown + self.cuts.fill(position, segment)
+        if not grown:
+            return
+        for island in grown:
+            self.advance(island, inserted.fresh)
+        if len(islands.items) > 1 or self.held > self.budget.each or island.open_left:
+            holes.check(self)
+        elif self.seldom.acks is not None:
+            self.seldom.acks.forget()
+        if self.held != before:
+            self.budget.update(self)
+
+    def _look_behind(self, position: int, segment: Segment) -> None:
+        """See whether a segment that fills a hole left behind is a startup frame."""
+        found = startup_of(segment.payload, position)
+        if found is not None:
+            self.owner.on_late_startup(self, found, (segment.frame,))
+
+    def _compare(self, position: int, octets: bytes, repeated: list[tuple[int, int]]) -> None:
+        """Hold a second copy of octets against the first (RFC 5044 A.3)."""
+        if len(octets) <= 1 and position + 1 == self.high:
+            # A keep-alive probe repeats the last octet, and need not repeat it rightly.
+            return
+        self.count_copies(1)
+        differing = differing_stretches(
+            position, octets, repeated, self.islands, self.owner.common.recent, self
+        )
+        for stretch in differing:
+            self.owner.on_overlap(self, *stretch)
+
+    def advance(self, island: Island, fresh: int) -> None:
+        """See what can be made of an island that has grown.
+
+        :param fresh: octets that came since the last call.
+        """
+        if island.open_left and not self.islands.lies_beyond(island):
+            island.open_left = False
+        if self.framing is not None:
+            self.framing.advance(island, fresh)
+        else:
+            self.reader.advance(island, fresh)
+
+    def acknowledge(self, ack: int) -> None:
+        """Take an acknowledgement number that the peer has sent."""
+        if self.high is None:
+            self.counting.note_early_ack(ack)
+            return
+        high = self.high
+        position = unwrap(ack, high)
+        if abs(position - high) < SEQUENCE_WINDOW and (
+            self.acknowledged is None or position > self.acknowledged
+        ):
+            # Mostly as one object: all that was sent was received.
+            self.acknowledged = high if position == high else compact(position)
+        if self.cuts is not None:
+            self.cuts.settle_acknowledged()
+
+    @property
+    def acknowledged_number(self) -> int | None:
+        """What the peer has acknowledged, as a sequence number, None if nothing."""
+        if self.acknowledged is None:
+            return None if self.seldom.early_ack is None else sequence_number(self.seldom.early_ack)
+        return sequence_number(self.acknowledged)
+
+    # -- startup frames ----------------------------------------------------------------------
+
+    def may_begin_at(self, island: Island, position: int) -> bool:
+        """Tell whether a startup frame may stand where one seems to, by what lies before it.
+
+        Where octets before it are missing, it may be part of an FPDU's payload.
+        """
+        if self.begin is None:
+            return position == island.start and not self.islands.lies_beyond(island)
+        return island.start == self.begin
+
+    def may_be_startup(self, island: Island, found: FoundStartup) -> bool:
+        """Tell whether what seems to be a startup frame is one, by what lies before it.
+
+        Where the beginning was not captured, a payload that holds a Key may read as a frame; but
+        such a one hardly fills its segments.
+        """
+        if not self.may_begin_at(island, found.position):
+            return False
+        is_sure = self.begin is not None or not may_be_payload(found)
+        return is_sure or island.fills_segments(found.position, found.end)
+
+    # -- what framing reports ------------------------------------------------------------------
+
+    def found(self, island: Island, fpdu: Candidate, located_by: LocatedBy) -> None:
+        """Count an FPDU and pass it on."""
+        self.fpdus += 1
+        if fpdu.crc == "bad":
+            self.counting.crc_bad += 1
+        if self.islands.is_ahead(island, fpdu.start):
+            distance = fpdu.start - self.islands.delivery_point(island)
+            self.counting.ahead(distance)
+        self.owner.on_fpdu(self, island, fpdu, located_by)
+
+    def may_start(self, island: Island, found: FoundStartup) -> bool:
+        """Tell whether a startup frame with which an island begins may be one, by where it stands
+        and what it says."""
+        is_first = self.begin is not None or self.islands.floor == 0
+        return is_first and self.may_be_startup(island, found)
+
+    def pass_bygone(self, island: Island, found: FoundStartup) -> bool:
+        """Pass on a startup frame if it is of a startup that was rejected; tell whether it is."""
+        return self.owner.pass_bygone(self, found, island.frames(found.position, found.end))
+
+    def may_announce_rtr(self, found: FoundStartup) -> bool:
+        """Tell whether an Rtr Frame may follow a startup frame."""
+        return self.owner.may_announce_rtr(self, found)
+
+    def started(self, island: Island, found: FoundStartup) -> None:
+        """Pass on a startup frame that was captured behind FPDUs."""
+        if self.islands.floor == 0:
+            holes.leave_behind(self, found.end)
+        is_rtr = found.startup.kind is StartupKind.RTR
+        if not (is_rtr and self.begin is None and self.islands.floor < found.position):
+            # Else its Request may come still later.
+            self.islands.floor = max(found.end, self.islands.floor)
+        # FPDUs may be missing between it and those that were found.
+        self.islands.front = found.end
+        if self.owner.ends_startup(self, found.end):
+            # Passed on already, as one that nobody had asked for.
+            return
+        self.owner.on_begun(self, found.position)
+        self._drop_before(found.position)
+        frames = island.frames(found.position, found.end)
+        self.owner.on_startup(self, found, frames)
+
+    def _drop_before(self, position: int) -> None:
+        """Be done with islands before the startup frame behind which FPDUs begin."""
+        for island in list(self.islands.items):
+            if island.end <= position and all(run.is_empty for run in island.runs):
+                self.release(island, island.start, island.end)
+                self.islands.items.remove(island)
+
+    @property
+    def counting(self) -> Seldom:
+        """Where to note what seldom happens."""
+        if self.seldom is NOTHING:
+            self.seldom = Seldom()
+        return self.seldom
+
+    def count_copies(self, segments: int) -> None:
+        """Count segments that brought octets captured before."""
+        if segments:
+            self.counting.retransmitted += segments
+
+    def wrong(self, code: ErrorCode, position: int, text: str) -> None:
+        """Pass on an error."""
+        self.owner.on_error(self, code, position, text)
+
+    def ends_at(self, position: int) -> bool:
+        """Tell whether a FIN stands behind the octets up to a position."""
+        return self.fin == position
+
+    @property
+    def reached(self) -> int:
+        """Up to where the FPDU reaches that the last hole cut off."""
+        return self.seldom.reached
+
+    def reaches(self, end: int) -> None:
+        """Take note of up to where an FPDU reaches of which octets will never be there; 0: none."""
+        if end != self.seldom.reached:
+            self.counting.reached = end
+
+    def before(self, island: Island) -> Island | None:
+        """Return the island before another one, if it is still held."""
+        items = self.islands.items
+        index = items.index(island)
+        return items[index - 1] if index else None
+
+    def behind(self, position: int) -> Island | None:
+        """Return the first island that lies behind a position."""
+        return next((each for each in self.islands.items if each.start >= position), None)
+
+    def unfinished(self, position: int, length: int) -> None:
+        """Report an FPDU that the end of the connection cut short."""
+        how = how_it_ended(self, position + length)
+        if how is not None:
+            self.owner.on_error(
+                self,
+                ErrorCode.CONNECTION_LOST,
+                position,
+                f"the connection was {how} {length} octets into an FPDU (RFC 5044 8)",
+            )
+
+    def hand_to_softuiwarp(self, island: Island, run: Run, *, final: bool) -> Handover:
+        """Have a run read on as SoftUiWARP's, if it is seen by now to be so."""
+        return takeover.hand_to_softuiwarp(self, island, run, final=final)
+
+    @property
+    def settled_below(self) -> int:
+        """Octets below this position that the snap length cut off are no longer waited for."""
+        return 0 if self.cuts is None else self.cuts.settled_below
+
+    def cut_off(self, start: int, end: int) -> None:
+        """Report a stretch in which the snap length left no way to go on."""
+        self.report_gap(start, end, "snap length")
+
+    def release(self, island: Island, start: int, end: int) -> None:
+        """Give up octets whose work is done, or of which none will come."""
+        if island.runs and start < island.runs[0].start:
+            # A late segment before them can no longer be read on into them.
+            island.is_torn = True
+        self.let_go(island, start, end)
+
+    def let_go(self, island: Island, start: int, end: int) -> None:
+        """Let go of octets, but keep them for comparison for a while."""
+        # What the snap length cut off reads as zeros, which are not to be remembered.
+        cut = island.captured(start, end) if island.absent else ()
+        if self.streaming is not None and self.cuts is not None:
+            self.cuts.forget(island, start, end)
+        known = {chunk.position: chunk for chunk in cut}
+        for chunk in island.release(start, end):
+            self.held -= weight_of(chunk)
+            self.owner.common.recent.remember(self, known.get(chunk.position, chunk))
+
+    def hold_again(self, island: Island, chunks: Sequence[Chunk]) -> None:
+        """Hold octets that were let go of, back to back, behind all others that are held."""
+        for chunk in chunks:
+            island.put_back(chunk)
+            self.held += weight_of(chunk)
+        if chunks:
+            last = chunks[-1]
+            end = last.position + len(last.octets)
+            self.owner.common.recent.forget(self, chunks[0].position, end)
+
+    def report_gap(self, start: int, end: int, reason: GapReason) -> None:
+        """Report a hole that will stay."""
+        # Without a SYN nobody knows what came before the first octets.
+        if 0 < start < end:
+            self.counting.gaps += 1
+            self.owner.on_gap(self, start, end, reason)
+
+    def relieve(self) -> None:
+        """Hold fewer octets, if that is possible."""
+        if not self.owner.is_lent:
+            holes.relieve(self)
+
+    # -- how it stands -----------------------------------------------------------------------
+
+    @property
+    def reader(self) -> Reader:
+        """What reads its octets."""
+        if type(self._reader) is Rest:
+            self._wake()
+        reader = self._reader or self.streaming
+        assert reader is not None
+        assert not isinstance(reader, Rest)
+        return reader
+
+    @property
+    def dialect(self) -> Dialect | None:
+        """Whose FPDUs it carries, None if they are laid out as RFC 5044 4 has it."""
+        # None of the others is at rest.
+        reader = self._reader
+        return reader.dialect if isinstance(reader, Framing) else None
+
+    @property
+    def is_mpa(self) -> bool:
+        """Whether it is known to carry MPA."""
+        return self.phase is not Phase.STREAMING and self.doubtful is None
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether it is worth looking at its octets to find out what they are."""
+        reader = self._reader
+        return reader is None or (type(reader) is Streaming and reader.is_looked_at)
+
+    @property
+    def awaits(self) -> int | None:
+        """Position of the first octet that is waited for although later ones were captured, or of
+        the FPDU that lacks what the snap length cut off; None if there is none such."""
+        cut = [run.end for island in self.islands.items for run in island.runs if run.awaits]
+        hole = [] if self.islands.behind_open_hole() is None else [self.islands.front_end()]
+        return min((*cut, *hole), default=None)
+
+    # -- the end -----------------------------------------------------------------------------
+
+    @property
+    def was_closed(self) -> bool:
+        """Whether the FIN was captured."""
+        return self.fin is not None
+
+    def finish(self, reason: GapReason) -> None:
+        """Take it that nothing more will come: report what can be said now."""
+        if self.streaming is not None:
+            self.streaming.look_no_more()
+        acks = self.seldom.acks
+        if acks is not None:
+            for hole in acks.behind:
+                self.report_gap(*hole, reason)
+            acks.behind = []
+        at_rest = self.rest
+        if at_rest is not None:
+            self._report_missing(at_rest.end, reason)
+            return
+        end = self.islands.front
+        while items := self.islands.items:
+            end = items[-1].end
+            holes.give_up(self, reason)
+        if end is not None:
+            self._report_missing(end, reason)
+        self.budget.update(self)
+
+    def _report_missing(self, end: int, reason: GapReason) -> None:
+        """Report what the peer or the FIN says was sent behind the last octets.
+
+        :param end: where these end.
+        """
+        upto = self.fin
+        acknowledged = max(self.acknowledged or 0, self.seldom.acknowledged_early(end))
+        # One octet more than was captured is the acknowledgement of a FIN that was not.
+        if upto is None and acknowledged > end + 1:
+            upto = acknowledged
+        if upto is not None:
+            self.report_gap(end, upto, reason)
+
+    def leave(self) -> None:
+        """Let go of the connection, which is over: no cycle must keep the two alive."""
+        del self.owner
+        self._reader = self.cuts = None
+
+    def summary(self) -> HalfSummary:
+        """Return what was counted."""
+        ift = self.ift
+        reading = self.rest or self.framing or ift
+        return HalfSummary(
+            markers=None if reading is None else reading.markers,
+            fpdus=self.fpdus,
+            octets=self.octets,
+            crc_bad=self.seldom.crc_bad,
+            gaps=self.seldom.gaps,
+            out_of_order=self.seldom.out_of_order,
+            retransmitted=self.seldom.retransmitted,
+            farthest_ahead=self.seldom.farthest_ahead,
+            crcs=None if ift is None else ift.crcs,
+        )

@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Holes in one direction: which are still waited for, and what becomes of the others.
+
+A hole is *open* while the receiver may wait for it.  Once it need not (the peer has acknowledged
+what lies in it), it is *closed*: the island behind it is framed as well as can be without the
+missing octets; but a late copy may still fill the hole.  It is a *gap* when that is no longer
+waited for, either: when nothing more will come, when too many holes are closed, or when a limit is
+reached.
+
+A hole in what came before the startup frames is *left behind* when FPDUs begin: nothing waits for
+it, and what a late copy brings of it is counted and not kept.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from scapy_mpa.stream.events import GapReason
+from scapy_mpa.stream.halves.phase import Phase
+from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD
+from scapy_mpa.stream.octets.island import Island
+
+if TYPE_CHECKING:
+    from scapy_mpa.stream.halves.half import HalfConnection
+
+__all__ = [
+    "CLOSED_HOLES",
+    "HELD_ISLANDS",
+    "LATE_SEGMENTS",
+    "Acknowledgements",
+    "check",
+    "fill_behind",
+    "give_up",
+    "leave_behind",
+    "relieve",
+]
+
+_WORTH_MERGING: Final = 64
+"""Segments that it takes to go over them."""
+
+HELD_ISLANDS: Final = 1024
+"""Islands of one half connection: bounds what a segment that spans them all may cost."""
+
+LATE_SEGMENTS: Final = 64
+"""Segments of the connection to wait for after the peer's acknowledgement has passed a hole: a
+capture may hold a segment behind the acknowledgement of it."""
+
+CLOSED_HOLES: Final = 64
+"""Holes of one half connection that a late copy may still fill although the peer has what lay in
+them: a capture can miss a segment and hold its spurious retransmission."""
+
+
+class Acknowledgements:
+    """Those that came while there was an open hole, and what holes are left behind; made when the
+    first hole opens."""
+
+    __slots__ = ("_noted", "behind", "passed")
+
+    def __init__(self) -> None:
+        # How many segments of the connection had been received, and what was acknowledged then.
+        self._noted: deque[tuple[int, int]] | None = None
+        self.passed = 0
+        """Holes below this position were acknowledged long enough ago to be closed."""
+        self.behind: list[tuple[int, int]] = []
+        """Holes before the place where FPDUs begin; ascending."""
+
+    def note(self, segments: int, acknowledged: int | None) -> None:
+        """Take note of what is acknowledged now.
+
+        :param segments: segments of the connection received so far.
+        """
+        noted = self._noted
+        if noted is None:
+            noted = self._noted = deque()
+        if acknowledged is not None and (not noted or noted[-1][1] != acknowledged):
+            noted.append((segments, acknowledged))
+        while noted and noted[0][0] + LATE_SEGMENTS <= segments:
+            self.passed = noted.popleft()[1]
+
+    def forget(self) -> None:
+        """Take it that no hole is open."""
+        self._noted = None
+
+
+def check(half: HalfConnection) -> None:
+    """Close what the peer has acknowledged, and give up what waits for too long."""
+    islands = half.islands
+    items = islands.items
+    while half.held > half.budget.each or len(items) > HELD_ISLANDS:
+        before = half.held
+        relieve(half)
+        if half.held >= before:
+            break
+    if islands.behind_open_hole() is not None:
+        _close_acknowledged(half)
+    elif half.seldom.acks is not None:
+        half.seldom.acks.forget()
+    # As long as nobody knows what is there, all of it may tell.
+    if (
+        not half.is_unknown
+        and len(items) > CLOSED_HOLES
+        and items[CLOSED_HOLES].start <= (islands.front or 0)
+    ):
+        give_up(half, "acknowledged")
+
+
+def leave_behind(half: HalfConnection, origin: int) -> None:
+    """Take note of the holes before ``origin``, where something else than streaming mode begins."""
+    at = half.islands.floor
+    behind = []
+    for island in half.islands.items:
+        end = min(island.start, origin)
+        # Without a SYN nobody knows what came before the first octets, if anything did.
+        if at < end and (at > 0 or half.begin is None):
+            behind.append((at, end))
+        if island.start >= origin:
+            break
+        at = max(at, island.end)
+    if behind:
+        acks = half.seldom.acks
+        if acks is None:
+            acks = half.counting.acks = Acknowledgements()
+        acks.behind = behind
+
+
+def fill_behind(half: HalfConnection, copy: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Take what a late copy brings of the holes left behind.
+
+    :param copy: stretches that are not waited for, ascending.
+    :return: what of them had been captured before.
+    """
+    acks = half.seldom.acks
+    if acks is None or not acks.behind:
+        return copy
+    repeated = []
+    for start, end in copy:
+        at = start
+        for hole_start, hole_end in acks.behind:
+            if at < min(end, hole_start):
+                repeated.append((at, min(end, hole_start)))
+            half.octets += max(0, min(end, hole_end) - max(at, hole_start))
+            at = max(at, min(end, hole_end))
+        if at < end:
+            repeated.append((at, end))
+        acks.behind = [
+            piece
+            for hole_start, hole_end in acks.behind
+            for piece in ((hole_start, min(hole_end, start)), (max(hole_start, end), hole_end))
+            if piece[0] < piece[1]
+        ]
+    return repeated
+
+
+def relieve(half: HalfConnection) -> None:
+    """Hold fewer octets: those that wait longest are given up."""
+    items = half.islands.items
+    before = half.held
+    if _merge(half):
+        return
+    if half.cuts is not None and half.cuts.awaited is not None:
+        half.cuts.settle(half.high or 0)
+        if half.held < before:
+            return
+    if half.streaming is not None:
+        half.streaming.decide()
+    # That may have begun the Full Operation Phase.
+    if half.streaming is not None and half.phase is Phase.STREAMING:
+        half.streaming.stop_looking()
+    elif len(items) == 1 and items[0].runs and items[0].runs[0].trouble is None:
+        # No more than is needed to go on behind the last FPDU, which is believed now, and to
+        # search before the first one.
+        run = items[0].runs[0]
+        run.last = run.end
+        half.release(items[0], items[0].start if items[0].settled else run.start, run.end)
+    if half.held >= before and items:
+        give_up(half, "limit")
+
+
+def _merge(half: HalfConnection) -> bool:
+    """Have tiny segments take less memory, if that is most of what is held; tell whether they do.
+
+    An FPDU of 64 KiB in segments of one octet is to become whole under any sensible limit.
+    """
+    # Before FPDUs begin it counts where segments do, be they tiny.
+    if half.framing is None:
+        return False
+    counting = half.counting
+    if counting.unmerged:
+        counting.unmerged -= 1
+        return False
+    items = half.islands.items
+    chunks = _chunks(items)
+    counting.merged = min(counting.merged, chunks)
+    # It may be in vain, so not before half as many have come as were left the last time.
+    is_due = chunks >= counting.merged + counting.merged // 2 + _WORTH_MERGING
+    if not is_due or 2 * CHUNK_OVERHEAD * chunks < half.held:
+        # To count them takes a step for each island.
+        counting.unmerged = len(items)
+        return False
+    saved = sum(island.merge() for island in items)
+    counting.merged = _chunks(items)
+    half.held -= saved
+    return saved > 0
+
+
+def _chunks(items: Sequence[Island]) -> int:
+    """Return in how many pieces the octets of islands are held."""
+    return sum(island.count(island.start) for island in items)
+
+
+def give_up(half: HalfConnection, reason: GapReason) -> None:
+    """Finish the first island and report the hole behind it; free their memory."""
+    islands = half.islands
+    first = islands.items[0]
+    half.report_gap(islands.floor, first.start, reason)
+    if islands.front is not None and first.start > islands.front:
+        _close(half, first)
+    lost = _finish(half, first, is_over=reason != "limit")
+    half.release(first, first.start, first.end)
+    if islands.items and islands.items[0] is first:
+        # Else it was a startup frame, with which the Full Operation Phase has begun.
+        del islands.items[0]
+    islands.floor = first.end
+    following = islands.items[0] if islands.items else None
+    if following is None or following.start == first.end:
+        half.report_gap(lost, first.end, reason)
+    else:
+        half.report_gap(lost, following.start, reason)
+        islands.floor = following.start
+        if islands.front is None or following.start > islands.front:
+            _close(half, following)
+        if following.runs and following.settled:
+            # What lies before its first FPDU belonged to one that will never be whole.
+            half.release(following, following.start, following.runs[0].start)
+            following.runs[0].start = following.start
+    if not islands.items:
+        islands.front = first.end
+
+
+def _close_acknowledged(half: HalfConnection) -> None:
+    """Close the holes that the peer acknowledged long enough ago."""
+    acks = half.seldom.acks
+    if acks is None:
+        acks = half.counting.acks = Acknowledgements()
+    acks.note(half.owner.segments, half.acknowledged)
+    while (island := half.islands.behind_open_hole()) is not None and island.start <= acks.passed:
+        _close(half, island)
+
+
+def _close(half: HalfConnection, island: Island) -> None:
+    """Go on behind a hole that the receiver does not wait for."""
+    half.islands.front = island.start
+    island.open_left = False
+    island.need = island.start
+    half.advance(island, 0)
+
+
+def _finish(half: HalfConnection, island: Island, *, is_over: bool) -> int:
+    """Make of an island what can be made of it; return where the octets begin that are lost.
+
+    :param is_over: nothing more will come, so that none are.
+    """
+    if half.cuts is not None:
+        half.cuts.settled_below = max(half.cuts.settled_below, island.end)
+    island.look_again()
+    if not is_over:
+        return half.reader.give_up(island)
+    # The first may make way for the other.
+    if half.streaming is not None:
+        half.streaming.finish(island)
+    if half.streaming is None:
+        half.reader.finish(island)
+    return island.end

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The connection, as its half connections see it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from scapy_mpa.stream.events import ConnectionId, GapReason, LocatedBy, Placed
+from scapy_mpa.stream.fpdus.candidate import Candidate
+from scapy_mpa.stream.octets.ift_scan import SeenIndication
+from scapy_mpa.stream.octets.island import Island
+from scapy_mpa.stream.octets.scan import FoundStartup
+from scapy_mpa.wire.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from scapy_mpa.stream.halves.common import Common
+    from scapy_mpa.stream.halves.half import HalfConnection
+    from scapy_mpa.stream.ift.phase import IFTPhase
+    from scapy_mpa.stream.ift.reader import Found
+
+__all__ = ["Owner"]
+
+
+class Owner(Protocol):
+    """Who is told what is found in a half connection, and asked about its peer."""
+
+    common: Common
+    """What all connections have in common."""
+    identity: ConnectionId
+    """Number and flow."""
+    reverse: bytes
+    """The flow of direction 1."""
+    segments: int
+    """Segments received so far."""
+    frame: int
+    """The frame that brought the last of them."""
+    was_reset: bool
+    """Whether a RST was captured that its receiver may have accepted."""
+    is_lent: bool
+    """Whether both directions are on loan."""
+    lingers: bool
+    """Whether it is known to be over, and late copies are waited for."""
+
+    @property
+    def last_time_ns(self) -> int:
+        """When its last segment was captured, in nanoseconds since the epoch."""
+
+    @property
+    def assumes_ift(self) -> bool:
+        """Whether the user says that iWARP Framing for TCP is spoken."""
+
+    def on_startup(
+        self, half: HalfConnection, found: FoundStartup, frames: tuple[int, ...]
+    ) -> None:
+        """Take a startup frame."""
+
+    def on_late_startup(
+        self, half: HalfConnection, found: FoundStartup, frames: tuple[int, ...]
+    ) -> None:
+        """Take a startup frame captured behind what has followed it."""
+
+    def puts_off(
+        self, half: HalfConnection, island: Island, found: FoundStartup, *, is_refuted: bool
+    ) -> bool:
+        """Tell whether a startup frame must wait for what was sent before it."""
+
+    def on_no_startup(self, half: HalfConnection, found: FoundStartup) -> None:
+        """Take it that what seems to be a startup frame is none."""
+
+    def on_begun(self, half: HalfConnection, position: int) -> None:
+        """Take it that what lies before a position is of startups that were rejected."""
+
+    def pass_bygone(
+        self, half: HalfConnection, found: FoundStartup, frames: tuple[int, ...]
+    ) -> bool:
+        """Pass on a startup frame if it is of a startup that was rejected; tell whether it is."""
+
+    def is_answered(self, half: HalfConnection, found: FoundStartup) -> bool:
+        """Tell whether what seems to be a Request was answered."""
+
+    def on_doubtful(self, half: HalfConnection, found: FoundStartup) -> None:
+        """Take what may be a startup frame."""
+
+    def on_refuted(self, half: HalfConnection) -> None:
+        """Learn that a startup frame was none, by what follows it."""
+
+    def ends_startup(self, half: HalfConnection, position: int) -> bool:
+        """Tell whether the last startup frame of a direction ends at a position."""
+
+    def may_announce_rtr(self, half: HalfConnection, found: FoundStartup) -> bool:
+        """Tell whether an Rtr Frame may follow a startup frame."""
+
+    def ift_phase(self) -> IFTPhase:
+        """Return who takes adaption indications, and what may be some."""
+
+    def tell_indication(self, half: HalfConnection, seen: SeenIndication) -> None:
+        """Pass on an adaption indication."""
+
+    def on_frame(
+        self,
+        half: HalfConnection,
+        found: Found,
+        located_by: LocatedBy,
+        frames: tuple[int, ...],
+        *,
+        placed: Placed = "in order",
+        confirmed: bool | None = None,
+    ) -> None:
+        """Take a frame of iWARP Framing for TCP."""
+
+    def on_unknown(self, half: HalfConnection) -> None:
+        """Look at octets that are not framed because startup frames were not captured."""
+
+    def decide(self, half: HalfConnection) -> None:
+        """Decide what a half connection carries with what is there, as if nothing more came.
+
+        Called more than once: also where octets have become many, or memory short.
+        """
+
+    def on_fpdu(self, half: HalfConnection, island: Island, fpdu: Candidate, by: LocatedBy) -> None:
+        """Take an FPDU."""
+
+    def on_gap(self, half: HalfConnection, start: int, end: int, reason: GapReason) -> None:
+        """Take a hole that will stay."""
+
+    def on_overlap(self, half: HalfConnection, start: int, end: int) -> None:
+        """Take a stretch that came twice and differs."""
+
+    def on_error(
+        self, half: HalfConnection, code: ErrorCode | None, position: int, text: str
+    ) -> None:
+        """Take an error."""

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What reads the octets of a half connection: streaming mode at first, then framing."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from scapy_mpa.stream.octets.island import Island
+
+__all__ = ["Reader"]
+
+
+class Reader(Protocol):
+    """Makes of islands what can be made of them."""
+
+    def advance(self, island: Island, fresh: int) -> None:
+        """See what can be made of an island that has grown.
+
+        :param fresh: octets that came since the last call.
+        """
+
+    def finish(self, island: Island) -> None:
+        """See what can be made of an island to whose end nothing will be added."""
+
+    def give_up(self, island: Island) -> int:
+        """See what can be made of an island that is let go of, though more may come.
+
+        Return where the octets begin that might have been of use then.
+        """

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What is kept of a half connection when something happens that in most of them never does."""
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from scapy_mpa.stream.sequence import SEQUENCE_WINDOW, unwrap
+from scapy_mpa.wire.ddp import UNTAGGED_LENGTH
+from scapy_mpa.wire.rdmap import READ_REQUEST_LENGTH
+
+if TYPE_CHECKING:
+    from scapy_mpa.stream.events import FPDURecovered
+    from scapy_mpa.stream.halves.holes import Acknowledgements
+
+__all__ = ["NOTHING", "FirstFPDU", "Seldom"]
+
+# Octets of a ULPDU that tell whether it is an RTR indication: those of the longest.
+_OF_FIRST: Final = UNTAGGED_LENGTH + READ_REQUEST_LENGTH
+
+
+class FirstFPDU(NamedTuple):
+    """What is kept of an FPDU that may be the RTR indication."""
+
+    start: int
+    """Position of its first octet."""
+    ulpdu: bytes
+    """The first octets of its ULPDU."""
+    ulpdu_length: int
+    """Octets of the whole ULPDU."""
+    is_whole: bool
+    """Whether all of it was captured, and nothing tells that it was damaged."""
+
+
+class Seldom:
+    """Counts, as :class:`~scapy_mpa.stream.events.HalfSummary` explains them, and more."""
+
+    __slots__ = (
+        "acks",
+        "crc_bad",
+        "early_ack",
+        "farthest_ahead",
+        "first",
+        "gaps",
+        "merged",
+        "out_of_order",
+        "reached",
+        "retransmitted",
+        "unmerged",
+    )
+
+    def __init__(self) -> None:
+        self.crc_bad = 0
+        self.gaps = 0
+        self.out_of_order = 0
+        self.farthest_ahead = 0
+        self.retransmitted = 0
+        self.acks: Acknowledgements | None = None
+        """Those that say which holes may be closed, and what holes were left behind; None if there
+        never was a hole."""
+        self.first: FirstFPDU | None = None
+        """The first FPDU of those found before both startup frames were."""
+        self.early_ack: int | None = None
+        """What the peer had acknowledged before anything of the direction was captured: a sequence
+        number."""
+
+        self.reached = 0
+        """Up to where the FPDU reaches that the last hole cut off, by what it says."""
+        self.merged = 0
+        """In how many pieces octets were held when tiny segments were merged last, or fewer."""
+        self.unmerged = 0
+        """How often less is to be held before it is seen again whether to merge some."""
+
+    def note_first(self, fpdu: "FPDURecovered", start: int) -> None:
+        """Keep what counts of an FPDU found before both startup frames, if it is the first one.
+
+        :param start: position of its first octet.
+        """
+        if self.first is not None and self.first.start <= start:
+            return
+        ulpdu, length = fpdu.ulpdu, fpdu.ulpdu_length
+        is_whole = fpdu.crc != "bad" and len(ulpdu) == length
+        self.first = FirstFPDU(start, ulpdu[:_OF_FIRST], length, is_whole)
+
+    def note_early_ack(self, ack: int) -> None:
+        """Take an acknowledgement number, as long as nothing of the direction was captured."""
+        early = self.early_ack
+        self.early_ack = ack if early is None else max(early, unwrap(ack, early))
+
+    def acknowledged_early(self, end: int) -> int:
+        """Return the position of what was acknowledged then; 0 if nothing near ``end`` was."""
+        position = end if self.early_ack is None else unwrap(self.early_ack, end)
+        return position if abs(position - end) < SEQUENCE_WINDOW else 0
+
+    def ahead(self, distance: int) -> None:
+        """Count an FPDU out of order, so many octets before its turn."""
+        self.out_of_order += 1
+        self.farthest_ahead = max(self.farthest_ahead, distance)
+
+
+NOTHING: Final = Seldom()
+"""What all of them begin with; nothing is changed there."""

@@ -1,0 +1,525 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Streaming mode: a half connection whose octets are not known to be FPDUs (RFC 5044 7.1.2).
+
+Startup frames are looked for in them, and what seems to be one is doubted where octets before it
+are missing, or stand before it.  All that is kept for that is one object, which is gone as soon
+as the Full Operation Phase begins.
+"""
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from scapy_mpa.stream.halves.phase import Phase
+from scapy_mpa.stream.octets.ift_scan import (
+    FoundIndication,
+    find_indication,
+    first_indication,
+    may_be_indication,
+)
+from scapy_mpa.stream.octets.island import SEAM, Island
+from scapy_mpa.stream.octets.scan import (
+    FoundStartup,
+    almost_key,
+    find_startup,
+    holds_key,
+    lacks_octets,
+    may_be_payload,
+    may_be_rtr,
+    may_begin,
+    refused_at,
+    startups_before,
+    undecided_from,
+)
+from scapy_mpa.stream.sequence import unwrap
+from scapy_mpa.wire.errors import ErrorCode
+from scapy_mpa.wire.ift_indication import INDICATION_LENGTH
+from scapy_mpa.wire.startup import KEY_LENGTH, STARTUP_HEADER_LENGTH, StartupKind
+
+if TYPE_CHECKING:
+    from scapy_mpa.stream.halves.half import HalfConnection
+
+__all__ = ["ASSUMING_OCTETS", "STREAMING_OCTETS", "Doubtful", "Streaming"]
+
+STREAMING_OCTETS: Final = 1 << 18
+"""Octets of a half connection in streaming mode after which it is taken for something else than
+iWARP, unless a startup frame comes: enough for a few of the longest FPDUs.  Adaption indications
+are no longer looked for then, since all other TCP traffic would pay for it."""
+
+ASSUMING_OCTETS: Final = 1 << 16
+"""Octets behind a startup frame after which the peer's is taken for lost."""
+
+_LEAST: Final = 64
+
+_FEW_OCTETS: Final = 4
+"""Octets of a segment from which on it is no chance, at the end, that a startup frame begins and
+ends where segments do."""
+
+_REMEMBERED: Final = 64
+"""Of how many startup frames that may be some it is kept what they acknowledge."""
+
+
+class Doubtful(NamedTuple):
+    """What seems to be a startup frame, in the midst of octets that may be anything."""
+
+    found: FoundStartup
+    frames: tuple[int, ...]
+    is_alone: bool
+    """Whether it begins and ends where segments do."""
+
+
+class Streaming:
+    """What is kept of a half connection until it is known to carry FPDUs.
+
+    :param half: the half connection.
+    """
+
+    __slots__ = (
+        "_beyond",
+        "_decide_at",
+        "_half",
+        "_key_checked",
+        "_look_at",
+        "doubtful",
+        "put_off",
+        "waits_until",
+    )
+
+    def __init__(self, half: "HalfConnection") -> None:
+        self._half = half
+        self.doubtful: Doubtful | None = None
+        self.put_off: int | None = None
+        """Where behind no hole a startup frame waits for its turn; None if none does."""
+        self.waits_until: int | None = None
+        """Segments of the connection up to which startup frames of either direction may wait for
+        their turn, 0 if none may any more; None if none does."""
+        self._beyond: tuple[int, ...] = ()
+        """Where beyond a hole what may be startup frames was found."""
+        self._key_checked = False
+        self._look_at: int | None = 0
+        """How many held octets the next look at them needs; None to look no more."""
+        self._decide_at = 0
+        """How many captured octets the next decision needs."""
+
+    # -- when to look ------------------------------------------------------------------------
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether it is as it was made, but that a Key, which was right, may have been checked."""
+        return (
+            self.doubtful is None
+            and self.put_off is None
+            and self.waits_until is None
+            and not self._beyond
+            and self._look_at == 0
+            and self._decide_at == 0
+        )
+
+    @property
+    def is_looked_at(self) -> bool:
+        """Whether it is worth looking at the octets to find out what they are."""
+        return self._look_at is not None
+
+    def look_no_more(self) -> None:
+        """Take it that nothing more will be found out."""
+        self._look_at = None
+
+    def look_afresh(self) -> None:
+        """Begin to look again: the phase has changed."""
+        self.doubtful = None
+        self._look_at = 0
+
+    def _is_due(self, least: int) -> bool:
+        """Tell whether to look at what is held: each time that it has doubled."""
+        held = self._half.held
+        if self._look_at is None or held < max(self._look_at, least):
+            return False
+        self._look_at = 2 * held
+        return True
+
+    def decide(self) -> None:
+        """Have it decided what the octets are, each time that there are twice as many."""
+        half = self._half
+        is_unknown = self.is_looked_at and half.phase is not Phase.FULL
+        if is_unknown and half.octets >= self._decide_at:
+            self._decide_at = 2 * half.octets
+            half.owner.decide(half)
+
+    # -- octets come -------------------------------------------------------------------------
+
+    def advance(self, island: Island, fresh: int) -> None:
+        """See what an island is that has grown."""
+        half = self._half
+        if half.phase is Phase.STREAMING:
+            self.scan(island)
+        elif self.doubtful is not None and self._is_refuted(island, self.doubtful.found):
+            if not half.owner.puts_off(half, island, self.doubtful.found, is_refuted=True):
+                half.owner.on_refuted(half)
+        elif self._is_due(ASSUMING_OCTETS):
+            half.owner.on_unknown(half)
+
+    def finish(self, island: Island) -> None:
+        """See what an island is to whose end nothing will be added."""
+        if self._half.phase is Phase.STREAMING:
+            self.scan(island, final=True)
+        self.decide()
+
+    def give_up(self, island: Island) -> int:
+        """Return where the octets begin of an island that may be of a startup frame."""
+        begin = max(island.start, island.scan)
+        if self._half.phase is Phase.STREAMING and begin != self._half.begin:
+            return may_begin(island, begin)
+        return begin
+
+    def scan(self, island: Island, *, final: bool = False) -> None:
+        """Look for startup frames in an island, in streaming mode.
+
+        :param final: nothing will be added to its end.
+        """
+        half = self._half
+        if island.joined:
+            island.joined = False
+            self._find_again(island)
+        elif island.end < island.need and not final:
+            return
+        if island.scan == island.start and self._is_indication(island, final=final):
+            return
+        at_begin = island.held == island.start == half.begin and not self._key_checked
+        if at_begin and not self._check_key(island) and not final:
+            # A Key that is wrong must be seen as a whole.
+            return
+        before = island.scan
+        if not self._find_startup(island, final=final):
+            return
+        if half.phase is Phase.STREAMING and half.octets <= STREAMING_OCTETS:
+            indication = find_indication(island, before)
+            if indication is not None:
+                self._doubt_indication(island, indication)
+        if half.phase is Phase.STREAMING and not self._awaits_startup() and self._is_due(_LEAST):
+            half.owner.on_unknown(half)
+        if half.phase is Phase.STREAMING and half.octets > STREAMING_OCTETS:
+            self.decide()
+        if half.phase is Phase.STREAMING and (
+            self._look_at is None or half.octets > STREAMING_OCTETS
+        ):
+            self.stop_looking(island)
+
+    def scan_again(self) -> None:
+        """Look for startup frames in what is held."""
+        for island in list(self._half.islands.items):
+            # What was found in its midst is forgotten, too.
+            island.scanned = None
+            self._find_startup(island)
+
+    def resume(self) -> None:
+        """See whether the turn has come of the startup frame that waits behind no hole."""
+        island = None if self.put_off is None else self._half.islands.at(self.put_off)
+        self.put_off = None
+        if island is not None:
+            self._look_again(island)
+
+    def resume_all(self) -> None:
+        """See what all islands are, now that nothing is put off any more."""
+        self.put_off = None
+        for island in list(self._half.islands.items):
+            if self._half.streaming is self:
+                self._look_again(island)
+
+    def _look_again(self, island: Island) -> None:
+        """See what an island is, though it has not grown."""
+        island.need = island.start
+        self.advance(island, 0)
+
+    def stop_looking(self, grown: Island | None = None) -> None:
+        """Take the octets so far for those of something else; a startup frame may still come."""
+        half = self._half
+        islands = [grown] if grown and self._look_at is None else self._half.islands.items
+        self._look_at = None
+        for island in list(islands):
+            if self._half.islands.lies_beyond(island) and not island.is_torn:
+                # What begins beyond a hole may be the rest of a frame that lies across it.
+                self._half.islands.split_scanned(island, island.start + SEAM)
+            half.release(island, island.start, island.scan)
+            island.is_torn = island.held > island.start
+
+    def undecided_from(self) -> int | None:
+        """Return the position of the first octet that may belong to a startup frame that is not
+        whole; None if there is none such."""
+        for island in self._half.islands.items:
+            position = undecided_from(island)
+            if position < island.end:
+                return position
+        return None
+
+    def _find_again(self, island: Island) -> None:
+        """Have it scanned again for what was found in it, if no hole lies before it any more."""
+        if not self._beyond or self._half.islands.lies_beyond(island):
+            return
+        others = tuple(each for each in self._beyond if not island.start <= each < island.end)
+        if len(others) < len(self._beyond):
+            self._beyond = others
+            island.scanned = None
+
+    def awaits_rest(self) -> bool:
+        """Tell whether the startup frame that the direction begins with may yet become whole.
+
+        Its Private Data may hold anything, FPDUs for one.
+        """
+        begin = self._half.begin
+        island = None if begin is None else self._half.islands.at(begin)
+        if begin is None or island is None or begin < island.held:
+            return False
+        is_last = island is self._half.islands.items[-1]
+        return (is_last or self._awaits_startup()) and lacks_octets(island, begin)
+
+    def _awaits_startup(self) -> bool:
+        """Tell whether a startup frame may yet be captured that lies in a hole."""
+        return self._half.begin is not None and self._half.islands.behind_open_hole() is not None
+
+    def _check_key(self, island: Island) -> bool:
+        """Report a Key that was meant to be one, where a Key must stand.
+
+        Return False if too few octets are there to tell.
+        """
+        if island.end - island.start < KEY_LENGTH:
+            return False
+        end = island.start + KEY_LENGTH
+        if island.captured_until(island.start, end) < end:
+            # A copy may bring the rest.
+            return True
+        self._key_checked = True
+        octets = island.read(island.start, end)
+        if almost_key(octets):
+            self._half.wrong(
+                ErrorCode.INVALID_STARTUP_FRAME,
+                island.start,
+                f"the Key of the startup frame is {octets!r} (RFC 5044 7.1.1, 7.1.2 rule 5)",
+            )
+        return True
+
+    def refuse_startup(self) -> None:
+        """Report a startup frame that says it goes on into what has turned out to be FPDUs."""
+        half = self._half
+        if half.phase is not Phase.STREAMING:
+            return
+        islands = self._half.islands.items
+        for island in islands:
+            if island.held == island.start == half.begin:
+                # If all octets are in one island, so are the FPDUs.
+                alone = len(islands) == 1
+                for problem in refused_at(island, island.start, holds_fpdus=alone):
+                    half.wrong(ErrorCode.INVALID_STARTUP_FRAME, island.start, problem)
+
+    # -- what seems to be a startup frame ------------------------------------------------------
+
+    def _find_startup(self, island: Island, *, final: bool = False) -> bool:
+        """Pass on what is, or may be, a startup frame; return whether all were, and none waits."""
+        half = self._half
+        while half.phase is Phase.STREAMING:
+            found = find_startup(island, half.begin, final=final)
+            if found is None:
+                break
+            is_delayed = self._is_delayed(island, found)
+            is_refuted = is_delayed and self._is_refuted(island, found)
+            if half.owner.puts_off(half, island, found, is_refuted=is_refuted):
+                return False
+            island.scan = min(found.end, island.end)
+            frames = island.frames(found.position, found.position + len(found.octets))
+            if is_refuted:
+                half.owner.on_no_startup(half, found)
+                island.scan = found.position + 1
+            elif half.may_be_startup(island, found):
+                if self.doubtful is not None and self.doubtful.found.position == found.position:
+                    # It is taken now.
+                    self.doubtful = None
+                half.owner.on_startup(half, found, frames)
+                if is_delayed:
+                    self._doubt(found, frames)
+            else:
+                # The rest of it may hold the true one.
+                island.scan = found.position + 1
+                alone = island.fills_segments(found.position, found.end)
+                self.doubtful = Doubtful(found, frames, alone)
+                if len(self._beyond) < _REMEMBERED:
+                    self._beyond = (*self._beyond, found.position)
+                half.owner.on_doubtful(half, found)
+        return True
+
+    def _doubt(self, found: FoundStartup, frames: tuple[int, ...]) -> None:
+        """Hold what follows a delayed startup frame, but wait for what it is."""
+        if self._half.phase is Phase.HELD:
+            self.doubtful = Doubtful(found, frames, is_alone=False)
+
+    def _is_delayed(self, island: Island, found: FoundStartup) -> bool:
+        """Tell whether octets in streaming mode stand before a startup frame."""
+        half = self._half
+        begin = island.start if half.begin is None else half.begin
+        return found.position != begin and not half.owner.ends_startup(half, found.position)
+
+    def _is_refuted(self, island: Island, found: FoundStartup) -> bool:
+        """Tell whether what directly follows a delayed startup frame shows that it is none.
+
+        Nothing but FPDUs does (RFC 5044 7.1.2 rules 3, 4), unless the connection is rejected, or
+        an Rtr Frame comes before them (rtr-frame-proposal-2007 2).  A capture of iWARP that is
+        sent as a file holds startup frames, too, and then the next record.
+        """
+        # Few startup frames are delayed, and a command is to start soon.
+        from scapy_mpa.stream.fpdus.heads import may_be_fpdu
+
+        return (
+            not found.startup.rejects
+            and island.start <= found.end
+            and not may_be_fpdu(island, found.end)
+            and not (found.startup.kind is StartupKind.REQUEST and may_be_rtr(island, found.end))
+            and not self._half.owner.is_answered(self._half, found)
+        )
+
+    def continues_doubtful(self, *, final: bool) -> bool:
+        """Tell whether FPDUs follow the doubtful startup frame, and none stand before it.
+
+        :param final: nothing more will be captured: a hole may follow what stands alone.
+        """
+        if self.doubtful is None:
+            return False
+        from scapy_mpa.stream.inference.surroundings import (
+            fpdu_begins,
+            fpdus_before,
+            is_in_payload,
+            is_marker,
+        )
+
+        found = self.doubtful.found
+        islands = self._half.islands.items
+        island = self._half.islands.at(found.end - 1)
+        return (
+            island is not None
+            and (final or not self._awaits_startup())
+            and (fpdu_begins(island, found.end) or (final and self._may_continue(island, found)))
+            and not is_marker(island, found)
+            and not fpdus_before(islands, found.position)
+            and not is_in_payload(islands, island, found.position, found.end)
+        )
+
+    def precedes_fpdus(self, *, final: bool) -> bool:
+        """Tell whether the doubtful startup frame stands alone before FPDUs that were found.
+
+        :param final: nothing more will be captured.
+        """
+        return (final or not self._awaits_startup()) and self.continues_doubtful(final=True)
+
+    def _may_continue(self, island: Island, found: FoundStartup) -> bool:
+        """Tell whether the doubtful startup frame stands alone, and all that is held behind it may
+        be of an FPDU."""
+        is_held = island.held <= found.position
+        return is_held and self.stands_alone() and not self._is_refuted(island, found)
+
+    def stands_alone(self) -> bool:
+        """Tell whether the doubtful startup frame fills its segments, even small ones, or lies
+        between what holes leave: of its Request before an Rtr Frame, and of an FPDU."""
+        if self.doubtful is None:
+            return False
+        found, _, is_alone = self.doubtful
+        island = self._half.islands.at(found.position)
+        if island is None:
+            return is_alone
+        if is_alone:
+            return not (may_be_payload(found) and self._is_refuted(island, found))
+        if may_be_payload(found) or island.start != island.held:
+            return False
+        most = STARTUP_HEADER_LENGTH if found.startup.kind is StartupKind.RTR else 0
+        is_apart = found.position - island.start <= most
+        is_apart |= island.fills_segments(found.position, found.end, _FEW_OCTETS)
+        return is_apart and not self._is_refuted(island, found)
+
+    def awaits_reply(self, received: int | None) -> bool:
+        """Tell whether the doubtful startup frame is a Request, and the last that was sent then.
+
+        :param received: sequence number of what the sender of a Reply had received; None if that
+            is not known.  One that had less of it answers another.
+        """
+        if self.doubtful is None:
+            return False
+        found = self.doubtful.found
+        if found.startup.kind is not StartupKind.REQUEST:
+            return False
+        had = found.end if received is None else unwrap(received, found.end)
+        is_last = found.end == self._half.high or (received is not None and had == found.end)
+        return is_last and had >= found.end
+
+    def confirm(self) -> None:
+        """Take the doubtful startup frame for one."""
+        if self.doubtful is None:
+            return
+        half = self._half
+        found, frames, _ = self.doubtful
+        self.doubtful = None
+        if half.phase is Phase.STREAMING:
+            half.owner.on_startup(half, found, frames)
+
+    def answer(self, end: int) -> None:
+        """Take the Request that ends where a Reply says, if there is one.
+
+        :param end: position of what the sender of the Reply had not received.
+        """
+        island = self._half.islands.at(end - 1)
+        if self._half.phase is not Phase.STREAMING or island is None:
+            return
+        before = startups_before(island, end)
+        if before and before[-1].startup.kind is StartupKind.REQUEST:
+            found = before[-1]
+            island.scan = max(island.scan, found.position + 1)
+            frames = island.frames(found.position, found.end)
+            self.doubtful = Doubtful(found, frames, is_alone=False)
+            self.confirm()
+
+    def refute(self) -> None:
+        """Go back to streaming mode: what seemed to be a startup frame was part of a payload."""
+        assert self.doubtful is not None
+        half = self._half
+        position = self.doubtful.found.position
+        self.look_afresh()
+        half.phase = Phase.STREAMING
+        for island in list(self._half.islands.items):
+            if island.start <= position < island.end:
+                island.scan = position + 1
+            if half.phase is Phase.STREAMING:
+                self.scan(island)
+
+    # -- adaption indications ------------------------------------------------------------------
+
+    def _is_indication(self, island: Island, *, final: bool) -> bool:
+        """Tell whether an adaption indication stands where octets begin, or may yet.
+
+        One that does is passed on.
+        """
+        start = island.start
+        if island.held != start or not self._half.may_begin_at(island, start):
+            return False
+        end = start + INDICATION_LENGTH
+        forced = self._half.owner.assumes_ift
+        # What does not begin like one is not waited for: it may be a startup frame.
+        if not (may_be_indication(island) or (forced and island.end >= end)):
+            return False
+        if island.end < end:
+            # Each octet may bring the Key, and there are few.
+            return not final and not holds_key(island)
+        found = first_indication(island, forced=forced)
+        if found is None:
+            return False
+        island.scan = end
+        self._half.owner.ift_phase().take(self._half, found, island.frames(start, end))
+        return True
+
+    def _doubt_indication(self, island: Island, found: FoundIndication | int | None) -> None:
+        """Pass on what may be adaption indications, behind octets in streaming mode.
+
+        :param found: the first, or where one has begun that is not whole.
+        """
+        half = self._half
+        while isinstance(found, FoundIndication):
+            frames = island.frames(found.position, found.end)
+            self._half.owner.ift_phase().doubt(half, found, frames)
+            if half.phase is not Phase.STREAMING:
+                return
+            found = find_indication(island, found.position + 1)
+        if found is not None:
+            # A startup frame may still come, too, and until it is whole there are few octets.
+            island.scan = found

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""From one phase of a direction to the next, and what takes over from streaming mode."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scapy_mpa.stream.fpdus.framing import Framing
+from scapy_mpa.stream.halves import holes
+from scapy_mpa.stream.halves.phase import Phase
+from scapy_mpa.stream.octets.island import Island, Run
+from scapy_mpa.wire.dialect import Dialect
+
+if TYPE_CHECKING:
+    from scapy_mpa.stream.fpdus.sink import Handover
+    from scapy_mpa.stream.halves.half import HalfConnection
+    from scapy_mpa.stream.ift.framing import IFTFraming
+
+__all__ = ["enter_full_operation", "enter_ift", "hand_to_softuiwarp", "hold", "resume_streaming"]
+
+
+def hold(half: HalfConnection) -> None:
+    """Keep what follows the startup frame until the peer's is there, if it is not known."""
+    if half.streaming is None:
+        return
+    half.phase = Phase.HELD
+    half.streaming.look_afresh()
+
+
+def resume_streaming(half: HalfConnection) -> bool:
+    """Go back to streaming mode: the connection was rejected; return whether that is news."""
+    if half.phase is not Phase.HELD or half.streaming is None:
+        return False
+    half.phase = Phase.STREAMING
+    half.streaming.look_afresh()
+    return True
+
+
+def enter_full_operation(
+    half: HalfConnection,
+    origin: int,
+    *,
+    markers: bool,
+    crc: bool,
+    from_start: bool = True,
+    is_open: bool = False,
+    is_guess: bool = False,
+    crc_is_known: bool = True,
+    dialect: Dialect | None = None,
+    behind: int = 0,
+) -> None:
+    """Take what begins at ``origin`` for FPDUs (RFC 5044 7.1.2).
+
+    :param from_start: whether that is the beginning of the Full Operation Phase, and not
+        merely a place from which Markers can be counted.
+    :param is_open: whether a startup frame may yet come of what lies before.
+    :param is_guess: whether Markers may as well be elsewhere.
+    :param crc_is_known: whether it is known that CRCs are on, or off.
+    :param dialect: what the startup frames are of.
+    :param behind: a position before which no FPDU begins; 0 if none is known.
+    """
+    if half.streaming is not None:
+        half.streaming.refuse_startup()
+        if from_start and any(each.scan < min(each.end, origin) for each in half.islands.items):
+            # Mostly all before it was looked at.
+            half.owner.on_begun(half, origin)
+    half.phase = Phase.FULL
+    # Of SoftUiWARP's Markers and CRCs nothing is known; with CRCs alone osc is as RFC 5044.
+    if dialect is Dialect.SOFTUIWARP and not (markers or crc):
+        # Not all captures have some, and a command is to start soon.
+        from scapy_mpa.stream.dialects.softuiwarp import SoftUiWARPFraming
+
+        half.be_read_by(SoftUiWARPFraming(half, origin, from_start=from_start))
+    elif dialect is Dialect.OSC and (markers or is_guess or not crc):
+        from scapy_mpa.stream.dialects.osc import OSCFraming, OSCFramingWithoutCRCs
+
+        kind = OSCFraming if crc else OSCFramingWithoutCRCs
+        framing = kind(
+            half, origin, markers=markers, crc=crc, from_start=from_start, is_guess=is_guess
+        )
+        half.be_read_by(framing)
+    else:
+        half.be_read_by(
+            Framing(
+                half,
+                origin,
+                markers=markers,
+                crc=crc,
+                from_start=from_start,
+                is_guess=is_guess,
+                crc_is_known=crc_is_known,
+            )
+        )
+    if from_start:
+        half.islands.front = max(origin, half.islands.floor)
+    if from_start and not is_open:
+        behind = origin
+    elif behind:
+        _let_go_before(half, behind)
+    if behind:
+        holes.leave_behind(half, behind)
+        half.islands.floor = max(behind, half.islands.floor)
+    _hand_over(half, behind)
+
+
+def _let_go_before(half: HalfConnection, position: int) -> None:
+    """Let go of octets before a position, which are not to be searched for FPDUs."""
+    islands = half.islands
+    islands.front = max(position, islands.front or 0)
+    island = islands.at(position)
+    if island is not None and island.start < position:
+        half.release(island, island.start, position)
+        island.start = max(island.start, min(island.held, position))
+
+
+def hand_to_softuiwarp(half: HalfConnection, island: Island, run: Run, *, final: bool) -> Handover:
+    """Have FPDUs that were read as RFC 5044's read on as SoftUiWARP's, if they are seen to be.
+
+    :param run: behind which RFC 5044's lengths lead nowhere.
+    :param final: nothing more will come.
+    """
+    # Framing asks, so there is some.
+    standard = half.framing
+    assert standard is not None
+    from scapy_mpa.stream.dialects.softuiwarp import SoftUiWARPFraming, pads_otherwise
+
+    behind = pads_otherwise(island, run.last, run.end, final=final)
+    if behind is None:
+        return "undecided"
+    if not behind:
+        return "refused"
+    framing = SoftUiWARPFraming(half, standard.origin)
+    half.be_read_by(framing)
+    framing.go_on(island, run, behind)
+    return "done"
+
+
+def enter_ift(half: HalfConnection, framing: IFTFraming) -> None:
+    """Take what follows the adaption indication for frames of iWARP Framing for TCP.
+
+    :param framing: finds them.
+    """
+    half.phase = Phase.IFT
+    half.be_read_by(framing)
+    if framing.from_start:
+        holes.leave_behind(half, framing.origin)
+        half.islands.front = half.islands.floor = max(framing.origin, half.islands.floor)
+    _hand_over(half, framing.origin)
+
+
+def _hand_over(half: HalfConnection, begin: int) -> None:
+    """Have what is held from ``begin`` on read by what has taken over from streaming mode."""
+    items = half.islands.items
+    for island in list(items):
+        if island.held > max(island.start, begin):
+            # What was released in streaming mode leaves a hole.
+            island.start = island.held
+            island.is_torn = False
+        island.scan = island.need = island.start
+        if island.end > begin:
+            half.advance(island, island.end - max(island.start, begin))
+        else:
+            # No more than a startup frame, which has been read.
+            half.release(island, island.start, island.end)
+            if island is not items[-1]:
+                items.remove(island)
+    if half.cuts is not None:
+        half.cuts.wait()
+    half.budget.count(half)

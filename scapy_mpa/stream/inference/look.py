@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""FPDUs of one island by their CRCs, wherever they may begin.
+
+What is believed of them is decided in :mod:`~scapy_mpa.stream.inference.inferred`.
+"""
+
+from collections import Counter
+from typing import Final, NamedTuple
+
+from scapy_mpa.stream.fpdus.candidate import FRAMING_WINDOW, HEAD, WORD
+from scapy_mpa.stream.fpdus.heads import head_makes_sense
+from scapy_mpa.stream.inference.places import Ballot
+from scapy_mpa.stream.inference.sight import Reading, Sight
+from scapy_mpa.stream.octets.island import Island
+from scapy_mpa.wire.fpdu import (
+    FPDUPTR_MASK,
+    HEADER_LENGTH,
+    MARKER_INTERVAL,
+    MARKER_LENGTH,
+    fpdu_layout,
+    fpdu_length,
+)
+from scapy_mpa.wire.rdmap import plausible
+
+__all__ = ["Look", "Unlike", "Unlikes"]
+
+# FPDUs in a row that nobody takes for chance.
+_VERIFIED_ROW: Final = 2
+# Markers, 512 octets apart, that nobody takes for chance.
+_TELLING_MARKERS: Final = 2
+# Those between them with a bad CRC over which lengths may lead.
+_MOST_DAMAGED: Final = 4
+
+
+class Unlike(NamedTuple):
+    """A place where an FPDU seems to stand, but none that is verified as RFC 5044 has it."""
+
+    island: Island
+    header: int
+    """Position of what seems to be its ULPDU_Length field."""
+    is_behind: bool
+    """Whether it directly follows one that is verified."""
+
+
+class Unlikes:
+    """What of a direction may be FPDUs of another stack, and what speaks against that."""
+
+    __slots__ = ("places", "pointed_at")
+
+    def __init__(self) -> None:
+        self.places: list[Unlike] = []
+        """Where some may stand."""
+        self.pointed_at = 0
+        """Octets of FPDUs as RFC 5044 has them, with a good CRC and a Marker that says where they
+        begin."""
+
+
+class Look:
+    """One look at the octets of an island for them."""
+
+    def __init__(self, sight: Sight) -> None:
+        self._sight = sight
+        self._unlike: list[Unlike] = []
+
+    def count(self, ballots: dict[int, Ballot], *, is_enough: bool = True) -> bool:
+        """Let verified FPDUs vote, by alignment; tell whether no more votes are needed.
+
+        :param is_enough: whether to stop as soon as none are.
+        """
+        sight = self._sight
+        for header in sight.starts():
+            if not sight.may_stand_at(header):
+                continue
+            claimed = header + fpdu_length(sight.number(header))
+            if sight.recurs(header, claimed) and sight.explained[header - sight.begin]:
+                continue
+            reading = next(sight.verified(header), None)
+            if reading is None:
+                self._unlike.append(Unlike(sight.island, header, is_behind=False))
+            row = 0
+            while reading is not None:
+                row += 1
+                ballot = ballots.setdefault(reading.start % WORD, Ballot(reading.start))
+                was_counted = sight.explained[reading.start - sight.begin]
+                if not was_counted:
+                    self._vote(ballot, reading)
+                if (
+                    row >= _VERIFIED_ROW
+                    or sight.known.sure
+                    or sight.island.fills_segments(reading.start, reading.end)
+                ):
+                    ballot.is_believed = True
+                elif not self._may_be_all(reading):
+                    ballot.is_doubtful = True
+                if is_enough and ballot.is_settled(sight.known.markers, sight.known.origin):
+                    return True
+                if was_counted:
+                    break
+                sight.explain(reading.start, reading.end)
+                end = reading.end
+                reading = sight.following(end, reading)
+                if reading is None:
+                    # A Marker may lead it.
+                    self._unlike += [
+                        Unlike(sight.island, header, is_behind=True)
+                        for header in (end, end + MARKER_LENGTH)
+                    ]
+                    for damaged in self._damaged(end):
+                        self._vote(ballot, damaged)
+                    self._hear_begun(ballot, end)
+        return False
+
+    def unlike(self) -> list[Unlike]:
+        """Return where an FPDU seems to stand that no verified one explains."""
+        sight = self._sight
+        explained, begin = sight.explained, sight.begin
+        return [
+            each
+            for each in self._unlike
+            if each.header < sight.island.end and not explained[each.header - begin]
+        ]
+
+    def _may_be_all(self, reading: Reading) -> bool:
+        """Tell whether the other octets of the island may be what holes leave of the FPDUs before
+        and behind it, or of a startup frame."""
+        sight = self._sight
+        start, end = reading.start, reading.end
+        return start - sight.begin < FRAMING_WINDOW and (
+            self._may_be_cut_off(end)
+            or (sight.word(end) & FPDUPTR_MASK == 0 and self._may_be_cut_off(end + MARKER_LENGTH))
+        )
+
+    def _may_be_cut_off(self, header: int) -> bool:
+        """Tell whether an FPDU that is not all there may have its ULPDU_Length at ``header``."""
+        sight = self._sight
+        end = sight.island.end
+        if header + HEADER_LENGTH > end:
+            return True
+        head = sight.octets[header - sight.begin :][:HEAD]
+        is_begun = len(head) < HEAD or head_makes_sense(head, any_stag=True)
+        return is_begun and header + fpdu_length(sight.number(header)) > end
+
+    def _damaged(self, at: int, depth: int = _MOST_DAMAGED) -> list[Reading]:
+        """Return the FPDUs over which lengths lead from one that is verified to the next.
+
+        How many Markers they hold is known then, though their CRCs do not fit.
+        """
+        sight = self._sight
+        ends: set[int] = set()
+        for header in (at, at + MARKER_LENGTH):
+            begin = header - sight.begin
+            if not head_makes_sense(sight.octets[begin : begin + HEAD]):
+                continue
+            for reading in sight.readings(header):
+                start, end = reading.start, reading.end
+                # How many Markers there are tells where it ends, not where they are.
+                if start != at or end > sight.island.end or end in ends or sight.allowance < 0:
+                    continue
+                ends.add(end)
+                if sight.following(end) is not None:
+                    return [reading]
+                if depth > 1 and (others := self._damaged(end, depth - 1)):
+                    return [reading, *others]
+        return []
+
+    def _hear_begun(self, ballot: Ballot, at: int) -> None:
+        """Let an FPDU vote that follows one that is verified and is not all there, by Markers."""
+        sight = self._sight
+        for header in (at, at + MARKER_LENGTH):
+            begin = header - sight.begin
+            if not head_makes_sense(sight.octets[begin : begin + HEAD]):
+                continue
+            if header + fpdu_length(sight.number(header)) <= sight.island.end:
+                continue
+            backs = Counter(back % MARKER_INTERVAL for back in sight.markers_behind(header))
+            for back, count in backs.items():
+                # The first alone may be a number in the header, or in the payload.
+                if count >= _TELLING_MARKERS:
+                    ballot.count_begun(header + back)
+
+    def _vote(self, ballot: Ballot, reading: Reading) -> None:
+        sight = self._sight
+        start, end, layout, _ = reading
+        if not layout.markers:
+            ballot.count_unmarked(start, end)
+        elif layout.header:
+            ballot.count_marked(start, end, [start])
+        else:
+            ulpdu_length = sight.number(start)
+            others = {
+                back: reading._replace(layout=fpdu_layout(ulpdu_length, -back % MARKER_INTERVAL))
+                for back in sight.markers_behind(start)
+            }
+            agreeing = {
+                back: sight.told(start, other.layout)[0]
+                for back, other in others.items()
+                if start + other.layout.length == end
+            }
+            most = max(agreeing.values(), default=0)
+            backs = [back for back, count in agreeing.items() if count == most]
+            # One of them may be a number in the header, which then makes no sense without it.
+            telling = [
+                back for back in backs if plausible(sight.header(others[back]), ulpdu_length)
+            ]
+            ballot.count_marked(start, end, [start + back for back in telling or backs])

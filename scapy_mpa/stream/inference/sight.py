@@ -1,0 +1,314 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The octets of one island, and which FPDUs they may be.
+
+Two go over them for FPDUs, wherever these may begin: :mod:`~scapy_mpa.stream.inference.look`, by
+their CRCs, and :mod:`~scapy_mpa.stream.inference.rows`, without.
+"""
+
+import heapq
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+from scapy_mpa.stream.fpdus.candidate import HEAD, WORD
+from scapy_mpa.stream.fpdus.heads import first_word_makes_sense, rest_makes_sense
+from scapy_mpa.stream.fpdus.search import agreeing_words, header_words
+from scapy_mpa.stream.octets.island import Island
+from scapy_mpa.wire.crc import RESIDUE, crc32c
+from scapy_mpa.wire.ddp import TAGGED_LENGTH
+from scapy_mpa.wire.fpdu import (
+    FPDUPTR_MASK,
+    HEADER_LENGTH,
+    MARKER_INTERVAL,
+    MARKER_LENGTH,
+    Layout,
+    fpdu_layout,
+    strip_markers,
+)
+
+__all__ = ["COST_OF_PLACE", "OCTETS_AT_FIRST", "Known", "Reading", "Sight"]
+
+# Octets that a look at all islands may go over to check candidates: something to begin with, which
+# is enough for one payload full of headers, and a multiple of the octets there, up to some number,
+# so that no content makes the cost per octet grow.
+OCTETS_AT_FIRST: Final = 1 << 20
+# What a look at a header costs of them that makes no sense, if its first word does and if not, and
+# at words that may be Markers.
+COST_OF_PLACE: Final = 1024
+_COST_OF_WORD: Final = 128
+_COST_OF_MARKERS: Final = 64
+# Octets of an FPDU in which its header is looked for once more, and how many must come again for
+# what they say to be explained by that: fewer may be a copy of a true header.
+_REPEATED: Final = 512
+_LEAST_REPEATED: Final = 128
+# The share of it that is kept for the less likely alignments: an STag may look like the header of a
+# long FPDU, and stands in all FPDUs of a message.
+_SHARE_OF_OTHERS: Final = 16
+# What the words behind a ULPDU_Length field say if they are Markers: its first, or its second, for
+# one of them may be forged.
+_POINTERS: Final = b"".join(
+    back.to_bytes(WORD, "big") for back in range(WORD, 2 * MARKER_INTERVAL, WORD)
+)
+
+
+class Known(NamedTuple):
+    """What is known of a direction before its octets are looked at."""
+
+    crc: bool | None
+    """Whether CRCs are on, None if that is not known."""
+    markers: bool | None
+    """Whether there are Markers, None if that is not known."""
+    origin: int | None
+    """Where its Full Operation Phase begins, None if its startup frame was not captured."""
+    sure: bool
+    """Whether it carries FPDUs, as a direction does when the other does."""
+
+
+class Reading(NamedTuple):
+    """An FPDU as which octets may be read."""
+
+    start: int
+    end: int
+    layout: Layout
+    phase: int | None
+
+
+class Sight:
+    """The octets of an island from a position on, and what was made of them so far.
+
+    :param allowance: how many octets may be gone over.
+    :param begin: the position; None: all are looked at.
+    """
+
+    def __init__(
+        self, island: Island, known: Known, allowance: int, begin: int | None = None
+    ) -> None:
+        self.island = island
+        self.known = known
+        self.begin = island.start if begin is None else begin
+        """Position of the first of its octets."""
+        self.octets = island.read(self.begin, island.end)
+        self.explained = bytearray(len(self.octets))
+        """Of each, whether no further FPDU begins with it."""
+        self.allowance = allowance
+        """How many octets may still be gone over."""
+
+    def starts(self) -> Iterator[int]:
+        """Yield where an FPDU's ULPDU_Length may stand that nothing explains so far.
+
+        First where segments begin, then at any word of the likeliest alignment, then at those of
+        the others, in their order: what an FPDU explains is looked at no more.
+        """
+        begin, end = self.begin, self.island.end
+        counts = [0] * WORD
+        for chunk in self.island.chunks(begin, end):
+            counts[(chunk.position - begin) % WORD] += 1
+        likeliest, *others = sorted(range(WORD), key=lambda each: -counts[each])
+        kept = self.allowance // _SHARE_OF_OTHERS
+        yield from self._affordable(self.island.telling_boundaries(begin, end), kept)
+        yield from self._affordable(self._words(likeliest), kept)
+        yield from self._affordable(heapq.merge(*map(self._words, others)), 0)
+
+    def _affordable(self, places: Iterable[int], kept: int) -> Iterator[int]:
+        """Yield those that nothing explains, as long as more may be spent than what is kept."""
+        begin = self.begin
+        for position in places:
+            if self.allowance < kept:
+                return
+            if begin <= position and not self.explained[position - begin]:
+                yield position
+
+    def _words(self, shift: int) -> Iterator[int]:
+        """Yield the places in an alignment where the first word of an FPDU may stand."""
+        first = self.begin + shift
+        return (first + word for word in header_words(self.octets[shift:]))
+
+    def may_stand_at(self, header: int) -> bool:
+        """Tell whether the header makes sense whose ULPDU_Length stands at ``header``.
+
+        One that makes none costs, too: octets may be full of what headers begin with.
+        """
+        at = header - self.begin
+        head = self.octets[at : at + HEAD]
+        if not first_word_makes_sense(head):
+            # Most do not, and it is quickly told.
+            self.allowance -= _COST_OF_WORD
+            return False
+        makes_sense = rest_makes_sense(head)
+        if not makes_sense:
+            self.allowance -= COST_OF_PLACE
+        return makes_sense
+
+    def readings(self, header: int) -> Iterator[Reading]:
+        """Yield what FPDUs the octets at ``header`` may be.
+
+        The reserved bits of a Marker count here, which a sender must leave zero (RFC 5044 4.2):
+        32 bits are no chance, 14 are.
+        """
+        if header + HEADER_LENGTH > self.island.end:
+            return
+        ulpdu_length = self.number(header)
+        _, markers, origin, _ = self.known
+        if not markers:
+            yield _reading(header, ulpdu_length, None)
+        if markers is False:
+            return
+        if origin is not None:
+            phase = (header - origin) % MARKER_INTERVAL
+            if phase == MARKER_LENGTH:
+                if header - MARKER_LENGTH >= self.begin:
+                    yield _reading(header - MARKER_LENGTH, ulpdu_length, 0)
+            elif phase and phase % WORD == 0:
+                yield _reading(header, ulpdu_length, phase)
+            return
+        leading = header - MARKER_LENGTH
+        # It may be forged: then the next one tells that it is there, or the island begins with it.
+        is_led = leading == self.island.start
+        for phase in {-back % MARKER_INTERVAL: None for back in self.markers_behind(header)}:
+            if phase == MARKER_LENGTH:
+                is_led = True
+                continue
+            reading = _reading(header, ulpdu_length, phase)
+            if phase and reading.layout.markers:
+                yield reading
+        if (
+            leading >= self.begin
+            and (is_led or self.word(leading) == 0)
+            and self.is_captured(leading)
+        ):
+            yield _reading(leading, ulpdu_length, 0)
+        if markers:
+            # It may hold none.
+            yield _reading(header, ulpdu_length, None)
+
+    def read(self, start: int, phase: int | None) -> Reading | None:
+        """Return the FPDU at ``start``, if its ULPDU_Length is there."""
+        header = start + MARKER_LENGTH if phase == 0 else start
+        if header + HEADER_LENGTH > self.island.end:
+            return None
+        return _reading(start, self.number(header), phase)
+
+    def verified(self, header: int) -> Iterator[Reading]:
+        """Yield the FPDUs whose ULPDU_Length stands at ``header`` and whose CRC is good."""
+        seen = set()
+        for reading in self.readings(header):
+            start, end = reading.start, reading.end
+            # A CRC does not tell where its Markers lie, only how many there are.
+            if (start, end) in seen or end > self.island.end:
+                continue
+            seen.add((start, end))
+            self.allowance -= end - start
+            if crc32c(self.octets[start - self.begin : end - self.begin]) == RESIDUE:
+                yield reading
+
+    def following(self, at: int, before: Reading | None = None) -> Reading | None:
+        """Return the verified FPDU that begins at ``at``, with a Marker or without.
+
+        :param before: one that ends there, and may say where Markers are: all of those in the next
+            one may be forged.
+        """
+        for header in (at, at + MARKER_LENGTH):
+            for reading in self.verified(header):
+                if reading.start == at:
+                    return reading
+        if before is None or before.phase is None:
+            return None
+        due = self.read(at, (before.phase + before.layout.length) % MARKER_INTERVAL)
+        if due is None or not due.layout.markers or due.end > self.island.end:
+            return None
+        self.allowance -= due.layout.length
+        octets = self.octets[at - self.begin : due.end - self.begin]
+        if crc32c(octets) != RESIDUE or _is_of_osc(octets[due.layout.header :]):
+            return None
+        return due
+
+    def explain(self, start: int, end: int) -> None:
+        """Take note of octets in which no further FPDU begins."""
+        begin = self.begin
+        self.explained[start - begin : end - begin] = b"\1" * (end - start)
+
+    def recurs(self, header: int, end: int) -> bool:
+        """Tell whether what looks like the header of an FPDU comes again in its payload.
+
+        That is part of a payload which repeats itself: from each copy on there are such rows.  The
+        stretch that does so is explained by that.
+        """
+        octets = self.octets
+        first = at = header - self.begin
+        head = octets[at : at + HEADER_LENGTH + TAGGED_LENGTH]
+        # Copies may overlap each other.
+        again = octets.find(head, at + WORD, min(end - self.begin, at + _REPEATED))
+        if again < 0:
+            return False
+        while size := min(_REPEATED, len(octets) - again):
+            one, other = octets[at : at + size], octets[again : again + size]
+            if one != other:
+                # Markers, for one, are not repeated.
+                at += _in_common(one, other)
+                break
+            at += size
+            again += size
+        if at - first >= _LEAST_REPEATED:
+            self.explain(header, header + at - first)
+        return True
+
+    def told(self, start: int, layout: Layout) -> tuple[int, int]:
+        """Return how many Markers of an FPDU that is there point to its ULPDU_Length, and how many
+        do not.  Those that the snap length cut off say nothing."""
+        island = self.island
+        said = layout.unpack.unpack_from(self.octets, start - self.begin)
+        agreeing = others = 0
+        for at, one, other in zip(layout.markers, said, layout.fpduptrs, strict=True):
+            if island.absent and not self.is_captured(start + at):
+                continue
+            if one & FPDUPTR_MASK == other & FPDUPTR_MASK:
+                agreeing += 1
+            else:
+                others += 1
+        return agreeing, others
+
+    def header(self, reading: Reading) -> bytes:
+        """Return the octets of an FPDU behind its ULPDU_Length in which its DDP header lies."""
+        at, layout = reading.start - self.begin, reading.layout
+        head = self.octets[at : at + layout.header + HEAD]
+        body = strip_markers(head, [each for each in layout.markers if each < len(head)])
+        return body[HEADER_LENGTH:]
+
+    def is_captured(self, marker: int) -> bool:
+        """Tell whether the snap length cut off nothing of a Marker."""
+        end = marker + MARKER_LENGTH
+        return self.island.captured_until(marker, end) == end
+
+    def number(self, position: int) -> int:
+        at = position - self.begin
+        return int.from_bytes(self.octets[at : at + HEADER_LENGTH], "big")
+
+    def word(self, position: int) -> int:
+        at = position - self.begin
+        return int.from_bytes(self.octets[at : at + WORD], "big")
+
+    def markers_behind(self, header: int) -> Iterator[int]:
+        """Yield how far behind ``header`` words stand that read as Markers pointing there."""
+        self.allowance -= _COST_OF_MARKERS
+        at = header - self.begin
+        words = self.octets[at + WORD : at + 2 * MARKER_INTERVAL]
+        for found in agreeing_words(words, _POINTERS):
+            yield found + WORD
+
+
+def _in_common(one: bytes, other: bytes) -> int:
+    """Return how many octets two strings of the same length begin with, both."""
+    difference = int.from_bytes(one, "big") ^ int.from_bytes(other, "big")
+    return len(one) - (difference.bit_length() + 7) // 8
+
+
+def _is_of_osc(octets: bytes) -> bool:
+    """Tell whether Markers of osc, which lie elsewhere, point to the ULPDU_Length at the front."""
+    # It takes a forged Marker to get here, and a command is to start soon.
+    from scapy_mpa.stream.dialects.osc_reader import OSCReader
+
+    return bool(OSCReader.phases(octets))
+
+
+def _reading(start: int, ulpdu_length: int, phase: int | None) -> Reading:
+    layout = fpdu_layout(ulpdu_length, phase)
+    return Reading(start, start + layout.length, layout, phase)

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The octets of one half connection as they were captured: islands between holes.
+
+:class:`Islands` keeps them in order, lets the first captured copy of an octet win (RFC 5044
+A.3), joins islands as the holes between them fill, and knows which holes are *open*: the
+receiver may wait for them.
+"""
+
+from bisect import bisect_left, bisect_right, insort
+from operator import attrgetter
+from typing import Final, NamedTuple
+
+from scapy_mpa.stream.octets.chunk import Chunk
+from scapy_mpa.stream.octets.island import Island
+
+__all__ = ["Inserted", "Islands"]
+
+_start_of: Final = attrgetter("start")
+_NO_ISLANDS: Final[list[Island]] = []
+"""What all begin with; never added to, since the first island brings a list of its own."""
+
+
+class Inserted(NamedTuple):
+    """What became of the octets of one segment."""
+
+    islands: list[Island]
+    """The islands that grew."""
+    fresh: int
+    """How many octets were new."""
+    repeated: list[tuple[int, int]]
+    """Stretches that had been captured before."""
+    chunks: int
+    """Chunks that were made of what was new."""
+
+
+class Islands:
+    """All islands of a half connection, ascending."""
+
+    __slots__ = ("floor", "front", "items")
+
+    def __init__(self) -> None:
+        self.items = _NO_ISLANDS
+        self.floor = 0
+        """Octets below this position are no longer taken."""
+        self.front: int | None = None
+        """Where the first island must start not to lie beyond an open hole; None as long as nothing
+        was captured."""
+
+    def insert(self, position: int, octets: bytes, frame: int) -> Inserted:
+        """Take the octets of a segment that begins at ``position``; first captured wins."""
+        items = self.items
+        end = position + len(octets)
+        if items and position == items[-1].end:
+            island = items[-1]
+            island.append(Chunk(position, octets, frame))
+            return Inserted([island], len(octets), [], 1)
+        return self._insert_between(position, end, octets, frame)
+
+    def _insert_between(self, position: int, end: int, octets: bytes, frame: int) -> Inserted:
+        grown: list[Island] = []
+        repeated: list[tuple[int, int]] = []
+        fresh = chunks = 0
+        at = position
+        if at < self.floor:
+            at = min(end, self.floor)
+            repeated.append((position, at))
+        while at < end:
+            index = self._index_of(at)
+            island = self.items[index] if index >= 0 else None
+            if island is not None and at < island.end:
+                stop = min(end, island.end)
+                repeated.append((at, stop))
+            else:
+                following = self.items[index + 1] if index + 1 < len(self.items) else None
+                stop = end if following is None else min(end, following.start)
+                chunk = Chunk(at, octets[at - position : stop - position], frame)
+                fresh += stop - at
+                chunks += 1
+                island = self._place(index, chunk)
+                if island not in grown:
+                    grown.append(island)
+            at = stop
+        return Inserted(grown, fresh, repeated, chunks)
+
+    def _index_of(self, position: int) -> int:
+        """Return the index of the last island that starts at or before ``position``, else -1."""
+        low, high = 0, len(self.items)
+        while low < high:
+            middle = (low + high) // 2
+            if self.items[middle].start <= position:
+                low = middle + 1
+            else:
+                high = middle
+        return low - 1
+
+    def _place(self, index: int, chunk: Chunk) -> Island:
+        """Add a chunk behind the island at ``index``, touching it or not."""
+        items = self.items
+        if index >= 0 and items[index].end == chunk.position:
+            island = items[index]
+        else:
+            island = Island(chunk.position)
+            index += 1
+            if items:
+                items.insert(index, island)
+            else:
+                # A list that is made with its item is no longer than that.
+                items = self.items = [island]
+        island.append(chunk)
+        following = items[index + 1] if index + 1 < len(items) else None
+        if following and following.start == island.end and not following.is_torn:
+            island.join(items.pop(index + 1))
+        return island
+
+    def split_scanned(self, island: Island, start: int) -> None:
+        """Make an island of its own of the octets up to the first chunk at ``start`` or behind.
+
+        That is done if the chunk was scanned, so that it can be released.
+        """
+        chunks = island.chunks(island.start, island.end)
+        index = bisect_left(chunks, (start,))
+        if index == len(chunks) or chunks[index].position + len(chunks[index].octets) > island.scan:
+            return
+        end = chunks[index].position
+        head = Island(island.start)
+        head.absent = [each for each in island.absent or () if each[0] < end] or None
+        for chunk in island.release(island.start, end):
+            head.append(chunk)
+        head.scan = island.start = end
+        self.items.insert(self._index_of(head.start) + 1, head)
+
+    def mark_absent(self, start: int, end: int) -> None:
+        """Note that the octets from ``start`` up to ``end`` read as zeros but were not captured."""
+        for island in self.items[max(0, self._index_of(start)) :]:
+            if island.start >= end:
+                break
+            if island.absent is None:
+                island.absent = []
+            insort(island.absent, (max(start, island.start), min(end, island.end)))
+
+    # -- what is there -------------------------------------------------------------------------
+
+    def at(self, position: int) -> Island | None:
+        """Return the island that holds the octet at a position."""
+        items = self.items
+        index = bisect_right(items, position, key=_start_of)
+        return items[index - 1] if index and position < items[index - 1].end else None
+
+    def whole(self) -> list[Island]:
+        """Return the islands of which no octets were released."""
+        whole = []
+        for island in self.items:
+            chunks = island.chunks(island.start, island.end)
+            if chunks and chunks[0].position == island.start:
+                whole.append(island)
+        return whole
+
+    def lies_beyond(self, island: Island) -> bool:
+        """Tell whether a hole that may yet be filled lies before an island."""
+        return self.front is not None and island.start > self.front
+
+    def is_ahead(self, island: Island, position: int) -> bool:
+        """Tell whether octets before a position are missing that may yet be captured."""
+        runs = island.runs
+        return self.lies_beyond(island) or (len(runs) > 1 and position >= runs[1].start)
+
+    def is_settled_before(self, position: int) -> bool:
+        """Tell whether nothing will be found any more before an FPDU that was found at a position.
+
+        No octets are missing that a late copy may still bring, and what was captured was looked at.
+        """
+        island = self.items[0]
+        runs = island.runs
+        return (
+            island.settled
+            and island.start <= self.floor
+            and position < island.end
+            and (len(runs) == 1 or position < runs[1].start)
+        )
+
+    def behind_open_hole(self) -> Island | None:
+        """Return the island behind the first open hole, None if there is no such hole."""
+        items = self.items
+        if self.front is None or not items or items[-1].start <= self.front:
+            return None
+        return items[bisect_right(items, self.front, key=_start_of)]
+
+    def front_end(self) -> int:
+        """Return the position up to which all octets were captured or given up."""
+        assert self.front is not None
+        index = bisect_right(self.items, self.front, key=_start_of)
+        return self.items[index - 1].end if index else self.front
+
+    def delivery_point(self, island: Island) -> int:
+        """Return the position of the first octet that was neither captured nor given up.
+
+        :param island: in which an FPDU was found that lies behind it.
+        """
+        return self.front_end() if self.lies_beyond(island) else island.runs[0].end

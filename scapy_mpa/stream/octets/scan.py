@@ -1,0 +1,342 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Startup frames in streaming mode octets (RFC 5044 7.1.2, 7.1.3).
+
+A Request may come first thing on a connection, or after any amount of the ULP's own octets
+(delayed startup), or once more after a rejection.  A Key alone is no proof: it stands in the
+RFCs, which travel over TCP, too.  So anywhere but at the very beginning of a half connection
+the frame must be one that a receiver may accept.
+"""
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from scapy_mpa.stream.octets.island import Island
+from scapy_mpa.wire.dialect import LARGEST_PD_LENGTH
+from scapy_mpa.wire.fpdu import MARKER_RESERVED
+from scapy_mpa.wire.startup import (
+    KEY_LENGTH,
+    KEYS,
+    KIND_OF_KEY,
+    RTR_KEYS,
+    STARTUP_HEADER_LENGTH,
+    StartupFrame,
+    StartupKind,
+    parse_startup,
+)
+
+__all__ = [
+    "KEY_PREFIX",
+    "LEAST_OF_KEY",
+    "FoundStartup",
+    "almost_key",
+    "find_startup",
+    "has_request",
+    "holds_key",
+    "key_in",
+    "lacks_octets",
+    "may_be_marker",
+    "may_be_payload",
+    "may_be_rtr",
+    "may_begin",
+    "refused_at",
+    "request_before",
+    "rtr_at",
+    "startup_at",
+    "startup_of",
+    "startups_at",
+    "startups_before",
+    "startups_between",
+    "undecided_from",
+]
+
+KEY_PREFIX: Final = b"MPA ID R"
+_OCTETS_OF_KEY: Final = {KEY_PREFIX[at : at + 1] for at in range(len(KEY_PREFIX))}
+_STARTUPS_IN_A_ROW: Final = 2
+LEAST_OF_KEY: Final = 12
+"""Octets that, right and first thing on a connection, show that a Key was meant."""
+
+
+class FoundStartup(NamedTuple):
+    """A startup frame in an island."""
+
+    position: int
+    octets: bytes
+    """As far as they were captured."""
+    startup: StartupFrame
+    end: int
+    """Position behind its Private Data."""
+    is_cut: bool = False
+    """Whether the snap length cut off Private Data."""
+
+    @property
+    def lacking(self) -> int:
+        """Octets of its Private Data that are in no segment that was captured."""
+        return 0 if self.is_cut else self.end - self.position - len(self.octets)
+
+
+def find_startup(island: Island, begin: int | None, *, final: bool = False) -> FoundStartup | None:
+    """Return the next startup frame at or behind ``island.scan``, which moves along.
+
+    :param begin: where the half connection begins, if that is known.
+    :param final: nothing will be added to the island: a frame that lacks Private Data is
+        returned as it is.
+    """
+    for start, end in island.to_scan():
+        # What begins before the end of a stretch may end behind it.
+        octets = island.read(start, min(end + STARTUP_HEADER_LENGTH - 1, island.end))
+        at = octets.find(KEY_PREFIX)
+        while 0 <= at < end - start:
+            position = start + at
+            rest = octets[at : at + STARTUP_HEADER_LENGTH]
+            if len(rest) < STARTUP_HEADER_LENGTH:
+                island.scan = position
+                return None
+            if rest[:KEY_LENGTH] in KIND_OF_KEY and _is_captured(island, position):
+                startup = parse_startup(rest)
+                if position == begin or not startup.problems():
+                    island.scan = position
+                    until = position + startup.length
+                    if until > island.end and not final:
+                        # Nothing can be said before its Private Data are there.
+                        island.need = until
+                        return None
+                    return _found(island, position, min(until, island.end))
+            at = octets.find(KEY_PREFIX, at + 1)
+    island.scan = max(island.scan, island.end - len(KEY_PREFIX) + 1)
+    island.scanned = None
+    return None
+
+
+def _is_captured(island: Island, position: int) -> bool:
+    """Tell whether the snap length cut off nothing of the startup header at ``position``."""
+    end = position + STARTUP_HEADER_LENGTH
+    return not island.absent or island.captured_until(position, end) == end
+
+
+def _found(island: Island, position: int, end: int) -> FoundStartup:
+    """Return the startup frame at ``position``, as far as it was captured."""
+    upto = island.captured_until(position, end) if island.absent else end
+    octets = island.read(position, upto)
+    startup = parse_startup(octets)
+    return FoundStartup(position, octets, startup, position + startup.length, is_cut=upto < end)
+
+
+def startup_at(island: Island, position: int, limit: int) -> FoundStartup | None:
+    """Return the startup frame that a receiver may accept at a position, whole before ``limit``."""
+    if not _is_captured(island, position):
+        return None
+    head = island.read(position, min(position + STARTUP_HEADER_LENGTH, limit))
+    if len(head) < STARTUP_HEADER_LENGTH or head[:KEY_LENGTH] not in KIND_OF_KEY:
+        return None
+    end = position + parse_startup(head).length
+    if end > limit:
+        return None
+    found = _found(island, position, end)
+    return None if found.startup.problems() else found
+
+
+def startups_between(island: Island, start: int, limit: int) -> Iterator[FoundStartup]:
+    """Yield the startup frames that a receiver may accept, fill whole segments, and lie between two
+    positions, ascending."""
+    start = max(start, island.held)
+    # Once, however many there are.
+    octets = island.read(start, limit) if start < limit else b""
+    at = octets.find(KEY_PREFIX)
+    while at >= 0:
+        found = startup_at(island, start + at, limit)
+        behind = at + 1
+        if (
+            found is not None
+            and island.is_boundary(found.position)
+            and island.is_boundary(found.end)
+        ):
+            yield found
+            behind = found.end - start
+        at = octets.find(KEY_PREFIX, behind)
+
+
+def startups_at(island: Island, position: int, limit: int) -> list[FoundStartup]:
+    """Return the startup frame at a position, whole before ``limit``, and the Rtr Frame behind it
+    if it is a Request (rtr-frame-proposal-2007 2)."""
+    found = startup_at(island, position, limit)
+    if found is None:
+        return []
+    if found.startup.kind is not StartupKind.REQUEST or found.end == limit:
+        return [found]
+    rtr = startup_at(island, found.end, limit)
+    return [found] if rtr is None or rtr.startup.kind is not StartupKind.RTR else [found, rtr]
+
+
+def startup_of(octets: bytes, position: int) -> FoundStartup | None:
+    """Return the startup frame that a receiver may accept and that octets begin with, whole.
+
+    :param position: where they begin.
+    """
+    if len(octets) < STARTUP_HEADER_LENGTH or octets[:KEY_LENGTH] not in KIND_OF_KEY:
+        return None
+    length = parse_startup(octets).length
+    startup = parse_startup(octets[:length])
+    if length > len(octets) or startup.problems():
+        return None
+    return FoundStartup(position, octets[:length], startup, position + length)
+
+
+def startups_before(island: Island, limit: int) -> list[FoundStartup]:
+    """Return the startup frames that directly precede ``limit``, one behind the other, ascending.
+
+    There may be a Request, and an Rtr Frame behind it.  Of Private Data no more is looked for than
+    any revision but 0 has.
+    """
+    found: list[FoundStartup] = []
+    while len(found) < _STARTUPS_IN_A_ROW:
+        least = limit - STARTUP_HEADER_LENGTH - LARGEST_PD_LENGTH
+        start = max(island.held, least)
+        octets = island.read(start, limit) if start < limit else b""
+        at = octets.rfind(KEY_PREFIX)
+        one = None
+        while at >= 0 and one is None:
+            one = startup_at(island, start + at, limit)
+            if one is not None and one.end < limit:
+                one = None
+            at = octets.rfind(KEY_PREFIX, 0, at)
+        if one is None:
+            break
+        found.insert(0, one)
+        limit = one.position
+    return found
+
+
+def request_before(island: Island, begin: int, end: int) -> bool:
+    """Tell whether a Request directly precedes ``end``, and begins behind ``begin``."""
+    return any(
+        each.startup.kind is StartupKind.REQUEST and each.position > begin and each.end == end
+        for each in startups_before(island, end)
+    )
+
+
+def has_request(island: Island, position: int) -> bool:
+    """Tell whether the Key of a Request stands at a position."""
+    end = position + KEY_LENGTH
+    return island.holds(position, end) and island.read(position, end) == KEYS[StartupKind.REQUEST]
+
+
+def holds_key(island: Island) -> bool:
+    """Tell whether a Key stands anywhere in an island."""
+    octets = island.read(island.held, island.end)
+    return any(key in octets for key in KIND_OF_KEY)
+
+
+def may_be_marker(found: FoundStartup) -> bool:
+    """Tell whether the word behind a Key may be a Marker as well as flags, Rev and PD_Length.
+
+    Or zeros: a CRC field that is not used, for one.
+    """
+    return found.octets[KEY_LENGTH:].startswith(MARKER_RESERVED)
+
+
+def may_be_payload(found: FoundStartup) -> bool:
+    """Tell whether what follows a Key is hardly what a sender of startup frames puts there.
+
+    That is a Marker, zeros, or R in a Request, where it is 0 and of no account (RFC 5044 7.1.1): of
+    text it is set in every small letter, and most of what ends a word.
+    """
+    is_request = found.startup.kind is StartupKind.REQUEST
+    return may_be_marker(found) or (is_request and found.startup.rejected)
+
+
+def may_be_rtr(island: Island, position: int) -> bool:
+    """Tell whether the Key of an Rtr Frame stands at a position, as far as it was captured."""
+    end = min(position + KEY_LENGTH, island.end)
+    if island.absent:
+        end = island.captured_until(position, end)
+    head = island.read(position, end)
+    return any(key.startswith(head) for key in RTR_KEYS)
+
+
+def rtr_at(island: Island, position: int, *, final: bool) -> FoundStartup | bool | None:
+    """Return the Rtr Frame at a position, False if there is none, None if more octets would tell.
+
+    :param final: nothing will be added to the island: a frame that lacks Private Data is returned
+        as it is.
+    """
+    end = min(position + STARTUP_HEADER_LENGTH, island.end)
+    head = island.read(position, island.captured_until(position, end) if island.absent else end)
+    key = head[:KEY_LENGTH]
+    if not any(each.startswith(key) for each in RTR_KEYS):
+        return False
+    if len(head) < STARTUP_HEADER_LENGTH:
+        return None
+    end = position + parse_startup(head).length
+    if end > island.end and not final:
+        return None
+    return _found(island, position, min(end, island.end))
+
+
+def refused_at(island: Island, position: int, *, holds_fpdus: bool) -> list[str]:
+    """Say why a receiver must not accept the startup frame at a position; empty if it may, or if
+    there is none whose header is whole.
+
+    :param holds_fpdus: whether FPDUs are among the octets behind the header.
+    """
+    startup = _header_at(island, position)
+    if startup is None:
+        return []
+    problems = startup.problems()
+    if not problems and holds_fpdus and position + startup.length > island.end:
+        kind = startup.kind.value.capitalize()
+        problems.append(
+            f"PD_Length {startup.pd_length} of the {kind} claims FPDUs, and octets that never came "
+            "(RFC 5044 7.1.2 rule 9)"
+        )
+    return problems
+
+
+def lacks_octets(island: Island, position: int) -> bool:
+    """Tell whether an island ends within the startup frame at a position, whose header is sound."""
+    startup = _header_at(island, position)
+    return startup is not None and not startup.problems() and position + startup.length > island.end
+
+
+def _header_at(island: Island, position: int) -> StartupFrame | None:
+    """Return what the header of the startup frame at a position says, None if it is not whole."""
+    head = island.read(position, min(position + STARTUP_HEADER_LENGTH, island.end))
+    if len(head) < STARTUP_HEADER_LENGTH or head[:KEY_LENGTH] not in KEYS.values():
+        return None
+    return parse_startup(head) if _is_captured(island, position) else None
+
+
+def may_begin(island: Island, begin: int) -> int:
+    """Return where behind ``begin`` a startup frame has begun, else where the island ends."""
+    at = island.read(begin, island.end).find(KEY_PREFIX) if begin < island.end else -1
+    return island.end if at < 0 else begin + at
+
+
+def undecided_from(island: Island) -> int:
+    """Return from where on octets may be those of a startup frame that is not whole, else the end.
+
+    Octets before ``island.scan`` are not.
+    """
+    begin = max(island.start, island.scan)
+    octets = island.read(begin, island.end) if begin < island.end else b""
+    return begin + key_in(octets)
+
+
+def key_in(octets: bytes) -> int:
+    """Return where a Key begins in octets, or may begin before their end; else their length."""
+    at = octets.find(KEY_PREFIX)
+    if at >= 0:
+        return at
+    # Nearly no octets end with one of those that a Key begins with.
+    parts = range(len(KEY_PREFIX) - 1, 0, -1) if octets[-1:] in _OCTETS_OF_KEY else ()
+    part = next((length for length in parts if octets.endswith(KEY_PREFIX[:length])), 0)
+    return len(octets) - part
+
+
+def almost_key(octets: bytes) -> bool:
+    """Tell whether 16 octets were meant to be a Key but are none."""
+    if octets in KIND_OF_KEY:
+        return False
+    return any(
+        sum(one == other for one, other in zip(octets, key, strict=False)) >= LEAST_OF_KEY
+        for key in KIND_OF_KEY
+    )

@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Unknown beginnings: directions whose startup frames were not captured, or not all.
+
+Here is when they are looked at, and what one direction says of the other; what their octets say
+is :mod:`~scapy_mpa.stream.inference.inferred`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from scapy_mpa.stream.fpdus.heads import begins_otherwise
+from scapy_mpa.stream.halves.extent import is_whole
+from scapy_mpa.stream.halves.half import HalfConnection
+from scapy_mpa.stream.halves.phase import Phase
+from scapy_mpa.stream.halves.takeover import enter_full_operation
+from scapy_mpa.stream.inference.inferred import Inferred, infer, shows_crcs
+from scapy_mpa.stream.inference.look import Unlikes
+from scapy_mpa.stream.inference.sight import Known
+from scapy_mpa.stream.octets.island import Island
+from scapy_mpa.stream.octets.scan import may_be_rtr
+from scapy_mpa.stream.startup import answers, bygone, rtr
+from scapy_mpa.stream.startup.startup_phase import StartupPhase
+from scapy_mpa.stream.startup.steps import StartupState, rtr_may_follow
+from scapy_mpa.wire.ddp import UNTAGGED_LENGTH, ddp_header_of
+from scapy_mpa.wire.dialect import Dialect
+from scapy_mpa.wire.fpdu import HEADER_LENGTH
+
+__all__ = ["conclude", "decide", "look"]
+
+
+def conclude(startup: StartupPhase) -> None:
+    """Find out what can be found out, now that nothing more will come."""
+    halves = startup.halves
+    if not any(half.octets or half.islands.items for half in halves):
+        # Nothing but SYNs, of which there may be very many.
+        return
+    # What one direction shows counts for the other.
+    for half in (*halves, halves[0]):
+        look(startup, half, must_decide=True, crc=True)
+    for half in halves:
+        if half.phase is Phase.HELD:
+            bygone.tell_missed(startup, half, startup.origins[half.direction])
+    for half in halves:
+        decide(startup, half)
+        streaming = half.streaming
+        if streaming is not None and streaming.stands_alone():
+            streaming.confirm()
+            decide(startup, halves[1 - half.direction])
+            decide(startup, half)
+
+
+def decide(startup: StartupPhase, half: HalfConnection) -> None:
+    """Decide what a direction carries with what is there, as if nothing more came.
+
+    Called more than once: also where octets have become many, or memory short.
+
+    That CRCs are off is concluded only when neither direction holds any: the headers in a
+    payload are nothing beside a CRC.
+    """
+    other = startup.halves[1 - half.direction]
+    shown = other.is_unknown and shows_crcs(other.islands.whole(), _known_of(startup, other))
+    look(startup, half, must_decide=True, crc=shown)
+
+
+def look(
+    startup: StartupPhase, half: HalfConnection, *, must_decide: bool, crc: bool = False
+) -> None:
+    """Look at a direction of which not all is known; at the other one, too, if that helps.
+
+    :param must_decide: as if nothing more came.
+    :param crc: only CRCs are to be looked for.
+    """
+    halves = startup.halves
+    streaming = half.streaming
+    doubtful = None if streaming is None else streaming.doubtful
+    if streaming is not None and doubtful is not None:
+        continues = streaming.continues_doubtful(final=must_decide)
+        if (continues and not startup.had_begun(half)) or (
+            must_decide and answers.is_rtr(startup, half, doubtful.found)
+        ):
+            streaming.confirm()
+    startup.find_accepted()
+    if half.direction == startup.initiator:
+        if startup.state is StartupState.ACCEPTED and not must_decide:
+            return
+        answers.find_repeated(startup, final=must_decide)
+        rtr.find_unanswered(startup, half, final=must_decide)
+    if startup.state is StartupState.REJECTED:
+        if all(map(is_whole, halves, startup.origins)):
+            return
+        # Startup frames may lie in what was not captured.
+        startup.resume_streaming(*halves)
+    if streaming is not None and not must_decide and streaming.awaits_rest():
+        return
+    known = _known_of(startup, half)
+    if not half.is_unknown or (crc and known.crc is False):
+        return
+    known = known._replace(crc=crc or known.crc)
+    islands = half.islands.whole()
+    if not islands:
+        return
+    unlike: Unlikes | None = None
+    if startup.may_be_osc and startup.state is not StartupState.REJECTED:
+        unlike = Unlikes()
+        if startup.initiator is not None:
+            # Else what it says of Markers may be taken for what RFC 5044 makes of it.
+            infer(
+                islands, known._replace(markers=None, origin=None), final=must_decide, unlike=unlike
+            )
+            if _is_osc(startup, half, known, unlike, must_decide=must_decide):
+                return
+            unlike = None
+    inferred = _infer(startup, half, known, must_decide=must_decide, unlike=unlike)
+    behind = 0
+    if startup.state is StartupState.ACCEPTED and half.direction == startup.initiator:
+        behind = startup.origins[half.direction]
+        # Hardly any capture lacks part of an Rtr Frame, and a command is to start soon.
+        from scapy_mpa.stream.startup import rtr_part
+
+        if rtr_part.begin(startup, half, known, inferred):
+            look(startup, halves[1 - half.direction], must_decide=must_decide)
+            return
+    unlike = unlike or Unlikes()
+    if (unlike.places or startup.forced is Dialect.OSC) and _is_osc(
+        startup, half, known, unlike, must_decide=must_decide
+    ):
+        return
+    origin = known.origin
+    island = None if origin is None else half.islands.at(origin)
+    is_unanswered = startup.state is StartupState.REQUESTED
+    if origin is not None and (
+        island is None or (is_unanswered and begins_otherwise(island, origin))
+    ):
+        # Another startup may lie in the hole there, or behind what is there, if FPDUs say so.
+        is_other = island is not None
+        free = infer(islands, known._replace(origin=None), final=must_decide)
+        if free is not None and (inferred is None or is_other or free.contradicts(origin)):
+            inferred = free
+            known = known._replace(origin=None)
+    if inferred is None:
+        return
+    if (
+        streaming is not None
+        and streaming.precedes_fpdus(final=must_decide)
+        and not startup.had_begun(half)
+    ):
+        streaming.confirm()
+        look(startup, half, must_decide=must_decide, crc=crc)
+        return
+    if startup.state is StartupState.REJECTED:
+        startup.forget()
+    enter_full_operation(
+        half,
+        inferred.origin,
+        markers=inferred.markers,
+        crc=inferred.crc,
+        from_start=known.origin is not None,
+        is_open=startup.awaits_request and half.direction == startup.initiator,
+        is_guess=inferred.is_guess,
+        crc_is_known=inferred.crc_is_known,
+        dialect=Dialect.SOFTUIWARP if startup.may_be_softuiwarp else None,
+        behind=behind,
+    )
+    look(startup, halves[1 - half.direction], must_decide=must_decide)
+
+
+def _infer(
+    startup: StartupPhase,
+    half: HalfConnection,
+    known: Known,
+    *,
+    must_decide: bool,
+    unlike: Unlikes | None,
+) -> Inferred | None:
+    """Find out what a direction carries, if it can be told.
+
+    A Responder whose Reply was not captured has no Markers if the Request wants none, unless it
+    is an RDMAC one, whose DDP segments are of version 0 (RFC 5044 C.2.5).
+    """
+    islands = half.islands.whole()
+    # What was said in a startup that was rejected says nothing of a later one.
+    is_asked = (
+        startup.state is not StartupState.REJECTED
+        and startup.declared[1 - half.direction] is not None
+    )
+    if known.markers is None and is_asked:
+        inferred = infer(islands, known._replace(markers=False), final=must_decide)
+        if inferred is not None and not _is_of_version_zero(islands, inferred.origin):
+            return inferred
+    return infer(islands, known, final=must_decide, unlike=unlike)
+
+
+def _is_of_version_zero(islands: Iterable[Island], position: int) -> bool:
+    """Tell whether the FPDU without Markers that begins at a position holds DDP version 0."""
+    begin = position + HEADER_LENGTH
+    for island in islands:
+        if island.start <= position and begin < island.end:
+            header = ddp_header_of(island.read(begin, min(begin + UNTAGGED_LENGTH, island.end)))
+            return header is not None and header.ddp_version == 0
+    return False
+
+
+def _is_osc(
+    startup: StartupPhase,
+    half: HalfConnection,
+    known: Known,
+    unlike: Unlikes,
+    *,
+    must_decide: bool,
+) -> bool:
+    """Have a direction read as osc's if it is seen to be; tell whether it cannot be another's.
+
+    :param unlike: what may be FPDUs of another stack than RFC 5044's.
+    """
+    # Hardly any capture has some, and a command is to start soon.
+    from scapy_mpa.stream.startup.osc_beginnings import begin, is_spoken
+
+    if begin(startup, half, known, unlike, final=must_decide):
+        look(startup, startup.halves[1 - half.direction], must_decide=must_decide)
+        return True
+    return is_spoken(startup, half)
+
+
+def _known_of(startup: StartupPhase, half: HalfConnection) -> Known:
+    """Return what is known of a direction."""
+    direction = half.direction
+    other = startup.halves[1 - direction]
+    if startup.state is StartupState.REJECTED:
+        return Known(None, None, None, sure=other.framing is not None)
+    frames = [frame for frame in startup.declared if frame is not None]
+    crc: bool | None = None
+    if other.framing is not None and other.framing.crc_is_known:
+        crc = other.framing.crc
+    elif frames and (len(frames) == 2 or frames[0].crc):
+        crc = any(frame.crc for frame in frames)
+    is_held = half.phase is Phase.HELD and half.is_mpa
+    if startup.state is StartupState.ACCEPTED and direction == startup.initiator:
+        # What may be an Rtr Frame was not captured.
+        is_held = False
+    origin = startup.origins[direction] if is_held else None
+    if (
+        origin is not None
+        and direction == startup.initiator
+        and rtr_may_follow(*startup.declared)
+        and not startup.saw_rtr
+    ):
+        island = half.islands.at(origin)
+        if island is None or (island.holds(origin) and may_be_rtr(island, origin)):
+            # An Rtr Frame may lie in the hole there, or in part.
+            origin = None
+    return Known(crc, startup.has_markers(direction), origin, sure=is_held or other.is_mpa)

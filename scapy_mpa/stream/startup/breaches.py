@@ -1,0 +1,347 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What breaks the rules of startup (RFC 5044 7.1.2), and how that is said.
+
+Where a rule stands is told in :mod:`~scapy_mpa.stream.startup.steps`.
+"""
+
+from typing import NamedTuple
+
+from scapy_mpa.stream.halves.extent import how_it_ended, is_whole, span
+from scapy_mpa.stream.halves.half import HalfConnection
+from scapy_mpa.stream.octets.scan import LEAST_OF_KEY, FoundStartup, lacks_octets, rtr_at
+from scapy_mpa.stream.segment import ACK, Segment
+from scapy_mpa.stream.sequence import unwrap
+from scapy_mpa.stream.startup.startup_phase import StartupPhase
+from scapy_mpa.stream.startup.steps import StartupState, Step, reply_problems, rtr_problems
+from scapy_mpa.wire.dialect import Dialect
+from scapy_mpa.wire.errors import ErrorCode
+from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_LENGTH
+from scapy_mpa.wire.rdmap import parse_control
+from scapy_mpa.wire.rdmap_names import Opcode
+from scapy_mpa.wire.startup import KEY_LENGTH, KEYS, STARTUP_HEADER_LENGTH, StartupKind
+
+__all__ = [
+    "Breach",
+    "cut_short",
+    "hear",
+    "of_beginning",
+    "of_frame",
+    "of_part",
+    "of_silence",
+    "speak",
+]
+
+
+class Breach(NamedTuple):
+    """A rule that is broken."""
+
+    half: HalfConnection
+    code: ErrorCode | None
+    position: int
+    text: str
+
+
+def of_frame(
+    startup: StartupPhase, half: HalfConnection, found: FoundStartup, what: Step
+) -> list[Breach]:
+    """Return what is wrong with a startup frame, and with where it stands."""
+    frame, direction = found.startup, half.direction
+    own, peers = startup.declared[direction], startup.declared[1 - direction]
+    texts = frame.problems()
+    if what.breach is not None:
+        texts.append(what.breach)
+    elif startup.is_repeated:
+        texts.append("a Request behind one that no Reply has answered (RFC 5044 7.1.2 rule 3)")
+    elif frame.kind is StartupKind.REPLY:
+        # In osc it is the rule.
+        is_osc = startup.dialect_of(frame) is Dialect.OSC
+        texts += [] if is_osc else reply_problems(peers, frame)
+        texts += _octets_before(startup, half, found)
+    elif frame.kind is StartupKind.RTR:
+        texts += rtr_problems(own, peers, frame)
+    there = len(found.octets)
+    # Where the capture ends first, nobody knows whether the rest came.
+    how = how_it_ended(half, found.position + there) if found.lacking else None
+    code = ErrorCode.INVALID_STARTUP_FRAME
+    breaches = [Breach(half, code, found.position, text) for text in texts]
+    early = startup.early_ack
+    if what is Step.ACCEPT and frame.kind is StartupKind.REPLY and early is not None:
+        haste = _of_haste(startup, early, found.end)
+        breaches += [] if haste is None else [haste]
+    if how is not None:
+        breaches.append(cut_short(half, found.position, there, how))
+    return breaches
+
+
+def cut_short(half: HalfConnection, position: int, there: int, how: str) -> Breach:
+    """Return that a connection ended within a startup frame (rule 10).
+
+    :param there: octets of the frame that there are.
+    :param how: how the connection ended.
+    """
+    text = f"the connection was {how} {there} octets into a startup frame (RFC 5044 7.1.2 rule 10)"
+    return Breach(half, ErrorCode.CONNECTION_LOST, position, text)
+
+
+def _octets_before(
+    startup: StartupPhase, answering: HalfConnection, found: FoundStartup
+) -> list[str]:
+    """Tell whether something else than the Reply stood where it had to begin (rules 3, 5).
+
+    The Initiator takes for it what it had not received when it sent its Request.
+    """
+    begin = _begin_of_answer(startup, answering)
+    if begin is None:
+        return []
+    island = answering.islands.at(found.position)
+    if island is None or not island.start <= begin < found.position:
+        return []
+    is_cut = island.captured_until(begin, found.position) < found.position
+    if is_cut and _begins(answering, StartupKind.REPLY, begin) is not False:
+        # One that has rejected a Request, and another one of each may have followed.
+        return []
+    text = f"{found.position - begin} octets before the Reply stand where it must begin"
+    return [f"{text} (RFC 5044 7.1.2 rules 3, 5)"]
+
+
+def _begin_of_answer(startup: StartupPhase, answering: HalfConnection) -> int | None:
+    """Return where the Reply must begin, None if that is not known."""
+    if startup.answer_at is None:
+        return None
+    # Behind a Request from both sides, the Reply follows the Responder's own.
+    return max(startup.answer_at, startup.origins[answering.direction])
+
+
+def hear(startup: StartupPhase, segment: Segment) -> Breach | None:
+    """Tell whether the Responder spoke before it had an FPDU (RFC 5044 7.1.2 rule 4).
+
+    What it had is acknowledged by the segment in which it speaks.  An Rtr Frame serves as well.
+
+    :param segment: of the Responder, and taken already.
+    """
+    assert startup.initiator is not None
+    asking = startup.halves[startup.initiator]
+    answering = startup.halves[1 - startup.initiator]
+    if not segment.flags & ACK or answering.framing is None:
+        return None
+    asked = startup.origins[startup.initiator]
+    if asking.framing is not None:
+        asked = asking.framing.origin
+    answered = answering.framing.origin
+    if unwrap(segment.ack, asked) > asked - startup.saw_rtr:
+        startup.is_silent = False
+    elif _has_spoken(answering, segment, answered):
+        if startup.negotiating is not None:
+            opcode = _first_opcode(answering, segment)
+            if opcode == Opcode.TERMINATE:
+                # What went wrong is told before the connection is reset (RFC 6581 9.3).
+                startup.is_silent = False
+            if opcode in (None, Opcode.TERMINATE):
+                return None
+        startup.is_silent = False
+        text = "the Responder sends before it has received an FPDU (RFC 5044 7.1.2 rule 4)"
+        return Breach(answering, None, answered, text)
+    return None
+
+
+def _has_spoken(answering: HalfConnection, segment: Segment, answered: int) -> bool:
+    """Tell whether a segment shows that octets were sent behind a Reply.
+
+    One without octets stands behind a FIN by one, which need not have been captured.
+
+    :param answered: where the Reply ends.
+    """
+    end = unwrap(segment.seq, answered) + segment.length
+    if answering.fin is not None:
+        return min(end, answering.fin) > answered
+    return end > answered + (not segment.length)
+
+
+def _first_opcode(answering: HalfConnection, segment: Segment) -> int | None:
+    """Return the opcode of the Responder's first FPDU, None as long as it is not there."""
+    framing = answering.framing
+    assert framing is not None
+    # Behind Marker and ULPDU_Length come the control octets of DDP and RDMAP.
+    at = framing.origin + (MARKER_LENGTH if framing.markers else 0) + HEADER_LENGTH + 1
+    island = answering.islands.at(framing.origin)
+    if island is not None and island.holds(framing.origin):
+        is_there = island.holds(at) and at < island.captured_until(at, at + 1)
+        octet = island.read(at, at + 1) if is_there else b""
+    else:
+        # It was read with this segment.
+        begin = at - unwrap(segment.seq, at)
+        octet = segment.payload[begin : begin + 1] if begin >= 0 else b""
+    return parse_control(octet[0]).opcode if octet else None
+
+
+def speak(startup: StartupPhase, segment: Segment) -> Breach | None:
+    """Tell whether the Initiator went on before it had the Reply (RFC 5044 7.1.2 rule 3).
+
+    What it had is acknowledged by the segment in which it goes on.  If the Reply was not captured
+    yet, that is kept until it is.
+
+    :param segment: of the Initiator, with octets, and taken already.
+    """
+    assert startup.initiator is not None
+    asking = startup.halves[startup.initiator]
+    answering = startup.halves[1 - startup.initiator]
+    asked = startup.origins[startup.initiator] if asking.framing is None else asking.framing.origin
+    if unwrap(segment.seq, asked) + segment.length <= asked - startup.saw_rtr:
+        return None
+    startup.is_waiting = False
+    if startup.state is StartupState.REQUESTED:
+        startup.early_ack = answering.acknowledged
+    elif answering.framing is not None and answering.acknowledged is not None:
+        return _of_haste(startup, answering.acknowledged, answering.framing.origin)
+    return None
+
+
+def _of_haste(startup: StartupPhase, had: int, answered: int) -> Breach | None:
+    """Tell whether the Initiator had not all of the Reply.
+
+    :param had: what it had received, as a position.
+    :param answered: where the Reply ends.
+    """
+    if had >= answered or startup.initiator is None:
+        return None
+    asking = startup.halves[startup.initiator]
+    asked = startup.origins[startup.initiator] if asking.framing is None else asking.framing.origin
+    island = asking.islands.at(asked)
+    rtr = None
+    if island is not None and island.holds(asked):
+        rtr = rtr_at(island, asked, final=False)
+    if isinstance(rtr, FoundStartup):
+        text = "an Rtr Frame before the Initiator has received the Reply"
+        return Breach(asking, None, asked, f"{text} (rtr-frame-proposal-2007 2)")
+    text = "the Initiator sends before it has received the Reply (RFC 5044 7.1.2 rule 3)"
+    return Breach(asking, None, asked, text)
+
+
+def of_beginning(startup: StartupPhase) -> Breach | None:
+    """Tell whether a side began with FPDUs and neither sent a Request (RFC 5044 7.1.2 rule 1).
+
+    That is beyond doubt only if both directions were captured from the SYN on, with nothing
+    missing, and CRCs say that these are FPDUs.
+    """
+    if startup.initiator is not None or any(startup.origins):
+        return None
+    for half in startup.halves:
+        if half.framing is None or not half.framing.crc:
+            continue
+        runs = half.islands.items[0].runs if half.islands.items else ()
+        if runs and runs[0].start == half.begin and all(map(is_whole, startup.halves)):
+            text = "FPDUs come first, and nobody has sent a Request (RFC 5044 7.1.2 rule 1)"
+            return Breach(half, ErrorCode.INVALID_STARTUP_FRAME, runs[0].start, text)
+    return None
+
+
+def of_silence(startup: StartupPhase, how: str | None) -> Breach | None:
+    """Tell whether a Request was sent and no Reply came back (RFC 5044 7.1.2 rules 3, 5, 9).
+
+    :param how: how the connection ended; None if that was not captured.
+    """
+    if startup.state is not StartupState.REQUESTED or startup.initiator is None:
+        return None
+    asking = startup.halves[startup.initiator]
+    answering = startup.halves[1 - startup.initiator]
+    # Of the Initiator it is enough to know how much it sent.
+    if not is_whole(asking, span(asking)[1]) or _may_be_answered(startup, answering):
+        return None
+    if asking.framing is not None and answering.framing is not None:
+        at = _without_reply(answering)
+        if at is None:
+            return None
+        text = "FPDUs follow a Request, and no Reply has answered it (RFC 5044 7.1.2 rules 3, 5)"
+        return Breach(answering, ErrorCode.INVALID_STARTUP_FRAME, at, text)
+    if answering.octets:
+        begin = startup.answer_at
+        if begin is None:
+            return None
+        there = (answering.high or 0) - begin
+        if there > 0:
+            return _of_answer(answering, begin, there, how)
+    origin = startup.origins[startup.initiator]
+    more = span(asking)[1] - origin
+    if more > 0:
+        # Either it has not waited, or PD_Length is too small.
+        text = f"{more} octets behind a Request that was not answered"
+        text += " (RFC 5044 7.1.2 rules 3, 9)"
+        return Breach(asking, ErrorCode.INVALID_STARTUP_FRAME, origin, text)
+    if how is None:
+        return None
+    text = f"the connection was {how} before its Request was answered (RFC 5044 7.1.2 rule 3)"
+    return Breach(asking, ErrorCode.CONNECTION_LOST, origin, text)
+
+
+def _may_be_answered(startup: StartupPhase, answering: HalfConnection) -> bool:
+    """Tell whether a Reply may lie in what was not captured of a Responder.
+
+    Where other octets stand in its place, there is none, whatever the snap length cut off.
+    """
+    begin = _begin_of_answer(startup, answering)
+    known = startup.origins[answering.direction] if begin is None else begin
+    if begin is not None and _begins(answering, StartupKind.REPLY, begin) is False:
+        known = span(answering)[1]
+    return not is_whole(answering, known)
+
+
+def _of_answer(answering: HalfConnection, begin: int, there: int, how: str | None) -> Breach | None:
+    """Return what is wrong with octets that answer a Request and are no whole Reply.
+
+    :param begin: where they begin.
+    :param there: how many there are.
+    :param how: how the connection ended; None if that was not captured.
+    """
+    island = answering.islands.at(begin)
+    if there >= STARTUP_HEADER_LENGTH and island is not None and lacks_octets(island, begin):
+        # What it lacks is told with it.
+        return None
+    if there >= STARTUP_HEADER_LENGTH or not _begins(answering, StartupKind.REPLY, begin):
+        text = f"{there} octets answer a Request, and are no Reply (RFC 5044 7.1.2 rules 3, 5)"
+        return Breach(answering, ErrorCode.INVALID_STARTUP_FRAME, begin, text)
+    return None if how is None else cut_short(answering, begin, there, how)
+
+
+def _begins(half: HalfConnection, kind: StartupKind, position: int) -> bool | None:
+    """Tell whether octets may be the first ones of a startup frame, as far as they were captured;
+    None if they are not held any more."""
+    island = half.islands.at(position)
+    if island is None:
+        return None
+    end = island.captured_until(position, min(position + KEY_LENGTH, island.end))
+    if not island.holds(position, end):
+        return None
+    return KEYS[kind].startswith(island.read(position, end))
+
+
+def of_part(startup: StartupPhase, how: str | None) -> Breach | None:
+    """Tell whether the connection ended in the midst of the Request's header (rule 10).
+
+    :param how: how the connection ended; None if that was not captured.
+    """
+    if how is None or startup.state is not StartupState.IDLE:
+        return None
+    for half in startup.halves:
+        begin, there = half.begin, half.octets
+        if begin is None or not LEAST_OF_KEY <= there < STARTUP_HEADER_LENGTH:
+            continue
+        if is_whole(half) and _begins(half, StartupKind.REQUEST, begin):
+            return cut_short(half, begin, there, how)
+    return None
+
+
+def _without_reply(answering: HalfConnection) -> int | None:
+    """Return where the FPDUs of a Responder begin if no Reply stands before them, else None.
+
+    :param answering: of which everything was captured, perhaps in another order.
+    """
+    island = answering.islands.items[0]
+    if answering.framing is None or answering.framing.from_start or not island.runs:
+        return None
+    at = island.runs[0].start
+    if island.start < at and (
+        not island.holds(island.start, at)
+        or KEYS[StartupKind.REPLY] in island.read(island.start, at)
+    ):
+        return None
+    return at

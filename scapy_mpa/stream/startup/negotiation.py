@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What one connection has negotiated, and whether its peers kept to it (RFC 6581 9).
+
+The Initiator's first FPDU is the RTR indication, if one is called for; the Responder sends none
+before it has that (RFC 5044 7.1.2 rule 4), which :func:`~scapy_mpa.stream.startup.breaches.hear`
+tells.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Final
+
+from scapy_mpa.stream.events import FPDURecovered, Negotiated
+from scapy_mpa.stream.startup.steps import Step
+from scapy_mpa.wire.control_flags import RTR
+from scapy_mpa.wire.dialect import Dialect
+from scapy_mpa.wire.fpdu import fpdu_layout
+from scapy_mpa.wire.negotiation import Negotiation, negotiate
+from scapy_mpa.wire.startup import ENHANCED_LENGTH, StartupFrame, StartupKind
+
+__all__ = ["Negotiating"]
+
+_PATIENCE: Final = 64
+"""Segments for which the RTR indication is waited for in the plain way, more than overtake it; one
+that comes still later is found if it fills a hole."""
+
+_negotiate: Final = lru_cache(maxsize=1024)(negotiate)
+"""As one object for all connections that agree on the same."""
+
+
+class Negotiating:
+    """Takes the startup frames of one connection, from the first of revision 2 on, and FPDUs."""
+
+    __slots__ = (
+        "_agreed",
+        "_broken",
+        "_held_back",
+        "_is_decided",
+        "_is_judged",
+        "_reply",
+        "_request",
+        "_rtr",
+    )
+
+    def __init__(self) -> None:
+        self._request: StartupFrame | None = None
+        self._reply: StartupFrame | None = None
+        """One that was captured before its Request."""
+        self._agreed: Negotiation | None = None
+        self._forget()
+
+    def _forget(self) -> None:
+        self._agreed = None
+        self._rtr: RTR | None = None
+        self._broken: tuple[str, ...] = ()
+        self._is_decided = False
+        """Whether it is known what the Initiator's first FPDU is, or that it never will be."""
+        self._held_back = 0
+        self._is_judged = False
+        """Whether it is known what it is."""
+
+    def take_startup(self, startup: StartupFrame, what: Step, dialect: Dialect | None) -> None:
+        """Take a startup frame.
+
+        :param what: what it is, where it stands.
+        :param dialect: what it speaks.
+        """
+        # What the ULP adds is no matter here, and may be long.
+        startup = startup._replace(data=startup.data[:ENHANCED_LENGTH])
+        if what in (Step.REQUEST, Step.LATE_ACCEPT, Step.REJECT):
+            self._forget()
+            self._request = startup if what is Step.REQUEST else None
+            self._reply = startup if what is Step.LATE_ACCEPT else None
+        elif what is Step.ACCEPT:
+            is_reply = startup.kind is StartupKind.REPLY
+            request, reply = (self._request, startup) if is_reply else (startup, self._reply)
+            self._request = self._reply = None
+            if reply is not None:
+                self._agreed = _negotiate(request, reply, dialect)
+            if self._agreed is not None:
+                self._broken = tuple(map(str, self._agreed.broken))
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the Initiator's FPDUs still have something to say of what was negotiated."""
+        return self._agreed is not None and self._agreed.rtr is not None and not self._is_decided
+
+    def holds_back(self) -> bool:
+        """Tell whether what is known of the connection must not be lent: the next FPDU may be the
+        RTR indication."""
+        if not self.is_open:
+            return False
+        self._held_back += 1
+        return self._held_back <= _PATIENCE
+
+    def take_breach(self, text: str) -> None:
+        """Take note of a rule that was broken, if an RTR indication is called for.
+
+        :param text: what was broken, with its clause.
+        """
+        if self._agreed is not None and self._agreed.rtr is not None:
+            self._broken += (text,)
+
+    def take_fpdu(self, fpdu: FPDURecovered) -> None:
+        """Take an FPDU of the Initiator, as long as :attr:`is_open`."""
+        if _is_first(fpdu):
+            is_whole = fpdu.crc != "bad" and len(fpdu.ulpdu) == fpdu.ulpdu_length
+            self.take_first(fpdu.ulpdu, fpdu.ulpdu_length, is_whole=is_whole)
+        elif not fpdu.out_of_order:
+            # What came first was not captured.
+            self._is_decided = True
+
+    def take_first(self, ulpdu: bytes, ulpdu_length: int, *, is_whole: bool) -> None:
+        """Take the Initiator's first FPDU, as long as :attr:`is_open`.
+
+        :param ulpdu: its ULPDU, or what may be a header of it.
+        :param ulpdu_length: octets of the whole ULPDU.
+        :param is_whole: whether all of it was captured, and nothing tells that it was damaged.
+        """
+        self._is_decided = True
+        if not is_whole:
+            # Nobody can tell what it was.
+            return
+        assert self._agreed is not None
+        self._rtr, broken = self._agreed.judge(ulpdu, ulpdu_length)
+        if broken is not None:
+            self._broken += (str(broken),)
+        self._is_judged = True
+
+    def result(self) -> Negotiated | None:
+        """Return what came of it, None if nothing was negotiated."""
+        agreed = self._agreed
+        if agreed is None:
+            return None
+        kept = None if agreed.rtr is not None and not self._is_judged else True
+        return Negotiated(
+            peer_to_peer=agreed.peer_to_peer,
+            ird=agreed.ird,
+            ord=agreed.ord,
+            rtr_agreed=agreed.rtr,
+            rtr=self._rtr,
+            kept=False if self._broken else kept,
+            broken=self._broken,
+        )
+
+
+def _is_first(fpdu: FPDURecovered) -> bool:
+    """Tell whether an FPDU is the first of its direction in the Full Operation Phase."""
+    return fpdu.offset == fpdu_layout(fpdu.ulpdu_length, fpdu.phase).header

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What who sent a startup frame had received: its segment acknowledges it (RFC 5044 7.1.2 rule 3).
+
+That is kept of frames that may be some, since many are judged only when more was captured; and so
+is which of them were passed on, or are none.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from scapy_mpa.stream.octets.scan import FoundStartup
+
+__all__ = ["Received"]
+
+_REMEMBERED: Final = 32
+"""Of how many frames that may be some it is kept."""
+
+
+class _Told:
+    """A frame that was passed on.
+
+    There is mostly one to a connection until its startup is over, where a tuple of tuples would be
+    two objects, and such as are put aside (:class:`~scapy_mpa.stream.startup.steps.Origins`).
+
+    :param before: the one that was passed on before it.
+    """
+
+    __slots__ = ("before", "direction", "position")
+
+    def __init__(self, direction: int, position: int, before: _Told | None) -> None:
+        self.direction = direction
+        self.position = position
+        self.before = before
+
+
+class Received:
+    """What the two sides had received, as long as a startup may not be over."""
+
+    __slots__ = ("_none", "_said", "_told", "rejected", "replied_to", "request")
+
+    def __init__(self) -> None:
+        self._said: tuple[tuple[int, int, int], ...] = ()
+        """Direction and position of a frame, and that as a sequence number."""
+        self.replied_to: int | None = None
+        """Sequence number of what the Responder had when it sent a Reply that was captured before
+        its Request; None if that is not known."""
+        self.request: FoundStartup | None = None
+        """The last Request, if it may be another one than the Responder has answered."""
+        self._told: _Told | None = None
+        self._none: tuple[tuple[int, int], ...] = ()
+        self.rejected: tuple[int, int] | None = None
+        """By direction, where the startup frames end of a connection that was rejected, if FPDUs
+        show that another startup followed."""
+
+    def tell(self, direction: int, position: int) -> bool:
+        """Keep that a frame is passed on; tell whether that is news."""
+        told = 0
+        each = self._told
+        while each is not None:
+            if (each.direction, each.position) == (direction, position):
+                return False
+            told += 1
+            each = each.before
+        if told < _REMEMBERED:
+            self._told = _Told(direction, position, self._told)
+        return True
+
+    def refuse(self, direction: int, position: int) -> None:
+        """Keep that what seems to be a frame is none, where it stands."""
+        if len(self._none) < _REMEMBERED:
+            self._none = (*self._none, (direction, position))
+
+    def is_refused(self, direction: int, position: int) -> bool:
+        """Tell whether that was kept."""
+        return (direction, position) in self._none
+
+    def remember(self, direction: int, position: int, received: int) -> None:
+        """Keep what had been received by who sent what may be a startup frame.
+
+        :param position: where that begins.
+        :param received: as a sequence number; what was kept first stays.
+        """
+        if len(self._said) < _REMEMBERED and self.before(direction, position) is None:
+            self._said = (*self._said, (direction, position, received))
+
+    def before(self, direction: int, position: int) -> int | None:
+        """Return what was kept of a frame, None if nothing was."""
+        for by, at, had in self._said:
+            if (by, at) == (direction, position):
+                return had
+        return None
+
+    def is_acknowledged(self, direction: int, end: int) -> bool:
+        """Tell whether a frame acknowledges all up to ``end`` of the other direction, no more.
+
+        :param direction: of that frame.
+        :param end: as a sequence number.
+        """
+        return any(by == direction and had == end for by, _, had in self._said)

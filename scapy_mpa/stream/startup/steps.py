@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The Startup Phase of a connection as a table (RFC 5044 7.1.2).
+
+The rules of RFC 5044 7.1.2, and where what breaks them is told:
+
+1. Who sends the Request is the Initiator (``IDLE``).  FPDUs on a connection without startup frames:
+   :func:`~scapy_mpa.stream.startup.breaches.of_beginning`.
+2. The Responder waits for the Request: a Reply that answers none is out of place, unless the
+   capture began too late to hold the Request.  Octets that stand where the Request must are named
+   with it.  What makes a frame improperly formatted is told by
+   :meth:`~scapy_mpa.wire.startup.StartupFrame.problems`.
+3. The Initiator waits for the Reply (``REQUESTED``); a Reply with R ends MPA and leaves the TCP
+   connection open, on which a new Request may follow (``REJECTED``).  A Reply of a revision above
+   that of the Request is one that the Initiator cannot interoperate with (7.1.1, Rev).  Octets
+   that stand where the Reply must, and a Request that nobody answers:
+   :func:`~scapy_mpa.stream.startup.breaches.of_frame`,
+   :func:`~scapy_mpa.stream.startup.breaches.of_silence`.  An Initiator that goes on before it has
+   the Reply: :func:`~scapy_mpa.stream.startup.breaches.speak`.
+4. FPDUs flow once the Reply has accepted (``FULL``), and the Responder's behind one of the
+   Initiator.  What it had received is told by the acknowledgement in its segment
+   (:func:`~scapy_mpa.stream.startup.breaches.hear`).
+5. A Key that was meant to be one and is none: :func:`~scapy_mpa.stream.octets.scan.almost_key`.
+   Another one where the Request's must be: 2; where the Reply's:
+   :func:`~scapy_mpa.stream.startup.breaches.of_silence`.
+6. What consumers make of Private Data cannot be seen.
+7. A first FPDU without the Marker that must precede it, or with one that must not, is one with a
+   bad CRC.
+8. A Request from both sides is an Initiator/Initiator start; so is any Request where a Reply must
+   stand.  A Reply from both sides is a Responder/Responder start.
+9. PD_Length: ``problems()``; octets that never came.
+10. What was not whole when the connection ended: ``of_frame()``, ``of_silence()``, and
+    :func:`~scapy_mpa.stream.startup.breaches.of_part`.
+
+The Rtr frame proposal of 2007 adds a frame of the Initiator behind the Reply, which comes if S is
+set in both frames.  Linux siw echoes S without meaning it, and then none comes.  So with S in
+either frame the Initiator's first octets decide (``ACCEPTED``).  They are held until then: where
+Markers lie depends on them.
+"""
+
+import enum
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from scapy_mpa.wire.dialect import Dialect
+from scapy_mpa.wire.interoperability import Offer
+from scapy_mpa.wire.startup import StartupFrame, StartupKind
+
+__all__ = [
+    "UNKNOWN",
+    "Declared",
+    "Origins",
+    "StartupState",
+    "Step",
+    "both",
+    "declared",
+    "reply_problems",
+    "rtr_may_follow",
+    "rtr_problems",
+    "step",
+]
+
+_PROPOSAL: Final = "rtr-frame-proposal-2007"
+
+
+class Declared(NamedTuple):
+    """What is remembered of a startup frame."""
+
+    revision: int
+    markers: bool
+    crc: bool
+    s_bit: bool
+    dialect: Dialect | None
+
+    @property
+    def offer(self) -> Offer:
+        """What it offers the other side."""
+        return Offer(self.revision, self.markers, self.crc)
+
+
+_declared: Final = lru_cache(maxsize=2048)(Declared)  # 256 revisions, three flags
+
+
+def declared(startup: StartupFrame, dialect: Dialect | None) -> Declared:
+    """Return what a startup frame declares, as one object for all connections."""
+    return _declared(startup.revision, startup.markers, startup.crc, startup.s_bit, dialect)
+
+
+class StartupState(enum.Enum):
+    """How far the Startup Phase has come."""
+
+    IDLE = enum.auto()
+    REQUESTED = enum.auto()
+    REJECTED = enum.auto()
+    ACCEPTED = enum.auto()
+    """The first octets of the Initiator will tell whether an Rtr Frame comes."""
+    FULL = enum.auto()
+
+
+class Step(enum.Enum):
+    """What a startup frame is, where it stands."""
+
+    REQUEST = enum.auto()
+    ACCEPT = enum.auto()
+    REJECT = enum.auto()
+    BOTH_INITIATE = enum.auto()
+    BOTH_RESPOND = enum.auto()
+    REPLY_WITHOUT_REQUEST = enum.auto()
+    REPLY_TO_OCTETS = enum.auto()
+    """A Reply, and what it answers is no Request."""
+    LATE_ACCEPT = enum.auto()
+    """A Reply whose Request was not captured."""
+    BYGONE = enum.auto()
+    """A Request or Reply of a startup that was rejected before the one that is known."""
+    READY = enum.auto()
+    """An Rtr Frame."""
+    LATE_READY = enum.auto()
+    """An Rtr Frame where Request and Reply were not captured."""
+    READY_WITHOUT_REQUEST = enum.auto()
+
+    @property
+    def breach(self) -> str | None:
+        """Which rule is broken if it is that."""
+        return _BREACHES.get(self)
+
+
+_BREACHES: Final = {
+    Step.BOTH_INITIATE: "both sides sent a Request (RFC 5044 7.1.2 rule 8)",
+    Step.BOTH_RESPOND: "both sides sent a Reply, and none a Request (RFC 5044 7.1.2 rule 8)",
+    Step.REPLY_WITHOUT_REQUEST: "a Reply that answers no Request (RFC 5044 7.1.2 rule 2)",
+    Step.REPLY_TO_OCTETS: "a Reply that answers what is no Request (RFC 5044 7.1.2 rule 2)",
+    Step.READY_WITHOUT_REQUEST: f"an Rtr Frame behind no Reply ({_PROPOSAL} 2)",
+}
+
+_S = StartupState
+# (state, kind of frame, sent by the Initiator, whether it rejects) -> (state, what it is)
+_TABLE: Final[dict[tuple[StartupState, StartupKind, bool, bool], tuple[StartupState, Step]]] = {
+    **{
+        (state, StartupKind.REQUEST, by_initiator, False): (_S.REQUESTED, Step.REQUEST)
+        for state in (_S.IDLE, _S.REJECTED)
+        for by_initiator in (False, True)
+    },
+    (_S.REQUESTED, StartupKind.REPLY, False, False): (_S.FULL, Step.ACCEPT),
+    (_S.REQUESTED, StartupKind.REPLY, False, True): (_S.REJECTED, Step.REJECT),
+    (_S.REQUESTED, StartupKind.REQUEST, False, False): (_S.REQUESTED, Step.BOTH_INITIATE),
+    (_S.IDLE, StartupKind.RTR, False, False): (_S.IDLE, Step.LATE_READY),
+    (_S.IDLE, StartupKind.RTR, True, False): (_S.IDLE, Step.LATE_READY),
+    # Its Reply was not captured, or not yet.
+    (_S.REQUESTED, StartupKind.RTR, True, False): (_S.REQUESTED, Step.READY),
+    (_S.ACCEPTED, StartupKind.RTR, True, False): (_S.FULL, Step.READY),
+}
+
+
+class Origins(NamedTuple):
+    """By direction, where FPDUs begin; 0 where that is not known.
+
+    Of the plain tuples that go, Python puts up to 2000 of each length aside, and where many
+    connections begin at a time, all memory around one of these stays in use.
+    """
+
+    one: int
+    other: int
+
+
+UNKNOWN: Final = Origins(0, 0)
+"""What all connections begin with, and have when both directions carry FPDUs."""
+
+
+@lru_cache(maxsize=1024)
+def both(one: Declared | None, other: Declared | None) -> tuple[Declared | None, Declared | None]:
+    """Return what the two directions declare, as one object for all connections."""
+    return one, other
+
+
+def step(
+    state: StartupState, startup: StartupFrame, *, by_initiator: bool
+) -> tuple[StartupState, Step]:
+    """Return the state behind a startup frame, and what the frame is where it stands."""
+    key = (state, startup.kind, by_initiator, startup.rejects)
+    is_rtr = startup.kind is StartupKind.RTR
+    otherwise = Step.READY_WITHOUT_REQUEST if is_rtr else Step.REPLY_WITHOUT_REQUEST
+    return _TABLE.get(key, (state, otherwise))
+
+
+def rtr_may_follow(request: Declared | None, reply: Declared | None) -> bool:
+    """Tell whether the Initiator's first octets may be an Rtr Frame (rtr-frame-proposal-2007 2)."""
+    return any(each is not None and each.revision == 1 and each.s_bit for each in (request, reply))
+
+
+def reply_problems(request: Declared | None, reply: StartupFrame) -> list[str]:
+    """Say why a Reply cannot answer a Request; None if that was not captured (RFC 5044 7.1.1)."""
+    if request is None or reply.revision <= request.revision:
+        return []
+    return [
+        f"revision {reply.revision} of the Reply exceeds the Request's {request.revision} "
+        "(RFC 5044 7.1.1)"
+    ]
+
+
+def rtr_problems(request: Declared | None, reply: Declared | None, rtr: StartupFrame) -> list[str]:
+    """Say what an Rtr Frame breaks that Request and Reply have agreed on; None if not captured."""
+    found = []
+    if request is not None and not request.s_bit:
+        found.append(f"an Rtr Frame, and S of the Request has announced none ({_PROPOSAL} 2)")
+    if reply is not None and not reply.s_bit:
+        found.append(f"an Rtr Frame, and S of the Reply does not await one ({_PROPOSAL} 5)")
+    if reply is not None and rtr.crc != reply.crc:
+        found.append(
+            f"C of the Rtr Frame is {rtr.crc:d}, that of the Reply {reply.crc:d} ({_PROPOSAL} 2)"
+        )
+    return found
