@@ -81,7 +81,7 @@ def test_memory_of_connections_in_order() -> None:
     assert held - (256 << 10) < 2 * count * 1300
 
 
-@pytest.mark.parametrize(("consumer", "most"), [(Messages, 2100), (Checks, 1000)])
+@pytest.mark.parametrize(("consumer", "most"), [(Messages, 2000), (Checks, 1000)])
 def test_memory_of_what_is_known_of_messages(
     consumer: type[Messages] | type[Checks], most: int
 ) -> None:

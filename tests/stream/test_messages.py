@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scapy_mpa.stream.delivery.assembly import LISTED_STRETCHES, STRETCHES
-from scapy_mpa.stream.delivery.half_messages import OPEN_MESSAGES
 from scapy_mpa.stream.delivery.msn import SKIPPED_STRETCHES
+from scapy_mpa.stream.delivery.untagged import OPEN_MESSAGES
 from scapy_mpa.stream.events import Event, FPDURecovered, MessageRecovered
 from scapy_mpa.stream.messages import Messages
 from tests.stream.feed import as_segment, feed, feed_truth

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from scapy_mpa.stream.delivery.assembly import Origin
+from scapy_mpa.stream.delivery.assembly import DDPMessage, Origin
 from scapy_mpa.stream.sequence import first_position, unwrap
 
 __all__ = ["FIRST_MSN", "SKIPPED_STRETCHES", "MSNSequence", "Skipped"]
@@ -43,7 +43,7 @@ class MSNSequence:
     :param first: the MSN that comes first, None if the beginning was not captured.
     """
 
-    __slots__ = ("_next", "_qn", "_settled", "holes", "skipped")
+    __slots__ = ("_next", "_qn", "_settled", "holes", "newest", "skipped")
 
     def __init__(self, qn: int, first: int | None) -> None:
         self._qn = qn
@@ -51,6 +51,8 @@ class MSNSequence:
         self.holes = -1 if first is None else 0
         """How many holes the direction had when the last message began, as its owner counts; fewer
         if others may have been sent before the first one, which then may lack what they lie in."""
+        self.newest: DDPMessage | None = None
+        """The message with the highest MSN, while it is open."""
         self.skipped: list[Skipped] = []
         """What was skipped and may yet be filled, in the order in which it was noticed."""
         self._settled: list[Skipped] = []

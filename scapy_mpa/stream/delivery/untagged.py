@@ -1,0 +1,291 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The Untagged messages of one direction (RFC 5041 5.3).
+
+One is named by Queue Number and Message Sequence Number, and the Message Offset of each segment
+says where it lies, so its segments may be recovered in any order.
+"""
+
+from __future__ import annotations
+
+from typing import Final, TypeAlias
+
+from scapy_mpa.stream.delivery.assembly import DDPMessage, DDPSegment
+from scapy_mpa.stream.delivery.msn import FIRST_MSN, SKIPPED_STRETCHES, MSNSequence, Skipped
+from scapy_mpa.stream.delivery.pairing import OUTSTANDING_REQUESTS, Requests
+from scapy_mpa.stream.delivery.request import REQUESTS, Request, request_of
+from scapy_mpa.stream.delivery.responses import Responses
+from scapy_mpa.stream.events import MessageRecovered
+from scapy_mpa.stream.sequence import sequence_number
+from scapy_mpa.wire.rdmap_names import UNTAGGED_QUEUES, Opcode, QueueNumber
+
+__all__ = ["OPEN_MESSAGES", "UntaggedMessages"]
+
+OPEN_MESSAGES: Final = 1024
+"""Messages of one direction that may lack segments at one time: a sender cuts up one message at
+a time, so only loss leaves any open.  The oldest is reported as incomplete."""
+
+_Key: TypeAlias = tuple[int, int, int]
+"""QN, MSN and opcode."""
+
+
+class UntaggedMessages:
+    """Those that are not whole, and the order on their queues.
+
+    :param out: where messages go.
+    :param asked: the Requests of this direction.
+    :param responses: the Responses of this direction.
+    """
+
+    __slots__ = (
+        "_asked",
+        "_due",
+        "_first_msn",
+        "_messages",
+        "_out",
+        "_queues",
+        "_responses",
+        "holes",
+        "stretches",
+    )
+
+    def __init__(self, out: list[MessageRecovered], asked: Requests, responses: Responses) -> None:
+        self._out = out
+        self._asked = asked
+        self._responses = responses
+        self._messages: dict[_Key, DDPMessage] = {}
+        self._due: dict[_Key, int] | None = None
+        """Of those, the ones that lack what lies in a hole, and the position in the stream before
+        which all of their segments lie; made with the first such one."""
+        self._first_msn: int | None = FIRST_MSN
+        """The MSN that comes first on a queue; None: the beginning was not captured."""
+        self._queues: dict[int, MSNSequence] = {}
+        """Those on which there were messages."""
+        self.holes = 0
+        """Holes that the direction has had so far."""
+        self.stretches = 0
+        """What the messages are made of."""
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+    # -- in ------------------------------------------------------------------------------------
+
+    def begin_unknown(self) -> None:
+        """Take it that nobody knows which MSNs were used before."""
+        self._first_msn = None
+        self._queues.clear()
+
+    def add(self, segment: DDPSegment) -> None:
+        """Add a segment, all before which were looked at or are missing."""
+        key = _key_of(segment)
+        message = self._messages.get(key)
+        has_header = message is None and segment.is_message
+        if message is None:
+            message = self._open(segment)
+            self._messages[key] = message
+            self.stretches += message.stretches
+        else:
+            before = message.stretches
+            message.add(segment)
+            self.stretches += message.stretches - before
+        is_whole = message.has_all_segments
+        if is_whole or has_header:
+            self._ask(message)
+        if is_whole:
+            self._close(key)
+        elif len(self._messages) > OPEN_MESSAGES:
+            self._close(next(iter(self._messages)))
+
+    def give_place(self) -> None:
+        """Have an Atomic Response that is not whole take its place before what comes now.
+
+        What it lacks was sent before that.
+        """
+        sequence = self._queues.get(QueueNumber.ATOMIC_RESPONSE)
+        message = None if sequence is None else sequence.newest
+        if message is None or message.is_given or message.first.opcode != Opcode.ATOMIC_RESPONSE:
+            return
+        message.is_given = True
+        message.is_over = False
+        self._responses.take(message)
+
+    def settle(self, position: int) -> None:
+        """Report what lies before ``position`` and is not whole, for it will never be."""
+        due = self._due
+        while due:
+            key, end = next(iter(due.items()))
+            if end > position:
+                break
+            self._close(key)
+        for sequence in self._queues.values():
+            while sequence.skipped and sequence.skipped[0].position <= position:
+                self._report_skipped(sequence.settle_oldest())
+
+    def close(self) -> None:
+        """Report what is not whole as it is."""
+        for key in list(self._messages):
+            self._close(key)
+        for sequence in self._queues.values():
+            while sequence.skipped:
+                self._report_skipped(sequence.settle_oldest())
+
+    # -- one begins ----------------------------------------------------------------------------
+
+    def _open(self, segment: DDPSegment) -> DDPMessage:
+        """Begin a message, and see to its place in the order of its queue."""
+        qn, msn, _ = _key_of(segment)
+        sequence = self._sequence(qn)
+        holes = self.holes
+        if sequence is not None:
+            number = sequence.place(msn)
+            if sequence.is_behind(number):
+                return self._open_late(segment, sequence, number)
+            holes = sequence.holes
+            is_lossless = holes == self.holes
+            before = sequence.newest
+            if before is not None and before.holes != self.holes:
+                # The next one begins, so that what it lacks lies in a hole.
+                self._fall_due(before, segment.start)
+                self._stand_in(before)
+            if qn == QueueNumber.ATOMIC_RESPONSE:
+                self.give_place()
+            sequence.holes = self.holes
+            skipped = sequence.note(number, segment.start, segment.origin, is_lossless=is_lossless)
+            if skipped is not None:
+                self._skip(sequence, skipped)
+        message = DDPMessage(segment, holes=holes)
+        if sequence is not None:
+            sequence.newest = message
+        if holes != self.holes and segment.offset:
+            self._stand_in(message)
+        if qn == QueueNumber.READ_REQUEST:
+            self._asked.is_whole = True
+        return message
+
+    def _fall_due(self, message: DDPMessage, position: int) -> None:
+        """Take note of a position before which all segments of a message lie."""
+        if self._due is None:
+            self._due = {}
+        self._due[_key_of(message.first)] = position
+
+    def _sequence(self, qn: int) -> MSNSequence | None:
+        """Return the MSNs of a queue, None if there is none with this number."""
+        sequence = self._queues.get(qn)
+        if sequence is None and qn in UNTAGGED_QUEUES:
+            sequence = self._queues[qn] = MSNSequence(qn, self._first_msn)
+        return sequence
+
+    def _open_late(self, segment: DDPSegment, sequence: MSNSequence, number: int) -> DDPMessage:
+        """Begin a message behind one of its queue with a higher MSN."""
+        skipped = sequence.fill(number)
+        self._limit_skipped(sequence)
+        message = DDPMessage(segment, is_late=True, repeats=skipped is None)
+        if skipped is None:
+            return message
+        if segment.start < skipped.position:
+            # A late copy has brought it: the sender has kept to the order.
+            self._fall_due(message, skipped.position)
+        message.stands_in = not skipped.is_lossless and skipped.qn == QueueNumber.READ_REQUEST
+        return message
+
+    def _ask(self, message: DDPMessage) -> None:
+        """Take note of a message that is whole, in case it is a Request, also one that was cut off.
+
+        Also on another queue: there are Responders that do not mind.
+        """
+        if message.asks is not None or message.first.opcode not in REQUESTS:
+            return
+        request = message.asks = request_of(message)
+        if message.repeats:
+            return
+        qn, msn = message.first.header.qn, message.first.header.msn
+        if message.stands_in:
+            if request is not None:
+                self._asked.fill(request)
+        elif request is not None:
+            self._asked.ask(request)
+        elif message.is_cut_off and qn == QueueNumber.READ_REQUEST and msn is not None:
+            self._asked.ask(Request(msn))
+
+    def _stand_in(self, message: DDPMessage) -> None:
+        """Take note of a Request of which the capture may never show what it asks for."""
+        header = message.first.header
+        is_request = header.qn == QueueNumber.READ_REQUEST and message.first.opcode in REQUESTS
+        if is_request and header.msn is not None and not message.stands_in:
+            message.stands_in = True
+            self._asked.ask(Request(header.msn))
+
+    def _skip(self, sequence: MSNSequence, skipped: Skipped) -> None:
+        """Take note of MSNs of which no segment was seen."""
+        if skipped.is_lossless:
+            # There is nothing to wait for.
+            sequence.settle(skipped)
+            self._report_skipped(skipped)
+            return
+        sequence.skipped.append(skipped)
+        self._limit_skipped(sequence)
+        if skipped.qn == QueueNumber.READ_REQUEST:
+            if skipped.end - skipped.first > OUTSTANDING_REQUESTS:
+                self._asked.give_up()
+                return
+            for number in range(skipped.first, skipped.end):
+                self._asked.ask(Request(sequence_number(number)))
+
+    def _limit_skipped(self, sequence: MSNSequence) -> None:
+        """Report what was skipped first if there is too much of it."""
+        while len(sequence.skipped) > SKIPPED_STRETCHES:
+            self._report_skipped(sequence.settle_oldest())
+
+    # -- out -----------------------------------------------------------------------------------
+
+    def _close(self, key: _Key) -> None:
+        """Report an Untagged message."""
+        message = self._messages.pop(key)
+        if self._due is not None:
+            self._due.pop(key, None)
+        sequence = self._queues.get(key[0])
+        if sequence is not None and sequence.newest is message:
+            sequence.newest = None
+        self.stretches -= message.stretches
+        self._report(message)
+
+    def _report(self, message: DDPMessage) -> None:
+        first = message.first
+        if first.opcode != Opcode.ATOMIC_RESPONSE:
+            self._out.append(message.event())
+        elif message.is_given:
+            self._responses.close(message)
+        elif message.is_late:
+            self._responses.take_late(message)
+        else:
+            self._responses.take(message)
+
+    def _report_skipped(self, skipped: Skipped) -> None:
+        """Report messages of which nothing was seen."""
+        connection, direction, frame, time_ns, _ = skipped.behind
+        self._out.append(
+            MessageRecovered(
+                connection=connection,
+                direction=direction,
+                frame=frame,
+                time_ns=time_ns,
+                opcode=None,
+                length=0,
+                fpdus=0,
+                complete=False,
+                qn=skipped.qn,
+                msn=sequence_number(skipped.first),
+                stag=None,
+                to=None,
+                seq=None,
+                missing=((0, None),),
+                messages=skipped.end - skipped.first,
+            )
+        )
+
+
+def _key_of(segment: DDPSegment) -> _Key:
+    """Return what the segments of one message have in common."""
+    header = segment.header
+    assert header.qn is not None and header.msn is not None
+    return header.qn, header.msn, segment.opcode
