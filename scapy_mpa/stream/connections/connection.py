@@ -16,7 +16,7 @@ from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.stream.octets.past import Span
 from scapy_mpa.stream.octets.scan import FoundStartup
 from scapy_mpa.stream.segment import ACK, RST, SECOND, Segment, reverse_flow
-from scapy_mpa.stream.startup import answers, breaches, bygone, rtr, turns
+from scapy_mpa.stream.startup import answers, breaches, bygone, doubts, rtr, turns
 from scapy_mpa.stream.startup.startup_phase import StartupPhase
 from scapy_mpa.stream.startup.steps import StartupState, Step
 from scapy_mpa.wire.dialect import Dialect
@@ -262,7 +262,7 @@ class Connection(Telling):
 
     def on_doubtful(self, half: HalfConnection, found: FoundStartup) -> None:
         """Take what may be a startup frame."""
-        self.startup.doubt(half, found)
+        doubts.take(self.startup, half, found)
 
     def on_refuted(self, half: HalfConnection) -> None:
         """Forget a startup frame that was part of a payload."""

@@ -19,7 +19,7 @@ from scapy_mpa.stream.inference.look import Unlikes
 from scapy_mpa.stream.inference.sight import Known
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.stream.octets.scan import may_be_rtr
-from scapy_mpa.stream.startup import answers, bygone, rtr
+from scapy_mpa.stream.startup import answers, bygone, doubts, rtr
 from scapy_mpa.stream.startup.startup_phase import StartupPhase
 from scapy_mpa.stream.startup.steps import StartupState, rtr_may_follow
 from scapy_mpa.wire.ddp import UNTAGGED_LENGTH, ddp_header_of
@@ -76,7 +76,7 @@ def look(
     doubtful = None if streaming is None else streaming.doubtful
     if streaming is not None and doubtful is not None:
         continues = streaming.continues_doubtful(final=must_decide)
-        if (continues and not startup.had_begun(half)) or (
+        if (continues and not doubts.had_begun(startup, half)) or (
             must_decide and answers.is_rtr(startup, half, doubtful.found)
         ):
             streaming.confirm()
@@ -143,7 +143,7 @@ def look(
     if (
         streaming is not None
         and streaming.precedes_fpdus(final=must_decide)
-        and not startup.had_begun(half)
+        and not doubts.had_begun(startup, half)
     ):
         streaming.confirm()
         look(startup, half, must_decide=must_decide, crc=crc)

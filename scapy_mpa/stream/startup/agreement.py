@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What the startup frames of a connection agree on, as far as they were captured (RFC 5044 7.1)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scapy_mpa.stream.halves.half import HalfConnection
+from scapy_mpa.stream.startup.steps import Declared, Step, both, declared, rtr_may_follow
+from scapy_mpa.wire.dialect import OSC_REVISIONS, Dialect
+from scapy_mpa.wire.forced import dialect_in_force
+from scapy_mpa.wire.interoperability import Kinds, agreed_markers, kinds_of
+from scapy_mpa.wire.startup import StartupFrame, StartupKind
+
+if TYPE_CHECKING:
+    from scapy_mpa.stream.startup.negotiation import Negotiating
+
+__all__ = ["Agreement"]
+
+
+class Agreement:
+    """What is known from the startup frames of a connection.
+
+    :param halves: both half connections, by direction.
+    :param forced: the dialect that the user says is spoken.
+    """
+
+    __slots__ = ("declared", "forced", "halves", "initiator", "negotiating", "rtr_at")
+
+    def __init__(
+        self, halves: tuple[HalfConnection, HalfConnection], forced: Dialect | None = None
+    ) -> None:
+        self.halves = halves
+        self.forced = forced
+        self.negotiating: Negotiating | None = None
+        """There is one from the first startup frame of revision 2 on."""
+        self.initiator: int | None = None
+        """Its direction, None if it is not known."""
+        self.declared: tuple[Declared | None, Declared | None] = None, None
+        """By direction, what its startup frame said."""
+        self.rtr_at: int | None = None
+        """Where an Rtr Frame begins, if there was one."""
+
+    # -- a startup frame comes ---------------------------------------------------------------
+
+    def declare(self, direction: int, startup: StartupFrame, what: Step) -> None:
+        """Take note of what a startup frame declares, asks for, or agrees to."""
+        other = self.declared[1 - direction]
+        mine = declared(startup, self.dialect_of(startup))
+        if what is Step.ACCEPT and startup.kind is StartupKind.REQUEST:
+            other = self._as_answered(other, mine)
+        self.declared = both(other, mine) if direction else both(mine, other)
+        self._negotiate(startup, what)
+
+    def _negotiate(self, startup: StartupFrame, what: Step) -> None:
+        """Take note of what a startup frame asks for, or agrees to."""
+        if startup.revision == 2 and self.negotiating is None:
+            # Not all captures have some, and a command is to start soon.
+            from scapy_mpa.stream.startup.negotiation import Negotiating
+
+            self.negotiating = Negotiating()
+        if self.negotiating is not None:
+            dialect = self.dialect_of(startup)
+            self.negotiating.take_startup(startup, what, dialect)
+
+    # -- what they say -------------------------------------------------------------------------
+
+    @property
+    def last(self) -> Declared | None:
+        """What the Reply said, or the Request while there is none."""
+        if self.initiator is None:
+            return None
+        return self.declared[1 - self.initiator] or self.declared[self.initiator]
+
+    @property
+    def dialect(self) -> Dialect | None:
+        """What is spoken, None if no startup frame was captured."""
+        if self.saw_rtr:
+            return Dialect.RTR_PROPOSAL_2007
+        for half in self.halves:
+            if half.dialect is not None:
+                return half.dialect
+        last = self.last
+        return None if last is None else last.dialect
+
+    @property
+    def saw_rtr(self) -> bool:
+        """Whether there was an Rtr Frame."""
+        return self.rtr_at is not None
+
+    @property
+    def awaits_rtr(self) -> bool:
+        """Whether the Initiator's next FPDU may be the RTR indication that is called for."""
+        return self.negotiating is not None and self.negotiating.is_open
+
+    def may_announce_rtr(self, direction: int, startup: StartupFrame) -> bool:
+        """Tell whether an Rtr Frame may follow a startup frame of a direction."""
+        if startup.kind is not StartupKind.REQUEST:
+            return False
+        return rtr_may_follow(declared(startup, None), self.declared[1 - direction])
+
+    @property
+    def uses_crc(self) -> bool | None:
+        """Whether CRCs are on: if either side wants them (RFC 5044 7.1.1)."""
+        frames = [frame for frame in self.declared if frame is not None]
+        if len(frames) == 2 or any(frame.crc for frame in frames):
+            return any(frame.crc for frame in frames)
+        framings = [half.framing for half in self.halves if half.framing is not None]
+        for framing in framings:
+            if framing.crc_is_known:
+                return framing.crc
+        return False if frames and not framings else None
+
+    def has_markers(self, direction: int) -> bool | None:
+        """Tell whether a direction has Markers: if its peer wants them (RFC 5044 7.1.1); None if
+        that is not known."""
+        own, peers = self.declared[direction], self.declared[1 - direction]
+        if own is None or peers is None or self.initiator is None:
+            if peers is None or (direction != self.initiator and not peers.markers):
+                # An RDMAC Responder has them, whatever the Request says (RFC 5044 C.2.5).
+                return None
+            return peers.markers
+        is_asking = direction == self.initiator
+        request, reply = (own, peers) if is_asking else (peers, own)
+        return agreed_markers(request.offer, reply.offer)[is_asking]
+
+    @property
+    def rnics(self) -> Kinds | None:
+        """What kinds of RNIC the startup frames are from, None if they do not tell (RFC 5044 C).
+
+        OSC's software answers revision 0 with 1, as appendix C has it of others, and is neither.
+        """
+        if self.initiator is None or self.dialect is Dialect.OSC:
+            return None
+        request, reply = self.declared[self.initiator], self.declared[1 - self.initiator]
+        if request is None or reply is None:
+            return None
+        return kinds_of(request.offer, reply.offer)
+
+    # -- whose they are ------------------------------------------------------------------------
+
+    def dialect_of(self, startup: StartupFrame) -> Dialect | None:
+        """Return what a startup frame speaks on this connection."""
+        dialect = dialect_in_force(startup, self.forced)
+        if dialect is Dialect.OSC and not self._may_be_osc(startup):
+            return dialect_in_force(startup)
+        return dialect
+
+    def _may_be_osc(self, startup: StartupFrame) -> bool:
+        """Tell whether a startup frame has the revision that osc has in its place."""
+        if startup.kind is StartupKind.REQUEST:
+            return startup.revision == OSC_REVISIONS[0]
+        request = None if self.initiator is None else self.declared[self.initiator]
+        asked = OSC_REVISIONS[0] if request is None else request.revision
+        return (asked, startup.revision) == OSC_REVISIONS
+
+    @property
+    def may_be_osc(self) -> bool:
+        """Whether osc may be spoken, by what startup frames were captured."""
+        if self.initiator is None:
+            return True
+        request, reply = self.declared[self.initiator], self.declared[1 - self.initiator]
+        asked, answered = OSC_REVISIONS
+        return (request is None or request.revision == asked) and (
+            reply is None or (reply.revision == answered and not reply.s_bit)
+        )
+
+    @property
+    def may_be_softuiwarp(self) -> bool:
+        """Whether the user says that SoftUiWARP is spoken, and no startup frame says otherwise."""
+        return self.forced is Dialect.SOFTUIWARP and self.dialect in (None, Dialect.SOFTUIWARP)
+
+    @staticmethod
+    def _as_answered(reply: Declared | None, request: Declared) -> Declared | None:
+        """Return what a Reply declares that was captured before its Request.
+
+        It was taken for osc's if the user has said so.
+        """
+        if reply is None or reply.dialect is not Dialect.OSC or request.dialect is Dialect.OSC:
+            return reply
+        return reply._replace(dialect=Dialect.RFC5044)
+
+    @property
+    def is_like_osc(self) -> bool:
+        """Whether Request and Reply, both captured, are as osc has them, and nobody has said so."""
+        return self.forced is not Dialect.OSC and self.may_be_osc
+
+    def take_for_osc(self) -> None:
+        """Take it that osc is spoken, as if the user had said so."""
+        self.forced = Dialect.OSC
+        one, other = self.declared
+        self.declared = both(_of_osc(one), _of_osc(other))
+
+
+def _of_osc(frame: Declared | None) -> Declared | None:
+    """Return what a startup frame declares that is osc's."""
+    return None if frame is None else frame._replace(dialect=Dialect.OSC)
