@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from scapy_mpa.stream.events import ConnectionEnded, Ending, GapReason
+from scapy_mpa.stream.halves import finishing
 from scapy_mpa.stream.startup import breaches, rtr, turns
 from scapy_mpa.stream.startup.steps import StartupState
 from scapy_mpa.wire.dialect import Dialect
@@ -34,7 +35,7 @@ def conclude(connection: Connection, reason: GapReason, ending: Ending | None) -
             ift.note_silence(_how_it_ended(connection))
         initiator = ift.initiator
     for half in (other, one) if initiator else (one, other):
-        half.finish(reason)
+        finishing.finish(half, reason)
     connection.common.emit(_ended(connection, ending or _ending_of(connection)))
     one.leave()
     other.leave()

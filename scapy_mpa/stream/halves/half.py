@@ -14,18 +14,17 @@ from typing import TYPE_CHECKING, cast
 from scapy_mpa.stream.events import GapReason, HalfSummary, LocatedBy
 from scapy_mpa.stream.fpdus.candidate import Candidate
 from scapy_mpa.stream.fpdus.framing import Framing
-from scapy_mpa.stream.halves import holes, rest, takeover
+from scapy_mpa.stream.halves import holes, intake, rest, takeover
 from scapy_mpa.stream.halves.cuts import Cuts
 from scapy_mpa.stream.halves.extent import how_it_ended
 from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.halves.rest import Rest
 from scapy_mpa.stream.halves.seldom import NOTHING, Seldom
 from scapy_mpa.stream.halves.streaming import Doubtful, Streaming
-from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD, Chunk, weight_of
+from scapy_mpa.stream.octets.chunk import Chunk, weight_of
 from scapy_mpa.stream.octets.island import Island, Run
 from scapy_mpa.stream.octets.islands import Islands
-from scapy_mpa.stream.octets.overlap import differing_stretches
-from scapy_mpa.stream.octets.scan import FoundStartup, may_be_payload, startup_of
+from scapy_mpa.stream.octets.scan import FoundStartup, may_be_payload
 from scapy_mpa.stream.segment import FIN, RST, SYN, Segment
 from scapy_mpa.stream.sequence import (
     SEQUENCE_WINDOW,
@@ -223,63 +222,12 @@ class HalfConnection:
             self.fin = position + segment.length
         # What a RST carries is a remark, not part of the stream (RFC 9293 3.5.3).
         if segment.length and not flags & RST:
-            self._take(position, segment)
+            intake.take(self, position, segment)
             end = position + segment.length
             if end > high:
                 self.high = compact(end)
         if self.cuts is not None:
             self.cuts.settle_acknowledged()
-
-    def _take(self, position: int, segment: Segment) -> None:
-        islands = self.islands
-        before = self.held
-        octets = segment.payload
-        cut = segment.length - len(octets)
-        if cut > 0:
-            octets += bytes(cut)
-        inserted = islands.insert(position, octets, segment.frame)
-        repeated = inserted.repeated and holes.fill_behind(self, inserted.repeated)
-        if repeated:
-            self._compare(position, segment.payload, repeated)
-        elif inserted.repeated:
-            self._look_behind(position, segment)
-        self.octets += inserted.fresh
-        self.held += inserted.fresh + CHUNK_OVERHEAD * inserted.chunks
-        if cut > 0:
-            if self.cuts is None:
-                self.cuts = Cuts(self)
-            self.cuts.mark(position + len(segment.payload), position + segment.length, inserted)
-        grown = inserted.islands
-        if inserted.repeated and self.cuts is not None:
-            grown = grown + self.cuts.fill(position, segment)
-        if not grown:
-            return
-        for island in grown:
-            self.advance(island, inserted.fresh)
-        if len(islands.items) > 1 or self.held > self.budget.each or island.open_left:
-            holes.check(self)
-        elif self.seldom.acks is not None:
-            self.seldom.acks.forget()
-        if self.held != before:
-            self.budget.update(self)
-
-    def _look_behind(self, position: int, segment: Segment) -> None:
-        """See whether a segment that fills a hole left behind is a startup frame."""
-        found = startup_of(segment.payload, position)
-        if found is not None:
-            self.owner.on_late_startup(self, found, (segment.frame,))
-
-    def _compare(self, position: int, octets: bytes, repeated: list[tuple[int, int]]) -> None:
-        """Hold a second copy of octets against the first (RFC 5044 A.3)."""
-        if len(octets) <= 1 and position + 1 == self.high:
-            # A keep-alive probe repeats the last octet, and need not repeat it rightly.
-            return
-        self.count_copies(1)
-        differing = differing_stretches(
-            position, octets, repeated, self.islands, self.owner.common.recent, self
-        )
-        for stretch in differing:
-            self.owner.on_overlap(self, *stretch)
 
     def advance(self, island: Island, fresh: int) -> None:
         """See what can be made of an island that has grown.
@@ -536,40 +484,6 @@ class HalfConnection:
     def was_closed(self) -> bool:
         """Whether the FIN was captured."""
         return self.fin is not None
-
-    def finish(self, reason: GapReason) -> None:
-        """Take it that nothing more will come: report what can be said now."""
-        if self.streaming is not None:
-            self.streaming.look_no_more()
-        acks = self.seldom.acks
-        if acks is not None:
-            for hole in acks.behind:
-                self.report_gap(*hole, reason)
-            acks.behind = []
-        at_rest = self.rest
-        if at_rest is not None:
-            self._report_missing(at_rest.end, reason)
-            return
-        end = self.islands.front
-        while items := self.islands.items:
-            end = items[-1].end
-            holes.give_up(self, reason)
-        if end is not None:
-            self._report_missing(end, reason)
-        self.budget.update(self)
-
-    def _report_missing(self, end: int, reason: GapReason) -> None:
-        """Report what the peer or the FIN says was sent behind the last octets.
-
-        :param end: where these end.
-        """
-        upto = self.fin
-        acknowledged = max(self.acknowledged or 0, self.seldom.acknowledged_early(end))
-        # One octet more than was captured is the acknowledgement of a FIN that was not.
-        if upto is None and acknowledged > end + 1:
-            upto = acknowledged
-        if upto is not None:
-            self.report_gap(end, upto, reason)
 
     def leave(self) -> None:
         """Let go of the connection, which is over: no cycle must keep the two alive."""

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The octets of a segment into the islands of its direction: new ones, and copies of others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scapy_mpa.stream.halves import holes
+from scapy_mpa.stream.halves.cuts import Cuts
+from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD
+from scapy_mpa.stream.octets.overlap import differing_stretches
+from scapy_mpa.stream.octets.scan import startup_of
+from scapy_mpa.stream.segment import Segment
+
+if TYPE_CHECKING:
+    from scapy_mpa.stream.halves.half import HalfConnection
+
+__all__ = ["take"]
+
+
+def take(half: HalfConnection, position: int, segment: Segment) -> None:
+    """Take the octets of a segment.
+
+    :param position: of the first of them.
+    """
+    islands = half.islands
+    before = half.held
+    octets = segment.payload
+    cut = segment.length - len(octets)
+    if cut > 0:
+        octets += bytes(cut)
+    inserted = islands.insert(position, octets, segment.frame)
+    repeated = inserted.repeated and holes.fill_behind(half, inserted.repeated)
+    if repeated:
+        _compare(half, position, segment.payload, repeated)
+    elif inserted.repeated:
+        _look_behind(half, position, segment)
+    half.octets += inserted.fresh
+    half.held += inserted.fresh + CHUNK_OVERHEAD * inserted.chunks
+    if cut > 0:
+        if half.cuts is None:
+            half.cuts = Cuts(half)
+        half.cuts.mark(position + len(segment.payload), position + segment.length, inserted)
+    grown = inserted.islands
+    if inserted.repeated and half.cuts is not None:
+        grown = grown + half.cuts.fill(position, segment)
+    if not grown:
+        return
+    for island in grown:
+        half.advance(island, inserted.fresh)
+    if len(islands.items) > 1 or half.held > half.budget.each or island.open_left:
+        holes.check(half)
+    elif half.seldom.acks is not None:
+        half.seldom.acks.forget()
+    if half.held != before:
+        half.budget.update(half)
+
+
+def _look_behind(half: HalfConnection, position: int, segment: Segment) -> None:
+    """See whether a segment that fills a hole left behind is a startup frame."""
+    found = startup_of(segment.payload, position)
+    if found is not None:
+        half.owner.on_late_startup(half, found, (segment.frame,))
+
+
+def _compare(
+    half: HalfConnection, position: int, octets: bytes, repeated: list[tuple[int, int]]
+) -> None:
+    """Hold a second copy of octets against the first (RFC 5044 A.3)."""
+    if len(octets) <= 1 and position + 1 == half.high:
+        # A keep-alive probe repeats the last octet, and need not repeat it rightly.
+        return
+    half.count_copies(1)
+    differing = differing_stretches(
+        position, octets, repeated, half.islands, half.owner.common.recent, half
+    )
+    for stretch in differing:
+        half.owner.on_overlap(half, *stretch)
