@@ -14,6 +14,7 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Final
 
+from scapy_mpa.clean.by_frame import ByFrame
 from scapy_mpa.clean.fpdu import unmarked_octets
 from scapy_mpa.clean.rewrite import Rewriter
 from scapy_mpa.clean.slot import Item, Kind, Queue, Slot
@@ -37,7 +38,16 @@ NEVER: Final = sys.maxsize
 class _Half:
     """One direction."""
 
-    __slots__ = ("behind", "covered", "expected", "last", "near", "pending", "unexplained")
+    __slots__ = (
+        "behind",
+        "by_frame",
+        "covered",
+        "expected",
+        "last",
+        "near",
+        "pending",
+        "unexplained",
+    )
 
     def __init__(self) -> None:
         self.near: int | None = None
@@ -53,6 +63,8 @@ class _Half:
         self.pending: list[tuple[int, int, int, Item]] = []
         """What is not in a slot yet: a heap of position, serial number, the number of the frame
         that completed it, and the item."""
+        self.by_frame: ByFrame | None = None
+        """The same by frames, made when a slot is forced: nearly no capture takes so much."""
         self.unexplained: deque[tuple[int, int]] | None = None
         """Frames with octets of which it is not known what they are, or what lies before them,
         and where the octets end."""
@@ -178,7 +190,10 @@ class Order:
         self._wait(half, item, completed)
 
     def _wait(self, half: _Half, item: Item, completed: int) -> None:
-        heappush(half.pending, (item.start, next(self._serial), completed, item))
+        serial = next(self._serial)
+        heappush(half.pending, (item.start, serial, completed, item))
+        if half.by_frame is not None:
+            half.by_frame.add(item.start, serial, completed)
         self._queue.count(item)
 
     # -- out ---------------------------------------------------------------------------------
@@ -230,10 +245,12 @@ class Order:
         for half in self.halves:
             while half.unexplained and half.unexplained[0][0] <= number:
                 half.unexplained.popleft()
-            ready = [each for each in half.pending if each[2] <= number]
-            if ready:
-                upto = max(each[0] for each in ready)
-                self._flush(half, upto + 1, is_over=True)
+            if half.pending:
+                if half.by_frame is None:
+                    half.by_frame = ByFrame(half.pending)
+                upto = half.by_frame.pop_upto(number)
+                if upto is not None:
+                    self._flush(half, upto + 1, is_over=True)
         self._replies = [each for each in self._replies if each[0] > number]
         if self._reset_at <= number:
             self._reset_at = NEVER
@@ -265,13 +282,17 @@ class Order:
 
         :param is_over: a FIN, too, although it is not known what precedes it.
         """
-        pending = half.pending
+        pending, by_frame = half.pending, half.by_frame
         while pending and pending[0][0] < upto:
-            start, _, completed, item = pending[0]
+            start, serial, completed, item = pending[0]
             if item.kind is Kind.FIN and start > half.expected and not is_over:
-                return
+                break
             heappop(pending)
+            if by_frame is not None:
+                by_frame.remove(serial)
             if item.kind is Kind.FPDU and start < half.expected + item.drift:
                 self.rewriter.report.late += 1
             half.last = self._queue.place(item, max(completed, half.last))
             half.expected = max(half.expected, start if item.kind is Kind.FIN else item.end)
+        if by_frame is not None and by_frame.is_stale:
+            half.by_frame = None

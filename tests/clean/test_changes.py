@@ -21,6 +21,7 @@ from scapy_mpa.wire.crc import crc_is_good
 from scapy_mpa.wire.fpdu import build_fpdu
 from tests.clean.cleaning import PCAPS, clean, events, fpdus, frames_of, renumbered, segments
 from tests.craft.strategies import BEGINNINGS, conversations
+from tests.stream.work import steps
 
 WORD = 0xFFFFFFFF
 WITH_HANDSHAKE = tuple(each for each in BEGINNINGS if each != "nothing")
@@ -314,6 +315,22 @@ def test_memory_is_bounded() -> None:
     assert count > 300
     cleaner.finish()
     assert cleaner.report.fpdus == sum(fpdus(frames).values())
+
+
+def test_more_memory_costs_no_more_work() -> None:
+    """To decide a slot as it stands takes no look at everything that waits behind the hole."""
+    conversation = Conversation(markers=True, ack_every=0)
+    for _ in range(2000):
+        conversation.initiator.send(bytes(60))
+    sent = conversation.segments()
+    frames = conversation.frames([*sent[:8], *sent[9:]])
+
+    def spent(octets: int) -> int:
+        limits = Limits(octets_in_total=octets)
+        return steps(lambda: clean(frames, limits), "scapy_mpa.clean")
+
+    # Some 1000 segments of 2000 wait at a time, and some 100.
+    assert spent(1 << 20) < 1.2 * spent(1 << 17)
 
 
 def test_late_fpdus_are_written() -> None:
