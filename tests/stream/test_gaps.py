@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from scapy_mpa.stream.events import ConnectionEnded, ErrorFound, Event, GapFound
 from scapy_mpa.stream.flows import Flows
-from scapy_mpa.stream.halves.holes import HELD_ISLANDS
+from scapy_mpa.stream.halves.holes import HELD_ISLANDS, LATE_SEGMENTS
 from scapy_mpa.stream.limits import Limits
 from tests.stream.feed import as_segment, feed_truth, fpdus, halves
 from tests.stream.talk import Talk
@@ -502,6 +502,40 @@ def test_before_the_startup_frames(edges: list[int], data: st.DataObject) -> Non
     assert half.octets == len(captured) + 20 + len(octets)
     for direction in (0, 1):
         assert [each.ulpdu for each in fpdus(events, direction)] == [each.ulpdu for each in truth]
+
+
+def test_holes_left_behind_cost_copies_nothing() -> None:
+    """A copy of octets before the startup frames is compared with the holes that it touches."""
+
+    def spent(holes: int) -> int:
+        talk = Talk()
+        talk.say(0, b"?")
+        begin = talk.next[1]
+        for _ in range(holes):
+            talk.miss(1, b"lost")
+            talk.say(1, b"here")
+        for direction, key in enumerate((mpastream.REQUEST_KEY, mpastream.REPLY_KEY)):
+            talk.say(direction, mpastream.startup_frame(key, crc=1))
+        octets, _ = stream(markers=False, count=3)
+        talk.say(0, octets)
+        talk.say(1, octets)
+        # The peer has all of it, and FPDUs begin.
+        for _ in range(LATE_SEGMENTS + 1):
+            talk.say(0, flags=ACK)
+        before = len(talk.segments)
+        # Of the oldest there, which nothing is kept of to compare them with.
+        for at in range(0, 8 * 40, 8):
+            # What was captured, some of what was not, and both.
+            talk.copy(1, begin + at + 4, b"here")
+            talk.copy(1, begin + at + 1, b"os")
+            talk.copy(1, begin + at, b"losthere")
+        flows = Flows()
+        segments = [as_segment(number, each) for number, each in enumerate(talk.segments)]
+        for each in segments[:before]:
+            flows.receive(each)
+        return calls(lambda: [flows.receive(each) for each in segments[before:]])
+
+    assert spent(1000) < 1.2 * spent(600)
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,10 @@ it, and what a late copy brings of it is counted and not kept.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
 from scapy_mpa.stream.events import GapReason
@@ -36,6 +38,8 @@ __all__ = [
     "leave_behind",
     "relieve",
 ]
+
+_end_of: Final = itemgetter(1)
 
 _WORTH_MERGING: Final = 64
 """Segments that it takes to go over them."""
@@ -64,7 +68,7 @@ class Acknowledgements:
         self.passed = 0
         """Holes below this position were acknowledged long enough ago to be closed."""
         self.behind: list[tuple[int, int]] = []
-        """Holes before the place where FPDUs begin; ascending."""
+        """Holes before the place where FPDUs begin; ascending, and none within another."""
 
     def note(self, segments: int, acknowledged: int | None) -> None:
         """Take note of what is acknowledged now.
@@ -134,22 +138,23 @@ def fill_behind(half: HalfConnection, copy: list[tuple[int, int]]) -> list[tuple
     acks = half.seldom.acks
     if acks is None or not acks.behind:
         return copy
+    behind = acks.behind
     repeated = []
     for start, end in copy:
         at = start
-        for hole_start, hole_end in acks.behind:
-            if at < min(end, hole_start):
-                repeated.append((at, min(end, hole_start)))
-            half.octets += max(0, min(end, hole_end) - max(at, hole_start))
-            at = max(at, min(end, hole_end))
+        first = last = bisect_right(behind, start, key=_end_of)
+        while last < len(behind) and behind[last][0] < end:
+            hole_start, hole_end = behind[last]
+            if at < hole_start:
+                repeated.append((at, hole_start))
+            half.octets += min(end, hole_end) - max(at, hole_start)
+            at = min(end, hole_end)
+            last += 1
         if at < end:
             repeated.append((at, end))
-        acks.behind = [
-            piece
-            for hole_start, hole_end in acks.behind
-            for piece in ((hole_start, min(hole_end, start)), (max(hole_start, end), hole_end))
-            if piece[0] < piece[1]
-        ]
+        if first < last:
+            rest = (behind[first][0], start), (end, behind[last - 1][1])
+            behind[first:last] = [piece for piece in rest if piece[0] < piece[1]]
     return repeated
 
 
