@@ -8,7 +8,9 @@ from itertools import combinations
 import pytest
 
 from scapy_mpa.stream.events import Event
-from tests.stream.feed import fpdus
+from scapy_mpa.stream.flows import Flows
+from scapy_mpa.stream.limits import Limits
+from tests.stream.feed import as_segment, fpdus
 from tests.stream.startup import (
     RESPONDER,
     check_all,
@@ -21,6 +23,7 @@ from tests.stream.startup import (
     stream,
 )
 from tests.stream.talk import Talk
+from tests.stream.work import calls
 from tests.truth import messages
 from tests.truth.impair import ACK, Segment
 from tests.truth.mpastream import build_stream
@@ -169,7 +172,7 @@ def lagging(segments: list[Segment], direction: int, frames: int) -> list[Segmen
 NO = reply(rejected=1, private_data=b"\0")
 
 
-def rejected(times: int) -> Talk:
+def rejected_again(times: int) -> Talk:
     """Startups that are rejected, and then one that is not, each frame acknowledged on its own."""
     talk = Talk()
     for number in range(times + 1):
@@ -189,7 +192,7 @@ def rejected(times: int) -> Talk:
 def test_rejections_and_a_direction_captured_late(times: int, late: int) -> None:
     """Several Replies may come before the SYN of the peer, and before all that they answer."""
     for frames in range(40):
-        talk = rejected(times)
+        talk = rejected_again(times)
         talk.segments = lagging(talk.segments, late, frames)
         events = talk.fed()
         check_works(events)
@@ -201,7 +204,7 @@ def test_rejections_and_a_direction_captured_late(times: int, late: int) -> None
 def test_rejections_captured_late_and_in_another_order(times: int, syn: int) -> None:
     """What the sender of a Reply had tells that an earlier one answers an earlier Request."""
     for frames in range(40):
-        talk = rejected(times)
+        talk = rejected_again(times)
         one, other = (each for each in talk.segments if each.payload in (reply(rejected=1), NO))
         segments = lagging(talk.segments, 0, frames)
         at, to = segments.index(one), segments.index(other)
@@ -231,3 +234,55 @@ def test_a_responder_that_asks_after_it_has_rejected(isn: tuple[int, int]) -> No
     check_all(events, truth)
     assert {each.octets[-1] for each in seen(events)} >= {ord("1"), ord("2")}
     assert ended(events).initiator == RESPONDER
+
+
+def nothing_but_rejections(times: int, *, syn: bool, begun: bytes = b"") -> Talk:
+    """A connection whose Initiator will not take no for an answer."""
+    talk = Talk(syn=syn)
+    if begun:
+        talk.miss(0, begun)
+        talk.miss(1, begun)
+    for _ in range(times):
+        talk.say(0, request())
+        talk.say(1, reply(rejected=1))
+    return talk
+
+
+@pytest.mark.parametrize("syn", [True, False])
+@pytest.mark.parametrize("times", [10, 60, 300])
+def test_startup_frames_are_told_once_however_often_a_responder_rejects(
+    times: int, *, syn: bool
+) -> None:
+    """Those of one startup after the other are, whether another one is accepted or not."""
+    talk = nothing_but_rejections(times, syn=syn)
+    talk.close()
+    events = talk.fed()
+    assert len({(each.direction, each.seq) for each in seen(events)}) == 2 * times
+    assert [each.startup.rejected for each in seen(events)] == [False, True] * times
+    assert errors(events) == []
+    talk = nothing_but_rejections(times, syn=syn)
+    talk.say(0, request())
+    talk.say(1, reply())
+    events = talk.speak(stream()[0])
+    check_works(events)
+    assert [each.startup.rejected for each in seen(events)] == [False, True] * times + [False] * 2
+
+
+@pytest.mark.parametrize(
+    ("syn", "begun"),
+    [(True, b""), (False, b""), (True, bytes(100))],
+    ids=["whole", "mid-connection", "behind a hole"],
+)
+def test_rejecting_again_costs_no_more_each_time(begun: bytes, *, syn: bool) -> None:
+    """Neither work nor memory grow with how often that was done before."""
+
+    def cost(times: int) -> tuple[int, int]:
+        talk = nothing_but_rejections(times, syn=syn, begun=begun)
+        segments = [as_segment(number, each) for number, each in enumerate(talk.segments, 1)]
+        flows = Flows()
+        done = calls(lambda: [flows.receive(each) for each in segments])
+        return done, Limits().octets_in_total - flows.budget.room
+
+    fewer, more = cost(200), cost(600)
+    assert more[0] < 3.3 * fewer[0]
+    assert more[1] < 1.2 * fewer[1]

@@ -22,6 +22,7 @@ from scapy_mpa.stream.octets.scan import FoundStartup
 from scapy_mpa.stream.sequence import sequence_number
 from scapy_mpa.stream.startup import answers
 from scapy_mpa.stream.startup.breaches import Breach
+from scapy_mpa.stream.startup.received import Received
 from scapy_mpa.stream.startup.startup_phase import StartupPhase
 from scapy_mpa.stream.startup.steps import StartupState
 from scapy_mpa.wire.errors import ErrorCode
@@ -85,8 +86,11 @@ class Telling:
         """
         startup = self.startup
         is_full = startup.state is StartupState.FULL and startup.received is None
-        if not (is_full or answers.received_of(startup).tell(half.direction, found.position)):
-            return False
+        if not is_full:
+            received = answers.received_of(startup)
+            if not received.tell(half.direction, found.position):
+                return False
+            self._forget_told(received)
         self.common.emit(
             StartupSeen(
                 *self._head(half, found.position),
@@ -97,6 +101,13 @@ class Telling:
             )
         )
         return True
+
+    def _forget_told(self, received: Received) -> None:
+        """Let go of startup frames that were passed on if there are too many: a Responder may
+        reject one Request after the other for as long as the Initiator likes."""
+        for half, begin in zip(self.startup.halves, received.forget(), strict=True):
+            for island in list(half.islands.items) if begin else ():
+                half.release(island, island.start, max(island.start, begin))
 
     def on_fpdu(self, half: HalfConnection, island: Island, fpdu: Candidate, by: LocatedBy) -> None:
         """Pass on an FPDU."""

@@ -17,6 +17,9 @@ __all__ = ["Received"]
 _REMEMBERED: Final = 32
 """Of how many frames that may be some it is kept."""
 
+_TOLD: Final = 128
+"""Of how many frames it is kept that they were passed on: more than may wait for their turn."""
+
 
 class _Told:
     """A frame that was passed on.
@@ -56,16 +59,30 @@ class Received:
 
     def tell(self, direction: int, position: int) -> bool:
         """Keep that a frame is passed on; tell whether that is news."""
-        told = 0
         each = self._told
         while each is not None:
             if (each.direction, each.position) == (direction, position):
                 return False
-            told += 1
             each = each.before
-        if told < _REMEMBERED:
-            self._told = _Told(direction, position, self._told)
+        self._told = _Told(direction, position, self._told)
         return True
+
+    def forget(self) -> tuple[int, int]:
+        """Forget that the oldest frame was passed on, if too many were.
+
+        Return by direction where the oldest one begins that is left, 0 if none was forgotten: what
+        lies before it must not be looked at again, or it would be passed on again.
+        """
+        oldest = [0, 0]
+        before, each = None, self._told
+        for _ in range(_TOLD):
+            if each is None:
+                return 0, 0
+            oldest[each.direction] = each.position
+            before, each = each, each.before
+        if before is not None:
+            before.before = None
+        return (0, 0) if each is None else (oldest[0], oldest[1])
 
     def refuse(self, direction: int, position: int) -> None:
         """Keep that what seems to be a frame is none, where it stands."""
