@@ -62,6 +62,7 @@ from scapy_mpa.wire.startup import StartupFrame, StartupKind
 __all__ = [
     "DOUBTFUL",
     "OUTSTANDING",
+    "OUTSTANDING_IN_TOTAL",
     "SPLIT_HEADERS",
     "WAITING",
     "WAITING_IN_TOTAL",
@@ -77,6 +78,9 @@ WAITING_IN_TOTAL: Final = 65_536
 
 OUTSTANDING: Final = 4096
 """Atomic Requests of one direction that may be unanswered; beyond it, Responses go unchecked."""
+
+OUTSTANDING_IN_TOTAL: Final = 65_536
+"""Those of all directions together that may: some 5 MiB."""
 
 SPLIT_HEADERS: Final = 8
 """RDMAP headers of one direction that may lack segments at one time: a sender cuts up one message
@@ -109,12 +113,14 @@ class _Turn(NamedTuple):
 class Checks:
     """Takes the events of the stream core, gives the errors above MPA that they show."""
 
-    __slots__ = ("_connections", "_waiting")
+    __slots__ = ("_connections", "_outstanding", "_waiting")
 
     def __init__(self) -> None:
         self._connections: dict[ConnectionId, _Connection] = {}
         self._waiting = 0
         """Segments of all directions that wait."""
+        self._outstanding = 0
+        """Atomic Requests of all directions that are not answered."""
 
     def take(self, event: Event) -> list[Event]:
         """Take an event; return it with the errors that it shows.
@@ -126,12 +132,14 @@ class Checks:
         connection = connections.get(event.connection)
         if connection is None:
             connection = connections[event.connection] = _Connection()
-        before = connection.waiting
+        before, unanswered = connection.waiting, connection.outstanding
         if isinstance(event, CARRIERS):
             if event.carries_rdmap:
                 connection.take_segment(event)
                 if self._waiting + connection.waiting - before > WAITING_IN_TOTAL:
                     connection.flush()
+                if self._outstanding + connection.outstanding - unanswered > OUTSTANDING_IN_TOTAL:
+                    connection.forget_requests()
         elif isinstance(event, StartupSeen):
             connection.halves[event.direction].has_begun = True
             connection.take_startup(event)
@@ -146,6 +154,7 @@ class Checks:
             del connections[event.connection]
             connection.finish()
             self._waiting -= before
+            self._outstanding -= unanswered
             errors = event.errors + connection.errors
             negotiated = event.negotiated
             if negotiated is not None and connection.broken:
@@ -153,6 +162,7 @@ class Checks:
                 negotiated = negotiated._replace(kept=False, broken=broken)
             return [*connection.found, event._replace(errors=errors, negotiated=negotiated)]
         self._waiting += connection.waiting - before
+        self._outstanding += connection.outstanding - unanswered
         if not connection.found:
             return [event]
         found: list[Event] = [event, *connection.found]
@@ -224,6 +234,11 @@ class _Half:
         """Of Atomic Requests that were sent and are not answered."""
         self.unasked: dict[int, ErrorFound] = {}
         """By identifier, Atomic Responses of the peer to Requests that were not seen so far."""
+
+    def forget_requests(self) -> None:
+        """Take it that Atomic Responses may be to Requests that nobody knows of."""
+        self.is_whole = False
+        self.identifiers.clear()
 
     def put_together(self, header: DDPHeader, body: bytes, length: int) -> SplitHeader | None:
         """Take a segment that is not all of its message; return the RDMAP header if that is whole.
@@ -395,6 +410,17 @@ class _Connection:
         """How many segments wait for their turn."""
         return len(self.halves[0].waiting) + len(self.halves[1].waiting)
 
+    @property
+    def outstanding(self) -> int:
+        """How many Atomic Requests are not answered, those with the same identifier as one."""
+        return len(self.halves[0].identifiers) + len(self.halves[1].identifiers)
+
+    def forget_requests(self) -> None:
+        """Do without Atomic Requests that are not answered."""
+        for half in self.halves:
+            if half.identifiers:
+                half.forget_requests()
+
     def flush(self) -> None:
         """Look at what waits."""
         for direction, half in enumerate(self.halves):
@@ -475,8 +501,7 @@ class _Connection:
             # A capture may have the two in the wrong order.
             if half.unasked.pop(identifier, None) is None:
                 if len(half.identifiers) >= OUTSTANDING:
-                    half.is_whole = False
-                    half.identifiers.clear()
+                    half.forget_requests()
                 half.identifiers[identifier] += 1
         elif opcode == Opcode.ATOMIC_RESPONSE and len(body) == ATOMIC_RESPONSE_LENGTH:
             self._answer(carrier, parse_atomic_response(body).original_request_identifier)

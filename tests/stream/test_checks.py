@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import random
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from scapy_mpa.capture import Decoder, open_capture
 from scapy_mpa.craft import Conversation, FPDUItem, Segment
 from scapy_mpa.stream import checks
 from scapy_mpa.stream.checks import Checks
-from scapy_mpa.stream.events import ConnectionEnded, ErrorFound, Event, FPDURecovered
+from scapy_mpa.stream.events import ConnectionEnded, ConnectionId, ErrorFound, Event, FPDURecovered
 from scapy_mpa.stream.flows import Flows
 from tests.captures import OVER_TCP, PCAPS, capture_name
 from tests.craft.strategies import conversations
@@ -215,6 +216,34 @@ def test_what_waits_is_limited(limit: str, monkeypatch: pytest.MonkeyPatch) -> N
             waiting = [turn for half in connection.halves for turn in half.waiting]
             assert not any(turn.carrier.octets for turn in waiting)
     assert held._waiting == 0
+
+
+@pytest.mark.parametrize("limit", ["OUTSTANDING", "OUTSTANDING_IN_TOTAL"])
+def test_atomic_requests_that_are_kept_are_limited(
+    limit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many are not answered, in however many connections, only so many are remembered.
+
+    So it is not known any more which Responses nothing had asked for.
+    """
+    monkeypatch.setattr(checks, limit, 8)
+    conversation = Conversation(revision=2)
+    conversation.startup()
+    for _ in range(30):
+        conversation.initiator.atomic_request()
+    conversation.responder.atomic_response(request_identifier=0x1234)
+    conversation.close()
+    held = Checks()
+    out: list[Event] = []
+    events = events_of(conversation)
+    for event, number in product(events, range(3)):
+        connection_id = ConnectionId(number, event.connection.flow)
+        out += held.take(event._replace(connection=connection_id))
+        counts = [connection.outstanding for connection in held._connections.values()]
+        assert held._outstanding == sum(counts)
+        assert (sum(counts) if limit == "OUTSTANDING_IN_TOTAL" else max(counts, default=0)) <= 8
+    assert held._outstanding == 0
+    assert not [each for each in out if isinstance(each, ErrorFound)]
 
 
 def test_read_requests_beyond_ird() -> None:
