@@ -56,6 +56,27 @@ def test_merged_segments(segments: list[tuple[int, int]], at: tuple[int, int], a
     assert merged.frames(start, end) == plain.frames(start, end)
 
 
+@given(
+    sizes=st.lists(st.integers(1, 6), min_size=3, max_size=12),
+    gone=st.tuples(st.integers(1, 10), st.integers(1, 3)),
+)
+def test_what_was_released_stays_apart(sizes: list[int], gone: tuple[int, int]) -> None:
+    """Octets on both sides of others that were let go of are not merged into one piece."""
+    island = Island(1000)
+    octets = random.Random(len(sizes)).randbytes(sum(sizes))
+    begins = [1000, *accumulate(sizes, initial=1000)][1:]
+    for frame, (begin, size) in enumerate(zip(begins, sizes, strict=False), 1):
+        island.append(Chunk(begin, octets[begin - 1000 : begin - 1000 + size], frame))
+    first, last = (begins[min(at, len(sizes))] for at in (gone[0], sum(gone)))
+    island.release(first, last)
+    held = [at for each in island.chunks(1000, island.end) for at in range(each.position, each.end)]
+    island.merge()
+    pieces = island.chunks(1000, island.end)
+    assert [at for each in pieces for at in range(each.position, each.end)] == held
+    for each in pieces:
+        assert each.octets == octets[each.position - 1000 : each.end - 1000]
+
+
 def told(talk: Talk, limits: Limits) -> tuple[list[FPDURecovered], list[GapFound]]:
     """The FPDUs and gaps of a connection under limits."""
     flows = Flows(limits=limits)

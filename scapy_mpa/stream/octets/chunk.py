@@ -74,16 +74,18 @@ def weight_of(chunk: Chunk) -> int:
 
 
 def merge(chunks: list[Chunk]) -> list[Chunk]:
-    """Return chunks that lie back to back with the tiny ones among them merged."""
+    """Return chunks with the tiny ones among them merged that lie back to back."""
     merged: list[Chunk] = []
-    begin = octets = 0
+    begin = octets = end = 0
     for index, chunk in enumerate(chunks):
         is_tiny = len(chunk.octets) <= _TINY and isinstance(chunk.frame, int)
-        if is_tiny and octets < _LONGEST:
+        # What lies between was released, if they do not.
+        if is_tiny and octets < _LONGEST and (chunk.position == end or not octets):
             octets += len(chunk.octets)
+            end = chunk.end
             continue
         merged += _merged(chunks[begin:index])
-        begin, octets = index, len(chunk.octets)
+        begin, octets, end = index, len(chunk.octets), chunk.end
         if not is_tiny:
             merged.append(chunk)
             begin, octets = index + 1, 0
