@@ -538,6 +538,39 @@ def test_holes_left_behind_cost_copies_nothing() -> None:
     assert spent(1000) < 1.2 * spent(600)
 
 
+def test_copies_leave_no_more_than_so_many_holes_behind() -> None:
+    """Copies that split a hole before the startup frames make two of it: the first are reported."""
+    talk = Talk()
+    talk.say(0, b"?")
+    begin = talk.next[1]
+    count = HELD_ISLANDS + 100
+    talk.miss(1, bytes(8 * count))
+    for direction, key in enumerate((mpastream.REQUEST_KEY, mpastream.REPLY_KEY)):
+        talk.say(direction, mpastream.startup_frame(key, crc=1))
+    talk.say(1, stream(markers=False, count=3)[0])
+    for _ in range(LATE_SEGMENTS + 1):
+        talk.say(0, flags=ACK)
+    before = len(talk.segments)
+    for at in range(count):
+        talk.copy(1, begin + 8 * at + 4, bytes(4))
+    segments = [as_segment(number, each) for number, each in enumerate(talk.segments)]
+    flows = Flows()
+    events = [event for each in segments[:before] for event in flows.receive(each)]
+    assert not [each for each in events if isinstance(each, GapFound)]
+
+    def told(events: list[Event]) -> list[tuple[int, int, str]]:
+        return [
+            ((each.seq - begin) % 2**32, each.length, each.reason)
+            for each in events
+            if isinstance(each, GapFound)
+        ]
+
+    events = [event for each in segments[before:] for event in flows.receive(each)]
+    holes = [(8 * at, 4) for at in range(count)]
+    assert told(events) == [(*hole, "limit") for hole in holes[:-HELD_ISLANDS]]
+    assert [(at, length) for at, length, _ in told(flows.finish())] == holes[-HELD_ISLANDS:]
+
+
 @pytest.mark.parametrize(
     "between", [b"MPA ID Req Frame 1.0", b"\x22" * 40, b"\x00\x28\x41\x43" * 5]
 )

@@ -155,6 +155,9 @@ def fill_behind(half: HalfConnection, copy: list[tuple[int, int]]) -> list[tuple
         if first < last:
             rest = (behind[first][0], start), (end, behind[last - 1][1])
             behind[first:last] = [piece for piece in rest if piece[0] < piece[1]]
+    while len(behind) > HELD_ISLANDS:
+        # What copies bring of it from now on counts as captured before.
+        half.report_gap(*behind.pop(0), "limit")
     return repeated
 
 
