@@ -28,9 +28,11 @@ class Factors(NamedTuple):
     octets: float
 
 
-# What a hole, or a great many flows, may cost; and what octets made to be searched may.
+# What a hole, or a great many flows, may cost; what octets made to be searched may; and what places
+# may, each of which can only be tried.
 ORDINARY = Factors(calls=4, octets=4)
 SEARCHED = Factors(calls=12, octets=18)
+TRIED = Factors(calls=20, octets=18)
 UNKNOWN = Factors(calls=50, octets=4)
 BOUNDS = {
     "a hole at the start of every flow": ORDINARY,
@@ -42,6 +44,8 @@ BOUNDS = {
     "Markers that point nowhere": SEARCHED,
     "lengths just beyond the island": SEARCHED,
     "lengths just beyond what is there, in order": SEARCHED,
+    "lengths that lead within the island": TRIED,
+    "lengths that lead within what is there, in order": TRIED,
     "zero lengths that lead nowhere": SEARCHED,
     "every other segment missing": ORDINARY,
     "headers in unknown traffic": UNKNOWN,

@@ -164,6 +164,28 @@ def _beyond(scale: int) -> list[tuple[int, bytes]]:
     return [(number * MSS, words) for number in range(scale)]
 
 
+def lengths_within(scale: int) -> Pair:
+    """Behind a hole, each word begins a header whose length leads to another; no CRC is good."""
+    octets, _ = mpastream.build_stream(_writes(scale * MSS))
+    flow = _Flow()
+    return Pair(_whole(flow, _within(scale)[1:]), _whole(flow, _cut(octets)[1:scale]))
+
+
+def lengths_within_in_order(scale: int) -> Pair:
+    """The same behind a good FPDU, in order."""
+    first, _ = mpastream.build_stream(messages.send(1, bytes(MSS - 24)))
+    octets, _ = mpastream.build_stream(_writes(scale * MSS))
+    flow = _Flow()
+    hostile = [(0, first), *_within(scale)[1:]]
+    return Pair(_whole(flow, hostile), _whole(flow, _cut(octets)[:scale]))
+
+
+def _within(scale: int) -> list[tuple[int, bytes]]:
+    """Segments of nothing but first words of RDMA Writes, each of them 32 octets long."""
+    words = b"\x00\x18\xc1\x40" * (MSS // 4)
+    return [(number * MSS, words) for number in range(scale)]
+
+
 def zero_lengths_that_lead_nowhere(scale: int) -> Pair:
     """Behind a hole, good FPDUs of zero length two by two, and behind each pair no other one."""
     octets, _ = mpastream.build_stream(_writes(scale * MSS))
@@ -217,6 +239,8 @@ HOSTILE: dict[str, Callable[[int], Pair]] = {
     "Markers that point nowhere": markers_that_point_nowhere,
     "lengths just beyond the island": lengths_just_beyond,
     "lengths just beyond what is there, in order": lengths_just_beyond_in_order,
+    "lengths that lead within the island": lengths_within,
+    "lengths that lead within what is there, in order": lengths_within_in_order,
     "zero lengths that lead nowhere": zero_lengths_that_lead_nowhere,
     "every other segment missing": every_other_segment,
     "headers in unknown traffic": headers_in_unknown_traffic,

@@ -71,7 +71,8 @@ class FPDUFinder(FPDUFollower):
     ) -> Iterator[int]:
         """Yield, ascending, where between ``begin`` and ``limit`` an FPDU may lie.
 
-        What it costs to look at one is deducted, and what costs too much is passed over.
+        Not where its CRC is bad, as far as that is quickly told.  What it costs to look at one is
+        deducted, and what costs too much is passed over.
 
         :param tried: what ends here or before is none.
         :param stop: before which it must begin; None: ``limit``.
@@ -82,6 +83,8 @@ class FPDUFinder(FPDUFollower):
             return
         likely: set[int] = set()
         pointed_until = begin
+        # Most are none, and to tell that by their CRCs alone takes less than to try them.
+        tells = self.crc and not island.absent
         # Window by window, so that memory does not grow with what is searched, and little ones
         # first, for what is found is mostly near.  None begins behind a leading Marker, whose FPDU
         # begins before it.
@@ -102,6 +105,7 @@ class FPDUFinder(FPDUFollower):
                 likely.update(self._pointed_at(island, pointed_until, until))
                 pointed_until = until - MARKER_LENGTH + 1
             octets = island.read(begin, min(limit, upto + HEAD))
+            there = len(octets)
             words = header_words(octets[: upto - begin]) if self._allowance >= 0 else []
             if self.crc and self._allowance >= 0:
                 zeros = [begin + at for at in zero_length_places(octets)]
@@ -116,24 +120,28 @@ class FPDUFinder(FPDUFollower):
                     continue
                 phase = (start - self.origin) % MARKER_INTERVAL if self.markers else None
                 header = start - begin + (MARKER_LENGTH if phase == 0 else 0)
-                head = octets[header : header + HEAD]
-                if len(head) < HEADER_LENGTH:
+                if header + HEADER_LENGTH > there:
                     continue
-                ulpdu_length = head[0] << 8 | head[1]
+                ulpdu_length = octets[header] << 8 | octets[header + 1]
                 if start + ulpdu_length + _LEAST_OVERHEAD > limit:
                     continue
                 if island.absent or (phase or MARKER_LENGTH) > _LAST_WHOLE_HEADER:
                     said = self._header_at(island, start, limit)
                     makes_sense = said is not None and said[0]
                 else:
-                    makes_sense = plausible(head[HEADER_LENGTH:], ulpdu_length)
+                    head = octets[header + HEADER_LENGTH : header + HEAD]
+                    makes_sense = plausible(head, ulpdu_length)
                 if not makes_sense and not is_likely:
                     continue
                 length = fpdu_length(ulpdu_length, phase)
-                if tried < start + length <= limit and self._is_worth_it(
-                    length, makes_sense=makes_sense, is_likely=is_likely
+                # Where nothing else speaks for it, it was asked above whether it is worth it.
+                if tried < start + length <= limit and (
+                    not is_likely or self._is_worth_it(length, makes_sense=makes_sense)
                 ):
                     self._allowance -= length
+                    end = start - begin + length
+                    if tells and end <= there and not self._fits(octets[start - begin : end]):
+                        continue
                     yield start
             begin = upto
 
@@ -143,12 +151,12 @@ class FPDUFinder(FPDUFollower):
         # A Marker that leads an FPDU is part of it.
         return phase % WORD == 0 and not (self.markers and phase == MARKER_LENGTH)
 
-    def _is_worth_it(self, length: int, *, makes_sense: bool, is_likely: bool) -> bool:
-        """Tell whether an FPDU is to be tried, by its length and by what speaks for it."""
+    def _is_worth_it(self, length: int, *, makes_sense: bool) -> bool:
+        """Tell whether an FPDU is to be tried for which more speaks than octets that make sense."""
         if makes_sense:
-            return self._allowance >= (-_OVERDRAFT if is_likely else 0)
+            return self._allowance >= -_OVERDRAFT
         # Without CRCs, an FPDU that makes no sense is no evidence.
-        return self.crc and is_likely and _SMALL_SHARE * length <= self._allowance
+        return self.crc and _SMALL_SHARE * length <= self._allowance
 
     def _search(
         self,

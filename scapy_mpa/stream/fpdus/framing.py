@@ -247,7 +247,7 @@ class Framing(FPDUWayBack):
         said = self._header_at(island, start, limit)
         makes_sense = said is not None and said[0]
         self._allowance -= COST_OF_PLACE
-        is_worth_it = self._is_worth_it(end - start, makes_sense=makes_sense, is_likely=True)
+        is_worth_it = self._is_worth_it(end - start, makes_sense=makes_sense)
         self._allowance -= (end - start) * is_worth_it
         return is_worth_it
 
