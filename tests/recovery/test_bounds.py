@@ -50,6 +50,7 @@ BOUNDS = {
     "every other segment missing": ORDINARY,
     "headers in unknown traffic": UNKNOWN,
     "half headers in unknown traffic": UNKNOWN,
+    "sound headers in unknown traffic": UNKNOWN,
 }
 
 INLINED = 2.0

@@ -9,6 +9,7 @@ clean one is the price of that.
 from __future__ import annotations
 
 import random
+import struct
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -214,10 +215,15 @@ def half_headers_in_unknown_traffic(scale: int) -> Pair:
     return _unknown(b"\x41\x43", scale)
 
 
+def sound_headers_in_unknown_traffic(scale: int) -> Pair:
+    """No startup frames, and nothing but headers of Sends that make sense, without CRCs."""
+    return _unknown(b"\x00\x16\x41\x43" + struct.pack(">IIII", 0, 0, 1, 0), scale)
+
+
 def _unknown(words: bytes, scale: int) -> Pair:
     """Nothing but these octets, again and again, beside octets that look like nothing."""
     flow = _Flow()
-    hostile = [flow.data(at * MSS, words * (MSS // len(words))) for at in range(scale)]
+    hostile = [flow.data(at * MSS, (words * MSS)[:MSS]) for at in range(scale)]
     noise = random.Random(3).randbytes(MSS)
     clean = [flow.data(at * MSS, noise) for at in range(scale)]
     return Pair(flow.frames(hostile), flow.frames(clean))
@@ -245,5 +251,6 @@ HOSTILE: dict[str, Callable[[int], Pair]] = {
     "every other segment missing": every_other_segment,
     "headers in unknown traffic": headers_in_unknown_traffic,
     "half headers in unknown traffic": half_headers_in_unknown_traffic,
+    "sound headers in unknown traffic": sound_headers_in_unknown_traffic,
 }
 """Name to what makes the captures; scale is about how many segments there are."""

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from scapy_mpa.stream.fpdus.candidate import FRAMING_WINDOW, HEAD, WORD
 from scapy_mpa.stream.fpdus.heads import head_makes_sense
 from scapy_mpa.stream.inference.places import Ballot
-from scapy_mpa.stream.inference.sight import Reading, Sight
+from scapy_mpa.stream.inference.sight import COST_OF_FAILURE, Reading, Sight
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.wire.fpdu import (
     FPDUPTR_MASK,
@@ -76,6 +76,7 @@ class Look:
                 continue
             reading = next(sight.verified(header), None)
             if reading is None:
+                sight.allowance -= COST_OF_FAILURE
                 self._unlike.append(Unlike(sight.island, header, is_behind=False))
             row = 0
             while reading is not None:

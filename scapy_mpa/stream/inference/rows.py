@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from scapy_mpa.stream.fpdus.candidate import HEAD, WORD
 from scapy_mpa.stream.fpdus.heads import head_makes_sense, may_be_fpdu
-from scapy_mpa.stream.inference.sight import COST_OF_PLACE, Reading, Sight
+from scapy_mpa.stream.inference.sight import COST_OF_FAILURE, COST_OF_PLACE, Reading, Sight
 from scapy_mpa.wire.ddp import ddp_header_of
 from scapy_mpa.wire.fpdu import MARKER_INTERVAL, MARKER_LENGTH
 from scapy_mpa.wire.rdmap import plausible
@@ -96,6 +96,7 @@ class Rows:
                 if phase is None and (sight.known.markers or not row.is_convincing):
                     row = self._marked(row) or row
                 if not row.is_convincing or (row.origin is None and sight.known.markers):
+                    sight.allowance -= COST_OF_FAILURE
                     continue
                 if self._breaks_off(row) or (not row.tells_places and self._refutes(row, refuted)):
                     refuted[None if row.origin is None else row.origin % MARKER_INTERVAL] = row

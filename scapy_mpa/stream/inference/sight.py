@@ -25,7 +25,7 @@ from scapy_mpa.wire.fpdu import (
     strip_markers,
 )
 
-__all__ = ["COST_OF_PLACE", "OCTETS_AT_FIRST", "Known", "Reading", "Sight"]
+__all__ = ["COST_OF_FAILURE", "COST_OF_PLACE", "OCTETS_AT_FIRST", "Known", "Reading", "Sight"]
 
 # Octets that a look at all islands may go over to check candidates: something to begin with, which
 # is enough for one payload full of headers, and a multiple of the octets there, up to some number,
@@ -35,6 +35,9 @@ OCTETS_AT_FIRST: Final = 1 << 20
 # at words that may be Markers.
 COST_OF_PLACE: Final = 1024
 _COST_OF_WORD: Final = 128
+# What a header that makes sense costs beside the octets of its FPDU, which may be few, if no FPDU
+# is found there after all, or no row of them.
+COST_OF_FAILURE: Final = 4096
 _COST_OF_MARKERS: Final = 64
 # Octets of an FPDU in which its header is looked for once more, and how many must come again for
 # what they say to be explained by that: fewer may be a copy of a true header.
