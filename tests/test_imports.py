@@ -69,8 +69,6 @@ PURE_IMPORTS = frozenset(
 
 STREAM_ROOMS = (
     ("flows", "messages", "checks"),
-    ("sctp",),
-    ("delivery",),
     ("connections",),
     ("startup",),
     ("ift",),
@@ -79,6 +77,8 @@ STREAM_ROOMS = (
     ("dialects",),
     ("fpdus",),
     ("octets",),
+    ("delivery",),
+    ("sctp",),
     ("budget",),
     ("events",),
     ("segment", "sequence", "limits"),

@@ -43,16 +43,17 @@ def peak(capture: bytes, way: Way) -> int:
     To be asked of a process of its own: where there were captures before, Python has objects at
     hand that it need not allocate.
     """
-    # So small a capture would not fill what is kept for comparison, whatever there is.
-    overlap.RECENT_OCTETS = 1 << 14  # type: ignore[misc]
     reading = Reading(open_capture(io.BytesIO(capture)))
     writer, lines_of = way(reading)
-    gc.collect()
-    tracemalloc.start()
-    for _ in reading.lines(writer, lines_of):
-        pass
-    most = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
+    with pytest.MonkeyPatch.context() as patch:
+        # So small a capture would not fill what is kept for comparison, whatever there is.
+        patch.setattr(overlap, "RECENT_OCTETS", 1 << 14)
+        gc.collect()
+        tracemalloc.start()
+        for _ in reading.lines(writer, lines_of):
+            pass
+        most = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
     return most
 
 
