@@ -189,6 +189,8 @@ ONCE_WRONG_SEEDS: list[tuple[int, dict[str, object]]] = [
     (2000581, {}),
     # A lie that leads into a payload which repeats itself, up to a hole.
     (4002946, {"crc": True, "damage": "length", "missing": 0.05}),
+    # Text behind a Key at the end of a payload, and a CRC field of zeros that reads as a Marker.
+    (5004669, {}),
 ]
 
 

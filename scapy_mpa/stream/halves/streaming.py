@@ -391,7 +391,7 @@ class Streaming:
         island = self._half.islands.at(found.end - 1)
         return (
             island is not None
-            and (final or not self._awaits_startup())
+            and (final or not (self._awaits_startup() or may_be_payload(found)))
             and (fpdu_begins(island, found.end) or (final and self._may_continue(island, found)))
             and not is_marker(island, found)
             and not fpdus_before(islands, found.position)

@@ -255,10 +255,20 @@ class Rows:
     def begins(self) -> bool:
         """Tell whether FPDUs begin with the first octet, beyond doubt."""
         sight = self._sight
+        if sight.following(sight.begin) is not None:
+            return True
         row = self.row_at(sight.begin)
-        return sight.following(sight.begin) is not None or (
-            row is not None and row.fpdus >= PLAUSIBLE_ROW
-        )
+        return row is not None and row.fpdus >= PLAUSIBLE_ROW and not self._follows_crc(row)
+
+    def _follows_crc(self, row: Row) -> bool:
+        """Tell whether the Marker that a row begins with is an unused CRC field of zeros.
+
+        Then the FPDUs behind it, read without Markers, lead beyond where one seems to be.
+        """
+        if row.phase(row.start) != 0 or row.tells_places:
+            return False
+        other = self.row_at(row.start + MARKER_LENGTH)
+        return other is not None and other.origin is None and other.borne_out > row.borne_out
 
     def _row(self, first: Reading) -> Row:
         """Return the row that begins with an FPDU, of none if it makes no sense."""
