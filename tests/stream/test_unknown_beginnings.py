@@ -161,12 +161,15 @@ def test_other_traffic_is_not_taken_for_iwarp(kind: str, from_start: bool, seed:
 @pytest.mark.parametrize("missing", ["Request", "Reply", "both", "all before"])
 @pytest.mark.parametrize("markers", [False, True])
 @pytest.mark.parametrize("others", [1, 3])
-def test_an_fpdu_of_zero_length_comes_first(missing: str, markers: bool, others: int) -> None:
+@pytest.mark.parametrize("pad", [0, 0xEE])
+def test_an_fpdu_of_zero_length_comes_first(
+    missing: str, markers: bool, others: int, pad: int
+) -> None:
     """It may be the RTR indication (RFC 6581 9.2), and there is no header in it to be found by."""
     # So long that Markers lie in them, which tell where all are.
     size = 1400 if markers else 30
     ulpdus = [b"", *(messages.send(msn, bytes(size))[0] for msn in range(1, 1 + others))]
-    octets, truth = mpastream.build_stream(ulpdus, markers=markers)
+    octets, truth = mpastream.build_stream(ulpdus, markers=markers, pad_octet=pad)
     talk = Talk(syn=missing != "all before")
     request = mpastream.startup_frame(mpastream.REQUEST_KEY, crc=1, markers=markers)
     reply = mpastream.startup_frame(mpastream.REPLY_KEY, crc=1, markers=markers)
@@ -276,14 +279,15 @@ def test_an_msn_that_reads_as_the_only_marker(back: int, msn: int, others: int, 
 @pytest.mark.parametrize("before", [0, 20])
 @pytest.mark.parametrize("behind", [0, 20])
 @pytest.mark.parametrize("size", [40, 100, 300, 332, 472, 640, 700])
+@pytest.mark.parametrize("pad", [0, 0xEE])
 def test_fpdus_of_zero_length_between_two_holes(
-    markers: bool, zeros: int, before: int, behind: int, size: int
+    markers: bool, zeros: int, before: int, behind: int, size: int, pad: int
 ) -> None:
-    """Nothing stands around them but parts of others."""
+    """Nothing stands around them but parts of others; whatever their pad holds (4.1)."""
     rng = random.Random(size)
     sent = [messages.send(msn, rng.randbytes(size))[0] for msn in range(1, 9)]
     ulpdus = [*sent[:4], *[b""] * zeros, *sent[4:]]
-    octets, truth = mpastream.build_stream(ulpdus, markers=markers)
+    octets, truth = mpastream.build_stream(ulpdus, markers=markers, pad_octet=pad)
     start, end = truth[4].start - before, truth[3 + zeros].end + behind
     goes_on = truth[5 + zeros].start
     talk = marked() if markers else started()
@@ -295,6 +299,22 @@ def test_fpdus_of_zero_length_between_two_holes(
     talk.close()
     found = sorted(fpdus(talk.fed(), 0), key=lambda each: each.seq)
     assert [each.ulpdu for each in found] == [*sent[:2], *[b""] * zeros, *sent[5:]]
+
+
+@pytest.mark.parametrize("syn", [True, False])
+@pytest.mark.parametrize("markers", [False, True])
+@pytest.mark.parametrize("behind", [0, 20])
+def test_an_fpdu_of_zero_length_and_nothing_else(syn: bool, markers: bool, behind: int) -> None:
+    """All that was captured of a connection is its RTR indication (RFC 6581 9.2)."""
+    ulpdus = [b"", messages.send(1, random.Random(behind).randbytes(300))[0]]
+    octets, truth = mpastream.build_stream(ulpdus, markers=markers)
+    talk = Talk(syn=syn)
+    talk.miss(0, bytes(20))
+    talk.say(0, octets[: truth[0].end + behind])
+    talk.miss(0, octets[truth[0].end + behind :])
+    talk.close()
+    found = [(each.ulpdu, each.markers, each.crc) for each in fpdus(talk.fed())]
+    assert found == [(b"", truth[0].markers, "good")]
 
 
 def marked() -> Talk:

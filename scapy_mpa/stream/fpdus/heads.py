@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What the first octets of an FPDU say: whether they may be some."""
 
-from typing import Final
-
 from scapy_mpa.stream.fpdus.candidate import HEAD, WORD
-from scapy_mpa.stream.fpdus.search import ZERO_LENGTH
+from scapy_mpa.stream.fpdus.search import MARKED_ZERO_LENGTH, ZERO_LENGTH
 from scapy_mpa.stream.octets.island import Island
-from scapy_mpa.wire.fpdu import FPDUPTR_MASK, HEADER_LENGTH, MARKER_LENGTH, build_fpdu
+from scapy_mpa.wire.fpdu import FPDUPTR_MASK, HEADER_LENGTH, MARKER_LENGTH
 from scapy_mpa.wire.rdmap import may_begin_ulpdu, plausible
 
 __all__ = [
@@ -16,8 +14,6 @@ __all__ = [
     "may_be_fpdu",
     "rest_makes_sense",
 ]
-
-_MARKED_ZERO_LENGTH: Final = build_fpdu(b"", 0)
 
 
 def first_word_makes_sense(head: bytes) -> bool:
@@ -70,7 +66,7 @@ def begins_otherwise(island: Island, position: int) -> bool:
     if position >= end or not island.holds(position, end):
         return False
     octets = island.read(position, end)
-    if ZERO_LENGTH.startswith(octets) or _MARKED_ZERO_LENGTH.startswith(octets):
+    if ZERO_LENGTH.startswith(octets) or MARKED_ZERO_LENGTH.startswith(octets):
         return False
     # A Marker may directly precede it (RFC 5044 4.3).
     controls = [octets[at + HEADER_LENGTH : at + WORD] for at in (0, MARKER_LENGTH)]

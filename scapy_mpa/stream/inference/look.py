@@ -5,6 +5,7 @@ What is believed of them is decided in :mod:`~scapy_mpa.stream.inference.inferre
 """
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from scapy_mpa.stream.fpdus.candidate import FRAMING_WINDOW, HEAD, WORD
@@ -68,12 +69,7 @@ class Look:
         :param is_enough: whether to stop as soon as none are.
         """
         sight = self._sight
-        for header in sight.starts():
-            if not sight.may_stand_at(header):
-                continue
-            claimed = header + fpdu_length(sight.number(header))
-            if sight.recurs(header, claimed) and sight.explained[header - sight.begin]:
-                continue
+        for header in self._headers():
             reading = next(sight.verified(header), None)
             if reading is None:
                 sight.allowance -= COST_OF_FAILURE
@@ -110,6 +106,17 @@ class Look:
                         self._vote(ballot, damaged)
                     self._hear_begun(ballot, end)
         return False
+
+    def _headers(self) -> Iterator[int]:
+        """Yield where a ULPDU_Length may stand, and one of 0 last: no header makes sense of it."""
+        sight = self._sight
+        for header in sight.starts():
+            if not sight.may_stand_at(header):
+                continue
+            claimed = header + fpdu_length(sight.number(header))
+            if not (sight.recurs(header, claimed) and sight.explained[header - sight.begin]):
+                yield header
+        yield from sight.zero_lengths()
 
     def unlike(self) -> list[Unlike]:
         """Return where an FPDU seems to stand that no verified one explains."""

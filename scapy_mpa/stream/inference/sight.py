@@ -11,7 +11,12 @@ from typing import Final, NamedTuple
 
 from scapy_mpa.stream.fpdus.candidate import HEAD, WORD
 from scapy_mpa.stream.fpdus.heads import first_word_makes_sense, rest_makes_sense
-from scapy_mpa.stream.fpdus.search import agreeing_words, header_words
+from scapy_mpa.stream.fpdus.search import (
+    MARKED_ZERO_LENGTH,
+    ZERO_LENGTH,
+    agreeing_words,
+    header_words,
+)
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.wire.crc import RESIDUE, crc32c
 from scapy_mpa.wire.ddp import TAGGED_LENGTH
@@ -124,6 +129,16 @@ class Sight:
         """Yield the places in an alignment where the first word of an FPDU may stand."""
         first = self.begin + shift
         return (first + word for word in header_words(self.octets[shift:]))
+
+    def zero_lengths(self) -> Iterator[int]:
+        """Yield where FPDUs of zero length stand, their CRC too, that nothing explains."""
+        for octets, header in ((ZERO_LENGTH, 0), (MARKED_ZERO_LENGTH, MARKER_LENGTH)):
+            at = self.octets.find(octets)
+            while at >= 0 and self.allowance >= 0:
+                if not self.explained[at]:
+                    self.allowance -= COST_OF_FAILURE
+                    yield self.begin + at + header
+                at = self.octets.find(octets, at + 1)
 
     def may_stand_at(self, header: int) -> bool:
         """Tell whether the header makes sense whose ULPDU_Length stands at ``header``.
