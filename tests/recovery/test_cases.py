@@ -191,6 +191,8 @@ ONCE_WRONG_SEEDS: list[tuple[int, dict[str, object]]] = [
     (4002946, {"crc": True, "damage": "length", "missing": 0.05}),
     # Text behind a Key at the end of a payload, and a CRC field of zeros that reads as a Marker.
     (5004669, {}),
+    # A forged Marker, the only one there is: headers and MOs tell where it cannot be.
+    (5001813, {}),
 ]
 
 

@@ -27,8 +27,8 @@ from scapy_mpa.stream.fpdus.candidate import FRAMING_WINDOW, HEAD, WHOLE_FPDUS, 
 from scapy_mpa.stream.fpdus.heads import head_makes_sense
 from scapy_mpa.stream.fpdus.search import ZERO_LENGTH
 from scapy_mpa.stream.inference.look import Look, Unlikes
-from scapy_mpa.stream.inference.msns import irregular_steps
 from scapy_mpa.stream.inference.places import Ballot
+from scapy_mpa.stream.inference.regularity import Irregular, irregular
 from scapy_mpa.stream.inference.rows import PLAUSIBLE_ROW, Row, Rows
 from scapy_mpa.stream.inference.sight import OCTETS_AT_FIRST, Known, Sight
 from scapy_mpa.stream.octets.island import Island
@@ -89,7 +89,7 @@ def infer(
         place = winners[0]
         if place is not None and len(winners) > 1:
             places = [each for each in winners if each is not None]
-            place = _likeliest(places, ballot.reference, islands, known)
+            place = _likeliest(places, ballot.first, islands, known)
         inferred = _inferred(place, ballot.reference, known, crc=True)
         return inferred._replace(is_guess=len(winners) > 1)
     row = None if known.crc else _longest_row(islands, known, final=final)
@@ -172,31 +172,29 @@ def _ballot(
     return max(ballots.values(), key=lambda each: (each.is_believed, each.octets), default=None)
 
 
-def _likeliest(
-    places: Sequence[int], reference: int, islands: Sequence[Island], known: Known
-) -> int:
+def _likeliest(places: Sequence[int], first: int, islands: Sequence[Island], known: Known) -> int:
     """Return the place of Markers against which least speaks, the first one of equals.
 
     First octets do: Markers that no verified FPDU holds are there, too, as far as holes have left
-    something of them.  Then MSNs do.
+    something of them.  Then headers and MSNs do.
 
-    :param reference: where a verified FPDU begins.
+    :param first: where a verified FPDU begins.
     """
     columns = [bytearray() for _ in range(MARKER_INTERVAL)]
-    steps = dict.fromkeys(places, (0, 0))
+    found = dict.fromkeys(places, Irregular())
     for sight in _sights(islands, known):
-        if sight.begin <= reference < sight.island.end:
-            steps = {place: irregular_steps(sight, reference, place) for place in places}
+        if sight.begin <= first < sight.island.end:
+            found = {place: irregular(sight, first, place) for place in places}
         for at in range(min(MARKER_INTERVAL, len(sight.octets))):
             column = columns[(sight.begin + at) % MARKER_INTERVAL]
             column += sight.octets[at::MARKER_INTERVAL]
 
-    def against(place: int) -> tuple[int, tuple[int, int]]:
+    def against(place: int) -> tuple[int, Irregular]:
         octets = (
             columns[(place + at) % MARKER_INTERVAL].translate(None, possible)
             for at, possible in _OF_A_MARKER.items()
         )
-        return sum(map(len, octets)), steps[place]
+        return sum(map(len, octets)), found[place]
 
     return min(places, key=against)
 

@@ -189,6 +189,8 @@ class Look:
     def _vote(self, ballot: Ballot, reading: Reading) -> None:
         sight = self._sight
         start, end, layout, _ = reading
+        if ballot.reference >= sight.begin:
+            ballot.first = min(ballot.first, start)
         if not layout.markers:
             ballot.count_unmarked(start, end)
         elif layout.header:

@@ -39,6 +39,7 @@ class Ballot:
         "_spanning",
         "_unmarked",
         "_votes",
+        "first",
         "is_believed",
         "is_doubtful",
         "octets",
@@ -48,6 +49,8 @@ class Ballot:
 
     def __init__(self, reference: int) -> None:
         self.reference = reference
+        self.first = reference
+        """Position at which the first one begins of those in the same island."""
         self.octets = 0
         """How long all of them are together."""
         self.pointed_at = 0
