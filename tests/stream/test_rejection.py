@@ -13,10 +13,12 @@ from scapy_mpa.stream.limits import Limits
 from tests.stream.feed import as_segment, fpdus
 from tests.stream.startup import (
     RESPONDER,
+    ULPDUS,
     check_all,
     check_works,
     ended,
     errors,
+    found,
     reply,
     request,
     seen,
@@ -286,3 +288,55 @@ def test_rejecting_again_costs_no_more_each_time(begun: bytes, *, syn: bool) -> 
     fewer, more = cost(200), cost(600)
     assert more[0] < 3.3 * fewer[0]
     assert more[1] < 1.2 * fewer[1]
+
+
+def among_holes(groups: tuple[int, ...], missing: tuple[int, ...], *, syn: bool) -> Talk:
+    """Startups that are rejected, and between groups of them octets that were not captured.
+
+    :param missing: the directions that lack octets.
+    """
+    talk = Talk(syn=syn)
+    for number, times in enumerate(groups):
+        for direction in missing if number else ():
+            talk.miss(direction, bytes(100))
+        for _ in range(times):
+            talk.say(0, request())
+            talk.say(1, reply(rejected=1))
+    return talk
+
+
+@pytest.mark.parametrize("syn", [True, False])
+@pytest.mark.parametrize("missing", [(0,), (1,), (0, 1)])
+@pytest.mark.parametrize("groups", [(50,) * 3, (20,) * 8, (100,) * 4])
+def test_octets_missing_amid_very_many_rejections(
+    groups: tuple[int, ...], missing: tuple[int, ...], *, syn: bool
+) -> None:
+    """What was let go of is not read, however many startup frames are told behind a hole."""
+    talk = among_holes(groups, missing, syn=syn)
+    talk.say(0, request())
+    talk.say(1, reply())
+    events = talk.speak(stream()[0])
+    assert [found(events, direction) for direction in (0, 1)] == [ULPDUS] * 2
+
+
+@pytest.mark.parametrize("syn", [True, False])
+@pytest.mark.parametrize("late", [(0,), (1,), (0, 1)])
+@pytest.mark.parametrize("octets", [bytes(100), bytes(90) + b"MPA ID Req"])
+def test_a_hole_before_very_many_rejections_is_filled_late(
+    octets: bytes, late: tuple[int, ...], *, syn: bool
+) -> None:
+    """What was let go of behind the hole is not taken for what follows its octets."""
+    talk = Talk(syn=syn)
+    missed = [talk.miss(direction, octets) for direction in (0, 1)]
+    for times in (150, 50):
+        for _ in range(times):
+            talk.say(0, request())
+            talk.say(1, reply(rejected=1))
+        for direction in late if times == 150 else ():
+            talk.copy(direction, missed[direction], octets)
+    talk.say(0, request())
+    talk.say(1, reply())
+    events = talk.speak(stream()[0])
+    assert [found(events, direction) for direction in (0, 1)] == [ULPDUS] * 2
+    told = [(each.direction, each.seq) for each in seen(events)]
+    assert len(set(told)) == len(told)

@@ -106,8 +106,12 @@ class Telling:
         """Let go of startup frames that were passed on if there are too many: a Responder may
         reject one Request after the other for as long as the Initiator likes."""
         for half, begin in zip(self.startup.halves, received.forget(), strict=True):
-            for island in list(half.islands.items) if begin else ():
+            # Framing lets go of octets itself.
+            for island in list(half.islands.items) if begin and half.streaming else ():
                 half.release(island, island.start, max(island.start, begin))
+                # Nothing is looked for in what is gone, and nothing leads across it.
+                island.scan = max(island.scan, island.held)
+                island.is_torn = island.is_torn or island.held > island.start
 
     def on_fpdu(self, half: HalfConnection, island: Island, fpdu: Candidate, by: LocatedBy) -> None:
         """Pass on an FPDU."""

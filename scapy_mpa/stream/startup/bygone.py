@@ -92,7 +92,12 @@ def tell_missed(startup: StartupPhase, half: HalfConnection, limit: int) -> None
     :param limit: where a startup frame begins or ends that is known.
     """
     received = startup.received
-    for island in half.islands.items:
-        for found in startups_between(island, island.start, min(island.end, limit)):
-            if received is None or not received.is_refused(half.direction, found.position):
-                half.owner.on_late_startup(half, found, island.frames(found.position, found.end))
+    missed = [
+        (found, island.frames(found.position, found.end))
+        for island in half.islands.items
+        for found in startups_between(island, island.start, min(island.end, limit))
+        if received is None or received.is_unknown(half.direction, found.position)
+    ]
+    # As they are passed on, octets are let go of, and it is forgotten which others were.
+    for found, frames in missed:
+        half.owner.on_late_startup(half, found, frames)

@@ -59,13 +59,18 @@ class Received:
 
     def tell(self, direction: int, position: int) -> bool:
         """Keep that a frame is passed on; tell whether that is news."""
+        if self._is_told(direction, position):
+            return False
+        self._told = _Told(direction, position, self._told)
+        return True
+
+    def _is_told(self, direction: int, position: int) -> bool:
         each = self._told
         while each is not None:
             if (each.direction, each.position) == (direction, position):
-                return False
+                return True
             each = each.before
-        self._told = _Told(direction, position, self._told)
-        return True
+        return False
 
     def forget(self) -> tuple[int, int]:
         """Forget that the oldest frame was passed on, if too many were.
@@ -89,9 +94,9 @@ class Received:
         if len(self._none) < _REMEMBERED:
             self._none = (*self._none, (direction, position))
 
-    def is_refused(self, direction: int, position: int) -> bool:
-        """Tell whether that was kept."""
-        return (direction, position) in self._none
+    def is_unknown(self, direction: int, position: int) -> bool:
+        """Tell whether what seems to be a frame was neither passed on, nor is none."""
+        return (direction, position) not in self._none and not self._is_told(direction, position)
 
     def remember(self, direction: int, position: int, received: int) -> None:
         """Keep what had been received by who sent what may be a startup frame.
