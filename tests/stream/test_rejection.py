@@ -290,9 +290,12 @@ def test_rejecting_again_costs_no_more_each_time(begun: bytes, *, syn: bool) -> 
     assert more[1] < 1.2 * fewer[1]
 
 
-def among_holes(groups: tuple[int, ...], missing: tuple[int, ...], *, syn: bool) -> Talk:
+def among_holes(
+    groups: tuple[int, ...], missing: tuple[int, ...], *, syn: bool, private_data: bytes = b""
+) -> Talk:
     """Startups that are rejected, and between groups of them octets that were not captured.
 
+    :param groups: how many; with 0 for the first the hole stands before all.
     :param missing: the directions that lack octets.
     """
     talk = Talk(syn=syn)
@@ -300,9 +303,55 @@ def among_holes(groups: tuple[int, ...], missing: tuple[int, ...], *, syn: bool)
         for direction in missing if number else ():
             talk.miss(direction, bytes(100))
         for _ in range(times):
-            talk.say(0, request())
-            talk.say(1, reply(rejected=1))
+            talk.say(0, request(private_data=private_data))
+            talk.say(1, reply(rejected=1, private_data=private_data))
     return talk
+
+
+def startups_of(talk: Talk) -> list[tuple[int, int]]:
+    """Direction and sequence number of what was said so far, which is startup frames."""
+    return [(each.direction, each.seq) for each in talk.segments if each.payload]
+
+
+def told(events: list[Event]) -> list[tuple[int, int]]:
+    """The same of the startup frames that were told."""
+    return [(each.direction, each.seq) for each in seen(events)]
+
+
+@pytest.mark.parametrize("syn", [True, False])
+@pytest.mark.parametrize("missing", [(0,), (1,), (0, 1)])
+@pytest.mark.parametrize("times", [1, 5, 16, 17, 32, 33, 50, 200])
+@pytest.mark.parametrize("private_data", [b"", bytes(40)])
+def test_startup_frames_behind_a_hole_are_told_once_however_often_a_responder_rejects(
+    times: int, missing: tuple[int, ...], private_data: bytes, *, syn: bool
+) -> None:
+    """What waits there is told when that is over, each for the startup that it is of."""
+    talk = among_holes((0, times), missing, syn=syn, private_data=private_data)
+    wanted = startups_of(talk)
+    talk.close()
+    events = talk.fed()
+    assert told(events) == wanted
+    assert errors(events) == []
+    talk = among_holes((0, times), missing, syn=syn, private_data=private_data)
+    talk.say(0, request())
+    talk.say(1, reply())
+    wanted = startups_of(talk)
+    events = talk.speak(stream()[0])
+    check_works(events)
+    assert told(events) == wanted
+
+
+@pytest.mark.parametrize("syn", [True, False])
+@pytest.mark.parametrize("missing", [(0,), (1,)])
+@pytest.mark.parametrize("groups", [(20, 50), (200, 50), (50,) * 3, (100,) * 4])
+def test_startup_frames_behind_later_holes_are_told_once(
+    groups: tuple[int, ...], missing: tuple[int, ...], *, syn: bool
+) -> None:
+    """How many were told before makes no difference to those that wait."""
+    talk = among_holes(groups, missing, syn=syn)
+    wanted = startups_of(talk)
+    talk.close()
+    assert told(talk.fed()) == wanted
 
 
 @pytest.mark.parametrize("syn", [True, False])
@@ -338,5 +387,4 @@ def test_a_hole_before_very_many_rejections_is_filled_late(
     talk.say(1, reply())
     events = talk.speak(stream()[0])
     assert [found(events, direction) for direction in (0, 1)] == [ULPDUS] * 2
-    told = [(each.direction, each.seq) for each in seen(events)]
-    assert len(set(told)) == len(told)
+    assert len(set(told(events))) == len(told(events))

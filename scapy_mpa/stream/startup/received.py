@@ -14,8 +14,15 @@ if TYPE_CHECKING:
 
 __all__ = ["Received"]
 
-_REMEMBERED: Final = 32
-"""Of how many frames that may be some it is kept."""
+_REMEMBERED: Final = 128
+"""Of how many frames that may be some it is kept: the first ones, which may be judged only at the
+end, and the last ones, more than may wait for their turn."""
+
+_FIRST: Final = 32
+"""How many of these are the first ones."""
+
+_REFUSED: Final = 32
+"""Of how many that are none it is kept."""
 
 _TOLD: Final = 128
 """Of how many frames it is kept that they were passed on: more than may wait for their turn."""
@@ -91,7 +98,7 @@ class Received:
 
     def refuse(self, direction: int, position: int) -> None:
         """Keep that what seems to be a frame is none, where it stands."""
-        if len(self._none) < _REMEMBERED:
+        if len(self._none) < _REFUSED:
             self._none = (*self._none, (direction, position))
 
     def is_unknown(self, direction: int, position: int) -> bool:
@@ -101,11 +108,18 @@ class Received:
     def remember(self, direction: int, position: int, received: int) -> None:
         """Keep what had been received by who sent what may be a startup frame.
 
+        What waits behind a hole is judged by it, up to 64 segments later: so it is kept of those
+        that come last, however many were told before them.
+
         :param position: where that begins.
-        :param received: as a sequence number; what was kept first stays.
+        :param received: as a sequence number; what was kept first of a frame stays.
         """
-        if len(self._said) < _REMEMBERED and self.before(direction, position) is None:
-            self._said = (*self._said, (direction, position, received))
+        if self.before(direction, position) is not None:
+            return
+        said = self._said
+        if len(said) == _REMEMBERED:
+            said = said[:_FIRST] + said[_FIRST + 1 :]
+        self._said = (*said, (direction, position, received))
 
     def before(self, direction: int, position: int) -> int | None:
         """Return what was kept of a frame, None if nothing was."""
