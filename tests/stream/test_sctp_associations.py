@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from itertools import count
 
 import pytest
@@ -25,7 +26,9 @@ from scapy_mpa.stream.sctp.packet import SctpPacket
 from scapy_mpa.stream.sctp.tsn import HOLES, TSNSpace
 from scapy_mpa.wire.dialect import Dialect
 from tests.stream.sctp_feed import OPENING, Talk, closing, events_of, frames_of
+from tests.stream.work import calls
 from tests.truth import sctpstream as sctp
+from tests.truth.sctpstream import Unit
 
 
 def conversation(stream: int = 0) -> Talk:
@@ -364,6 +367,67 @@ def test_associations_are_bounded() -> None:
     assert [each.ending for each in found] == ["limit"] * 6 + ["capture ended"] * 4
     found = ends(events_of(frames, limits=Limits(idle_seconds=3.5), step_ns=10**9))
     assert [each.ending for each in found] == ["idle"] * 6 + ["capture ended"] * 4
+
+
+def test_associations_that_are_over_are_bounded() -> None:
+    """What they hold is let go of with them, though they would still take late copies."""
+
+    def peak(number: int) -> int:
+        frames = []
+        for each in range(number):
+            made = [
+                sctp.packet(0, sctp.init(0, 1), tag=0),
+                sctp.packet(1, sctp.data(1, 16, bytes(10_000), flags=sctp.U | sctp.B)),
+                sctp.packet(1, sctp.chunk(sctp.ABORT, 0, b"")),
+            ]
+            address = bytes((10, 0, 1, each))
+            frames.append(_between(address, sctp.frame(0, made[0]), 26))
+            frames += [_between(address, sctp.frame(1, octets), 30) for octets in made[1:]]
+        tracemalloc.start()
+        try:
+            events_of(frames, limits=Limits(connections=4))
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    peak(4)
+    assert peak(200) < 1.5 * peak(20) + 100_000
+
+
+def _between(address: bytes, frame: bytes, at: int) -> bytes:
+    """The frame with another address of one side."""
+    return frame[:at] + address + frame[at + 4 :]
+
+
+def test_to_wait_for_nothing_costs_the_same_however_many_sessions_there_are() -> None:
+    """Those in which nothing waits are not gone over."""
+
+    def cost(number: int) -> float:
+        units = []
+        for stream in range(number):
+            # The one before it is not there.
+            ulpdu = sctp.segment(5, sctp.send(1, b""))
+            units.append(Unit(0, 100 + stream, sctp.SEGMENT, ulpdu, stream=stream))
+        frames = [*opening, *frames_of(units)]
+        numbers = count()
+        associations = Associations(lambda: next(numbers), Limits(octets_per_half=1))
+        packets: list[SctpPacket] = []
+        decoder = Decoder(packets.append)
+        for at, octets in enumerate(frames, 1):
+            decoder.segment(Frame(at, at, 1, octets, len(octets), None))
+
+        def receive() -> None:
+            for packet in packets:
+                associations.receive(packet)
+
+        return calls(receive) / number
+
+    opening = [
+        sctp.frame(0, sctp.packet(0, sctp.init(0, 100, streams=(2000, 2000)), tag=0)),
+        sctp.frame(1, sctp.packet(1, sctp.init(1, 900, streams=(2000, 2000)))),
+        *OPENING[2:],
+    ]
+    assert cost(800) < 1.2 * cost(200)
 
 
 def test_sessions_are_bounded() -> None:

@@ -91,10 +91,6 @@ class _Stream:
         self.previous: Session | None = None
         """The one before, to which chunks may still come late."""
 
-    def sessions(self) -> list[Session]:
-        """Return those that are kept, in the order of their beginnings."""
-        return [self.current] if self.previous is None else [self.previous, self.current]
-
 
 class Association:
     """An association, from the first of its packets that was captured on.
@@ -118,6 +114,7 @@ class Association:
         "_told",
         "_tsns",
         "_unplaced",
+        "_waiters",
         "_waiting",
         "carries_ddp",
         "damaged",
@@ -158,6 +155,8 @@ class Association:
         """Whether anything has shown that it carries DDP."""
         self._waiting = 0
         """Chunks of all sessions that wait for others."""
+        self._waiters: dict[Session, None] = {}
+        """The sessions of which some do."""
         self.ending: Ending | None = None
         """How it has ended, None while it lives."""
         self.lingers = False
@@ -317,6 +316,10 @@ class Association:
         before = session.waiting
         session.take(direction, message, ddp_ssn, control)
         self._waiting += session.waiting - before
+        if session.waiting:
+            self._waiters[session] = None
+        elif before:
+            del self._waiters[session]
 
     def _take_other(self, packet: SctpPacket, direction: int, chunk: DataChunk) -> None:
         """Take a chunk that is none of DDP's (RFC 5043 5.1)."""
@@ -471,13 +474,11 @@ class Association:
         if any(fragments.drop_oldest() for fragments in self._fragments):
             self._unplaced = True
         else:
-            for session in self._sessions():
+            for session in self._waiters:
                 session.relieve()
+            self._waiters.clear()
             self._waiting = 0
         self._weigh()
-
-    def _sessions(self) -> list[Session]:
-        return [session for stream in self._streams.values() for session in stream.sessions()]
 
     # -- the end ---------------------------------------------------------------------------------
 
@@ -503,6 +504,7 @@ class Association:
     ) -> None:
         self.sessions -= 1
         self._waiting -= session.waiting
+        self._waiters.pop(session, None)
         # Of an association whose beginning was not captured, the beginning of a session may have
         # been before the first chunk of one direction, and other chunks of it behind that.
         sure = self._is_gapless and (all(self._inits) or session.is_initiated)

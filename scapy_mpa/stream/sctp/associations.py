@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Final
 
@@ -74,7 +74,8 @@ class Associations:
         4960 6.4: an endpoint may have several)."""
         self._live: OrderedDict[Association, None] = OrderedDict()
         """The one without a packet for longest comes first."""
-        self._lingering: deque[tuple[int, Association]] = deque()
+        self._lingering: OrderedDict[Association, int] = OrderedDict()
+        """Those of them that are over, and up to when they take late copies, in nanoseconds."""
         self._sessions = 0
         self.without_ddp = 0
         """Packets of associations that have shown nothing of DDP, counted when these end."""
@@ -85,8 +86,11 @@ class Associations:
 
     def receive(self, packet: SctpPacket) -> list[Event]:
         """Take a packet; return what it brought to light, in order of recovery."""
-        while self._lingering and self._lingering[0][0] < packet.time_ns:
-            self._end(self._lingering.popleft()[1], "closed", "connection ended")
+        while self._lingering:
+            over, until_ns = next(iter(self._lingering.items()))
+            if until_ns >= packet.time_ns:
+                break
+            self._end(over, "closed", "connection ended")
         found = self._find(packet)
         if found is None:
             self.unknown += 1
@@ -103,7 +107,7 @@ class Associations:
         self._live.move_to_end(association)
         if association.ending is not None and not association.lingers:
             association.lingers = True
-            self._lingering.append((packet.time_ns + LINGER_NS, association))
+            self._lingering[association] = packet.time_ns + LINGER_NS
         while association.held > self._limits.octets_per_half:
             association.relieve()
         self._budget.update(association)
@@ -124,7 +128,6 @@ class Associations:
             self._end(association, "capture ended", reason)
             if len(self._events) >= _BATCH:
                 yield self._taken()
-        self._lingering.clear()
         yield self._taken()
 
     def _taken(self) -> list[Event]:
@@ -173,6 +176,8 @@ class Associations:
         if association not in self._live:
             return
         del self._live[association]
+        # Else it would stay for as long as it lingers, with all that it holds.
+        self._lingering.pop(association, None)
         for side, flow in enumerate(association.flows):
             if self._by_flow.get(flow) is association:
                 del self._by_flow[flow]
