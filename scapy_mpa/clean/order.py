@@ -34,6 +34,10 @@ __all__ = ["NEVER", "Order"]
 NEVER: Final = sys.maxsize
 """The number of no frame."""
 
+_WAITING_REPLIES: Final = 16
+"""Replies that may wait for their Requests: of no more startup frames it is remembered where they
+lie.  An older one is written without."""
+
 
 class _Half:
     """One direction."""
@@ -154,6 +158,7 @@ class Order:
             item.heard = self.halves[1 - event.direction].position(ack)
         if is_reply:
             self._replies.append((completed, item))
+            del self._replies[:-_WAITING_REPLIES]
         self.rewriter.expect_startup(item)
         self._wait(half, item, max(completed, *before, 0))
 

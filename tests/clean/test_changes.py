@@ -21,7 +21,9 @@ from scapy_mpa.wire.crc import crc_is_good
 from scapy_mpa.wire.fpdu import build_fpdu
 from tests.clean.cleaning import PCAPS, clean, events, fpdus, frames_of, renumbered, segments
 from tests.craft.strategies import BEGINNINGS, conversations
+from tests.stream.talk import Talk
 from tests.stream.work import steps
+from tests.truth import mpastream, pcapfile
 
 WORD = 0xFFFFFFFF
 WITH_HANDSHAKE = tuple(each for each in BEGINNINGS if each != "nothing")
@@ -197,6 +199,23 @@ def test_times_are_those_of_recovery() -> None:
     cleaned = clean(frames).frames
     found = [e.time_ns for e in events(cleaned) if isinstance(e, FPDURecovered)]
     assert found == wanted
+
+
+def test_replies_to_requests_of_which_nobody_knows_cost_no_more_each_time() -> None:
+    """They wait for these, for what they acknowledge was not captured; not for ever."""
+
+    def cost(times: int) -> float:
+        talk = Talk()
+        for _ in range(times):
+            at = talk.next[1]
+            talk.next[1] += 1000
+            talk.say(0, mpastream.startup_frame(mpastream.REQUEST_KEY, crc=1))
+            talk.next[1] = at
+            talk.say(1, mpastream.startup_frame(mpastream.REPLY_KEY, crc=1, rejected=1))
+        frames = frames_of(pcapfile.pcap(pcapfile.frames(talk.segments)))
+        return steps(lambda: clean(frames), "scapy_mpa.clean") / times
+
+    assert cost(240) < 1.2 * cost(80)
 
 
 def test_other_traffic_is_copied_unchanged() -> None:
