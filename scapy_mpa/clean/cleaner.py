@@ -12,7 +12,7 @@ from scapy_mpa.clean.report import Report
 from scapy_mpa.clean.rewrite import Rewriter
 from scapy_mpa.clean.slot import Queue, Slot, Written
 from scapy_mpa.stream.connections.connection import Connection
-from scapy_mpa.stream.events import ConnectionEnded, Event, FPDURecovered, StartupSeen
+from scapy_mpa.stream.events import ConnectionEnded, Event, FPDURecovered, GapFound, StartupSeen
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.halves.extent import may_reset
 from scapy_mpa.stream.halves.half import HalfConnection
@@ -133,7 +133,10 @@ class Cleaner:
                 self._orders[event.connection.number].fpdu(event)
             elif isinstance(event, StartupSeen):
                 self._orders[event.connection.number].startup(event)
+            elif isinstance(event, GapFound):
+                self.report.gaps += event.reason == "limit"
             elif isinstance(event, ConnectionEnded):
+                self.report.ended += event.ending == "limit"
                 order = self._orders.pop(event.connection.number)
                 order.end()
                 if order.rewriter.is_mpa:

@@ -49,6 +49,10 @@ class Report:
     """Frames that are not in the cleaned capture, since others stand for them."""
     left: int = 0
     """FPDUs in frames that had been copied unchanged before it was known what they are."""
+    gaps: int = 0
+    """Gaps because of a limit."""
+    ended: int = 0
+    """Connections that ended because of a limit; what follows of them is cleaned as others."""
 
     def lines(self) -> Iterator[str]:
         """Yield lines for people: what was changed, and what was not."""

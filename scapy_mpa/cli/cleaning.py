@@ -17,6 +17,7 @@ from scapy_mpa.capture.write_pcap import PcapWriter
 from scapy_mpa.capture.write_pcapng import PcapngWriter
 from scapy_mpa.clean import Cleaner, Written
 from scapy_mpa.cli.files import STANDARD_INPUT, is_same
+from scapy_mpa.cli.limited import limited
 from scapy_mpa.cli.output import is_terminal, settle_output
 from scapy_mpa.cli.progress import with_progress
 from scapy_mpa.cli.status import CLEAN, FAILED, complain
@@ -82,6 +83,9 @@ class Cleaning:
         if not self._quiet:
             for line in cleaner.report.lines():
                 complain(f"{capture.name}: {line}")
+        # That is no change, but a loss.
+        if dropped := limited(cleaner.report.gaps, cleaner.report.ended):
+            complain(f"{capture.name}: {dropped}")
         if capture.problem is not None:
             complain(str(capture.problem))
             return FAILED

@@ -8,6 +8,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from scapy_mpa.capture import Capture, Decoder
+from scapy_mpa.cli.limited import limited
 from scapy_mpa.cli.output import text_of
 from scapy_mpa.express.reader import ExpressReader
 from scapy_mpa.stream.events import ConnectionEnded, GapFound
@@ -198,18 +199,7 @@ class Reading:
 
     def limited(self) -> str | None:
         """Say what was dropped because of a limit, and what to do; None if there was nothing."""
-        gaps, ended = self._gaps, self._ended
-        words = []
-        if gaps:
-            words.append("1 gap" if gaps == 1 else f"{gaps} gaps")
-        if ended:
-            words.append("1 connection ended" if ended == 1 else f"{ended} connections ended")
-        if not words:
-            return None
-        return (
-            f"{' and '.join(words)} because of a limit; it can be raised by --limit-half, "
-            "--limit-total or --limit-connections"
-        )
+        return limited(self._gaps, self._ended)
 
     def nothing_followed(self) -> str | None:
         """Say why nothing at all could be followed, if its link type is not known."""
