@@ -16,7 +16,7 @@ it is that one.  Else nobody can tell, and that is what is said.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain, islice
 from operator import attrgetter
 from typing import Final, NamedTuple
@@ -133,6 +133,47 @@ class Requests:
             self._uncertain = max(self._uncertain, oldest + 1)
             self._pass(oldest + 1, 0)
             self.hidden = True
+
+    def ask_missing(self, msns: Iterable[int]) -> None:
+        """Take Requests that were not captured, as :meth:`ask` takes each of them.
+
+        One segment may skip as many as are remembered, so there is next to no call for each.
+
+        :param msns: their MSNs, all of them different.
+        """
+        fresh = [Request(msn) for msn in msns]
+        queue, missing = self._queue, self._missing
+        count, gone = len(queue), 0
+        queue += fresh
+        for request in fresh:
+            request.serial = self._next
+            self._next += 1
+            count += 1
+            missing[request.msn] = request
+            if self._high == request.serial and self._leftover >= _LEAST:
+                self._leftover -= _LEAST
+                self._high = self._next
+            if count - gone <= OUTSTANDING_REQUESTS:
+                continue
+            self.hidden = True
+            serial = queue[gone].serial + 1
+            if self._uncertain < serial:
+                self._uncertain = serial
+            while gone < count and (queue[gone].serial < serial or queue[gone].answered):
+                oldest = queue[gone]
+                gone += 1
+                if oldest.key is not None:
+                    if not oldest.answered:
+                        self._forget(oldest)
+                elif oldest.msn in missing:
+                    del missing[oldest.msn]
+                if serial <= oldest.serial:
+                    serial = oldest.serial + 1
+            if self._low < serial:
+                self._low = serial
+            if self._high < self._low:
+                self._high = self._low
+        del queue[:gone]
 
     def fill(self, request: Request) -> None:
         """Take a Request that was missing when later ones came.

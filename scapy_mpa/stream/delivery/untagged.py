@@ -15,7 +15,7 @@ from scapy_mpa.stream.delivery.pairing import OUTSTANDING_REQUESTS, Requests
 from scapy_mpa.stream.delivery.request import REQUESTS, Request, request_of
 from scapy_mpa.stream.delivery.responses import Responses
 from scapy_mpa.stream.events import MessageRecovered
-from scapy_mpa.stream.sequence import sequence_number
+from scapy_mpa.stream.sequence import sequence_number, sequence_numbers
 from scapy_mpa.wire.rdmap_names import UNTAGGED_QUEUES, Opcode, QueueNumber
 
 __all__ = ["OPEN_MESSAGES", "UntaggedMessages"]
@@ -228,8 +228,7 @@ class UntaggedMessages:
             if skipped.end - skipped.first > OUTSTANDING_REQUESTS:
                 self._asked.give_up()
                 return
-            for number in range(skipped.first, skipped.end):
-                self._asked.ask(Request(sequence_number(number)))
+            self._asked.ask_missing(sequence_numbers(skipped.first, skipped.end))
 
     def _limit_skipped(self, sequence: MSNSequence) -> None:
         """Report what was skipped first if there is too much of it."""
