@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from scapy_mpa.wire.startup import StartupFrame
 
 __all__ = [
+    "EXTENSION_LENGTHS",
     "LARGEST_PD_LENGTH",
     "OSC_REVISIONS",
     "TRAITS",
@@ -120,3 +121,7 @@ def extension_length(revision: int) -> int:
     PD_Length does not count them (erdma has 8, all others none).
     """
     return _TRAITS.get(revision, _USUAL).extension_length
+
+
+EXTENSION_LENGTHS: Final = bytes(map(extension_length, range(256)))
+"""The same by revision: whoever reads many startup frames makes no call for each."""

@@ -17,6 +17,7 @@ from scapy_mpa.wire.rdmap_names import INVALIDATING_OPCODES, QUEUE_NUMBERS, TAGG
 __all__ = [
     "ATOMIC_REQUEST_LENGTH",
     "ATOMIC_RESPONSE_LENGTH",
+    "BOUNDS",
     "HEADER_OPCODES",
     "IMMEDIATE_DATA_LENGTH",
     "LARGEST_TERMINATE_LENGTH",
@@ -308,6 +309,27 @@ def _rules() -> dict[int, _Rule | None]:
 
 
 _RULES: Final = _rules()
+
+
+class Bounds(NamedTuple):
+    """What must hold for segments with the same two control octets, in a few octets."""
+
+    shortest: int
+    """Octets of ULPDU."""
+    longest: int
+    queue: bytes | None
+    """The QN as it is written, None for tagged segments."""
+
+
+BOUNDS: Final = {
+    control.to_bytes(2, "big"): (
+        Bounds(TAGGED_LENGTH, LARGEST_ULPDU_LENGTH, None)
+        if rule is None
+        else Bounds(rule.shortest, rule.longest, rule.qn.to_bytes(4, "big"))
+    )
+    for control, rule in _RULES.items()
+}
+"""By the control octets: whoever looks at very many places makes no call for each."""
 
 
 def may_begin_ulpdu(control: int, ulpdu_length: int | None = None) -> bool:

@@ -24,7 +24,14 @@ import struct
 from struct import Struct
 from typing import Final, NamedTuple
 
-from scapy_mpa.wire.dialect import Dialect, dialect_of, extension_length, largest_pd_length
+from scapy_mpa.wire.dialect import (
+    EXTENSION_LENGTHS,
+    LARGEST_PD_LENGTH,
+    Dialect,
+    dialect_of,
+    extension_length,
+    largest_pd_length,
+)
 from scapy_mpa.wire.errors import LocalProtocolError, RemoteProtocolError
 
 __all__ = [
@@ -145,16 +152,18 @@ class StartupFrame(NamedTuple):
     def problems(self) -> list[str]:
         """Say why a receiver must not accept this frame; empty if it may (RFC 5044 7.1.2)."""
         found = []
-        largest = largest_pd_length(self.revision)
-        if self.pd_length > largest:
-            found.append(
-                f"PD_Length {self.pd_length} exceeds {largest} (RFC 5044 7.1.1, 7.1.2 rule 9)"
-            )
+        # No dialect allows fewer, and of startup frames there may be many.
+        if self.pd_length > LARGEST_PD_LENGTH:
+            largest = largest_pd_length(self.revision)
+            if self.pd_length > largest:
+                found.append(
+                    f"PD_Length {self.pd_length} exceeds {largest} (RFC 5044 7.1.1, 7.1.2 rule 9)"
+                )
         if self.kind is StartupKind.RTR:
             if self.revision != 1:
                 found.append(f"revision {self.revision} of an Rtr Frame is not 1 ({_PROPOSAL} 1)")
             return found
-        if dialect_of(self) is Dialect.ERDMA:
+        if self.revision > 2 and dialect_of(self) is Dialect.ERDMA:
             found += [
                 f"{name} is set, which erdma does not accept (erdma startup)"
                 for name, is_set in (("M", self.markers), ("C", self.crc))
@@ -176,13 +185,15 @@ def parse_startup(octets: bytes) -> StartupFrame:
 
     :raises RemoteProtocolError: fewer than 20 octets, or no Key.
     """
-    if len(octets) < STARTUP_HEADER_LENGTH:
-        raise RemoteProtocolError(f"a startup frame needs 20 octets, {len(octets)} are there")
-    key, flags, revision, pd_length = _HEADER.unpack_from(octets)
-    kind = KIND_OF_KEY.get(key)
-    if kind is None:
+    try:
+        key, flags, revision, pd_length = _HEADER.unpack_from(octets)
+    except struct.error as error:
+        there = len(octets)
+        raise RemoteProtocolError(f"a startup frame needs 20 octets, {there} are there") from error
+    if key not in KIND_OF_KEY:
         raise RemoteProtocolError("no startup frame: the Key is that of none")
-    begin = STARTUP_HEADER_LENGTH + extension_length(revision)
+    kind = KIND_OF_KEY[key]
+    begin = STARTUP_HEADER_LENGTH + EXTENSION_LENGTHS[revision]
     return StartupFrame(
         kind=kind,
         markers=bool(flags & _M),

@@ -19,7 +19,7 @@ from scapy_mpa.stream.octets.island import SEAM, Island
 from scapy_mpa.stream.octets.scan import (
     FoundStartup,
     almost_key,
-    find_startup,
+    find_startups,
     holds_key,
     lacks_octets,
     may_be_payload,
@@ -32,7 +32,8 @@ from scapy_mpa.stream.octets.scan import (
 from scapy_mpa.stream.sequence import unwrap
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.ift_indication import INDICATION_LENGTH
-from scapy_mpa.wire.startup import KEY_LENGTH, STARTUP_HEADER_LENGTH, StartupKind
+from scapy_mpa.wire.rdmap import BOUNDS
+from scapy_mpa.wire.startup import KEY_LENGTH, RTR_KEYS, STARTUP_HEADER_LENGTH, StartupKind
 
 if TYPE_CHECKING:
     from scapy_mpa.stream.halves.half import HalfConnection
@@ -52,6 +53,10 @@ _LEAST: Final = 64
 _FEW_OCTETS: Final = 4
 """Octets of a segment from which on it is no chance, at the end, that a startup frame begins and
 ends where segments do."""
+
+_CONTROL: Final = slice(2, 4)
+_BEHIND_MARKER: Final = slice(6, 8)
+"""Control octets of an FPDU, where it begins, and where a Marker precedes it."""
 
 _REMEMBERED: Final = 64
 """Of how many startup frames that may be some it is kept what they acknowledge."""
@@ -73,6 +78,7 @@ class Streaming:
     """
 
     __slots__ = (
+        "_answered",
         "_beyond",
         "_decide_at",
         "_half",
@@ -93,6 +99,9 @@ class Streaming:
         their turn, 0 if none may any more; None if none does."""
         self._beyond: tuple[int, ...] = ()
         """Where beyond a hole what may be startup frames was found."""
+        self._answered: tuple[int, int, int] | None = None
+        """Where it was looked for a Request that a Reply answers, with how many octets captured and
+        held, if there was none: many Replies may say the same."""
         self._key_checked = False
         self._look_at: int | None = 0
         """How many held octets the next look at them needs; None to look no more."""
@@ -313,35 +322,43 @@ class Streaming:
     def _find_startup(self, island: Island, *, final: bool = False) -> bool:
         """Pass on what is, or may be, a startup frame; return whether all were, and none waits."""
         half = self._half
-        while half.phase is Phase.STREAMING:
-            found = find_startup(island, half.begin, final=final)
-            if found is None:
-                break
+        phase = half.phase
+        if phase is not Phase.STREAMING:
+            return True
+        for found in find_startups(island, half.begin, final=final):
             is_delayed = self._is_delayed(island, found)
             is_refuted = is_delayed and self._is_refuted(island, found)
             if half.owner.puts_off(half, island, found, is_refuted=is_refuted):
                 return False
-            island.scan = min(found.end, island.end)
-            frames = island.frames(found.position, found.position + len(found.octets))
             if is_refuted:
                 half.owner.on_no_startup(half, found)
                 island.scan = found.position + 1
-            elif half.may_be_startup(island, found):
-                if self.doubtful is not None and self.doubtful.found.position == found.position:
-                    # It is taken now.
-                    self.doubtful = None
-                half.owner.on_startup(half, found, frames)
-                if is_delayed:
-                    self._doubt(found, frames)
             else:
-                # The rest of it may hold the true one.
-                island.scan = found.position + 1
-                alone = island.fills_segments(found.position, found.end)
-                self.doubtful = Doubtful(found, frames, alone)
-                if len(self._beyond) < _REMEMBERED:
-                    self._beyond = (*self._beyond, found.position)
-                half.owner.on_doubtful(half, found)
+                self._pass_on(island, found, is_delayed=is_delayed)
+            if half.phase is not Phase.STREAMING:
+                break
         return True
+
+    def _pass_on(self, island: Island, found: FoundStartup, *, is_delayed: bool) -> None:
+        """Pass on what is, or may be, a startup frame."""
+        half = self._half
+        island.scan = min(found.end, island.end)
+        frames = island.frames(found.position, found.position + len(found.octets))
+        if half.may_be_startup(island, found):
+            if self.doubtful is not None and self.doubtful.found.position == found.position:
+                # It is taken now.
+                self.doubtful = None
+            half.owner.on_startup(half, found, frames)
+            if is_delayed:
+                self._doubt(found, frames)
+        else:
+            # The rest of it may hold the true one.
+            island.scan = found.position + 1
+            alone = island.fills_segments(found.position, found.end)
+            self.doubtful = Doubtful(found, frames, alone)
+            if len(self._beyond) < _REMEMBERED:
+                self._beyond = (*self._beyond, found.position)
+            half.owner.on_doubtful(half, found)
 
     def _doubt(self, found: FoundStartup, frames: tuple[int, ...]) -> None:
         """Hold what follows a delayed startup frame, but wait for what it is."""
@@ -361,15 +378,28 @@ class Streaming:
         an Rtr Frame comes before them (rtr-frame-proposal-2007 2).  A capture of iWARP that is
         sent as a file holds startup frames, too, and then the next record.
         """
+        startup = found.startup
+        is_request = startup.kind is StartupKind.REQUEST
+        if startup.rejected and startup.kind is StartupKind.REPLY:
+            return False
+        behind = found.behind
+        if behind and behind[_CONTROL] not in BOUNDS and behind[_BEHIND_MARKER] not in BOUNDS:
+            # No FPDU: of many startup frames that is told at one glance.
+            is_followed = is_request and behind[:KEY_LENGTH] in RTR_KEYS
+        else:
+            is_followed = self._may_be_followed(island, found)
+        is_answered = is_request and self._half.owner.is_answered(self._half, found)
+        return not (is_followed or is_answered)
+
+    def _may_be_followed(self, island: Island, found: FoundStartup) -> bool:
+        """Tell whether an FPDU may follow a startup frame, or the Rtr Frame of a Request."""
         # Few startup frames are delayed, and a command is to start soon.
         from scapy_mpa.stream.fpdus.heads import may_be_fpdu
 
         return (
-            not found.startup.rejects
-            and island.start <= found.end
-            and not may_be_fpdu(island, found.end)
-            and not (found.startup.kind is StartupKind.REQUEST and may_be_rtr(island, found.end))
-            and not self._half.owner.is_answered(self._half, found)
+            island.start > found.end
+            or may_be_fpdu(island, found.end)
+            or (found.startup.kind is StartupKind.REQUEST and may_be_rtr(island, found.end))
         )
 
     def continues_doubtful(self, *, final: bool) -> bool:
@@ -459,11 +489,16 @@ class Streaming:
 
         :param end: position of what the sender of the Reply had not received.
         """
-        island = self._half.islands.at(end - 1)
-        if self._half.phase is not Phase.STREAMING or island is None:
+        half = self._half
+        looked_at = end, half.octets, half.held
+        if half.phase is not Phase.STREAMING or looked_at == self._answered:
             return
-        before = startups_before(island, end)
-        if before and before[-1].startup.kind is StartupKind.REQUEST:
+        island = half.islands.at(end - 1)
+        before = [] if island is None else startups_before(island, end)
+        is_request = bool(before) and before[-1].startup.kind is StartupKind.REQUEST
+        # What the snap length cut off, a copy may bring.
+        self._answered = None if is_request or half.cuts is not None else looked_at
+        if island is not None and is_request:
             found = before[-1]
             island.scan = max(island.scan, found.position + 1)
             frames = island.frames(found.position, found.end)

@@ -110,9 +110,7 @@ class Look:
     def _headers(self) -> Iterator[int]:
         """Yield where a ULPDU_Length may stand, and one of 0 last: no header makes sense of it."""
         sight = self._sight
-        for header in sight.starts():
-            if not sight.may_stand_at(header):
-                continue
+        for header in sight.headers():
             claimed = header + fpdu_length(sight.number(header))
             if not (sight.recurs(header, claimed) and sight.explained[header - sight.begin]):
                 yield header

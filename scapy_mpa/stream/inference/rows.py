@@ -84,9 +84,7 @@ class Rows:
         """Yield rows of FPDUs that no chance makes and that tell where Markers are."""
         sight = self._sight
         refuted: dict[int | None, Row] = {}
-        for header in sight.starts():
-            if not sight.may_stand_at(header):
-                continue
+        for header in sight.headers():
             for first in sight.readings(header):
                 start, phase = first.start, first.phase
                 other = refuted.get(None if phase is None else (start - phase) % MARKER_INTERVAL)

@@ -5,12 +5,12 @@ Two go over them for FPDUs, wherever these may begin: :mod:`~scapy_mpa.stream.in
 their CRCs, and :mod:`~scapy_mpa.stream.inference.rows`, without.
 """
 
-import heapq
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Final, NamedTuple
 
 from scapy_mpa.stream.fpdus.candidate import HEAD, WORD
-from scapy_mpa.stream.fpdus.heads import first_word_makes_sense, rest_makes_sense
+from scapy_mpa.stream.fpdus.heads import rest_makes_sense
 from scapy_mpa.stream.fpdus.search import (
     MARKED_ZERO_LENGTH,
     ZERO_LENGTH,
@@ -29,6 +29,7 @@ from scapy_mpa.wire.fpdu import (
     fpdu_layout,
     strip_markers,
 )
+from scapy_mpa.wire.rdmap import BOUNDS
 
 __all__ = ["COST_OF_FAILURE", "COST_OF_PLACE", "OCTETS_AT_FIRST", "Known", "Reading", "Sight"]
 
@@ -56,6 +57,11 @@ _SHARE_OF_OTHERS: Final = 16
 _POINTERS: Final = b"".join(
     back.to_bytes(WORD, "big") for back in range(WORD, 2 * MARKER_INTERVAL, WORD)
 )
+
+
+# Where an FPDU's QN is, without a Marker in its header before it, and with one.
+_QN: Final = slice(8, 12)
+_QN_BEHIND_MARKER: Final = slice(12, 16)
 
 
 class Known(NamedTuple):
@@ -100,8 +106,9 @@ class Sight:
         self.allowance = allowance
         """How many octets may still be gone over."""
 
-    def starts(self) -> Iterator[int]:
-        """Yield where an FPDU's ULPDU_Length may stand that nothing explains so far.
+    def headers(self) -> Iterator[int]:
+        """Yield where the ULPDU_Length of an FPDU may stand that nothing explains so far, if its
+        header makes sense.
 
         First where segments begin, then at any word of the likeliest alignment, then at those of
         the others, in their order: what an FPDU explains is looked at no more.
@@ -112,23 +119,43 @@ class Sight:
             counts[(chunk.position - begin) % WORD] += 1
         likeliest, *others = sorted(range(WORD), key=lambda each: -counts[each])
         kept = self.allowance // _SHARE_OF_OTHERS
-        yield from self._affordable(self.island.telling_boundaries(begin, end), kept)
-        yield from self._affordable(self._words(likeliest), kept)
-        yield from self._affordable(heapq.merge(*map(self._words, others)), 0)
+        yield from self._sensible(self.island.telling_boundaries(begin, end), kept)
+        yield from self._sensible(self._words(likeliest), kept)
+        yield from self._sensible(sorted(chain(*map(self._words, others))), 0)
 
-    def _affordable(self, places: Iterable[int], kept: int) -> Iterator[int]:
-        """Yield those that nothing explains, as long as more may be spent than what is kept."""
-        begin = self.begin
+    def _sensible(self, places: Iterable[int], kept: int) -> Iterator[int]:
+        """Yield places with headers that make sense and that nothing explains, as long as more may
+        be spent than what is kept.
+
+        One that makes none costs, too: octets may be full of what headers begin with.  Most are
+        told by their first octets, without a call for each.
+        """
+        begin, octets = self.begin, self.octets
         for position in places:
             if self.allowance < kept:
                 return
-            if begin <= position and not self.explained[position - begin]:
+            at = position - begin
+            if at < 0 or self.explained[at]:
+                continue
+            head = octets[at : at + HEAD]
+            control = head[HEADER_LENGTH:WORD]
+            if control not in BOUNDS:
+                self.allowance -= _COST_OF_WORD
+                continue
+            shortest, longest, queue = BOUNDS[control]
+            if not shortest <= head[0] << 8 | head[1] <= longest:
+                self.allowance -= _COST_OF_WORD
+            elif queue not in (None, head[_QN], head[_QN_BEHIND_MARKER]) or not rest_makes_sense(
+                head
+            ):
+                self.allowance -= COST_OF_PLACE
+            else:
                 yield position
 
-    def _words(self, shift: int) -> Iterator[int]:
-        """Yield the places in an alignment where the first word of an FPDU may stand."""
+    def _words(self, shift: int) -> list[int]:
+        """Return the places in an alignment where the first word of an FPDU may stand."""
         first = self.begin + shift
-        return (first + word for word in header_words(self.octets[shift:]))
+        return [first + word for word in header_words(self.octets[shift:])]
 
     def zero_lengths(self) -> Iterator[int]:
         """Yield where FPDUs of zero length stand, their CRC too, that nothing explains."""
@@ -139,22 +166,6 @@ class Sight:
                     self.allowance -= COST_OF_FAILURE
                     yield self.begin + at + header
                 at = self.octets.find(octets, at + 1)
-
-    def may_stand_at(self, header: int) -> bool:
-        """Tell whether the header makes sense whose ULPDU_Length stands at ``header``.
-
-        One that makes none costs, too: octets may be full of what headers begin with.
-        """
-        at = header - self.begin
-        head = self.octets[at : at + HEAD]
-        if not first_word_makes_sense(head):
-            # Most do not, and it is quickly told.
-            self.allowance -= _COST_OF_WORD
-            return False
-        makes_sense = rest_makes_sense(head)
-        if not makes_sense:
-            self.allowance -= COST_OF_PLACE
-        return makes_sense
 
     def readings(self, header: int) -> Iterator[Reading]:
         """Yield what FPDUs the octets at ``header`` may be.

@@ -7,11 +7,11 @@ RFCs, which travel over TCP, too.  So anywhere but at the very beginning of a ha
 the frame must be one that a receiver may accept.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from scapy_mpa.stream.octets.island import Island
-from scapy_mpa.wire.dialect import LARGEST_PD_LENGTH
+from scapy_mpa.wire.dialect import EXTENSION_LENGTHS, LARGEST_PD_LENGTH
 from scapy_mpa.wire.fpdu import MARKER_RESERVED
 from scapy_mpa.wire.startup import (
     KEY_LENGTH,
@@ -29,7 +29,7 @@ __all__ = [
     "LEAST_OF_KEY",
     "FoundStartup",
     "almost_key",
-    "find_startup",
+    "find_startups",
     "has_request",
     "holds_key",
     "key_in",
@@ -52,6 +52,15 @@ __all__ = [
 KEY_PREFIX: Final = b"MPA ID R"
 _OCTETS_OF_KEY: Final = {KEY_PREFIX[at : at + 1] for at in range(len(KEY_PREFIX))}
 _STARTUPS_IN_A_ROW: Final = 2
+_REVISION_AT: Final = KEY_LENGTH + 1
+_PD_LENGTH_AT: Final = KEY_LENGTH + 2
+_TELLING: Final = 28
+"""Octets behind a startup frame that tell whether an FPDU follows it: a Marker, and what its first
+ones may be with another one among them."""
+_BEHIND: Final = STARTUP_HEADER_LENGTH + _TELLING - 1
+_READ_FIRST: Final = 2 << 10
+_READ_AT_A_TIME: Final = 64 << 10
+"""Octets that are read at one time, at first and at most: mostly there is a segment of them."""
 LEAST_OF_KEY: Final = 12
 """Octets that, right and first thing on a connection, show that a Key was meant."""
 
@@ -67,6 +76,8 @@ class FoundStartup(NamedTuple):
     """Position behind its Private Data."""
     is_cut: bool = False
     """Whether the snap length cut off Private Data."""
+    behind: bytes = b""
+    """Octets directly behind it, if they were at hand: as many as tell whether an FPDU is there."""
 
     @property
     def lacking(self) -> int:
@@ -74,37 +85,80 @@ class FoundStartup(NamedTuple):
         return 0 if self.is_cut else self.end - self.position - len(self.octets)
 
 
-def find_startup(island: Island, begin: int | None, *, final: bool = False) -> FoundStartup | None:
-    """Return the next startup frame at or behind ``island.scan``, which moves along.
+def find_startups(
+    island: Island, begin: int | None, *, final: bool = False
+) -> Iterator[FoundStartup]:
+    """Yield the startup frames at or behind ``island.scan``, which moves along.
+
+    Whoever takes them moves it on, past each of them or into it.
 
     :param begin: where the half connection begins, if that is known.
     :param final: nothing will be added to the island: a frame that lacks Private Data is
-        returned as it is.
+        yielded as it is.
     """
-    for start, end in island.to_scan():
-        # What begins before the end of a stretch may end behind it.
-        octets = island.read(start, min(end + STARTUP_HEADER_LENGTH - 1, island.end))
-        at = octets.find(KEY_PREFIX)
-        while 0 <= at < end - start:
-            position = start + at
-            rest = octets[at : at + STARTUP_HEADER_LENGTH]
-            if len(rest) < STARTUP_HEADER_LENGTH:
-                island.scan = position
-                return None
-            if rest[:KEY_LENGTH] in KIND_OF_KEY and _is_captured(island, position):
-                startup = parse_startup(rest)
-                if position == begin or not startup.problems():
+    is_done = False
+    while not is_done:
+        is_done = True
+        for start, end in _pieces(island.to_scan()):
+            # What begins before the end of a piece may end behind it.
+            octets = island.read(start, min(end + _BEHIND, island.end))
+            there = len(octets)
+            at = octets.find(KEY_PREFIX)
+            while 0 <= at < end - start:
+                position = start + at
+                if at + STARTUP_HEADER_LENGTH > there:
                     island.scan = position
-                    until = position + startup.length
-                    if until > island.end and not final:
-                        # Nothing can be said before its Private Data are there.
-                        island.need = until
-                        return None
-                    return _found(island, position, min(until, island.end))
-            at = octets.find(KEY_PREFIX, at + 1)
+                    return
+                rest = octets[at : at + STARTUP_HEADER_LENGTH]
+                if rest[:KEY_LENGTH] in KIND_OF_KEY and (
+                    not island.absent or _is_captured(island, position)
+                ):
+                    # As `_length_of` has it: dozens may stand in a segment.
+                    length = rest[_PD_LENGTH_AT] << 8 | rest[_PD_LENGTH_AT + 1]
+                    length += STARTUP_HEADER_LENGTH + EXTENSION_LENGTHS[rest[_REVISION_AT]]
+                    whole = octets[at : at + length]
+                    startup = parse_startup(whole)
+                    if position == begin or not startup.problems():
+                        island.scan = position
+                        until = position + length
+                        if until > island.end and not final:
+                            # Nothing can be said before its Private Data are there.
+                            island.need = until
+                            return
+                        behind = at + length
+                        if behind > there or island.absent:
+                            yield _found(island, position, min(until, island.end))
+                        else:
+                            upto = behind + _TELLING
+                            rest = octets[behind:upto] if upto <= there else b""
+                            yield FoundStartup(position, whole, startup, until, False, rest)
+                        if not position < island.scan < end:
+                            is_done = False
+                            break
+                        at = octets.find(KEY_PREFIX, island.scan - start)
+                        continue
+                at = octets.find(KEY_PREFIX, at + 1)
+            if not is_done:
+                # It goes on elsewhere.
+                break
     island.scan = max(island.scan, island.end - len(KEY_PREFIX) + 1)
     island.scanned = None
-    return None
+
+
+def _pieces(stretches: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Yield stretches in pieces: whoever finds something in the first reads no others."""
+    for start, end in stretches:
+        size = _READ_FIRST
+        while start < end:
+            yield start, min(start + size, end)
+            start += size
+            size = _READ_AT_A_TIME
+
+
+def _length_of(header: bytes) -> int:
+    """Return the octets of the startup frame with a header."""
+    pd_length = header[_PD_LENGTH_AT] << 8 | header[_PD_LENGTH_AT + 1]
+    return STARTUP_HEADER_LENGTH + EXTENSION_LENGTHS[header[_REVISION_AT]] + pd_length
 
 
 def _is_captured(island: Island, position: int) -> bool:
@@ -123,12 +177,12 @@ def _found(island: Island, position: int, end: int) -> FoundStartup:
 
 def startup_at(island: Island, position: int, limit: int) -> FoundStartup | None:
     """Return the startup frame that a receiver may accept at a position, whole before ``limit``."""
-    if not _is_captured(island, position):
+    if island.absent and not _is_captured(island, position):
         return None
     head = island.read(position, min(position + STARTUP_HEADER_LENGTH, limit))
     if len(head) < STARTUP_HEADER_LENGTH or head[:KEY_LENGTH] not in KIND_OF_KEY:
         return None
-    end = position + parse_startup(head).length
+    end = position + _length_of(head)
     if end > limit:
         return None
     found = _found(island, position, end)
@@ -139,20 +193,19 @@ def startups_between(island: Island, start: int, limit: int) -> Iterator[FoundSt
     """Yield the startup frames that a receiver may accept, fill whole segments, and lie between two
     positions, ascending."""
     start = max(start, island.held)
-    # Once, however many there are.
-    octets = island.read(start, limit) if start < limit else b""
+    if start >= limit:
+        return
+    # Once, however many there are; most that may be some begin within a segment.
+    octets = island.read(start, limit)
+    begins = {chunk.position for chunk in island.chunks(start, limit)}
     at = octets.find(KEY_PREFIX)
     while at >= 0:
-        found = startup_at(island, start + at, limit)
-        behind = at + 1
-        if (
-            found is not None
-            and island.is_boundary(found.position)
-            and island.is_boundary(found.end)
-        ):
+        position = start + at
+        found = startup_at(island, position, limit) if position in begins else None
+        if found is not None and island.is_boundary(found.end):
             yield found
-            behind = found.end - start
-        at = octets.find(KEY_PREFIX, behind)
+            at = found.end - start - 1
+        at = octets.find(KEY_PREFIX, at + 1)
 
 
 def startups_at(island: Island, position: int, limit: int) -> list[FoundStartup]:
@@ -195,9 +248,11 @@ def startups_before(island: Island, limit: int) -> list[FoundStartup]:
         at = octets.rfind(KEY_PREFIX)
         one = None
         while at >= 0 and one is None:
-            one = startup_at(island, start + at, limit)
-            if one is not None and one.end < limit:
-                one = None
+            head = octets[at : at + STARTUP_HEADER_LENGTH]
+            # Among Private Data there may be many a Key, and that is a matter of one look at each.
+            if head[:KEY_LENGTH] in KIND_OF_KEY and at + STARTUP_HEADER_LENGTH <= limit - start:
+                ends_there = at + _length_of(head) == limit - start
+                one = startup_at(island, start + at, limit) if ends_there else None
             at = octets.rfind(KEY_PREFIX, 0, at)
         if one is None:
             break
@@ -250,7 +305,8 @@ def may_be_rtr(island: Island, position: int) -> bool:
     if island.absent:
         end = island.captured_until(position, end)
     head = island.read(position, end)
-    return any(key.startswith(head) for key in RTR_KEYS)
+    one, other = RTR_KEYS
+    return one.startswith(head) or other.startswith(head)
 
 
 def rtr_at(island: Island, position: int, *, final: bool) -> FoundStartup | bool | None:

@@ -71,7 +71,7 @@ def received_before(startup: StartupPhase, half: HalfConnection, found: FoundSta
     segment = half.owner.common.current
     if segment is None or not segment.flags & ACK:
         return None
-    if segment.flow != half.owner.identity.flows[half.direction]:
+    if (segment.flow == half.owner.identity.flow) == bool(half.direction):
         return None
     begin = unwrap(segment.seq, found.position)
     return segment.ack if begin < found.end and found.position < begin + segment.length else None
@@ -83,7 +83,8 @@ def remember(startup: StartupPhase, half: HalfConnection, position: int, receive
     :param position: where that begins.
     :param received: as a sequence number.
     """
-    received_of(startup).remember(half.direction, position, received)
+    kept = startup.received or received_of(startup)
+    kept.remember(half.direction, position, received)
 
 
 def received_of(startup: StartupPhase) -> Received:

@@ -134,4 +134,4 @@ class Received:
         :param direction: of that frame.
         :param end: as a sequence number.
         """
-        return any(by == direction and had == end for by, _, had in self._said)
+        return (direction, end) in [(by, had) for by, _, had in self._said]

@@ -50,8 +50,7 @@ def put_off(
     :param is_refuted: whether what follows it shows that it is none, unless it was rejected.
     """
     other = startup.halves[1 - half.direction]
-    streaming = half.streaming
-    if half.begin is None or other.begin is None or streaming is None:
+    if half.begin is None or other.begin is None:
         return False
     received: int | None = None
     if found.startup.kind is StartupKind.REPLY:
@@ -64,9 +63,14 @@ def put_off(
         return False
     had = other.acknowledged or 0 if received is None else unwrap(received, other.begin)
     is_ahead = half.islands.lies_beyond(island)
-    if (is_ahead or had > _captured_until(other)) and _has_time(startup, half):
-        if not is_ahead:
-            streaming.put_off = found.position
+    is_early = False
+    if had > other.begin:
+        # Up to where all octets are there, or not waited for.
+        islands = other.islands
+        is_early = had > (other.begin if islands.front is None else islands.front_end())
+    if (is_ahead or is_early) and _has_time(startup, half):
+        if not is_ahead and half.streaming is not None:
+            half.streaming.put_off = found.position
         return True
     asking = other.streaming if found.startup.kind is StartupKind.REPLY else None
     if asking is not None:
@@ -75,12 +79,6 @@ def put_off(
         if received is not None:
             asking.answer(had)
     return False
-
-
-def _captured_until(half: HalfConnection) -> int:
-    """Return the position up to which all octets of a direction are there, or not waited for."""
-    assert half.begin is not None
-    return half.begin if half.islands.front is None else half.islands.front_end()
 
 
 def _has_time(startup: StartupPhase, half: HalfConnection) -> bool:
