@@ -13,7 +13,15 @@ from typing import NamedTuple
 import pytest
 
 from scapy_mpa.stream.limits import Limits
-from tests.recovery.work import Read, Work, peak_of, read_inlined, read_plainly, work_of
+from tests.recovery.work import (
+    Read,
+    Work,
+    peak_of,
+    read_inlined,
+    read_messages,
+    read_plainly,
+    work_of,
+)
 from tests.truth.hostile import HOSTILE, Pair, syn_flood
 
 SCALE = 150
@@ -34,6 +42,7 @@ ORDINARY = Factors(calls=4, octets=4)
 SEARCHED = Factors(calls=12, octets=18)
 TRIED = Factors(calls=20, octets=18)
 UNKNOWN = Factors(calls=50, octets=4)
+STARTUPS = Factors(calls=24, octets=30)
 BOUNDS = {
     "a hole at the start of every flow": ORDINARY,
     "half-open flows": ORDINARY,
@@ -51,8 +60,14 @@ BOUNDS = {
     "headers in unknown traffic": UNKNOWN,
     "half headers in unknown traffic": UNKNOWN,
     "sound headers in unknown traffic": UNKNOWN,
+    "startup frames behind startup frames, in order": STARTUPS,
+    "startup frames behind startup frames, both ways": STARTUPS,
+    "startup frames behind startup frames, mid-connection": STARTUPS,
+    "MSNs skipped behind damage": ORDINARY,
 }
 
+SKIPPED = 12
+"""Times the calls of the clean capture that messages may take whose MSNs leave out a thousand."""
 INLINED = 2.0
 """Times the calls of the plain path that the inlined one may make of the same capture."""
 LOW = Limits(octets_per_half=1 << 18, octets_in_total=1 << 18)
@@ -88,6 +103,17 @@ def test_work_is_within_factors_of_a_clean_capture(name: str) -> None:
     factors = BOUNDS[name]
     assert work.calls / segments <= factors.calls * least.calls / len(clean)
     assert work.octets / segments <= factors.octets * max(least.octets / len(clean), 100)
+
+
+def test_messages_left_out_cost_little() -> None:
+    """One segment may skip very many of them, and of each Request it is kept that there was one."""
+    name = "MSNs skipped behind damage"
+    work, segments = hostile_work(name, SCALE, read_messages)
+    more, more_segments = hostile_work(name, LARGER * SCALE, read_messages)
+    clean = pair_of(name, SCALE).clean
+    least = work_of(read_messages, clean)
+    assert work.calls / segments <= SKIPPED * least.calls / len(clean)
+    assert more.calls / more_segments <= GROWTH * work.calls / segments
 
 
 @pytest.mark.parametrize("read", [read_plainly, read_inlined])

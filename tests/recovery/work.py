@@ -19,6 +19,7 @@ from scapy_mpa.stream.events import Event
 from scapy_mpa.stream.fpdus import candidate
 from scapy_mpa.stream.inference import sight
 from scapy_mpa.stream.limits import Limits
+from scapy_mpa.stream.messages import Messages
 from scapy_mpa.stream.octets.island import Island
 from tests.truth import pcapfile
 
@@ -29,6 +30,14 @@ def read_plainly(octets: bytes, *, limits: Limits | None = None) -> None:
     """Read a capture on the plain path, and forget what was found."""
     for _ in Reading(open_capture(io.BytesIO(octets)), limits=limits).batches():
         pass
+
+
+def read_messages(octets: bytes) -> None:
+    """Read a capture on the plain path up to the messages in it, and forget what was found."""
+    messages = Messages()
+    for batch in Reading(open_capture(io.BytesIO(octets))).batches():
+        for event in batch:
+            messages.take(event)
 
 
 def read_inlined(octets: bytes) -> None:

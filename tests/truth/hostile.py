@@ -229,6 +229,59 @@ def _unknown(words: bytes, scale: int) -> Pair:
     return Pair(flow.frames(hostile), flow.frames(clean))
 
 
+def startup_frames_in_order(scale: int) -> Pair:
+    """From the SYN on nothing but Requests, one behind the other, dozens to a segment."""
+    flow = _Flow()
+    octets = mpastream.startup_frame(mpastream.REQUEST_KEY) * (scale * MSS // 20)
+    segments = [Segment(0, 1 + at, 1, PSH | ACK, piece) for at, piece in _cut(octets)]
+    return Pair(flow.frames(flow.opening + segments), _writes_in_order(scale))
+
+
+def startup_frames_both_ways(scale: int) -> Pair:
+    """From the SYNs on nothing but Replies in both directions, by turns."""
+    flow = _Flow()
+    octets = mpastream.startup_frame(mpastream.REPLY_KEY) * (scale * MSS // 40)
+    segments = [
+        Segment(direction, 1 + at, 1 + at + direction * len(piece), PSH | ACK, piece)
+        for at, piece in _cut(octets)
+        for direction in (0, 1)
+    ]
+    return Pair(flow.frames(flow.opening + segments), _writes_in_order(scale))
+
+
+def startup_frames_mid_connection(scale: int) -> Pair:
+    """The same without the SYN, Requests and Replies by turns."""
+    flow = _Flow()
+    keys = mpastream.REQUEST_KEY, mpastream.REPLY_KEY
+    octets = b"".join(map(mpastream.startup_frame, keys)) * (scale * MSS // 40)
+    segments = [flow.data(at, piece) for at, piece in _cut(octets)]
+    return Pair(flow.frames(segments), _writes_in_order(scale))
+
+
+def _writes_in_order(scale: int) -> list[bytes]:
+    octets, _ = mpastream.build_stream(_writes(scale * MSS))
+    return _whole(_Flow(), _cut(octets)[:scale])
+
+
+def skipped_msns_behind_damage(scale: int) -> Pair:
+    """Read Requests of which every other one is damaged, and the MSN of the next one a thousand
+    ahead: nearly as many as Requests are remembered."""
+    hostile, clean = (_read_requests(scale * MSS, jump) for jump in (1000, 0))
+    flow = _Flow()
+    return Pair(_whole(flow, _cut(hostile)), _whole(flow, _cut(clean)))
+
+
+def _read_requests(octets: int, jump: int) -> bytes:
+    """Octets of Read Requests, of which every other one is damaged if MSNs jump behind it."""
+    ulpdus: list[bytes] = []
+    msn = 1
+    while len(ulpdus) * 52 < octets:
+        ulpdus += messages.read_request(msn, 1, 0, 8, 2, 0)
+        msn += 1 + jump * (len(ulpdus) % 2)
+    damage = {at: mpastream.Damage(crc_xor=1) for at in range(0, len(ulpdus), 2) if jump}
+    return mpastream.build_stream(ulpdus, damage=damage)[0]
+
+
 def _interleaved(flows: list[list[bytes]]) -> list[bytes]:
     """One frame of each flow after the other, as long as there are any."""
     longest = max(map(len, flows))
@@ -252,5 +305,9 @@ HOSTILE: dict[str, Callable[[int], Pair]] = {
     "headers in unknown traffic": headers_in_unknown_traffic,
     "half headers in unknown traffic": half_headers_in_unknown_traffic,
     "sound headers in unknown traffic": sound_headers_in_unknown_traffic,
+    "startup frames behind startup frames, in order": startup_frames_in_order,
+    "startup frames behind startup frames, both ways": startup_frames_both_ways,
+    "startup frames behind startup frames, mid-connection": startup_frames_mid_connection,
+    "MSNs skipped behind damage": skipped_msns_behind_damage,
 }
 """Name to what makes the captures; scale is about how many segments there are."""
