@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 from scapy_mpa.stream.events import ConnectionEnded, ErrorFound, Event, GapFound, OverlapDiffers
 from scapy_mpa.stream.flows import Flows
+from scapy_mpa.stream.fpdus.search import header_words
 from scapy_mpa.stream.halves import cuts as cuts_module
 from scapy_mpa.stream.halves.cuts import COPY_SEGMENTS
+from scapy_mpa.stream.inference import sight
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.segment import Segment
 from tests.stream.cut import fed_with_cuts, stream, wrong
@@ -38,6 +40,28 @@ def template_of(segments: list[Segment]) -> Segment:
     """A segment of the Initiator's that acknowledges the Reply, as all behind it do."""
     request, reply = segments[3:5]
     return request._replace(ack=(reply.seq + reply.length) % 2**32)
+
+
+@pytest.mark.parametrize("there", [0, 40])
+def test_octets_that_are_only_claimed_are_not_searched(
+    there: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A frame may say that it is a megabyte long, and hold next to nothing of that."""
+    searched = 0
+
+    def counting(octets: bytes) -> list[int]:
+        nonlocal searched
+        searched += len(octets)
+        return header_words(octets)
+
+    monkeypatch.setattr(sight, "header_words", counting)
+    flows = Flows()
+    payload = random.Random(there).randbytes(there)
+    for number in range(1, 9):
+        claimed = Segment(bytes(12), 1 + (number << 20), 1, ACK, payload, 1 << 20, number, number)
+        flows.receive(claimed)
+    assert flows.finish()
+    assert searched <= 8 * 8 * 4 * there
 
 
 def captured(

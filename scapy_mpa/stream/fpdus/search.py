@@ -142,6 +142,10 @@ def header_words(octets: bytes) -> list[int]:
     count = len(second)
     both = int.from_bytes(first[:count], "big") & int.from_bytes(second, "big")
     marks = both.to_bytes(count, "big")
-    if _OFTEN * (count - marks.count(0)) > count:
+    found = count - marks.count(0)
+    if not found:
+        # To look for one takes longer than to count none.
+        return []
+    if _OFTEN * found > count:
         return list(compress(range(0, _WORD * count, _WORD), marks))
     return [_WORD * match.start() for match in _NOT_ZERO.finditer(marks)]

@@ -154,18 +154,35 @@ class Sight:
 
     def _words(self, shift: int) -> list[int]:
         """Return the places in an alignment where the first word of an FPDU may stand."""
-        first = self.begin + shift
-        return [first + word for word in header_words(self.octets[shift:])]
+        words = []
+        for start, end in self._captured():
+            first = start + (shift - start) % WORD
+            words += [self.begin + first + word for word in header_words(self.octets[first:end])]
+        return words
+
+    def _captured(self) -> Iterator[tuple[int, int]]:
+        """Yield where octets begin and end that the snap length did not cut off, from the first on.
+
+        What stands for the others may be most of them, for a frame is as long as it claims.
+        """
+        begin, at = self.begin, 0
+        for start, end in self.island.absent or ():
+            if at < start - begin:
+                yield at, start - begin
+            at = max(at, end - begin)
+        if at < len(self.octets):
+            yield at, len(self.octets)
 
     def zero_lengths(self) -> Iterator[int]:
         """Yield where FPDUs of zero length stand, their CRC too, that nothing explains."""
         for octets, header in ((ZERO_LENGTH, 0), (MARKED_ZERO_LENGTH, MARKER_LENGTH)):
-            at = self.octets.find(octets)
-            while at >= 0 and self.allowance >= 0:
-                if not self.explained[at]:
-                    self.allowance -= COST_OF_FAILURE
-                    yield self.begin + at + header
-                at = self.octets.find(octets, at + 1)
+            for start, end in self._captured():
+                at = self.octets.find(octets, start, end)
+                while at >= 0 and self.allowance >= 0:
+                    if not self.explained[at]:
+                        self.allowance -= COST_OF_FAILURE
+                        yield self.begin + at + header
+                    at = self.octets.find(octets, at + 1, end)
 
     def readings(self, header: int) -> Iterator[Reading]:
         """Yield what FPDUs the octets at ``header`` may be.
