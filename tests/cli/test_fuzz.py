@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import scapy_mpa.cli.corpus
+from scapy_mpa.craft import Conversation
 from scapy_mpa.craft.mutations import corpus, mutations
 from tests.cli.command import PCAPS, parsed, run
 
@@ -88,6 +89,24 @@ def test_captured_connection(tmp_path: Path) -> None:
         assert "[fd00:7::1]:51060" in {record["src"] for record in records}
         counts.append(sum(record["type"] == "fpdu" for record in records))
     assert max(counts) >= 33
+
+
+@pytest.mark.parametrize("others", [0, 1])
+def test_fpdus_without_a_whole_header_in_a_captured_connection(tmp_path: Path, others: int) -> None:
+    """A peer may send what is too short for one (RFC 5041 4.1)."""
+    conversation = Conversation(strict=False)
+    conversation.initiator.fpdu(b"A@A")
+    for _ in range(others):
+        conversation.initiator.send(bytes(100))
+    conversation.close()
+    capture = tmp_path / "short.pcap"
+    conversation.write(capture)
+    target = tmp_path / "corpus"
+    result = run("fuzz", "-o", target, "--from", capture, "--only", "fuzz/*", "-n", 3)
+    assert (result.exit_code, result.exception) == (0, None)
+    names = {entry["name"] for entry in parsed((target / "manifest.jsonl").read_text())}
+    assert names
+    assert ("fuzz/fields/ulpdu" in names) == bool(others)
 
 
 def test_named_rules_in_a_captured_connection(tmp_path: Path) -> None:

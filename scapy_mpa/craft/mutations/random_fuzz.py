@@ -18,6 +18,7 @@ from scapy_mpa.craft.mutations.edit import fpdu_at, fpdus, replaced
 from scapy_mpa.craft.mutations.expectation import ANYTHING
 from scapy_mpa.craft.mutations.mutation import Change, Mutation
 from scapy_mpa.craft.script import FPDUItem, Item, OctetsItem, StartupItem
+from scapy_mpa.wire.errors import LocalProtocolError, RemoteProtocolError
 from scapy_mpa.wire.startup import KEY_LENGTH, STARTUP_HEADER_LENGTH, StartupKind
 
 __all__ = ["RANDOM"]
@@ -75,11 +76,22 @@ def _fields_of_ulpdu(conversation: Conversation, rng: Random) -> Conversation:
     """Change fields of the DDP and RDMAP headers of an FPDU."""
     from scapy_mpa.layers import DDPTagged, DDPUntagged
 
-    at = rng.choice(fpdus(conversation))
+    whole = fpdus(conversation, where=_has_header)
+    if not whole:
+        raise LocalProtocolError("no FPDU holds a whole DDP header")
+    at = rng.choice(whole)
     item = fpdu_at(conversation, at)
     layer = DDPTagged if item.header.tagged else DDPUntagged
     ulpdu = bytes(_fuzz_fields(layer(item.ulpdu), rng))
     return replaced(conversation, at, replace(item, ulpdu=ulpdu))
+
+
+def _has_header(item: FPDUItem) -> bool:
+    """Tell whether an FPDU holds a whole DDP header: a captured one need not."""
+    try:
+        return bool(item.header)
+    except RemoteProtocolError:
+        return False
 
 
 def _fields_of_startup(conversation: Conversation, rng: Random) -> Conversation:

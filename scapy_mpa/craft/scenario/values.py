@@ -34,6 +34,9 @@ __all__ = [
 LARGEST_SCENARIO: Final = 1 << 28
 """Octets of payload: a conversation is held in memory as a whole, some three times over."""
 
+_DRAWN: Final = 1 << 20
+"""Octets that are drawn at a time: a multiple of 4."""
+
 _NUMBER: Final = re.compile(r"0x[0-9A-Fa-f]{1,16}|[0-9][0-9_]{0,24}")
 _HEX: Final = re.compile(r"hex:((?:[0-9A-Fa-f]{2})*)")
 _ENDPOINT: Final = re.compile(r"(?:\[([^\]]+)\]|([^:]+)):([0-9]{1,5})")
@@ -57,7 +60,9 @@ class Chance:
         :raises ScenarioError: there are too many.
         """
         self.take(size)
-        return self._rng.randbytes(size)
+        # It draws no more at a time, whatever their number; they are the same.
+        pieces = [_DRAWN] * (size // _DRAWN) + [size % _DRAWN]
+        return b"".join(map(self._rng.randbytes, pieces))
 
     def take(self, size: int) -> None:
         """Count octets of payload.
