@@ -19,6 +19,7 @@ Ordinary TCP traffic has none of this.  How much of it is looked at is limited f
 connection, so finding out costs a bounded amount.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from operator import attrgetter
 from typing import Final, NamedTuple
@@ -218,7 +219,13 @@ def _longest_row(islands: Sequence[Island], known: Known, *, final: bool) -> Row
             if row is not None and row.fpdus >= (1 if final else PLAUSIBLE_ROW):
                 return row
         rows += found.all()
-    longest = max(rows, key=attrgetter("octets"), default=None)
+    # Several rows may be of one stream, which lies or holes have cut.
+    together: Counter[tuple[int | None, int]] = Counter()
+    for row in rows:
+        together[row.phase(0), row.start % WORD] += row.octets
+    longest = max(
+        rows, key=lambda row: (together[row.phase(0), row.start % WORD], row.octets), default=None
+    )
     if longest is not None and longest.origin is not None and not longest.tells_places:
         # Zeros say less than Markers that point back to where FPDUs begin.
         others = (row for row in rows if row.tells_places)
