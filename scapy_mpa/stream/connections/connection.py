@@ -270,7 +270,7 @@ class Connection(Telling):
 
     def ends_startup(self, half: HalfConnection, position: int) -> bool:
         """Tell whether the last startup frame of a direction ends at a position."""
-        return self.startup.origins[half.direction] == position
+        return self.startup.ends_at(half.direction, position)
 
     def may_announce_rtr(self, half: HalfConnection, found: FoundStartup) -> bool:
         """Tell whether an Rtr Frame may follow a startup frame."""

@@ -9,14 +9,13 @@ from scapy_mpa.wire.rdmap import may_begin_ulpdu, plausible
 
 __all__ = [
     "begins_otherwise",
-    "first_word_makes_sense",
     "head_makes_sense",
     "may_be_fpdu",
     "rest_makes_sense",
 ]
 
 
-def first_word_makes_sense(head: bytes) -> bool:
+def _first_word_makes_sense(head: bytes) -> bool:
     """Tell whether ULPDU_Length and control octets make sense, between which no Marker falls.
 
     This quickly tells of most octets that they begin no FPDU.
@@ -30,7 +29,7 @@ def head_makes_sense(head: bytes, *, any_stag: bool = False) -> bool:
 
     :param any_stag: as of :func:`~scapy_mpa.wire.rdmap.plausible`.
     """
-    return first_word_makes_sense(head) and rest_makes_sense(head, any_stag=any_stag)
+    return _first_word_makes_sense(head) and rest_makes_sense(head, any_stag=any_stag)
 
 
 def rest_makes_sense(head: bytes, *, any_stag: bool = False) -> bool:

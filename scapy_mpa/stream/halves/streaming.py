@@ -322,6 +322,7 @@ class Streaming:
     def _find_startup(self, island: Island, *, final: bool = False) -> bool:
         """Pass on what is, or may be, a startup frame; return whether all were, and none waits."""
         half = self._half
+        # What is passed on may change it.
         phase = half.phase
         if phase is not Phase.STREAMING:
             return True
@@ -378,10 +379,9 @@ class Streaming:
         an Rtr Frame comes before them (rtr-frame-proposal-2007 2).  A capture of iWARP that is
         sent as a file holds startup frames, too, and then the next record.
         """
-        startup = found.startup
-        is_request = startup.kind is StartupKind.REQUEST
-        if startup.rejected and startup.kind is StartupKind.REPLY:
+        if found.startup.rejects:
             return False
+        is_request = found.startup.kind is StartupKind.REQUEST
         behind = found.behind
         if behind and behind[_CONTROL] not in BOUNDS and behind[_BEHIND_MARKER] not in BOUNDS:
             # No FPDU: of many startup frames that is told at one glance.
