@@ -274,6 +274,31 @@ def test_an_untagged_header_says_more_than_a_tagged_one() -> None:
     assert seen == [each.seq_offset for each in there]
 
 
+def header_of_send(ulpdu_length: int, msn: int) -> bytes:
+    """ULPDU_Length and header of a Send."""
+    return ulpdu_length.to_bytes(2, "big") + messages.send(msn, b"")[0]
+
+
+def test_an_msn_that_does_not_go_on_is_part_of_a_payload() -> None:
+    """What looks like a Send at the end of a payload leads to where another ends."""
+    ulpdus = sends([800, *[6] * 20])
+    # Its octets are 20 of that payload, 4 of the CRC field, and all of the next FPDU.
+    ulpdus[0] = ulpdus[0][:-20] + header_of_send(50, 77)
+    octets, truth = mpastream.build_stream(ulpdus, crc=False)
+    events = captured(octets, [(100, truth[0].end - 24)], markers=False)
+    assert found(events) == [each.seq_offset for each in truth[1:]]
+
+
+def test_an_msn_that_goes_on_is_of_an_fpdu() -> None:
+    """What looks like a Send at the end of its payload leads to where it ends."""
+    ulpdus = sends([400] * 20)
+    # With the CRC field 60 octets.
+    ulpdus[2] = ulpdus[2][:-56] + header_of_send(54, 77) + bytes(36)
+    octets, truth = mpastream.build_stream(ulpdus, crc=False)
+    events = captured(octets, [(100, truth[2].start)], markers=False)
+    assert found(events) == [each.seq_offset for each in truth[2:]]
+
+
 def test_a_payload_that_repeats_itself_contests_nothing() -> None:
     """One of its headers leads to where the Write ends that carries it."""
     payload = LOOKS_LIKE_HEADERS * 12

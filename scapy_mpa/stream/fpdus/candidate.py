@@ -34,6 +34,7 @@ __all__ = [
     "WORD",
     "Candidate",
     "FPDUReader",
+    "header_octets",
 ]
 
 WORD: Final = 4
@@ -52,6 +53,16 @@ WHOLE_FPDUS: Final = 2
 
 HEAD: Final = HEADER_LENGTH + UNTAGGED_LENGTH + MARKER_LENGTH
 """Octets in which the longest DDP header of an FPDU lies, and a Marker that may fall in it."""
+
+
+def header_octets(octets: bytes, layout: Layout) -> bytes:
+    """Return the octets behind the ULPDU_Length of an FPDU in which its DDP header lies.
+
+    :param octets: of the FPDU, from its first one on, with Markers.
+    """
+    head = octets[: layout.header + HEAD]
+    body = strip_markers(head, [at for at in layout.markers if at < len(head)])
+    return body[HEADER_LENGTH:]
 
 
 class Candidate(NamedTuple):
@@ -189,9 +200,7 @@ class FPDUReader:
     def _plausible(
         octets: bytes, layout: Layout, ulpdu_length: int, *, any_stag: bool = False
     ) -> bool:
-        head = octets[: layout.header + HEAD]
-        body = strip_markers(head, [at for at in layout.markers if at < len(head)])
-        return plausible(body[HEADER_LENGTH:], ulpdu_length, any_stag=any_stag)
+        return plausible(header_octets(octets, layout), ulpdu_length, any_stag=any_stag)
 
     def _liar(self, island: Island, start: int, end: int) -> Candidate:
         """Return the FPDU at ``start``, whose ULPDU_Length reaches beyond ``end``."""

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from scapy_mpa.stream.events import LocatedBy
-from scapy_mpa.stream.fpdus.candidate import HEAD, UNREADABLE, WORD, Candidate
+from scapy_mpa.stream.fpdus.candidate import HEAD, UNREADABLE, WORD, Candidate, header_octets
 from scapy_mpa.stream.fpdus.follower import LONGEST_CHAIN, OCTETS_FOR_ONE, FPDUFollower
+from scapy_mpa.stream.fpdus.regularity import Irregular, Regularity
 from scapy_mpa.stream.fpdus.search import (
     COST_OF_PLACE,
     SEARCHED_AT_A_TIME,
@@ -354,7 +355,7 @@ class FPDUFinder(FPDUFollower):
         """Return the FPDU, unless octets that it claims lead to its end just as well.
 
         Several in a row are more than one; of one and one, an untagged header says more than a
-        tagged one, else neither is certain.
+        tagged one, else that which goes on more regularly, or neither is certain.
         """
         if island.fills_segments(fpdu.start, fpdu.end):
             return fpdu
@@ -378,9 +379,25 @@ class FPDUFinder(FPDUFollower):
             if count > 1 or is_tagged(fpdu) > is_tagged(first):
                 return first
             if is_tagged(fpdu) == is_tagged(first):
+                mine, other = (self._irregular(island, one, limit) for one in (fpdu, first))
+                if mine != other:
+                    return fpdu if mine < other else first
                 behind = self._try(island, at, limit)
                 return None if isinstance(behind, int) else behind
         return fpdu
+
+    def _irregular(self, island: Island, fpdu: Candidate, limit: int) -> Irregular:
+        """Return what is irregular about an FPDU and those behind it."""
+        regularity = Regularity()
+        following: Candidate | int = fpdu
+        for _ in range(_OUTWEIGHING_CHAIN):
+            if isinstance(following, int) or not following.sound:
+                break
+            header = header_octets(following.octets, following.layout)
+            regularity.take(header, following.ulpdu_length)
+            self._allowance -= following.layout.length
+            following = self._try(island, following.end, limit)
+        return regularity.irregular
 
     def _is_convincing(self, island: Island, fpdu: Candidate, count: int, limit: int) -> bool:
         """Tell whether an FPDU that a search has found stands where FPDUs stand."""

@@ -26,10 +26,10 @@ from typing import Final, NamedTuple
 
 from scapy_mpa.stream.fpdus.candidate import FRAMING_WINDOW, HEAD, WHOLE_FPDUS, WORD
 from scapy_mpa.stream.fpdus.heads import head_makes_sense
+from scapy_mpa.stream.fpdus.regularity import Irregular, Regularity
 from scapy_mpa.stream.fpdus.search import ZERO_LENGTH
 from scapy_mpa.stream.inference.look import Look, Unlikes
 from scapy_mpa.stream.inference.places import Ballot
-from scapy_mpa.stream.inference.regularity import Irregular, irregular
 from scapy_mpa.stream.inference.rows import PLAUSIBLE_ROW, Row, Rows
 from scapy_mpa.stream.inference.sight import OCTETS_AT_FIRST, Known, Sight
 from scapy_mpa.stream.octets.island import Island
@@ -40,6 +40,8 @@ __all__ = ["Inferred", "infer", "shows_crcs"]
 # What looks may cost for each octet that is there, up to so many octets.
 _OCTETS_PER_OCTET: Final = 16
 _COUNTED_OCTETS: Final = 1 << 18
+# How many FPDUs are looked at to tell places of Markers by their headers.
+_FPDUS_COMPARED: Final = 64
 # What octets of a Marker can be: zeros first, and a multiple of four in the end (RFC 5044 4.2).
 _OF_A_MARKER: Final = {0: b"\0", 1: b"\0", 3: bytes(range(0, 256, WORD))}
 
@@ -185,7 +187,7 @@ def _likeliest(places: Sequence[int], first: int, islands: Sequence[Island], kno
     found = dict.fromkeys(places, Irregular())
     for sight in _sights(islands, known):
         if sight.begin <= first < sight.island.end:
-            found = {place: irregular(sight, first, place) for place in places}
+            found = {place: _irregular(sight, first, place) for place in places}
         for at in range(min(MARKER_INTERVAL, len(sight.octets))):
             column = columns[(sight.begin + at) % MARKER_INTERVAL]
             column += sight.octets[at::MARKER_INTERVAL]
@@ -198,6 +200,23 @@ def _likeliest(places: Sequence[int], first: int, islands: Sequence[Island], kno
         return sum(map(len, octets)), found[place]
 
     return min(places, key=against)
+
+
+def _irregular(sight: Sight, start: int, origin: int) -> Irregular:
+    """Return what is irregular about the FPDUs from one on.
+
+    :param start: where the first one begins.
+    :param origin: position from which Markers are counted.
+    """
+    regularity = Regularity()
+    for _ in range(_FPDUS_COMPARED):
+        reading = sight.read(start, (start - origin) % MARKER_INTERVAL)
+        if reading is None:
+            break
+        length = sight.number(reading.start + reading.layout.header)
+        regularity.take(sight.header(reading), length)
+        start = reading.end
+    return regularity.irregular
 
 
 def _inferred(place: int | None, somewhere: int, known: Known, *, crc: bool) -> Inferred:

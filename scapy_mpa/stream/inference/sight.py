@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Final, NamedTuple
 
-from scapy_mpa.stream.fpdus.candidate import HEAD, WORD
+from scapy_mpa.stream.fpdus.candidate import HEAD, WORD, header_octets
 from scapy_mpa.stream.fpdus.heads import rest_makes_sense
 from scapy_mpa.stream.fpdus.search import (
     MARKED_ZERO_LENGTH,
@@ -27,7 +27,6 @@ from scapy_mpa.wire.fpdu import (
     MARKER_LENGTH,
     Layout,
     fpdu_layout,
-    strip_markers,
 )
 from scapy_mpa.wire.rdmap import BOUNDS
 
@@ -315,9 +314,7 @@ class Sight:
     def header(self, reading: Reading) -> bytes:
         """Return the octets of an FPDU behind its ULPDU_Length in which its DDP header lies."""
         at, layout = reading.start - self.begin, reading.layout
-        head = self.octets[at : at + layout.header + HEAD]
-        body = strip_markers(head, [each for each in layout.markers if each < len(head)])
-        return body[HEADER_LENGTH:]
+        return header_octets(self.octets[at : at + layout.header + HEAD], layout)
 
     def is_captured(self, marker: int) -> bool:
         """Tell whether the snap length cut off nothing of a Marker."""
