@@ -15,6 +15,7 @@ from scapy_mpa.capture.frame import Frame
 from scapy_mpa.layers import MPA, IFTAdaptionIndication, IFTFrame
 from scapy_mpa.layers.enhanced import fields_of_dialect
 from scapy_mpa.session.form import put, stack
+from scapy_mpa.session.last_frames import LastFrames
 from scapy_mpa.session.lower import LowerLayers
 from scapy_mpa.session.provenance import Provenance
 from scapy_mpa.session.sctp import chunk_of, sctp_layer
@@ -74,9 +75,7 @@ class Recovery:
         self._decoder = Decoder(self._take_sctp)
         self.frames = 0
         """Frames taken so far."""
-        # For each direction the frame that brought octets last: its lower layers are those of
-        # the next packet, which may come to light much later.
-        self._last: dict[bytes, Frame] = {}
+        self._last = LastFrames()
 
     def take(self, frame: Frame) -> tuple[list[Packet], bool]:
         """Take a frame.
@@ -91,7 +90,7 @@ class Recovery:
             return ([], True) if packet is None else self._take_packet(packet, frame)
         flow = segment.flow
         if segment.length:
-            self._last[flow] = frame
+            self._last.keep(flow, frame, segment.length)
         events = self._flows.receive(segment)
         packets = self._packets(events, frame) if events else []
         if not segment.length:

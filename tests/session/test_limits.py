@@ -8,18 +8,21 @@ import pathlib
 import random
 
 import pytest
-from scapy.layers.l2 import Ether
+from scapy.layers.inet import IP, TCP
+from scapy.layers.l2 import Dot1Q, Ether
 from scapy.sendrecv import sniff
 
 from scapy_mpa.capture import open_capture
+from scapy_mpa.capture.frame import Frame
 from scapy_mpa.layers import FPDU
 from scapy_mpa.session import Limits, MPASession, rdmpa
 from scapy_mpa.session.recovery import Recovery
+from scapy_mpa.session.source import dissect
 from scapy_mpa.stream.events import Event, GapFound
 from scapy_mpa.stream.flows import LINGER_NS
 from tests.stream.feed import halves
 from tests.stream.talk import whole
-from tests.truth import impair, pcapfile
+from tests.truth import impair, messages, mpastream, pcapfile
 
 
 @pytest.mark.parametrize("copies", [1, 3])
@@ -37,6 +40,29 @@ def test_late_copies_leave_nothing_behind(copies: int) -> None:
     for frame in late:
         assert recovery.take(frame) == ([], True)
     assert not recovery._last
+
+
+def test_frames_of_many_directions() -> None:
+    """Their payload is let go; the packets that come to light in the end have all their layers."""
+    count = 400
+    # Without CRCs and a startup frame, FPDUs are believed once nothing better will come.
+    ulpdus = [messages.send(msn, bytes(6000), 6018)[0] for msn in range(1, 11)]
+    octets, truth = mpastream.build_stream(ulpdus, crc=False)
+    segment = impair.Segment(0, 1, 1, impair.ACK, octets)
+    recovery = Recovery(dissect, limits=Limits(octets_in_total=1 << 26))
+    for number in range(1, count + 1):
+        framed = pcapfile.frame(segment, ports=(number, 4000), vlan=5, tcp_options=b"\1" * 4)
+        frame = Frame(number, number * 1000, 1, framed, len(framed), None)
+        assert recovery.take(frame) == ([], True)
+        assert sum(len(each.octets) for each in recovery._last.values()) < 17 << 20
+    packets = recovery.finish()
+    assert len(packets) == count * len(truth)
+    for at, each in enumerate(packets):
+        flow, fpdu = divmod(at, len(truth))
+        assert each.layers()[:5] == [Ether, Dot1Q, IP, TCP, FPDU]
+        assert each[TCP].sport == flow + 1
+        assert each.wirelen == len(framed)
+        assert bytes(each[FPDU]) == octets[truth[fpdu].start : truth[fpdu].end]
 
 
 def test_both_keep_to_them(tmp_path: pathlib.Path) -> None:

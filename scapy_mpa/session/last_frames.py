@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""For each direction the frame that brought octets last.
+
+Its lower layers are those of the next packet, which may come to light much later.  Of its payload
+nothing is needed but for what Scapy calls ``original``; that of many directions is let go.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from scapy_mpa.capture.frame import Frame
+
+__all__ = ["LastFrames"]
+
+_WHOLE_FRAMES: Final = 16 << 20
+"""Octets of frames that are kept whole."""
+
+_HEADERS: Final = 512
+"""What is kept of others, at most: more than link, network and TCP header take, with room for a
+tunnel."""
+
+
+class LastFrames(dict[bytes, Frame]):
+    """Frames by the flow of their direction."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        # No more than this many octets of payload came since it was looked at what all frames hold.
+        self._new = 0
+        self._allowed = _WHOLE_FRAMES
+
+    def keep(self, flow: bytes, frame: Frame, length: int) -> None:
+        """Keep a frame in place of the one before.
+
+        :param length: octets of its payload.
+        """
+        self[flow] = frame
+        self._new += length
+        if self._new > self._allowed:
+            self._let_go()
+
+    def _let_go(self) -> None:
+        """Cut off payload, if all frames together hold too much."""
+        if sum(len(frame.octets) for frame in self.values()) > _WHOLE_FRAMES:
+            for flow, frame in self.items():
+                if len(frame.octets) > _HEADERS:
+                    self[flow] = frame._replace(octets=frame.octets[:_HEADERS])
+        self._new = 0
+        # To look at all of them costs each payload octet no more than a little, however many.
+        self._allowed = max(_WHOLE_FRAMES, _HEADERS * len(self))
