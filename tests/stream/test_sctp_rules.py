@@ -12,6 +12,7 @@ import pytest
 from scapy_mpa.stream.checks import Checks
 from scapy_mpa.stream.events import ConnectionEnded, ErrorFound, Event, SessionControlSeen
 from scapy_mpa.stream.sctp.associations import Associations
+from scapy_mpa.stream.sctp.session import DOUBTFUL
 from scapy_mpa.wire.dialect import Dialect
 from tests.stream.sctp_feed import OPENING, Talk, closing, events_of, frames_of
 from tests.truth import sctpstream as sctp
@@ -298,6 +299,26 @@ def test_the_rule_that_is_broken(script: Callable[[Talk], None], expected: list[
     events = run(script)
     assert errors(events) == expected
     assert ended(events)[0].errors == len(expected)
+
+
+@pytest.mark.parametrize("times", [7, 8, 9, 10, 100])
+def test_more_errors_than_are_told(times: int) -> None:
+    """Those that wait for the end are limited; the last one says how many more there were."""
+
+    def script(talk: Talk) -> None:
+        talk.begin_session()
+        for _ in range(times):
+            talk.control(1, sctp.ACCEPT)
+        talk.end_session()
+
+    events = run(script)
+    texts = [each.text for each in events if isinstance(each, ErrorFound)]
+    told = times if times <= DOUBTFUL + 1 else DOUBTFUL
+    assert len(set(texts[:told])) == 1
+    assert "Accept" in texts[0]
+    more = [f"{times - told} more such errors from here on (RFC 5043 6)"]
+    assert texts[told:] == (more if times > told else [])
+    assert ended(events)[0].errors == len(texts)
 
 
 @pytest.mark.parametrize("lost", ["Accept", "Initiate"])

@@ -39,8 +39,8 @@ from scapy_mpa.wire.sctp_session import (
 
 __all__ = ["DOUBTFUL", "Session"]
 
-DOUBTFUL: Final = 64
-"""Errors of one session that may wait for its end."""
+DOUBTFUL: Final = 8
+"""Errors of one session that wait for its end; the one behind them may say how many more came."""
 
 _MASK: Final = 0xFFFF
 
@@ -62,6 +62,7 @@ class Session:
         "_errors",
         "_frame",
         "_time_ns",
+        "_untold",
         "halves",
         "identity",
         "is_initiated",
@@ -86,6 +87,8 @@ class Session:
         self._doubtful: list[ErrorFound] = []
         """What is wrong with the order of messages, unless DATA chunks are missing, which may be
         known only later: then it may be the capture's fault."""
+        self._untold = 0
+        """How many come behind the first of ``_doubtful``, its last one among them."""
         self._errors = 0
         self._frame = 0
         self._time_ns = 0
@@ -316,6 +319,10 @@ class Session:
                 self._skip(direction, reason, is_skipped=whole and self.halves[direction].begun)
         halves = self.halves
         if sure:
+            if self._untold > 1:
+                last = self._doubtful.pop()
+                what = Violation(f"{self._untold} more such errors from here on", "RFC 5043 6")
+                self._doubtful.append(last._replace(text=str(what)))
             self._errors += len(self._doubtful)
             for each in self._doubtful:
                 self._emit(each)
@@ -369,7 +376,10 @@ class Session:
 
     def _claim(self, direction: int, turn: Turn, what: Violation) -> None:
         """Report what is wrong with the order of messages, in the end."""
-        if len(self._doubtful) < DOUBTFUL:
+        if len(self._doubtful) > DOUBTFUL:
+            self._untold += 1
+        else:
+            self._untold += len(self._doubtful) == DOUBTFUL
             identity, text = self.identity, str(what)
             self._doubtful.append(
                 ErrorFound(identity, direction, turn.frame, turn.time_ns, None, turn.seq, text)
