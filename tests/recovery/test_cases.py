@@ -197,6 +197,8 @@ ONCE_WRONG_SEEDS: list[tuple[int, dict[str, object]]] = [
     (2032882, {}),
     # Garbled octets whose length leads to where another FPDU ends: their MSN does not go on.
     (9400249, {"crc": False, "begin": "any point", "payload": "zeros"}),
+    # A lie that hides two Markers in the longest row, and a shorter one that has two.
+    (9600181, {"crc": False, "begin": "any point", "payload": "text"}),
 ]
 
 

@@ -202,6 +202,18 @@ def _likeliest(places: Sequence[int], first: int, islands: Sequence[Island], kno
     return min(places, key=against)
 
 
+def _standing(found: Sequence[tuple[Rows, Row]]) -> list[Row]:
+    """Return the rows that others do not refute."""
+    telling: dict[int, Row] = {}
+    for _, row in found:
+        place = row.phase(0)
+        if place is not None and row.tells_places:
+            telling[place] = max(row, telling.get(place, row), key=attrgetter("telling"))
+    if not telling:
+        return [row for _, row in found]
+    return [row for among, row in found if not among.is_refuted(row, telling.values())]
+
+
 def _irregular(sight: Sight, start: int, origin: int) -> Irregular:
     """Return what is irregular about the FPDUs from one on.
 
@@ -229,15 +241,16 @@ def _inferred(place: int | None, somewhere: int, known: Known, *, crc: bool) -> 
 
 def _longest_row(islands: Sequence[Island], known: Known, *, final: bool) -> Row | None:
     """Return the row of FPDUs that is to be believed, without CRCs."""
-    rows: list[Row] = []
+    found: list[tuple[Rows, Row]] = []
     origin = known.origin
     for sight in _sights(islands, known):
-        found = Rows(sight)
+        looked_at = Rows(sight)
         if origin is not None and sight.island.start <= origin < sight.island.end:
-            row = found.row_at(origin)
+            row = looked_at.row_at(origin)
             if row is not None and row.fpdus >= (1 if final else PLAUSIBLE_ROW):
                 return row
-        rows += found.all()
+        found += ((looked_at, row) for row in looked_at.all())
+    rows = _standing(found)
     # Several rows may be of one stream, which lies or holes have cut.
     together: Counter[tuple[int | None, int]] = Counter()
     for row in rows:

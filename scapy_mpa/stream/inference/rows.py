@@ -6,7 +6,7 @@ What is believed of them is decided in :mod:`~scapy_mpa.stream.inference.inferre
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Final, NamedTuple
 
@@ -208,37 +208,65 @@ class Rows:
         they stand in what seems to be its payload.
         """
         sight = self._sight
-        begin = sight.begin
-        octets = sight.octets[row.start - begin : row.end - begin]
-        sight.allowance -= len(octets)
+        sight.allowance -= row.end - row.start
         starts = [reading.start for reading in self._of(row)]
-        for at in range(0, MARKER_INTERVAL, WORD):
-            if any(octets[at::MARKER_INTERVAL]) or any(octets[at + 1 :: MARKER_INTERVAL]):
-                # The reserved half.
-                continue
-            telling = others = 0
-            is_in_header = False
-            for marker in range(row.start + at, row.end - WORD + 1, MARKER_INTERVAL):
-                back = sight.word(marker)
-                header = marker - back if back else marker + MARKER_LENGTH
-                claimed_by = starts[bisect_right(starts, marker) - 1]
-                if marker - claimed_by < HEAD:
-                    # A number in a header may be anything.
-                    is_in_header |= header == claimed_by
-                    continue
-                if header < begin:
-                    continue
-                head = header - begin
-                if not head_makes_sense(sight.octets[head : head + HEAD]):
-                    sight.allowance -= COST_OF_PLACE
-                    others += 1
-                    if others > _MOST_LYING or sight.allowance < 0:
-                        break
-                elif back:
-                    telling += 1
-            if telling + is_in_header >= _TELLING_IN_PAYLOAD and others <= _MOST_LYING:
+        return any(
+            self._telling_at(row, at, starts) >= _TELLING_IN_PAYLOAD
+            for at in range(row.start, row.start + MARKER_INTERVAL, WORD)
+        )
+
+    def is_refuted(self, row: Row, by: Iterable[Row]) -> bool:
+        """Tell whether a row without Markers holds some where those of others would be.
+
+        Lies may hide them, as many as there are in each of the two.
+
+        :param by: rows whose Markers tell where FPDUs begin.
+        """
+        if row.origin is not None:
+            return False
+        self._sight.allowance -= row.end - row.start
+        starts = [reading.start for reading in self._of(row)]
+        for marked in by:
+            assert marked.origin is not None
+            first = row.start + (marked.origin - row.start) % MARKER_INTERVAL
+            telling = self._telling_at(row, first, starts)
+            if telling and telling + marked.telling >= _TELLING_IN_PAYLOAD:
                 return True
         return False
+
+    def _telling_at(self, row: Row, first: int, starts: Sequence[int]) -> int:
+        """Return how many words of a row, from one on each 512 octets behind the last, say that
+        they are Markers; 0 if others say that they are none.
+
+        :param starts: where the FPDUs of the row begin.
+        """
+        sight = self._sight
+        begin = sight.begin
+        octets = sight.octets[first - begin : row.end - begin]
+        if any(octets[::MARKER_INTERVAL]) or any(octets[1::MARKER_INTERVAL]):
+            # The reserved half.
+            return 0
+        telling = others = 0
+        is_in_header = False
+        for marker in range(first, row.end - WORD + 1, MARKER_INTERVAL):
+            back = sight.word(marker)
+            header = marker - back if back else marker + MARKER_LENGTH
+            claimed_by = starts[bisect_right(starts, marker) - 1]
+            if marker - claimed_by < HEAD:
+                # A number in a header may be anything.
+                is_in_header |= header == claimed_by
+                continue
+            if header < begin:
+                continue
+            head = header - begin
+            if not head_makes_sense(sight.octets[head : head + HEAD]):
+                sight.allowance -= COST_OF_PLACE
+                others += 1
+                if others > _MOST_LYING or sight.allowance < 0:
+                    return 0
+            elif back:
+                telling += 1
+        return telling + is_in_header
 
     def row_at(self, start: int) -> Row | None:
         """Return the longest row that begins at ``start``."""
