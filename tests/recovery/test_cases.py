@@ -199,6 +199,8 @@ ONCE_WRONG_SEEDS: list[tuple[int, dict[str, object]]] = [
     (9400249, {"crc": False, "begin": "any point", "payload": "zeros"}),
     # A lie that hides two Markers in the longest row, and a shorter one that has two.
     (9600181, {"crc": False, "begin": "any point", "payload": "text"}),
+    # The same, and no more but one before that row.
+    (9702070, {"crc": False, "damage": "length", "markers": "both", "begin": "any point"}),
 ]
 
 

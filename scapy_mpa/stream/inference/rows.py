@@ -7,6 +7,7 @@ What is believed of them is decided in :mod:`~scapy_mpa.stream.inference.inferre
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import takewhile
 from operator import attrgetter
 from typing import Final, NamedTuple
 
@@ -238,6 +239,8 @@ class Rows:
         """Return how many words of a row, from one on each 512 octets behind the last, say that
         they are Markers; 0 if others say that they are none.
 
+        Those before and behind the row count, too, as far as each says so.
+
         :param starts: where the FPDUs of the row begin.
         """
         sight = self._sight
@@ -249,24 +252,46 @@ class Rows:
         telling = others = 0
         is_in_header = False
         for marker in range(first, row.end - WORD + 1, MARKER_INTERVAL):
-            back = sight.word(marker)
-            header = marker - back if back else marker + MARKER_LENGTH
+            header = self._pointed_at(marker)
             claimed_by = starts[bisect_right(starts, marker) - 1]
             if marker - claimed_by < HEAD:
                 # A number in a header may be anything.
                 is_in_header |= header == claimed_by
-                continue
-            if header < begin:
-                continue
-            head = header - begin
-            if not head_makes_sense(sight.octets[head : head + HEAD]):
-                sight.allowance -= COST_OF_PLACE
+            elif header >= begin:
+                if self._is_header(header):
+                    telling += header < marker
+                    continue
                 others += 1
                 if others > _MOST_LYING or sight.allowance < 0:
                     return 0
-            elif back:
-                telling += 1
-        return telling + is_in_header
+        telling += is_in_header
+        if telling < _AGREEING_MARKERS:
+            return telling
+        before = range(first - MARKER_INTERVAL, begin - 1, -MARKER_INTERVAL)
+        behind = range(
+            first + (row.end - first + MARKER_INTERVAL - 1) // MARKER_INTERVAL * MARKER_INTERVAL,
+            sight.island.end - WORD + 1,
+            MARKER_INTERVAL,
+        )
+        return telling + sum(len(list(takewhile(self._tells, side))) for side in (before, behind))
+
+    def _tells(self, marker: int) -> bool:
+        """Tell whether a word says that a header is behind it, as most Markers do."""
+        begin = self._sight.begin
+        reserved = self._sight.octets[marker - begin : marker - begin + WORD // 2]
+        header = self._pointed_at(marker)
+        return not any(reserved) and begin <= header < marker and self._is_header(header)
+
+    def _pointed_at(self, marker: int) -> int:
+        """Return where a word says, if it is a Marker, that the header of its FPDU is."""
+        back = self._sight.word(marker)
+        return marker - back if back else marker + MARKER_LENGTH
+
+    def _is_header(self, position: int) -> bool:
+        """Tell whether the octets at a position make sense as the header of an FPDU."""
+        self._sight.allowance -= COST_OF_PLACE
+        at = position - self._sight.begin
+        return head_makes_sense(self._sight.octets[at : at + HEAD])
 
     def row_at(self, start: int) -> Row | None:
         """Return the longest row that begins at ``start``."""
