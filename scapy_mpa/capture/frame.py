@@ -3,12 +3,15 @@
 
 from typing import Final, NamedTuple
 
-__all__ = ["MAXIMUM_CAPTURED", "Frame", "without_fcs"]
+__all__ = ["MAXIMUM_CAPTURED", "SNAP_LENGTH", "Frame", "without_fcs"]
+
+SNAP_LENGTH: Final = 262144
+"""Octets of a frame that tcpdump and dumpcap take at most, unless they are told otherwise."""
 
 MAXIMUM_CAPTURED: Final = 1 << 24
 """Captured octets of one frame beyond which a length is taken for damage, not for a frame.
 
-tcpdump and dumpcap stop at 262144 octets, segments merged by offload (GRO, BIG TCP) at about
+tcpdump and dumpcap stop at :data:`SNAP_LENGTH`, segments merged by offload (GRO, BIG TCP) at about
 512 KiB; the rest is room for odd interfaces and odd writers. A lying length thus costs 16 MiB of
 memory at most, not the 4 GiB that its field could ask for.
 """

@@ -6,7 +6,7 @@ from __future__ import annotations
 from struct import Struct
 from typing import BinaryIO, Final
 
-from scapy_mpa.capture.frame import Frame
+from scapy_mpa.capture.frame import SNAP_LENGTH, Frame
 from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.wire.errors import LocalProtocolError
 
@@ -20,8 +20,6 @@ _RECORD: Final = Struct("<IIII")
 _MICROSECONDS: Final = 0xA1B2C3D4
 _NANOSECONDS: Final = 0xA1B23C4D
 _VERSION: Final = (2, 4)
-_SNAP_LENGTH: Final = 262144
-"""What tcpdump writes where no frame was cut."""
 
 
 class PcapWriter:
@@ -40,7 +38,7 @@ class PcapWriter:
         self._link_type = link_type
         self._unit = 1 if nanoseconds else 1000
         magic = _NANOSECONDS if nanoseconds else _MICROSECONDS
-        file.write(_HEADER.pack(magic, *_VERSION, 0, 0, _SNAP_LENGTH, link_type))
+        file.write(_HEADER.pack(magic, *_VERSION, 0, 0, SNAP_LENGTH, link_type))
 
     def write(self, frame: Frame) -> None:
         """Append a frame; its number and interface have no place in this format.

@@ -4,25 +4,35 @@
 Scapy's readers of capture files dissect each frame in full.  Most frames only carry octets of
 MPA, and nobody ever sees a packet of theirs, so of these readers only the records are taken; a
 packet is made when it is asked for.  All other sockets hand out packets.
+
+Scapy takes no more than 65535 octets of a frame unless it is asked for more, and the largest IP
+datagram has as many without its link header.  So it is asked.  A frame that is passed on is then
+whole, too, where Scapy alone would have cut it in silence: nobody wants less of it for having
+``MPASession`` look at it, and :func:`~scapy_mpa.session.rdmpa.rdmpa` gives the same.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from decimal import Decimal
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from scapy.config import conf
+from scapy.consts import LINUX
 from scapy.layers.inet import IP
 from scapy.layers.inet6 import IPv6
 from scapy.packet import Packet
 from scapy.utils import EDecimal, PcapNgReader, PcapReader
 
-from scapy_mpa.capture.frame import Frame
+from scapy_mpa.capture.frame import MAXIMUM_CAPTURED, SNAP_LENGTH, Frame
 from scapy_mpa.session.form import put
 from scapy_mpa.session.lower import LowerLayers
 from scapy_mpa.stream.segment import SECOND
 
+if LINUX:
+    from scapy.arch.linux import L2Socket
 if TYPE_CHECKING:
     from scapy.supersocket import SuperSocket
 
@@ -63,12 +73,12 @@ class _Packets:
     """Takes what a socket dissects."""
 
     def __init__(self, sock: SuperSocket, supersession: Any) -> None:
-        self._sock = sock
+        self._recv = _whole(sock)
         self._supersession = supersession
         self._packet: Packet | None = None
 
     def read(self, number: int) -> Frame | None:
-        packet = self._sock.recv()
+        packet = self._recv()
         if packet is not None and self._supersession:
             packet = self._supersession.process(packet)
         self._packet = packet
@@ -88,6 +98,22 @@ class _Packets:
         assert self._packet is not None
         return self._packet
 
+
+def _whole(sock: SuperSocket) -> Callable[[], Packet | None]:
+    """Return what receives the next packet of a socket, with all octets that it can give.
+
+    Where nothing tells that a number would be taken for one of octets, none is given.
+    """
+    if type(sock).recv in _RECV_OF_FILES:
+        return partial(sock.recv, MAXIMUM_CAPTURED)
+    if LINUX and isinstance(sock, L2Socket):
+        # As many octets are set aside for each frame, so no more than what other tools take: frames
+        # of the loopback interface, and those merged by offload, are longer than Scapy's 65535.
+        return partial(sock.recv, SNAP_LENGTH)
+    return sock.recv
+
+
+_RECV_OF_FILES: Final = frozenset({PcapReader.recv, PcapNgReader.recv})
 
 # What follows does by itself what read_packet() of Scapy's readers does around _read_packet().
 
@@ -119,7 +145,7 @@ class _PcapRecords:
         self._metadata: Any = None
 
     def read(self, number: int) -> Frame | None:
-        record = self._read()
+        record = self._read(MAXIMUM_CAPTURED)
         if record is None:
             raise EOFError
         octets, self._metadata = record
@@ -151,7 +177,7 @@ class _PcapNgRecords:
         self._metadata: Any = None
 
     def read(self, number: int) -> Frame | None:
-        record = self._read()
+        record = self._read(MAXIMUM_CAPTURED)
         if record is None:
             raise EOFError
         octets, self._metadata = record
