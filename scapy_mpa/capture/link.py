@@ -13,10 +13,14 @@ from typing import Final
 
 from scapy_mpa.capture.reason import LINK_HEADER, NOT_IP, NotFollowedError, demand
 
-__all__ = ["ETHERNET", "IPV4", "IPV6", "SNAP", "network_packet"]
+__all__ = ["ETHERNET", "IPV4", "IPV6", "LINK_TYPES", "RAW_IP", "SNAP", "network_packet"]
 
 ETHERNET: Final = 1
 """LINKTYPE_ value."""
+
+RAW_IP: Final = frozenset({12, 14, 101})
+"""LINKTYPE_ values: DLT_RAW of OpenBSD and of others, whose numbers differ from LINKTYPE_RAW's, and
+that."""
 
 IPV4: Final = 0x0800
 IPV6: Final = 0x86DD
@@ -127,13 +131,13 @@ def _ipv6(octets: bytes, length: int) -> tuple[int, int]:
 _LINK_TYPES: Final[dict[int, Callable[[bytes, int], tuple[int, int]]]] = {
     0: _null,
     ETHERNET: _ethernet,
-    # DLT_RAW of OpenBSD and others: LINKTYPE_RAW's number differs from both.
-    12: _raw,
-    14: _raw,
-    101: _raw,
+    **dict.fromkeys(RAW_IP, _raw),
     108: _loop,
     113: _linux_cooked_1,
     228: _ipv4,
     229: _ipv6,
     276: _linux_cooked_2,
 }
+
+LINK_TYPES: Final = frozenset(_LINK_TYPES)
+"""LINKTYPE_ values that are followed."""

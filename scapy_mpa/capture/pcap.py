@@ -18,6 +18,7 @@ __all__ = [
     "PCAP_MAGICS",
     "PcapHeader",
     "cut_record",
+    "link_type_and_fcs",
     "lying_length",
     "pcap_frames",
     "pcap_header",
@@ -84,10 +85,21 @@ def pcap_header(source: Source) -> PcapHeader:
             f"pcap version {major}.{minor} is not supported",
             advice="convert it with `editcap OLD NEW` of Wireshark",
         )
+    link_type, fcs = link_type_and_fcs(link)
+    return PcapHeader(layout.record, layout.unit, link_type, fcs, size)
+
+
+def link_type_and_fcs(field: int) -> tuple[int, int]:
+    """Return what the last field of a file header says.
+
+    :param field: 32 bits.
+    :return: LINKTYPE_ value, 16 bits, and octets of the Frame Check Sequence at the end of each
+        frame, 0 if they have none, or the file does not say.
+    """
     fcs = 0
-    if link & _FCS_LENGTH_PRESENT:
-        fcs = (link >> _FCS_LENGTH_SHIFT) * _FCS_LENGTH_UNIT
-    return PcapHeader(layout.record, layout.unit, link & 0xFFFF, fcs, size)
+    if field & _FCS_LENGTH_PRESENT:
+        fcs = (field >> _FCS_LENGTH_SHIFT) * _FCS_LENGTH_UNIT
+    return field & 0xFFFF, fcs
 
 
 def pcap_frames(source: Source, header: PcapHeader) -> Iterator[Frame]:

@@ -26,7 +26,9 @@ from scapy.layers.inet6 import IPv6
 from scapy.packet import Packet
 from scapy.utils import EDecimal, PcapNgReader, PcapReader
 
-from scapy_mpa.capture.frame import MAXIMUM_CAPTURED, SNAP_LENGTH, Frame
+from scapy_mpa.capture.frame import MAXIMUM_CAPTURED, SNAP_LENGTH, Frame, without_fcs
+from scapy_mpa.capture.link import LINK_TYPES, RAW_IP
+from scapy_mpa.capture.pcap import link_type_and_fcs
 from scapy_mpa.session.form import put
 from scapy_mpa.session.lower import LowerLayers
 from scapy_mpa.stream.segment import SECOND
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["Source", "dissect", "source_of"]
 
 _RAW_IP: Final = 101
-"""LINKTYPE_RAW."""
+"""LINKTYPE_RAW: of the values for raw IP the one that Scapy knows on all systems."""
 
 
 class Source(Protocol):
@@ -61,6 +63,9 @@ def source_of(sock: SuperSocket, supersession: Any) -> Source:
 
     :param supersession: a session that is to see each packet first, or None.
     """
+    if getattr(sock, "LLcls", None) is conf.raw_layer and isinstance(sock, PcapReader):
+        # It takes all 32 bits for the link type, and knows fewer of these than are followed.
+        sock.LLcls = _layer_of(link_type_and_fcs(sock.linktype)[0])
     if not supersession and not conf.debug_dissector:
         if type(sock) is PcapReader and PcapReader.PacketMetadata._fields == _PCAP_FIELDS:
             return _PcapRecords(sock)
@@ -136,7 +141,8 @@ class _PcapRecords:
 
     def __init__(self, reader: PcapReader) -> None:
         self._read = reader._read_packet
-        self._link_type = _link_type(reader.LLcls)
+        link_type, self._fcs = link_type_and_fcs(reader.linktype)
+        self._link_type = _followed(link_type, reader.LLcls)
         self._unit = 1 if reader.nano else 1000
         self._power = Decimal(10) ** Decimal(-9 if reader.nano else -6)
         layer = reader.LLcls
@@ -152,6 +158,8 @@ class _PcapRecords:
         seconds, fraction, wirelen, _ = self._metadata
         captured = len(octets)
         length = wirelen if wirelen > captured else captured
+        if self._fcs:
+            octets, length = without_fcs(octets, length, self._fcs)
         time_ns = seconds * SECOND + fraction * self._unit
         # What the class itself would do, without the call of its __new__ in Python.
         self._frame = tuple.__new__(Frame, (number, time_ns, self._link_type, octets, length, None))
@@ -162,12 +170,16 @@ class _PcapRecords:
         packet, _ = self._layers.of(self._frame)
         seconds, fraction, wirelen, _ = self._metadata
         put(packet, "time", EDecimal(seconds + self._power * fraction))
-        put(packet, "wirelen", wirelen)
+        put(packet, "wirelen", self._frame.original_length if self._fcs else wirelen)
         return packet
 
 
 class _PcapNgRecords:
-    """Takes the packet blocks of a pcapng file."""
+    """Takes the packet blocks of a pcapng file.
+
+    Scapy does not tell which frames end with a Frame Check Sequence.  That is no part of a segment
+    but where IP gives no length.
+    """
 
     def __init__(self, reader: PcapNgReader) -> None:
         self._read = reader._read_packet
@@ -175,6 +187,8 @@ class _PcapNgRecords:
         self._frame: Frame | None = None
         self._time: Any = None
         self._metadata: Any = None
+        self._followed: dict[int, int] = {}
+        """By what link type frames are read that are of one."""
 
     def read(self, number: int) -> Frame | None:
         record = self._read(MAXIMUM_CAPTURED)
@@ -184,11 +198,13 @@ class _PcapNgRecords:
         link_type, resolution, high, low, wirelen, *_ = self._metadata
         # A packet that is given no time has that of its making.
         self._time = time.time() if high is None else EDecimal((high << 32) + low) / resolution
-        layer = conf.l2types.num2layer.get(link_type, conf.raw_layer)
+        followed = self._followed.get(link_type)
+        if followed is None:
+            followed = self._followed[link_type] = _followed(link_type, _layer_of(link_type))
         self._frame = Frame(
             number,
             int(self._time * SECOND),
-            _link_type(layer),
+            followed,
             octets,
             max(wirelen, len(octets)),
             None,
@@ -209,16 +225,12 @@ class _PcapNgRecords:
         return packet
 
     def _dissect(self, frame: Frame) -> Packet:
-        layer = conf.l2types.num2layer.get(self._metadata[0], conf.raw_layer)
-        return _packet_of(layer, frame.octets)
+        return _packet_of(_layer_of(self._metadata[0]), frame.octets)
 
 
 def dissect(frame: Frame) -> Packet:
     """Return the packet that Scapy makes of a frame."""
-    layer = conf.l2types.num2layer.get(frame.link_type, conf.raw_layer)
-    if frame.link_type == _RAW_IP and frame.octets[:1] >= b"\x60":
-        layer = IPv6
-    packet = _packet_of(layer, frame.octets)
+    packet = _packet_of(_layer_of(frame.link_type), frame.octets)
     packet.time = frame.time_ns / SECOND
     packet.wirelen = frame.original_length
     return packet
@@ -232,6 +244,33 @@ def _packet_of(layer: type[Packet], octets: bytes) -> Packet:
             raise
         # As Scapy itself does with what it cannot dissect.
         return conf.raw_layer(octets)
+
+
+def _layer_of(link_type: int) -> type[Packet]:
+    """Return the layer that frames of a link type begin with, that of raw octets if there is none.
+
+    :param link_type: LINKTYPE_ value.
+    """
+    layers = conf.l2types.num2layer
+    if link_type not in layers and link_type in RAW_IP:
+        link_type = _RAW_IP
+    layer: type[Packet] = layers.get(link_type, conf.raw_layer)
+    return layer
+
+
+def _followed(link_type: int, layer: type[Packet]) -> int:
+    """Return the LINKTYPE_ value by which frames of a file are read.
+
+    It is that of the file, unless only Scapy knows what such frames begin with: people bind layers
+    to link types of their own.
+
+    :param layer: which that is.
+    """
+    if link_type not in LINK_TYPES:
+        known = _link_type(layer)
+        if known in LINK_TYPES:
+            return known
+    return link_type
 
 
 def _link_type(layer: type[Packet]) -> int:

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
+from scapy.config import conf
 from scapy.consts import LINUX
 from scapy.data import MTU
 from scapy.layers.inet import IP, TCP, UDP
@@ -37,6 +38,7 @@ from scapy_mpa.layers import (
 from scapy_mpa.session import MPASession, rdmpa
 from scapy_mpa.stream.events import ConnectionEnded, Event, FPDURecovered, StartupSeen
 from scapy_mpa.wire.errors import CaptureError
+from tests.capture import build
 from tests.stream.feed import halves
 from tests.truth import impair, pcapfile
 
@@ -193,6 +195,86 @@ def test_long_frames_of_an_interface(long_frames: list[Frame]) -> None:
         while True:
             found += session.recv(sock)
     assert crcs(found) == ["good"] * 7
+
+
+def unwrapped(octets: bytes) -> bytes:
+    """The IP packet in an Ethernet frame."""
+    return octets[14:]
+
+
+def with_fcs(octets: bytes) -> bytes:
+    """An Ethernet frame, its Frame Check Sequence, and an IP packet whose length IP does not say.
+
+    So it ends where the Frame Check Sequence begins.
+    """
+    return octets[:16] + bytes(2) + octets[18:] + b"\x18FCS"
+
+
+@pytest.mark.parametrize(
+    ("field", "wrap", "lowest"),
+    [
+        (14, unwrapped, IP),
+        (0x24000001, with_fcs, Ether),
+        (0x0400000E, unwrapped, IP),
+        (0x02240065, unwrapped, IP),
+    ],
+    ids=["raw IP of OpenBSD", "with FCS", "FCS of no octets", "raw IP of NetBSD"],
+)
+@pytest.mark.parametrize("supersession", [None, IPSession])
+def test_link_types_that_scapy_does_not_know(
+    tmp_path: pathlib.Path, field: int, wrap: Any, lowest: type[Packet], supersession: Any
+) -> None:
+    """Scapy takes all 32 bits of the header's field for a link type, and lacks one of raw IP."""
+    conversation = Conversation()
+    for size in range(5):
+        conversation.initiator.send(bytes(size))
+    frames = [wrap(each.octets) for each in conversation.frames()]
+    path = tmp_path / "made.pcap"
+    path.write_bytes(
+        build.pcap([(n, 0, each, len(each)) for n, each in enumerate(frames)], link=field)
+    )
+    session = MPASession(supersession=supersession)
+    found = sniff(offline=str(path), session=session, quiet=True)
+    listed = rdmpa(path, others=True)
+    assert {type(each) for each in found} == {type(each) for each in listed} == {lowest}
+    assert crcs(listed) == ["good"] * 5
+    if supersession is None:
+        wanted = [(bytes(each), each.wirelen) for each in listed]
+        assert [(bytes(each), each.wirelen) for each in found] == wanted
+    elif wrap is unwrapped:
+        assert crcs(found) == ["good"] * 5
+
+
+def test_raw_ip_of_openbsd_in_pcapng(tmp_path: pathlib.Path) -> None:
+    """The link type is one of 16 bits there, and Scapy lacks it as well."""
+    conversation = Conversation()
+    conversation.initiator.send(b"payload")
+    path = tmp_path / "made.pcapng"
+    write_frames(
+        path,
+        [each._replace(link_type=14, octets=each.octets[14:]) for each in conversation.frames()],
+    )
+    found = sniff(offline=str(path), session=MPASession, quiet=True)
+    assert list(map(bytes, found)) == list(map(bytes, rdmpa(path, others=True)))
+    assert {type(each) for each in found} == {IP}
+    assert crcs(found) == ["good"]
+
+
+@pytest.mark.parametrize("name", ["made.pcap", "made.pcapng"])
+def test_link_types_that_only_scapy_knows(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """What people have bound to a link type of their own is what its frames begin with."""
+    conversation = Conversation()
+    conversation.initiator.send(b"payload")
+    frames = [each._replace(link_type=147) for each in conversation.frames()]
+    path = tmp_path / name
+    write_frames(path, frames)
+    session = MPASession(others=False)
+    assert crcs(sniff(offline=str(path), session=session, quiet=True)) == []
+    monkeypatch.setitem(conf.l2types.num2layer, 147, Ether)
+    session = MPASession(others=False)
+    assert crcs(sniff(offline=str(path), session=session, quiet=True)) == ["good"]
 
 
 def test_captures_do_not_mix(tmp_path: pathlib.Path) -> None:
