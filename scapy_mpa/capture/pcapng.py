@@ -18,7 +18,7 @@ from scapy_mpa.capture.frame import MAXIMUM_CAPTURED, Frame, without_fcs
 from scapy_mpa.capture.interface import Interface, options, parse_interface
 from scapy_mpa.capture.source import Source
 
-__all__ = ["PCAPNG_MAGIC", "pcapng_frames"]
+__all__ = ["MAXIMUM_INTERFACES", "PCAPNG_MAGIC", "pcapng_frames"]
 
 PCAPNG_MAGIC: Final = b"\x0a\x0d\x0d\x0a"
 """Type of the Section Header Block, the same in both byte orders."""

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""pcapng files out (draft-ietf-opsawg-pcapng): one section, interfaces as they come, comments.
+"""pcapng files out (draft-ietf-opsawg-pcapng): interfaces as they come, comments.
 
+There is one section, and another one whenever a section has as many interfaces as readers take.
 Times are nanoseconds.
 """
 
@@ -10,6 +11,7 @@ from struct import Struct
 from typing import BinaryIO, Final
 
 from scapy_mpa.capture.frame import Frame
+from scapy_mpa.capture.pcapng import MAXIMUM_INTERFACES
 from scapy_mpa.wire.errors import LocalProtocolError
 
 __all__ = ["PcapngWriter"]
@@ -47,20 +49,21 @@ class PcapngWriter:
     """Writes frames to a pcapng file.
 
     :param file: open for writing; is not closed.
-    :param comment: of the whole section (``opt_comment``).
+    :param comment: of the first section (``opt_comment``).
     :param application: the program that writes (``shb_userappl``).
     :raises LocalProtocolError: a text is longer than 65535 octets.
     """
 
-    __slots__ = ("_file", "_interfaces")
+    __slots__ = ("_application", "_file", "_interfaces")
 
     def __init__(
         self, file: BinaryIO, *, comment: str | None = None, application: str | None = None
     ) -> None:
         self._file = file
+        self._application = application
         self._interfaces: dict[tuple[int, str | None], int] = {}
-        body = _SECTION.pack(_BYTE_ORDER_MAGIC, 1, 0, _LENGTH_NOT_GIVEN)
-        self._block(_SECTION_HEADER, body, ((_COMMENT, comment), (_APPLICATION, application)))
+        """Numbers of the section's interfaces, by link type and name."""
+        self._begin_section(comment)
 
     def write(self, frame: Frame, comment: str | None = None) -> None:
         """Append a frame; describe its interface first, if it is the first of it.
@@ -78,8 +81,17 @@ class PcapngWriter:
         body = _PACKET.pack(interface, time_ns >> 32, time_ns & 0xFFFFFFFF, len(octets), original)
         self._block(_ENHANCED_PACKET, body + _padded(octets), ((_COMMENT, comment),))
 
+    def _begin_section(self, comment: str | None = None) -> None:
+        """Write a Section Header Block; the interfaces of the section before are no longer."""
+        self._interfaces.clear()
+        body = _SECTION.pack(_BYTE_ORDER_MAGIC, 1, 0, _LENGTH_NOT_GIVEN)
+        options = (_COMMENT, comment), (_APPLICATION, self._application)
+        self._block(_SECTION_HEADER, body, options)
+
     def _describe(self, link_type: int, name: str | None) -> int:
         """Write an Interface Description Block; return the interface's number."""
+        if len(self._interfaces) == MAXIMUM_INTERFACES:
+            self._begin_section()
         self._block(
             _INTERFACE_DESCRIPTION,
             _INTERFACE.pack(link_type, 0, 0),

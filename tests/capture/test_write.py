@@ -189,6 +189,19 @@ def test_what_pcap_has_no_place_for() -> None:
         writer.write(Frame(1, (1 << 32) * 10**9, 1, b"", 0, None))
 
 
+def test_more_interfaces_than_a_section_may_have() -> None:
+    """What is written can be read, however many interfaces there are, and in whatever order."""
+    names = [str(number) for number in range((1 << 16) + 3)] + ["7", "65537", "8", "7"]
+    frames = [Frame(number, number, 1, b"x", 1, name) for number, name in enumerate(names, 1)]
+    file = io.BytesIO()
+    writer = PcapngWriter(file, comment="of the file", application="test")
+    for frame in frames:
+        writer.write(frame)
+    assert read(file.getvalue()) == frames
+    assert file.getvalue().count(b"of the file") == 1
+    assert file.getvalue().count(b"\x0a\x0d\x0d\x0a") == 2
+
+
 def test_what_pcapng_has_no_place_for() -> None:
     """A comment longer than an option, a time before 1970."""
     writer = PcapngWriter(io.BytesIO())
