@@ -53,6 +53,9 @@ class PcapWriter:
                 f"{link_type}: write pcapng"
             )
         if not 0 <= seconds <= 0xFFFFFFFF:
-            raise LocalProtocolError(f"{seconds} seconds do not fit their 32 bits")
+            raise LocalProtocolError(
+                f"a pcap file has 32 bits for seconds since 1970, and this frame has {seconds}: "
+                "write pcapng"
+            )
         record = _RECORD.pack(seconds, fraction // self._unit, len(octets), original)
         self._file.write(record + octets)

@@ -12,6 +12,7 @@ from typing import BinaryIO, Final
 
 from scapy_mpa.capture.frame import Frame
 from scapy_mpa.capture.pcapng import MAXIMUM_INTERFACES
+from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.wire.errors import LocalProtocolError
 
 __all__ = ["PcapngWriter"]
@@ -28,6 +29,7 @@ _NAME: Final = 2
 _APPLICATION: Final = 4
 _TIMESTAMP_RESOLUTION: Final = 9
 _NANOSECONDS: Final = b"\x09"
+_TIMESTAMP_OFFSET: Final = 14
 _END_OF_OPTIONS: Final = bytes(4)
 _LONGEST_OPTION: Final = 0xFFFF
 
@@ -43,6 +45,14 @@ _PACKET: Final = Struct("<IIIII")
 """Interface, timestamp (high, low), captured octets, original octets."""
 _OPTION: Final = Struct("<HH")
 """Code, length."""
+_OFFSET: Final = Struct("<q")
+"""Seconds."""
+
+_TIMES: Final = 1 << 64
+"""Nanoseconds that a timestamp can say: from 1970 to 2554."""
+_ERA: Final = 1 << 34
+"""Seconds by whose multiples times are offset that are not among them.  The next power of two has
+more nanoseconds than a timestamp can say."""
 
 
 class PcapngWriter:
@@ -61,23 +71,29 @@ class PcapngWriter:
     ) -> None:
         self._file = file
         self._application = application
-        self._interfaces: dict[tuple[int, str | None], int] = {}
-        """Numbers of the section's interfaces, by link type and name."""
+        self._interfaces: dict[tuple[int, str | None, int], int] = {}
+        """Numbers of the section's interfaces: by link type, name, and what their times are offset
+        by."""
         self._begin_section(comment)
 
     def write(self, frame: Frame, comment: str | None = None) -> None:
         """Append a frame; describe its interface first, if it is the first of it.
 
+        A time before 1970 or after 2554 is of an interface of its own, of the same name, whose
+        times are offset (``if_tsoffset``).
+
         :param comment: of the frame (``opt_comment``).
         :raises LocalProtocolError: the comment is longer than 65535 octets, or the frame's time is
-            before 1970 or does not fit.
+            so far off that its seconds do not fit 64 bits.
         """
         _, time_ns, link_type, octets, original, name = frame
-        interface = self._interfaces.get((link_type, name))
+        offset = 0
+        if not 0 <= time_ns < _TIMES:
+            offset = time_ns // (_ERA * SECOND) * _ERA
+            time_ns -= offset * SECOND
+        interface = self._interfaces.get((link_type, name, offset))
         if interface is None:
-            interface = self._describe(link_type, name)
-        if not 0 <= time_ns < 1 << 64:
-            raise LocalProtocolError(f"{time_ns} nanoseconds do not fit their 64 bits")
+            interface = self._describe(link_type, name, offset)
         body = _PACKET.pack(interface, time_ns >> 32, time_ns & 0xFFFFFFFF, len(octets), original)
         self._block(_ENHANCED_PACKET, body + _padded(octets), ((_COMMENT, comment),))
 
@@ -88,16 +104,25 @@ class PcapngWriter:
         options = (_COMMENT, comment), (_APPLICATION, self._application)
         self._block(_SECTION_HEADER, body, options)
 
-    def _describe(self, link_type: int, name: str | None) -> int:
-        """Write an Interface Description Block; return the interface's number."""
+    def _describe(self, link_type: int, name: str | None, offset: int) -> int:
+        """Write an Interface Description Block; return the interface's number.
+
+        :param offset: seconds that are added to the times of its frames.
+        """
+        if not -(1 << 63) <= offset < 1 << 63:
+            raise LocalProtocolError(f"{offset} seconds since 1970 do not fit 64 bits")
         if len(self._interfaces) == MAXIMUM_INTERFACES:
             self._begin_section()
         self._block(
             _INTERFACE_DESCRIPTION,
             _INTERFACE.pack(link_type, 0, 0),
-            ((_NAME, name), (_TIMESTAMP_RESOLUTION, _NANOSECONDS)),
+            (
+                (_NAME, name),
+                (_TIMESTAMP_RESOLUTION, _NANOSECONDS),
+                (_TIMESTAMP_OFFSET, _OFFSET.pack(offset) if offset else None),
+            ),
         )
-        return self._interfaces.setdefault((link_type, name), len(self._interfaces))
+        return self._interfaces.setdefault((link_type, name, offset), len(self._interfaces))
 
     def _block(
         self, kind: int, body: bytes, options: tuple[tuple[int, str | bytes | None], ...]

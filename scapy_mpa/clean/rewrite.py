@@ -75,8 +75,8 @@ class Rewriter:
         self.report = report
         self._identity = identity
         self._out = out
-        self._time_ns = 0
-        """Of what was written last."""
+        self._time_ns: int | None = None
+        """Of what was written last, None at first: a capture may be of before 1970."""
         self._halves = WrittenHalf(), WrittenHalf()
         self._is_open = False
         """Whether anything of MPA was written."""
@@ -212,7 +212,7 @@ class Rewriter:
 
     def _copy(self, slot: Slot) -> None:
         assert slot.frame is not None
-        self._time_ns = max(self._time_ns, slot.time_ns)
+        self._not_before(slot.time_ns)
         if not self._is_open and not slot.flags & SYN:
             half, peer = self._halves[slot.direction], self._halves[1 - slot.direction]
             if half.old is not None and slot.position > half.old:
@@ -511,6 +511,12 @@ class Rewriter:
                 half.reframer = self._reframer(1 - direction).reversed()
         return half.reframer
 
+    def _not_before(self, time_ns: int) -> int:
+        """Return when something is written that should be at a time: never back in time."""
+        if self._time_ns is None or time_ns > self._time_ns:
+            self._time_ns = time_ns
+        return self._time_ns
+
     def _send(
         self,
         slot: Slot,
@@ -524,8 +530,8 @@ class Rewriter:
         time_ns: int | None = None,
     ) -> None:
         half, peer = self._halves[direction], self._halves[1 - direction]
-        # What is known late is written as of when it was complete, but never back in time.
-        self._time_ns = max(self._time_ns, slot.time_ns if time_ns is None else time_ns)
+        # What is known late is written as of when it was complete.
+        time_ns = self._not_before(slot.time_ns if time_ns is None else time_ns)
         if seq is None:
             # Where nothing is written, numbers are still those that were captured.
             seq = sequence_number(slot.position) if half.new is None else half.new
@@ -535,7 +541,7 @@ class Rewriter:
         if flags & ACK:
             ack = peer.hint or 0 if peer.acknowledged is None else peer.acknowledged
         frame = self._reframer(direction).frame(
-            slot.number, self._time_ns, seq, ack, flags, octets, length=length
+            slot.number, time_ns, seq, ack, flags, octets, length=length
         )
         self._out.append(Written(frame, comment))
 

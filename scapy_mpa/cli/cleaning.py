@@ -16,7 +16,7 @@ from scapy_mpa.capture.link import ETHERNET
 from scapy_mpa.capture.write_pcap import PcapWriter
 from scapy_mpa.capture.write_pcapng import PcapngWriter
 from scapy_mpa.clean import Cleaner, Written
-from scapy_mpa.cli.files import STANDARD_INPUT, is_same
+from scapy_mpa.cli.files import STANDARD_INPUT, is_same, shown
 from scapy_mpa.cli.limited import limited
 from scapy_mpa.cli.output import is_terminal, settle_output
 from scapy_mpa.cli.progress import with_progress
@@ -94,7 +94,11 @@ class Cleaning:
     def _copy(self, capture: Capture, cleaner: Cleaner, file: BinaryIO) -> None:
         for batch in with_progress(capture, self._batches(capture, cleaner)):
             for frame, comment in batch:
-                self._write(file, frame, comment)
+                try:
+                    self._write(file, frame, comment)
+                except LocalProtocolError as error:
+                    which = f"frame {frame.number} of {shown(capture.name)}"
+                    raise LocalProtocolError(f"{which} cannot be written: {error}") from error
             if batch and capture.size is None:
                 # Somebody may be watching.
                 file.flush()

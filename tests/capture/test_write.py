@@ -6,10 +6,11 @@ from __future__ import annotations
 import io
 import struct
 import subprocess
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scapy_mpa.capture import Decoder, Frame, open_capture
@@ -189,6 +190,36 @@ def test_what_pcap_has_no_place_for() -> None:
         writer.write(Frame(1, (1 << 32) * 10**9, 1, b"", 0, None))
 
 
+FARTHEST = (1 << 63) * 10**9
+
+
+@given(st.lists(st.tuples(st.integers(-FARTHEST, FARTHEST - 1), st.sampled_from(("eth0", "lo")))))
+@example([(-FARTHEST, "lo"), (-1, "lo"), (0, "lo"), ((1 << 64) - 1, "lo")])
+@example([(1 << 64, "lo"), (FARTHEST - 1, "lo"), ((1 << 34) * 10**9, "lo")])
+def test_any_time_is_read_back(made: list[tuple[int, str]]) -> None:
+    """Times before 1970, and those that 64 bits of nanoseconds do not reach, are kept in full."""
+    frames = [Frame(number, time, 1, b"x", 1, name) for number, (time, name) in enumerate(made, 1)]
+    file = io.BytesIO()
+    writer = PcapngWriter(file)
+    for frame in frames:
+        writer.write(frame)
+    assert read(file.getvalue()) == frames
+
+
+def test_tshark_reads_any_time(tmp_path: Path, tshark: str) -> None:
+    """Wireshark adds the offset of an interface to its times."""
+    path = tmp_path / "a.pcapng"
+    times = (-(10**18), -(10**9), 0, 10**18 + 1, 1 << 64)
+    write_frames(path, [Frame(n, time, 1, bytes(60), 60, None) for n, time in enumerate(times, 1)])
+    shown = subprocess.run(
+        [tshark, "-r", str(path), "-T", "fields", "-e", "frame.time_epoch"],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    assert [Decimal(line) * 10**9 for line in shown.split()] == list(times)
+
+
 def test_more_interfaces_than_a_section_may_have() -> None:
     """What is written can be read, however many interfaces there are, and in whatever order."""
     names = [str(number) for number in range((1 << 16) + 3)] + ["7", "65537", "8", "7"]
@@ -203,12 +234,13 @@ def test_more_interfaces_than_a_section_may_have() -> None:
 
 
 def test_what_pcapng_has_no_place_for() -> None:
-    """A comment longer than an option, a time before 1970."""
+    """A comment longer than an option, a time whose seconds do not fit 64 bits."""
     writer = PcapngWriter(io.BytesIO())
     with pytest.raises(LocalProtocolError, match="70000"):
         writer.write(Frame(1, 0, 1, b"", 0, None), "x" * 70000)
-    with pytest.raises(LocalProtocolError, match="64 bits"):
-        writer.write(Frame(1, -1, 1, b"", 0, None))
+    for time in (FARTHEST, -FARTHEST - 1):
+        with pytest.raises(LocalProtocolError, match="64 bits"):
+            writer.write(Frame(1, time, 1, b"", 0, None))
 
 
 def test_format_by_name(tmp_path: Path) -> None:

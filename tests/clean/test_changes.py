@@ -201,6 +201,17 @@ def test_times_are_those_of_recovery() -> None:
     assert found == wanted
 
 
+def test_times_before_1970() -> None:
+    """They are kept like all others."""
+    frames = marked().frames()[4:]
+    by = 2 * frames[0].time_ns
+    earlier = [each._replace(time_ns=each.time_ns - by) for each in frames]
+    assert all(each.time_ns < 0 for each in earlier)
+    wanted = [each._replace(time_ns=each.time_ns - by) for each in clean(frames).frames]
+    assert clean(earlier).frames == wanted
+    assert frames_of(clean(earlier).file) == wanted
+
+
 def test_replies_to_requests_of_which_nobody_knows_cost_no_more_each_time() -> None:
     """They wait for these, for what they acknowledge was not captured; not for ever."""
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from scapy_mpa.capture import open_capture
+from scapy_mpa.capture import Frame, open_capture
+from scapy_mpa.capture.write import write_frames
 from scapy_mpa.craft import Conversation
 from tests.clean.cleaning import clean, frames_of
 from tests.cli.command import COMMAND, PCAPS, environment, process, run
@@ -73,6 +74,34 @@ def test_pcap_if_its_name_says_so(marked: Path, tmp_path: Path) -> None:
         assert [each.octets for each in capture] == [
             each.octets for each in clean(frames_of(marked)).frames
         ]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"time_ns": -5_000_000_001}, "32 bits for seconds since 1970, and this frame has -6"),
+        ({"time_ns": 10**19}, "32 bits for seconds since 1970, and this frame has 10000000000"),
+        ({"link_type": 147}, "one link type, 1, and this frame has 147"),
+    ],
+)
+def test_what_only_pcapng_has_a_place_for(
+    marked: Path, tmp_path: Path, change: dict[str, int], words: str
+) -> None:
+    """Which frame of which file it is, and what to do; and that does."""
+    frames = frames_of(marked)
+    source, target = tmp_path / "odd.pcapng", tmp_path / "clean.pcap"
+    odd = Frame(len(frames) + 1, frames[-1].time_ns, 1, bytes(60), 60, None)._replace(**change)
+    write_frames(source, [*frames, odd])
+    result = run("clean", "-q", source, "-o", target)
+    assert result.exit_code == 2
+    (line,) = result.stderr.splitlines()
+    begin = f"scapy-mpa: {target}: frame {odd.number} of {source} cannot be written: "
+    assert line.startswith(begin)
+    assert words in line
+    assert line.endswith(": write pcapng")
+    target = tmp_path / "clean.pcapng"
+    assert run("clean", "-q", source, "-o", target).exit_code == 0
+    assert frames_of(target)[-1][1:] == odd[1:]
 
 
 def test_pipes(marked: Path, tmp_path: Path) -> None:
