@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Final
 
 from scapy_mpa.capture import Decoder, Frame
+from scapy_mpa.capture.unfollowed import unfollowed
 from scapy_mpa.clean.order import Order
 from scapy_mpa.clean.report import Report
 from scapy_mpa.clean.rewrite import Rewriter
@@ -54,6 +56,14 @@ class Cleaner:
         self._orders: dict[int, Order] = {}
         self._past: dict[bytes, None] = {}
         self._out: list[Written] = []
+
+    @property
+    def not_followed(self) -> Counter[str]:
+        """The numbers of frames that were not followed, by reason; final when all was received.
+
+        They are copied unchanged, but for late copies of what is written elsewhere.
+        """
+        return unfollowed(self._decoder, self._flows)
 
     def receive(self, frame: Frame) -> list[Written]:
         """Take a frame; return what is decided.

@@ -21,6 +21,7 @@ from scapy_mpa.cli.limited import limited
 from scapy_mpa.cli.output import is_terminal, settle_output
 from scapy_mpa.cli.progress import with_progress
 from scapy_mpa.cli.status import CLEAN, FAILED, complain
+from scapy_mpa.cli.unfollowed import not_followed
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import CaptureError, LocalProtocolError
@@ -83,7 +84,9 @@ class Cleaning:
         if not self._quiet:
             for line in cleaner.report.lines():
                 complain(f"{capture.name}: {line}")
-        # That is no change, but a loss.
+        # These are no changes: something may be as it was that others cannot read, or be lost.
+        if left := not_followed(cleaner.not_followed):
+            complain(f"{capture.name}: {left}")
         if dropped := limited(cleaner.report.gaps, cleaner.report.ended):
             complain(f"{capture.name}: {dropped}")
         if capture.problem is not None:

@@ -8,8 +8,10 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from scapy_mpa.capture import Capture, Decoder
+from scapy_mpa.capture.unfollowed import unfollowed
 from scapy_mpa.cli.limited import limited
 from scapy_mpa.cli.output import text_of
+from scapy_mpa.cli.unfollowed import not_followed
 from scapy_mpa.express.reader import ExpressReader
 from scapy_mpa.stream.events import ConnectionEnded, GapFound
 from scapy_mpa.stream.flows import Flows
@@ -30,13 +32,6 @@ _EVENTS: Final = 512
 
 _FRAMES: Final = 4096
 """Frames of one batch, so that progress shows where there are no events."""
-
-_LATE_COPY: Final = "late copy"
-"""Why a frame is not followed whose connection was ended before it came."""
-
-_WITHOUT_DDP: Final = "SCTP without DDP"
-_NO_ASSOCIATION: Final = "SCTP of no association"
-_DAMAGED: Final = "SCTP checksum bad"
 
 _LINK_TYPE: Final = "link type "
 """How the decoder's reasons begin where it does not know the link layer."""
@@ -184,18 +179,7 @@ class Reading:
 
     def not_followed(self) -> str | None:
         """Say how many frames were not followed, and why; None if there is nothing to say."""
-        counts = self._decoder.not_followed.copy()
-        if self._flows.late_copies:
-            counts[_LATE_COPY] = self._flows.late_copies
-        if self._associations is not None:
-            counts[_WITHOUT_DDP] += self._associations.without_ddp
-            counts[_NO_ASSOCIATION] += self._associations.unknown
-            counts[_DAMAGED] += self._associations.damaged
-        total = counts.total()
-        if not total:
-            return None
-        reasons = ", ".join(f"{count} {reason}" for reason, count in counts.most_common() if count)
-        return f"{total} {'frame' if total == 1 else 'frames'} not followed: {reasons}"
+        return not_followed(unfollowed(self._decoder, self._flows, self._associations))
 
     def limited(self) -> str | None:
         """Say what was dropped because of a limit, and what to do; None if there was nothing."""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +40,7 @@ class MPASession(DefaultSession):
     put together if it was fragmented; its ``provenance`` says where it came from.
 
     Each capture that ``sniff()`` reads, and each interface, has streams of its own.  An object
-    serves one ``sniff()`` call.
+    serves one ``sniff()`` call; then its :attr:`not_followed` tells what was not looked into.
 
     :param others: whether frames that carry no MPA octets pass, too.
     :param on_event: called with every event of the stream core
@@ -70,6 +71,20 @@ class MPASession(DefaultSession):
         self._dialect = dialect_named(dialect)
         self._check = check
         self._captures: dict[SuperSocket, tuple[Source, Recovery]] = {}
+        self._not_followed: Counter[str] = Counter()
+        """Of captures that were read to their end."""
+
+    @property
+    def not_followed(self) -> dict[str, int]:
+        """The numbers of frames that were not followed, by reason ("not TCP", "IP fragment", ...).
+
+        Those of all captures and interfaces so far; final when ``sniff()`` has returned.  Packets
+        of a layer that no link type has are of "link type -1".
+        """
+        counts = self._not_followed.copy()
+        for _, recovery in self._captures.values():
+            counts += recovery.not_followed
+        return dict(counts)
 
     def recv(self, sock: SuperSocket) -> Iterator[Packet]:
         """Yield what the next frame of ``sock`` brings to light."""
@@ -85,7 +100,9 @@ class MPASession(DefaultSession):
             frame = source.read(recovery.frames + 1)
         except EOFError:
             del self._captures[sock]
-            yield from recovery.finish()
+            packets = recovery.finish()
+            self._not_followed += recovery.not_followed
+            yield from packets
             raise
         if frame is None:
             return

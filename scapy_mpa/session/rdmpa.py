@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import Any, BinaryIO
 
 from scapy.error import log_runtime
@@ -58,14 +59,17 @@ class MPAPacketList(PacketList):
         name: str = "MPA",
         stats: Any = None,
         events: Iterable[Event] = (),
+        not_followed: Mapping[str, int] | None = None,
     ) -> None:
         super().__init__(list(res) if res is not None else None, name, stats)
         self._events = list(events)
+        self._not_followed = Counter(not_followed)
 
     def __add__(self, other: PacketList) -> MPAPacketList:
         """Return both lists in one, and what else there is to say about both."""
         joined: MPAPacketList = super().__add__(other)
         joined._events = [*self._events, *getattr(other, "_events", ())]
+        joined._not_followed = self._not_followed + Counter(getattr(other, "_not_followed", ()))
         return joined
 
     def connections(self) -> list[dict[str, object]]:
@@ -86,6 +90,13 @@ class MPAPacketList(PacketList):
         With ``rdmpa(..., check=True)`` also for what DDP and RDMAP must not accept.
         """
         return self._records(ErrorFound)
+
+    def not_followed(self) -> dict[str, int]:
+        """Return the numbers of frames that were not followed, by reason.
+
+        Reasons are the words that ``scapy-mpa dissect`` uses: "not TCP", "IP fragment", ...
+        """
+        return dict(self._not_followed)
 
     def _records(self, kind: type) -> list[dict[str, object]]:
         return [record_of(event) for event in self._events if isinstance(event, kind)]
@@ -143,4 +154,9 @@ def rdmpa(
         if capture.problem is not None:
             log_runtime.warning("%s", capture.problem)
         name = os.path.basename(capture.name)
-    return MPAPacketList(packets if count < 0 else packets[:count], name, events=events)
+    return MPAPacketList(
+        packets if count < 0 else packets[:count],
+        name,
+        events=events,
+        not_followed=recovery.not_followed,
+    )

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from itertools import chain
 
@@ -12,6 +13,7 @@ from scapy.packet import NoPayload, Packet
 
 from scapy_mpa.capture.decoder import Decoder
 from scapy_mpa.capture.frame import Frame
+from scapy_mpa.capture.unfollowed import unfollowed
 from scapy_mpa.layers import MPA, IFTAdaptionIndication, IFTFrame
 from scapy_mpa.layers.enhanced import fields_of_dialect
 from scapy_mpa.session.form import put, stack
@@ -76,6 +78,11 @@ class Recovery:
         self.frames = 0
         """Frames taken so far."""
         self._last = LastFrames()
+
+    @property
+    def not_followed(self) -> Counter[str]:
+        """The numbers of frames that were not followed, by reason; final when it has finished."""
+        return unfollowed(self._decoder, self._flows, self._associations)
 
     def take(self, frame: Frame) -> tuple[list[Packet], bool]:
         """Take a frame.

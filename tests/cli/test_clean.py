@@ -65,6 +65,17 @@ def test_what_a_limit_has_dropped(marked: Path, tmp_path: Path, quiet: tuple[str
     assert said not in whole.stderr
 
 
+@pytest.mark.parametrize("quiet", [(), ("-q",)])
+def test_frames_not_followed_are_counted(tmp_path: Path, quiet: tuple[str, ...]) -> None:
+    """As of other commands: what is in them is as it was."""
+    source = PCAPS / "live_siw_probe_guest_eth0.pcap.gz"
+    complaints = run("clean", source, "-o", tmp_path / "clean.pcapng", *quiet).stderr.splitlines()
+    said = [line for line in complaints if "not followed" in line]
+    assert said == [line for line in run("summary", source).stderr.splitlines() if line in said]
+    assert said == [f"scapy-mpa: {source}: 8 frames not followed: 6 not TCP, 2 not IP"]
+    assert bool(quiet) == (complaints == said)
+
+
 def test_pcap_if_its_name_says_so(marked: Path, tmp_path: Path) -> None:
     """The older format, times in microseconds, without comments."""
     target = tmp_path / "clean.pcap"

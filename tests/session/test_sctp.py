@@ -42,6 +42,17 @@ def test_one_packet_for_each_message(name: str) -> None:
     assert not packets.errors() and not packets.gaps()
 
 
+def test_other_sctp_is_counted(tmp_path: Path) -> None:
+    """As what is not followed."""
+    made = Talk()
+    made.say(0, 46, b"diameter")
+    path = tmp_path / "diameter.pcap"
+    path.write_bytes(pcapfile.pcap(frames_of(made.units)))
+    session = MPASession()
+    assert len(sniff(offline=str(path), session=session, quiet=True)) == 1
+    assert session.not_followed == rdmpa(path).not_followed() == {"SCTP without DDP": 1}
+
+
 def test_packets_are_rebuilt_with_lengths_and_checksums() -> None:
     """What is yielded is a whole packet, which Scapy and our own reader take for good."""
     for packet in rdmpa(str(PCAPS / "crafted" / "sctp_fragments.pcap")):

@@ -379,6 +379,38 @@ def test_what_else_there_is_to_say() -> None:
     assert len(rdmpa(RPING, count=3)) == 3
 
 
+def test_what_was_not_followed(tmp_path: pathlib.Path) -> None:
+    """Frames by reason, of one capture and of several."""
+    live = str(PCAPS / "live_siw_probe_guest_eth0.pcap.gz")
+    counts = {"not TCP": 6, "not IP": 2}
+    listed = rdmpa(live)
+    assert listed.not_followed() == counts
+    assert rdmpa(RPING).not_followed() == {}
+    assert (listed + rdmpa(RPING) + listed).not_followed() == {"not TCP": 12, "not IP": 4}
+
+    # A late copy, of a connection that was ended.
+    frames = rdpcap(RPING)
+    late = frames[8].copy()
+    late.time += 100
+    path = tmp_path / "late.pcap"
+    wrpcap(str(path), [*frames, late])
+    assert rdmpa(path).not_followed() == {"late copy": 1}
+
+    session = MPASession(others=False)
+    assert session.not_followed == {}
+    sniff(offline=[live, str(path), live], session=session, quiet=True, store=False)
+    assert session.not_followed == {"not TCP": 12, "not IP": 4, "late copy": 1}
+
+
+def test_what_was_not_followed_so_far() -> None:
+    """Of a capture that is not read to its end, too."""
+    live = str(PCAPS / "live_siw_probe_guest_eth0.pcap.gz")
+    session = MPASession()
+    found = sniff(offline=live, session=session, quiet=True, count=20)
+    missed = [each for each in found if TCP not in each]
+    assert sum(session.not_followed.values()) == len(missed) > 0
+
+
 def test_unreadable_files(tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture) -> None:
     """What is no capture is our own error; what ends badly gives what was readable."""
     text = tmp_path / "notes.txt"
