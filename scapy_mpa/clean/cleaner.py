@@ -111,7 +111,7 @@ class Cleaner:
             flags=segment.flags,
         )
         slot.order = order = self._order(connection)
-        order.rewriter.sample(slot.direction, frame, flow, len(segment.payload))
+        order.rewriter.take_headers(slot.direction, frame, flow)
         # The SYN itself has a number.
         order.place(slot, segment.seq + 1 if segment.flags & SYN else segment.seq)
         self._queue.append(slot)

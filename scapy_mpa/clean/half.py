@@ -7,7 +7,6 @@ from bisect import bisect_right
 from operator import itemgetter
 from typing import Final
 
-from scapy_mpa.capture.frame import Frame
 from scapy_mpa.capture.reframe import Reframer
 from scapy_mpa.clean.slot import Item
 from scapy_mpa.stream.sequence import sequence_number, unwrap
@@ -35,14 +34,12 @@ class WrittenHalf:
         "new",
         "old",
         "reframer",
-        "sample",
         "startups",
     )
 
     def __init__(self) -> None:
-        self.sample: tuple[Frame, bytes] | None = None
-        """The headers of its first frame, and its flow."""
         self.reframer: Reframer | None = None
+        """Has the headers of its first frame."""
         self.new: int | None = None
         """The sequence number of the next octet to write."""
         self.old: int | None = None

@@ -146,15 +146,12 @@ class Rewriter:
         """Tell whether a frame was copied although nobody knew what it holds."""
         return number <= self._halves[direction].copied
 
-    def sample(self, direction: int, frame: Frame, flow: bytes, payload: int) -> None:
-        """Take the headers of a frame, if they are the first of their direction.
-
-        :param payload: octets of its payload.
-        """
+    def take_headers(self, direction: int, frame: Frame, flow: bytes) -> None:
+        """Take the headers of a frame, if they are the first of their direction."""
         half = self._halves[direction]
-        if half.sample is None:
-            octets = frame.octets[: len(frame.octets) - payload]
-            half.sample = frame._replace(octets=octets), flow
+        if half.reframer is None:
+            # At once, since it keeps nothing else of a frame that may be long.
+            half.reframer = Reframer(frame, flow)
 
     def expect_startup(self, item: Item) -> None:
         """Take note of a startup frame that was captured."""
@@ -505,10 +502,7 @@ class Rewriter:
     def _reframer(self, direction: int) -> Reframer:
         half = self._halves[direction]
         if half.reframer is None:
-            if half.sample is not None:
-                half.reframer = Reframer(*half.sample)
-            else:
-                half.reframer = self._reframer(1 - direction).reversed()
+            half.reframer = self._reframer(1 - direction).reversed()
         return half.reframer
 
     def _not_before(self, time_ns: int) -> int:

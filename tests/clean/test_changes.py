@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import random
+import tracemalloc
 from dataclasses import replace
 from typing import Any
 
@@ -345,6 +346,22 @@ def test_memory_is_bounded() -> None:
     assert count > 300
     cleaner.finish()
     assert cleaner.report.fpdus == sum(fpdus(frames).values())
+
+
+def test_of_a_connection_its_headers_are_kept() -> None:
+    """Not what else there was in the first frame of each direction: payload, or a long trailer."""
+    macs = b"\x02\0\0\0\0\3", b"\x02\0\0\0\0\4"
+    cleaner = Cleaner()
+    tracemalloc.start()
+    try:
+        for number in range(100):
+            hosts = b"\x0a\0" + number.to_bytes(2, "big"), b"\x0a\1\0\1"
+            octets = FrameBuilder(macs, hosts, (50000, 80)).build(1, 0, SYN, b"")
+            octets += bytes(60000)
+            assert cleaner.receive(Frame(number + 1, 0, 1, octets, len(octets), None))
+        assert tracemalloc.get_traced_memory()[0] < 1_000_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_more_memory_costs_no_more_work() -> None:
