@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Iterable
 from typing import Final
 
@@ -54,7 +54,9 @@ class Cleaner:
         self._limit = self._flows.limits.octets_in_total
         self._queue = Queue()
         self._orders: dict[int, Order] = {}
-        self._past: dict[bytes, None] = {}
+        self._past: OrderedDict[bytes, None] = OrderedDict()
+        """Whoever is over for longest is first.  Of a plain dictionary, to find the first of its
+        keys takes a step for each that was deleted before it."""
         self._out: list[Written] = []
 
     @property
@@ -155,9 +157,11 @@ class Cleaner:
 
     def _remember(self, flow: bytes) -> None:
         past = self._past
-        past[flow] = past[reverse_flow(flow)] = None
+        for each in (flow, reverse_flow(flow)):
+            past[each] = None
+            past.move_to_end(each)
         while len(past) > _PAST_FLOWS:
-            del past[next(iter(past))]
+            past.popitem(last=False)
 
     def _drained(self, *, is_over: bool = False) -> list[Written]:
         """Write the slots that can be; return what was written."""

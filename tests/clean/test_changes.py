@@ -14,10 +14,11 @@ from hypothesis import given, settings
 from scapy_mpa.capture import Frame, open_capture
 from scapy_mpa.capture.build_frame import FrameBuilder, checksum
 from scapy_mpa.clean import Cleaner
+from scapy_mpa.clean import cleaner as cleaner_module
 from scapy_mpa.craft import Conversation, Endpoint
 from scapy_mpa.stream.events import FPDURecovered, StartupSeen
 from scapy_mpa.stream.limits import Limits
-from scapy_mpa.stream.segment import FIN, RST, SYN, Segment
+from scapy_mpa.stream.segment import FIN, RST, SECOND, SYN, Segment
 from scapy_mpa.wire.crc import crc_is_good
 from scapy_mpa.wire.fpdu import build_fpdu
 from tests.clean.cleaning import PCAPS, clean, events, fpdus, frames_of, renumbered, segments
@@ -346,6 +347,25 @@ def test_memory_is_bounded() -> None:
     assert count > 300
     cleaner.finish()
     assert cleaner.report.fpdus == sum(fpdus(frames).values())
+
+
+def test_which_connections_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that are over last: ports used again count from their last use."""
+    monkeypatch.setattr(cleaner_module, "_PAST_FLOWS", 4)
+    syn = FrameBuilder((bytes(6), bytes(6)), (bytes(4), bytes(4)), (9, 9)).build(0, 0, SYN, b"")
+    frames = []
+    for port in (1, 2, 1, 3):
+        conversation = Conversation(Endpoint("10.0.0.1", port), Endpoint("10.0.0.2", 4000))
+        conversation.initiator.send(b"payload")
+        conversation.close()
+        # An hour later nothing of it can come any more.
+        now = 3600 * SECOND * (len(frames) + 1)
+        frames += [each._replace(time_ns=now) for each in conversation.frames()]
+    frames.append(Frame(0, 2 * frames[-1].time_ns, 1, syn, len(syn), None))
+    cleaner = Cleaner()
+    for frame in renumbered(frames):
+        cleaner.receive(frame)
+    assert {int.from_bytes(flow[-4:-2], "big") for flow in cleaner._past} == {1, 3, 4000}
 
 
 def test_of_a_connection_its_headers_are_kept() -> None:
