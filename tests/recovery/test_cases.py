@@ -199,8 +199,10 @@ ONCE_WRONG_SEEDS: list[tuple[int, dict[str, object]]] = [
     (9400249, {"crc": False, "begin": "any point", "payload": "zeros"}),
     # A lie that hides two Markers in the longest row, and a shorter one that has two.
     (9600181, {"crc": False, "begin": "any point", "payload": "text"}),
-    # The same, and no more but one before that row.
+    # The same, and one more before that row.
     (9702070, {"crc": False, "damage": "length", "markers": "both", "begin": "any point"}),
+    # A Key at the end of a payload, before FPDUs whose Markers are counted from elsewhere.
+    (9712714, {"crc": False, "begin": "any point", "payload": "text"}),
 ]
 
 

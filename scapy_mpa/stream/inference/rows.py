@@ -301,6 +301,7 @@ class Rows:
             for first in self._sight.readings(header)
             if first.start == start
         ]
+        rows += [marked for row in rows if row.origin is None and (marked := self._marked(row))]
         return max(rows, key=attrgetter("octets"), default=None)
 
     def begins(self) -> bool:

@@ -31,7 +31,12 @@ def fpdu_begins(island: Island, position: int) -> bool:
     if not island.held <= position < island.end:
         return False
     known = Known(None, None, position, sure=True)
-    return Rows(Sight(island, known, OCTETS_AT_FIRST, position)).begins()
+    if not Rows(Sight(island, known, OCTETS_AT_FIRST, position)).begins():
+        return False
+    # Where their Markers are counted from elsewhere, the phase has begun before.
+    known = known._replace(origin=None)
+    row = Rows(Sight(island, known, OCTETS_AT_FIRST, position)).row_at(position)
+    return row is None or not row.tells_places or row.phase(position) == 0
 
 
 def is_marker(island: Island, found: FoundStartup) -> bool:
