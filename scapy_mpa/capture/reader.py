@@ -16,6 +16,7 @@ from scapy_mpa.capture.frame import Frame
 from scapy_mpa.capture.pcap import PCAP_MAGICS, PcapHeader, pcap_frames, pcap_header
 from scapy_mpa.capture.source import Source
 from scapy_mpa.wire.errors import CaptureError
+from scapy_mpa.wire.shown import shown
 
 __all__ = ["Capture", "open_capture"]
 
@@ -140,7 +141,7 @@ class Capture:
             elif self._source.compressed:
                 where += " of the decompressed data"
             where += f", after frame {self.frames}: " if self.frames else ", before any frame: "
-        return CaptureError(f"{_shown(self.name)}: {where}{error.what}; {error.advice}")
+        return CaptureError(f"{shown(self.name)}: {where}{error.what}; {error.advice}")
 
 
 def open_capture(path: str | os.PathLike[str] | BinaryIO) -> Capture:
@@ -184,7 +185,7 @@ def _open(name: str) -> BinaryIO:
         reason = error.strerror if isinstance(error, OSError) else error
         text = f"it cannot be opened ({reason}); check the name"
         cause = error
-    raise CaptureError(f"{_shown(name)}: {text}") from cause
+    raise CaptureError(f"{shown(name)}: {text}") from cause
 
 
 def _standard_input() -> BinaryIO:
@@ -217,8 +218,3 @@ def _is_text(sample: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return "".join(text.split()).isprintable()
-
-
-def _shown(name: str) -> str:
-    """Return a file name such that it cannot break a line or garble a terminal."""
-    return name if name.isprintable() else ascii(name)

@@ -16,7 +16,7 @@ from scapy_mpa.capture.link import ETHERNET
 from scapy_mpa.capture.write_pcap import PcapWriter
 from scapy_mpa.capture.write_pcapng import PcapngWriter
 from scapy_mpa.clean import Cleaner, Written
-from scapy_mpa.cli.files import STANDARD_INPUT, is_same, shown
+from scapy_mpa.cli.files import STANDARD_INPUT, is_same
 from scapy_mpa.cli.limited import limited
 from scapy_mpa.cli.output import is_terminal, settle_output
 from scapy_mpa.cli.progress import with_progress
@@ -25,6 +25,7 @@ from scapy_mpa.cli.unfollowed import not_followed
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import CaptureError, LocalProtocolError
+from scapy_mpa.wire.shown import shown
 
 __all__ = ["Cleaning"]
 

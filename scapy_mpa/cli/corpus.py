@@ -17,6 +17,7 @@ from scapy_mpa.craft.mutations import Mutation, find, mutations
 from scapy_mpa.craft.mutations.corpus import SUFFIX, describe, file_name, write_case
 from scapy_mpa.craft.mutations.of_capture import applies, mutations_of
 from scapy_mpa.wire.errors import CaptureError, LocalProtocolError
+from scapy_mpa.wire.shown import quoted, shown
 
 __all__ = ["MANIFEST", "Corpus"]
 
@@ -90,12 +91,12 @@ class Corpus:
                     text = "".join(f"{json.dumps(entry)}\n" for entry in entries)
                     manifest.write_text(text, encoding="utf-8")
         except OSError as error:
-            complain(f"{error.filename}: cannot be written ({error.strerror})")
+            complain(f"{shown(str(error.filename))}: cannot be written ({error.strerror})")
             return FAILED
         if self._name is not None:
             return _print(str(target / str(entry["file"])) for entry in entries)
         number = "1 capture" if len(entries) == 1 else f"{len(entries)} captures"
-        return _print([f"{number} and {MANIFEST} in {target}"])
+        return _print([f"{number} and {MANIFEST} in {shown(str(target))}"])
 
     def _planned(self) -> list[tuple[Mutation, list[int]]] | None:
         """Return mutations with their seeds, None if there are none, having said so."""
@@ -122,7 +123,7 @@ class Corpus:
         if not planned:
             wanted = self._name or self._only
             which = "with --from, --list shows" if self._capture else "--list shows"
-            complain(f"no mutation has a name like {wanted!r}; {which} which there are")
+            complain(f"no mutation has a name like {quoted(wanted)}; {which} which there are")
             return None
         return planned
 
@@ -145,11 +146,13 @@ def _others(manifest: Path, made: set[str]) -> list[Path] | None:
 
 def _refusal(manifest: Path, others: list[Path] | None) -> str:
     if others is None:
-        return f"{manifest}: is not a manifest of captures; --force writes another in its place"
+        name = shown(str(manifest))
+        return f"{name}: is not a manifest of captures; --force writes another in its place"
     number = "1 capture" if len(others) == 1 else f"{len(others)} captures"
+    name, other = shown(str(manifest.parent)), shown(others[0].name)
     return (
-        f"{manifest.parent}: holds {number} of an earlier run that this one does not make, such as "
-        f"{others[0].name}; choose another directory, or have them removed with --force"
+        f"{name}: holds {number} of an earlier run that this one does not make, such as "
+        f"{other}; choose another directory, or have them removed with --force"
     )
 
 

@@ -12,7 +12,7 @@ from typing import Final
 import click
 
 from scapy_mpa.capture.write import write_frames, write_pcapng
-from scapy_mpa.cli.files import STANDARD_INPUT, is_same, shown
+from scapy_mpa.cli.files import STANDARD_INPUT, is_same
 from scapy_mpa.cli.impairing import Impairing
 from scapy_mpa.cli.output import OutputError, output_file, write_lines
 from scapy_mpa.cli.progress import watched
@@ -25,6 +25,7 @@ from scapy_mpa.craft.presets import PRESETS, conversation_of
 from scapy_mpa.craft.scenario import parse_scenario
 from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.wire.errors import LocalProtocolError
+from scapy_mpa.wire.shown import quoted, shown
 
 __all__ = ["Crafting"]
 
@@ -171,7 +172,7 @@ def _text_of(name: str) -> str:
 def _unknown(name: str) -> str:
     """Return what is to be said to a name that neither a preset nor a file has."""
     question = meant(name, PRESETS) or f"`{PROGRAM} craft --list` shows the presets"
-    return f"there is no preset and no file {name!r}; {question}"
+    return f"there is no preset and no file {quoted(name)}; {question}"
 
 
 def _another(conversation: Conversation, number: int, rng: Random) -> Conversation:

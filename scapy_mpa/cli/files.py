@@ -14,8 +14,9 @@ from scapy_mpa.cli.status import CLEAN, FAILED, FINDINGS, complain
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import CaptureError
+from scapy_mpa.wire.shown import shown
 
-__all__ = ["STANDARD_INPUT", "is_same", "read_files", "shown"]
+__all__ = ["STANDARD_INPUT", "is_same", "read_files"]
 
 STANDARD_INPUT: Final = "-"
 
@@ -94,11 +95,6 @@ def _conclude(reading: Reading, shown: str) -> int:
     elif not reading.capture.frames:
         complain(f"{shown}: there are no frames in it")
     return status
-
-
-def shown(name: str) -> str:
-    """Return a file name such that it cannot break a line or garble a terminal."""
-    return name if name.isprintable() else ascii(name)
 
 
 def is_same(one: str, other: str) -> bool:

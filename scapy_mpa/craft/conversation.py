@@ -36,6 +36,7 @@ from scapy_mpa.wire.dialect import (
 )
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.forced import dialect_named
+from scapy_mpa.wire.shown import quoted
 from scapy_mpa.wire.startup import ENHANCED_LENGTH, StartupKind
 
 __all__ = ["Conversation", "Phase"]
@@ -461,7 +462,8 @@ class Conversation(Scripted):
             given: object = each.endpoint
             if not isinstance(given, Endpoint):
                 raise LocalProtocolError(
-                    f"{SIDES[each.index]} {given!r} is no Endpoint; give Endpoint(address, port)"
+                    f"{SIDES[each.index]} {quoted(given)} is no Endpoint; give "
+                    "Endpoint(address, port)"
                 )
         source, target = self.sides[side].endpoint, self.sides[1 - side].endpoint
         return FrameBuilder(

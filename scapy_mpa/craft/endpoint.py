@@ -9,6 +9,7 @@ from typing import Final
 
 from scapy_mpa.craft.given import number
 from scapy_mpa.wire.errors import LocalProtocolError
+from scapy_mpa.wire.shown import quoted
 
 __all__ = ["USUAL_INITIATOR", "USUAL_RESPONDER", "Endpoint", "mac_octets"]
 
@@ -33,7 +34,9 @@ class Endpoint:
         try:
             ip_address(self.address)
         except ValueError as error:
-            raise LocalProtocolError(f"{self.address!r} is no IPv4 or IPv6 address") from error
+            raise LocalProtocolError(
+                f"{quoted(self.address)} is no IPv4 or IPv6 address"
+            ) from error
         number("port", self.port, 0, 0xFFFF)
         if self.isn is not None:
             number("initial sequence number", self.isn, 0, 0xFFFFFFFF)
@@ -61,7 +64,7 @@ def mac_octets(text: str) -> bytes:
     except (AttributeError, TypeError, ValueError):
         octets = b""
     if len(octets) != 6:
-        raise LocalProtocolError(f"{text!r} is no Ethernet address such as 02:00:00:00:00:01")
+        raise LocalProtocolError(f"{quoted(text)} is no Ethernet address such as 02:00:00:00:00:01")
     return octets
 
 

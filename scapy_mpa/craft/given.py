@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from scapy_mpa.wire.errors import LocalProtocolError
+from scapy_mpa.wire.shown import quoted
 
 __all__ = ["number", "pair"]
 
@@ -17,9 +18,9 @@ def number(name: str, value: object, low: int, high: int, *, least: str = "") ->
     """
     bounds = f"{least or low} to {high}"
     if not isinstance(value, int):
-        raise LocalProtocolError(f"{name} {value!r} is no whole number; give one in {bounds}")
+        raise LocalProtocolError(f"{name} {quoted(value)} is no whole number; give one in {bounds}")
     if not low <= value <= high:
-        raise LocalProtocolError(f"{name} {value} is not in {bounds}")
+        raise LocalProtocolError(f"{name} {quoted(value)} is not in {bounds}")
 
 
 def pair(name: str, value: object) -> tuple[bool, bool]:
@@ -34,6 +35,6 @@ def pair(name: str, value: object) -> tuple[bool, bool]:
         case (bool() as initiator, bool() as responder) if isinstance(value, tuple):
             return initiator, responder
     raise LocalProtocolError(
-        f"{name} {value!r} is neither True nor False; give one of them, or a tuple of two: "
+        f"{name} {quoted(value)} is neither True nor False; give one of them, or a tuple of two: "
         "Initiator, Responder"
     )

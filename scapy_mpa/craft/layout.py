@@ -36,6 +36,7 @@ from scapy_mpa.wire.dialect import Dialect, extension_length
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.fpdu import MARKER_INTERVAL, build_fpdu
 from scapy_mpa.wire.ift_indication import AdaptionIndication, build_indication
+from scapy_mpa.wire.shown import quoted
 from scapy_mpa.wire.startup import StartupFrame, StartupKind, build_enhanced, build_startup
 
 __all__ = ["Placed", "assembled", "assembled_frame", "lay_out", "startup_frame"]
@@ -116,7 +117,9 @@ def lay_out(script: Iterable[Item], options: Options) -> list[Placed]:
                 origin = origins[side]
                 offset = None if origin is None else sent[side] - origin
         except LocalProtocolError as error:
-            raise LocalProtocolError(f"item {number} of the script, {item!r}: {error}") from error
+            raise LocalProtocolError(
+                f"item {number} of the script, {quoted(item, 200)}: {error}"
+            ) from error
         start = sent[side]
         # What the class itself would do, without the call of its __new__ in Python.
         add(make(Placed, (number, item, start, octets, offset, phase)))

@@ -14,6 +14,7 @@ from scapy_mpa.wire.fpdu import LARGEST_ULPDU_LENGTH, mulpdu
 from scapy_mpa.wire.ift_frame import mulpdu as frame_mulpdu
 from scapy_mpa.wire.ift_indication import AdaptionIndication
 from scapy_mpa.wire.rdmap import ATOMIC_REQUEST_LENGTH
+from scapy_mpa.wire.shown import quoted
 
 __all__ = ["INITIATOR", "RESPONDER", "SIDES", "Options", "Packing"]
 
@@ -87,7 +88,7 @@ class Options:
             number(name, value, low, high)
         if self.packing not in get_args(Packing):
             raise LocalProtocolError(
-                f"packing {self.packing!r} is none of {', '.join(get_args(Packing))}"
+                f"packing {quoted(self.packing)} is none of {', '.join(get_args(Packing))}"
             )
         least = f"{SMALLEST_ULPDU_LIMIT} (an Atomic Request, which is one segment)"
         if self.mulpdu is not None:

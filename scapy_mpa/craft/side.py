@@ -26,6 +26,7 @@ from scapy_mpa.wire.rdmap import (
     parse_control,
 )
 from scapy_mpa.wire.rdmap_names import QUEUE_NUMBERS, AtomicOperation, Opcode
+from scapy_mpa.wire.shown import quoted
 from scapy_mpa.wire.startup import StartupKind
 from scapy_mpa.wire.terminate import build_terminate
 
@@ -380,7 +381,7 @@ class Side:
         try:
             self.peer._outstanding.remove(request)
         except ValueError as error:
-            raise LocalProtocolError(f"{request!r} is not outstanding") from error
+            raise LocalProtocolError(f"{quoted(request, 200)} is not outstanding") from error
 
     def _tagged(
         self, opcode: int, data: bytes, stag: int, to: int, *, answers: Message | None = None

@@ -7,6 +7,7 @@ from scapy.config import conf
 
 from scapy_mpa import __version__
 from scapy_mpa.shell.names import Loaded
+from scapy_mpa.wire.shown import shown
 
 __all__ = ["banner"]
 
@@ -31,13 +32,13 @@ def banner(loaded: Loaded) -> str:
     """Return some lines of text, without a line end behind the last one."""
     lines = [f"scapy-mpa {__version__}, Scapy {conf.version}: MPA, DDP and RDMAP at hand"]
     if loaded.files:
-        of = ", ".join(name if name.isprintable() else ascii(name) for name in loaded.files)
+        of = ", ".join(map(shown, loaded.files))
         count = len(loaded.pkts)
         lines.append(f"pkts: {count} {'packet' if count == 1 else 'packets'} of {of}")
         if len(loaded.files) > 1:
             lines.append("files: the same, by the name of the file")
     lines += ["", "Worth typing:"]
-    shown = _WITH_CAPTURE if len(loaded.pkts) else _WITHOUT
-    width = max(len(code) for code, _ in shown)
-    lines += [f"  {code:{width}}  # {what}" for code, what in shown]
+    examples = _WITH_CAPTURE if len(loaded.pkts) else _WITHOUT
+    width = max(len(code) for code, _ in examples)
+    lines += [f"  {code:{width}}  # {what}" for code, what in examples]
     return "\n".join([*lines, ""])

@@ -11,6 +11,7 @@ from typing import Final
 
 from scapy_mpa.wire.dialect import OSC_REVISIONS, TRAITS, Dialect, dialect_of
 from scapy_mpa.wire.errors import LocalProtocolError
+from scapy_mpa.wire.shown import quoted
 from scapy_mpa.wire.startup import StartupFrame
 
 __all__ = ["DIALECT_NAMES", "dialect_in_force", "dialect_named", "session_dialect"]
@@ -37,7 +38,7 @@ def dialect_named(name: str | Dialect | None) -> Dialect | None:
         return Dialect(name)
     except ValueError as error:
         raise LocalProtocolError(
-            f"there is no dialect {name!r}; there are {', '.join(DIALECT_NAMES)}"
+            f"there is no dialect {quoted(name)}; there are {', '.join(DIALECT_NAMES)}"
         ) from error
 
 

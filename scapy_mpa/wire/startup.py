@@ -33,6 +33,7 @@ from scapy_mpa.wire.dialect import (
     largest_pd_length,
 )
 from scapy_mpa.wire.errors import LocalProtocolError, RemoteProtocolError
+from scapy_mpa.wire.shown import quoted
 
 __all__ = [
     "ENHANCED_LENGTH",
@@ -249,7 +250,7 @@ def build_enhanced(control_flags: str, ird: int, ord: int) -> bytes:
     """
     if not (0 <= ird <= _DEPTH and 0 <= ord <= _DEPTH) or set(control_flags) - set("ABCD"):
         raise LocalProtocolError(
-            f"control flags {control_flags!r}, IRD {ird}, ORD {ord}: letters out of ABCD and "
+            f"control flags {quoted(control_flags)}, IRD {ird}, ORD {ord}: letters out of ABCD and "
             "numbers up to 0x3FFF are wanted (RFC 6581 9)"
         )
     first = ird | ("A" in control_flags) << 15 | ("B" in control_flags) << 14

@@ -12,6 +12,7 @@ from scapy_mpa.craft.impairments.base import SPACING_NS, WORD
 from scapy_mpa.craft.segment import Segment
 from scapy_mpa.stream.segment import FIN, PSH, RST, SYN
 from scapy_mpa.wire.errors import LocalProtocolError
+from scapy_mpa.wire.shown import quoted
 
 __all__ = ["Resegmentation"]
 
@@ -38,7 +39,7 @@ class Resegmentation:
             isinstance(self.size, int) and 1 <= self.size <= _SUPER
         ):
             raise LocalProtocolError(
-                f"segments are tiny, super, or of 1 to {_SUPER} octets, not {self.size!r}"
+                f"segments are tiny, super, or of 1 to {_SUPER} octets, not {quoted(self.size)}"
             )
 
     def __call__(self, segments: list[Segment], rng: random.Random) -> list[Segment]:

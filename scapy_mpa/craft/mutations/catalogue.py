@@ -9,6 +9,7 @@ from typing import Final
 from scapy_mpa.craft.mutations.mutation import Mutation
 from scapy_mpa.craft.near import meant
 from scapy_mpa.wire.errors import LocalProtocolError
+from scapy_mpa.wire.shown import quoted
 
 __all__ = ["find", "mutations", "register"]
 
@@ -22,7 +23,7 @@ def register(*added: Mutation) -> None:
     """
     for mutation in added:
         if _KNOWN.setdefault(mutation.name, mutation) is not mutation:
-            raise LocalProtocolError(f"there are two mutations {mutation.name!r}")
+            raise LocalProtocolError(f"there are two mutations {quoted(mutation.name)}")
 
 
 def mutations(pattern: str = "*") -> list[Mutation]:
@@ -39,4 +40,4 @@ def find(name: str) -> Mutation:
         return _KNOWN[name]
     except KeyError as error:
         question = meant(name, _KNOWN) or "`scapy-mpa fuzz --list` shows which there are"
-        raise LocalProtocolError(f"there is no mutation {name!r}; {question}") from error
+        raise LocalProtocolError(f"there is no mutation {quoted(name)}; {question}") from error

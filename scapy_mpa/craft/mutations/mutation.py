@@ -15,6 +15,7 @@ from scapy_mpa.craft.script import Item
 from scapy_mpa.craft.segment import Segment
 from scapy_mpa.stream.segment import FIN, RST
 from scapy_mpa.wire.errors import LocalProtocolError
+from scapy_mpa.wire.shown import quoted
 
 __all__ = ["Base", "Case", "Change", "Mutation"]
 
@@ -53,8 +54,8 @@ class Mutation:
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
             raise LocalProtocolError(
-                f"{self.name!r} is no name of a mutation: document/clause/what, of lower-case "
-                "letters, digits, dots and hyphens"
+                f"{quoted(self.name)} is no name of a mutation: document/clause/what, of "
+                "lower-case letters, digits, dots and hyphens"
             )
 
     @property

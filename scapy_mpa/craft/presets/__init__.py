@@ -27,6 +27,7 @@ from scapy_mpa.craft.presets import (
 )
 from scapy_mpa.craft.presets.preset import Preset
 from scapy_mpa.wire.errors import LocalProtocolError
+from scapy_mpa.wire.shown import quoted
 
 __all__ = ["PRESETS", "Preset", "conversation_of"]
 
@@ -52,5 +53,7 @@ def conversation_of(name: str, seed: int | str = 0, **options: Any) -> Conversat
     """
     if name not in PRESETS:
         question = meant(name, PRESETS)
-        raise LocalProtocolError(f"there is no preset {name!r}" + (question and f"; {question}"))
+        raise LocalProtocolError(
+            f"there is no preset {quoted(name)}" + (question and f"; {question}")
+        )
     return PRESETS[name](Random(seed), **options)

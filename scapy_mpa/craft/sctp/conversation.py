@@ -23,6 +23,7 @@ from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.forced import dialect_named
 from scapy_mpa.wire.sctp_ddp import LARGEST_PRIVATE_DATA, FunctionCode
+from scapy_mpa.wire.shown import quoted
 from scapy_mpa.wire.startup import ENHANCED_LENGTH, StartupKind
 
 __all__ = ["SctpConversation"]
@@ -150,7 +151,7 @@ class SctpConversation(Conversation):
             if isinstance(item, FPDUItem) and item.overrides:
                 raise LocalProtocolError("a DDP Segment Chunk has no fields of an FPDU")
             if not isinstance(item, ITEMS):
-                raise LocalProtocolError(f"SCTP has nothing like {item!r}")
+                raise LocalProtocolError(f"SCTP has nothing like {quoted(item, 200)}")
             if isinstance(item, (FPDUItem, ControlItem, ChunkItem)):
                 chunk_of(item)
 

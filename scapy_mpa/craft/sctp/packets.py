@@ -35,6 +35,7 @@ from scapy_mpa.wire.sctp_packet import (
     build_packet,
     sctp_checksum,
 )
+from scapy_mpa.wire.shown import quoted
 
 __all__ = ["ITEMS", "OVERHEAD", "STREAM", "Said", "SctpSegment", "packets_of"]
 
@@ -97,7 +98,9 @@ def packets_of(
         try:
             sender.take(number, item)
         except LocalProtocolError as error:
-            raise LocalProtocolError(f"item {number} of the script, {item!r}: {error}") from error
+            raise LocalProtocolError(
+                f"item {number} of the script, {quoted(item, 200)}: {error}"
+            ) from error
     sender.settle()
     return sender.packets, sender.said
 

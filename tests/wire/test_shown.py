@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What others have written is shown such that it neither garbles a terminal nor fills it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scapy_mpa.wire.shown import LONGEST, printable, quoted, shown
+
+HOSTILE = "\x1b[31mred\x07\r\n\u202edesrever\ud800"
+
+
+class Awkward:
+    """A stranger's object."""
+
+    def __init__(self, text: str | None = None) -> None:
+        self.text = text
+
+    def __repr__(self) -> str:
+        assert self.text is not None
+        return self.text
+
+
+@given(st.text())
+def test_whatever_the_text(text: str) -> None:
+    """Nothing is shown but printable characters, whoever shows it."""
+    for told in (shown(text), printable(text), quoted(text), quoted(Awkward(text))):
+        assert told.isprintable()
+
+
+def test_harmless_text_is_shown_as_it_is() -> None:
+    """Also what is no ASCII."""
+    assert shown("größe.pcap") == printable("größe.pcap") == "größe.pcap"
+    assert quoted("größe") == "'größe'"
+    assert quoted(None) == "None" and quoted(1460) == "1460"
+
+
+def test_escapes() -> None:
+    """They say which character is there."""
+    assert printable(HOSTILE) == r"\x1b[31mred\x07\r\n\u202edesrever\ud800"
+    assert quoted(HOSTILE) == rf"'{printable(HOSTILE)}'"
+    assert shown("a\nb") == r"'a\nb'"
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["x" * 10**6, "\0" * 10**6, b"x" * 10**6, [0] * 10**6, Awkward("x" * 10**6), 10**4000],
+    ids=["text", "escapes", "octets", "list", "object", "number"],
+)
+def test_what_is_long_is_cut(value: Any) -> None:
+    """Its beginning is shown, and how long it is; file names are shown whole."""
+    assert len(quoted(value)) < LONGEST + 40
+    assert "... (" in quoted(value)
+    assert len(printable("x" * 10**6)) < LONGEST + 40
+    assert len(shown("x" * 4096)) == 4096
+
+
+@pytest.mark.parametrize("value", [10**5000, Awkward()], ids=["number", "object"])
+def test_what_has_no_text(value: object) -> None:
+    """Integers that Python does not write, and classes that raise, are told by their type."""
+    assert quoted(value) == f"<{type(value).__name__}>"
