@@ -3,6 +3,10 @@
 
 from __future__ import annotations
 
+import sys
+import tracemalloc
+from contextlib import suppress
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -320,6 +324,16 @@ WRONG = {
     "initiator frame 20": "f:1: there is no frame in this dialect",
     "negotiate": "f:1: there is no negotiate in this dialect",
     "endpoints 10.0.0.1:1 [fd00::1]:2": "f:1: both addresses must be IPv4, or both IPv6",
+    "close " + "x " * 64: "f:1: more than 64 words in one line; nothing takes so many",
+    'initiator send "\\': "f:1: a string ends with",
+    'initiator send "\ud800"': r"f:1: the character '\ud800' has no octets in UTF-8",
+    "close \x1b[31m": r"f:1: close does not know '\x1b[31m'; nothing comes behind it",
+    'initiator send 1 "\x1b[31m"': r'f:1: initiator send does not know "\x1b[31m"; known are ',
+    'initiator send "\x1b[31m': r'f:1: a string ends with ", and what follows is set off by a '
+    r'blank: "\x1b[31m',
+    'initiator send "\\\u202e"': r"f:1: no escape \\u202e in a string; there are ",
+    "startup control-flags \x1b": r"f:1: control flags '\x1b', IRD 16, ORD 16: ",
+    "macs \x1b b": r"f:1: '\x1b' is no Ethernet address",
 }
 
 
@@ -330,6 +344,83 @@ def test_what_is_wrong(text: str, told: str) -> None:
         parse_scenario(text, "f")
     assert str(caught.value).startswith(told)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "X",
+        "initiator X",
+        "initiator send X",
+        "initiator send 1 X",
+        "initiator send hex:X",
+        "initiator send X{",
+        'initiator send "X',
+        'initiator send "X"X',
+        'initiator send X"',
+        'initiator send 1 "X"',
+        "initiator atomic X",
+        "initiator send 1 invalidate-stag X",
+        "startup control-flags X",
+        "startup ird X",
+        "pause X",
+        "repeat X close",
+        "revision X",
+        "endpoints X X",
+        "endpoints X:1 X:2",
+        "macs X X",
+        "dialect X",
+        "markers X",
+    ],
+)
+@pytest.mark.parametrize("word", ["\x1bz", "9z", "\u202e"])
+def test_words_of_any_length(line: str, word: str) -> None:
+    """Of a word as long as the text may be, a message has the beginning, in harmless characters."""
+    with pytest.raises(ScenarioError) as caught:
+        parse_scenario(line.replace("X", word * 100_000), "f")
+    told = str(caught.value)
+    assert told.isprintable()
+    assert len(told) < 700
+
+
+@pytest.mark.parametrize("piece", ["a", r"\x41", r"\n", "ä", '" "'])
+def test_what_strings_cost(piece: str) -> None:
+    """Memory is a few times the text, however many escapes and words there are in it."""
+    line = f'"{piece * 100_000}"'
+    tracemalloc.start()
+    try:
+        with suppress(ScenarioError):
+            words_of(line)
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert most < 8 * len(line) + 20_000
+
+
+def test_octets_of_a_string_are_moved_but_a_few_times() -> None:
+    """They are not copied again with each escape."""
+    times = 2000
+
+    def moved() -> int:
+        count = 0
+
+        def note(frame: FrameType, what: str, argument: object) -> Any:
+            nonlocal count
+            octets = frame.f_locals.get("octets")
+            if isinstance(octets, bytes):
+                # What cannot grow was copied to be longer.
+                count += len(octets)
+            return note
+
+        before = sys.gettrace()
+        sys.settrace(note)
+        try:
+            words_of('"' + r"\x41" * times + '"')
+        finally:
+            sys.settrace(before)
+        return count
+
+    assert moved() < 50 * times
 
 
 def test_most_steps() -> None:

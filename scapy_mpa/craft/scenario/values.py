@@ -38,7 +38,7 @@ _DRAWN: Final = 1 << 20
 """Octets that are drawn at a time: a multiple of 4."""
 
 _NUMBER: Final = re.compile(r"0x[0-9A-Fa-f]{1,16}|[0-9][0-9_]{0,24}")
-_HEX: Final = re.compile(r"hex:((?:[0-9A-Fa-f]{2})*)")
+_HEX: Final = re.compile(r"hex:([0-9A-Fa-f]*)")
 _ENDPOINT: Final = re.compile(r"(?:\[([^\]]+)\]|([^:]+)):([0-9]{1,5})")
 
 
@@ -106,7 +106,7 @@ def data(word: Word, chance: Chance) -> bytes:
         return word.octets
     if word.text[:4] == "hex:":
         found = _HEX.fullmatch(word.text)
-        if found is None:
+        if found is None or len(found[1]) % 2:
             raise ScenarioError(f"hex: is followed by pairs of hexadecimal digits, not {word}")
         chance.take(len(found[1]) // 2)
         return bytes.fromhex(found[1])

@@ -12,14 +12,23 @@ import re
 from typing import Final, NamedTuple
 
 from scapy_mpa.craft.scenario.error import ScenarioError
+from scapy_mpa.wire.shown import printable, quoted
 
-__all__ = ["Word", "words_of"]
+__all__ = ["MOST_WORDS", "Word", "words_of"]
 
-_WORD: Final = re.compile(
-    r'[ \t]*(?:(#.*)|"((?:[^"\\]|\\.)*)"(?=[ \t#]|$)|([^ \t"#]+)(?=[ \t#]|$))'
-)
-_ESCAPE: Final = re.compile(r"\\(x[0-9A-Fa-f]{2}|.)")
-_ESCAPES: Final = {"n": "\n", "r": "\r", "t": "\t", "0": "\0", '"': '"', "\\": "\\"}
+MOST_WORDS: Final = 64
+"""Words of a line: more than any step takes, and less than millions of them would hold."""
+
+_BLANKS: Final = re.compile(r"[ \t]*")
+_WORD: Final = re.compile(r'[^ \t"#]+')
+_END_OF_WORD: Final = re.compile(r"[ \t#]|$")
+_MARK: Final = re.compile(r'\\(x[0-9A-Fa-f]{2}|.?)|"')
+"""What is not itself in a string: an escape, or its end.
+
+It is looked for time and again: one expression for a whole string would remember each character, in
+case that it had to go back there."""
+_ESCAPES: Final = {"n": b"\n", "r": b"\r", "t": b"\t", "0": b"\0", '"': b'"', "\\": b"\\"}
+_STRING_WANTED: Final = 'a string ends with ", and what follows is set off by a blank'
 
 
 class Word(NamedTuple):
@@ -31,49 +40,76 @@ class Word(NamedTuple):
     """Of a string, what it means."""
 
     def __str__(self) -> str:
-        return repr(self.text) if self.octets is None else f'"{self.text}"'
+        """As a message shows it."""
+        return quoted(self.text) if self.octets is None else f'"{printable(self.text)}"'
 
 
 def words_of(line: str) -> list[Word]:
     """Return the words of a line.
 
-    :raises ScenarioError: a string is not closed, or words and strings touch.
+    :raises ScenarioError: a string is not closed, words and strings touch, there are more than
+        anything takes, or a character has no octets.
     """
-    words = []
-    at = 0
+    words: list[Word] = []
     end = len(line.rstrip())
-    while at < end:
-        found = _WORD.match(line, at, end)
-        if found is None:
-            rest = line[at:end].strip()
-            if rest.startswith('"'):
-                text = 'a string ends with ", and what follows is set off by a blank'
-            else:
-                text = "a string is set off from other words by a blank"
-            raise ScenarioError(f"{text}: {rest}")
-        at = found.end()
-        _, string, word = found.groups()
-        if string is not None:
-            words.append(Word(string, _octets(string)))
-        elif word is not None:
-            words.append(Word(word))
+    at = _past(_BLANKS, line, 0, end)
+    while at < end and line[at] != "#":
+        if len(words) == MOST_WORDS:
+            raise ScenarioError(f"more than {MOST_WORDS} words in one line; nothing takes so many")
+        begin = at
+        if line[at] == '"':
+            word, at = _string(line, at, end)
+            wanted = _STRING_WANTED
+        else:
+            at = _past(_WORD, line, at, end)
+            word = Word(line[begin:at])
+            wanted = "a string is set off from other words by a blank"
+        if _END_OF_WORD.match(line, at, end) is None:
+            raise ScenarioError(f"{wanted}: {printable(line[begin:end])}")
+        words.append(word)
+        at = _past(_BLANKS, line, at, end)
     return words
 
 
-def _octets(string: str) -> bytes:
-    """Return what a string means, in UTF-8; ``\\x41`` is one octet."""
-    octets = b""
-    at = 0
-    for escape in _ESCAPE.finditer(string):
-        octets += string[at : escape.start()].encode()
-        at = escape.end()
-        name = escape[1]
+def _past(what: re.Pattern[str], line: str, at: int, end: int) -> int:
+    """Return where a line goes on behind what is there at a place, which is the place if nothing
+    is."""
+    found = what.match(line, at, end)
+    return at if found is None else found.end()
+
+
+def _string(line: str, begin: int, end: int) -> tuple[Word, int]:
+    """Return the string that begins with quotes at a place, and where the line goes on.
+
+    What it means is in UTF-8; ``\\x41`` is one octet.
+
+    :raises ScenarioError: it is not closed, there is no such escape, or a character has no octets.
+    """
+    octets = bytearray()
+    at = begin + 1
+    for mark in _MARK.finditer(line, at, end):
+        octets += _utf8(line[at : mark.start()])
+        at = mark.end()
+        name = mark[1]
+        if name is None:
+            return Word(line[begin + 1 : at - 1], bytes(octets)), at
         if len(name) == 3:
             octets += bytes.fromhex(name[1:])
         elif name in _ESCAPES:
-            octets += _ESCAPES[name].encode()
-        else:
+            octets += _ESCAPES[name]
+        elif name:
             raise ScenarioError(
-                f'no escape {escape[0]} in a string; there are \\n \\r \\t \\0 \\" \\\\ and \\x41'
+                f"no escape {printable(mark[0])} in a string; there are "
+                '\\n \\r \\t \\0 \\" \\\\ and \\x41'
             )
-    return octets + string[at:].encode()
+    raise ScenarioError(f"{_STRING_WANTED}: {printable(line[begin:end])}")
+
+
+def _utf8(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise ScenarioError(
+            f"the character {quoted(text[error.start])} has no octets in UTF-8; write "
+            "octets as \\x41"
+        ) from error
