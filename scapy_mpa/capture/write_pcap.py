@@ -10,7 +10,10 @@ from scapy_mpa.capture.frame import SNAP_LENGTH, Frame
 from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.wire.errors import LocalProtocolError
 
-__all__ = ["PcapWriter"]
+__all__ = ["LATEST_SECOND", "PcapWriter"]
+
+LATEST_SECOND: Final = 0xFFFFFFFF
+"""Since the epoch, that a record can tell: it is in 2106."""
 
 _HEADER: Final = Struct("<IHHiIII")
 """Magic, version, time zone, accuracy, snap length, link type."""
@@ -52,7 +55,7 @@ class PcapWriter:
                 f"a pcap file has one link type, {self._link_type}, and this frame has "
                 f"{link_type}: write pcapng"
             )
-        if not 0 <= seconds <= 0xFFFFFFFF:
+        if not 0 <= seconds <= LATEST_SECOND:
             raise LocalProtocolError(
                 f"a pcap file has 32 bits for seconds since 1970, and this frame has {seconds}: "
                 "write pcapng"

@@ -10,8 +10,15 @@ from typing import Any, Final, Literal, SupportsBytes, TypeVar
 
 from scapy_mpa.capture.build_frame import FrameBuilder
 from scapy_mpa.craft.endpoint import USUAL_INITIATOR, USUAL_RESPONDER, Endpoint, mac_octets
-from scapy_mpa.craft.given import pair
-from scapy_mpa.craft.options import INITIATOR, RESPONDER, SIDES, Options, Packing
+from scapy_mpa.craft.given import LATEST, as_octets, flag, nanoseconds, number, pair
+from scapy_mpa.craft.options import (
+    INITIATOR,
+    LONGEST_RTT,
+    RESPONDER,
+    SIDES,
+    Options,
+    Packing,
+)
 from scapy_mpa.craft.script import (
     CloseItem,
     FPDUItem,
@@ -47,6 +54,8 @@ _MACS: Final = ("02:00:00:00:00:01", "02:00:00:00:00:02")
 
 _DEPTH: Final = 16
 """IRD and ORD that are asked for unless told otherwise."""
+_DEEPEST: Final = 0x3FFF
+"""What their 14 bits can say."""
 
 
 _REVISIONS: Final = {
@@ -88,6 +97,12 @@ def _control_flags(dialect: Dialect | None, rtr: str | None) -> str:
     return rtr_flags(dialect, *RTR) if dialect is Dialect.DRAFT_PEER_CONNECT_01 else ""
 
 
+def _check_flags(name: str, value: object) -> None:
+    """Find out whether control flags are a text; which letters there are, the wire knows."""
+    if not isinstance(value, str | None):
+        raise LocalProtocolError(f"{name} {quoted(value)} are no letters out of ABCD")
+
+
 class Phase(enum.Enum):
     """How far a conversation has come."""
 
@@ -125,16 +140,17 @@ class Conversation(Scripted):
     :param mulpdu: octets of the largest ULPDU; None: as RFC 5044 4.5 derives it from EMSS.
     :param packing: ``aligned``: an FPDU in each segment; ``packed``: as many whole ones in each as
         fit (RFC 5044 5.1); ``stream``: segments are filled, FPDUs lie as they will.
-    :param vlan: tag control information of an IEEE 802.1Q tag; None: no tag.
+    :param vlan: tag control information of an IEEE 802.1Q tag, 16 bits; None: no tag.
     :param ack_every: after how many data segments the receiver acknowledges them; 0: only with its
         own data.
-    :param start_time: of the first segment, seconds since the epoch.
-    :param rtt: round-trip time, seconds.
+    :param start_time: of the first segment, seconds since the epoch, from 0 to 2554, where pcapng
+        files need another offset; pcap files tell them up to 2106.
+    :param rtt: round-trip time, 0 to 1000 seconds.
     :param ddp_version: DV; None: 0 with revision 0 (RFC 5044 C.1), but in osc, else 1.
     :param rdmap_version: RV; None: likewise.
     :param handshake: begin with SYN, SYN/ACK and ACK.
     :param strict: have verbs refuse what a conforming peer must not do.
-    :raises LocalProtocolError: a value is out of range.
+    :raises LocalProtocolError: a value is out of range, or both ends are the same.
     """
 
     __slots__ = (
@@ -194,12 +210,14 @@ class Conversation(Scripted):
             mulpdu=mulpdu,
             packing=packing,
             ack_every=ack_every,
-            start_ns=_nanoseconds(start_time),
-            rtt_ns=_nanoseconds(rtt),
+            start_ns=nanoseconds("start_time", start_time, LATEST),
+            rtt_ns=nanoseconds("rtt", rtt, LONGEST_RTT),
             dialect=spoken,
         )
         self.mulpdus = self.options.mulpdu_of(INITIATOR), self.options.mulpdu_of(RESPONDER)
         """MULPDU of Initiator and Responder, in octets."""
+        if vlan is not None:
+            number("vlan", vlan, 0, 0xFFFF)
         self.vlan = vlan
         self.initiator = Side(self, INITIATOR, initiator)
         self.responder = Side(self, RESPONDER, responder)
@@ -258,7 +276,26 @@ class Conversation(Scripted):
         :param rejected: the Responder says no; the connection is in streaming mode again.
         :param rtr: have the Initiator send this zero-length message first (RFC 6581 9.2).
         :param rtr_private_data: of the Rtr Frame.
+        :raises LocalProtocolError: a value is none of those, or a conforming peer must not do that.
         """
+        private_data = as_octets("private_data", private_data)
+        reply_private_data = as_octets("reply_private_data", reply_private_data)
+        rtr_private_data = as_octets("rtr_private_data", rtr_private_data)
+        rejected = flag("rejected", rejected)
+        for name, depth in (
+            *(("ird", ird), ("ord", ord)),
+            *(("reply_ird", reply_ird), ("reply_ord", reply_ord)),
+        ):
+            if depth is not None:
+                number(name, depth, 0, _DEEPEST)
+        for name, flags in (
+            ("control_flags", control_flags),
+            ("reply_control_flags", reply_control_flags),
+        ):
+            _check_flags(name, flags)
+        if rtr is not None and rtr not in tuple(RTR):
+            indications = ", ".join(each.value for each in RTR)
+            raise LocalProtocolError(f"rtr {quoted(rtr)} is none of {indications}")
         if self._phase in (Phase.FULL, Phase.CLOSED):
             self.refuse(
                 "startup frames come before the first FPDU and before the FIN (RFC 5044 7.1.2)"
@@ -290,16 +327,16 @@ class Conversation(Scripted):
                 {**fields, "s_bit": s} for fields, s in zip((request, reply), s_bits, strict=True)
             )
         for each in (extension, reply_extension):
-            if each is not None and len(each) != extension_length(self.options.revision):
+            if each is not None and len(as_octets("an extension", each)) != extension_length(
+                self.options.revision
+            ):
                 self.refuse("an extension has 8 octets, and goes with revision 129 (erdma)")
         request, reply = (
             fields if each is None else {**fields, "extension": each}
             for fields, each in ((request, extension), (reply, reply_extension))
         )
-        self._append_startup(INITIATOR, StartupKind.REQUEST, bytes(private_data), False, request)
-        self._append_startup(
-            RESPONDER, StartupKind.REPLY, bytes(reply_private_data), rejected, reply
-        )
+        self._append_startup(INITIATOR, StartupKind.REQUEST, private_data, False, request)
+        self._append_startup(RESPONDER, StartupKind.REPLY, reply_private_data, rejected, reply)
         self._phase = Phase.REJECTED if rejected else Phase.FULL
         if self.options.has_rtr_frame and not rejected:
             self.initiator.rtr_frame(rtr_private_data)
@@ -311,8 +348,12 @@ class Conversation(Scripted):
             self.initiator.read(b"")
 
     def pause(self, seconds: float) -> None:
-        """Let time go by; what was sent is acknowledged."""
-        self.append(PauseItem(_nanoseconds(seconds)))
+        """Let time go by; what was sent is acknowledged.
+
+        :param seconds: from 0.
+        :raises LocalProtocolError: it is no such time, or longer than any capture file can tell.
+        """
+        self.append(PauseItem(nanoseconds("a pause", seconds, LATEST)))
 
     def close(self, side: int = INITIATOR, *, both: bool = True) -> None:
         """Close the TCP connection.
@@ -320,7 +361,8 @@ class Conversation(Scripted):
         :param side: who sends its FIN first: 0 the Initiator, 1 the Responder.
         :param both: False: the other side does not.
         """
-        self.append(CloseItem(side, both))
+        number("side", side, INITIATOR, RESPONDER)
+        self.append(CloseItem(side, flag("both", both)))
         self._phase = Phase.CLOSED
 
     def reset(self, side: int = INITIATOR) -> None:
@@ -328,6 +370,7 @@ class Conversation(Scripted):
 
         :param side: who: 0 the Initiator, 1 the Responder.
         """
+        number("side", side, INITIATOR, RESPONDER)
         self.append(ResetItem(side))
         self._phase = Phase.CLOSED
 
@@ -356,14 +399,17 @@ class Conversation(Scripted):
         :param initiator: None: as it is.
         :param responder: None: as it is.
         :param start_time: of the first segment, seconds since the epoch; None: as it is.
-        :raises LocalProtocolError: one address is IPv4 and the other one IPv6.
+        :raises LocalProtocolError: one address is IPv4 and the other one IPv6, both ends are the
+            same, or the time is none that a capture file can tell.
         """
         copy = self.with_script(self.script)
         copy.initiator.endpoint = initiator or copy.initiator.endpoint
         copy.responder.endpoint = responder or copy.responder.endpoint
         copy._builders = copy._builder(INITIATOR), copy._builder(RESPONDER)
         if start_time is not None:
-            copy.options = replace(self.options, start_ns=_nanoseconds(start_time))
+            copy.options = replace(
+                self.options, start_ns=nanoseconds("start_time", start_time, LATEST)
+            )
         return copy
 
     def wrapping(self: _Conversation) -> _Conversation:
@@ -386,6 +432,18 @@ class Conversation(Scripted):
     def append(self, *items: Item) -> None:
         """Append items to the script."""
         self.script += items
+
+    def append_checked(self, item: Any) -> None:
+        """Append an item, if it can be expressed on the wire.
+
+        :raises LocalProtocolError: it cannot.
+        """
+        try:
+            self.check([item])
+        except LocalProtocolError as error:
+            # Which item of a script it would be is nothing to whoever has said it.
+            raise LocalProtocolError(str(error.__cause__ or error)) from error
+        self.append(item)
 
     def begin(self) -> None:
         """Have the startup frames sent, unless they were, before a side speaks."""
@@ -426,8 +484,8 @@ class Conversation(Scripted):
             )
         if self._has_spoken:
             self.refuse("an Rtr Frame comes before the first FPDU (rtr-frame-proposal-2007 2)")
+        self.append_checked(item)
         self._has_spoken = True
-        self.append(item)
 
     def terminated(self, side: int) -> None:
         """Take note that a side has sent a Terminate."""
@@ -455,7 +513,7 @@ class Conversation(Scripted):
         largest = largest_pd_length(self.options.revision_of(side))
         if length > largest:
             self.refuse(f"Private Data of {length} octets exceed {largest} (RFC 5044 7.1.1)")
-        self.append(StartupItem(side, kind, private_data, rejected, **fields))
+        self.append_checked(StartupItem(side, kind, private_data, rejected, **fields))
 
     def _builder(self, side: int) -> FrameBuilder:
         for each in self.sides:
@@ -466,14 +524,14 @@ class Conversation(Scripted):
                     "Endpoint(address, port)"
                 )
         source, target = self.sides[side].endpoint, self.sides[1 - side].endpoint
+        if (source.octets, source.port) == (target.octets, target.port):
+            # Nobody could tell the directions from each other.
+            raise LocalProtocolError(
+                f"both ends are {source}; give one of them another address or port"
+            )
         return FrameBuilder(
             (mac_octets(source.mac or _MACS[side]), mac_octets(target.mac or _MACS[1 - side])),
             (source.octets, target.octets),
             (source.port, target.port),
             self.vlan,
         )
-
-
-def _nanoseconds(seconds: float) -> int:
-    """Return seconds as whole microseconds, which any capture file holds, in nanoseconds."""
-    return round(seconds * 1_000_000) * 1_000

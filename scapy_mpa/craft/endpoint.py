@@ -22,7 +22,7 @@ class Endpoint:
     """
 
     address: str
-    """IPv4 or IPv6."""
+    """IPv4 or IPv6, without a zone: packets have no place for one."""
     port: int
     """0 to 65535."""
     mac: str | None = None
@@ -31,12 +31,21 @@ class Endpoint:
     """Initial sequence number, that of the SYN, 32 bits; None: one is made up."""
 
     def __post_init__(self) -> None:
+        given: object = self.address
         try:
-            ip_address(self.address)
+            if isinstance(given, int | bytes):
+                # The module for addresses would take them for some.
+                raise ValueError("it is no text")
+            known = ip_address(self.address)
         except ValueError as error:
             raise LocalProtocolError(
                 f"{quoted(self.address)} is no IPv4 or IPv6 address"
             ) from error
+        if getattr(known, "scope_id", None) is not None:
+            raise LocalProtocolError(
+                f"{quoted(self.address)} has a zone, which no packet tells; leave out what begins "
+                "with %"
+            )
         number("port", self.port, 0, 0xFFFF)
         if self.isn is not None:
             number("initial sequence number", self.isn, 0, 0xFFFFFFFF)

@@ -1,12 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Values that a caller gives, held to what they may be."""
+"""Values that a caller gives, held to what they may be.
+
+Each is looked at where it is given: what is wrong with it would else be told by whatever comes upon
+it first, in terms of what that was about to do.
+"""
 
 from __future__ import annotations
 
+from typing import Final, SupportsBytes, SupportsFloat
+
+from scapy_mpa.capture.write_pcapng import LATEST_SECOND
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.shown import quoted
 
-__all__ = ["number", "pair"]
+__all__ = ["LATEST", "as_octets", "flag", "nanoseconds", "number", "pair", "share", "whole"]
+
+LATEST: Final = LATEST_SECOND
+"""Seconds since the epoch that timestamps of pcapng files can tell."""
 
 
 def number(name: str, value: object, low: int, high: int, *, least: str = "") -> None:
@@ -17,10 +27,82 @@ def number(name: str, value: object, low: int, high: int, *, least: str = "") ->
     :raises LocalProtocolError: it is none.
     """
     bounds = f"{least or low} to {high}"
-    if not isinstance(value, int):
-        raise LocalProtocolError(f"{name} {quoted(value)} is no whole number; give one in {bounds}")
-    if not low <= value <= high:
+    if not low <= whole(name, value, f"in {bounds}") <= high:
         raise LocalProtocolError(f"{name} {quoted(value)} is not in {bounds}")
+
+
+def whole(name: str, value: object, wanted: str) -> int:
+    """Return a value that is a whole number.
+
+    :param name: what it is called.
+    :param wanted: which numbers it may be.
+    :raises LocalProtocolError: it is none.
+    """
+    if not isinstance(value, int):
+        raise LocalProtocolError(f"{name} {quoted(value)} is no whole number; give one {wanted}")
+    return value
+
+
+def share(name: str, value: object) -> None:
+    """Find out whether a value is a share, 0 to 1.
+
+    :param name: what it is called.
+    :raises LocalProtocolError: it is none.
+    """
+    # Not a number is in no bounds.
+    if not 0 <= _real(value) <= 1:
+        raise LocalProtocolError(f"{name} is a share from 0 to 1, not {quoted(value)}")
+
+
+def nanoseconds(name: str, value: object, most: int) -> int:
+    """Return seconds as whole microseconds, which any capture file holds, in nanoseconds.
+
+    :param name: what they are called.
+    :param most: how many there may be.
+    :raises LocalProtocolError: the value is no number of seconds from 0 on.
+    """
+    seconds = _real(value)
+    if not 0 <= seconds <= most:
+        raise LocalProtocolError(f"{name} is 0 to {most} seconds, not {quoted(value)}")
+    return round(seconds * 1_000_000) * 1_000
+
+
+def _real(value: object) -> float:
+    """Return the number that a value is, not a number if it is none."""
+    if isinstance(value, SupportsFloat):
+        try:
+            return float(value)
+        except (ArithmeticError, TypeError, ValueError):
+            # An integer that is too large, or a decimal number that signals.
+            pass
+    return float("nan")
+
+
+def as_octets(name: str, value: object) -> bytes:
+    """Return octets that are given as such, or as what becomes octets, such as a layer.
+
+    :param name: what they are called.
+    :raises LocalProtocolError: they are none.
+    """
+    if type(value) is bytes:
+        return value
+    # A number would become so many zeros.
+    if isinstance(value, bytearray | memoryview | SupportsBytes):
+        return bytes(value)
+    raise LocalProtocolError(
+        f"{name} {quoted(value)} is neither octets nor a layer; give bytes, such as b'hello'"
+    )
+
+
+def flag(name: str, value: object) -> bool:
+    """Return a flag.
+
+    :param name: what it is called.
+    :raises LocalProtocolError: it is none.
+    """
+    if not isinstance(value, bool):
+        raise LocalProtocolError(f"{name} {quoted(value)} is neither True nor False")
+    return value
 
 
 def pair(name: str, value: object) -> tuple[bool, bool]:

@@ -12,10 +12,10 @@ from typing import Any
 
 from scapy_mpa.craft.conversation import Conversation, Phase
 from scapy_mpa.craft.endpoint import USUAL_INITIATOR, USUAL_RESPONDER, Endpoint
-from scapy_mpa.craft.given import pair
+from scapy_mpa.craft.given import as_octets, number, pair
 from scapy_mpa.craft.ift_truth import ift_truth_of
 from scapy_mpa.craft.layout import Placed
-from scapy_mpa.craft.options import INITIATOR, RESPONDER, Packing
+from scapy_mpa.craft.options import INITIATOR, RESPONDER, SIDES, Packing
 from scapy_mpa.craft.script import (
     FPDUItem,
     FrameItem,
@@ -29,6 +29,7 @@ from scapy_mpa.records.record import Record
 from scapy_mpa.wire.ddp import DDPHeader, build_ddp
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.ift_indication import AdaptionIndication
+from scapy_mpa.wire.shown import quoted
 
 __all__ = ["IFTConversation", "IFTSide"]
 
@@ -54,11 +55,12 @@ class IFTSide(Side):
         :param payload: octets behind that.
         :param overrides: fields of :class:`~scapy_mpa.craft.script.FrameOverrides`.
         """
+        header = build_ddp(ulpdu) if isinstance(ulpdu, DDPHeader) else as_octets("ulpdu", ulpdu)
+        payload = as_octets("payload", payload)
         self._conversation.begin()
-        octets = build_ddp(ulpdu) if isinstance(ulpdu, DDPHeader) else ulpdu
         item = FrameItem(
             self.index,
-            octets + payload,
+            header + payload,
             overrides=FrameOverrides(**overrides) if overrides else None,
         )
         self._conversation.append(item)
@@ -145,6 +147,14 @@ class IFTConversation(Conversation):
         given = {"r": r, "hc": hc, "pc": pc, "ih": ih, "ip": ip, "sp": sp, "sm": sm, "rm": rm}
         pairs = {name: pair(name, value) for name, value in given.items()}
 
+        if not isinstance(vtags, tuple) or len(vtags) != len(SIDES):
+            raise LocalProtocolError(
+                f"vtags {quoted(vtags)} is no tuple of two: Initiator, Responder"
+            )
+        for vtag in vtags:
+            number("a vtag", vtag, 0, 0xFFFF)
+        number("marker_interval", marker_interval, 0, 0xFFFF)
+
         def announced(side: int) -> AdaptionIndication:
             blank = AdaptionIndication(
                 ph=bool(side), vtag=vtags[side], marker_interval=marker_interval
@@ -166,13 +176,15 @@ class IFTConversation(Conversation):
 
         :param first: who sends phase 0.
         :param fields: of both indications, to be sent otherwise.
+        :raises LocalProtocolError: a value is none of those, or a conforming peer must not do that.
         """
         if self._phase is not Phase.STREAMING:
             self.refuse("adaption indications come before the first frame and before the FIN")
+        number("first", first, INITIATOR, RESPONDER)
         assert self.options.ift is not None
         for side in (first, 1 - first):
             indication = self.options.ift[side]._replace(ph=side != first)
-            self.append(IndicationItem(side, indication._replace(**fields)))
+            self.append_checked(IndicationItem(side, indication._replace(**fields)))
         self._phase = Phase.FULL
         # Whoever has both indications may speak.
         self._has_spoken = True

@@ -6,7 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, get_args
 
-from scapy_mpa.craft.given import number
+from scapy_mpa.craft.given import LATEST, number
+from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.wire.ddp import UNTAGGED_LENGTH
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import LocalProtocolError
@@ -16,7 +17,7 @@ from scapy_mpa.wire.ift_indication import AdaptionIndication
 from scapy_mpa.wire.rdmap import ATOMIC_REQUEST_LENGTH
 from scapy_mpa.wire.shown import quoted
 
-__all__ = ["INITIATOR", "RESPONDER", "SIDES", "Options", "Packing"]
+__all__ = ["INITIATOR", "LONGEST_RTT", "RESPONDER", "SIDES", "Options", "Packing"]
 
 INITIATOR: Final = 0
 RESPONDER: Final = 1
@@ -26,6 +27,9 @@ SIDES: Final = ("initiator", "responder")
 Packing: TypeAlias = Literal["aligned", "packed", "stream"]
 """How FPDUs lie in TCP segments: one in each; as many whole ones in each as fit (RFC 5044 5.1); or
 as a TCP that knows nothing of FPDUs lets them lie."""
+
+LONGEST_RTT: Final = 1000
+"""Seconds of a round trip: more than on any path, and sums of them still fit a capture file."""
 
 _LARGEST_MSS: Final = 65495
 """What fits an IPv4 datagram."""
@@ -83,7 +87,8 @@ class Options:
             ("rdmap_version", self.rdmap_version, 0, 3),
             ("mss", self.mss, 1, _LARGEST_MSS),
             ("ack_every", self.ack_every, 0, 1 << 16),
-            ("rtt", self.rtt_ns, 0, 10**12),
+            ("start_ns", self.start_ns, 0, LATEST * SECOND),
+            ("rtt_ns", self.rtt_ns, 0, LONGEST_RTT * SECOND),
         ):
             number(name, value, low, high)
         if self.packing not in get_args(Packing):

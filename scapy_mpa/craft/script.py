@@ -16,11 +16,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
+from scapy_mpa.craft.given import as_octets, number, whole
 from scapy_mpa.craft.options import SIDES
 from scapy_mpa.wire.ddp import DDPHeader, build_ddp, parse_ddp
+from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.ift_indication import AdaptionIndication
 from scapy_mpa.wire.rdmap import ReadRequest, parse_control, plausible
 from scapy_mpa.wire.rdmap_names import message_name
+from scapy_mpa.wire.shown import quoted
 from scapy_mpa.wire.startup import StartupKind
 
 __all__ = [
@@ -82,6 +85,30 @@ def _brief(item: Any) -> str:
     return f"{type(item).__name__}({', '.join(told)})"
 
 
+def _check_field(name: str, value: object) -> None:
+    """Find out whether a value may stand for a CRC: octets, or what makes them."""
+    if value is not None and not callable(value):
+        as_octets(name, value)
+
+
+def _check_markers(value: object) -> None:
+    if not isinstance(value, Mapping):
+        raise LocalProtocolError(
+            f"markers {quoted(value)} is no mapping; give a dict from the index of a Marker to its "
+            "4 octets"
+        )
+    for index, octets in value.items():
+        whole("the index of a Marker", index, "from 0")
+        as_octets("a Marker", octets)
+
+
+def _check_places(value: object) -> None:
+    if not isinstance(value, tuple):
+        raise LocalProtocolError(f"marker_places {quoted(value)} is no tuple of offsets")
+    for place in value:
+        whole("the place of a Marker", place, "from 0")
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class StartupItem:
     """An MPA Request or Reply (RFC 5044 7.1.1), with enhanced data or without (RFC 6581 9), or an
@@ -120,7 +147,10 @@ class StartupItem:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Overrides:
-    """What of an FPDU is sent otherwise than computed; None: as it is computed."""
+    """What of an FPDU is sent otherwise than computed; None: as it is computed.
+
+    :raises LocalProtocolError: a value is of another kind, or does not fit its field.
+    """
 
     ulpdu_length: int | None = None
     """ULPDU_Length, 16 bits; computed: the octets of the ULPDU."""
@@ -134,6 +164,17 @@ class Overrides:
     crc: bytes | Callable[[bytes], bytes] | None = None
     """The CRC field, or what makes it of the 4 octets that are right; computed: these, or zeros if
     CRCs are off."""
+
+    def __post_init__(self) -> None:
+        if self.ulpdu_length is not None:
+            number("ULPDU_Length", self.ulpdu_length, 0, 0xFFFF)
+        if self.pad is not None:
+            as_octets("pad", self.pad)
+        if self.markers is not None:
+            _check_markers(self.markers)
+        if self.marker_places is not None:
+            _check_places(self.marker_places)
+        _check_field("crc", self.crc)
 
     def __repr__(self) -> str:
         return _brief(self)
@@ -231,7 +272,10 @@ class IndicationItem:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class FrameOverrides:
-    """What of a frame is sent otherwise than computed; None: as it is computed."""
+    """What of a frame is sent otherwise than computed; None: as it is computed.
+
+    :raises LocalProtocolError: a value is of another kind, or does not fit its field.
+    """
 
     header_size: int | None = None
     """16 bits; computed: the octets of the DDP header."""
@@ -244,6 +288,14 @@ class FrameOverrides:
     none if there is no header CRC."""
     payload_crc: bytes | Callable[[bytes], bytes] | None = None
     """Likewise."""
+
+    def __post_init__(self) -> None:
+        for name in ("header_size", "payload_size", "vtag"):
+            value = getattr(self, name)
+            if value is not None:
+                number(name, value, 0, 0xFFFF)
+        _check_field("header_crc", self.header_crc)
+        _check_field("payload_crc", self.payload_crc)
 
     def __repr__(self) -> str:
         return _brief(self)

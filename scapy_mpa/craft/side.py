@@ -9,10 +9,18 @@ from __future__ import annotations
 from collections import Counter, deque
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from scapy_mpa.craft.given import number
+from scapy_mpa.craft.given import as_octets, flag, number
 from scapy_mpa.craft.messages import fpdus_of
 from scapy_mpa.craft.options import SIDES
-from scapy_mpa.craft.script import FlushItem, FPDUItem, Message, OctetsItem, Overrides, StartupItem
+from scapy_mpa.craft.script import (
+    FlushItem,
+    FPDUItem,
+    Message,
+    OctetsItem,
+    Overrides,
+    SegmentItem,
+    StartupItem,
+)
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.rdmap import (
     AtomicRequest,
@@ -99,8 +107,8 @@ class Side:
         :param invalidate_stag: the STag that the receiver is to invalidate, 32 bits.
         :param solicited: with Solicited Event.
         """
-        opcode = _SENDS[solicited, invalidate_stag is not None]
-        return self._untagged(opcode, data, invalidate_stag=invalidate_stag)
+        opcode = _SENDS[flag("solicited", solicited), invalidate_stag is not None]
+        return self._untagged(opcode, as_octets("data", data), invalidate_stag=invalidate_stag)
 
     def write(self, data: bytes = b"", stag: int = 1, to: int = 0) -> Message:
         """RDMA Write ``data`` into the peer's buffer (RFC 5040 4.3).
@@ -109,7 +117,7 @@ class Side:
         :param stag: Data Sink STag, 32 bits.
         :param to: Data Sink Tagged Offset, 64 bits.
         """
-        return self._tagged(Opcode.WRITE, data, stag, to)
+        return self._tagged(Opcode.WRITE, as_octets("data", data), stag, to)
 
     def immediate(self, data: bytes, *, solicited: bool = False) -> Message:
         """Send Immediate Data (RFC 7306 6).
@@ -117,8 +125,9 @@ class Side:
         :param data: exactly 8 octets.
         :param solicited: with Solicited Event.
         """
-        opcode = Opcode.IMMEDIATE_DATA_WITH_SE if solicited else Opcode.IMMEDIATE_DATA
-        return self._untagged(opcode, build_immediate_data(ImmediateData(data)))
+        is_solicited = flag("solicited", solicited)
+        opcode = Opcode.IMMEDIATE_DATA_WITH_SE if is_solicited else Opcode.IMMEDIATE_DATA
+        return self._untagged(opcode, build_immediate_data(ImmediateData(as_octets("data", data))))
 
     # -- RDMA Read --------------------------------------------------------------------------------
 
@@ -139,8 +148,9 @@ class Side:
         :param src_to: 64 bits.
         :return: the Request; the Response's message ``answers`` it.
         """
-        request = self.read_request(len(data), sink_stag, sink_to, src_stag, src_to)
-        self.peer.read_response(data, request=request)
+        answer = as_octets("data", data)
+        request = self.read_request(len(answer), sink_stag, sink_to, src_stag, src_to)
+        self.peer.read_response(answer, request=request)
         return request
 
     def read_request(
@@ -181,6 +191,8 @@ class Side:
             5.2.2 has come first, if it asks for these octets.
         :raises LocalProtocolError: there is none, and STag or Tagged Offset are not given.
         """
+        data = as_octets("data", data)
+        _check_request(request)
         if request is None:
             oldest = self._oldest_of_peer()
             if oldest is not None and oldest.read is not None:
@@ -247,6 +259,7 @@ class Side:
         identifier = request_identifier
         if identifier is None:
             identifier = self.next_msn(QUEUE_NUMBERS[Opcode.ATOMIC_REQUEST])
+        number("operation", operation, 0, 0xF)
         if add_or_swap_mask is None:
             add_or_swap_mask = 0 if operation == AtomicOperation.FETCH_ADD else _LONG
         header = AtomicRequest(
@@ -274,6 +287,7 @@ class Side:
             Atomic Request with this identifier.
         :raises LocalProtocolError: there is none, and no identifier is given.
         """
+        _check_request(request)
         if request is None:
             oldest = self._oldest_of_peer()
             if oldest is not None and oldest.request_identifier is not None:
@@ -310,6 +324,16 @@ class Side:
             copied.
         :param fields: more for :func:`~scapy_mpa.wire.terminate.build_terminate`.
         """
+        number("layer", layer, 0, 0xF)
+        number("etype", etype, 0, 0xF)
+        number("error_code", error_code, 0, 0xFF)
+        if (size := fields.get("ddp_segment_length")) is not None:
+            number("ddp_segment_length", size, 0, 0xFFFF)
+        for name in ("ddp_header", "rdmap_header"):
+            if fields.get(name) is not None:
+                fields[name] = as_octets(name, fields[name])
+        if in_error is not None and not isinstance(in_error, SegmentItem):
+            raise LocalProtocolError(f"in_error {quoted(in_error)} is no FPDU of a script")
         if in_error is not None:
             header, ulpdu = in_error.header, in_error.ulpdu
             fields.setdefault("ddp_segment_length", len(ulpdu))
@@ -329,6 +353,7 @@ class Side:
 
         :param overrides: fields of :class:`~scapy_mpa.craft.script.Overrides`.
         """
+        ulpdu = as_octets("ulpdu", ulpdu)
         self._conversation.begin()
         item = FPDUItem(self.index, ulpdu, overrides=Overrides(**overrides) if overrides else None)
         self._conversation.append(item)
@@ -336,7 +361,7 @@ class Side:
 
     def octets(self, octets: bytes) -> OctetsItem:
         """Send octets as they are: streaming mode (RFC 5044 7.1.3), or anything at all."""
-        item = OctetsItem(self.index, octets)
+        item = OctetsItem(self.index, as_octets("octets", octets))
         self._conversation.append(item)
         return item
 
@@ -350,6 +375,9 @@ class Side:
         :param private_data: up to 512 octets.
         :param key: one of :data:`~scapy_mpa.wire.startup.RTR_KEYS`, None: the first.
         """
+        if key is not None:
+            key = as_octets("key", key)
+        private_data = as_octets("private_data", private_data)
         item = StartupItem(self.index, StartupKind.RTR, private_data, key=key)
         self._conversation.begin()
         self._conversation.add_rtr_frame(item)
@@ -358,10 +386,11 @@ class Side:
     def set_msn(self, qn: int, msn: int) -> None:
         """Have the MSNs of this side's messages on a queue go on from a number (RFC 5041 4.3).
 
-        :param qn: Queue Number.
+        :param qn: Queue Number, 32 bits.
         :param msn: of the next message, 32 bits; 0 follows the last one.
         :raises LocalProtocolError: it is no such number.
         """
+        number("QN", qn, 0, _WORD)
         number("MSN", msn, 0, _WORD)
         self._msns[qn] = msn - 1
 
@@ -386,6 +415,7 @@ class Side:
     def _tagged(
         self, opcode: int, data: bytes, stag: int, to: int, *, answers: Message | None = None
     ) -> Message:
+        number("Tagged Offset", to, 0, _LONG)
         conversation = self._conversation
         conversation.begin()
         if to + len(data) > 1 << 64:
@@ -441,3 +471,14 @@ class Side:
         conversation.say(message, items)
         self._msns[qn] += 1
         return message
+
+
+def _check_request(request: object) -> None:
+    """Find out whether a verb has been given a Request to answer.
+
+    :raises LocalProtocolError: it is something else.
+    """
+    if request is not None and not isinstance(request, Message):
+        raise LocalProtocolError(
+            f"request {quoted(request)} is no message; give what the verb that asks has returned"
+        )

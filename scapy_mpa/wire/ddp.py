@@ -20,6 +20,7 @@ import struct
 from typing import Final, NamedTuple
 
 from scapy_mpa.wire.errors import LocalProtocolError, RemoteProtocolError
+from scapy_mpa.wire.shown import quoted
 
 __all__ = [
     "DDP_HEADER_LENGTHS",
@@ -164,18 +165,22 @@ def build_ddp(header: DDPHeader) -> bytes:
     """
     tagged, last, reserved, ddp_version, rsvdulp, stag, to, word, qn, msn, mo = header
     if not 0 <= reserved <= _RESERVED or not 0 <= ddp_version <= _DV:
-        raise LocalProtocolError(f"a number does not fit its field: {header}")
+        raise LocalProtocolError(f"a number does not fit its field: {quoted(header, 300)}")
     control = last << 6 | reserved << 2 | ddp_version
     misplaced = (word, qn, msn, mo) if tagged else (stag, to)
     if misplaced.count(None) < len(misplaced):
         kind = "a tagged" if tagged else "an untagged"
-        raise LocalProtocolError(f"a number that {kind} header has no field for: {header}")
+        raise LocalProtocolError(
+            f"a number that {kind} header has no field for: {quoted(header, 300)}"
+        )
     try:
         if tagged:
             return _TAGGED.pack(_T | control, rsvdulp, stag or 0, to or 0)
         return _UNTAGGED.pack(control, rsvdulp, word or 0, qn or 0, msn or 0, mo or 0)
     except struct.error as error:
-        raise LocalProtocolError(f"a number does not fit its field: {header}") from error
+        raise LocalProtocolError(
+            f"a number does not fit its field: {quoted(header, 300)}"
+        ) from error
 
 
 def cut_up(header: DDPHeader, payload: bytes, mulpdu: int) -> list[bytes]:

@@ -23,6 +23,7 @@ from typing import Final, NamedTuple
 
 from scapy_mpa.wire.crc import crc32c
 from scapy_mpa.wire.errors import LocalProtocolError, RemoteProtocolError
+from scapy_mpa.wire.shown import quoted
 
 __all__ = [
     "DOCUMENT",
@@ -191,4 +192,6 @@ def build_indication(indication: AdaptionIndication) -> bytes:
         crc = _crc_of(octets) if indication.crc is None else indication.crc
         return octets[:_COVERED] + crc.to_bytes(4, "little")
     except (struct.error, OverflowError) as error:
-        raise LocalProtocolError(f"a number does not fit its field: {indication}") from error
+        raise LocalProtocolError(
+            f"a number does not fit its field: {quoted(indication, 300)}"
+        ) from error

@@ -10,9 +10,9 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import Final, NamedTuple, TypeAlias
 
+from scapy_mpa.craft.given import share
 from scapy_mpa.craft.segment import Segment
 from scapy_mpa.stream.segment import FIN, RST
-from scapy_mpa.wire.errors import LocalProtocolError
 
 __all__ = [
     "SPACING_NS",
@@ -54,8 +54,7 @@ def check_rate(rate: float) -> None:
 
     :raises LocalProtocolError: it is not in 0 to 1.
     """
-    if not 0 <= rate <= 1:
-        raise LocalProtocolError(f"a rate is a share from 0 to 1, not {rate}")
+    share("a rate", rate)
 
 
 class Entry(NamedTuple):

@@ -8,11 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from scapy_mpa.craft.given import whole
 from scapy_mpa.craft.impairments.base import WORD, check_rate
 from scapy_mpa.craft.script import StartupItem
 from scapy_mpa.craft.segment import Segment
 from scapy_mpa.stream.segment import SYN
 from scapy_mpa.wire.errors import LocalProtocolError
+from scapy_mpa.wire.shown import quoted
 
 if TYPE_CHECKING:
     from scapy_mpa.craft.conversation import Conversation
@@ -51,9 +53,11 @@ class SnapLength:
     :attr:`Conversation.header_length <scapy_mpa.craft.scripted.Scripted.header_length>`."""
 
     def __post_init__(self) -> None:
-        if self.octets < self.headers:
+        wanted = "of octets"
+        if whole("a snap length", self.octets, wanted) < whole("headers", self.headers, wanted):
             raise LocalProtocolError(
-                f"a snap length of {self.octets} octets is below the {self.headers} of the headers"
+                f"a snap length of {quoted(self.octets)} octets is below the "
+                f"{quoted(self.headers)} of the headers"
             )
 
     def __call__(self, segments: list[Segment], rng: random.Random) -> list[Segment]:
@@ -76,8 +80,8 @@ class LateStart:
     """How many are missed, from 0."""
 
     def __post_init__(self) -> None:
-        if self.segments < 0:
-            raise LocalProtocolError(f"{self.segments} segments cannot be missed")
+        if whole("a number of segments", self.segments, "from 0") < 0:
+            raise LocalProtocolError(f"{quoted(self.segments)} segments cannot be missed")
 
     def __call__(self, segments: list[Segment], rng: random.Random) -> list[Segment]:
         return segments[self.segments :]

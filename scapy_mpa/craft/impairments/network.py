@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from scapy_mpa.craft.given import nanoseconds, whole
 from scapy_mpa.craft.impairments.base import (
     Entry,
     acknowledge_less,
@@ -18,11 +19,14 @@ from scapy_mpa.craft.impairments.base import (
 from scapy_mpa.craft.segment import Segment
 from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.wire.errors import LocalProtocolError
+from scapy_mpa.wire.shown import quoted
 
 __all__ = ["Duplication", "Loss", "Reordering"]
 
 _DUPLICATES: Final = 3
 """How many segments must arrive behind a hole before the sender fills it at once (RFC 5681 3.2)."""
+
+_LONGEST_TIMEOUT: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +47,12 @@ class Loss:
     distance: int = 8
     """Behind how many more segments of the sender a lost one is sent again at most, from 3."""
     timeout: float = 0.2
-    """Seconds until a segment is sent again that nothing else tells of."""
+    """Seconds until a segment is sent again that nothing else tells of, 0 to 1000."""
 
     def __post_init__(self) -> None:
         check_rate(self.rate)
         _check_distance(self.distance, _DUPLICATES)
-        if not 0 <= self.timeout <= 1000:
-            raise LocalProtocolError(f"a timeout is 0 to 1000 seconds, not {self.timeout}")
+        nanoseconds("a timeout", self.timeout, _LONGEST_TIMEOUT)
 
     def __call__(self, segments: list[Segment], rng: random.Random) -> list[Segment]:
         ends = ends_of_turns(segments)
@@ -160,5 +163,5 @@ def _later(segments: Sequence[Segment], index: int, end: int, most: int) -> list
 
 
 def _check_distance(distance: int, least: int) -> None:
-    if distance < least:
-        raise LocalProtocolError(f"a distance of {distance} segments is below {least}")
+    if whole("a distance", distance, f"of {least} segments or more") < least:
+        raise LocalProtocolError(f"a distance of {quoted(distance)} segments is below {least}")

@@ -7,9 +7,11 @@ import random
 from dataclasses import dataclass, replace
 from typing import Final
 
+from scapy_mpa.craft.given import whole
 from scapy_mpa.craft.impairments.base import WORD, check_rate
 from scapy_mpa.craft.segment import Segment
 from scapy_mpa.wire.errors import LocalProtocolError
+from scapy_mpa.wire.shown import quoted
 
 __all__ = ["Overlap"]
 
@@ -36,8 +38,8 @@ class Overlap:
 
     def __post_init__(self) -> None:
         check_rate(self.rate)
-        if self.reach < 1:
-            raise LocalProtocolError(f"an overlap of {self.reach} octets is none")
+        if whole("an overlap", self.reach, "of octets, from 1") < 1:
+            raise LocalProtocolError(f"an overlap of {quoted(self.reach)} octets is none")
 
     def __call__(self, segments: list[Segment], rng: random.Random) -> list[Segment]:
         out = []

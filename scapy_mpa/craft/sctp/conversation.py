@@ -10,6 +10,7 @@ from typing import Any, Final
 from scapy_mpa.capture.ip import SCTP
 from scapy_mpa.craft.captured import Captured
 from scapy_mpa.craft.conversation import Conversation, Phase
+from scapy_mpa.craft.given import number
 from scapy_mpa.craft.layout import Placed
 from scapy_mpa.craft.options import INITIATOR
 from scapy_mpa.craft.script import FPDUItem
@@ -85,6 +86,8 @@ class SctpConversation(Conversation):
         if spoken not in _DIALECTS:
             raise LocalProtocolError(f"DDP over SCTP is not spoken in the dialect {dialect}")
         super().__init__(*args, handshake=False, dialect=_DIALECTS[spoken], **options)
+        if any(self.options.rtr_frame):
+            raise LocalProtocolError("DDP over SCTP has no Rtr Frames; leave out rtr_frame")
         if self.options.mss < _SMALLEST_MSS:
             raise LocalProtocolError(
                 f"an mss of {self.options.mss} octets is too small for DDP over SCTP; give "
@@ -105,6 +108,7 @@ class SctpConversation(Conversation):
         :param side: who begins: 0 the Initiator, 1 the Responder.
         :param both: False: the other side sends no Terminate, and does not answer the SHUTDOWN.
         """
+        number("side", side, 0, 1)
         if self._phase is Phase.FULL:
             self.append(ControlItem(side, FunctionCode.TERMINATE))
             if both:
@@ -177,8 +181,8 @@ class SctpConversation(Conversation):
         """Return in which frames there is something of each item."""
         frames: dict[int, list[int]] = {}
         for frame, segment in enumerate(segments, 1):
-            for number in getattr(segment, "items", ()):
-                frames.setdefault(number, []).append(frame)
+            for item in getattr(segment, "items", ()):
+                frames.setdefault(item, []).append(frame)
         return [
             Captured(
                 placed,
@@ -210,10 +214,12 @@ class SctpConversation(Conversation):
         is_first = not any(isinstance(each, ControlItem) for each in self.script)
         if kind is StartupKind.REQUEST and not is_first:
             raise LocalProtocolError("an SCTP conversation has one session: make another one")
+        if "extension" in enhanced:
+            raise LocalProtocolError("session control messages have no extension; leave it out")
         length = len(private_data) + (ENHANCED_LENGTH if enhanced else 0)
         if length > LARGEST_PRIVATE_DATA:
             self.refuse(
                 f"Private Data of {length} octets exceed {LARGEST_PRIVATE_DATA} (RFC 5043 5.2.3)"
             )
         code = (_ENHANCED_CODES if enhanced else _CODES)[kind, rejected]
-        self.append(ControlItem(side, code, private_data, **enhanced))
+        self.append_checked(ControlItem(side, code, private_data, **enhanced))

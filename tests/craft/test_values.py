@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Whatever value a caller gives, there is a conversation that can be written, or our own error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Final, cast
+
+import pytest
+
+from scapy_mpa.craft import Conversation, Endpoint, IFTConversation, SctpConversation
+from scapy_mpa.craft import impairments as known
+from scapy_mpa.craft.impairments import impair
+from scapy_mpa.layers import DDPUntagged
+from scapy_mpa.wire.errors import LocalProtocolError
+
+KINDS: Final = Conversation, IFTConversation, SctpConversation
+
+ODD: Final[list[Any]] = [
+    *(None, "x", b"x", -1, 1 << 70, 10**5000, 1e300, 1.5, True),
+    *(float("nan"), float("inf"), -float("inf"), Decimal("NaN"), Decimal("sNaN"), Fraction(1, 3)),
+    *([], {}, (), ("a", "b"), object(), bytearray(b"abc"), memoryview(b"abc")),
+]
+
+OPTIONS: Final = {
+    Conversation: ("initiator", "revision", "dialect", "markers", "crc", "rtr_frame"),
+    IFTConversation: ("responder", "r", "hc", "sp", "vtags", "marker_interval"),
+    SctpConversation: ("responder", "revision", "dialect", "rtr_frame"),
+}
+COMMON: Final = (
+    *("mss", "mulpdu", "packing", "vlan", "ack_every", "start_time", "rtt"),
+    *("ddp_version", "rdmap_version"),
+)
+
+VERBS: Final[dict[str, tuple[dict[str, Any], tuple[str, ...]]]] = {
+    "send": ({}, ("data", "invalidate_stag", "solicited")),
+    "write": ({}, ("data", "stag", "to")),
+    "immediate": ({"data": b"12345678"}, ("data", "solicited")),
+    "read": ({}, ("data", "sink_stag", "sink_to", "src_stag", "src_to")),
+    "read_request": ({"size": 5}, ("size", "sink_stag", "sink_to", "src_stag", "src_to")),
+    "atomic": (
+        {},
+        ("operation", "stag", "to", "original", "add_or_swap_data", "request_identifier"),
+    ),
+    "read_response": ({"sink_stag": 1, "sink_to": 1}, ("data", "request")),
+    "atomic_response": ({"request_identifier": 1}, ("original", "request")),
+    "terminate": (
+        {"layer": 0, "etype": 0, "error_code": 0},
+        ("layer", "etype", "error_code", "in_error", "ddp_segment_length", "ddp_header"),
+    ),
+    "octets": ({"octets": b""}, ("octets",)),
+    "fpdu": (
+        {"ulpdu": bytes(20)},
+        ("ulpdu", "ulpdu_length", "pad", "markers", "marker_places", "crc"),
+    ),
+    "frame": ({"ulpdu": bytes(20)}, ("ulpdu", "payload", "header_size", "vtag", "header_crc")),
+    "rtr_frame": ({}, ("private_data", "key")),
+    "set_msn": ({"qn": 0, "msn": 1}, ("qn", "msn")),
+}
+"""Of a side: what must be given, and what is given otherwise."""
+
+MPA_ONLY: Final = ("octets", "rtr_frame")
+
+BOTH: Final[dict[str, tuple[dict[str, Any], tuple[str, ...]]]] = {
+    "startup": (
+        {},
+        (
+            *("private_data", "reply_private_data", "extension", "ird", "ord", "control_flags"),
+            *("reply_ird", "reply_ord", "reply_control_flags", "rejected", "rtr"),
+            "rtr_private_data",
+        ),
+    ),
+    "negotiate": ({}, ("first", "vtag", "marker_interval")),
+    "pause": ({"seconds": 1}, ("seconds",)),
+    "close": ({}, ("side", "both")),
+    "reset": ({}, ("side",)),
+    "moved": ({}, ("initiator", "start_time")),
+}
+"""Of both sides, likewise."""
+
+IMPAIRMENTS: Final[dict[str, tuple[dict[str, Any], tuple[str, ...]]]] = {
+    "Loss": ({"rate": 0.5}, ("rate", "distance", "timeout")),
+    "Reordering": ({"rate": 0.5}, ("rate", "distance")),
+    "Duplication": ({"rate": 0.5}, ("rate",)),
+    "Overlap": ({"rate": 0.5}, ("rate", "reach")),
+    "CaptureLoss": ({"rate": 0.5}, ("rate",)),
+    "Resegmentation": ({"size": 100}, ("size",)),
+    "SnapLength": ({"octets": 100}, ("octets", "headers")),
+    "LateStart": ({"segments": 1}, ("segments",)),
+}
+
+
+def has(kind: type[Conversation], name: str) -> bool:
+    """Whether there is a verb in what a kind of conversation speaks."""
+    conversation = kind()
+    if name in MPA_ONLY and kind is not Conversation:
+        return False
+    return hasattr(conversation, name) or hasattr(conversation.initiator, name)
+
+
+def cases(of: dict[str, tuple[dict[str, Any], tuple[str, ...]]]) -> list[Any]:
+    """Each kind of conversation with each verb that it has, and each of its parameters."""
+    return [
+        pytest.param(kind, name, wanted, parameter, id=f"{kind.__name__}-{name}-{parameter}")
+        for kind in KINDS
+        for name, (wanted, parameters) in of.items()
+        if has(kind, name)
+        for parameter in parameters
+    ]
+
+
+def try_all(act: Callable[[Any], Any]) -> None:
+    """Nothing else is raised than an error of our own, and what is taken can be written."""
+    for value in ODD:
+        try:
+            made = act(value)
+        except LocalProtocolError as error:
+            # A line, however long the value is.
+            assert str(error).isprintable() and len(str(error)) < 1000
+        else:
+            made.frames()
+            made.truth(messages=True)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [(kind, name) for kind in KINDS for name in (*COMMON, *OPTIONS[kind])]
+)
+def test_options(kind: type[Conversation], name: str) -> None:
+    """Of a conversation."""
+
+    def act(value: Any) -> Conversation:
+        conversation = kind(**{name: value})
+        conversation.initiator.send(b"hello")
+        conversation.close()
+        return conversation
+
+    try_all(act)
+
+
+@pytest.mark.parametrize(("kind", "verb", "wanted", "parameter"), cases(VERBS))
+def test_verbs_of_a_side(
+    kind: type[Conversation], verb: str, wanted: dict[str, Any], parameter: str
+) -> None:
+    """Of either side, as far as it has them."""
+
+    def act(value: Any) -> Conversation:
+        conversation = kind(strict=False)
+        getattr(conversation.initiator, verb)(**{**wanted, parameter: value})
+        return conversation
+
+    try_all(act)
+
+
+@pytest.mark.parametrize(("kind", "verb", "wanted", "parameter"), cases(BOTH))
+def test_verbs_of_both(
+    kind: type[Conversation], verb: str, wanted: dict[str, Any], parameter: str
+) -> None:
+    """Of the conversation, as far as it has them."""
+
+    def act(value: Any) -> Conversation:
+        conversation = kind(strict=False)
+        return getattr(conversation, verb)(**{**wanted, parameter: value}) or conversation
+
+    try_all(act)
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted", "parameter"),
+    [
+        (name, wanted, parameter)
+        for name, (wanted, parameters) in IMPAIRMENTS.items()
+        for parameter in parameters
+    ],
+)
+def test_impairments(name: str, wanted: dict[str, Any], parameter: str) -> None:
+    """What happens to segments."""
+    conversation = Conversation()
+    conversation.initiator.write(bytes(5000))
+
+    class Impaired:
+        def __init__(self, value: Any) -> None:
+            impairment = getattr(known, name)(**{**wanted, parameter: value})
+            self.segments = impair(conversation.segments(), impairment)
+
+        def frames(self) -> object:
+            return conversation.frames(self.segments)
+
+        def truth(self, **options: bool) -> object:
+            return conversation.truth(self.segments, **options)
+
+    try_all(Impaired)
+
+
+@pytest.mark.parametrize("name", ["address", "port", "mac", "isn"])
+def test_endpoints(name: str) -> None:
+    """Of either end."""
+
+    def act(value: Any) -> Conversation:
+        return Conversation(Endpoint(**{"address": "10.0.0.1", "port": 1, name: value}))
+
+    try_all(act)
+
+
+@pytest.mark.parametrize(
+    ("act", "text"),
+    [
+        (lambda: Conversation(rtt=cast(Any, None)), "rtt is 0 to 1000 seconds, not None"),
+        (lambda: Conversation(rtt=float("nan")), "rtt is 0 to 1000 seconds, not nan"),
+        (lambda: Conversation(rtt=1000.5), "rtt is 0 to 1000 seconds, not 1000.5"),
+        (lambda: Conversation(vlan=cast(Any, "x")), "vlan 'x' is no whole number; give one in 0 "),
+        (lambda: Conversation(start_time=-1), "start_time is 0 to 18446744073 seconds, not -1"),
+        (lambda: Conversation(start_time=1e300), r"start_time is .*, not 1e\+300"),
+        (lambda: Conversation().moved(start_time=-1), "start_time is 0 to .*, not -1"),
+        (lambda: Conversation().pause(-1), "a pause is 0 to 18446744073 seconds, not -1"),
+        (lambda: Conversation().initiator.send(cast(Any, "hello")), "'hello' is neither octets"),
+        (lambda: Conversation().startup(cast(Any, 5)), "private_data 5 is neither octets"),
+        (lambda: Conversation().close(2), "side 2 is not in 0 to 1"),
+        (lambda: Conversation().startup(rtr=cast(Any, "x")), "rtr 'x' is none of send, write, rea"),
+        (lambda: Endpoint("fe80::1%eth0", 1), "'fe80::1%eth0' has a zone, which no packet tells"),
+        (lambda: Endpoint(cast(Any, 10), 1), "10 is no IPv4 or IPv6 address"),
+        (lambda: SctpConversation(rtr_frame=True), "DDP over SCTP has no Rtr Frames"),
+        (lambda: known.Loss(float("nan")), "a rate is a share from 0 to 1, not nan"),
+    ],
+)
+def test_what_is_said(act: Callable[[], object], text: str) -> None:
+    """What is wrong, and what to give."""
+    with pytest.raises(LocalProtocolError, match=text):
+        act()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_both_ends_are_the_same(kind: type[Conversation]) -> None:
+    """That is refused, however the address is written: no dissector could tell the sides apart."""
+    one, other = Endpoint("fd00::1", 4000, isn=7), Endpoint("FD00:0::1", 4000)
+    with pytest.raises(LocalProtocolError, match=r"both ends are \[fd00::1\]:4000; give one"):
+        kind(one, other)
+    conversation = kind(one, Endpoint("fd00::1", 4001))
+    with pytest.raises(LocalProtocolError, match="both ends are"):
+        conversation.moved(responder=other)
+
+
+@pytest.mark.parametrize("start", [0, 4_294_967_295, 18_446_744_073])
+def test_earliest_and_latest(start: int, tmp_path: Path) -> None:
+    """Times that are taken can be written."""
+    Conversation(start_time=start, rtt=0).write(tmp_path / "a.pcapng")
+
+
+@pytest.mark.parametrize("make", [bytearray, memoryview])
+def test_octets_of_any_kind(make: Callable[[bytes], Any]) -> None:
+    """They are taken as they are when they are given, and layers are octets, too."""
+    conversation = Conversation()
+    buffer = bytearray(b"hello")
+    conversation.initiator.send(make(cast(Any, buffer)))
+    buffer[:] = b"other"
+    conversation.initiator.fpdu(cast(Any, DDPUntagged() / b"layer"))
+    found = [getattr(each, "ulpdu", b"")[-5:] for each in conversation.script[-2:]]
+    assert found == [b"hello", b"layer"]
