@@ -132,6 +132,8 @@ class Crafting:
         try:
             comment = self._comment() if Path(output).suffix == ".pcapng" else None
             write_frames(output, frames, comment=comment)
+        except LocalProtocolError as error:
+            raise LocalProtocolError(f"{shown(output)}: {error}") from error
         except OSError as error:
             raise _unwritten(output, error) from error
 
@@ -182,11 +184,19 @@ def _another(conversation: Conversation, number: int, rng: Random) -> Conversati
         isn = rng.getrandbits(32) if side.endpoint.isn is None else side.endpoint.isn
         ends.append(replace(side.endpoint, isn=isn))
     initiator, responder = ends
-    port = _FIRST_PORT + (initiator.port - _FIRST_PORT + number) % _PORTS
+    port = _port(initiator.port, number)
+    if initiator.octets == responder.octets:
+        # All behind the peer's port have the next one, since nobody could have that as well.
+        port = _port(port, int(number >= (responder.port - initiator.port) % _PORTS > 0))
     begin = conversation.options.start_ns
     end = max((segment.time_ns for segment in conversation.segments()), default=begin)
     start = rng.randint(begin, end) / SECOND
     return conversation.moved(replace(initiator, port=port), responder, start_time=start)
+
+
+def _port(port: int, farther: int) -> int:
+    """Return the port so much farther on, in the circle of those that are not well-known."""
+    return _FIRST_PORT + (port - _FIRST_PORT + farther) % _PORTS
 
 
 def _tell(capture: Interleaved, truth: str, *, messages: bool, payload: bool) -> None:

@@ -151,6 +151,18 @@ def test_connections(tmp_path: Path) -> None:
     assert order != sorted(order)
 
 
+@pytest.mark.parametrize("port", [4000, 65535, 80])
+def test_connections_of_one_host(tmp_path: Path, port: int) -> None:
+    """Where both ends have one address, no connection gets the peer's port as its own."""
+    text = f"endpoints 10.0.0.1:{port} 10.0.0.1:{max(1024, (port + 2) % 65536)}\nclose\n"
+    path = tmp_path / "x.pcap"
+    result = run("craft", "-", "-o", path, "--connections", 5, stdin=text.encode())
+    assert result.exit_code == 0, result.stderr
+    found = [(each["src"], each["dst"]) for each in records("--type", "connection", path)]
+    assert len(set(found)) == 5
+    assert all(src != dst for src, dst in found)
+
+
 def test_pipe() -> None:
     """One command's output is the other one's input."""
     made = process("craft", "-", "-o", "-", input=b"repeat 3 initiator send 10\nclose\n")
@@ -200,6 +212,7 @@ WRONG = [
     (["binary"], "binary: octet 0 is no text in UTF-8; that is no scenario"),
     (["send", "--snap", "10"], "a snap length of 10 octets is below the 54 of the headers"),
     (["send", "--segment", "0"], "segments are tiny, super, or of 1 to 65160 octets, not 0"),
+    (["late", "--loss", "100%"], "x.pcap: a pcap file has 32 bits for "),
     (["send", "-o", "missing/x.pcap"], "missing/x.pcap: cannot be written (No such file"),
     (["send", "--truth", "missing/x"], "missing/x: cannot be written (No such file"),
 ]
@@ -212,6 +225,9 @@ def test_what_is_wrong(
     """One line says what, and the exit status is 2."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "text").write_text("# a scenario\ninitiator sned 1\n")
+    (tmp_path / "late").write_text(
+        "start-time 4294967295\n" + "initiator octets 1\nresponder octets 1\n" * 9
+    )
     (tmp_path / "binary").write_bytes(b"\xff\0")
     output = [] if "-o" in arguments else ["-o", "x.pcap"]
     result = run("craft", *arguments, *output)

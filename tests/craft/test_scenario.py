@@ -7,13 +7,19 @@ import sys
 import tracemalloc
 from contextlib import suppress
 from types import FrameType
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scapy_mpa.craft import Conversation, Endpoint, IFTConversation, SctpConversation
+from scapy_mpa.craft import (
+    Conversation,
+    Endpoint,
+    FPDUItem,
+    IFTConversation,
+    SctpConversation,
+)
 from scapy_mpa.craft.scenario import ScenarioError, parse_scenario
 from scapy_mpa.craft.scenario.options import OPTIONS
 from scapy_mpa.craft.scenario.parse import MOST_STEPS
@@ -324,6 +330,23 @@ WRONG = {
     "initiator frame 20": "f:1: there is no frame in this dialect",
     "negotiate": "f:1: there is no negotiate in this dialect",
     "endpoints 10.0.0.1:1 [fd00::1]:2": "f:1: both addresses must be IPv4, or both IPv6",
+    "endpoints 10.0.0.1:1 10.0.0.1:1": "f:1: both ends are 10.0.0.1:1; give one of them another ",
+    "endpoints [fe80::1%x]:1 [fd00::1]:2": "f:1: 'fe80::1%x' has a zone, which no packet tells",
+    "start-time nan": "f:1: seconds from 0 to 4294967295 are wanted, not 'nan'",
+    "start-time -1": "f:1: seconds from 0 to 4294967295 are wanted, not '-1'",
+    "start-time 1e300": "f:1: seconds from 0 to 4294967295 are wanted, not '1e300'",
+    "rtt inf": "f:1: seconds from 0 to 1000 are wanted, not 'inf'",
+    "vlan 65536": "f:1: a number from 0 to 65535 is wanted, not '65536'",
+    "start-time 4294967295\npause 1\nflush\ninitiator send 1": "f:3: no option or step 'flush'",
+    "start-time 4294967295\npause 1\ninitiator flush\ninitiator send 1\nclose": "f:4: by then it "
+    "is more than 4294967295 seconds since 1970, which no pcap file tells; begin earlier (start-",
+    "start-time 4294967290\nrtt 3\ninitiator send 1\nclose\nreset": "f:3: by then it is more ",
+    "dialect rfc5043\nstart-time 4294967290\nclose\npause 9\npause 9\nreset": "f:6: by then it ",
+    "repeat 3000 pause 1000000\nclose": "f:2: by then it is more than 4294967295 seconds",
+    "mss 1\ninitiator send 2000000": "f:2: more than 2097152 FPDUs or segments in one scenario",
+    "mulpdu 70\ninitiator send 268435456": "f:2: more than 2097152 FPDUs or segments in one ",
+    "mss 1\nrepeat 262144 close": "f:2: more than 2097152 FPDUs or segments in one scenario; say "
+    "less, or have larger ones (mss, mulpdu)",
     "close " + "x " * 64: "f:1: more than 64 words in one line; nothing takes so many",
     'initiator send "\\': "f:1: a string ends with",
     'initiator send "\ud800"': r"f:1: the character '\ud800' has no octets in UTF-8",
@@ -421,6 +444,33 @@ def test_octets_of_a_string_are_moved_but_a_few_times() -> None:
         return count
 
     assert moved() < 50 * times
+
+
+def test_what_is_no_text() -> None:
+    """Octets are to be decoded first."""
+    with pytest.raises(ScenarioError, match="f: a text is wanted, not b'close'"):
+        parse_scenario(cast(Any, b"close"), "f")
+
+
+def test_lines_are_those_of_editors() -> None:
+    """Other characters at which Python ends lines may stand in a string, and count no line."""
+    conversation = parse_scenario('initiator send "a\x85\u2028\f"\r\n# \x1c\rclose\n')
+    (item,) = (each for each in conversation.script if isinstance(each, FPDUItem))
+    assert item.payload == "a\x85\u2028\f".encode()
+    with pytest.raises(ScenarioError, match=r"^f:3: "):
+        parse_scenario("# \u2028 \x0b\r# \x85\r\nnothing", "f")
+
+
+def test_the_latest_scenario() -> None:
+    """It ends in the last second that a pcap file tells."""
+    text = "start-time {}\nrtt 1\ninitiator send 1\nclose\npause {}\ninitiator reset"
+    lasts = parse_scenario(text.format(0, 1)).segments()[-1].time_ns // 10**9
+    start = 0xFFFFFFFF - lasts
+    assert parse_scenario(text.format(start, 1)).segments()[-1].time_ns // 10**9 == 0xFFFFFFFF
+    with pytest.raises(ScenarioError, match=r"^f:6: by then"):
+        parse_scenario(text.format(start, 2), "f")
+    # What is paused at the end is not captured.
+    assert parse_scenario("start-time 4294967290\nclose\npause 9\npause 9").segments()
 
 
 def test_most_steps() -> None:

@@ -9,10 +9,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Final
 
+from scapy_mpa.capture.write_pcap import LATEST_SECOND
 from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.endpoint import Endpoint
 from scapy_mpa.craft.ift_conversation import IFTConversation
-from scapy_mpa.craft.options import SIDES
+from scapy_mpa.craft.options import LONGEST_RTT, SIDES
 from scapy_mpa.craft.scenario.error import ScenarioError
 from scapy_mpa.craft.scenario.values import (
     UINT8,
@@ -43,9 +44,6 @@ _WHO: Final = choice(
     }
 )
 
-_LATEST: Final = (1 << 32) - 1
-"""Seconds since the epoch that a pcap file can tell."""
-
 _FLAGS: Final = ("r", "hc", "pc", "ih", "ip", "sp", "sm", "rm")
 """Of an adaption indication (draft-williams-iwarp-ift-01 4.2)."""
 
@@ -63,8 +61,8 @@ OPTIONS: Final[dict[str, tuple[Read, ...]]] = {
     "packing": (choice({name: name for name in ("aligned", "packed", "stream")}),),
     "vlan": (UINT16,),
     "ack-every": (UINT16,),
-    "start-time": (seconds(0, _LATEST),),
-    "rtt": (seconds(0, 1000),),
+    "start-time": (seconds(0, LATEST_SECOND),),
+    "rtt": (seconds(0, LONGEST_RTT),),
     "ddp-version": (number(0, 3),),
     "rdmap-version": (number(0, 3),),
     "handshake": (_SWITCH,),

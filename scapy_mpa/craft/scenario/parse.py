@@ -3,21 +3,29 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
+from scapy_mpa.capture.write_pcap import LATEST_SECOND
 from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.options import INITIATOR, SIDES
 from scapy_mpa.craft.scenario.error import ScenarioError, one_of
 from scapy_mpa.craft.scenario.options import OPTIONS, OptionLines
 from scapy_mpa.craft.scenario.steps import SIDE_STEPS, STEPS
+from scapy_mpa.craft.scenario.times import too_late
 from scapy_mpa.craft.scenario.values import Chance, number
 from scapy_mpa.craft.scenario.words import Word, words_of
+from scapy_mpa.wire.ddp import UNTAGGED_LENGTH
 from scapy_mpa.wire.errors import LocalProtocolError
+from scapy_mpa.wire.shown import quoted
 
 __all__ = ["MOST_STEPS", "parse_scenario"]
 
 MOST_STEPS: Final = 1 << 18
 """Steps of a scenario, each repetition counted: they take some seconds."""
+
+_LINE_END: Final = re.compile(r"\r\n|\r|\n")
+"""What editors count lines by: others that Python knows may stand in a string."""
 
 _REPEAT: Final = "repeat"
 _LOOSE_HINT: Final = "; to send it all the same"
@@ -34,9 +42,13 @@ def parse_scenario(
     :raises ScenarioError: the text cannot be understood, or tells what cannot be: says in which
         line, counted from 1, and what is wanted there.
     """
+    given: object = text
+    if not isinstance(given, str):
+        raise ScenarioError(f"{name}: a text is wanted, not {quoted(given)}")
     options = OptionLines()
     steps: _Steps | None = None
-    for line_number, line in enumerate(text.splitlines(), 1):
+    ends: list[tuple[int, int]] = []
+    for line_number, line in enumerate(_LINE_END.split(text), 1):
         try:
             words = words_of(line)
             if not words:
@@ -50,14 +62,27 @@ def parse_scenario(
                 continue
             if steps is None:
                 own = options.seed or 0
-                steps = _Steps(options.conversation(), Chance(own if seed is None else seed))
+                conversation = options.conversation()
+                chance = Chance(
+                    own if seed is None else seed,
+                    max(1, min(conversation.mulpdus) - UNTAGGED_LENGTH),
+                    conversation.options.mss,
+                )
+                steps = _Steps(conversation, chance)
             steps.take(words)
+            ends.append((line_number, len(steps.conversation.script)))
         except LocalProtocolError as error:
             told = str(error).partition(_LOOSE_HINT)
             hint = f"{told[1]}, say `strict off` before the first step" if told[1] else ""
             raise ScenarioError(f"{name}:{line_number}: {told[0]}{hint}") from error
     if steps is None:
         raise ScenarioError(f"{name}: no step; say what happens, such as `initiator send 1000`")
+    late = too_late(steps.conversation, ends)
+    if late is not None:
+        raise ScenarioError(
+            f"{name}:{late}: by then it is more than {LATEST_SECOND} seconds since 1970, which no "
+            "pcap file tells; begin earlier (start-time), or let less time go by (pause, rtt)"
+        )
     return steps.conversation
 
 
@@ -87,6 +112,7 @@ class _Steps:
         if self._left < 0:
             raise ScenarioError(f"more than {MOST_STEPS} steps in one scenario")
         for _ in range(times):
+            self._chance.take_pieces(1)
             self._step(words)
 
     def _step(self, words: list[Word]) -> None:

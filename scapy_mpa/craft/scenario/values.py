@@ -15,6 +15,7 @@ from scapy_mpa.craft.scenario.words import Word
 
 __all__ = [
     "LARGEST_SCENARIO",
+    "MOST_PIECES",
     "UINT4",
     "UINT8",
     "UINT14",
@@ -34,6 +35,12 @@ __all__ = [
 LARGEST_SCENARIO: Final = 1 << 28
 """Octets of payload: a conversation is held in memory as a whole, some three times over."""
 
+MOST_PIECES: Final = 1 << 21
+"""FPDUs and segments: each is an object or two, which take some half a kilobyte."""
+
+_FRAMING: Final = 64
+"""Octets that what carries a piece of payload has beside it, and more: headers, pad, CRC."""
+
 _DRAWN: Final = 1 << 20
 """Octets that are drawn at a time: a multiple of 4."""
 
@@ -46,13 +53,20 @@ class Chance:
     """Where octets come from of which only the number is given, and how many there have been.
 
     :param seed: the same one gives the same octets.
+    :param room: how many octets of payload an FPDU carries.
+    :param mss: how many octets a segment carries.
     """
 
-    __slots__ = ("_left", "_rng")
+    __slots__ = ("_left", "_mss", "_pieces_left", "_rng", "_room")
 
-    def __init__(self, seed: int | str) -> None:
+    def __init__(
+        self, seed: int | str, room: int = LARGEST_SCENARIO, mss: int = LARGEST_SCENARIO
+    ) -> None:
         self._rng = Random(seed)
         self._left = LARGEST_SCENARIO
+        self._room = room
+        self._mss = mss
+        self._pieces_left = MOST_PIECES
 
     def octets(self, size: int) -> bytes:
         """Return so many octets.
@@ -72,6 +86,20 @@ class Chance:
         self._left -= size
         if self._left < 0:
             raise ScenarioError(f"more than {LARGEST_SCENARIO} octets of data in one scenario")
+        self.take_pieces(-(-size // self._room), size)
+
+    def take_pieces(self, count: int, size: int = 0) -> None:
+        """Count FPDUs or whatever else is framed, and the segments that they travel in.
+
+        :param size: octets of payload in all of them.
+        :raises ScenarioError: there are too many.
+        """
+        self._pieces_left -= count - (-(size + count * _FRAMING) // self._mss)
+        if self._pieces_left < 0:
+            raise ScenarioError(
+                f"more than {MOST_PIECES} FPDUs or segments in one scenario; say less, or have "
+                "larger ones (mss, mulpdu)"
+            )
 
 
 Read: TypeAlias = Callable[[Word, Chance], Any]
