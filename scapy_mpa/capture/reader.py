@@ -8,6 +8,7 @@ import stat
 import sys
 from codecs import getincrementaldecoder
 from collections.abc import Iterator
+from io import TextIOBase
 from types import TracebackType
 from typing import BinaryIO, Final
 
@@ -149,10 +150,12 @@ def open_capture(path: str | os.PathLike[str] | BinaryIO) -> Capture:
 
     :param path: a file name, ``-`` for standard input, or a file open for binary reading, at the
         beginning of the capture. Nothing is sought, so pipes will do.
+    :raises TypeError: it is neither a name nor a file that is read in octets.
     :raises CaptureError: there is no such file, it cannot be read, or it is not a capture of a
         supported version. The message is one line: which file, what is wrong, what to do.
     """
     if not isinstance(path, str | os.PathLike):
+        _check_file(path)
         name = getattr(path, "name", None)
         return Capture(path, name if isinstance(name, str) else "capture")
     name = os.fsdecode(path)
@@ -166,6 +169,22 @@ def open_capture(path: str | os.PathLike[str] | BinaryIO) -> Capture:
     except BaseException:
         file.close()
         raise
+
+
+def _check_file(file: object) -> None:
+    """Find out whether something is a file, and open for octets.
+
+    :raises TypeError: it is not.
+    """
+    if not callable(getattr(file, "read", None)):
+        raise TypeError(
+            f"the name of a capture, or an open file, is wanted, not {type(file).__name__}"
+        )
+    if isinstance(file, TextIOBase):
+        raise TypeError(
+            "the file is open as text, and a capture is octets: give its name, or open it with "
+            'mode "rb"'
+        )
 
 
 def _open(name: str) -> BinaryIO:

@@ -59,21 +59,38 @@ class Source:
             self._chunks = gunzip(chain(read, self._chunks), _CHUNK)
             self._turn(b"", 0)
 
-    def _read_chunks(self, read: Callable[[int], bytes]) -> Iterator[bytes]:
+    def _read_chunks(self, read: Callable[[int], object]) -> Iterator[bytes]:
         while True:
             try:
                 chunk = read(_CHUNK)
-            except OSError as error:
-                raise DamagedError(
-                    f"reading failed ({error.strerror or error})",
-                    self.octets_read,
-                    "check the disk or the network it is read from",
-                    in_compressed=self.compressed,
+            except ValueError as error:
+                # The latter is an OSError as well.
+                raise self._failed(
+                    "it is closed, or not open for reading", "open it for reading"
                 ) from error
+            except OSError as error:
+                raise self._failed(
+                    f"{error.strerror or error}", "check the disk or the network it is read from"
+                ) from error
+            if chunk is None:
+                # What is still to come would be missing without a word.
+                raise self._failed("it would have to be waited for", "open it in blocking mode")
+            if not isinstance(chunk, bytes):
+                raise TypeError(
+                    f"reading the file gives {type(chunk).__name__}, and a capture is octets"
+                )
             if not chunk:
                 return
             self.octets_read += len(chunk)
             yield chunk
+
+    def _failed(self, reason: str, advice: str) -> DamagedError:
+        return DamagedError(
+            f"reading failed ({reason})",
+            self.octets_read,
+            advice,
+            in_compressed=self.compressed,
+        )
 
     def forward(self, at: int, count: int) -> tuple[bytes, int]:
         """Go on to where ``at`` of the window is; return a window, and where that is in it.

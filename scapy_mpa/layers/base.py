@@ -26,6 +26,7 @@ def _read(layer: type[_Layer], octets: bytes, off_wire: dict[str, Any]) -> _Laye
 class _Layer(Packet):
     """A packet with fields that are not in its octets.
 
+    - Octets may be ``bytes``, a ``bytearray`` or a ``memoryview``.
     - Octets that are too few raise RemoteProtocolError; as a payload they are left to ``Raw``.
     - Off-wire fields that say how octets are to be read may be given along with them.
     - Notes (see :class:`~scapy_mpa.layers.fields.NoteField`) are kept out of comparison,
@@ -41,12 +42,17 @@ class _Layer(Packet):
     # Scapy dissects before it sets the fields that are given along with octets.
     __slots__ = ["_read_with"]
 
-    def __init__(self, _pkt: bytes = b"", *args: Any, **fields: Any) -> None:
+    def __init__(
+        self, _pkt: bytes | bytearray | memoryview = b"", *args: Any, **fields: Any
+    ) -> None:
         self._read_with = tuple(map(fields.get, self.reads_with))
         for name, value in zip(self.reads_with, self._read_with, strict=True):
             if value is None:
                 # Not given, so that it does not undo what dissection finds out.
                 fields.pop(name, None)
+        if isinstance(_pkt, memoryview):
+            # Scapy takes bytearrays for octets, and dissecting puts pieces together.
+            _pkt = bytes(_pkt)
         super().__init__(_pkt, *args, **fields)
 
     def do_dissect(self, s: bytes) -> bytes:

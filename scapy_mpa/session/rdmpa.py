@@ -123,7 +123,8 @@ def rdmpa(
     :param dialect: what is spoken, by its name, where the octets leave a choice.
     :param check: hold DDP segments and RDMAP messages against their rules, too, so that
         ``errors()`` tells what a receiver must not accept (:mod:`scapy_mpa.stream.checks`).
-    :raises TypeError: it is no file, such as packets that were read already: those are for
+    :raises TypeError: it is no file that is read in octets, such as one that is open as text, or
+        packets that were read already: those are for
         ``sniff(offline=packets, session=MPASession)``.
     :raises scapy_mpa.wire.errors.LocalProtocolError: there is no such dialect.
     :raises scapy_mpa.wire.errors.CaptureError: the file is no capture that can be read. If it

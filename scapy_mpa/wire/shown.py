@@ -20,7 +20,7 @@ def shown(name: str) -> str:
 
     It is not shortened: whoever is told of a file is to find it.
     """
-    return name if name.isprintable() else ascii(name)
+    return name if name and name.isprintable() else ascii(name)
 
 
 def printable(text: str, longest: int = LONGEST) -> str:

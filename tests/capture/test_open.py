@@ -242,3 +242,44 @@ def test_reading_fails_later() -> None:
     assert [frame.octets for frame in capture] == OCTETS[:1]
     text = str(capture.problem)
     assert text.startswith("capture: at octet 60, after frame 1: reading failed (Input/output")
+
+
+class Giving:
+    """A file whose reads give something else than octets."""
+
+    def __init__(self, what: object) -> None:
+        self.what = what
+
+    def read(self, size: int = -1) -> object:
+        return self.what
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        (None, "the name of a capture, or an open file, is wanted, not NoneType"),
+        (5, "is wanted, not int"),
+        (b"name", "is wanted, not bytes"),
+        (io.StringIO(), 'open as text, and a capture is octets: .* open it with mode "rb"'),
+        (io.StringIO("abc"), "open as text"),
+        (Giving("abc"), "reading the file gives str, and a capture is octets"),
+        (Giving(5), "reading the file gives int"),
+    ],
+)
+def test_no_file_of_octets(file: Any, text: str) -> None:
+    """What cannot be a capture is told by what was given."""
+    with pytest.raises(TypeError, match=text):
+        open_capture(file)
+
+
+def test_files_that_are_not_to_be_read(tmp_path: Path) -> None:
+    """Closed ones, those for writing, and those that have nothing to give yet."""
+    closed = io.BytesIO(FILE)
+    closed.close()
+    with (tmp_path / "out").open("wb") as writing, (tmp_path / "raw").open("wb", 0) as raw:
+        for file in (closed, writing, raw):
+            with pytest.raises(CaptureError, match="closed, or not open for reading"):
+                open_capture(file)
+    waiting: Any = Giving(None)
+    with pytest.raises(CaptureError, match="open it in blocking mode"):
+        open_capture(waiting)

@@ -8,6 +8,7 @@ import random
 import subprocess
 import sys
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -97,6 +98,19 @@ def evaluated(packet: Packet) -> Packet:
 def test_rebuilt(packet: Packet) -> None:
     """Dissected octets are built again."""
     assert bytes(read_again(packet)) == bytes(packet)
+
+
+@each_packet
+@pytest.mark.parametrize("kind", [bytearray, memoryview])
+def test_octets_of_any_kind(packet: Packet, kind: Any) -> None:
+    """They are dissected like bytes, and kept when those that were given are changed."""
+    octets = bytearray(bytes(packet))
+    given = {name: getattr(packet, name) for name in getattr(packet, "reads_with", ())}
+    read = type(packet)(kind(octets), **given)
+    assert read == type(packet)(bytes(octets), **given)
+    before = bytes(read)
+    octets[:] = bytes(len(octets))
+    assert bytes(read) == before == bytes(packet)
 
 
 @each_packet

@@ -44,6 +44,7 @@ def test_escapes() -> None:
     assert printable(HOSTILE) == r"\x1b[31mred\x07\r\n\u202edesrever\ud800"
     assert quoted(HOSTILE) == rf"'{printable(HOSTILE)}'"
     assert shown("a\nb") == r"'a\nb'"
+    assert shown("") == "''"
 
 
 @pytest.mark.parametrize(
