@@ -43,6 +43,8 @@ class Corpus:
         self._capture = capture
         self._only = only
         self._name = name
+        self._status = CLEAN
+        """What is told in the end of what was made."""
 
     def show(self, *, as_json: bool) -> int:
         """Print the catalogue; return the exit status."""
@@ -56,7 +58,7 @@ class Corpus:
         else:
             rows = [(each.name, each.expectation.short, each.breaks) for each in chosen]
             lines = table(_COLUMNS, rows)
-        return _print(lines)
+        return max(_print(lines), self._status)
 
     def write(self, directory: str, *, force: bool) -> int:
         """Write the captures; return the exit status.
@@ -94,15 +96,22 @@ class Corpus:
             complain(f"{shown(str(error.filename))}: cannot be written ({error.strerror})")
             return FAILED
         if self._name is not None:
-            return _print(str(target / str(entry["file"])) for entry in entries)
+            names = (shown(str(target / str(entry["file"]))) for entry in entries)
+            return max(_print(names), self._status)
         number = "1 capture" if len(entries) == 1 else f"{len(entries)} captures"
-        return _print([f"{number} and {MANIFEST} in {shown(str(target))}"])
+        lines = [f"{number} and {MANIFEST} in {shown(str(target))}"]
+        return max(_print(lines), self._status)
 
-    def _planned(self) -> list[tuple[Mutation, list[int]]] | None:
+    def _told(self, problem: CaptureError) -> None:
+        """Say that not all of the capture could be read; what was readable is made use of."""
+        complain(str(problem))
+        self._status = FAILED
+
+    def _planned(self) -> list[tuple[Mutation, Sequence[int]]] | None:
         """Return mutations with their seeds, None if there are none, having said so."""
         try:
             if self._capture is not None:
-                known = mutations_of(recorded(self._capture))
+                known = mutations_of(recorded(self._capture, tell=self._told))
                 chosen = [
                     each for each in known if fnmatchcase(each.name, self._name or self._only)
                 ]
@@ -113,7 +122,7 @@ class Corpus:
         except (CaptureError, LocalProtocolError) as error:
             complain(str(error))
             return None
-        planned = [(each, list(self._seeds)) for each in chosen]
+        planned: list[tuple[Mutation, Sequence[int]]] = [(each, self._seeds) for each in chosen]
         if self._capture is not None:
             planned = [
                 (mutation, fit)

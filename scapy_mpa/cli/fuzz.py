@@ -15,7 +15,8 @@ _EXIT_STATUS = """\
 \b
 Exit status:
   0  done
-  2  a file cannot be read or written, or the command line is wrong
+  2  a file cannot be read to its end or written, or the command line is wrong; what was readable of
+     a capture is made use of
 """
 
 _EXAMPLES = """\

@@ -4,18 +4,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 from operator import itemgetter
-from typing import Final
+from typing import BinaryIO, Final
 
-from scapy_mpa.capture import Decoder, open_capture
+from scapy_mpa.capture import Capture, Decoder, open_capture
 from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.endpoint import Endpoint
+from scapy_mpa.craft.given import number
 from scapy_mpa.craft.script import CloseItem, FPDUItem, HandshakeItem, Item, StartupItem
-from scapy_mpa.stream.events import ConnectionId, Event, FPDURecovered, StartupSeen
+from scapy_mpa.stream.events import (
+    ConnectionEnded,
+    ConnectionId,
+    Event,
+    FPDURecovered,
+    StartupSeen,
+)
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.segment import flow_endpoints
-from scapy_mpa.wire.errors import LocalProtocolError
+from scapy_mpa.wire.errors import CaptureError, LocalProtocolError
+from scapy_mpa.wire.shown import shown
 from scapy_mpa.wire.startup import KEY_LENGTH, StartupKind
 
 __all__ = ["RECORDED_FPDUS", "recorded"]
@@ -23,53 +32,140 @@ __all__ = ["RECORDED_FPDUS", "recorded"]
 RECORDED_FPDUS: Final = 1000
 """FPDUs that are taken of a connection unless told otherwise: a case is a file of its own."""
 
+_HELD_OCTETS: Final = 12 << 20
+"""Of the startup frames of connections that are open and have no FPDU yet, as of what the stream
+core holds.  No more is needed: few are in that state at one time, unless somebody wants them to
+be."""
+
+_MOST: Final = (1 << 63) - 1
+"""Any number that a list can have of something."""
 
 _NEEDED: Final = {StartupKind.REQUEST, StartupKind.REPLY}
 
 
+def _warn(problem: CaptureError) -> None:
+    warnings.warn(str(problem), RuntimeWarning, stacklevel=3)
+
+
 def recorded(
-    path: str | os.PathLike[str], connection: int | None = None, *, fpdus: int = RECORDED_FPDUS
+    path: str | os.PathLike[str] | BinaryIO,
+    connection: int | None = None,
+    *,
+    fpdus: int = RECORDED_FPDUS,
+    tell: Callable[[CaptureError], object] = _warn,
 ) -> Conversation:
     """Return what was said on a captured connection, from its last startup frames on.
 
     The FPDUs are those that are sound, in the order of their stream, and between the sides in that
-    of the capture.  TCP segments, Markers and CRCs are made anew.
+    of the capture.  TCP segments, Markers and CRCs are made anew.  No more of the capture is read
+    than that takes.
 
+    :param path: as for :func:`~scapy_mpa.capture.open_capture`.
     :param connection: its number; None: the first one with a Request, a Reply and an FPDU.
-    :param fpdus: how many are taken at most.
+    :param fpdus: how many are taken at most, from 1.
+    :param tell: is given what is wrong with the capture if it could not be read to its end; unless
+        told otherwise, it is a warning of Python's.
+    :raises TypeError: ``path`` is neither a name nor a file that is read in octets.
     :raises CaptureError: the capture cannot be read.
-    :raises LocalProtocolError: there is no such connection in it.
+    :raises LocalProtocolError: there is no such connection in it, or nobody could have said so.
     """
-    startups: dict[ConnectionId, dict[StartupKind, StartupSeen]] = {}
-    chosen: ConnectionId | None = None
-    found: list[FPDURecovered] = []
-    for event in _events(path):
-        if connection is not None and event.connection.number != connection:
-            continue
-        if isinstance(event, StartupSeen) and chosen is None:
-            startups.setdefault(event.connection, {})[event.startup.kind] = event
-        elif isinstance(event, FPDURecovered) and event.crc in ("good", "off"):
-            seen = startups.get(event.connection, {})
-            if chosen is None and seen.keys() >= _NEEDED:
-                chosen = event.connection
-            if event.connection == chosen:
-                found.append(event)
-                if len(found) == fpdus:
-                    break
-    if chosen is None:
-        which = "no connection" if connection is None else f"connection {connection} is not one"
-        raise LocalProtocolError(f"{os.fspath(path)}: {which} with startup frames and FPDUs")
-    seen = startups[chosen]
-    return _conversation(seen, found)
-
-
-def _events(path: str | os.PathLike[str]) -> Iterator[Event]:
-    flows, decoder = Flows(), Decoder()
+    if connection is not None:
+        number("connection", connection, 0, _MOST)
+    number("fpdus", fpdus, 1, _MOST)
+    search = _Search(connection, fpdus)
     with open_capture(path) as capture:
-        for frame in capture:
-            segment = decoder.segment(frame)
-            if segment is not None:
-                yield from flows.receive(segment)
+        for event in _events(capture):
+            if search.take(event):
+                break
+        name = shown(capture.name)
+        if capture.problem is not None:
+            tell(capture.problem)
+    if search.chosen is None:
+        which = "no connection" if connection is None else f"connection {connection} is not one"
+        lost = f"; {search.given_up} with startup frames were too many to wait for their FPDUs"
+        raise LocalProtocolError(
+            f"{name}: {which} with startup frames and FPDUs{lost if search.given_up else ''}"
+        )
+    try:
+        return _conversation(search.seen, search.found)
+    except LocalProtocolError as error:
+        raise LocalProtocolError(f"{name}: {error}") from error
+
+
+class _Search:
+    """What is kept of a capture until the connection is known, and then of that one.
+
+    :param connection: its number; None: the first one that will do.
+    :param fpdus: how many are wanted.
+    """
+
+    __slots__ = ("_fpdus", "_held", "_number", "_startups", "chosen", "found", "given_up")
+
+    def __init__(self, connection: int | None, fpdus: int) -> None:
+        self._number = connection
+        self._fpdus = fpdus
+        self._startups: dict[ConnectionId, dict[StartupKind, StartupSeen]] = {}
+        """Of connections that have not ended, oldest first."""
+        self._held = 0
+        """Octets of these."""
+        self.chosen: ConnectionId | None = None
+        self.found: list[FPDURecovered] = []
+        self.given_up = 0
+        """Connections whose startup frames were let go of because of the limit."""
+
+    @property
+    def seen(self) -> dict[StartupKind, StartupSeen]:
+        """The startup frames of the chosen connection, by their kinds."""
+        assert self.chosen is not None
+        return self._startups[self.chosen]
+
+    def take(self, event: Event) -> bool:
+        """Take an event; tell whether there is all that is wanted."""
+        connection = event.connection
+        if self._number is not None and connection.number != self._number:
+            return False
+        if self.chosen is not None:
+            if connection != self.chosen:
+                return False
+            if isinstance(event, FPDURecovered):
+                self._add(event)
+            return len(self.found) == self._fpdus or isinstance(event, ConnectionEnded)
+        if isinstance(event, StartupSeen):
+            self._keep(event)
+        elif isinstance(event, FPDURecovered):
+            if self._startups.get(connection, {}).keys() >= _NEEDED:
+                self._add(event)
+            if self.found:
+                self.chosen = connection
+                self._startups = {connection: self._startups[connection]}
+        elif isinstance(event, ConnectionEnded):
+            self._let_go(connection)
+        return len(self.found) == self._fpdus
+
+    def _add(self, event: FPDURecovered) -> None:
+        if event.crc in ("good", "off"):
+            self.found.append(event)
+
+    def _keep(self, event: StartupSeen) -> None:
+        frames = self._startups.setdefault(event.connection, {})
+        before = frames.get(event.startup.kind)
+        frames[event.startup.kind] = event
+        self._held += len(event.octets) - (0 if before is None else len(before.octets))
+        while self._held > _HELD_OCTETS:
+            self._let_go(next(iter(self._startups)))
+            self.given_up += 1
+
+    def _let_go(self, connection: ConnectionId) -> None:
+        frames = self._startups.pop(connection, {})
+        self._held -= sum(len(each.octets) for each in frames.values())
+
+
+def _events(capture: Capture) -> Iterator[Event]:
+    flows, decoder = Flows(), Decoder()
+    for frame in capture:
+        segment = decoder.segment(frame)
+        if segment is not None:
+            yield from flows.receive(segment)
     yield from flows.finish()
 
 

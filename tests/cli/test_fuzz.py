@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import json
 import struct
+import tracemalloc
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -122,6 +123,39 @@ def test_named_rules_in_a_captured_connection(tmp_path: Path) -> None:
         written = comments(tmp_path / entry["file"])
         assert sorted(written) == entry["frames"]
         assert all(entry["clause"] in comment for comment in written.values())
+
+
+def test_a_damaged_capture_is_told(tmp_path: Path) -> None:
+    """What is readable is made use of, and the exit status is that of other commands."""
+    capture = tmp_path / "cut.pcap"
+    capture.write_bytes(CAPTURE.read_bytes()[:-10])
+    told = run("dissect", capture).stderr
+    assert told.startswith(f"scapy-mpa: {capture}: at octet ")
+    source = ("--from", capture, "--only", "rfc5041/*")
+    results = [run("fuzz", *source, "--list"), run("fuzz", *source, "-o", tmp_path / "corpus")]
+    for result in results:
+        assert (result.exit_code, result.stderr) == (2, told)
+        assert result.stdout
+    assert (tmp_path / "corpus" / "manifest.jsonl").exists()
+    whole = run("fuzz", "--from", CAPTURE, "--only", "rfc5041/*", "--list")
+    assert (whole.exit_code, whole.stderr) == (0, "")
+
+
+def test_seeds_are_not_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many captures are asked for, those to come take no memory."""
+
+    def write_case(case: Any, target: Path) -> NoReturn:
+        raise OSError(28, "No space left on device", str(target))
+
+    monkeypatch.setattr(scapy_mpa.cli.corpus, "write_case", write_case)
+    tracemalloc.start()
+    try:
+        result = run("fuzz", "-o", tmp_path, "--only", "rfc5044/4.4/*", "-n", 1 << 40)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert result.stderr == f"scapy-mpa: {tmp_path}: cannot be written (No space left on device)\n"
+    assert peak < 1 << 24
 
 
 def test_the_list() -> None:

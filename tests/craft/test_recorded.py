@@ -3,17 +3,25 @@
 
 from __future__ import annotations
 
+import gc
+import io
+import tracemalloc
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import assume, given, settings
 
-from scapy_mpa.craft import Conversation, FPDUItem, recorded
+from scapy_mpa.capture import open_capture
+from scapy_mpa.capture.write import write_pcap
+from scapy_mpa.craft import Conversation, Endpoint, FPDUItem, Interleaved, recorded
 from scapy_mpa.wire.errors import CaptureError, LocalProtocolError
 from tests.craft.reading import Record, plain
 from tests.craft.strategies import conversations
 
+MODULE = import_module("scapy_mpa.craft.recorded")
+"""By this name, the package has the function."""
 PCAPS = Path(__file__).resolve().parents[2] / "pcaps"
 REAL = ("rping_ipv6_mpa2_crcon.pcap", "mix_mpa1_crcon.pcap", "netem_loss1_at_server_B.pcap.gz")
 
@@ -99,3 +107,84 @@ def test_nothing_there() -> None:
         recorded(PCAPS / "listener_absent.pcap")
     with pytest.raises(CaptureError):
         recorded(PCAPS / "not there.pcap")
+
+
+def many(count: int, *, reset: bool) -> io.BytesIO:
+    """A capture of so many connections with nothing but startup frames, then one with a Send."""
+    parts = []
+    for number in range(count + 1):
+        conversation = Conversation(
+            Endpoint(f"10.1.{number >> 8}.{number & 255}", 1000),
+            start_time=1000 + number,
+            strict=False,
+        )
+        conversation.startup(bytes(512), bytes(512))
+        if number == count:
+            conversation.initiator.send(b"hello")
+        elif reset:
+            conversation.reset()
+        parts.append((conversation, conversation.segments()))
+    file = io.BytesIO()
+    write_pcap(file, Interleaved(parts).frames())
+    file.seek(0)
+    return file
+
+
+def test_memory_of_connections_that_have_ended() -> None:
+    """What they held is let go of, however many there were."""
+
+    def peak(count: int) -> int:
+        file = many(count, reset=True)
+        gc.collect()
+        tracemalloc.start()
+        try:
+            recorded(file)
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    # More than linger when they are over.
+    more = peak(2500) - peak(1500)
+    assert more < 1000 * 512
+
+
+def test_memory_of_connections_that_are_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The startup frames of the oldest are let go of where they are too many, which is told."""
+    octets = many(100, reset=False).getvalue()
+    assert len(recorded(io.BytesIO(octets)).script) == 5
+    # There is room for ten or so, and the last one is among them.
+    monkeypatch.setattr(MODULE, "_HELD_OCTETS", 10 * 1064)
+    again = recorded(io.BytesIO(octets))
+    assert str(again.initiator.endpoint.address) == "10.1.0.100"
+    assert recorded(io.BytesIO(octets), 100).script == again.script
+    without = io.BytesIO()
+    frames = [each for each in open_capture(io.BytesIO(octets)) if b"hello" not in each.octets]
+    write_pcap(without, frames)
+    without.seek(0)
+    with pytest.raises(LocalProtocolError, match="FPDUs; 91 with startup frames were too many"):
+        recorded(without)
+
+
+def test_a_damaged_capture_is_told() -> None:
+    """What is readable is made use of, and what is not is told; nothing is if it is not reached."""
+    file = io.BytesIO()
+    conversation = Conversation()
+    for _ in range(3):
+        conversation.initiator.send(b"hello")
+    write_pcap(file, conversation.frames())
+    octets = file.getvalue()[:-30]
+    with pytest.warns(RuntimeWarning, match=r"capture: at octet .*, after frame \d+: "):
+        again = recorded(io.BytesIO(octets))
+    told: list[CaptureError] = []
+    same = recorded(io.BytesIO(octets), tell=told.append)
+    assert same.script == again.script
+    assert len(told) == 1
+    recorded(io.BytesIO(octets), fpdus=1, tell=told.append)
+    assert len(told) == 1
+
+
+@pytest.mark.parametrize("fpdus", [0, -1, 1.5, None, "x"])
+def test_no_number_of_fpdus(fpdus: Any) -> None:
+    """None at all would never be all that are wanted."""
+    with pytest.raises(LocalProtocolError, match=r"fpdus .* 1 to"):
+        recorded(PCAPS / REAL[0], fpdus=fpdus)
