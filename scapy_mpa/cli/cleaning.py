@@ -67,7 +67,7 @@ class Cleaning:
             try:
                 return self._clean(capture, limits)
             except LocalProtocolError as error:
-                complain(f"{self._target}: {error}")
+                complain(f"{shown(self._target)}: {error}")
             except OSError as error:
                 self._complain_of(error)
             return FAILED
@@ -84,12 +84,12 @@ class Cleaning:
                 self._copy(capture, cleaner, file)
         if not self._quiet:
             for line in cleaner.report.lines():
-                complain(f"{capture.name}: {line}")
+                complain(f"{shown(capture.name)}: {line}")
         # These are no changes: something may be as it was that others cannot read, or be lost.
         if left := not_followed(cleaner.not_followed):
-            complain(f"{capture.name}: {left}")
+            complain(f"{shown(capture.name)}: {left}")
         if dropped := limited(cleaner.report.gaps, cleaner.report.ended):
-            complain(f"{capture.name}: {dropped}")
+            complain(f"{shown(capture.name)}: {dropped}")
         if capture.problem is not None:
             complain(str(capture.problem))
             return FAILED
@@ -147,12 +147,12 @@ class Cleaning:
             if is_terminal():
                 return "standard output is a terminal; pipe it into another tool, or name a file"
         elif self._source != STANDARD_INPUT and is_same(self._source, self._target):
-            return f"{self._target}: that is the capture itself; write to another file"
+            return f"{shown(self._target)}: that is the capture itself; write to another file"
         return None
 
     def _complain_of(self, error: OSError) -> None:
         if self._target != _STANDARD_OUTPUT:
-            complain(f"{self._target}: it cannot be written ({error.strerror or error})")
+            complain(f"{shown(self._target)}: it cannot be written ({error.strerror or error})")
             return
         settle_output()
         if error.errno == errno.EPIPE:

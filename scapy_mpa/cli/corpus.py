@@ -93,7 +93,9 @@ class Corpus:
                     text = "".join(f"{json.dumps(entry)}\n" for entry in entries)
                     manifest.write_text(text, encoding="utf-8")
         except OSError as error:
-            complain(f"{shown(str(error.filename))}: cannot be written ({error.strerror})")
+            # The system names a file that it did not open, and none that is full.
+            name = directory if error.filename is None else str(error.filename)
+            complain(f"{shown(name)}: cannot be written ({error.strerror or error})")
             return FAILED
         if self._name is not None:
             names = (shown(str(target / str(entry["file"]))) for entry in entries)

@@ -26,6 +26,9 @@ def number(name: str, value: object, low: int, high: int, *, least: str = "") ->
     :param least: what is said of ``low``.
     :raises LocalProtocolError: it is none.
     """
+    # Nearly all are right, and every verb asks.
+    if isinstance(value, int) and low <= value <= high:
+        return
     bounds = f"{least or low} to {high}"
     if not low <= whole(name, value, f"in {bounds}") <= high:
         raise LocalProtocolError(f"{name} {quoted(value)} is not in {bounds}")

@@ -14,7 +14,7 @@ import pytest
 import scapy_mpa.cli.corpus
 from scapy_mpa.craft import Conversation
 from scapy_mpa.craft.mutations import corpus, mutations
-from tests.cli.command import PCAPS, parsed, run
+from tests.cli.command import PCAPS, parsed, process, run
 
 CAPTURE = PCAPS / "rping_ipv6_mpa2_crcon.pcap"
 NAME = "rfc5044/4.3/fpduptr-not-pointing"
@@ -145,7 +145,7 @@ def test_seeds_are_not_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     """However many captures are asked for, those to come take no memory."""
 
     def write_case(case: Any, target: Path) -> NoReturn:
-        raise OSError(28, "No space left on device", str(target))
+        raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(scapy_mpa.cli.corpus, "write_case", write_case)
     tracemalloc.start()
@@ -156,6 +156,15 @@ def test_seeds_are_not_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         tracemalloc.stop()
     assert result.stderr == f"scapy-mpa: {tmp_path}: cannot be written (No space left on device)\n"
     assert peak < 1 << 24
+
+
+def test_a_directory_of_another_name(tmp_path: Path) -> None:
+    """A name that no text can hold, or a terminal would obey, is told in ASCII."""
+    for name, told in (("\udcff", r"\udcff"), ("\x1b[31m", r"\x1b[31m")):
+        for wanted in ("--case", "--only"):
+            result = process("fuzz", "-o", tmp_path / name, wanted, "fuzz/octets/ulpdu")
+            assert (result.returncode, result.stderr) == (0, b"")
+            assert told in result.stdout.decode("ascii")
 
 
 def test_the_list() -> None:
