@@ -108,7 +108,7 @@ class Source:
             if len(self.window) - begin >= count:
                 return self.window, begin
             at, rest = begin, len(self.window) - begin
-        pieces = [self.window[at:]]
+        window = bytearray(self.window[at:])
         missing = count - rest
         while missing > 0:
             chunk, shown = self._ahead, self._shown
@@ -119,11 +119,13 @@ class Source:
                 if missing == count and len(chunk) >= count:
                     self._turn(chunk, at)
                     return chunk, 0
-            pieces.append(chunk[shown : shown + missing])
-            missing -= len(pieces[-1])
-            shown += len(pieces[-1])
+            # At once: kept until all are there, pieces of a few octets would take twenty times as
+            # much memory as these.
+            window += chunk[shown : shown + missing]
+            shown += min(missing, len(chunk) - shown)
+            missing = count - len(window)
             self._ahead, self._shown = (chunk, shown) if shown < len(chunk) else (b"", 0)
-        self.window = b"".join(pieces)
+        self.window = bytes(window)
         self.base += at
         return self.window, 0
 

@@ -11,7 +11,7 @@ from scapy_mpa.capture import Capture, Decoder
 from scapy_mpa.capture.unfollowed import unfollowed
 from scapy_mpa.cli.limited import limited
 from scapy_mpa.cli.output import text_of
-from scapy_mpa.cli.unfollowed import not_followed
+from scapy_mpa.cli.unfollowed import MOST_NAMED, not_followed
 from scapy_mpa.express.reader import ExpressReader
 from scapy_mpa.stream.events import ConnectionEnded, GapFound
 from scapy_mpa.stream.flows import Flows
@@ -192,7 +192,10 @@ class Reading:
             return None
         if not all(reason.startswith(_LINK_TYPE) for reason in counts):
             return None
-        kinds = ", ".join(sorted(reason.removeprefix(_LINK_TYPE) for reason in counts))
+        named = counts.most_common(MOST_NAMED)
+        kinds = ", ".join(sorted(reason.removeprefix(_LINK_TYPE) for reason, _ in named))
+        if len(counts) > len(named):
+            kinds += f", or one of {len(counts) - len(named)} others"
         frames = counts.total()
         return (
             f"nothing can be followed: {'its only frame has' if frames == 1 else 'all frames have'}"

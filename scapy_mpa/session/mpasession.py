@@ -98,7 +98,8 @@ class MPASession(DefaultSession):
         source, recovery = capture
         try:
             frame = source.read(recovery.frames + 1)
-        except EOFError:
+        except Exception:
+            # Of a capture that has ended, or an interface that has gone down: nothing more comes.
             del self._captures[sock]
             packets = recovery.finish()
             self._not_followed += recovery.not_followed

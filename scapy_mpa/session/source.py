@@ -89,7 +89,7 @@ class _Packets:
         self._packet = packet
         if packet is None:
             return None
-        octets = packet.original or bytes(packet)
+        octets = packet.original or _octets_of(packet)
         return Frame(
             number,
             int(packet.time * SECOND),
@@ -102,6 +102,15 @@ class _Packets:
     def packet(self) -> Packet:
         assert self._packet is not None
         return self._packet
+
+
+def _octets_of(packet: Packet) -> bytes:
+    """Return the octets of a packet that was not dissected, none if it cannot be built."""
+    try:
+        return bytes(packet)
+    except Exception:
+        # What is wrong with it is for those to say who want to send it; here it is passed on.
+        return b""
 
 
 def _whole(sock: SuperSocket) -> Callable[[], Packet | None]:

@@ -277,6 +277,10 @@ HOSTILE = {
     "pcapng block of 4 GiB": (section() + struct.pack("<II", 9, 0xFFFFFFFC), bytes(99)),
     "interfaces": (section(), interface(options=option(2, b"x" * 4000))),
     "sections": (section(), section() + interface()),
+    "frame in tiny members": (
+        gzip.compress(PCAP_HEADER + struct.pack("<IIII", 0, 0, 1 << 24, 1 << 24), mtime=0),
+        gzip.compress(b"ab", mtime=0),
+    ),
     "gzip bomb": (gzip.compress(PCAP_HEADER + ZEROS * 500, mtime=0), bytes(99)),
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import builtins
 import struct
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.capture.build import enhanced, interface, section
 from tests.cli.command import PCAPS, parsed, process, run
 from tests.truth import pcapfile
 from tests.truth.impair import SYN, Segment
@@ -190,6 +192,30 @@ def test_unknown_link_type(tmp_path: Path, command: str) -> None:
     result = run(command, "--json", path)
     assert (result.stdout, result.exit_code) == ("", 2)
     assert_one_complaint(result.stderr, str(path), "link type 147", "Ethernet")
+
+
+def of_link_types(links: Sequence[int]) -> bytes:
+    """A capture with one frame of zeros of each of these link types."""
+    described = b"".join(interface(link=link) for link in links)
+    frames = b"".join(enhanced(bytes(60), index=index) for index in range(len(links)))
+    return section() + described + frames
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_many_unknown_link_types(tmp_path: Path, command: str) -> None:
+    """The first of them are named, and how many there are besides."""
+    path = tmp_path / "many.pcapng"
+    path.write_bytes(of_link_types(range(1000, 1008)))
+    assert "1006, 1007, which is" in run(command, path).stderr
+    path.write_bytes(of_link_types(range(1000, 6000)))
+    result = run(command, path)
+    assert_one_complaint(result.stderr, "link type", "or one of 4992 others, which is")
+    assert len(result.stderr) < 400
+    path.write_bytes(of_link_types([1, *range(1001, 6000)]))
+    result = run(command, path)
+    assert "5000 frames not followed: 1 " in result.stderr
+    assert result.stderr.endswith(", 4992 for 4992 other reasons\n")
+    assert len(result.stderr) < 400
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -21,6 +21,7 @@ from scapy.layers.l2 import Dot1Q, Ether
 from scapy.packet import Packet, Raw
 from scapy.sendrecv import sniff
 from scapy.sessions import IPSession
+from scapy.supersocket import SuperSocket
 from scapy.utils import rdpcap, wrpcap
 
 from scapy_mpa.capture.frame import Frame
@@ -36,7 +37,13 @@ from scapy_mpa.layers import (
     RDMAPWrite,
 )
 from scapy_mpa.session import MPASession, rdmpa
-from scapy_mpa.stream.events import ConnectionEnded, Event, FPDURecovered, StartupSeen
+from scapy_mpa.stream.events import (
+    ConnectionEnded,
+    Event,
+    FPDURecovered,
+    GapFound,
+    StartupSeen,
+)
 from scapy_mpa.wire.errors import CaptureError
 from tests.capture import build
 from tests.stream.feed import halves
@@ -316,6 +323,56 @@ def test_packets_made_by_hand() -> None:
     assert found[2][FPDU].phase == 0
     assert bytes(found[2][FPDU]) == bytes(first)
     assert found[2][FPDU].provenance.crc == "good"
+
+
+class Interface(SuperSocket):
+    """Hands out packets, and then fails, as an interface does that goes down."""
+
+    def __init__(self, packets: Iterable[Packet], error: Exception) -> None:
+        self._packets = [*packets]
+        self._error = error
+
+    def recv(self, x: int = MTU, **kwargs: Any) -> Packet | None:
+        if not self._packets:
+            raise self._error
+        return self._packets.pop(0)
+
+    @staticmethod
+    def select(sockets: list[SuperSocket], remain: float | None = None) -> list[SuperSocket]:
+        return sockets
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("error", [EOFError(), OSError(100, "Network is down")], ids=repr)
+def test_an_interface_that_goes_down(error: Exception) -> None:
+    """What waits for octets that will not come is told then."""
+    conversation = Conversation()
+    for _ in range(20):
+        conversation.initiator.send(bytes(1000))
+    packets = [Ether(bytes(each)) for each in conversation.packets()]
+    del packets[6]
+    events: list[Event] = []
+    session = MPASession(on_event=events.append, others=False)
+    found = sniff(opened_socket=Interface(packets, error), session=session, quiet=True)
+    assert sum(FPDU in each for each in found) == 19
+    assert sum(isinstance(each, GapFound) for each in events) == 1
+    assert isinstance(events[-1], ConnectionEnded)
+
+
+def test_a_packet_that_cannot_be_built() -> None:
+    """It is no concern of the others, and passes as it is."""
+    conversation = Conversation()
+    conversation.initiator.send(b"hello")
+    packets: list[Packet] = [Ether(bytes(each)) for each in conversation.packets()]
+    odd = Ether() / IP() / TCP() / Raw(bytes(70_000))
+    packets.insert(5, odd)
+    session = MPASession()
+    found = sniff(opened_socket=Interface(packets, EOFError()), session=session, quiet=True)
+    assert sum(FPDU in each for each in found) == 1
+    assert sum(each is odd for each in found) == 1
+    assert sum(session.not_followed.values()) == 1
 
 
 def test_marked_and_lossy_streams(tmp_path: pathlib.Path) -> None:
