@@ -78,6 +78,16 @@ def fpdus(records: Iterable[Record]) -> dict[tuple[str, int], Record]:
     return {(each["src"], each["seq"]): each for each in records if each["type"] == "fpdu"}
 
 
+def fpdus_agree(conversation: Conversation, segments: Sequence[Segment], *, forced: bool) -> None:
+    """Hold the FPDUs that are found against the truth."""
+    told = fpdus(conversation.truth(segments, payload=True))
+    dialect = conversation.options.dialect if forced else None
+    found = fpdus(plain(conversation.frames(segments), dialect))
+    assert found.keys() == told.keys()
+    for key, wanted in told.items():
+        assert {name: found[key][name] for name in wanted} == wanted
+
+
 @settings(max_examples=100, deadline=None)
 @given(st.data(), FORCED_OR_NOT, SEEDS)
 def test_with_crcs(data: st.DataObject, forced: bool, seed: int) -> None:
@@ -88,12 +98,15 @@ def test_with_crcs(data: st.DataObject, forced: bool, seed: int) -> None:
     disorder = st.builds(Reordering, st.sampled_from((0.1, 1.0)), by_capture=st.booleans())
     mix = [*data.draw(st.lists(disorder, max_size=1)), *mix]
     segments = impair(conversation.segments(), *mix, seed=seed)
-    told = fpdus(conversation.truth(segments, payload=True))
-    dialect = conversation.options.dialect if forced else None
-    found = fpdus(plain(conversation.frames(segments), dialect))
-    assert found.keys() == told.keys()
-    for key, wanted in told.items():
-        assert {name: found[key][name] for name in wanted} == wanted
+    fpdus_agree(conversation, segments, forced=forced)
+
+
+@pytest.mark.parametrize("seed", [143, 197])
+def test_a_reply_behind_fpdus_and_before_a_hole(seed: int) -> None:
+    """It tells where the FPDUs begin that were found before it."""
+    conversation = conversation_of("osc", seed=seed % 9)
+    mix = Reordering(0.1, by_capture=True), CaptureLoss(0.5)
+    fpdus_agree(conversation, impair(conversation.segments(), *mix, seed=seed), forced=False)
 
 
 @pytest.mark.parametrize("name", ["osc-without-crcs", "softuiwarp"])

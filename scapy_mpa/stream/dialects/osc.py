@@ -31,7 +31,7 @@ from scapy_mpa.stream.fpdus.heads import head_makes_sense
 from scapy_mpa.stream.fpdus.search import COST_OF_PLACE, header_words
 from scapy_mpa.stream.fpdus.way_back import FIRST_SEARCH
 from scapy_mpa.stream.octets.island import Island, Run
-from scapy_mpa.stream.octets.scan import startups_before
+from scapy_mpa.stream.octets.scan import startups_at, startups_before
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.fpdu import MARKER_INTERVAL, MARKER_LENGTH
 
@@ -115,6 +115,8 @@ class OSCFraming(OSCReader, InOrderFraming):
         is_new = island.joined or not island.runs
         island.joined = False
         island.scanned = None
+        if is_new and not self.from_start:
+            self._find_beginning_alone(island)
         if self.from_start and island.end <= self.origin:
             return
         if not self._find_run(island, final=final):
@@ -145,6 +147,20 @@ class OSCFraming(OSCReader, InOrderFraming):
             else:
                 island.need = island.end + max(FIRST_SEARCH, island.end - island.start)
         return bool(island.runs)
+
+    def _find_beginning_alone(self, island: Island) -> None:
+        """See whether an island is a startup frame, captured behind FPDUs and before a hole."""
+        if not self.crc or island.held > island.start:
+            return
+        frames = startups_at(island, island.start, island.end)
+        if (
+            frames
+            and frames[-1].end == island.end
+            and not frames[-1].startup.rejects
+            and self._sink.may_start(island, frames[0])
+            and not self._sink.pass_bygone(island, frames[0])
+        ):
+            self._begin_behind(island, frames)
 
     def _look_before(self, island: Island, run: Run) -> None:
         """See whether startup frames directly precede the first run of an island."""
