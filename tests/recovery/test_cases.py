@@ -203,6 +203,8 @@ ONCE_WRONG_SEEDS: list[tuple[int, dict[str, object]]] = [
     (9702070, {"crc": False, "damage": "length", "markers": "both", "begin": "any point"}),
     # A Key at the end of a payload, before FPDUs whose Markers are counted from elsewhere.
     (9712714, {"crc": False, "begin": "any point", "payload": "text"}),
+    # A sender that counts a Marker as payload, before Writes of 512 octets each.
+    (9731106, {}),
 ]
 
 

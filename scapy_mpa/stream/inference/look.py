@@ -13,6 +13,7 @@ from scapy_mpa.stream.fpdus.heads import head_makes_sense
 from scapy_mpa.stream.inference.places import Ballot
 from scapy_mpa.stream.inference.sight import COST_OF_FAILURE, Reading, Sight
 from scapy_mpa.stream.octets.island import Island
+from scapy_mpa.wire.ddp import TAGGED, TAGGED_LENGTH
 from scapy_mpa.wire.fpdu import (
     FPDUPTR_MASK,
     HEADER_LENGTH,
@@ -31,6 +32,10 @@ _VERIFIED_ROW: Final = 2
 _TELLING_MARKERS: Final = 2
 # Those between them with a bad CRC over which lengths may lead.
 _MOST_DAMAGED: Final = 4
+
+
+# The octets of a tagged FPDU in which its header lies, and a Marker that may fall in it.
+_TAGGED_HEAD: Final = HEADER_LENGTH + TAGGED_LENGTH + MARKER_LENGTH
 
 
 class Unlike(NamedTuple):
@@ -192,7 +197,7 @@ class Look:
         if not layout.markers:
             ballot.count_unmarked(start, end)
         elif layout.header:
-            ballot.count_marked(start, end, [start])
+            ballot.count_marked(start, end, [start], HEAD)
         else:
             ulpdu_length = sight.number(start)
             others = {
@@ -210,4 +215,7 @@ class Look:
             telling = [
                 back for back in backs if plausible(sight.header(others[back]), ulpdu_length)
             ]
-            ballot.count_marked(start, end, [start + back for back in telling or backs])
+            positions = [start + back for back in telling or backs]
+            control = start + HEADER_LENGTH - sight.begin
+            is_tagged = sight.octets[control : control + 1] >= TAGGED
+            ballot.count_marked(start, end, positions, _TAGGED_HEAD if is_tagged else HEAD)

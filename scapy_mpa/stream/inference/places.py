@@ -20,8 +20,6 @@ _WORD: Final = 4
 _PLACES: Final = MARKER_INTERVAL // _WORD
 # By how many FPDUs a place, or that there are no Markers, must lead while more may come.
 _LEAD: Final = 2
-# Octets of an FPDU in which numbers of its header stand, that may read as a Marker.
-_HEAD: Final = 24
 
 
 class Ballot:
@@ -90,12 +88,13 @@ class Ballot:
         for position in range(first, end, _WORD):
             self._against[self._place(position)] += 1
 
-    def count_marked(self, start: int, end: int, positions: Sequence[int]) -> None:
+    def count_marked(self, start: int, end: int, positions: Sequence[int], head: int) -> None:
         """Count an FPDU that holds Markers.
 
         :param start: position of its first octet.
         :param end: position behind its last one.
         :param positions: at one of which its first Marker begins.
+        :param head: its octets in which numbers of its header stand, that may read as a Marker.
         """
         self.octets += end - start
         self._marked += 1
@@ -103,7 +102,7 @@ class Ballot:
             self.pointed_at += end - start
         for position in positions:
             place, back = self._place(position), position - start
-            if not 0 < back < _HEAD:
+            if not 0 < back < head:
                 self._in_payload[place] += 1
             elif (place, back) in self._in_headers:
                 # Where segments of a message are 512 octets long, its MSN comes again there.
