@@ -36,4 +36,5 @@ def unfollowed(
         counts[_WITHOUT_DDP] += associations.without_ddp
         counts[_NO_ASSOCIATION] += associations.unknown
         counts[_DAMAGED] += associations.damaged
+        counts.update(associations.dropped)
     return +counts

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
@@ -16,6 +17,7 @@ from scapy_mpa.stream.events import (
     HalfSummary,
     SctpConnectionId,
 )
+from scapy_mpa.stream.sctp.dropped import CUT, INCOMPLETE, UNPROVEN, Dropped
 from scapy_mpa.stream.sctp.fragments import Fragments, UserMessage
 from scapy_mpa.stream.sctp.packet import SctpPacket
 from scapy_mpa.stream.sctp.session import Session
@@ -118,6 +120,7 @@ class Association:
         "_waiting",
         "carries_ddp",
         "damaged",
+        "dropped",
         "ending",
         "flow",
         "held",
@@ -165,6 +168,7 @@ class Association:
         self.packets = 0
         self.damaged = 0
         """Packets with a bad Checksum that no error tells of."""
+        self.dropped = Dropped()
         self.sessions = 0
         """How many sessions are kept."""
         self.held = 0
@@ -263,6 +267,11 @@ class Association:
         tsns = self._tsns[direction]
         position = tsns.position(data.tsn)
         if not tsns.take(position):
+            why = tsns.why_dropped(position)
+            if why is not None:
+                self._unplaced = True
+                self.dropped.add(why, packet.frame)
+                return
             session = self._session_of(direction, data.stream, position)
             if session is not None:
                 session.halves[direction].retransmitted += 1
@@ -281,6 +290,7 @@ class Association:
         """Report a DATA chunk that was too short for its header when it was sent."""
         what = header_violation(chunk.length)
         if what is None:
+            self.dropped.add(CUT, packet.frame)
             return
         self._unplaced = True
         # By its TSN, as far as it has one.
@@ -296,6 +306,7 @@ class Association:
             return
         if not (self.carries_ddp or self._assumed or _looks_like_ddp(chunk)):
             self._unplaced = True
+            self.dropped.add(UNPROVEN, packet.frame)
             return
         self.carries_ddp = True
         control: SessionControl | None = None
@@ -309,12 +320,18 @@ class Association:
             # It is that short, or the snap length cut it.
             self._unplaced = True
             what = length_violation(chunk)
-            if what is not None:
+            if what is None:
+                self.dropped.add(CUT, packet.frame)
+            else:
                 self._add_problem(packet, direction, chunk, what)
             return
         session = self._place(direction, message, ddp_ssn, control)
         before = session.waiting
         session.take(direction, message, ddp_ssn, control)
+        self._note_waiting(session, before)
+
+    def _note_waiting(self, session: Session, before: int) -> None:
+        """Count the chunks of a session that wait, of which there were so many before."""
         self._waiting += session.waiting - before
         if session.waiting:
             self._waiters[session] = None
@@ -471,14 +488,55 @@ class Association:
 
     def relieve(self) -> None:
         """Hold less: forget the oldest fragments, or wait for nothing."""
-        if any(fragments.drop_oldest() for fragments in self._fragments):
-            self._unplaced = True
-        else:
+        if not self._lose_fragments("limit", at_most=1):
             for session in self._waiters:
                 session.relieve()
             self._waiters.clear()
             self._waiting = 0
         self._weigh()
+
+    def _lose_fragments(self, reason: GapReason, at_most: int | None = None) -> bool:
+        """Wait no longer for what fragments lack; tell whether there were any.
+
+        :param at_most: of how many messages, None for all.
+        """
+        lost = 0
+        for direction, fragments in enumerate(self._fragments):
+            while lost != at_most and (run := fragments.drop_oldest()) is not None:
+                lost += 1
+                self._lose(direction, run, reason)
+        return bool(lost)
+
+    def _lose(self, direction: int, run: deque[UserMessage], reason: GapReason) -> None:
+        """Report consecutive fragments of a message that will not be whole."""
+        self._unplaced = True
+        first = run[0]
+        session = self._session_with(direction, first)
+        if session is not None:
+            ddp_ssn, _ = parse_segment(first.chunk.user_data)
+            before = session.waiting
+            is_told = session.lose(direction, ddp_ssn, reason)
+            self._note_waiting(session, before)
+            if is_told:
+                return
+        for each in run:
+            self.dropped.add(INCOMPLETE, each.frame)
+
+    def _session_with(self, direction: int, fragment: UserMessage) -> Session | None:
+        """Return the session in which a fragment has a DDP-SSN, None if that cannot be told.
+
+        With the first session control message of a direction another session may begin.
+        """
+        chunk = fragment.chunk
+        if not chunk.beginning or len(chunk.user_data) < DDP_SSN_LENGTH:
+            return None
+        is_first = chunk.ppid == SESSION_CONTROL_PPID and not any(chunk.user_data[:DDP_SSN_LENGTH])
+        if is_first or chunk.ppid not in (SEGMENT_PPID, SESSION_CONTROL_PPID):
+            return None
+        session = self._session_of(direction, chunk.stream, fragment.position)
+        if session is None or not session.halves[direction].spans(fragment.position):
+            return None
+        return session
 
     # -- the end ---------------------------------------------------------------------------------
 
@@ -489,6 +547,7 @@ class Association:
         :param reason: why what is missing is not waited for any longer.
         """
         ending = self.ending or ending
+        self._lose_fragments(reason)
         for stream in self._streams.values():
             if stream.previous is not None:
                 self._finish(stream.previous, "reused", reason, orderly=True)

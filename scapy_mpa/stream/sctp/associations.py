@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Final
 
@@ -52,6 +52,7 @@ class Associations:
         "_number",
         "_sessions",
         "damaged",
+        "dropped",
         "unknown",
         "without_ddp",
     )
@@ -81,6 +82,9 @@ class Associations:
         """Packets of associations that have shown nothing of DDP, counted when these end."""
         self.damaged = 0
         """Packets with a bad Checksum (RFC 4960 6.8) that no error tells of."""
+        self.dropped: Counter[str] = Counter()
+        """Frames with DATA chunks of DDP associations that came to nothing, by reason, counted when
+        these end."""
         self.unknown = 0
         """Packets that belong to no association, by their Verification Tags (RFC 4960 8.5)."""
 
@@ -185,7 +189,9 @@ class Associations:
             if tag is not None and self._by_tag.get((flow[-4:], tag), (None,))[0] is association:
                 del self._by_tag[flow[-4:], tag]
         self._sessions -= association.sessions
-        if not association.finish(ending, reason):
+        if association.finish(ending, reason):
+            self.dropped.update(association.dropped.frames)
+        else:
             self.without_ddp += association.packets
         association.held = 0
         self._budget.count(association)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from heapq import heappop, heappush
 from typing import Final, NamedTuple
 
-from scapy_mpa.stream.events import HalfSummary
+from scapy_mpa.stream.events import GapReason, HalfSummary
 from scapy_mpa.wire.sctp_ddp import ANSWERS, INITIATES
 from scapy_mpa.wire.sctp_session import HalfState
 from scapy_mpa.wire.startup import StartupFrame
@@ -42,6 +42,8 @@ class Turn(NamedTuple):
     time_ns: int
     number: int
     """Its DDP-SSN as it is."""
+    lost: GapReason | None = None
+    """Why there is nothing more of it than its DDP-SSN, None if it is whole."""
 
 
 class SessionHalf:
@@ -62,6 +64,7 @@ class SessionHalf:
         "gaps",
         "highest_position",
         "is_whole",
+        "lowest_position",
         "octets",
         "out_of_order",
         "retransmitted",
@@ -89,6 +92,7 @@ class SessionHalf:
         """What need not be reported again."""
         self.highest_position = -1
         """Of the TSNs of its chunks."""
+        self.lowest_position = -1
         self._waiting: list[Turn] = []
         self._count = 0
         self.segments = 0
@@ -113,6 +117,18 @@ class SessionHalf:
         near = self.expected
         serial = near + ((ddp_ssn - near + _HALF_LAP) & _MASK) - _HALF_LAP
         return serial + _LAP if serial < 0 else serial
+
+    def note_position(self, position: int) -> None:
+        """Take note of the TSN of a chunk."""
+        self.highest_position = max(self.highest_position, position)
+        if self.lowest_position < 0 or position < self.lowest_position:
+            self.lowest_position = position
+
+    def spans(self, position: int) -> bool:
+        """Tell whether a TSN lies where those of its chunks do, or may."""
+        if position > self.highest_position:
+            return not self.is_over
+        return position > self.lowest_position
 
     def take(self, turn: Turn) -> None:
         """Take a chunk."""
@@ -149,11 +165,17 @@ class SessionHalf:
 
         :param is_lost: whether there was anything in it.
         """
-        if is_lost and self.state is HalfState.START:
-            # The message that it begins with may have been in it.
-            self.state = HalfState.OPEN
+        if is_lost:
+            self.note_loss()
         self.is_whole = False
         self.expected = self._waiting[0].serial
+
+    def note_loss(self) -> None:
+        """Take note that a chunk is missing."""
+        if self.state is HalfState.START:
+            # It may have been the message that the direction begins with.
+            self.state = HalfState.OPEN
+        self.is_whole = False
 
     @property
     def is_over(self) -> bool:

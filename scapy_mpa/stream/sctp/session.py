@@ -109,7 +109,7 @@ class Session:
         serial = half.serial_of(ddp_ssn, code)
         assert half.expected is not None
         ahead = serial - half.expected
-        half.highest_position = max(half.highest_position, message.position)
+        half.note_position(message.position)
         half.octets += len(chunk.user_data)
         if control is None:
             half.segments += 1
@@ -159,6 +159,25 @@ class Session:
         if control is not None:
             for found in control_violations(control, chunk.length):
                 self.error(direction, turn.seq, found)
+        self._wait(direction, turn)
+
+    def lose(self, direction: int, ddp_ssn: int, reason: GapReason) -> bool:
+        """Take note of a chunk of which no more than a part will ever be there.
+
+        :param reason: why that is so.
+        :return: whether it is, or was, reported as missing.
+        """
+        half = self.halves[direction]
+        serial = half.serial_of(ddp_ssn, SEGMENT)
+        assert half.expected is not None
+        if serial < half.expected:
+            return not half.is_whole
+        self._wait(direction, Turn(serial, 0, SEGMENT, 0, 0, 0, ddp_ssn, reason))
+        return True
+
+    def _wait(self, direction: int, turn: Turn) -> None:
+        """Let a chunk wait for its turn, which it may be."""
+        half = self.halves[direction]
         half.take(turn)
         self._deliver(direction)
         if half.waiting > WAITING_CHUNKS:
@@ -194,8 +213,13 @@ class Session:
     # -- in the order of DDP-SSNs ----------------------------------------------------------------
 
     def _deliver(self, direction: int) -> None:
-        for turn, is_late in self.halves[direction].due():
-            if is_late:
+        half = self.halves[direction]
+        for turn, is_late in half.due():
+            if turn.lost is not None:
+                if not is_late:
+                    half.note_loss()
+                    self._tell_missing(direction, turn.serial, 1, turn.lost)
+            elif is_late:
                 # It may still tell which side is which.
                 self._role(direction, turn.code)
                 self._note_copy(direction, turn)
@@ -278,21 +302,18 @@ class Session:
                 what = Violation(f"the first DDP-SSN is {length & _MASK}, not 0", "RFC 5043 6.1")
             self._report(direction, self._frame, self._time_ns, 0, what)
         else:
-            half.gaps += 1
-            self._emit(
-                ChunksMissing(
-                    self.identity,
-                    direction,
-                    self._frame,
-                    self._time_ns,
-                    serial & _MASK,
-                    length,
-                    reason,
-                    serial,
-                )
-            )
+            self._tell_missing(direction, serial, length, reason)
         half.skip(is_lost=not is_skipped)
         self._deliver(direction)
+
+    def _tell_missing(self, direction: int, serial: int, length: int, reason: GapReason) -> None:
+        self.halves[direction].gaps += 1
+        frame, time_ns = self._frame, self._time_ns
+        self._emit(
+            ChunksMissing(
+                self.identity, direction, frame, time_ns, serial & _MASK, length, reason, serial
+            )
+        )
 
     # -- the end ---------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import Final
 
+from scapy_mpa.stream.sctp.dropped import BEFORE_FIRST, FORGOTTEN
 from scapy_mpa.stream.sequence import first_position, unwrap
 
 __all__ = ["HOLES", "TSNSpace"]
@@ -15,14 +16,14 @@ _LATE: Final = 256
 That another association begins with one of these is one chance in 16 million."""
 
 HOLES: Final = 1024
-"""Holes that are remembered; of more, the oldest is taken for filled, and a late copy of what lies
-in it for a copy."""
+"""Holes that are remembered; of more, the oldest is forgotten, and with it which of the TSNs before
+its end have come."""
 
 
 class TSNSpace:
     """Takes 32-bit TSNs, gives positions that never wrap, and tells copies."""
 
-    __slots__ = ("_acknowledged", "_ends", "_first", "_starts")
+    __slots__ = ("_acknowledged", "_ends", "_first", "_forgotten", "_starts")
 
     def __init__(self) -> None:
         # Stretches of TSNs that have come, ascending, with a hole between each two.
@@ -32,6 +33,8 @@ class TSNSpace:
         """The position of the direction's first TSN, if that is known."""
         self._acknowledged = -1
         """The highest position that the peer has acknowledged, with all before it."""
+        self._forgotten = -1
+        """The end of the last hole that was forgotten, -1 if none was."""
 
     def begin(self, tsn: int) -> None:
         """Take note of the Initial TSN (RFC 4960 3.3.2); the first word on it counts."""
@@ -54,7 +57,8 @@ class TSNSpace:
     @property
     def is_whole(self) -> bool:
         """Whether nothing before the highest is missing, from the very first on."""
-        return len(self._starts) == 1 and self._starts[0] == self._first
+        is_one = len(self._starts) == 1 and self._forgotten < 0
+        return is_one and self._starts[0] == self._first
 
     @property
     def is_gapless(self) -> bool:
@@ -73,6 +77,8 @@ class TSNSpace:
     def lacks_before(self, position: int) -> bool:
         """Tell whether any TSN before one that has come is known to be missing."""
         index = bisect_right(self._starts, position) - 1
+        if 0 <= self._forgotten <= position:
+            return True
         return index > 0 or (self._first is not None and self._starts[index] > self._first)
 
     def position(self, tsn: int) -> int:
@@ -106,6 +112,16 @@ class TSNSpace:
             starts.insert(index, position)
             ends.insert(index, position + 1)
             if len(starts) > HOLES + 1:
-                starts[1] = starts[0]
-                del starts[0], ends[0]
+                self._forget(1)
         return True
+
+    def _forget(self, count: int) -> None:
+        """Forget the oldest holes."""
+        self._forgotten = max(self._forgotten, self._starts[count])
+        del self._starts[1 : count + 1], self._ends[:count]
+
+    def why_dropped(self, position: int) -> str | None:
+        """Return why a TSN was not taken that may not have come before, None for a copy."""
+        if self._first is not None and position < self._first:
+            return BEFORE_FIRST
+        return FORGOTTEN if position < self._forgotten else None
