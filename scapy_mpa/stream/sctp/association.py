@@ -21,6 +21,7 @@ from scapy_mpa.stream.sctp.dropped import CUT, INCOMPLETE, UNPROVEN, Dropped
 from scapy_mpa.stream.sctp.fragments import Fragments, UserMessage
 from scapy_mpa.stream.sctp.packet import SctpPacket
 from scapy_mpa.stream.sctp.session import Session
+from scapy_mpa.stream.sctp.streams import Streams, begins_session
 from scapy_mpa.stream.sctp.tsn import TSNSpace
 from scapy_mpa.stream.segment import reverse_flow
 from scapy_mpa.wire.dialect import Dialect
@@ -37,9 +38,7 @@ from scapy_mpa.wire.sctp_chunks import (
     parse_init,
 )
 from scapy_mpa.wire.sctp_ddp import (
-    ANSWERS,
     DDP_SSN_LENGTH,
-    INITIATES,
     SEGMENT_PPID,
     SESSION_CONTROL_PPID,
     FunctionCode,
@@ -81,17 +80,6 @@ class _Problem(NamedTuple):
     time_ns: int
     seq: int
     what: Violation
-
-
-class _Stream:
-    """The sessions on one pair of SCTP streams with the same identifier."""
-
-    __slots__ = ("current", "previous")
-
-    def __init__(self, first: Session) -> None:
-        self.current = first
-        self.previous: Session | None = None
-        """The one before, to which chunks may still come late."""
 
 
 class Association:
@@ -147,9 +135,9 @@ class Association:
         self.tags: list[int | None] = [None, None]
         """By direction, the Verification Tag of its packets, None if it is not known."""
         self._inits: list[InitChunk | None] = [None, None]
-        self._tsns = TSNSpace(), TSNSpace()
+        self._tsns = [TSNSpace(), TSNSpace()]
         self._fragments = Fragments(), Fragments()
-        self._streams: dict[int, _Stream] = {}
+        self._streams = Streams(self._tsns)
         self._problems: list[_Problem] = []
         self._told: set[int] = set()
         self._unplaced = False
@@ -272,7 +260,7 @@ class Association:
                 self._unplaced = True
                 self.dropped.add(why, packet.frame)
                 return
-            session = self._session_of(direction, data.stream, position)
+            session = self._streams.session_of(direction, data.stream, position)
             if session is not None:
                 session.halves[direction].retransmitted += 1
             return
@@ -353,15 +341,12 @@ class Association:
     ) -> Session:
         """Return the session that a chunk belongs to."""
         number = message.chunk.stream
-        is_initiate = control is not None and control.function_code in INITIATES and not ddp_ssn
-        known = self._session_of(direction, number, message.position)
-        if known is not None:
-            if is_initiate:
-                is_next = self._begins_anew(known, direction, message.position)
-            else:
-                is_next = self._is_of_next(known, direction, message.position, ddp_ssn, control)
-            if not is_next:
-                return known
+        known = self._streams.session_of(direction, number, message.position)
+        if known is not None and not self._streams.is_of_next(
+            known, direction, message.position, ddp_ssn, control
+        ):
+            return known
+        is_initiate = begins_session(ddp_ssn, control)
         # A session begins with DDP-SSN 0, whichever of its chunks comes first; what is not known
         # is only whether the first one of an association has begun in the capture.
         begun = is_initiate or known is not None or any(self._inits)
@@ -375,13 +360,9 @@ class Association:
         session.is_initiated = is_initiate
         session.note(message.frame, message.time_ns)
         self._check_stream(session, direction, message.chunk)
-        stream = self._streams.get(number)
-        if stream is None:
-            self._streams[number] = _Stream(session)
-        else:
-            if stream.previous is not None:
-                self._finish(stream.previous, "reused", "connection ended", orderly=True)
-            stream.previous, stream.current = stream.current, session
+        gone = self._streams.add(number, session)
+        if gone is not None:
+            self._finish(gone, "reused", "connection ended", orderly=True)
         self._tell(session)
         return session
 
@@ -391,54 +372,6 @@ class Association:
         found = None if own is None or peer is None else stream_violation(chunk, own, peer)
         if found is not None:
             session.error(direction, chunk.tsn, found)
-
-    def _session_of(self, direction: int, number: int, position: int) -> Session | None:
-        """Return the session on a stream to which a TSN belongs.
-
-        A stream is not used again while chunks of the session before may be outstanding (RFC 5043
-        6.6), so a TSN below the highest of that session is one of its.
-        """
-        stream = self._streams.get(number)
-        if stream is None:
-            return None
-        previous = stream.previous
-        if previous is not None and position <= previous.halves[direction].highest_position:
-            return previous
-        return stream.current
-
-    def _begins_anew(self, session: Session, direction: int, position: int) -> bool:
-        """Tell whether an Initiate with DDP-SSN 0 is the beginning of another session.
-
-        What a direction begins with has the lowest TSN (RFC 5043 6.6).
-        """
-        highest = session.halves[direction].highest_position
-        if highest >= 0:
-            return position > highest
-        # Of a session that is over it may come late, unless its own is known to be missing.
-        return session.is_over and self._tsns[direction].lacks_before(position)
-
-    def _is_of_next(
-        self,
-        session: Session,
-        direction: int,
-        position: int,
-        ddp_ssn: int,
-        control: SessionControl | None,
-    ) -> bool:
-        """Tell whether a chunk is of another session, the Initiate of which was not captured."""
-        half = session.halves[direction]
-        if position <= half.highest_position:
-            return False
-        if control is not None and control.function_code in ANSWERS and not ddp_ssn:
-            # Behind the end of a session it answers the Initiate of the next one, though nothing
-            # else shows that there was any.
-            return half.is_over or (not self._is_gapless and half.begun and bool(half.expected))
-        return half.is_over and not self._is_gapless
-
-    @property
-    def _is_gapless(self) -> bool:
-        """Whether no DATA chunk is known to be missing."""
-        return self._tsns[0].is_gapless and self._tsns[1].is_gapless
 
     def _tell(self, session: Session) -> None:
         """Report of a session what is wrong with the association."""
@@ -456,9 +389,9 @@ class Association:
         )
         if len(self._problems) < _MOST_PROBLEMS:
             self._problems.append(_Problem(direction, packet.frame, packet.time_ns, seq, what))
-        stream = self._streams.get(number) or next(iter(self._streams.values()), None)
-        if stream is not None:
-            self._tell(stream.current)
+        session = self._streams.some(number)
+        if session is not None:
+            self._tell(session)
 
     def _note_bad(self, packet: SctpPacket, direction: int) -> None:
         """Report a packet that its receiver discards (RFC 4960 6.8)."""
@@ -469,9 +402,8 @@ class Association:
                 data = parse_data(chunk.flags, chunk.value, chunk.length)
             except RemoteProtocolError:
                 continue
-            stream = self._streams.get(data.stream)
-            if stream is not None:
-                session = stream.current
+            session = self._streams.current(data.stream)
+            if session is not None:
                 session.halves[direction].crc_bad += 1
                 session.note(packet.frame, packet.time_ns)
                 what = Violation("the CRC32c of an SCTP packet is bad", "RFC 4960 6.8")
@@ -511,7 +443,7 @@ class Association:
         """Report consecutive fragments of a message that will not be whole."""
         self._unplaced = True
         first = run[0]
-        session = self._session_with(direction, first)
+        session = self._streams.session_with(direction, first)
         if session is not None:
             ddp_ssn, _ = parse_segment(first.chunk.user_data)
             before = session.waiting
@@ -521,22 +453,6 @@ class Association:
                 return
         for each in run:
             self.dropped.add(INCOMPLETE, each.frame)
-
-    def _session_with(self, direction: int, fragment: UserMessage) -> Session | None:
-        """Return the session in which a fragment has a DDP-SSN, None if that cannot be told.
-
-        With the first session control message of a direction another session may begin.
-        """
-        chunk = fragment.chunk
-        if not chunk.beginning or len(chunk.user_data) < DDP_SSN_LENGTH:
-            return None
-        is_first = chunk.ppid == SESSION_CONTROL_PPID and not any(chunk.user_data[:DDP_SSN_LENGTH])
-        if is_first or chunk.ppid not in (SEGMENT_PPID, SESSION_CONTROL_PPID):
-            return None
-        session = self._session_of(direction, chunk.stream, fragment.position)
-        if session is None or not session.halves[direction].spans(fragment.position):
-            return None
-        return session
 
     # -- the end ---------------------------------------------------------------------------------
 
@@ -548,10 +464,10 @@ class Association:
         """
         ending = self.ending or ending
         self._lose_fragments(reason)
-        for stream in self._streams.values():
-            if stream.previous is not None:
-                self._finish(stream.previous, "reused", reason, orderly=True)
-            self._finish(stream.current, ending, reason, orderly=ending == "closed")
+        for previous, current in self._streams:
+            if previous is not None:
+                self._finish(previous, "reused", reason, orderly=True)
+            self._finish(current, ending, reason, orderly=ending == "closed")
         if not self.carries_ddp:
             return False
         if not self._streams:
@@ -566,7 +482,7 @@ class Association:
         self._waiters.pop(session, None)
         # Of an association whose beginning was not captured, the beginning of a session may have
         # been before the first chunk of one direction, and other chunks of it behind that.
-        sure = self._is_gapless and (all(self._inits) or session.is_initiated)
+        sure = self._streams.is_gapless and (all(self._inits) or session.is_initiated)
         whole = all(each.is_complete for each in self._tsns) and not self._unplaced
         session.finish(ending, reason, whole=whole, sure=sure, orderly=orderly)
 

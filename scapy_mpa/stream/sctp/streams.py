@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The streams of one SCTP association: which DDP Stream Session a chunk belongs to (RFC 5043 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from scapy_mpa.stream.sctp.fragments import UserMessage
+from scapy_mpa.stream.sctp.session import Session
+from scapy_mpa.stream.sctp.tsn import TSNSpace
+from scapy_mpa.wire.sctp_ddp import (
+    ANSWERS,
+    DDP_SSN_LENGTH,
+    INITIATES,
+    SEGMENT_PPID,
+    SESSION_CONTROL_PPID,
+    SessionControl,
+)
+
+__all__ = ["Streams", "begins_session"]
+
+
+class _Stream:
+    """The sessions on one pair of SCTP streams with the same identifier."""
+
+    __slots__ = ("current", "previous")
+
+    def __init__(self, first: Session) -> None:
+        self.current = first
+        self.previous: Session | None = None
+        """The one before, to which chunks may still come late."""
+
+
+def begins_session(ddp_ssn: int, control: SessionControl | None) -> bool:
+    """Tell whether a session begins with this: an Initiate with DDP-SSN 0 (RFC 5043 6.1)."""
+    return control is not None and control.function_code in INITIATES and not ddp_ssn
+
+
+class Streams:
+    """Finds the sessions of an association.
+
+    :param tsns: by direction, those that have come.
+    """
+
+    __slots__ = ("_streams", "_tsns")
+
+    def __init__(self, tsns: Sequence[TSNSpace]) -> None:
+        self._streams: dict[int, _Stream] = {}
+        self._tsns = tsns
+
+    def __bool__(self) -> bool:
+        return bool(self._streams)
+
+    def __iter__(self) -> Iterator[tuple[Session | None, Session]]:
+        """Iterate over the streams: what session was before the last one, if any, and that."""
+        for stream in self._streams.values():
+            yield stream.previous, stream.current
+
+    def current(self, number: int) -> Session | None:
+        """Return the last session on a stream, None if there is none."""
+        stream = self._streams.get(number)
+        return None if stream is None else stream.current
+
+    def some(self, number: int) -> Session | None:
+        """Return the last session on a stream, or else on any."""
+        stream = self._streams.get(number) or next(iter(self._streams.values()), None)
+        return None if stream is None else stream.current
+
+    def add(self, number: int, session: Session) -> Session | None:
+        """Add a session; return the one to which no chunk can come any more, if there is one."""
+        stream = self._streams.get(number)
+        if stream is None:
+            self._streams[number] = _Stream(session)
+            return None
+        gone = stream.previous
+        stream.previous, stream.current = stream.current, session
+        return gone
+
+    def session_of(self, direction: int, number: int, position: int) -> Session | None:
+        """Return the session on a stream to which a TSN belongs.
+
+        A stream is not used again while chunks of the session before may be outstanding (RFC 5043
+        6.6), so a TSN below the highest of that session is one of its.
+        """
+        stream = self._streams.get(number)
+        if stream is None:
+            return None
+        previous = stream.previous
+        if previous is not None and position <= previous.halves[direction].highest_position:
+            return previous
+        return stream.current
+
+    def session_with(self, direction: int, fragment: UserMessage) -> Session | None:
+        """Return the session in which a fragment has a DDP-SSN, None if that cannot be told.
+
+        With the first session control message of a direction another session may begin.
+        """
+        chunk = fragment.chunk
+        if not chunk.beginning or len(chunk.user_data) < DDP_SSN_LENGTH:
+            return None
+        is_first = chunk.ppid == SESSION_CONTROL_PPID and not any(chunk.user_data[:DDP_SSN_LENGTH])
+        if is_first or chunk.ppid not in (SEGMENT_PPID, SESSION_CONTROL_PPID):
+            return None
+        session = self.session_of(direction, chunk.stream, fragment.position)
+        if session is None or not session.halves[direction].spans(fragment.position):
+            return None
+        return session
+
+    def is_of_next(
+        self,
+        session: Session,
+        direction: int,
+        position: int,
+        ddp_ssn: int,
+        control: SessionControl | None,
+    ) -> bool:
+        """Tell whether a chunk is not of a session on its stream, but of another one behind it."""
+        if begins_session(ddp_ssn, control):
+            return self._begins_anew(session, direction, position)
+        half = session.halves[direction]
+        if position <= half.highest_position:
+            return False
+        # Of another session the Initiate was not captured.
+        if control is not None and control.function_code in ANSWERS and not ddp_ssn:
+            # Behind the end of a session it answers the Initiate of the next one, though nothing
+            # else shows that there was any.
+            return half.is_over or (not self.is_gapless and half.begun and bool(half.expected))
+        return half.is_over and not self.is_gapless
+
+    def _begins_anew(self, session: Session, direction: int, position: int) -> bool:
+        """Tell whether an Initiate with DDP-SSN 0 is the beginning of another session.
+
+        What a direction begins with has the lowest TSN (RFC 5043 6.6).
+        """
+        highest = session.halves[direction].highest_position
+        if highest >= 0:
+            return position > highest
+        # Of a session that is over it may come late, unless its own is known to be missing.
+        return session.is_over and self._tsns[direction].lacks_before(position)
+
+    @property
+    def is_gapless(self) -> bool:
+        """Whether no DATA chunk is known to be missing."""
+        return all(each.is_gapless for each in self._tsns)
