@@ -22,6 +22,7 @@ from scapy_mpa.stream.events import (
 )
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.sctp.associations import Associations
+from scapy_mpa.stream.sctp.dropped import FORGOTTEN
 from scapy_mpa.stream.sctp.packet import SctpPacket
 from scapy_mpa.stream.sctp.tsn import HOLES, TSNSpace
 from scapy_mpa.wire.dialect import Dialect
@@ -484,6 +485,71 @@ def test_holes_are_bounded() -> None:
     assert len(space._starts) <= HOLES + 1
     assert not space.take(space.position(1))
     assert space.take(space.position(4 * HOLES - 3))
+
+
+@given(st.lists(st.integers(0, 60), max_size=80), st.integers(0, 61))
+def test_forgotten_holes(order: list[int], at: int) -> None:
+    """Nothing is taken twice; what is not taken is a copy or doubtful, and holes are not whole."""
+    space = TSNSpace()
+    space.begin(0)
+    seen: set[int] = set()
+    for turn, number in enumerate(order):
+        if turn == at:
+            while space.held:
+                held = space.held
+                space.relieve()
+                assert space.held < held
+        position = space.position(number)
+        is_new = space.take(position)
+        assert not (is_new and number in seen)
+        if not is_new and number not in seen:
+            assert space.why_dropped(position) == FORGOTTEN
+        seen.add(number)
+        if space.is_whole:
+            assert len(seen) == max(seen) + 1
+
+
+def holes(number: int, side: int, ppid: int, host: int) -> bytes:
+    """A frame with so many DATA chunks, and a hole between each two."""
+    chunks = [sctp.data(1000 + 2 * each, ppid, b"") for each in range(number + 1)]
+    octets = sctp.frame(side, sctp.packet(side, *chunks, tag=1 + 2 * host + side))
+    return _between(bytes((10, 0, 1, host)), octets, 30 if side else 26)
+
+
+@pytest.mark.parametrize("ppid", [0, 16])
+def test_holes_count_among_what_is_held(ppid: int) -> None:
+    """Over all associations, whatever they carry."""
+    numbers = count()
+    limits = Limits(octets_in_total=100_000)
+    associations = Associations(lambda: next(numbers), limits)
+    packets: list[SctpPacket] = []
+    decoder = Decoder(packets.append)
+    for number in range(20):
+        for side in (0, 1):
+            octets = holes(100, side, ppid, number)
+            decoder.segment(Frame(number, number, 1, octets, len(octets), None))
+            associations.receive(packets.pop())
+    stretches = [len(tsns._starts) for each in associations._live for tsns in each._tsns]
+    assert len(stretches) == 40
+    assert sum(each - 1 for each in stretches) * 64 <= limits.octets_in_total
+    assert max(stretches) == 101 and min(stretches) == 1
+
+
+def test_holes_of_one_association_are_limited() -> None:
+    """The oldest are forgotten; late chunks in them are counted, and held against nobody."""
+    talk = Talk()
+    talk.begin_session()
+    for _ in range(60):
+        talk.send(0)
+    frames = frames_of(talk.units)
+    late = frames[2:60:2]
+    associations = Associations(lambda: 0, Limits(octets_per_half=1000))
+    events = events_of([*OPENING, *frames[:2], *frames[3::2], *late], associations=associations)
+    found = [each for each in events if isinstance(each, DDPSegmentRecovered)]
+    assert 30 < len(found) < 60
+    assert associations.dropped == {FORGOTTEN: len(talk.units) - 3 - len(found)}
+    (end,) = ends(events)
+    assert (end.errors, [half.retransmitted for half in end.halves]) == (0, [0, 0])
 
 
 @pytest.mark.parametrize("dialect", [None, *Dialect])

@@ -416,15 +416,21 @@ class Association:
     def _weigh(self) -> None:
         """Find out what is held."""
         held = self._fragments[0].held + self._fragments[1].held
+        held += self._tsns[0].held + self._tsns[1].held
         self.held = held + self._waiting * _HELD_BY_TURN
 
     def relieve(self) -> None:
-        """Hold less: forget the oldest fragments, or wait for nothing."""
-        if not self._lose_fragments("limit", at_most=1):
+        """Hold less: drop the oldest fragments, or wait for nothing, or forget the older holes."""
+        if self._lose_fragments("limit", at_most=1):
+            pass
+        elif self._waiters:
             for session in self._waiters:
                 session.relieve()
             self._waiters.clear()
             self._waiting = 0
+        else:
+            for tsns in self._tsns:
+                tsns.relieve()
         self._weigh()
 
     def _lose_fragments(self, reason: GapReason, at_most: int | None = None) -> bool:

@@ -19,6 +19,9 @@ HOLES: Final = 1024
 """Holes that are remembered; of more, the oldest is forgotten, and with it which of the TSNs before
 its end have come."""
 
+_HELD_BY_HOLE: Final = 100
+"""Octets of memory that a hole takes, roughly."""
+
 
 class TSNSpace:
     """Takes 32-bit TSNs, gives positions that never wrap, and tells copies."""
@@ -49,6 +52,16 @@ class TSNSpace:
     def highest(self) -> int:
         """The highest position that has come, -1 if none has."""
         return self._ends[-1] - 1 if self._ends else -1
+
+    @property
+    def held(self) -> int:
+        """Octets of memory that holes take, roughly."""
+        return max(0, len(self._starts) - 1) * _HELD_BY_HOLE
+
+    def relieve(self) -> None:
+        """Forget the older half of the holes, if there are any."""
+        if len(self._starts) > 1:
+            self._forget(len(self._starts) // 2)
 
     def acknowledge(self, tsn: int) -> None:
         """Take note of a Cumulative TSN Ack of the peer (RFC 4960 3.3.4)."""
