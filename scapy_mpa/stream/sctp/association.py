@@ -228,15 +228,52 @@ class Association:
             return
         if self._inits[direction] is not None:
             return
+        if not self._tsns[direction].may_begin_with(init.initial_tsn):
+            # It is late, or forged: what its sender has said does not agree with it.
+            return
+        guessed = self.tags[1 - direction]
+        if guessed is not None and guessed != init.initiate_tag:
+            if not self._is_doubtful(1 - direction):
+                return
+            self._disown(1 - direction)
+        self.tags[1 - direction] = init.initiate_tag
         self._inits[direction] = init
-        if self.tags[1 - direction] is None:
-            self.tags[1 - direction] = init.initiate_tag
         self._tsns[direction].begin(init.initial_tsn)
         if speaks_ddp(init):
             self.carries_ddp = True
         name = "INIT" if chunk.type == ChunkType.INIT else "INIT ACK"
         for what in init_violations(init, name, whole=len(chunk.value) == chunk.length):
             self._add_problem(packet, direction, init, what)
+
+    def _is_doubtful(self, direction: int) -> bool:
+        """Tell whether an INIT ACK may deny the Verification Tag that was seen in a direction.
+
+        Before it, its sender has nothing to say; and DATA that begin with the Initial TSN of the
+        direction prove the tag.
+        """
+        if self._tsns[1 - direction].highest >= 0:
+            return False
+        if self._inits[direction] is None:
+            # Then it is one packet against another.
+            return self.packets <= 2
+        return not self._tsns[direction].begins_as_told
+
+    def _disown(self, direction: int) -> None:
+        """End what a direction has brought: it had another tag, so it was another association's.
+
+        Nothing has come in the other direction but what came with the setup.
+        """
+        self._lose_fragments("connection ended")
+        self._finish_sessions("reused", "connection ended", orderly=True)
+        init = self._inits[direction]
+        self._tsns[:] = TSNSpace(), TSNSpace()
+        if init is not None:
+            self._tsns[direction].begin(init.initial_tsn)
+        self._streams = Streams(self._tsns)
+        self._unplaced = False
+        self.carries_ddp = init is not None and speaks_ddp(init)
+        self.ending = None
+        self._weigh()
 
     def _take_ack(self, direction: int, chunk: Chunk) -> None:
         try:
@@ -470,15 +507,18 @@ class Association:
         """
         ending = self.ending or ending
         self._lose_fragments(reason)
-        for previous, current in self._streams:
-            if previous is not None:
-                self._finish(previous, "reused", reason, orderly=True)
-            self._finish(current, ending, reason, orderly=ending == "closed")
+        self._finish_sessions(ending, reason, orderly=ending == "closed")
         if not self.carries_ddp:
             return False
         if not self._streams:
             self._finish_alone(ending)
         return True
+
+    def _finish_sessions(self, ending: Ending, reason: GapReason, *, orderly: bool) -> None:
+        for previous, current in self._streams:
+            if previous is not None:
+                self._finish(previous, "reused", reason, orderly=True)
+            self._finish(current, ending, reason, orderly=orderly)
 
     def _finish(
         self, session: Session, ending: Ending, reason: GapReason, *, orderly: bool

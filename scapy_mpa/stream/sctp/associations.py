@@ -12,8 +12,11 @@ from scapy_mpa.stream.events import Ending, Event, GapReason
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.sctp.association import Association
 from scapy_mpa.stream.sctp.packet import SctpPacket
+from scapy_mpa.stream.sctp.restart import Restart
 from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.wire.dialect import Dialect
+from scapy_mpa.wire.errors import RemoteProtocolError
+from scapy_mpa.wire.sctp_chunks import parse_init
 from scapy_mpa.wire.sctp_packet import ChunkType
 
 __all__ = ["LINGER_NS", "Associations"]
@@ -50,6 +53,7 @@ class Associations:
         "_lingering",
         "_live",
         "_number",
+        "_restarts",
         "_sessions",
         "damaged",
         "dropped",
@@ -77,6 +81,8 @@ class Associations:
         """The one without a packet for longest comes first."""
         self._lingering: OrderedDict[Association, int] = OrderedDict()
         """Those of them that are over, and up to when they take late copies, in nanoseconds."""
+        self._restarts: dict[Association, Restart] = {}
+        """By the association that goes on, the INIT of what may be the next one."""
         self._sessions = 0
         self.without_ddp = 0
         """Packets of associations that have shown nothing of DDP, counted when these end."""
@@ -100,16 +106,14 @@ class Associations:
             self.unknown += 1
             return self._taken()
         association, direction = found
-        before, damaged = association.sessions, association.damaged
-        association.receive(packet, direction)
-        self._sessions += association.sessions - before
-        self.damaged += association.damaged - damaged
-        for side, tag in enumerate(association.tags):
-            if tag:
-                ports = association.flows[side][-4:]
-                self._by_tag.setdefault((ports, tag), (association, side))
+        self._give(association, packet, direction)
         self._live.move_to_end(association)
-        if association.ending is not None and not association.lingers:
+        if association.ending is None:
+            if association.lingers:
+                # What ended it was none of its packets.
+                association.lingers = False
+                del self._lingering[association]
+        elif not association.lingers:
             association.lingers = True
             self._lingering[association] = packet.time_ns + LINGER_NS
         while association.held > self._limits.octets_per_half:
@@ -134,6 +138,26 @@ class Associations:
                 yield self._taken()
         yield self._taken()
 
+    def _give(self, association: Association, packet: SctpPacket, direction: int) -> None:
+        """Let an association take a packet, and take note of what is known of it then."""
+        before, damaged = association.sessions, association.damaged
+        tags = association.tags[:]
+        association.receive(packet, direction)
+        self._sessions += association.sessions - before
+        self.damaged += association.damaged - damaged
+        for side, tag in enumerate(association.tags):
+            if tag != tags[side]:
+                self._forget_tag(association, side, tags[side])
+            if tag:
+                ports = association.flows[side][-4:]
+                self._by_tag.setdefault((ports, tag), (association, side))
+
+    def _forget_tag(self, association: Association, side: int, tag: int | None) -> None:
+        if tag is not None:
+            key = association.flows[side][-4:], tag
+            if self._by_tag.get(key, (None,))[0] is association:
+                del self._by_tag[key]
+
     def _taken(self) -> list[Event]:
         events = self._events[:]
         self._events.clear()
@@ -143,22 +167,65 @@ class Associations:
         """Return whose packet it is, and in which direction; None if it is nobody's."""
         association = self._by_flow.get(packet.flow)
         if association is not None:
-            direction = association.direction_of(packet)
-            if direction is not None:
-                return association, direction
+            restart = self._restarts.get(association)
+            if restart is None or not restart.is_answered_by(packet):
+                direction = association.direction_of(packet)
+                if direction is not None:
+                    return association, direction
         known = self._by_tag.get((packet.flow[-4:], packet.verification_tag))
         if known is not None:
             return known
-        kinds = {chunk.type for chunk in packet.chunks}
-        if packet.crc == "bad" or not kinds & _OPENING:
-            # Nothing that may be believed, or that carries anything.
+        if packet.crc == "bad":
+            # Nothing that may be believed.
             return None
         if association is not None:
-            if association.ending is None and ChunkType.INIT not in kinds:
-                # It is discarded (RFC 4960 8.5).
-                return None
+            following = self._find_next(association, packet)
+            if following is not None or association.ending is None:
+                return following
+        if not {chunk.type for chunk in packet.chunks} & _OPENING:
+            # Nothing that carries anything.
+            return None
+        if association is not None:
             self._end(association, "reused", "connection ended")
         return self._open(packet), 0
+
+    def _find_next(
+        self, association: Association, packet: SctpPacket
+    ) -> tuple[Association, int] | None:
+        """Return the next association if a packet shows that the one before it is over.
+
+        Else the packet is discarded (RFC 4960 8.5), or is only of its setup (5.2.2, 5.2.3).
+        """
+        restart = self._restarts.get(association)
+        if packet.chunks and packet.chunks[0].type == ChunkType.INIT:
+            if association.ending is not None:
+                return None
+            try:
+                init = parse_init(packet.chunks[0].value)
+            except RemoteProtocolError:
+                return None
+            if restart is None or not restart.repeats(init):
+                self._forget_restart(association)
+                self._restarts[association] = restart = Restart(packet, init)
+                self._budget.update(restart)
+            return None
+        if restart is None:
+            return None
+        if not restart.is_shown_by(packet):
+            self._budget.update(restart)
+            return None
+        setup, self.unknown = restart.packets[:], self.unknown - restart.seen
+        self._end(association, "reused", "connection ended")
+        begun = self._open(setup[0])
+        for each in setup:
+            self._give(begun, each, int(each.flow != begun.flow))
+        return begun, int(packet.flow != begun.flow)
+
+    def _forget_restart(self, association: Association) -> None:
+        restart = self._restarts.pop(association, None)
+        if restart is not None:
+            restart.relieve()
+            self._budget.count(restart)
 
     def _open(self, packet: SctpPacket) -> Association:
         idle_ns = self._limits.idle_seconds * SECOND
@@ -185,9 +252,8 @@ class Associations:
         for side, flow in enumerate(association.flows):
             if self._by_flow.get(flow) is association:
                 del self._by_flow[flow]
-            tag = association.tags[side]
-            if tag is not None and self._by_tag.get((flow[-4:], tag), (None,))[0] is association:
-                del self._by_tag[flow[-4:], tag]
+            self._forget_tag(association, side, association.tags[side])
+        self._forget_restart(association)
         self._sessions -= association.sessions
         if association.finish(ending, reason):
             self.dropped.update(association.dropped.frames)

@@ -49,6 +49,13 @@ class TSNSpace:
         return not self._starts or 0 <= self._starts[0] - self.position(tsn) <= _LATE
 
     @property
+    def begins_as_told(self) -> bool:
+        """Whether the first TSN that has come is the Initial TSN, or not far behind it."""
+        if not self._starts or self._first is None:
+            return False
+        return self._starts[0] - self._first < _LATE
+
+    @property
     def highest(self) -> int:
         """The highest position that has come, -1 if none has."""
         return self._ends[-1] - 1 if self._ends else -1
