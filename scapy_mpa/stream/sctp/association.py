@@ -21,6 +21,7 @@ from scapy_mpa.stream.sctp.dropped import CUT, INCOMPLETE, UNPROVEN, Dropped
 from scapy_mpa.stream.sctp.fragments import Fragments, UserMessage
 from scapy_mpa.stream.sctp.packet import SctpPacket
 from scapy_mpa.stream.sctp.session import Session
+from scapy_mpa.stream.sctp.setup import Setup
 from scapy_mpa.stream.sctp.streams import Streams, begins_session
 from scapy_mpa.stream.sctp.tsn import TSNSpace
 from scapy_mpa.stream.segment import reverse_flow
@@ -53,14 +54,9 @@ from scapy_mpa.wire.sctp_rules import (
     init_violations,
     length_violation,
     speaks_ddp,
-    stream_violation,
 )
 
 __all__ = ["Association"]
-
-_T_FLAG: Final = 0x01
-"""Of ABORT and SHUTDOWN COMPLETE: the sender had no association, and reflects the Verification Tag
-(RFC 4960 8.5.1)."""
 
 _HELD_BY_TURN: Final = 200
 """Octets of memory that a waiting chunk takes, roughly."""
@@ -69,7 +65,6 @@ _MOST_PROBLEMS: Final = 16
 """Errors that wait for a session to be reported of: a chunk with another PPID counts once."""
 
 _CODES: Final = frozenset(FunctionCode)
-_OUT_OF_THE_BLUE: Final = frozenset({ChunkType.ABORT, ChunkType.SHUTDOWN_COMPLETE})
 
 
 class _Problem(NamedTuple):
@@ -97,9 +92,9 @@ class Association:
         "_dialect",
         "_emit",
         "_fragments",
-        "_inits",
         "_number",
         "_problems",
+        "_setup",
         "_streams",
         "_told",
         "_tsns",
@@ -117,7 +112,6 @@ class Association:
         "lingers",
         "packets",
         "sessions",
-        "tags",
     )
 
     def __init__(
@@ -132,10 +126,8 @@ class Association:
         self._dialect = dialect
         self._number = number
         self._emit = emit
-        self.tags: list[int | None] = [None, None]
-        """By direction, the Verification Tag of its packets, None if it is not known."""
-        self._inits: list[InitChunk | None] = [None, None]
         self._tsns = [TSNSpace(), TSNSpace()]
+        self._setup = Setup(flow, self._tsns)
         self._fragments = Fragments(), Fragments()
         self._streams = Streams(self._tsns)
         self._problems: list[_Problem] = []
@@ -169,29 +161,12 @@ class Association:
 
         :param packet: one between the same endpoints.
         """
-        direction = 0 if packet.flow == self.flow else 1
-        tag = packet.verification_tag
-        if packet.chunks and packet.chunks[0].type == ChunkType.INIT:
-            return direction if self._takes_init(direction, packet.chunks[0]) else None
-        known = self.tags[direction]
-        if known is None or known == tag:
-            return direction
-        if packet.chunks and packet.chunks[0].type in _OUT_OF_THE_BLUE:
-            reflects = packet.chunks[0].flags & _T_FLAG and self.tags[1 - direction] == tag
-            return direction if reflects else None
-        return None
+        return self._setup.direction_of(packet, is_over=self.ending is not None)
 
-    def _takes_init(self, direction: int, chunk: Chunk) -> bool:
-        """Tell whether an INIT is of this association, and not the beginning of another one."""
-        try:
-            init = parse_init(chunk.value)
-        except RemoteProtocolError:
-            return True
-        known = self.tags[1 - direction]
-        if known == init.initiate_tag:
-            return True
-        may_begin = self._tsns[direction].may_begin_with(init.initial_tsn)
-        return known is None and may_begin and self.ending is None
+    @property
+    def tags(self) -> list[int | None]:
+        """By direction, the Verification Tag of its packets, None if it is not known."""
+        return self._setup.tags
 
     # -- in --------------------------------------------------------------------------------------
 
@@ -226,37 +201,19 @@ class Association:
         except RemoteProtocolError:
             # The snap length cut it, or nobody can make anything of it.
             return
-        if self._inits[direction] is not None:
+        setup = self._setup
+        if not setup.believes(direction, init):
             return
-        if not self._tsns[direction].may_begin_with(init.initial_tsn):
-            # It is late, or forged: what its sender has said does not agree with it.
-            return
-        guessed = self.tags[1 - direction]
-        if guessed is not None and guessed != init.initiate_tag:
-            if not self._is_doubtful(1 - direction):
+        if setup.is_denied_by(direction, init):
+            if not setup.is_doubtful(1 - direction, self.packets):
                 return
             self._disown(1 - direction)
-        self.tags[1 - direction] = init.initiate_tag
-        self._inits[direction] = init
-        self._tsns[direction].begin(init.initial_tsn)
+        setup.take(direction, init)
         if speaks_ddp(init):
             self.carries_ddp = True
         name = "INIT" if chunk.type == ChunkType.INIT else "INIT ACK"
         for what in init_violations(init, name, whole=len(chunk.value) == chunk.length):
             self._add_problem(packet, direction, init, what)
-
-    def _is_doubtful(self, direction: int) -> bool:
-        """Tell whether an INIT ACK may deny the Verification Tag that was seen in a direction.
-
-        Before it, its sender has nothing to say; and DATA that begin with the Initial TSN of the
-        direction prove the tag.
-        """
-        if self._tsns[1 - direction].highest >= 0:
-            return False
-        if self._inits[direction] is None:
-            # Then it is one packet against another.
-            return self.packets <= 2
-        return not self._tsns[direction].begins_as_told
 
     def _disown(self, direction: int) -> None:
         """End what a direction has brought: it had another tag, so it was another association's.
@@ -265,7 +222,7 @@ class Association:
         """
         self._lose_fragments("connection ended")
         self._finish_sessions("reused", "connection ended", orderly=True)
-        init = self._inits[direction]
+        init = self._setup.inits[direction]
         self._tsns[:] = TSNSpace(), TSNSpace()
         if init is not None:
             self._tsns[direction].begin(init.initial_tsn)
@@ -386,7 +343,7 @@ class Association:
         is_initiate = begins_session(ddp_ssn, control)
         # A session begins with DDP-SSN 0, whichever of its chunks comes first; what is not known
         # is only whether the first one of an association has begun in the capture.
-        begun = is_initiate or known is not None or any(self._inits)
+        begun = is_initiate or known is not None or any(self._setup.inits)
         session = Session(
             SctpConnectionId(self._number(), self.flow, number),
             self._emit,
@@ -405,8 +362,7 @@ class Association:
 
     def _check_stream(self, session: Session, direction: int, chunk: DataChunk) -> None:
         """Report a session on a stream that was not agreed on."""
-        own, peer = self._inits[direction], self._inits[1 - direction]
-        found = None if own is None or peer is None else stream_violation(chunk, own, peer)
+        found = self._setup.stream_violation(direction, chunk)
         if found is not None:
             session.error(direction, chunk.tsn, found)
 
@@ -528,7 +484,7 @@ class Association:
         self._waiters.pop(session, None)
         # Of an association whose beginning was not captured, the beginning of a session may have
         # been before the first chunk of one direction, and other chunks of it behind that.
-        sure = self._streams.is_gapless and (all(self._inits) or session.is_initiated)
+        sure = self._streams.is_gapless and (all(self._setup.inits) or session.is_initiated)
         whole = all(each.is_complete for each in self._tsns) and not self._unplaced
         session.finish(ending, reason, whole=whole, sure=sure, orderly=orderly)
 
