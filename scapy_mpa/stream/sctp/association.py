@@ -148,7 +148,8 @@ class Association:
         self.packets = 0
         self.damaged = 0
         """Packets with a bad Checksum that no error tells of."""
-        self.dropped = Dropped()
+        self.dropped: Dropped | None = None
+        """Chunks that came to nothing; None, as of nearly every association, if there are none."""
         self.sessions = 0
         """How many sessions are kept."""
         self.held = 0
@@ -252,7 +253,7 @@ class Association:
             why = tsns.why_dropped(position)
             if why is not None:
                 self._unplaced = True
-                self.dropped.add(why, packet.frame)
+                self._drop(why, packet.frame)
                 return
             session = self._streams.session_of(direction, data.stream, position)
             if session is not None:
@@ -268,11 +269,17 @@ class Association:
             self._take_message(packet, direction, message)
         self._weigh()
 
+    def _drop(self, reason: str, frame: int) -> None:
+        """Count a chunk that came to nothing."""
+        if self.dropped is None:
+            self.dropped = Dropped()
+        self.dropped.add(reason, frame)
+
     def _check_header(self, packet: SctpPacket, direction: int, chunk: Chunk) -> None:
         """Report a DATA chunk that was too short for its header when it was sent."""
         what = header_violation(chunk.length)
         if what is None:
-            self.dropped.add(CUT, packet.frame)
+            self._drop(CUT, packet.frame)
             return
         self._unplaced = True
         # By its TSN, as far as it has one.
@@ -288,7 +295,7 @@ class Association:
             return
         if not (self.carries_ddp or self._assumed or _looks_like_ddp(chunk)):
             self._unplaced = True
-            self.dropped.add(UNPROVEN, packet.frame)
+            self._drop(UNPROVEN, packet.frame)
             return
         self.carries_ddp = True
         control: SessionControl | None = None
@@ -303,7 +310,7 @@ class Association:
             self._unplaced = True
             what = length_violation(chunk)
             if what is None:
-                self.dropped.add(CUT, packet.frame)
+                self._drop(CUT, packet.frame)
             else:
                 self._add_problem(packet, direction, chunk, what)
             return
@@ -451,7 +458,7 @@ class Association:
             if is_told:
                 return
         for each in run:
-            self.dropped.add(INCOMPLETE, each.frame)
+            self._drop(INCOMPLETE, each.frame)
 
     # -- the end ---------------------------------------------------------------------------------
 

@@ -256,7 +256,8 @@ class Associations:
         self._forget_restart(association)
         self._sessions -= association.sessions
         if association.finish(ending, reason):
-            self.dropped.update(association.dropped.frames)
+            if association.dropped is not None:
+                self.dropped.update(association.dropped.frames)
         else:
             self.without_ddp += association.packets
         association.held = 0
