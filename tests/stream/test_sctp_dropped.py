@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+import random
 from itertools import count
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from scapy_mpa.capture.decoder import Decoder
 from scapy_mpa.capture.frame import Frame
@@ -249,3 +252,48 @@ def test_association_without_ddp() -> None:
     chunk = sctp.data(100, 46, b"part", flags=sctp.U | sctp.B)
     _, _, dropped = told([sctp.frame(0, sctp.packet(0, chunk))])
     assert dropped == {"SCTP without DDP": 1}
+
+
+@given(st.integers(0, 2**32), st.integers(0, 12_000))
+def test_nothing_vanishes(seed: int, limit: int) -> None:
+    """In disorder, with losses, copies and limits, each chunk is found, missing or counted."""
+    rng = random.Random(seed)
+    talk = Talk()
+    talk.begin_session()
+    for _ in range(rng.randrange(1, 15)):
+        for side in (0, 1):
+            size = rng.choice([None, rng.randrange(1, 60)])
+            talk.send(side, rng.randbytes(rng.randrange(200)), size)
+    units = [unit for unit in talk.units if rng.random() < 0.9]
+    rng.shuffle(units)
+    # A copy of each tenth.
+    units += units[::10]
+    ddp_ssns = _ddp_ssns(talk)
+    events, _, dropped = told([*OPENING, *frames_of(units)], Limits(octets_per_half=1 + limit))
+    found = {
+        (units[frame - len(OPENING) - 1].side, units[frame - len(OPENING) - 1].tsn)
+        for each in events
+        for frame in getattr(each, "frames", ())
+    }
+    missing = {
+        (int(each.connection.endpoints[each.direction] != "10.0.0.1:40000"), serial & 0xFFFF)
+        for each in of(ChunksMissing, events)
+        for serial in range(each.serial, each.serial + each.length)
+    }
+    captured = {(unit.side, unit.tsn) for unit in units}
+    left = [each for each in captured - found if (each[0], ddp_ssns[each]) not in missing]
+    assert len(left) <= sum(dropped.values())
+    copies = [half.retransmitted for end in of(ConnectionEnded, events) for half in end.halves]
+    assert sum(copies) <= len(units) - len(captured)
+    assert not of(ErrorFound, events)
+
+
+def _ddp_ssns(talk: Talk) -> dict[tuple[int, int], int]:
+    """By side and TSN, the DDP-SSN of the message that a chunk is of."""
+    found: dict[tuple[int, int], int] = {}
+    ddp_ssn = 0
+    for unit in talk.units:
+        if unit.flags & sctp.B:
+            ddp_ssn = int.from_bytes(unit.user_data[:2], "big") if len(unit.user_data) > 1 else -1
+        found[unit.side, unit.tsn] = ddp_ssn
+    return found
