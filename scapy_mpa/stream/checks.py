@@ -9,11 +9,11 @@ the order until it is known again, and nothing at all of what must be counted fr
 
 from __future__ import annotations
 
-from collections import Counter
 from heapq import heappop, heappush
 from typing import Final, NamedTuple
 
 from scapy_mpa.stream.delivery.order import QueueOrder
+from scapy_mpa.stream.delivery.outstanding import Outstanding
 from scapy_mpa.stream.delivery.split import SplitHeader
 from scapy_mpa.stream.events import (
     CARRIERS,
@@ -60,8 +60,6 @@ from scapy_mpa.wire.sctp_ddp import ENHANCED_FUNCTIONS
 from scapy_mpa.wire.startup import StartupFrame, StartupKind
 
 __all__ = [
-    "DOUBTFUL",
-    "OUTSTANDING",
     "OUTSTANDING_IN_TOTAL",
     "SPLIT_HEADERS",
     "WAITING",
@@ -76,20 +74,12 @@ beyond it, nothing is said of their order."""
 WAITING_IN_TOTAL: Final = 65_536
 """Segments of all directions together that may: some 40 MiB."""
 
-OUTSTANDING: Final = 4096
-"""Atomic Requests of one direction that may be unanswered; beyond it, Responses go unchecked."""
-
 OUTSTANDING_IN_TOTAL: Final = 65_536
-"""Those of all directions together that may: some 5 MiB."""
+"""Atomic Requests of all directions together that may be unanswered: some 5 MiB."""
 
 SPLIT_HEADERS: Final = 8
 """RDMAP headers of one direction that may lack segments at one time: a sender cuts up one message
 at a time, so only loss leaves any open.  The oldest goes unchecked."""
-
-DOUBTFUL: Final = 64
-"""Errors of one connection and kind that may wait for its end."""
-
-_NO_BUFFER: Final = (1, 2, 2)
 
 _MPA_VERSIONS: Final = "RFC 5044 C.1"
 _DDP_VERSION: Final = "RFC 5041 4.1"
@@ -170,43 +160,18 @@ class Checks:
         return found
 
 
-class _Excess:
-    """An RDMA Read Request that seems to be one more than the peer allows.
-
-    :param carrier: that brought it.
-    :param outstanding: how many were, by the Responses that were captured before it.
-    :param limit: how many may be.
-    """
-
-    __slots__ = ("carrier", "limit", "outstanding")
-
-    def __init__(self, carrier: DDPCarrier, outstanding: int, limit: int) -> None:
-        self.carrier = carrier
-        self.outstanding = outstanding
-        self.limit = limit
-
-    def had(self, end: int) -> bool:
-        """Tell whether its sender had received what ends at a sequence number."""
-        carrier = self.carrier
-        acknowledged = carrier.acknowledged if isinstance(carrier, FPDURecovered) else None
-        return acknowledged is not None and unwrap(acknowledged, end) >= end
-
-
 class _Half:
     """What counts of one direction."""
 
     __slots__ = (
+        "asked",
         "count",
-        "excess",
         "expected",
         "has_begun",
         "headers",
-        "identifiers",
         "is_whole",
         "order",
-        "reads",
         "terminated",
-        "unasked",
         "waiting",
     )
 
@@ -225,20 +190,7 @@ class _Half:
         self.headers: dict[tuple[int | None, int | None, int], SplitHeader] | None = None
         """By QN, MSN and opcode, RDMAP headers of which not all segments are there; made with the
         first one."""
-        self.reads = 0
-        """RDMA Read Requests sent, less those that the peer has answered."""
-        self.excess: tuple[_Excess, ...] = ()
-        """Of them, those that seem too many: a capture may hold a Response behind the Request that
-        was sent when it had been received."""
-        self.identifiers: Counter[int] = Counter()
-        """Of Atomic Requests that were sent and are not answered."""
-        self.unasked: dict[int, ErrorFound] = {}
-        """By identifier, Atomic Responses of the peer to Requests that were not seen so far."""
-
-    def forget_requests(self) -> None:
-        """Take it that Atomic Responses may be to Requests that nobody knows of."""
-        self.is_whole = False
-        self.identifiers.clear()
+        self.asked = Outstanding()
 
     def put_together(self, header: DDPHeader, body: bytes, length: int) -> SplitHeader | None:
         """Take a segment that is not all of its message; return the RDMAP header if that is whole.
@@ -262,8 +214,6 @@ class _Connection:
     """What counts of a connection."""
 
     __slots__ = (
-        "_doubtful",
-        "_exceeded",
         "broken",
         "errors",
         "found",
@@ -278,18 +228,14 @@ class _Connection:
         """How many were found in all."""
         self.found: list[ErrorFound] = []
         """Those that were not passed on yet."""
-        self._doubtful: list[ErrorFound] = []
-        """What is wrong unless the capture lacks something, which is known in the end."""
         self.halves = _Half(), _Half()
         self.irds: list[int | None] = [None, None]
         """By direction, how many RDMA Read Requests it may have outstanding."""
         self.request: StartupFrame | None = None
         self.version: int | None = None
         """DV of both directions (RFC 5044 C.1), None while nothing tells."""
-        self._exceeded: list[str] = []
-        """What is broken of what was negotiated, unless the capture lacks something."""
-        self.broken: list[str] = []
-        """What is."""
+        self.broken: tuple[str, ...] = ()
+        """What is broken of what was negotiated, which is known in the end."""
 
     def _report(self, event: StartupSeen | DDPCarrier, what: Violation) -> None:
         self.errors += 1
@@ -413,13 +359,13 @@ class _Connection:
     @property
     def outstanding(self) -> int:
         """How many Atomic Requests are not answered, those with the same identifier as one."""
-        return len(self.halves[0].identifiers) + len(self.halves[1].identifiers)
+        return len(self.halves[0].asked) + len(self.halves[1].asked)
 
     def forget_requests(self) -> None:
         """Do without Atomic Requests that are not answered."""
         for half in self.halves:
-            if half.identifiers:
-                half.forget_requests()
+            if len(half.asked):
+                half.asked.forget()
 
     def flush(self) -> None:
         """Look at what waits."""
@@ -430,13 +376,14 @@ class _Connection:
     def finish(self) -> None:
         """Look at what still waits, and report what has turned out to be wrong."""
         self.flush()
-        if all(half.has_begun and half.is_whole for half in self.halves):
-            for half in self.halves:
-                self._doubtful += half.unasked.values()
-                self._report_excess(half)
-            self.errors += len(self._doubtful)
-            self.broken = self._exceeded
-            self.found += self._doubtful
+        halves = self.halves
+        if all(half.has_begun and half.is_whole and half.asked.is_known for half in halves):
+            for half in halves:
+                exceeding = half.asked.exceeding()
+                doubtful = [*half.asked.unasked(), *exceeding]
+                self.broken += tuple(each.text for each in exceeding)
+                self.errors += len(doubtful)
+                self.found += doubtful
 
     def _deliver(self, direction: int, upto: int) -> None:
         """Look at all that lies up to ``upto``, and at what follows without a hole."""
@@ -472,8 +419,7 @@ class _Connection:
         if is_terminate:
             half.terminated = header.msn
         elif opcode == Opcode.READ_REQUEST and header.last:
-            half.reads += 1
-            self._check_depth(half, carrier)
+            half.asked.ask_to_read(carrier, self.irds[carrier.direction])
 
     # -- Requests and Responses --------------------------------------------------------------------
 
@@ -484,10 +430,7 @@ class _Connection:
         missed something before it.
         """
         if header.last and parse_control(header.rsvdulp).opcode == Opcode.READ_RESPONSE:
-            half = self.halves[1 - carrier.direction]
-            half.reads -= 1
-            if half.excess:
-                _lessen(half, carrier)
+            self.halves[1 - carrier.direction].asked.answer_read(carrier)
 
     def _note_atomic(self, carrier: DDPCarrier, header: DDPHeader, body: bytes) -> None:
         """Take note of a message if it is an Atomic Request or an Atomic Response, likewise.
@@ -497,57 +440,15 @@ class _Connection:
         opcode = parse_control(header.rsvdulp).opcode
         if opcode == Opcode.ATOMIC_REQUEST and len(body) == ATOMIC_REQUEST_LENGTH:
             identifier = parse_atomic_request(body).request_identifier
-            half = self.halves[carrier.direction]
-            # A capture may have the two in the wrong order.
-            if half.unasked.pop(identifier, None) is None:
-                if len(half.identifiers) >= OUTSTANDING:
-                    half.forget_requests()
-                half.identifiers[identifier] += 1
+            self.halves[carrier.direction].asked.ask(identifier)
         elif opcode == Opcode.ATOMIC_RESPONSE and len(body) == ATOMIC_RESPONSE_LENGTH:
-            self._answer(carrier, parse_atomic_response(body).original_request_identifier)
-
-    def _answer(self, carrier: DDPCarrier, identifier: int) -> None:
-        half = self.halves[1 - carrier.direction]
-        known = half.identifiers.pop(identifier, 0)
-        if known > 1:
-            half.identifiers[identifier] = known - 1
-        elif not known and len(half.unasked) < DOUBTFUL:
-            half.unasked[identifier] = _error(
-                carrier,
-                Violation(f"no Atomic Request has the identifier {identifier}", "RFC 7306 5.2.2"),
-            )
-
-    def _check_depth(self, half: _Half, carrier: DDPCarrier) -> None:
-        """See whether more RDMA Read Requests are outstanding than the peer allows."""
-        limit = self.irds[carrier.direction]
-        if limit is not None and half.reads > limit and len(half.excess) < DOUBTFUL:
-            half.excess = (*half.excess, _Excess(carrier, half.reads, limit))
-
-    def _report_excess(self, half: _Half) -> None:
-        """Report that more RDMA Read Requests were outstanding than the peer allows, once."""
-        for excess in half.excess[:1]:
-            what = Violation(
-                f"RDMA Read Requests outstanding: {excess.outstanding}, "
-                f"IRD of the peer: {excess.limit}",
-                "RFC 6581 9.1",
-                _NO_BUFFER,
-            )
-            self._doubtful.append(_error(excess.carrier, what))
-            self._exceeded.append(str(what))
+            identifier = parse_atomic_response(body).original_request_identifier
+            self.halves[1 - carrier.direction].asked.answer(carrier, identifier)
 
 
 def _is_message(header: DDPHeader) -> bool:
     """Tell whether a segment is all of an Untagged message."""
     return header.last and header.mo == 0
-
-
-def _lessen(half: _Half, carrier: DDPCarrier) -> None:
-    """Take note of a Response captured behind Requests whose sender may have had it."""
-    seq, _, leading, extent = carrier.place
-    end = seq - leading + extent
-    for excess in half.excess:
-        excess.outstanding -= excess.had(end)
-    half.excess = tuple(each for each in half.excess if each.outstanding > each.limit)
 
 
 _MPA_CODES: Final[dict[TerminateCode | None, ErrorCode]] = {

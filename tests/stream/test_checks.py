@@ -16,6 +16,7 @@ from scapy_mpa.capture import Decoder, open_capture
 from scapy_mpa.craft import Conversation, FPDUItem, Segment
 from scapy_mpa.stream import checks
 from scapy_mpa.stream.checks import Checks
+from scapy_mpa.stream.delivery import outstanding
 from scapy_mpa.stream.events import ConnectionEnded, ConnectionId, ErrorFound, Event, FPDURecovered
 from scapy_mpa.stream.flows import Flows
 from tests.captures import OVER_TCP, PCAPS, capture_name
@@ -226,7 +227,7 @@ def test_atomic_requests_that_are_kept_are_limited(
 
     So it is not known any more which Responses nothing had asked for.
     """
-    monkeypatch.setattr(checks, limit, 8)
+    monkeypatch.setattr(checks if limit.endswith("IN_TOTAL") else outstanding, limit, 8)
     conversation = Conversation(revision=2)
     conversation.startup()
     for _ in range(30):
