@@ -79,7 +79,7 @@ STREAM_ROOMS = (
     ("octets",),
     ("delivery",),
     ("sctp",),
-    ("budget",),
+    ("budget", "doubtful"),
     ("events",),
     ("segment", "sequence", "limits"),
     ("stream",),

@@ -60,6 +60,7 @@ from scapy_mpa.wire.sctp_ddp import ENHANCED_FUNCTIONS
 from scapy_mpa.wire.startup import StartupFrame, StartupKind
 
 __all__ = [
+    "DOUBTFUL_IN_TOTAL",
     "OUTSTANDING_IN_TOTAL",
     "SPLIT_HEADERS",
     "WAITING",
@@ -76,6 +77,10 @@ WAITING_IN_TOTAL: Final = 65_536
 
 OUTSTANDING_IN_TOTAL: Final = 65_536
 """Atomic Requests of all directions together that may be unanswered: some 5 MiB."""
+
+DOUBTFUL_IN_TOTAL: Final = 16_384
+"""Errors of all directions together that may wait for the end of their connections: some 6 MiB.
+Beyond it, a connection that has one more only counts its own."""
 
 SPLIT_HEADERS: Final = 8
 """RDMAP headers of one direction that may lack segments at one time: a sender cuts up one message
@@ -103,7 +108,7 @@ class _Turn(NamedTuple):
 class Checks:
     """Takes the events of the stream core, gives the errors above MPA that they show."""
 
-    __slots__ = ("_connections", "_outstanding", "_waiting")
+    __slots__ = ("_connections", "_doubtful", "_outstanding", "_waiting")
 
     def __init__(self) -> None:
         self._connections: dict[ConnectionId, _Connection] = {}
@@ -111,6 +116,8 @@ class Checks:
         """Segments of all directions that wait."""
         self._outstanding = 0
         """Atomic Requests of all directions that are not answered."""
+        self._doubtful = 0
+        """Errors of all directions that wait for the end of their connections."""
 
     def take(self, event: Event) -> list[Event]:
         """Take an event; return it with the errors that it shows.
@@ -123,6 +130,7 @@ class Checks:
         if connection is None:
             connection = connections[event.connection] = _Connection()
         before, unanswered = connection.waiting, connection.outstanding
+        doubtful = connection.doubtful
         if isinstance(event, CARRIERS):
             if event.carries_rdmap:
                 connection.take_segment(event)
@@ -130,6 +138,8 @@ class Checks:
                     connection.flush()
                 if self._outstanding + connection.outstanding - unanswered > OUTSTANDING_IN_TOTAL:
                     connection.forget_requests()
+                if self._doubtful + connection.doubtful - doubtful > DOUBTFUL_IN_TOTAL:
+                    connection.only_count()
         elif isinstance(event, StartupSeen):
             connection.halves[event.direction].has_begun = True
             connection.take_startup(event)
@@ -142,9 +152,10 @@ class Checks:
             connection.take_gap(event)
         elif isinstance(event, ConnectionEnded):
             del connections[event.connection]
-            connection.finish()
+            connection.finish(event.connection)
             self._waiting -= before
             self._outstanding -= unanswered
+            self._doubtful -= doubtful
             errors = event.errors + connection.errors
             negotiated = event.negotiated
             if negotiated is not None and connection.broken:
@@ -153,6 +164,7 @@ class Checks:
             return [*connection.found, event._replace(errors=errors, negotiated=negotiated)]
         self._waiting += connection.waiting - before
         self._outstanding += connection.outstanding - unanswered
+        self._doubtful += connection.doubtful - doubtful
         if not connection.found:
             return [event]
         found: list[Event] = [event, *connection.found]
@@ -215,6 +227,7 @@ class _Connection:
 
     __slots__ = (
         "broken",
+        "doubtful",
         "errors",
         "found",
         "halves",
@@ -228,6 +241,8 @@ class _Connection:
         """How many were found in all."""
         self.found: list[ErrorFound] = []
         """Those that were not passed on yet."""
+        self.doubtful = 0
+        """Those that wait for its end and need not be kept."""
         self.halves = _Half(), _Half()
         self.irds: list[int | None] = [None, None]
         """By direction, how many RDMA Read Requests it may have outstanding."""
@@ -367,20 +382,32 @@ class _Connection:
             if len(half.asked):
                 half.asked.forget()
 
+    def only_count(self) -> None:
+        """Keep of the errors that wait for its end how many they are."""
+        for half in self.halves:
+            half.asked.only_count()
+        self._count_doubtful()
+
+    def _count_doubtful(self) -> None:
+        self.doubtful = self.halves[0].asked.doubtful + self.halves[1].asked.doubtful
+
     def flush(self) -> None:
         """Look at what waits."""
         for direction, half in enumerate(self.halves):
             if half.waiting:
                 self._deliver(direction, max(turn.start for turn in half.waiting))
 
-    def finish(self) -> None:
-        """Look at what still waits, and report what has turned out to be wrong."""
+    def finish(self, connection: ConnectionId) -> None:
+        """Look at what still waits, and report what has turned out to be wrong.
+
+        :param connection: whose this is.
+        """
         self.flush()
         halves = self.halves
         if all(half.has_begun and half.is_whole and half.asked.is_known for half in halves):
             for half in halves:
-                exceeding = half.asked.exceeding()
-                doubtful = [*half.asked.unasked(), *exceeding]
+                exceeding = half.asked.exceeding(connection)
+                doubtful = [*half.asked.unasked(connection), *exceeding]
                 self.broken += tuple(each.text for each in exceeding)
                 self.errors += len(doubtful)
                 self.found += doubtful
@@ -420,6 +447,7 @@ class _Connection:
             half.terminated = header.msn
         elif opcode == Opcode.READ_REQUEST and header.last:
             half.asked.ask_to_read(carrier, self.irds[carrier.direction])
+            self._count_doubtful()
 
     # -- Requests and Responses --------------------------------------------------------------------
 
@@ -431,6 +459,7 @@ class _Connection:
         """
         if header.last and parse_control(header.rsvdulp).opcode == Opcode.READ_RESPONSE:
             self.halves[1 - carrier.direction].asked.answer_read(carrier)
+            self._count_doubtful()
 
     def _note_atomic(self, carrier: DDPCarrier, header: DDPHeader, body: bytes) -> None:
         """Take note of a message if it is an Atomic Request or an Atomic Response, likewise.
@@ -441,9 +470,11 @@ class _Connection:
         if opcode == Opcode.ATOMIC_REQUEST and len(body) == ATOMIC_REQUEST_LENGTH:
             identifier = parse_atomic_request(body).request_identifier
             self.halves[carrier.direction].asked.ask(identifier)
+            self._count_doubtful()
         elif opcode == Opcode.ATOMIC_RESPONSE and len(body) == ATOMIC_RESPONSE_LENGTH:
             identifier = parse_atomic_response(body).original_request_identifier
             self.halves[1 - carrier.direction].asked.answer(carrier, identifier)
+            self._count_doubtful()
 
 
 def _is_message(header: DDPHeader) -> bool:

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import gc
 import random
+import tracemalloc
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -303,6 +305,99 @@ def test_atomic_response_without_request() -> None:
     conversation.close()
     (found,) = errors_of(events_of(conversation))
     assert "no Atomic Request has the identifier 6 (RFC 7306 5.2.2)" in found.text
+
+
+@pytest.mark.parametrize("count", [8, 9, 10, 100])
+def test_many_atomic_responses_without_request(count: int) -> None:
+    """A few are reported, and how many more there are at least."""
+    conversation = Conversation()
+    conversation.initiator.send(b"hello")
+    for identifier in range(count):
+        conversation.responder.atomic_response(request_identifier=identifier)
+    conversation.close()
+    found = errors_of(events_of(conversation))
+    told = [f"no Atomic Request has the identifier {each} (RFC 7306 5.2.2)" for each in range(9)]
+    if count > 9:
+        more = f"Atomic Responses from here on to no Atomic Request: {count - 8} or more"
+        told[8] = f"{more} (RFC 7306 5.2.2)"
+    assert [each.text for each in found] == told[:count]
+    assert {each.direction for each in found} == {1}
+
+
+@pytest.mark.parametrize("count", [1, 8, 9, 10, 100])
+def test_atomic_responses_captured_before_their_requests(count: int) -> None:
+    """However many there are, nothing is said of them."""
+    conversation = Conversation()
+    conversation.initiator.send(b"hello")
+    requests = [conversation.initiator.atomic_request() for _ in range(count)]
+    for request in requests:
+        conversation.responder.atomic_response(request=request)
+    conversation.close()
+    segments = conversation.segments()
+    hello = next(at for at, each in enumerate(segments) if b"hello" in each.octets) + 1
+    apart = sorted(segments[hello:], key=lambda each: -each.side)
+    assert not errors_of(events_of(conversation, segments[:hello] + apart))
+
+
+def test_errors_that_wait_are_limited_in_total(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In however many connections they are, only so many are kept; all are told of in the end."""
+    monkeypatch.setattr(checks, "DOUBTFUL_IN_TOTAL", 8)
+    conversation = Conversation(revision=2)
+    conversation.startup(ird=1, ord=1)
+    conversation.initiator.send(b"hello")
+    for size in (1, 2, 3, 4):
+        conversation.initiator.read_request(size)
+    for identifier in range(4):
+        conversation.responder.atomic_response(request_identifier=identifier)
+    conversation.close()
+    held = Checks()
+    found: dict[int, list[str]] = {number: [] for number in range(4)}
+    for event, number in product(events_of(conversation), found):
+        connection_id = ConnectionId(number, event.connection.flow)
+        out = held.take(event._replace(connection=connection_id))
+        found[number] += [each.text for each in out if isinstance(each, ErrorFound)]
+        counts = [
+            half.asked.doubtful
+            for connection in held._connections.values()
+            for half in connection.halves
+        ]
+        assert held._doubtful == sum(counts) <= 8
+    assert held._doubtful == 0
+    for texts in found.values():
+        assert sum("outstanding: 2, IRD of the peer: 1 " in each for each in texts) == 1
+        alone = [each for each in texts if "has the identifier" in each]
+        more = [each for each in texts if "from here on" in each]
+        assert len(alone) + sum(int(each.split(": ")[1][0]) for each in more) == 4
+
+
+def test_memory_of_errors_that_wait_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Connections that break rules all the time, of which each error waits for their end.
+
+    They are too many for all that seems wrong to be kept, and twice as many hold little more.
+    """
+    monkeypatch.setattr(checks, "DOUBTFUL_IN_TOTAL", 1000)
+    conversation = Conversation(revision=2)
+    conversation.startup(ird=1, ord=1)
+    conversation.initiator.send(b"hello")
+    for _ in range(70):
+        conversation.initiator.read_request(1)
+    for identifier in range(70):
+        conversation.responder.atomic_response(request_identifier=1 << 31 | identifier)
+    events = events_of(conversation)[:-1]
+    held = Checks()
+    gc.collect()
+    tracemalloc.start()
+    octets = []
+    for number in range(100):
+        for event in events:
+            connection = ConnectionId(number, event.connection.flow)
+            # Each has a time, a frame and octets of its own in a capture.
+            time_ns = event.time_ns + number * 10**9
+            held.take(event._replace(connection=connection, time_ns=time_ns))
+        if number in (49, 99):
+            octets.append(tracemalloc.get_traced_memory()[0])
+    tracemalloc.stop()
+    assert octets[1] < 900_000 and octets[1] - octets[0] < 50 * 3500
 
 
 def test_atomic_response_whose_request_may_not_have_been_found() -> None:

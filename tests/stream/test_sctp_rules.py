@@ -10,9 +10,9 @@ from itertools import count
 import pytest
 
 from scapy_mpa.stream.checks import Checks
+from scapy_mpa.stream.doubtful import DOUBTFUL
 from scapy_mpa.stream.events import ConnectionEnded, ErrorFound, Event, SessionControlSeen
 from scapy_mpa.stream.sctp.associations import Associations
-from scapy_mpa.stream.sctp.session import DOUBTFUL
 from scapy_mpa.wire.dialect import Dialect
 from tests.stream.sctp_feed import OPENING, Talk, closing, events_of, frames_of
 from tests.truth import sctpstream as sctp

@@ -11,19 +11,22 @@ from __future__ import annotations
 from collections import Counter
 from typing import Final
 
-from scapy_mpa.stream.events import DDPCarrier, ErrorFound, FPDURecovered
+from scapy_mpa.stream.doubtful import Doubt, Doubtful
+from scapy_mpa.stream.events import ConnectionId, DDPCarrier, ErrorFound, FPDURecovered
 from scapy_mpa.stream.sequence import unwrap
 from scapy_mpa.wire.rules import Violation
 
-__all__ = ["DOUBTFUL", "OUTSTANDING", "Outstanding"]
+__all__ = ["EXCESSIVE", "OUTSTANDING", "Outstanding"]
 
 OUTSTANDING: Final = 4096
 """Atomic Requests of one direction that may be unanswered; beyond it, Responses go unchecked."""
 
-DOUBTFUL: Final = 64
-"""Errors of one direction and kind that may wait for the end of its connection."""
+EXCESSIVE: Final = 64
+"""RDMA Read Requests of one direction that seem too many and may wait for what may yet be captured;
+further ones are not held against IRD.  Only the first that is too many is told."""
 
 _NO_BUFFER: Final = (1, 2, 2)
+_OF_ATOMICS: Final = "RFC 7306 5.2.2"
 
 
 class _Excess:
@@ -34,18 +37,33 @@ class _Excess:
     :param limit: how many may be.
     """
 
-    __slots__ = ("carrier", "limit", "outstanding")
+    __slots__ = ("acknowledged", "direction", "frame", "limit", "outstanding", "seq", "time_ns")
 
     def __init__(self, carrier: DDPCarrier, outstanding: int, limit: int) -> None:
-        self.carrier = carrier
+        # The carrier itself has octets, and there may be very many that wait.
+        self.direction = carrier.direction
+        self.frame = carrier.frame
+        self.time_ns = carrier.time_ns
+        self.seq = carrier.seq
+        self.acknowledged = carrier.acknowledged if isinstance(carrier, FPDURecovered) else None
         self.outstanding = outstanding
         self.limit = limit
 
     def had(self, end: int) -> bool:
         """Tell whether its sender had received what ends at a sequence number."""
-        carrier = self.carrier
-        acknowledged = carrier.acknowledged if isinstance(carrier, FPDURecovered) else None
+        acknowledged = self.acknowledged
         return acknowledged is not None and unwrap(acknowledged, end) >= end
+
+    def error(self, connection: ConnectionId) -> ErrorFound:
+        """Return it as the event that it is if nothing is missing from the capture."""
+        what = Violation(
+            f"RDMA Read Requests outstanding: {self.outstanding}, IRD of the peer: {self.limit}",
+            "RFC 6581 9.1",
+            _NO_BUFFER,
+        )
+        return ErrorFound(
+            connection, self.direction, self.frame, self.time_ns, None, self.seq, str(what)
+        )
 
 
 class Outstanding:
@@ -63,12 +81,26 @@ class Outstanding:
         was sent when it had been received."""
         self._identifiers: Counter[int] = Counter()
         """Of Atomic Requests that were sent and are not answered."""
-        self._unasked: dict[int, ErrorFound] = {}
-        """By identifier, Atomic Responses of the peer to Requests that were not seen so far."""
+        self._unasked: Doubtful | None = None
+        """By identifier, Atomic Responses of the peer to Requests that were not seen so far; made
+        with the first one."""
 
     def __len__(self) -> int:
         """How many Atomic Requests are remembered, those with the same identifier as one."""
         return len(self._identifiers)
+
+    @property
+    def doubtful(self) -> int:
+        """How many things that seem wrong are kept and need not be."""
+        unasked = 0 if self._unasked is None else len(self._unasked)
+        return unasked + max(0, len(self._excess) - 1)
+
+    def only_count(self) -> None:
+        """Keep of what seems wrong how much it is, and the RDMA Read Request that seems to be the
+        first one too many."""
+        self._excess = self._excess[:1]
+        if self._unasked is not None:
+            self._unasked.only_count()
 
     def forget(self) -> None:
         """Take it that Atomic Responses may be to Requests that nobody knows of."""
@@ -78,21 +110,23 @@ class Outstanding:
     def ask(self, identifier: int) -> None:
         """Take an Atomic Request, by its Request Identifier."""
         # A capture may have the two in the wrong order.
-        if self._unasked.pop(identifier, None) is None:
-            if len(self._identifiers) >= OUTSTANDING:
-                self.forget()
-            self._identifiers[identifier] += 1
+        if self._unasked is not None and self._unasked.withdraw(identifier):
+            return
+        if len(self._identifiers) >= OUTSTANDING:
+            self.forget()
+        self._identifiers[identifier] += 1
 
     def answer(self, carrier: DDPCarrier, identifier: int) -> None:
         """Take an Atomic Response, by its Original Request Identifier."""
         known = self._identifiers.pop(identifier, 0)
         if known > 1:
             self._identifiers[identifier] = known - 1
-        elif not known and len(self._unasked) < DOUBTFUL:
-            self._unasked[identifier] = _error(
-                carrier,
-                Violation(f"no Atomic Request has the identifier {identifier}", "RFC 7306 5.2.2"),
-            )
+        elif not known:
+            if self._unasked is None:
+                self._unasked = Doubtful()
+            what = Violation(f"no Atomic Request has the identifier {identifier}", _OF_ATOMICS)
+            place = carrier.direction, carrier.frame, carrier.time_ns, carrier.seq
+            self._unasked.add(identifier, Doubt(*place, str(what)))
 
     def ask_to_read(self, carrier: DDPCarrier, limit: int | None) -> None:
         """Take an RDMA Read Request.
@@ -100,7 +134,7 @@ class Outstanding:
         :param limit: how many the peer allows to be outstanding, None if that is not known.
         """
         self._reads += 1
-        if limit is not None and self._reads > limit and len(self._excess) < DOUBTFUL:
+        if limit is not None and self._reads > limit and len(self._excess) < EXCESSIVE:
             self._excess = (*self._excess, _Excess(carrier, self._reads, limit))
 
     def answer_read(self, carrier: DDPCarrier) -> None:
@@ -115,33 +149,15 @@ class Outstanding:
             excess.outstanding -= excess.had(end)
         self._excess = tuple(each for each in self._excess if each.outstanding > each.limit)
 
-    def unasked(self) -> list[ErrorFound]:
+    def unasked(self, connection: ConnectionId) -> list[ErrorFound]:
         """Return what is wrong with Atomic Responses, if nothing is missing from the capture."""
-        return list(self._unasked.values())
+        return [] if self._unasked is None else self._unasked.errors(connection, _more_unasked)
 
-    def exceeding(self) -> tuple[ErrorFound, ...]:
+    def exceeding(self, connection: ConnectionId) -> list[ErrorFound]:
         """Return that more RDMA Read Requests were outstanding than the peer allows, once."""
-        return tuple(
-            _error(
-                excess.carrier,
-                Violation(
-                    f"RDMA Read Requests outstanding: {excess.outstanding}, "
-                    f"IRD of the peer: {excess.limit}",
-                    "RFC 6581 9.1",
-                    _NO_BUFFER,
-                ),
-            )
-            for excess in self._excess[:1]
-        )
+        return [excess.error(connection) for excess in self._excess[:1]]
 
 
-def _error(carrier: DDPCarrier, what: Violation) -> ErrorFound:
-    return ErrorFound(
-        carrier.connection,
-        carrier.direction,
-        carrier.frame,
-        carrier.time_ns,
-        None,
-        carrier.seq,
-        str(what),
-    )
+def _more_unasked(count: int) -> Violation:
+    text = f"Atomic Responses from here on to no Atomic Request: {count} or more"
+    return Violation(text, _OF_ATOMICS)

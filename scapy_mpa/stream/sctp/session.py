@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from scapy_mpa.stream.doubtful import Doubt, Doubtful
 from scapy_mpa.stream.events import (
     ChunksMissing,
     ConnectionEnded,
@@ -37,10 +38,7 @@ from scapy_mpa.wire.sctp_session import (
     unfinished_violation,
 )
 
-__all__ = ["DOUBTFUL", "Session"]
-
-DOUBTFUL: Final = 8
-"""Errors of one session that wait for its end; the one behind them may say how many more came."""
+__all__ = ["Session"]
 
 _MASK: Final = 0xFFFF
 
@@ -62,7 +60,6 @@ class Session:
         "_errors",
         "_frame",
         "_time_ns",
-        "_untold",
         "halves",
         "identity",
         "is_initiated",
@@ -84,11 +81,9 @@ class Session:
         self.halves = SessionHalf(begun=begun), SessionHalf(begun=begun)
         self._active: int | None = None
         """The direction in which the active side sends."""
-        self._doubtful: list[ErrorFound] = []
+        self._doubtful = Doubtful()
         """What is wrong with the order of messages, unless DATA chunks are missing, which may be
         known only later: then it may be the capture's fault."""
-        self._untold = 0
-        """How many come behind the first of ``_doubtful``, its last one among them."""
         self._errors = 0
         self._frame = 0
         self._time_ns = 0
@@ -340,22 +335,19 @@ class Session:
                 self._skip(direction, reason, is_skipped=whole and self.halves[direction].begun)
         halves = self.halves
         if sure:
-            if self._untold > 1:
-                last = self._doubtful.pop()
-                what = Violation(f"{self._untold} more such errors from here on", "RFC 5043 6")
-                self._doubtful.append(last._replace(text=str(what)))
-            self._errors += len(self._doubtful)
-            for each in self._doubtful:
+            found = self._doubtful.errors(self.identity, _more_errors)
+            self._errors += len(found)
+            for each in found:
                 self._emit(each)
         active = self._active
         is_whole = whole and all(half.is_whole for half in halves)
         if orderly and is_whole and active is not None:
             own, peers = halves[active], halves[1 - active]
-            found = unfinished_violation(
+            unfinished = unfinished_violation(
                 (own.state, own.first_code), (peers.state, peers.first_code)
             )
-            if found is not None:
-                self.error(active, 0, found)
+            if unfinished is not None:
+                self.error(active, 0, unfinished)
         is_rejected = any(half.state in (HalfState.REJECTED, HalfState.REFUSED) for half in halves)
         terminated = sum(half.has_terminated for half in halves)
         if is_rejected or terminated == len(halves) or (terminated and ending == "closed"):
@@ -397,15 +389,13 @@ class Session:
 
     def _claim(self, direction: int, turn: Turn, what: Violation) -> None:
         """Report what is wrong with the order of messages, in the end."""
-        if len(self._doubtful) > DOUBTFUL:
-            self._untold += 1
-        else:
-            self._untold += len(self._doubtful) == DOUBTFUL
-            identity, text = self.identity, str(what)
-            self._doubtful.append(
-                ErrorFound(identity, direction, turn.frame, turn.time_ns, None, turn.seq, text)
-            )
+        doubt = Doubt(direction, turn.frame, turn.time_ns, turn.seq, str(what))
+        self._doubtful.add(len(self._doubtful), doubt)
 
     def _report(self, direction: int, frame: int, time_ns: int, seq: int, what: Violation) -> None:
         self._errors += 1
         self._emit(ErrorFound(self.identity, direction, frame, time_ns, None, seq, str(what)))
+
+
+def _more_errors(count: int) -> Violation:
+    return Violation(f"{count} more such errors from here on", "RFC 5043 6")
