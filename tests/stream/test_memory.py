@@ -9,7 +9,9 @@ import tracemalloc
 
 import pytest
 
+from scapy_mpa.stream import messages as stream_messages
 from scapy_mpa.stream.checks import Checks
+from scapy_mpa.stream.events import ConnectionId, FPDURecovered, GapFound
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.messages import Messages
@@ -20,6 +22,7 @@ from tests.stream.talk import (
     flow_of,
     started,
 )
+from tests.truth import messages, mpastream
 from tests.truth.impair import ACK
 
 
@@ -103,6 +106,39 @@ def test_memory_of_what_is_known_of_messages(
     held = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
     assert held < 2 * count * most
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_memory_of_skipped_msns_is_bounded(lost: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Connections that skip MSNs on each queue all the time, beside holes or without any."""
+    most = 500_000
+    monkeypatch.setattr(stream_messages, "HELD_IN_TOTAL", most)
+    talk = started()
+    for direction in (0, 1):
+        headers = [
+            messages.untagged_header(messages.SEND, queue, 3 * number, 0, True)
+            for number in range(1, 66)
+            for queue in range(4)
+        ]
+        octets, truth = mpastream.build_stream(headers)
+        for at, fpdu in enumerate(truth):
+            talk.say(direction, octets[fpdu.start : fpdu.end], captured=not lost or at % 20 > 3)
+    # Without the end of the connection.
+    events = [each for each in talk.fed() if isinstance(each, FPDURecovered | GapFound)]
+    takes = Messages()
+    gc.collect()
+    tracemalloc.start()
+    held = []
+    for number in range(40):
+        for event in events:
+            connection = ConnectionId(number, event.connection.flow)
+            # Each has times of its own in a capture.
+            time_ns = event.time_ns + number * 10**9
+            takes.take(event._replace(connection=connection, time_ns=time_ns))
+        if number in (19, 39):
+            held.append(tracemalloc.get_traced_memory()[0])
+    tracemalloc.stop()
+    assert held[1] < 3 * most and held[1] - held[0] < 20 * 12_000
 
 
 def test_memory_of_connections_that_never_end_is_bounded() -> None:

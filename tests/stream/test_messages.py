@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from scapy_mpa.stream import messages as stream_messages
 from scapy_mpa.stream.delivery.assembly import LISTED_STRETCHES, STRETCHES
 from scapy_mpa.stream.delivery.msn import SKIPPED_STRETCHES
 from scapy_mpa.stream.delivery.untagged import OPEN_MESSAGES
@@ -528,6 +529,15 @@ def test_what_is_left_of_skipped_msns_is_limited() -> None:
     assert skipped(found) == [(0, msn, 1) for msn in range(2, 2 * count, 2)]
     when = [each.fpdus for each in found]
     assert sum(when[when.index(0) :]) > count - 2 * SKIPPED_STRETCHES
+
+
+def test_nothing_is_a_duplicate_when_memory_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is forgotten of skipped MSNs is not said to have been there."""
+    monkeypatch.setattr(stream_messages, "HELD_IN_TOTAL", 1)
+    msns = [*range(2, 80, 2), *range(3, 80, 2), 1]
+    found = carried([messages.send(msn, b"x")[0] for msn in msns])
+    assert duplicates(found) == [(msn, 0) for msn in msns]
+    assert skipped(found) == [(0, msn, 1) for msn in range(1, 79, 2)]
 
 
 def test_ulpdus_without_a_ddp_header() -> None:

@@ -43,7 +43,9 @@ WAITING_SEGMENTS: Final = 65_536
 
 _HELD_BY_EACH: Final = 1000
 _HELD_BY_STRETCH: Final = 130
-# Octets of memory that a waiting segment, a message or a Request takes, and a stretch of a message.
+_HELD_BY_SKIPPED: Final = 250
+# Octets of memory that a waiting segment, a message or a Request takes, a stretch of a message, and
+# one of skipped MSNs.
 
 
 class _Beginning:
@@ -212,7 +214,7 @@ class HalfMessages:
         """Hold less: report all that can still change as it is."""
         self.flush()
         self._tagged.close()
-        self._untagged.close()
+        self._untagged.relieve()
         self._responses.finish()
         self._asked.give_up()
         self.weigh()
@@ -224,6 +226,7 @@ class HalfMessages:
         count += len(self._asked) + len(responses)
         stretches = self._tagged.stretches + self._untagged.stretches + responses.stretches
         self.held = count * _HELD_BY_EACH + stretches * _HELD_BY_STRETCH
+        self.held += self._untagged.skipped * _HELD_BY_SKIPPED
 
     # -- where it begins -------------------------------------------------------------------------
 

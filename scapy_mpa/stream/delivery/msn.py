@@ -30,8 +30,8 @@ class Skipped(NamedTuple):
     end: int
     position: int
     """Position in the stream before which their segments lie."""
-    behind: Origin
-    """What begins there."""
+    behind: Origin | None
+    """What begins there; None once nothing more is to be told of them."""
     is_lossless: bool
     """Whether nothing was missing before it, so that the sender skipped them."""
 
@@ -58,6 +58,11 @@ class MSNSequence:
         self._settled: list[Skipped] = []
         # What is no longer waited for.
 
+    @property
+    def stretches(self) -> int:
+        """How many stretches of skipped MSNs are kept that need not be."""
+        return max(0, len(self.skipped) + len(self._settled) - 1)
+
     def place(self, msn: int) -> int:
         """Return the number that stands for an MSN."""
         return first_position(msn) if self._next is None else unwrap(msn, self._next)
@@ -83,7 +88,8 @@ class MSNSequence:
 
     def settle(self, skipped: Skipped) -> None:
         """Wait no more for what was skipped."""
-        self._settled.append(skipped)
+        # What brought the message behind it is of no more use, and there may be very many.
+        self._settled.append(skipped._replace(behind=None))
         if len(self._settled) > SKIPPED_STRETCHES:
             del self._settled[0]
 
@@ -92,6 +98,26 @@ class MSNSequence:
         skipped = self.skipped.pop(0)
         self.settle(skipped)
         return skipped
+
+    def merge_settled(self) -> None:
+        """Keep of what is no longer waited for as little as possible.
+
+        What lies between is taken for skipped as well: then a message that comes again goes untold,
+        but none that comes late is said to come again.
+        """
+        settled = self._settled
+        if len(settled) < 2:
+            return
+        self._settled = [
+            Skipped(
+                self._qn,
+                min(each.first for each in settled),
+                max(each.end for each in settled),
+                max(each.position for each in settled),
+                None,
+                all(each.is_lossless for each in settled),
+            )
+        ]
 
     def fill(self, number: int) -> Skipped | None:
         """Take note of a message that comes late; return what it was skipped with, if it was."""

@@ -45,6 +45,7 @@ class UntaggedMessages:
         "_queues",
         "_responses",
         "holes",
+        "skipped",
         "stretches",
     )
 
@@ -64,6 +65,8 @@ class UntaggedMessages:
         """Holes that the direction has had so far."""
         self.stretches = 0
         """What the messages are made of."""
+        self.skipped = 0
+        """Stretches of skipped MSNs that are kept and need not be."""
 
     def __len__(self) -> int:
         return len(self._messages)
@@ -74,6 +77,7 @@ class UntaggedMessages:
         """Take it that nobody knows which MSNs were used before."""
         self._first_msn = None
         self._queues.clear()
+        self.skipped = 0
 
     def add(self, segment: DDPSegment) -> None:
         """Add a segment, all before which were looked at or are missing."""
@@ -120,6 +124,7 @@ class UntaggedMessages:
         for sequence in self._queues.values():
             while sequence.skipped and sequence.skipped[0].position <= position:
                 self._report_skipped(sequence.settle_oldest())
+                self._count_skipped()
 
     def close(self) -> None:
         """Report what is not whole as it is."""
@@ -128,6 +133,16 @@ class UntaggedMessages:
         for sequence in self._queues.values():
             while sequence.skipped:
                 self._report_skipped(sequence.settle_oldest())
+
+    def relieve(self) -> None:
+        """Hold as little as possible: report what can still change as it is."""
+        self.close()
+        for sequence in self._queues.values():
+            sequence.merge_settled()
+        self._count_skipped()
+
+    def _count_skipped(self) -> None:
+        self.skipped = sum(each.stretches for each in self._queues.values())
 
     # -- one begins ----------------------------------------------------------------------------
 
@@ -153,6 +168,7 @@ class UntaggedMessages:
             skipped = sequence.note(number, segment.start, segment.origin, is_lossless=is_lossless)
             if skipped is not None:
                 self._skip(sequence, skipped)
+                self._count_skipped()
         message = DDPMessage(segment, holes=holes)
         if sequence is not None:
             sequence.newest = message
@@ -179,6 +195,7 @@ class UntaggedMessages:
         """Begin a message behind one of its queue with a higher MSN."""
         skipped = sequence.fill(number)
         self._limit_skipped(sequence)
+        self._count_skipped()
         message = DDPMessage(segment, is_late=True, repeats=skipped is None)
         if skipped is None:
             return message
@@ -261,6 +278,7 @@ class UntaggedMessages:
 
     def _report_skipped(self, skipped: Skipped) -> None:
         """Report messages of which nothing was seen."""
+        assert skipped.behind is not None
         connection, direction, frame, time_ns, _ = skipped.behind
         self._out.append(
             MessageRecovered(
