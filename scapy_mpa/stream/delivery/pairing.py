@@ -55,6 +55,16 @@ class Hole(NamedTuple):
     """The frame that brought what follows them."""
 
 
+class _LookedAt(NamedTuple):
+    """Requests whose Responses may all have been in a hole, by their serial numbers."""
+
+    hole: Hole
+    first: int
+    end: int
+    octets: int
+    """What of the hole the Responses to them leave."""
+
+
 class Requests:
     """The Requests of one direction, and which of them the other direction answers next.
 
@@ -65,6 +75,7 @@ class Requests:
         "_by_key",
         "_high",
         "_leftover",
+        "_looked_at",
         "_low",
         "_may_go_on",
         "_missing",
@@ -106,6 +117,8 @@ class Requests:
         """So may those that are still to come, if a frame up to this one brought them."""
         self._leftover = 0
         """Octets of holes in which more Responses may have been than Requests were known."""
+        self._looked_at: _LookedAt | None = None
+        """How far Requests were held against a hole that could not be taken note of."""
         self._may_go_on = False
         """Whether, before the hole, a Response was in progress to a Request that is not known."""
         self._unanswered: list[tuple[int, Request]] = []
@@ -182,6 +195,8 @@ class Requests:
         """
         missing = self._missing.pop(request.msn, None)
         if missing is not None:
+            # It takes more of a hole than one of which nothing is known.
+            self._looked_at = None
             request.serial = missing.serial
             self._queue[missing.serial - self._queue[0].serial] = request
             self._remember(request)
@@ -199,6 +214,7 @@ class Requests:
         self._queue.clear()
         self._by_key.clear()
         self._missing.clear()
+        self._looked_at = None
         self._low = self._high = self._uncertain = self._next
         while self._unanswered:
             self._report_unanswered()
@@ -233,19 +249,25 @@ class Requests:
             it is not taken note of, and False is returned.
         """
         is_known = force or self.hidden or self._is_ahead_of(hole.frame)
-        octets = hole.octets
-        if current is not None and current.request is not None:
-            octets -= max(0, self._rest_of(current) - current.lost_behind)
-        high = self._high
-        for request in islice(self._queue, self._high - self._low, None):
+        looked_at = self._looked_at
+        if looked_at is not None and looked_at.hole is hole and looked_at.first == self._high:
+            # It may be tried again with each segment that comes.
+            high, octets = looked_at.end, looked_at.octets
+        else:
+            high, octets = self._high, hole.octets
+            if current is not None and current.request is not None:
+                octets -= max(0, self._rest_of(current) - current.lost_behind)
+        for request in self._queue[high - self._low :]:
             if octets < _LEAST + request.size or request.captured > hole.frame + PATIENCE:
                 break
             octets -= _LEAST + request.size
             high += 1
         else:
             if octets >= _LEAST and not is_known:
+                self._looked_at = _LookedAt(hole, self._high, high, octets)
                 return False
             self._leftover = max(0, octets)
+        self._looked_at = None
         self._high = high
         if current is not None and current.request is None:
             self._may_go_on = True
