@@ -46,8 +46,8 @@ class IFTFrameRecovered(NamedTuple):
     captured."""
     header: "FrameHeader"
     octets: bytes
-    """The frame as it lay in the stream, CRCs included; what a snap length cut off is missing from
-    its end."""
+    """The frame as it lay in the stream, CRCs included.  From its end is missing what a snap length
+    cut off; and what belongs to the next one, if it and the next begin in what another claims."""
     rdma: bool | None
     """Whether the connection is in RDMA mode; None if that is not agreed on, or not known."""
     header_crc: CrcVerdict

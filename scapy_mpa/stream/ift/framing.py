@@ -19,7 +19,7 @@ from typing import Final
 
 from scapy_mpa.stream.events import LocatedBy
 from scapy_mpa.stream.ift.placement import Speculated, Speculation
-from scapy_mpa.stream.ift.reader import HEAD, Found, FrameReader
+from scapy_mpa.stream.ift.reader import HEAD, Found, FrameReader, Head
 from scapy_mpa.stream.ift.sink import IFTSink
 from scapy_mpa.stream.octets.island import Island, Run
 from scapy_mpa.wire.ddp import ddp_header_length
@@ -37,6 +37,21 @@ _STEP: Final = 2_048
 
 _NOWHERE: Final = 1 << 62
 """A place that no island reaches."""
+
+
+class _Run(Run):
+    """A stretch of frames that were passed on, and what they claim.
+
+    :param position: where it begins.
+    :param located_by: what says that a frame begins there.
+    """
+
+    __slots__ = ("claimed",)
+
+    def __init__(self, position: int, located_by: LocatedBy) -> None:
+        super().__init__(position, located_by)
+        self.claimed = 0
+        """Up to here frames claim octets in which others were found to begin."""
 
 
 class IFTFraming:
@@ -132,11 +147,11 @@ class IFTFraming:
         if island.runs and (island.settled or island.runs[0].start <= begin):
             return
         if island.start <= self.origin:
-            run = Run(self.origin, "start")
+            run = _Run(self.origin, "start")
             # What lies before is none of framing's business, and is released with the rest.
             run.start = island.start
         else:
-            run = Run(begin, "search")
+            run = _Run(begin, "search")
             run.trouble = run.searched = begin
             run.anchored = False
         island.settled = True
@@ -156,6 +171,8 @@ class IFTFraming:
             if was_vain:
                 # A frame may yet reach into it from the left.
                 first.start = right.start
+            assert isinstance(first, _Run) and isinstance(right, _Run)
+            first.claimed = max(first.claimed, right.claimed)
             first.end_like(right)
             first.searched = right.searched
         island.runs = (first,)
@@ -178,17 +195,33 @@ class IFTFraming:
     def _chain(self, island: Island, run: Run, limit: int, *, final: bool) -> None:
         """Pass on frame after frame, up to the limit or to the first that is not proven."""
         while run.end < limit:
-            found = self._reader.at(island, run.end, limit)
-            if isinstance(found, int):
-                island.need = max(found, run.end)
-                if final or found < 0:
+            head = self._at(island, run, limit)
+            if isinstance(head, int):
+                island.need = max(head, run.end)
+                if final or head < 0:
                     run.trouble = run.end
                 return
-            if not found.proven:
+            found = None if head.is_wrong else self._whole(island, run, head, limit)
+            if found is None or not found.proven:
                 run.trouble = run.end
                 return
             self._pass_on(island, run, found)
         island.need = run.end
+
+    def _at(self, island: Island, run: Run, limit: int) -> Head | int:
+        """Return the head of the frame behind a run, or up to where octets are needed for it."""
+        assert isinstance(run, _Run)
+        return self._reader.at(island, run.end, limit, claimed=run.claimed)
+
+    def _whole(
+        self, island: Island, run: Run, head: Head, limit: int, upto: int | None = None
+    ) -> Found:
+        """Return a frame that may go behind a run, with its payload.
+
+        :param upto: where its octets end if another frame is known to begin there.
+        """
+        assert isinstance(run, _Run)
+        return self._reader.whole(island, head, limit, claimed=run.claimed, upto=upto)
 
     def _pass_on(self, island: Island, run: Run, found: Found) -> None:
         """Report a frame and what is wrong with it."""
@@ -243,12 +276,12 @@ class IFTFraming:
     def _recover(self, island: Island, run: Run, limit: int, *, final: bool) -> bool:
         """Find the way back to where frames begin; tell whether that succeeded."""
         at = run.end
-        here = self._reader.at(island, at, limit) if run.anchored else None
+        here = self._at(island, run, limit) if run.anchored else None
         is_far = limit - at > _WAIT
-        if isinstance(here, Found):
+        if isinstance(here, Head):
             verdict = self._ends_well(island, here, limit, final=final or is_far)
             if verdict:
-                self._pass_on(island, run, here)
+                self._pass_on(island, run, self._whole(island, run, here, limit))
                 run.trouble = None
                 return True
             if verdict is None:
@@ -260,12 +293,13 @@ class IFTFraming:
             if not final:
                 island.need = limit + _STEP
                 if is_far:
-                    self._lose(island, run, here, max(at, searched - HEAD))
+                    self._lose(island, run, here, max(at, searched - HEAD), limit)
             return False
         if found < at:
             self._wrong(run.last, "another frame begins in what the sizes claim")
         else:
-            self._lose(island, run, here, found)
+            self._lose(island, run, here, found, limit)
+        self._note_claims(run, at, here)
         if run.is_empty:
             run.start = found
         run.end = run.last = run.searched = found
@@ -273,6 +307,12 @@ class IFTFraming:
         run.trouble = None
         run.anchored = True
         return True
+
+    @staticmethod
+    def _note_claims(run: Run, at: int, here: Head | int | None) -> None:
+        """Take note of what is claimed before, or at, a place where lengths led nowhere."""
+        assert isinstance(run, _Run)
+        run.claimed = max(run.claimed, at, here.end if isinstance(here, Head) else at)
 
     def _search(
         self, island: Island, run: Run, limit: int, *, final: bool
@@ -287,7 +327,7 @@ class IFTFraming:
     def _wrong(self, position: int, text: str) -> None:
         self._sink.wrong(position, Problem(text, "5.1"))
 
-    def _ends_well(self, island: Island, here: Found, limit: int, *, final: bool) -> bool | None:
+    def _ends_well(self, island: Island, here: Head, limit: int, *, final: bool) -> bool | None:
         """Tell whether a frame that is not proven ends where it says; None: not known yet."""
         if here.end == limit and (final or island.is_boundary(limit)):
             return True
@@ -295,15 +335,19 @@ class IFTFraming:
             return False if final or self._reader.is_hopeless(here.header) else None
         return self._reader.convinces(island, here.end, limit, final=final)
 
-    def _lose(self, island: Island, run: Run, here: Found | int | None, end: int) -> None:
-        """Say what cannot be made use of between the end of a run and a place."""
+    def _lose(
+        self, island: Island, run: Run, here: Head | int | None, end: int, limit: int
+    ) -> None:
+        """Say what cannot be made use of between the end of a run and a place.
+
+        :param limit: no octets behind it belong to what stands there.
+        """
         begin = run.end
         if begin < end and run.anchored:
             if island.absent and island.captured_until(begin, end) < end:
                 self._sink.cut_off(begin, end)
-            elif isinstance(here, Found) and self._reader.vtag in (None, here.header.vtag):
-                octets = here.octets[: end - begin]
-                self._pass_on(island, run, here._replace(octets=octets))
+            elif isinstance(here, Head) and self._reader.vtag in (None, here.header.vtag):
+                self._pass_on(island, run, self._whole(island, run, here, limit, end))
             elif isinstance(here, int) and here > begin + FRAME_HEADER_LENGTH:
                 self._wrong(begin, "another frame begins in what the sizes claim")
             else:
@@ -317,14 +361,14 @@ class IFTFraming:
         """Say what stays unexplained, now that nothing more will come."""
         if run.trouble is None or run.end >= limit:
             return
-        here = self._reader.at(island, run.end, limit) if run.anchored else None
+        here = self._at(island, run, limit) if run.anchored else None
         if isinstance(here, int) and limit == island.end:
             if island.absent and island.captured_until(run.end, limit) < limit:
                 self._sink.cut_off(run.end, limit)
             else:
                 self._sink.unfinished(run.end, limit - run.end)
         else:
-            self._lose(island, run, here, limit)
+            self._lose(island, run, here, limit, limit)
         run.end = run.last = limit
         run.trouble = None
 
@@ -340,25 +384,28 @@ class IFTFraming:
         # may have come to lie before it.
         limit = island.runs[0].start if island.runs else island.end
         located_by: LocatedBy = "length" if speculation.ends_at(at) else "search"
+        claimed = at
         while at < limit:
             known = speculation.get(at)
             if known is not None:
                 at, located_by = known.found.end, "length"
                 continue
-            found = reader.at(island, at, limit)
-            if isinstance(found, int):
+            head = reader.at(island, at, limit, claimed=claimed)
+            if isinstance(head, int):
                 if reader.convinces(island, at, limit, final=False) is not False:
                     # It is not whole yet.
                     break
-            elif (target := speculation.may_place(found)) is not None:
-                ahead, frames = self._sink.ahead_of(at), island.frames(at, found.end)
-                speculation.add(Speculated(found, located_by, target, ahead, frames))
-                at, located_by = found.end, "length"
-                continue
-            elif found.proven and found.makes_sense:
-                # It must not be placed before its turn, but the next one may.
-                at, located_by = found.end, "length"
-                continue
+            elif not head.is_wrong:
+                found = reader.whole(island, head, limit, claimed=claimed)
+                if (target := speculation.may_place(found)) is not None:
+                    ahead, frames = self._sink.ahead_of(at), island.frames(at, found.end)
+                    speculation.add(Speculated(found, located_by, target, ahead, frames))
+                if found.proven and found.makes_sense:
+                    # Even if it must not be placed before its turn, the next one may.
+                    at, located_by = found.end, "length"
+                    continue
+            if isinstance(head, Head):
+                claimed = max(claimed, head.end)
             following, searched = reader.search(island, at + 1, limit, final=False)
             if following is None:
                 at = searched

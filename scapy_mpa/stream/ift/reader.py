@@ -8,6 +8,7 @@ its receiver ignores (IH, IP) may prove a frame, but says nothing against it (4.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from scapy_mpa.stream.events import CrcVerdict
@@ -29,7 +30,7 @@ from scapy_mpa.wire.ift_frame import (
 )
 from scapy_mpa.wire.rdmap import plausible
 
-__all__ = ["HEAD", "UNREADABLE", "Found", "FrameReader"]
+__all__ = ["HEAD", "UNREADABLE", "Found", "FrameReader", "Head"]
 
 HEAD: Final = FRAME_HEADER_LENGTH + UNTAGGED_LENGTH + CRC_LENGTH
 """Octets in which the longest head of a frame lies that makes sense."""
@@ -40,8 +41,46 @@ UNREADABLE: Final = -1
 _DDP_VERSIONS: Final = (0, 1)
 _ALLOWANCE: Final = 1 << 24
 _ALLOWED_BY_OCTET: Final = 16
-"""Octets of payload that a search may check the CRCs of, where there are no header CRCs: so many
-for each octet of the stream, and so many before."""
+"""Octets of payloads, and of headers of strange sizes, of which CRCs may be checked where that is
+no part of following the lengths: by a search, and where frames claim the same octets.  So many for
+each octet of the stream, and so many before."""
+_ALL: Final = 1 << 62
+"""A place that no claim reaches."""
+
+_FIRST_PIECE: Final = 1 << 7
+_LARGEST_PIECE: Final = 1 << 16
+"""Octets that are searched in one go: few at first, for mostly a frame begins soon; then twice as
+many each time."""
+
+
+class Head(NamedTuple):
+    """What stands before a payload that is, or may be, a frame's; nothing is said of that."""
+
+    start: int
+    header: FrameHeader
+    layout: FrameLayout
+    octets: bytes
+    """As far as they were captured, or are there."""
+    crc: CrcVerdict
+    makes_sense: bool
+    """Whether header_size and VTag are right and the DDP header could be one."""
+    fault: str
+    """``h`` if its CRC is bad and its receiver checks that, else nothing."""
+
+    @property
+    def payload(self) -> int:
+        """Where the payload begins."""
+        return self.start + self.layout.payload
+
+    @property
+    def end(self) -> int:
+        """Where the frame ends."""
+        return self.start + self.layout.length
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether it is none, whatever the payload says."""
+        return bool(self.fault) or (self.crc != "good" and not self.makes_sense)
 
 
 class Found(NamedTuple):
@@ -52,7 +91,7 @@ class Found(NamedTuple):
     header: FrameHeader
     layout: FrameLayout
     octets: bytes
-    """As far as they were captured, or are there."""
+    """As far as they were captured, or are there, and belong to no other that begins in them."""
     header_crc: CrcVerdict
     payload_crc: CrcVerdict
     makes_sense: bool
@@ -112,57 +151,108 @@ class FrameReader:
         """Let searching take more for octets that have come."""
         self._allowance = min(self._allowance + _ALLOWED_BY_OCTET * fresh, _ALLOWANCE)
 
-    def at(self, island: Island, start: int, limit: int) -> Found | int:
-        """Return the frame at a place; or the position up to which octets are needed to tell.
+    def at(self, island: Island, start: int, limit: int, *, claimed: int) -> Head | int:
+        """Return the head of the frame at a place; or the position up to which octets are needed.
 
-        One of which the header is wrong is returned though its payload may not be there.
+        Of one of which the head is wrong, the payload need not be there.
 
         :param start: its position.
         :param limit: no octets behind it belong to the frame.
+        :param claimed: see :meth:`whole`.
         """
-        if start + FRAME_HEADER_LENGTH > limit:
-            return start + FRAME_HEADER_LENGTH
-        if island.absent and island.captured_until(start, start + FRAME_HEADER_LENGTH) < (
-            start + FRAME_HEADER_LENGTH
-        ):
+        head = self._head(island, start, limit, claimed)
+        if isinstance(head, int) or head.is_wrong or head.end <= limit:
+            return head
+        return head.end
+
+    def _head(self, island: Island, start: int, limit: int, claimed: int) -> Head | int:
+        """Return the head at a place; or the position up to which octets are needed for it."""
+        header_end = start + FRAME_HEADER_LENGTH
+        if header_end > limit:
+            return header_end
+        if island.absent and island.captured_until(start, header_end) < header_end:
             return UNREADABLE
-        header = parse_frame_header(island.read(start, start + FRAME_HEADER_LENGTH))
+        header = parse_frame_header(island.read(start, header_end))
         layout = frame_layout(header, header_crc=self._header_crc, payload_crc=self._payload_crc)
-        payload, end = start + layout.payload, start + layout.length
+        payload = start + layout.payload
         if payload > limit and not self.is_hopeless(header):
             return payload
-        seen = island.captured_until(start, min(end, limit)) if island.absent else limit
-        head = island.read(start, min(payload, seen))
-        header_crc = self._verdict(head, payload - start, wanted=self._header_crc)
-        makes_sense = self._makes_sense(header, head)
-        faults = "h" if header_crc == "bad" and "h" not in self._ignored else ""
-        if faults or (header_crc != "good" and not makes_sense):
-            octets = island.read(start, min(end, seen))
-            unseen: CrcVerdict = "unknown" if self._payload_crc else "off"
-            if end <= min(limit, seen):
-                unseen = self._verdict(
-                    octets[layout.payload :], end - payload, wanted=self._payload_crc
-                )
-            faults += self._payload_faults(unseen)
-            return Found(
-                start, end, header, layout, octets, header_crc, unseen, makes_sense, False, faults
+        upto = min(payload, limit)
+        if start < claimed and header.header_size not in DDP_HEADER_LENGTHS:
+            # There is a frame only if its CRC says so.
+            if self._allowance <= 0:
+                upto = header_end
+            self._allowance -= max(0, min(upto, claimed) - header_end)
+        octets = island.read(start, island.captured_until(start, upto) if island.absent else upto)
+        crc = self._verdict(octets, payload - start, wanted=self._header_crc)
+        fault = "h" if crc == "bad" and "h" not in self._ignored else ""
+        return Head(start, header, layout, octets, crc, self._makes_sense(header, octets), fault)
+
+    def whole(
+        self, island: Island, head: Head, limit: int, *, claimed: int, upto: int | None = None
+    ) -> Found:
+        """Return a frame with its payload, as far as that is there.
+
+        :param limit: no octets behind it belong to the frame.
+        :param claimed: up to where frames before it claim octets, though it begins in what they
+            claim.  To check a CRC over those once more takes of what is allowed; and if it does not
+            prove them its own, they end where another begins.  Else each of very many frames could
+            bring the same octets.
+        :param upto: where its octets end if another frame begins there; None: that is found out.
+        """
+        end = min(head.end, limit)
+        seen = island.captured_until(head.start, end) if island.absent else end
+        is_again = head.payload < claimed
+        may_check = not is_again or self._allowance > 0
+        if upto is None and not may_check:
+            upto = self._first_within(island, head.payload, end, limit)
+            # To read them once more cannot come to more than what there is.
+            may_check = upto is None
+        octets = None
+        payload_crc: CrcVerdict = "unknown" if self._payload_crc else "off"
+        if self._payload_crc and seen == head.end and may_check:
+            self._allowance -= max(0, min(head.end, claimed) - head.payload)
+            octets = island.read(head.start, seen)
+            payload_crc = self._verdict(
+                octets[head.layout.payload :], head.end - head.payload, wanted=True
             )
-        if end > limit:
-            return end
-        octets = island.read(start, min(end, seen))
-        payload_crc = self._verdict(
-            octets[layout.payload :], end - payload, wanted=self._payload_crc
-        )
-        faults = self._payload_faults(payload_crc)
-        proven = header_crc == "good" or payload_crc == "good"
-        if header_crc != "good" and not faults:
-            proven = proven or makes_sense
+        if upto is None and is_again and payload_crc != "good":
+            upto = self._first_within(island, head.payload, end, limit)
+        if octets is None:
+            octets = island.read(head.start, seen if upto is None else min(seen, upto))
+        elif upto is not None:
+            octets = octets[: upto - head.start]
+        faults = head.fault + self._payload_fault(payload_crc)
         return Found(
-            start, end, header, layout, octets, header_crc, payload_crc, makes_sense, proven, faults
+            head.start,
+            head.end,
+            head.header,
+            head.layout,
+            octets,
+            head.crc,
+            payload_crc,
+            head.makes_sense,
+            self._is_proven(head, payload_crc),
+            faults,
         )
 
-    def _payload_faults(self, payload_crc: CrcVerdict) -> str:
+    def _first_within(self, island: Island, start: int, end: int, limit: int) -> int | None:
+        """Return where the first frame begins, or may yet prove to, between two places."""
+        for at in self._places(island, start, min(limit, end + FRAME_HEADER_LENGTH)):
+            if self.convinces(island, at, limit, final=False) is not False:
+                return at
+        return None
+
+    def _payload_fault(self, payload_crc: CrcVerdict) -> str:
         return "p" if payload_crc == "bad" and "p" not in self._ignored else ""
+
+    def _is_proven(self, head: Head, payload_crc: CrcVerdict) -> bool:
+        """Tell whether something speaks for a frame, and nothing against it."""
+        if head.is_wrong:
+            return False
+        if "good" in (head.crc, payload_crc):
+            return True
+        return head.makes_sense and not self._payload_fault(payload_crc)
 
     def is_hopeless(self, header: FrameHeader) -> bool:
         """Tell whether nothing in an IFT header is as it must be."""
@@ -209,47 +299,59 @@ class FrameReader:
     def convinces(self, island: Island, start: int, limit: int, *, final: bool) -> bool | None:
         """Tell whether a frame begins at a place, beyond doubt; None if that cannot be told yet.
 
+        A payload is looked at only where the header CRC cannot tell.
+
         :param start: its position.
         :param limit: no octets behind it belong to the frame.
         :param final: no more octets will come.
         """
         if start + HEAD > limit and not final:
             return None
-        found = self.at(island, start, limit)
-        if isinstance(found, int):
-            if self._header_crc and self._has_good_head(island, start, limit):
-                # Its payload is still to come.
-                return True
-            return False if final or found == UNREADABLE else None
-        if not found.makes_sense or not found.proven:
+        head = self._head(island, start, limit, _ALL)
+        if isinstance(head, int):
+            return False if final or head == UNREADABLE else None
+        if head.is_wrong or not head.makes_sense:
             return False
-        if found.header_crc == "good":
+        if head.crc == "good":
+            # Its payload may be still to come.
             return self.vtag is not None or island.is_boundary(start)
-        if found.payload_crc == "good" and found.header.payload_size:
+        if head.end > limit:
+            return False if final else None
+        payload_crc = self._payload_verdict(island, head)
+        if payload_crc is None or not self._is_proven(head, payload_crc):
+            return False
+        if payload_crc == "good" and head.header.payload_size:
             # The CRC of no octets is the same everywhere.
             return self.vtag is not None
-        if found.header_crc == "unknown" or found.payload_crc == "unknown" or self.vtag is None:
+        if "unknown" in (head.crc, payload_crc) or self.vtag is None:
             return False
-        if island.fills_segments(start, found.end):
+        if island.fills_segments(start, head.end):
             return True
-        if found.end + HEAD > limit and not final:
+        if head.end + HEAD > limit and not final:
             return None
-        behind = self.at(island, found.end, limit)
-        return not isinstance(behind, int) and behind.makes_sense and behind.proven
+        return self._agrees(island, head.end, limit)
 
-    def _has_good_head(self, island: Island, start: int, limit: int) -> bool:
-        """Tell whether the header CRC of a frame is there and good, and its header makes sense."""
-        if start + FRAME_HEADER_LENGTH > limit:
+    def _agrees(self, island: Island, start: int, limit: int) -> bool:
+        """Tell whether what stands behind a frame seems to be another."""
+        behind = self.at(island, start, limit, claimed=_ALL)
+        if isinstance(behind, int) or behind.is_wrong or not behind.makes_sense:
             return False
-        header = parse_frame_header(island.read(start, start + FRAME_HEADER_LENGTH))
-        if header.header_size not in DDP_HEADER_LENGTHS:
-            return False
-        payload = start + FRAME_HEADER_LENGTH + header.header_size + CRC_LENGTH
-        if payload > limit or island.captured_until(start, payload) < payload:
-            return False
-        head = island.read(start, payload)
-        knows = self.vtag is not None or island.is_boundary(start)
-        return knows and crc_is_good(head) and self._makes_sense(header, head)
+        if behind.crc == "good":
+            return True
+        payload_crc = self._payload_verdict(island, behind)
+        return payload_crc is not None and self._is_proven(behind, payload_crc)
+
+    def _payload_verdict(self, island: Island, head: Head) -> CrcVerdict | None:
+        """Return what a search is to say of a payload CRC; None: no more of them may be checked."""
+        if not self._payload_crc:
+            return "off"
+        if island.absent and island.captured_until(head.payload, head.end) < head.end:
+            return "unknown"
+        if self._allowance <= 0:
+            return None
+        self._allowance -= head.header.payload_size
+        octets = island.read(head.payload, head.end)
+        return self._verdict(octets, len(octets), wanted=True)
 
     def search(
         self, island: Island, start: int, limit: int, *, final: bool
@@ -265,19 +367,27 @@ class FrameReader:
         begin = max(start, island.held)
         if begin >= limit:
             return None, max(start, min(begin, limit))
-        octets = island.read(begin, limit)
-        match = self._pattern.search(octets)
-        is_cheap = self._header_crc and "h" not in self._ignored
-        while match is not None:
-            at = begin + match.start()
-            if not is_cheap:
-                self._allowance -= int.from_bytes(
-                    octets[match.start() + 2 : match.start() + 4], "big"
-                )
-            verdict = (is_cheap or self._allowance > 0) and self.convinces(
-                island, at, limit, final=final
-            )
+        for at in self._places(island, begin, limit):
+            verdict = self.convinces(island, at, limit, final=final)
             if verdict or verdict is None:
                 return (at if verdict else None), at
-            match = self._pattern.search(octets, match.start() + 1)
         return None, limit if final else max(begin, limit - FRAME_HEADER_LENGTH)
+
+    def _places(self, island: Island, start: int, limit: int) -> Iterator[int]:
+        """Yield where a frame may begin, by what its header says.
+
+        :param start: position from which to look.
+        :param limit: where the octets end that are looked at.
+        """
+        piece = _FIRST_PIECE
+        upto = start
+        while upto < limit:
+            upto = min(start + piece, limit)
+            octets = island.read(start, upto)
+            match = self._pattern.search(octets)
+            while match is not None:
+                yield start + match.start()
+                match = self._pattern.search(octets, match.start() + 1)
+            # What begins here or behind it does not lie in the piece as a whole.
+            start = max(start, upto - FRAME_HEADER_LENGTH)
+            piece = min(2 * piece, _LARGEST_PIECE)
