@@ -167,6 +167,9 @@ def relieve(half: HalfConnection) -> None:
     before = half.held
     if _merge(half):
         return
+    if half.ift is not None and half.ift.relieve():
+        # What is no longer known of frames that came early costs none of them.
+        return
     if half.cuts is not None and half.cuts.awaited is not None:
         half.cuts.settle(half.high or 0)
         if half.held < before:

@@ -66,7 +66,7 @@ class IFTFraming:
         look like (9): then nothing is framed.
     """
 
-    __slots__ = ("_reader", "_sink", "_speculation", "from_start", "markers", "origin")
+    __slots__ = ("_reader", "_sink", "_speculation", "_weight", "from_start", "markers", "origin")
 
     def __init__(
         self,
@@ -80,6 +80,9 @@ class IFTFraming:
         self._sink = sink
         self._reader = reader
         self._speculation = Speculation() if speculative else None
+        """None: the sender does not allow it, or it is no longer known what was placed where."""
+        self._weight = 0
+        """What of that counts as held."""
         self.origin = 0 if origin is None else origin
         """0, which is before all positions, if it is not known."""
         self.from_start = origin is not None
@@ -97,6 +100,7 @@ class IFTFraming:
         """
         self._reader.allow(fresh)
         self._find(island, final=False)
+        self._weigh()
 
     def finish(self, island: Island) -> None:
         """Find what can be found in an island to whose end nothing will be added."""
@@ -121,6 +125,24 @@ class IFTFraming:
         if self._speculation is not None:
             for speculated in self._speculation.release(island.start, island.end):
                 self._sink.found_speculated(speculated, None)
+        self._weigh()
+
+    def relieve(self) -> bool:
+        """Forget what was placed speculatively, and where; tell whether that frees memory.
+
+        From then on nothing is placed speculatively (8.2), and what was is told of in its turn.
+        """
+        self._speculation = None
+        weight = self._weight
+        self._weigh()
+        return weight > 0
+
+    def _weigh(self) -> None:
+        """Have what is known of speculative placement counted among what is held."""
+        weight = 0 if self._speculation is None else self._speculation.weight
+        if weight != self._weight:
+            self._sink.holds(weight - self._weight)
+            self._weight = weight
 
     def _find(self, island: Island, *, final: bool) -> None:
         if not island.joined and island.end < island.need and not final:

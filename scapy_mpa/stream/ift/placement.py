@@ -31,6 +31,13 @@ nothing is placed there speculatively (8.2)."""
 STRETCHES: Final = 256
 """Stretches of one buffer that are tracked; with more of them it is no longer known (8.2)."""
 
+_BUFFER_WEIGHT: Final = 500
+"""Octets of memory that are taken to know of a buffer what was placed in its first stretch."""
+_STRETCH_WEIGHT: Final = 110
+"""The same for each further stretch."""
+_SPECULATED_WEIGHT: Final = 850
+"""The same for a frame that is not confirmed, beside its octets."""
+
 _MESSAGE: Final = 32
 """Bits of a Message Offset."""
 _TAGGED: Final = 64
@@ -75,9 +82,11 @@ def target_of(found: Found) -> Target | None:
 class Buffers:
     """What portions of which buffers were written (8.2), as far as that can be kept."""
 
-    __slots__ = ("_tracked",)
+    __slots__ = ("_tracked", "weight")
 
     def __init__(self) -> None:
+        self.weight = 0
+        """Octets of memory that this takes, roughly."""
         self._tracked: dict[Buffer, tuple[list[int], list[int]] | None] = {}
         """By buffer, where stretches begin and end, ascending; None: no longer known."""
 
@@ -102,6 +111,7 @@ class Buffers:
             if len(self._tracked) >= BUFFERS:
                 return
             self._tracked[buffer] = [], []
+            self.weight += _BUFFER_WEIGHT
         tracked = self._tracked[buffer]
         if tracked is None:
             return
@@ -116,10 +126,18 @@ class Buffers:
         high = bisect_right(starts, end)
         if low < high:
             start, end = min(start, starts[low]), max(end, ends[high - 1])
+        self.weight -= _weight_of(starts)
         starts[low:high] = [start]
         ends[low:high] = [end]
         if len(starts) > STRETCHES:
             self._tracked[buffer] = None
+        else:
+            self.weight += _weight_of(starts)
+
+
+def _weight_of(starts: list[int]) -> int:
+    """Return what the stretches of a buffer take beside the first."""
+    return _STRETCH_WEIGHT * max(0, len(starts) - 1)
 
 
 class Speculated(NamedTuple):
@@ -132,14 +150,20 @@ class Speculated(NamedTuple):
     """Octets from the first that was not there to its first."""
     frames: tuple[int, ...]
 
+    @property
+    def weight(self) -> int:
+        """Octets of memory that it takes, roughly."""
+        return _SPECULATED_WEIGHT + len(self.found.octets) + 8 * len(self.frames)
+
 
 class Speculation:
     """The frames of one direction that were placed speculatively and are not confirmed."""
 
-    __slots__ = ("_by_buffer", "_by_start", "_starts", "buffers")
+    __slots__ = ("_by_buffer", "_by_start", "_outstanding", "_starts", "buffers")
 
     def __init__(self) -> None:
         self.buffers = Buffers()
+        self._outstanding = 0
         self._by_buffer: dict[Buffer, list[tuple[int, int]]] = {}
         """Where their payload begins and where they do, ascending; none overlaps another."""
         self._by_start: dict[int, Speculated] = {}
@@ -148,6 +172,11 @@ class Speculation:
 
     def __len__(self) -> int:
         return len(self._starts)
+
+    @property
+    def weight(self) -> int:
+        """Octets of memory that this takes, roughly."""
+        return self._outstanding + self.buffers.weight
 
     def get(self, start: int) -> Speculated | None:
         """Return the one at a place, None if there is none."""
@@ -173,6 +202,7 @@ class Speculation:
         """Place a frame speculatively."""
         start = speculated.found.start
         self._by_start[start] = speculated
+        self._outstanding += speculated.weight
         self._starts.insert(bisect_left(self._starts, start), start)
         target = speculated.target
         if target.start < target.end:
@@ -226,6 +256,7 @@ class Speculation:
     def _forget(self, start: int) -> Speculated:
         """Take out the one at a place that is none of ``_starts`` any more."""
         speculated = self._by_start.pop(start)
+        self._outstanding -= speculated.weight
         target = speculated.target
         if target.start < target.end:
             placed = self._by_buffer[target.buffer]

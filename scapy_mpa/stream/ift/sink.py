@@ -75,6 +75,13 @@ class IFTSink:
         """Take note of a stretch in which the snap length cut off what is needed to go on."""
         self._half.cut_off(start, end)
 
+    def holds(self, octets: int) -> None:
+        """Count memory, beside that of islands, that is held from now on.
+
+        :param octets: how many more; less than 0 if some are no longer held.
+        """
+        self._half.held += octets
+
     def release(self, island: Island, start: int, end: int) -> None:
         """Give up octets whose work is done."""
         self._half.release(island, start, end)
