@@ -221,6 +221,26 @@ def test_8_2_work_does_not_grow_with_what_is_placed() -> None:
     assert costs[1] < 1.2 * costs[0]
 
 
+def test_8_work_does_not_grow_with_what_was_looked_through() -> None:
+    """Where octets come to lie before others, only they are looked through."""
+    costs = []
+    for count in (250, 1_000):
+        octets = b"".join(frame(write(number, 0)) for number in range(count))
+        capture = Capture()
+        capture.begin(BOTH | SP)
+
+        def take(octets: bytes = octets, capture: Capture = capture) -> None:
+            for at in reversed(range(0, len(octets), 1400)):
+                capture.segment(octets[at : at + 1400], 500 + at)
+
+        costs.append(calls(take))
+        capture.segment(frame(send(1), bytes(468)))
+        told = frames(capture.records)
+        assert told[0] == (0, *ORDERED) and len(told) == 1 + count
+        assert {tuple(how) for _, *how in told[1:]} == {CONFIRMED}
+    assert costs[1] < 4.5 * costs[0]
+
+
 @given(
     st.lists(
         st.tuples(

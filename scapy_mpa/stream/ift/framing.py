@@ -407,9 +407,18 @@ class IFTFraming:
         limit = island.runs[0].start if island.runs else island.end
         located_by: LocatedBy = "length" if speculation.ends_at(at) else "search"
         claimed = at
+        first = speculation.go_on_from(at)
         while at < limit:
+            looked = speculation.looked_to(at)
+            if looked is not None:
+                # The same that was found from there then would be found now.
+                first = at if first is None else first
+                located_by = "length" if speculation.ends_at(looked) else "search"
+                at = looked
+                continue
             known = speculation.get(at)
             if known is not None:
+                first = at if first is None else first
                 at, located_by = known.found.end, "length"
                 continue
             head = reader.at(island, at, limit, claimed=claimed)
@@ -424,6 +433,7 @@ class IFTFraming:
                     speculation.add(Speculated(found, located_by, target, ahead, frames))
                 if found.proven and found.makes_sense:
                     # Even if it must not be placed before its turn, the next one may.
+                    first = at if first is None else first
                     at, located_by = found.end, "length"
                     continue
             if isinstance(head, Head):
@@ -434,6 +444,8 @@ class IFTFraming:
                 break
             at, located_by = following, "search"
         island.scan = at
+        if first is not None:
+            speculation.note_look(first, at)
 
 
 def _is_vain(run: Run) -> bool:

@@ -31,12 +31,19 @@ nothing is placed there speculatively (8.2)."""
 STRETCHES: Final = 256
 """Stretches of one buffer that are tracked; with more of them it is no longer known (8.2)."""
 
+_LOOKED_THROUGH: Final = 1024
+"""Stretches of which it is known how far they were looked through: as many as there may be islands.
+With more of them all are forgotten, and at worst looked through again."""
+
 _BUFFER_WEIGHT: Final = 500
 """Octets of memory that are taken to know of a buffer what was placed in its first stretch."""
 _STRETCH_WEIGHT: Final = 110
 """The same for each further stretch."""
 _SPECULATED_WEIGHT: Final = 850
 """The same for a frame that is not confirmed, beside its octets."""
+
+_LOOKED_WEIGHT: Final = 200
+"""The same for a stretch that was looked through."""
 
 _MESSAGE: Final = 32
 """Bits of a Message Offset."""
@@ -159,9 +166,21 @@ class Speculated(NamedTuple):
 class Speculation:
     """The frames of one direction that were placed speculatively and are not confirmed."""
 
-    __slots__ = ("_by_buffer", "_by_start", "_outstanding", "_starts", "buffers")
+    __slots__ = (
+        "_begun_at",
+        "_by_buffer",
+        "_by_start",
+        "_looked_to",
+        "_outstanding",
+        "_starts",
+        "buffers",
+    )
 
     def __init__(self) -> None:
+        self._looked_to: dict[int, int] = {}
+        """By where the first frame begins, how far octets were looked through from there."""
+        self._begun_at: dict[int, int] = {}
+        """The other way round."""
         self.buffers = Buffers()
         self._outstanding = 0
         self._by_buffer: dict[Buffer, list[tuple[int, int]]] = {}
@@ -176,11 +195,40 @@ class Speculation:
     @property
     def weight(self) -> int:
         """Octets of memory that this takes, roughly."""
-        return self._outstanding + self.buffers.weight
+        looked = _LOOKED_WEIGHT * len(self._looked_to)
+        return self._outstanding + self.buffers.weight + looked
 
     def get(self, start: int) -> Speculated | None:
         """Return the one at a place, None if there is none."""
         return self._by_start.get(start)
+
+    def note_look(self, first: int, upto: int) -> None:
+        """Take note of how far octets were looked through.
+
+        :param first: where the first frame begins that was found in them.
+        :param upto: behind the last one, or behind what is none.
+        """
+        if len(self._looked_to) >= _LOOKED_THROUGH:
+            self._looked_to.clear()
+            self._begun_at.clear()
+        # Two ways may come to the same place: the later one will be gone on with.
+        self.go_on_from(upto)
+        self._looked_to[first] = upto
+        self._begun_at[upto] = first
+
+    def go_on_from(self, position: int) -> int | None:
+        """Return where the first frame begins of a stretch that is looked through further now."""
+        first = self._begun_at.pop(position, None)
+        if first is not None:
+            del self._looked_to[first]
+        return first
+
+    def looked_to(self, first: int) -> int | None:
+        """Return how far octets from a frame on were looked through; None: they were not."""
+        upto = self._looked_to.pop(first, None)
+        if upto is not None:
+            del self._begun_at[upto]
+        return upto
 
     def ends_at(self, position: int) -> bool:
         """Tell whether one ends at a place."""
@@ -222,6 +270,7 @@ class Speculation:
         same = self._by_start.get(found.start)
         is_confirmed = same is not None and same.found.end == found.end
         target = target_of(found)
+        self.looked_to(found.start)
         passed = starts[low:upto]
         del starts[low:upto]
         over = []
