@@ -48,11 +48,13 @@ class _Told:
 class Received:
     """What the two sides had received, as long as a startup may not be over."""
 
-    __slots__ = ("_none", "_said", "_told", "rejected", "replied_to", "request")
+    __slots__ = ("_frames", "_had", "_none", "_told", "rejected", "replied_to", "request")
 
     def __init__(self) -> None:
-        self._said: tuple[tuple[int, int, int], ...] = ()
-        """Direction and position of a frame, and that as a sequence number."""
+        self._frames: tuple[tuple[int, int], ...] = ()
+        """Direction and position of each.  Of very many in turn each is looked for here."""
+        self._had: tuple[int, ...] = ()
+        """What had been received then by who sent it, as a sequence number."""
         self.replied_to: int | None = None
         """Sequence number of what the Responder had when it sent a Reply that was captured before
         its Request; None if that is not known."""
@@ -114,19 +116,19 @@ class Received:
         :param position: where that begins.
         :param received: as a sequence number; what was kept first of a frame stays.
         """
-        if self.before(direction, position) is not None:
+        frame = direction, position
+        if frame in self._frames:
             return
-        said = self._said
-        if len(said) == _REMEMBERED:
-            said = said[:_FIRST] + said[_FIRST + 1 :]
-        self._said = (*said, (direction, position, received))
+        frames, had = self._frames, self._had
+        if len(frames) == _REMEMBERED:
+            frames = frames[:_FIRST] + frames[_FIRST + 1 :]
+            had = had[:_FIRST] + had[_FIRST + 1 :]
+        self._frames, self._had = (*frames, frame), (*had, received)
 
     def before(self, direction: int, position: int) -> int | None:
         """Return what was kept of a frame, None if nothing was."""
-        for by, at, had in self._said:
-            if (by, at) == (direction, position):
-                return had
-        return None
+        frame = direction, position
+        return self._had[self._frames.index(frame)] if frame in self._frames else None
 
     def is_acknowledged(self, direction: int, end: int) -> bool:
         """Tell whether a frame acknowledges all up to ``end`` of the other direction, no more.
@@ -134,4 +136,7 @@ class Received:
         :param direction: of that frame.
         :param end: as a sequence number.
         """
-        return (direction, end) in [(by, had) for by, _, had in self._said]
+        return any(
+            by == direction and had == end
+            for (by, _), had in zip(self._frames, self._had, strict=True)
+        )
