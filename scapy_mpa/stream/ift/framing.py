@@ -149,7 +149,6 @@ class IFTFraming:
             return
         was_joined = island.joined
         island.joined = False
-        island.scanned = None
         if self.markers or island.end <= self.origin:
             self._sink.release(island, island.start, island.end)
             return
@@ -157,6 +156,7 @@ class IFTFraming:
             if self._speculation is not None:
                 self._speculate(island, self._speculation)
             return
+        island.scanned = None
         if was_joined:
             island.need = island.start
         self._begin(island)
@@ -438,12 +438,17 @@ class IFTFraming:
                     continue
             if isinstance(head, Head):
                 claimed = max(claimed, head.end)
-            following, searched = reader.search(island, at + 1, limit, final=False)
+            # What was looked through behind a hole that has been filled, would be anew each time.
+            done = island.scanned or ()
+            following, searched = reader.search(island, at + 1, limit, final=False, done=done)
             if following is None:
                 at = searched
                 break
-            at, located_by = following, "search"
+            at = following
+            located_by = "length" if speculation.ends_at(at) else "search"
         island.scan = at
+        if island.scanned is not None:
+            island.scanned = [each for each in island.scanned if each[1] > at] or None
         if first is not None:
             speculation.note_look(first, at)
 

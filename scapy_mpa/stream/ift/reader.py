@@ -8,7 +8,7 @@ its receiver ignores (IH, IP) may prove a frame, but says nothing against it (4.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from scapy_mpa.stream.events import CrcVerdict
@@ -354,7 +354,13 @@ class FrameReader:
         return self._verdict(octets, len(octets), wanted=True)
 
     def search(
-        self, island: Island, start: int, limit: int, *, final: bool
+        self,
+        island: Island,
+        start: int,
+        limit: int,
+        *,
+        final: bool,
+        done: Iterable[tuple[int, int]] = (),
     ) -> tuple[int | None, int]:
         """Return where the first frame begins that convinces, and up to where nothing does.
 
@@ -363,14 +369,16 @@ class FrameReader:
         :param start: position from which to look.
         :param limit: no octets behind it belong to frames.
         :param final: no more octets will come.
+        :param done: from where to where frames may begin that were looked for before.
         """
         begin = max(start, island.held)
         if begin >= limit:
             return None, max(start, min(begin, limit))
-        for at in self._places(island, begin, limit):
-            verdict = self.convinces(island, at, limit, final=final)
-            if verdict or verdict is None:
-                return (at if verdict else None), at
+        for low, high in _others(begin, limit, done):
+            for at in self._places(island, low, min(limit, high + FRAME_HEADER_LENGTH - 1)):
+                verdict = self.convinces(island, at, limit, final=final)
+                if verdict or verdict is None:
+                    return (at if verdict else None), at
         return None, limit if final else max(begin, limit - FRAME_HEADER_LENGTH)
 
     def _places(self, island: Island, start: int, limit: int) -> Iterator[int]:
@@ -391,3 +399,13 @@ class FrameReader:
             # What begins here or behind it does not lie in the piece as a whole.
             start = max(start, upto - FRAME_HEADER_LENGTH)
             piece = min(2 * piece, _LARGEST_PIECE)
+
+
+def _others(begin: int, end: int, done: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Yield the stretches between two places that are not done."""
+    for low, high in sorted(done):
+        if begin < low:
+            yield begin, min(low, end)
+        begin = max(begin, high)
+    if begin < end:
+        yield begin, end
