@@ -9,21 +9,26 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from scapy_mpa.stream.segment import ACK, SYN
 from tests.stream.ift import (
     BOTH,
     CONFIRMED,
     HC,
+    ISN,
     NEVER,
     ORDERED,
     PC,
+    PH,
     SP,
     TAKEN_BACK,
     VTAG_A,
+    VTAG_B,
     Capture,
     R,
     errors,
     frame,
     frames,
+    indication,
     of,
     places,
     read_request,
@@ -242,6 +247,23 @@ def test_8_work_does_not_grow_with_what_was_looked_through() -> None:
         assert told[0] == (0, *ORDERED) and len(told) == 1 + count
         assert {tuple(how) for _, *how in told[1:]} == {CONFIRMED}
     assert costs[1] < 4.5 * costs[0]
+
+
+def test_8_frames_captured_before_the_indications() -> None:
+    """What was gone over before anybody knew of frames is looked through once more."""
+    parts = stream(count=40, size=1000)
+    octets = b"".join(parts)
+    # The hole ends amid a frame, so that the next one is searched for.
+    begin = len(parts[0]) + 30
+    capture = Capture()
+    capture.segment(at=-65, flags=SYN, ack=0)
+    capture.segment(at=-65, flags=SYN | ACK, side=1, ack=ISN + 1)
+    for at in reversed(range(begin, len(octets), 300)):
+        capture.segment(octets[at : at + 300], at)
+    capture.segment(indication(BOTH | SP, VTAG_A), -64, ack=ISN + 1)
+    capture.segment(indication(R | HC | PC | PH, VTAG_B), -64, side=1)
+    told = frames(capture.segment(octets[:begin]))
+    assert [tuple(how) for _, *how in told] == [ORDERED, ORDERED, *[CONFIRMED] * 38]
 
 
 @pytest.mark.parametrize("flags", [R | HC, R | PC, R], ids=["header CRCs", "payload CRCs", "none"])

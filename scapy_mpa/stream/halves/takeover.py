@@ -157,6 +157,8 @@ def _hand_over(half: HalfConnection, begin: int) -> None:
             island.start = island.held
             island.is_torn = False
         island.scan = island.need = island.start
+        # It was for Keys.
+        island.scanned = None
         if island.end > begin:
             half.advance(island, island.end - max(island.start, begin))
         else:
