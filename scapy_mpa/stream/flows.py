@@ -232,7 +232,7 @@ class Flows:
         if self._connections.get(flow) is not connection:
             return
         del self._connections[flow]
-        self._past.add(flow, connection.last_time_ns, connection.spans())
+        self._past.add(flow, connection.last_time_ns, connection.spans(), connection.holes())
         if connection.is_over:
             ending = None
         connection.finish("limit" if ending == "limit" else "connection ended", ending)

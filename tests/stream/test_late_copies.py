@@ -8,11 +8,27 @@ from hypothesis import strategies as st
 
 from scapy_mpa.stream.events import Event
 from scapy_mpa.stream.flows import LINGER_NS, LINGERING_CONNECTIONS, Flows
-from scapy_mpa.stream.octets.past import PAST_CONNECTIONS, PAST_SECONDS, PastConnections
+from scapy_mpa.stream.octets.past import (
+    PAST_CONNECTIONS,
+    PAST_HOLES,
+    PAST_SECONDS,
+    PastConnections,
+)
 from scapy_mpa.stream.segment import Segment as Captured
 from scapy_mpa.stream.segment import reverse_flow
 from tests.stream.feed import INITIATOR_FLOW, RESPONDER_FLOW, as_segment
-from tests.stream.talk import STREAM, Talk, check_whole, ends, flow_of, whole
+from tests.stream.talk import (
+    STREAM,
+    TRUTH,
+    ULPDUS,
+    Talk,
+    check_whole,
+    ends,
+    flow_of,
+    found,
+    started,
+    whole,
+)
 from tests.truth.impair import ACK, FIN, PSH, SYN, Segment
 
 SECOND = 1_000_000_000
@@ -187,3 +203,56 @@ def test_so_many_and_no_more() -> None:
     known = [past.has(copy) for copy in copies]
     assert not known[0]
     assert all(known[-(PAST_CONNECTIONS // 2) :])
+
+
+@given(
+    begin=st.integers(0, 2**32 - 1),
+    holes=st.lists(st.integers(0, 200), max_size=2 * PAST_HOLES, unique=True).map(sorted),
+    at=st.integers(0, 199),
+    size=st.integers(1, 200),
+    direction=st.integers(0, 1),
+)
+def test_what_lies_in_a_hole(
+    begin: int, holes: list[int], at: int, size: int, direction: int
+) -> None:
+    """It was not there before, and is no copy, wherever sequence numbers wrap."""
+    lacking = [(begin + a, begin + b) for a, b in zip(holes[::2], holes[1::2], strict=False)]
+    past = PastConnections()
+    spans = ((begin, begin + 200), (begin, begin + 200))
+    past.add(INITIATOR_FLOW, 0, spans, ([], lacking) if direction else (lacking, []))
+    segment = late(begin + at, bytes(size), after=0)
+    if direction:
+        segment = segment._replace(flow=RESPONDER_FLOW)
+    missing = {number for a, b in lacking for number in range(a, b)}
+    is_new = any(begin + at + number in missing for number in range(size))
+    assert past.has(segment) == (at + size <= 200 and not is_new)
+    other = segment._replace(flow=reverse_flow(segment.flow))
+    assert past.has(other) == (at + size <= 200)
+
+
+def test_a_hole_is_filled_when_the_connection_was_ended() -> None:
+    """An FPDU of which all octets are in the hole is found: they are of another connection."""
+    talk = started(ISN)
+    talk.say(0, STREAM[: TRUTH[2].start])
+    hole = talk.miss(0, STREAM[TRUTH[2].start : TRUTH[3].end])
+    talk.say(0, STREAM[TRUTH[3].end :])
+    talk.say(1, STREAM)
+    talk.close()
+    flows = Flows()
+    events: list[Event] = []
+    for number, each in enumerate(talk.segments, 1):
+        events += flows.receive(as_segment(number, each))
+    fill = late(hole, STREAM[TRUTH[2].start : TRUTH[3].end], after=LINGER_NS + SECOND)
+    events += flows.receive(fill)
+    events += flows.finish()
+    assert flows.late_copies == 0
+    assert found(events, 0, 0) == ULPDUS[:2] + ULPDUS[4:]
+    assert found(events, 1, 0) == ULPDUS[2:4]
+
+
+def test_a_clock_that_was_set_back() -> None:
+    """A copy seems to have come before its connection was ended."""
+    flows = Flows()
+    ended(flows)
+    assert flows.receive(late(BEGIN, STREAM[:300], after=-20 * SECOND)) == []
+    assert flows.late_copies == 1

@@ -9,7 +9,7 @@ from scapy_mpa.stream.connections.ending import conclude
 from scapy_mpa.stream.connections.telling import Telling
 from scapy_mpa.stream.events import ConnectionId, Ending, GapReason
 from scapy_mpa.stream.halves.common import Common
-from scapy_mpa.stream.halves.extent import is_complete, may_reset, span
+from scapy_mpa.stream.halves.extent import holes, is_complete, may_reset, span
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.octets.island import Island
@@ -163,6 +163,10 @@ class Connection(Telling):
     def spans(self) -> tuple[Span, Span]:
         """Return where the octets of direction 0 and direction 1 lie."""
         return span(self.halves[0]), span(self.halves[1])
+
+    def holes(self) -> tuple[list[Span], list[Span]]:
+        """Return what of the octets between them is missing."""
+        return list(holes(self.halves[0])), list(holes(self.halves[1]))
 
     @property
     def last_time_ns(self) -> int:

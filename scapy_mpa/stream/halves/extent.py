@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from scapy_mpa.stream.halves.holes import LATE_SEGMENTS
@@ -13,7 +14,15 @@ from scapy_mpa.stream.sequence import SEQUENCE_WINDOW, sequence_number, unwrap
 if TYPE_CHECKING:
     from scapy_mpa.stream.halves.half import HalfConnection
 
-__all__ = ["belongs", "how_it_ended", "is_complete", "is_whole", "may_reset", "span"]
+__all__ = [
+    "belongs",
+    "holes",
+    "how_it_ended",
+    "is_complete",
+    "is_whole",
+    "may_reset",
+    "span",
+]
 
 # Octets that can be under way before the first acknowledgement, for the window of a SYN is never
 # scaled (RFC 9293 3.1, RFC 7323 2.2): a SYN is captured behind no more than these.
@@ -143,7 +152,7 @@ def is_whole(half: HalfConnection, known: int = 0) -> bool:
         # It is acknowledged like an octet.
         end += half.fin == end
     return (
-        not _has_hole(half, half.begin)
+        not any(_holes(half, half.begin))
         and (half.acknowledged is None or half.acknowledged <= end)
         and not _is_cut(half, known)
     )
@@ -163,17 +172,31 @@ def _is_cut(half: HalfConnection, known: int) -> bool:
     )
 
 
-def _has_hole(half: HalfConnection, begin: int) -> bool:
-    """Tell whether octets are missing before others that were captured.
+def holes(half: HalfConnection) -> Iterator[Span]:
+    """Yield where octets are missing, as far as is known that there are some.
+
+    Those that are no longer waited for are not told again.
+    """
+    begin, end = span(half)
+    at = begin if half.rest is None else half.rest.end
+    yield from _holes(half, at)
+    items = half.islands.items
+    # Of what was found to be no iWARP, no octets are held.
+    captured = items[-1].end if items else max(at, half.high or 0)
+    if captured < end:
+        yield captured, end
+
+
+def _holes(half: HalfConnection, begin: int) -> Iterator[Span]:
+    """Yield where octets are missing before others that were captured.
 
     No matter whether the receiver may wait for them, or is known to have them.
     """
     at = max(begin, half.islands.floor)
     for island in half.islands.items:
         if island.start > at:
-            return True
+            yield at, island.start
         at = max(at, island.end)
-    return False
 
 
 def how_it_ended(half: HalfConnection, end: int) -> str | None:

@@ -3,13 +3,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from struct import Struct
 from typing import Final, TypeAlias
 
 from scapy_mpa.stream.segment import SECOND, SYN, Segment, reverse_flow
 from scapy_mpa.stream.sequence import sequence_number
 
-__all__ = ["PAST_CONNECTIONS", "PAST_OCTETS", "PAST_SECONDS", "PastConnections", "Span"]
+__all__ = [
+    "PAST_CONNECTIONS",
+    "PAST_HOLES",
+    "PAST_OCTETS",
+    "PAST_SECONDS",
+    "PastConnections",
+    "Span",
+]
 
 PAST_SECONDS: Final = 240
 """Seconds for which copies are known: two Maximum Segment Lifetimes, for which TCP itself waits
@@ -22,9 +30,14 @@ more they are, the likelier they are taken for those of a later connection whose
 PAST_CONNECTIONS: Final = 1 << 16
 """Connections of which copies are known, the last ones; each takes some 200 octets of memory."""
 
+PAST_HOLES: Final = 8
+"""Holes of a direction that are remembered, the last ones; each takes some 10 octets of memory."""
+
 _RECORD: Final = Struct(">5I")
 """When the connection was ended, in seconds; for each direction the sequence number of its first
 octet, and how many octets it has from there on."""
+_HOLE: Final = Struct(">?II")
+"""Behind that for each hole: its direction, sequence number and length."""
 _SECONDS: Final = 0xFFFFFFFF
 
 
@@ -43,11 +56,18 @@ class PastConnections:
         self._earlier: dict[bytes, bytes] = {}
         self._later: dict[bytes, bytes] = {}
 
-    def add(self, flow: bytes, time_ns: int, spans: tuple[Span, Span]) -> None:
+    def add(
+        self,
+        flow: bytes,
+        time_ns: int,
+        spans: tuple[Span, Span],
+        holes: tuple[Sequence[Span], Sequence[Span]] = ((), ()),
+    ) -> None:
         """Take note of a connection that was ended.
 
         :param flow: of direction 0.
         :param spans: of direction 0 and direction 1.
+        :param holes: what of these was never captured, ascending.
         """
         if all(begin == end for begin, end in spans):
             return
@@ -57,7 +77,13 @@ class PastConnections:
         for begin, end in spans:
             length = min(end - begin, PAST_OCTETS)
             numbers += [sequence_number(end - length), length]
-        self._later[flow] = _RECORD.pack(time_ns // SECOND & _SECONDS, *numbers)
+        record = _RECORD.pack(time_ns // SECOND & _SECONDS, *numbers)
+        for direction, (each, (_, last)) in enumerate(zip(holes, spans, strict=True)):
+            for begin, end in each[-PAST_HOLES:]:
+                at = max(begin, last - PAST_OCTETS)
+                if at < end:
+                    record += _HOLE.pack(direction, sequence_number(at), end - at)
+        self._later[flow] = record
 
     def has(self, segment: Segment) -> bool:
         """Tell whether a segment carries nothing but octets of a connection that was ended.
@@ -74,9 +100,17 @@ class PastConnections:
         record = self._later.get(flow) or self._earlier.get(flow)
         if record is None:
             return False
-        ended, *numbers = _RECORD.unpack(record)
+        ended, *numbers = _RECORD.unpack_from(record)
         begin: int = numbers[2 * direction]
         length: int = numbers[2 * direction + 1]
-        if segment.time_ns // SECOND - ended & _SECONDS > PAST_SECONDS:
+        elapsed = segment.time_ns // SECOND - ended & _SECONDS
+        # A clock may be set back, and each interface may have its own.
+        if PAST_SECONDS < elapsed < _SECONDS + 1 - PAST_SECONDS:
             return False
-        return sequence_number(segment.seq - begin) + segment.length <= length
+        offset = sequence_number(segment.seq - begin)
+        return offset + segment.length <= length and not any(
+            of == direction
+            and offset < (hole := sequence_number(seq - begin)) + lacking
+            and hole < offset + segment.length
+            for of, seq, lacking in _HOLE.iter_unpack(record[_RECORD.size :])
+        )
