@@ -79,7 +79,7 @@ STREAM_ROOMS = (
     ("octets",),
     ("delivery",),
     ("sctp",),
-    ("budget", "doubtful"),
+    ("budget", "doubtful", "lingering"),
     ("events",),
     ("segment", "sequence", "limits"),
     ("stream",),

@@ -136,11 +136,8 @@ class Desk:
         length = len(octets)
         borrower = self._borrower
         begins = loan.begins_phase
-        if begins:
-            if octets and not loan.follows_reply(ack):
-                return False
-            _, seconds, fraction = stamp
-            self.tell(self._flows.expire(seconds * SECOND + fraction * self._unit))
+        if begins and octets and not loan.follows_reply(ack):
+            return False
         if loan.awaits and not loan.is_in_turn(seq, length, ack):
             return False
         if octets and seq == loan.seq:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
@@ -15,9 +14,10 @@ from scapy_mpa.stream.events import ConnectionId, Ending
 from scapy_mpa.stream.halves.common import Common
 from scapy_mpa.stream.halves.extent import belongs
 from scapy_mpa.stream.limits import Limits
+from scapy_mpa.stream.lingering import LINGER_NS, LINGERING_CONNECTIONS, Lingering
 from scapy_mpa.stream.octets.overlap import RecentOctets
 from scapy_mpa.stream.octets.past import PastConnections
-from scapy_mpa.stream.segment import SECOND, SYN, Segment, reverse_flow
+from scapy_mpa.stream.segment import FIN, RST, SECOND, SYN, Segment, reverse_flow
 from scapy_mpa.wire.dialect import Dialect
 
 if TYPE_CHECKING:
@@ -33,11 +33,8 @@ _LENT_AT_LEAST: Final = 1 << 17
 """Octets that a half connection must be allowed to hold if it is to be lent: more than the longest
 FPDU in as many pieces as go with a loan."""
 
-LINGER_NS: Final = 30_000_000_000
-"""Nanoseconds for which a connection that is over still takes late copies as its own."""
-
-LINGERING_CONNECTIONS: Final = 1024
-"""Connections that may linger at one time; the one that is over for longest goes first."""
+_TURNS: Final = SYN | FIN | RST
+"""Flags of segments with which connections begin and end."""
 
 
 class Flows:
@@ -80,7 +77,7 @@ class Flows:
         self._dialect = dialect
         # By the flow of direction 0 alone: of very many that takes half as much.
         self._connections: dict[bytes, Connection] = {}
-        self._lingering: deque[tuple[int, Connection]] = deque()
+        self._lingering: Lingering[Connection] = Lingering()
         self._past = PastConnections()
         self._events: list[Event] = []
         self._common = Common(self._events.append, Budget(self.limits))
@@ -93,8 +90,11 @@ class Flows:
 
     def receive(self, segment: Segment) -> list[Event]:
         """Take a segment; return what it brought to light, in order of recovery."""
-        self._expire(segment.time_ns)
         connection = self.connection(segment.flow)
+        if segment.flags & _TURNS or connection is None or connection.lingers:
+            # No other segment says what time it is, so that most need not come here to do so.
+            self._expire(connection, segment.time_ns)
+            connection = self.connection(segment.flow)
         if connection is None or not belongs(*connection.pair(segment.flow), segment):
             if not segment.length and not segment.flags & SYN:
                 # It carries nothing and opens nothing: a late word of a connection that is over.
@@ -108,16 +108,6 @@ class Flows:
         connection.receive(segment)
         if not connection.lingers and connection.is_over:
             self._linger(connection, segment.time_ns)
-        return self._taken()
-
-    def expire(self, time_ns: int) -> list[Event]:
-        """Let go of connections that are over for long enough; return what is told of them.
-
-        To receive a segment does the same.
-
-        :param time_ns: what time it is, in nanoseconds since the epoch.
-        """
-        self._expire(time_ns)
         return self._taken()
 
     def _taken(self) -> list[Event]:
@@ -209,8 +199,10 @@ class Flows:
         most = self.limits.connections
         # So that the work of sweeping is spread over the connections that come.
         surplus = len(live) + 1 - most + most // 8 if len(live) >= most else 0
+        # By another clock, one that is not idle may seem to be for as long as they are apart.
+        idle_ns = self.limits.idle_seconds * SECOND + self._lingering.apart_ns
         for index, connection in enumerate(live):
-            is_idle = time_ns - connection.last_time_ns >= self.limits.idle_seconds * SECOND
+            is_idle = time_ns - connection.last_time_ns >= idle_ns
             if not is_idle and index >= surplus:
                 break
             if not connection.is_lent:
@@ -219,18 +211,24 @@ class Flows:
 
     def _linger(self, connection: Connection, time_ns: int) -> None:
         connection.lingers = True
-        self._lingering.append((time_ns + LINGER_NS, connection))
-        if len(self._lingering) > LINGERING_CONNECTIONS:
-            self._end(self._lingering.popleft()[1])
+        self._lingering.add(connection, time_ns, may_gain=not connection.is_captured)
+        for each in self._lingering.surplus():
+            self._end(each)
 
-    def _expire(self, time_ns: int) -> None:
-        while self._lingering and self._lingering[0][0] < time_ns:
-            self._end(self._lingering.popleft()[1])
+    def _expire(self, connection: Connection | None, time_ns: int) -> None:
+        """End those that have been over for long enough.
+
+        :param connection: the one that a segment seems to be of.
+        :param time_ns: when that was captured.
+        """
+        if connection is not None and self._lingering.outstays(connection, time_ns):
+            self._end(connection)
+        for each in self._lingering.witness(time_ns):
+            self._end(each)
 
     def _end(self, connection: Connection, ending: Ending | None = None) -> None:
         flow = connection.identity.flow
-        if self._connections.get(flow) is not connection:
-            return
+        self._lingering.discard(connection)
         del self._connections[flow]
         self._past.add(flow, connection.last_time_ns, connection.spans(), connection.holes())
         if connection.is_over:

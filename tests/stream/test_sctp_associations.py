@@ -25,8 +25,9 @@ from scapy_mpa.stream.sctp.associations import Associations
 from scapy_mpa.stream.sctp.dropped import FORGOTTEN
 from scapy_mpa.stream.sctp.packet import SctpPacket
 from scapy_mpa.stream.sctp.tsn import HOLES, TSNSpace
+from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.wire.dialect import Dialect
-from tests.stream.sctp_feed import OPENING, Talk, closing, events_of, frames_of
+from tests.stream.sctp_feed import MILLISECOND, OPENING, Talk, closing, events_of, frames_of
 from tests.stream.work import calls
 from tests.truth import sctpstream as sctp
 from tests.truth.sctpstream import Unit
@@ -299,6 +300,34 @@ def test_lingering_ends() -> None:
     # The other association has said DDP, too, and is told of at the end.
     assert [each.connection.number for each in ends(events)] == [0, 1]
     assert ends(events)[0].frame == len(frames) - len(closing(talk))
+
+
+@pytest.mark.parametrize("is_known", [False, True])
+def test_a_chunk_under_way_when_another_clock_speaks(is_known: bool) -> None:
+    """It finds its session, be another interface an hour ahead, and heard of or not."""
+    talk = conversation()
+    frames = frames_of(talk.units)
+    other = sctp.frame(0, sctp.packet(0, sctp.init(0, 1), tag=0), ipv6=True)
+    late = frames.pop(3)
+    order = [*OPENING, *frames, *closing(talk), other, late]
+    if is_known:
+        order.insert(0, other)
+    numbers = count()
+    associations = Associations(lambda: next(numbers))
+    packets: list[SctpPacket] = []
+    decoder = Decoder(packets.append)
+    events: list[Event] = []
+    for number, octets in enumerate(order, 1):
+        time_ns = number * MILLISECOND + 3600 * SECOND * (octets is other)
+        decoder.segment(Frame(number, time_ns, 1, octets, len(octets), None))
+        events += associations.receive(packets.pop())
+    for told in associations.ends():
+        events += told
+    segments = [each for each in events if isinstance(each, DDPSegmentRecovered)]
+    assert [each.ulpdu for each in segments] == [sctp.send(1, b"one"), sctp.send(1, b"two")]
+    (number,) = {each.connection.number for each in segments}
+    assert not [each for each in events if isinstance(each, ErrorFound | ChunksMissing)]
+    assert [each.ending for each in ends(events) if each.connection.number == number] == ["closed"]
 
 
 def test_snap_length() -> None:

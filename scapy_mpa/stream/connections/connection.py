@@ -9,7 +9,7 @@ from scapy_mpa.stream.connections.ending import conclude
 from scapy_mpa.stream.connections.telling import Telling
 from scapy_mpa.stream.events import ConnectionId, Ending, GapReason
 from scapy_mpa.stream.halves.common import Common
-from scapy_mpa.stream.halves.extent import holes, is_complete, may_reset, span
+from scapy_mpa.stream.halves.extent import holes, is_captured, is_complete, may_reset, span
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.octets.island import Island
@@ -181,6 +181,11 @@ class Connection(Telling):
         one, other = self.halves
         # Asked of each segment: most come before any FIN.
         return one.fin is not None and is_complete(one) and is_complete(other)
+
+    @property
+    def is_captured(self) -> bool:
+        """Whether all of it was captured, so that nothing of it is to be expected but copies."""
+        return all(map(is_captured, self.halves))
 
     def finish(self, reason: GapReason, ending: Ending | None = None) -> None:
         """Report what can be said now that nothing more will come.

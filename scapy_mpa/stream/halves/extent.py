@@ -18,6 +18,7 @@ __all__ = [
     "belongs",
     "holes",
     "how_it_ended",
+    "is_captured",
     "is_complete",
     "is_whole",
     "may_reset",
@@ -127,6 +128,13 @@ def is_complete(half: HalfConnection) -> bool:
         return False
     if half.acknowledged is not None and half.acknowledged >= half.fin:
         return True
+    return is_captured(half)
+
+
+def is_captured(half: HalfConnection) -> bool:
+    """Tell whether the FIN was captured, and every octet before it that is still waited for."""
+    if half.fin is None:
+        return False
     if half.rest is not None:
         return half.rest.end >= half.fin
     items = half.islands.items

@@ -169,6 +169,11 @@ class Association:
         """By direction, the Verification Tag of its packets, None if it is not known."""
         return self._setup.tags
 
+    @property
+    def is_gapless(self) -> bool:
+        """Whether no TSN is known to be missing."""
+        return self._streams.is_gapless
+
     # -- in --------------------------------------------------------------------------------------
 
     def receive(self, packet: SctpPacket, direction: int) -> None:

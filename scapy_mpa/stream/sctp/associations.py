@@ -10,6 +10,7 @@ from typing import Final
 from scapy_mpa.stream.budget import Budget
 from scapy_mpa.stream.events import Ending, Event, GapReason
 from scapy_mpa.stream.limits import Limits
+from scapy_mpa.stream.lingering import Lingering
 from scapy_mpa.stream.sctp.association import Association
 from scapy_mpa.stream.sctp.packet import SctpPacket
 from scapy_mpa.stream.sctp.restart import Restart
@@ -19,13 +20,10 @@ from scapy_mpa.wire.errors import RemoteProtocolError
 from scapy_mpa.wire.sctp_chunks import parse_init
 from scapy_mpa.wire.sctp_packet import ChunkType
 
-__all__ = ["LINGER_NS", "Associations"]
+__all__ = ["Associations"]
 
 _BATCH: Final = 512
 """Events that are handed out at a time when all associations end."""
-
-LINGER_NS: Final = 30 * SECOND
-"""Nanoseconds for which an association that is over still takes late copies as its own."""
 
 _OPENING: Final = frozenset({ChunkType.INIT, ChunkType.INIT_ACK, ChunkType.DATA})
 """What an association that is not known may be met with first; the rest carries nothing."""
@@ -79,8 +77,8 @@ class Associations:
         4960 6.4: an endpoint may have several)."""
         self._live: OrderedDict[Association, None] = OrderedDict()
         """The one without a packet for longest comes first."""
-        self._lingering: OrderedDict[Association, int] = OrderedDict()
-        """Those of them that are over, and up to when they take late copies, in nanoseconds."""
+        self._lingering: Lingering[Association] = Lingering()
+        """Those of them that are over."""
         self._restarts: dict[Association, Restart] = {}
         """By the association that goes on, the INIT of what may be the next one."""
         self._sessions = 0
@@ -96,11 +94,7 @@ class Associations:
 
     def receive(self, packet: SctpPacket) -> list[Event]:
         """Take a packet; return what it brought to light, in order of recovery."""
-        while self._lingering:
-            over, until_ns = next(iter(self._lingering.items()))
-            if until_ns >= packet.time_ns:
-                break
-            self._end(over, "closed", "connection ended")
+        self._expire(packet)
         found = self._find(packet)
         if found is None:
             self.unknown += 1
@@ -112,10 +106,11 @@ class Associations:
             if association.lingers:
                 # What ended it was none of its packets.
                 association.lingers = False
-                del self._lingering[association]
+                self._lingering.discard(association)
         elif not association.lingers:
             association.lingers = True
-            self._lingering[association] = packet.time_ns + LINGER_NS
+            may_gain = not association.is_gapless
+            self._lingering.add(association, packet.time_ns, may_gain=may_gain)
         while association.held > self._limits.octets_per_half:
             association.relieve()
         self._budget.update(association)
@@ -228,7 +223,8 @@ class Associations:
             self._budget.count(restart)
 
     def _open(self, packet: SctpPacket) -> Association:
-        idle_ns = self._limits.idle_seconds * SECOND
+        # By another clock, one that is not idle may seem to be for as long as they are apart.
+        idle_ns = self._limits.idle_seconds * SECOND + self._lingering.apart_ns
         while self._live:
             oldest = next(iter(self._live))
             if packet.time_ns - oldest.last_time_ns >= idle_ns:
@@ -243,12 +239,20 @@ class Associations:
         self._live[association] = None
         return association
 
+    def _expire(self, packet: SctpPacket) -> None:
+        """End those that have been over for long enough when a packet comes."""
+        own = self._by_flow.get(packet.flow)
+        if own is not None and self._lingering.outstays(own, packet.time_ns):
+            self._end(own, "closed", "connection ended")
+        for each in self._lingering.witness(packet.time_ns):
+            self._end(each, "closed", "connection ended")
+
     def _end(self, association: Association, ending: Ending, reason: GapReason) -> None:
         if association not in self._live:
             return
         del self._live[association]
         # Else it would stay for as long as it lingers, with all that it holds.
-        self._lingering.pop(association, None)
+        self._lingering.discard(association)
         for side, flow in enumerate(association.flows):
             if self._by_flow.get(flow) is association:
                 del self._by_flow[flow]

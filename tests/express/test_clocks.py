@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Captures from several interfaces, each with a clock of its own, read both ways."""
+
+from __future__ import annotations
+
+import random
+import struct
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from scapy_mpa.stream.limits import Limits
+from tests.express.test_twin_limits import express, plain
+from tests.stream.feed import halves
+from tests.truth import impair, pcapfile
+
+BEGIN = 1_000_000_000
+"""Seconds at which the first clock stands."""
+
+CLOCKS = st.sampled_from((0, 20, 31, 100, -100, 10_000, -10_000, -BEGIN))
+"""Seconds by which another one is ahead."""
+
+
+def pcap(frames: list[tuple[int, bytes]]) -> bytes:
+    """A classic pcap file of frames, each with the second at which its clock began."""
+    file = pcapfile.pcap([])
+    for number, (second, octets) in enumerate(frames):
+        later, microseconds = divmod(number * 1000, 1_000_000)
+        stamp = struct.pack("<IIII", second + later, microseconds, len(octets), len(octets))
+        file += stamp + octets
+    return file
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    seed=st.integers(0, 2**32),
+    clocks=st.lists(st.tuples(CLOCKS, CLOCKS), min_size=1, max_size=6),
+    by_direction=st.booleans(),
+    late=st.integers(0, 60),
+    close=st.sampled_from(("fin", "rst")),
+    crc=st.booleans(),
+)
+def test_every_fpdu_is_found(
+    seed: int, clocks: list[tuple[int, int]], by_direction: bool, late: int, close: str, crc: bool
+) -> None:
+    """Once, be its segment captured behind the end of its connection; and each end is told once.
+
+    By direction, what either side sends is captured by another interface.
+    """
+    rng = random.Random(seed)
+    scripts = []
+    fpdus = 0
+    for number, pair in enumerate(clocks):
+        sides = halves(rng, markers=(False, True), crc=crc, count=20, mulpdu=900)
+        cut = [impair.cut_mss(each.octets, 700) for each in sides]
+        segments = impair.conversation(sides, (cut[0], cut[1]), rng, close=close)
+        octets = pcapfile.frames(segments, ports=(40000 + number, 4000))
+        script = [
+            (BEGIN + pair[each.direction if by_direction else 0], frame)
+            for each, frame in zip(segments, octets, strict=True)
+        ]
+        fpdus += sum(len(each.truth) for each in sides)
+        data = [at for at, each in enumerate(segments) if each.payload]
+        # No startup frame, nor a first FPDU.
+        lagging = script.pop(rng.choice(data[4:]))
+        scripts.append((script, lagging))
+    frames: list[tuple[int, bytes]] = []
+    waiting: list[tuple[int, tuple[int, bytes]]] = []
+    while scripts:
+        script, lagging = rng.choice(scripts)
+        frames += script[:3]
+        del script[:3]
+        if not script:
+            scripts.remove((script, lagging))
+            waiting.append((len(frames) + late, lagging))
+        now = len(frames)
+        frames += [each for at, each in waiting if at <= now]
+        waiting = [each for each in waiting if each[0] > now]
+    frames += [each for _, each in waiting]
+    capture = pcap(frames)
+    lines = plain(capture, Limits())
+    assert sum(line.startswith('{"type":"fpdu"') for line in lines) == fpdus
+    assert sum(line.startswith('{"type":"connection"') for line in lines) == len(clocks)
+    assert not [line for line in lines if line.startswith(('{"type":"gap"', '{"type":"error"'))]
+    assert express(capture, Limits()) == lines

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""For how long what is over lingers where interfaces have clocks of their own."""
+
+from __future__ import annotations
+
+from scapy_mpa.stream.events import Event
+from scapy_mpa.stream.flows import Flows
+from scapy_mpa.stream.limits import Limits
+from scapy_mpa.stream.lingering import LINGER_NS, LINGERING_CONNECTIONS, Lingering
+from scapy_mpa.stream.segment import SECOND
+from tests.stream.feed import as_segment
+from tests.stream.talk import STREAM, Talk, check_whole, ends, flow_of, found, started, whole
+from tests.truth.impair import ACK, PSH, SYN, Segment
+
+
+def let_go(lingering: Lingering[str], time_ns: int) -> list[str]:
+    """Who is let go when something of others comes."""
+    gone = []
+    for each in lingering.witness(time_ns):
+        lingering.discard(each)
+        gone.append(each)
+    return gone
+
+
+def test_one_clock() -> None:
+    """Each stays for half a minute behind its own end."""
+    lingering: Lingering[str] = Lingering()
+    lingering.add("a", 1 * SECOND, may_gain=False)
+    lingering.add("b", 9 * SECOND, may_gain=False)
+    assert let_go(lingering, 1 * SECOND + LINGER_NS) == []
+    assert let_go(lingering, 2 * SECOND + LINGER_NS) == ["a"]
+    assert lingering.outstays("b", 9 * SECOND + LINGER_NS) is False
+    assert lingering.outstays("b", 10 * SECOND + LINGER_NS) is True
+    assert lingering.outstays("a", 1 << 62) is False
+    assert let_go(lingering, 10 * SECOND + LINGER_NS) == ["b"]
+    assert len(lingering) == 0
+    assert lingering.apart_ns == 0
+
+
+def test_a_clock_that_is_ahead() -> None:
+    """It is not held against who ended by another one."""
+    lingering: Lingering[str] = Lingering()
+    assert let_go(lingering, 1000 * SECOND) == []
+    lingering.add("a", 1 * SECOND, may_gain=False)
+    assert let_go(lingering, 1001 * SECOND) == []
+    assert let_go(lingering, 2 * SECOND) == []
+    assert let_go(lingering, 1001 * SECOND + LINGER_NS) == ["a"]
+    assert lingering.apart_ns == 999 * SECOND
+
+
+def test_the_first_word_of_another_clock() -> None:
+    """Who may be missing something waits for more of them."""
+    lingering: Lingering[str] = Lingering()
+    lingering.add("a", 1 * SECOND, may_gain=True)
+    gone = [let_go(lingering, 1000 * SECOND + number) for number in range(100)]
+    assert gone[:63] == [[]] * 63
+    assert gone[63] == ["a"]
+
+
+def test_not_too_many() -> None:
+    """Those that are over for longest go first."""
+    lingering: Lingering[str] = Lingering()
+    for number in range(LINGERING_CONNECTIONS + 2):
+        lingering.add(str(number), number, may_gain=True)
+    gone = []
+    for each in lingering.surplus():
+        lingering.discard(each)
+        gone.append(each)
+    assert gone == ["0", "1"]
+
+
+def test_octets_under_way_when_another_clock_begins() -> None:
+    """A connection was reset, and then comes the first frame of an interface far ahead."""
+    talk = started()
+    talk.say(0, STREAM)
+    talk.say(1, STREAM[:600], size=300)
+    talk.say(0, flags=4 | ACK)
+    behind = len(talk.segments)
+    talk.say(1, STREAM[600:], size=300)
+    flows = Flows()
+    events: list[Event] = []
+    for number, each in enumerate(talk.segments, 1):
+        events += flows.receive(as_segment(number, each))
+        if number == behind:
+            other = as_segment(number, Segment(0, 1, 0, SYN, b""))
+            ahead = other._replace(flow=flow_of(1, 0), time_ns=other.time_ns + 3600 * SECOND)
+            events += flows.receive(ahead)
+    check_whole(events + flows.finish())
+    assert flows.late_copies == 0
+
+
+def test_ordinary_segments_say_nothing_of_the_time() -> None:
+    """So that who reads most of them elsewhere need not tell of each."""
+    flows = Flows()
+    long, short = Talk(), whole()
+    events: list[Event] = []
+    for number, each in enumerate(long.segments, 1):
+        events += flows.receive(as_segment(number, each)._replace(flow=flow_of(1, each.direction)))
+    for number, each in enumerate(short.segments, 100):
+        events += flows.receive(as_segment(number, each))
+    later = as_segment(900, Segment(0, 1001, 0, ACK | PSH, b"data"))
+    later = later._replace(flow=flow_of(1, 0), time_ns=later.time_ns + 2 * LINGER_NS)
+    assert flows.receive(later) == []
+    assert ends(flows.receive(later._replace(seq=1005, flags=ACK | 1)))
+
+
+def test_idle_by_another_clock() -> None:
+    """None is ended as idle because another interface is hours ahead."""
+    flows = Flows(limits=Limits(connections=40, idle_seconds=60))
+    talks = [started() for _ in range(20)]
+    events: list[Event] = []
+    for number, talk in enumerate(talks):
+        for at, each in enumerate(talk.segments, 1):
+            behind = as_segment(at, each)._replace(flow=flow_of(number, each.direction))
+            events += flows.receive(behind)
+            ahead = behind._replace(flow=flow_of(1000 + number, each.direction))
+            events += flows.receive(ahead._replace(time_ns=ahead.time_ns + 7200 * SECOND))
+    for number, talk in enumerate(talks):
+        talk.segments.clear()
+        talk.say(0, STREAM)
+        talk.say(1, STREAM)
+        talk.close()
+        for at, each in enumerate(talk.segments, 50):
+            events += flows.receive(
+                as_segment(at, each)._replace(flow=flow_of(number, each.direction))
+            )
+        other = as_segment(60, Segment(0, 1, 0, SYN, b""))
+        ahead = other._replace(flow=flow_of(2000 + number, 0), time_ns=7200 * SECOND)
+        events += flows.receive(ahead)
+    events += flows.finish()
+    assert not [each for each in ends(events) if each.ending == "idle"]
+    whole_ones = {each.connection.number for each in ends(events) if each.ending == "closed"}
+    assert len(whole_ones) >= 15
+    for number in whole_ones:
+        check_whole(events, number)
+        assert found(events, number, 0)
