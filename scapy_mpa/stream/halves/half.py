@@ -20,7 +20,7 @@ from scapy_mpa.stream.halves.extent import how_it_ended
 from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.halves.rest import Rest
 from scapy_mpa.stream.halves.seldom import NOTHING, Seldom
-from scapy_mpa.stream.halves.streaming import Doubtful, Streaming
+from scapy_mpa.stream.halves.streaming import Streaming
 from scapy_mpa.stream.octets.chunk import Chunk, weight_of
 from scapy_mpa.stream.octets.island import Island, Run
 from scapy_mpa.stream.octets.islands import Islands
@@ -40,6 +40,7 @@ from scapy_mpa.wire.startup import StartupKind
 if TYPE_CHECKING:
     from scapy_mpa.stream.budget import Budget
     from scapy_mpa.stream.fpdus.sink import Handover
+    from scapy_mpa.stream.halves.doubtful_startup import DoubtfulStartup
     from scapy_mpa.stream.halves.owner import Owner
     from scapy_mpa.stream.halves.reader import Reader
     from scapy_mpa.stream.ift.framing import IFTFraming
@@ -127,7 +128,7 @@ class HalfConnection:
         return reader if type(reader) is Streaming else None
 
     @property
-    def doubtful(self) -> Doubtful | None:
+    def doubtful(self) -> DoubtfulStartup | None:
         """What seems to be a startup frame of it, in the midst of octets that may be anything."""
         reader = self._reader
         return reader.doubtful if type(reader) is Streaming else None

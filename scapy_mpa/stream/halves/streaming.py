@@ -6,39 +6,29 @@ are missing, or stand before it.  All that is kept for that is one object, which
 as the Full Operation Phase begins.
 """
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
+from scapy_mpa.stream.halves.doubtful_startup import DoubtfulStartup, awaits_startup, is_refuted
+from scapy_mpa.stream.halves.indications import doubt_indications, take_indication
 from scapy_mpa.stream.halves.phase import Phase
-from scapy_mpa.stream.octets.ift_scan import (
-    FoundIndication,
-    find_indication,
-    first_indication,
-    may_be_indication,
-)
 from scapy_mpa.stream.octets.island import SEAM, Island
 from scapy_mpa.stream.octets.scan import (
     FoundStartup,
     almost_key,
     find_startups,
-    holds_key,
     lacks_octets,
-    may_be_payload,
-    may_be_rtr,
     may_begin,
     refused_at,
     startups_before,
     undecided_from,
 )
-from scapy_mpa.stream.sequence import unwrap
 from scapy_mpa.wire.errors import ErrorCode
-from scapy_mpa.wire.ift_indication import INDICATION_LENGTH
-from scapy_mpa.wire.rdmap import BOUNDS
-from scapy_mpa.wire.startup import KEY_LENGTH, RTR_KEYS, STARTUP_HEADER_LENGTH, StartupKind
+from scapy_mpa.wire.startup import KEY_LENGTH, StartupKind
 
 if TYPE_CHECKING:
     from scapy_mpa.stream.halves.half import HalfConnection
 
-__all__ = ["ASSUMING_OCTETS", "STREAMING_OCTETS", "Doubtful", "Streaming"]
+__all__ = ["ASSUMING_OCTETS", "STREAMING_OCTETS", "Streaming"]
 
 STREAMING_OCTETS: Final = 1 << 18
 """Octets of a half connection in streaming mode after which it is taken for something else than
@@ -50,25 +40,8 @@ ASSUMING_OCTETS: Final = 1 << 16
 
 _LEAST: Final = 64
 
-_FEW_OCTETS: Final = 4
-"""Octets of a segment from which on it is no chance, at the end, that a startup frame begins and
-ends where segments do."""
-
-_CONTROL: Final = slice(2, 4)
-_BEHIND_MARKER: Final = slice(6, 8)
-"""Control octets of an FPDU, where it begins, and where a Marker precedes it."""
-
 _REMEMBERED: Final = 64
 """Of how many startup frames that may be some it is kept what they acknowledge."""
-
-
-class Doubtful(NamedTuple):
-    """What seems to be a startup frame, in the midst of octets that may be anything."""
-
-    found: FoundStartup
-    frames: tuple[int, ...]
-    is_alone: bool
-    """Whether it begins and ends where segments do."""
 
 
 class Streaming:
@@ -91,7 +64,7 @@ class Streaming:
 
     def __init__(self, half: "HalfConnection") -> None:
         self._half = half
-        self.doubtful: Doubtful | None = None
+        self.doubtful: DoubtfulStartup | None = None
         self.put_off: int | None = None
         """Where behind no hole a startup frame waits for its turn; None if none does."""
         self.waits_until: int | None = None
@@ -159,7 +132,7 @@ class Streaming:
         half = self._half
         if half.phase is Phase.STREAMING:
             self.scan(island)
-        elif self.doubtful is not None and self._is_refuted(island, self.doubtful.found):
+        elif self.doubtful is not None and is_refuted(half, island, self.doubtful.found):
             if not half.owner.puts_off(half, island, self.doubtful.found, is_refuted=True):
                 half.owner.on_refuted(half)
         elif self._is_due(ASSUMING_OCTETS):
@@ -189,7 +162,7 @@ class Streaming:
             self._find_again(island)
         elif island.end < island.need and not final:
             return
-        if island.scan == island.start and self._is_indication(island, final=final):
+        if island.scan == island.start and take_indication(half, island, final=final):
             return
         at_begin = island.held == island.start == half.begin and not self._key_checked
         if at_begin and not self._check_key(island) and not final:
@@ -199,10 +172,8 @@ class Streaming:
         if not self._find_startup(island, final=final):
             return
         if half.phase is Phase.STREAMING and half.octets <= STREAMING_OCTETS:
-            indication = find_indication(island, before)
-            if indication is not None:
-                self._doubt_indication(island, indication)
-        if half.phase is Phase.STREAMING and not self._awaits_startup() and self._is_due(_LEAST):
+            doubt_indications(half, island, before)
+        if half.phase is Phase.STREAMING and not awaits_startup(half) and self._is_due(_LEAST):
             half.owner.on_unknown(half)
         if half.phase is Phase.STREAMING and half.octets > STREAMING_OCTETS:
             self.decide()
@@ -277,11 +248,7 @@ class Streaming:
         if begin is None or island is None or begin < island.held:
             return False
         is_last = island is self._half.islands.items[-1]
-        return (is_last or self._awaits_startup()) and lacks_octets(island, begin)
-
-    def _awaits_startup(self) -> bool:
-        """Tell whether a startup frame may yet be captured that lies in a hole."""
-        return self._half.begin is not None and self._half.islands.behind_open_hole() is not None
+        return (is_last or awaits_startup(self._half)) and lacks_octets(island, begin)
 
     def _check_key(self, island: Island) -> bool:
         """Report a Key that was meant to be one, where a Key must stand.
@@ -328,10 +295,10 @@ class Streaming:
             return True
         for found in find_startups(island, half.begin, final=final):
             is_delayed = self._is_delayed(island, found)
-            is_refuted = is_delayed and self._is_refuted(island, found)
-            if half.owner.puts_off(half, island, found, is_refuted=is_refuted):
+            refuted = is_delayed and is_refuted(half, island, found)
+            if half.owner.puts_off(half, island, found, is_refuted=refuted):
                 return False
-            if is_refuted:
+            if refuted:
                 half.owner.on_no_startup(half, found)
                 island.scan = found.position + 1
             else:
@@ -356,7 +323,7 @@ class Streaming:
             # The rest of it may hold the true one.
             island.scan = found.position + 1
             alone = island.fills_segments(found.position, found.end)
-            self.doubtful = Doubtful(found, frames, alone)
+            self.doubtful = DoubtfulStartup(half, found, frames, is_alone=alone)
             if len(self._beyond) < _REMEMBERED:
                 self._beyond = (*self._beyond, found.position)
             half.owner.on_doubtful(half, found)
@@ -364,7 +331,7 @@ class Streaming:
     def _doubt(self, found: FoundStartup, frames: tuple[int, ...]) -> None:
         """Hold what follows a delayed startup frame, but wait for what it is."""
         if self._half.phase is Phase.HELD:
-            self.doubtful = Doubtful(found, frames, is_alone=False)
+            self.doubtful = DoubtfulStartup(self._half, found, frames)
 
     def _is_delayed(self, island: Island, found: FoundStartup) -> bool:
         """Tell whether octets in streaming mode stand before a startup frame."""
@@ -372,117 +339,14 @@ class Streaming:
         begin = island.start if half.begin is None else half.begin
         return found.position != begin and not half.owner.ends_startup(half, found.position)
 
-    def _is_refuted(self, island: Island, found: FoundStartup) -> bool:
-        """Tell whether what directly follows a delayed startup frame shows that it is none.
-
-        Nothing but FPDUs does (RFC 5044 7.1.2 rules 3, 4), unless the connection is rejected, or
-        an Rtr Frame comes before them (rtr-frame-proposal-2007 2).  A capture of iWARP that is
-        sent as a file holds startup frames, too, and then the next record.
-        """
-        if found.startup.rejects:
-            return False
-        is_request = found.startup.kind is StartupKind.REQUEST
-        behind = found.behind
-        if behind and behind[_CONTROL] not in BOUNDS and behind[_BEHIND_MARKER] not in BOUNDS:
-            # No FPDU: of many startup frames that is told at one glance.
-            is_followed = is_request and behind[:KEY_LENGTH] in RTR_KEYS
-        else:
-            is_followed = self._may_be_followed(island, found)
-        is_answered = is_request and self._half.owner.is_answered(self._half, found)
-        return not (is_followed or is_answered)
-
-    def _may_be_followed(self, island: Island, found: FoundStartup) -> bool:
-        """Tell whether an FPDU may follow a startup frame, or the Rtr Frame of a Request."""
-        # Few startup frames are delayed, and a command is to start soon.
-        from scapy_mpa.stream.fpdus.heads import may_be_fpdu
-
-        return (
-            island.start > found.end
-            or may_be_fpdu(island, found.end)
-            or (found.startup.kind is StartupKind.REQUEST and may_be_rtr(island, found.end))
-        )
-
-    def continues_doubtful(self, *, final: bool) -> bool:
-        """Tell whether FPDUs follow the doubtful startup frame, and none stand before it.
-
-        :param final: nothing more will be captured: a hole may follow what stands alone.
-        """
-        if self.doubtful is None:
-            return False
-        from scapy_mpa.stream.inference.surroundings import (
-            fpdu_begins,
-            fpdus_before,
-            is_in_payload,
-            is_marker,
-        )
-
-        found = self.doubtful.found
-        islands = self._half.islands.items
-        island = self._half.islands.at(found.end - 1)
-        return (
-            island is not None
-            and (final or not (self._awaits_startup() or may_be_payload(found)))
-            and (fpdu_begins(island, found.end) or (final and self._may_continue(island, found)))
-            and not is_marker(island, found)
-            and not fpdus_before(islands, found.position)
-            and not is_in_payload(islands, island, found.position, found.end)
-        )
-
-    def precedes_fpdus(self, *, final: bool) -> bool:
-        """Tell whether the doubtful startup frame stands alone before FPDUs that were found.
-
-        :param final: nothing more will be captured.
-        """
-        return (final or not self._awaits_startup()) and self.continues_doubtful(final=True)
-
-    def _may_continue(self, island: Island, found: FoundStartup) -> bool:
-        """Tell whether the doubtful startup frame stands alone, and all that is held behind it may
-        be of an FPDU."""
-        is_held = island.held <= found.position
-        return is_held and self.stands_alone() and not self._is_refuted(island, found)
-
-    def stands_alone(self) -> bool:
-        """Tell whether the doubtful startup frame fills its segments, even small ones, or lies
-        between what holes leave: of its Request before an Rtr Frame, and of an FPDU."""
-        if self.doubtful is None:
-            return False
-        found, _, is_alone = self.doubtful
-        island = self._half.islands.at(found.position)
-        if island is None:
-            return is_alone
-        if is_alone:
-            return not (may_be_payload(found) and self._is_refuted(island, found))
-        if may_be_payload(found) or island.start != island.held:
-            return False
-        most = STARTUP_HEADER_LENGTH if found.startup.kind is StartupKind.RTR else 0
-        is_apart = found.position - island.start <= most
-        is_apart |= island.fills_segments(found.position, found.end, _FEW_OCTETS)
-        return is_apart and not self._is_refuted(island, found)
-
-    def awaits_reply(self, received: int | None) -> bool:
-        """Tell whether the doubtful startup frame is a Request, and the last that was sent then.
-
-        :param received: sequence number of what the sender of a Reply had received; None if that
-            is not known.  One that had less of it answers another.
-        """
-        if self.doubtful is None:
-            return False
-        found = self.doubtful.found
-        if found.startup.kind is not StartupKind.REQUEST:
-            return False
-        had = found.end if received is None else unwrap(received, found.end)
-        is_last = found.end == self._half.high or (received is not None and had == found.end)
-        return is_last and had >= found.end
-
     def confirm(self) -> None:
         """Take the doubtful startup frame for one."""
         if self.doubtful is None:
             return
         half = self._half
-        found, frames, _ = self.doubtful
-        self.doubtful = None
+        doubtful, self.doubtful = self.doubtful, None
         if half.phase is Phase.STREAMING:
-            half.owner.on_startup(half, found, frames)
+            half.owner.on_startup(half, doubtful.found, doubtful.frames)
 
     def answer(self, end: int) -> None:
         """Take the Request that ends where a Reply says, if there is one.
@@ -502,7 +366,7 @@ class Streaming:
             found = before[-1]
             island.scan = max(island.scan, found.position + 1)
             frames = island.frames(found.position, found.end)
-            self.doubtful = Doubtful(found, frames, is_alone=False)
+            self.doubtful = DoubtfulStartup(self._half, found, frames)
             self.confirm()
 
     def refute(self) -> None:
@@ -517,44 +381,3 @@ class Streaming:
                 island.scan = position + 1
             if half.phase is Phase.STREAMING:
                 self.scan(island)
-
-    # -- adaption indications ------------------------------------------------------------------
-
-    def _is_indication(self, island: Island, *, final: bool) -> bool:
-        """Tell whether an adaption indication stands where octets begin, or may yet.
-
-        One that does is passed on.
-        """
-        start = island.start
-        if island.held != start or not self._half.may_begin_at(island, start):
-            return False
-        end = start + INDICATION_LENGTH
-        forced = self._half.owner.assumes_ift
-        # What does not begin like one is not waited for: it may be a startup frame.
-        if not (may_be_indication(island) or (forced and island.end >= end)):
-            return False
-        if island.end < end:
-            # Each octet may bring the Key, and there are few.
-            return not final and not holds_key(island)
-        found = first_indication(island, forced=forced)
-        if found is None:
-            return False
-        island.scan = end
-        self._half.owner.ift_phase().take(self._half, found, island.frames(start, end))
-        return True
-
-    def _doubt_indication(self, island: Island, found: FoundIndication | int | None) -> None:
-        """Pass on what may be adaption indications, behind octets in streaming mode.
-
-        :param found: the first, or where one has begun that is not whole.
-        """
-        half = self._half
-        while isinstance(found, FoundIndication):
-            frames = island.frames(found.position, found.end)
-            self._half.owner.ift_phase().doubt(half, found, frames)
-            if half.phase is not Phase.STREAMING:
-                return
-            found = find_indication(island, found.position + 1)
-        if found is not None:
-            # A startup frame may still come, too, and until it is whole there are few octets.
-            island.scan = found

@@ -43,8 +43,8 @@ def conclude(startup: StartupPhase) -> None:
             bygone.tell_missed(startup, half, startup.origins[half.direction])
     for half in halves:
         decide(startup, half)
-        streaming = half.streaming
-        if streaming is not None and streaming.stands_alone():
+        streaming, doubtful = half.streaming, half.doubtful
+        if streaming is not None and doubtful is not None and doubtful.stands_alone():
             streaming.confirm()
             decide(startup, halves[1 - half.direction])
             decide(startup, half)
@@ -72,10 +72,9 @@ def look(
     :param crc: only CRCs are to be looked for.
     """
     halves = startup.halves
-    streaming = half.streaming
-    doubtful = None if streaming is None else streaming.doubtful
+    streaming, doubtful = half.streaming, half.doubtful
     if streaming is not None and doubtful is not None:
-        continues = streaming.continues_doubtful(final=must_decide)
+        continues = doubtful.is_followed_by_fpdus(final=must_decide)
         if (continues and not doubts.had_begun(startup, half)) or (
             must_decide and answers.is_rtr(startup, half, doubtful.found)
         ):
@@ -142,7 +141,8 @@ def look(
         return
     if (
         streaming is not None
-        and streaming.precedes_fpdus(final=must_decide)
+        and streaming.doubtful is not None
+        and streaming.doubtful.precedes_fpdus(final=must_decide)
         and not doubts.had_begun(startup, half)
     ):
         streaming.confirm()

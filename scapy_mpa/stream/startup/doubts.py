@@ -39,7 +39,8 @@ def take(startup: StartupPhase, half: HalfConnection, found: FoundStartup) -> No
         asking.answer(unwrap(received, other.high or 0))
     if other.direction == startup.initiator:
         answers.find_repeated(startup, received)
-    if asking.awaits_reply(received) or answers.awaits_reply(startup, other, received):
+    is_asked = asking.doubtful is not None and asking.doubtful.awaits_reply(received)
+    if is_asked or answers.awaits_reply(startup, other, received):
         streaming.confirm()
 
 

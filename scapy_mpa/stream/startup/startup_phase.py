@@ -193,7 +193,8 @@ class StartupPhase(Agreement):
         asking = self.halves[1 - direction]
         if startup.kind is StartupKind.REPLY:
             received = answers.received_before(self, half, found)
-            if asking.streaming is not None and asking.streaming.awaits_reply(received):
+            asked = asking.doubtful
+            if asking.streaming is not None and asked is not None and asked.awaits_reply(received):
                 asking.streaming.confirm()
             if direction != self.initiator and not startup.rejected:
                 answers.find_repeated(self, received)
