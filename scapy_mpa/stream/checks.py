@@ -3,77 +3,29 @@
 
 Of RFC 5041 7.1, RFC 5040 7.2, RFC 7306 8.2 and RFC 6581 9.  A segment is held against the rules for
 itself as soon as it is recovered, as a Data Sink does before Placement, and against those of its
-order when it is its turn in the stream.  Where octets of the stream are missing nothing is said of
-the order until it is known again, and nothing at all of what must be counted from the beginning.
+order when it is its turn in the stream.
 """
 
 from __future__ import annotations
 
-from heapq import heappop, heappush
-from typing import Final, NamedTuple
+from typing import Final
 
-from scapy_mpa.stream.delivery.order import QueueOrder
-from scapy_mpa.stream.delivery.outstanding import Outstanding
-from scapy_mpa.stream.delivery.split import SplitHeader
+from scapy_mpa.stream.delivery.connection_checks import ConnectionChecks
 from scapy_mpa.stream.events import (
     CARRIERS,
-    Carrier,
     ConnectionEnded,
     ConnectionId,
-    DDPCarrier,
-    ErrorFound,
     Event,
-    FPDURecovered,
     GapFound,
     SessionControlSeen,
-    SoftUiWARPRecovered,
     StartupSeen,
 )
-from scapy_mpa.stream.sequence import first_position, unwrap
-from scapy_mpa.wire.ddp import DDPHeader, ddp_header_of
-from scapy_mpa.wire.dialect import Dialect
-from scapy_mpa.wire.errors import ErrorCode
-from scapy_mpa.wire.negotiation import (
-    INSUFFICIENT_IRD,
-    MPA_WORDS,
-    NO_MATCHING_RTR,
-    SCTP_WORDS,
-    negotiate,
-)
-from scapy_mpa.wire.rdmap import (
-    ATOMIC_REQUEST_LENGTH,
-    ATOMIC_RESPONSE_LENGTH,
-    HEADER_OPCODES,
-    parse_atomic_request,
-    parse_atomic_response,
-    parse_control,
-)
-from scapy_mpa.wire.rdmap_names import Opcode
-from scapy_mpa.wire.rules import (
-    TerminateCode,
-    Violation,
-    message_violation,
-    version_violation,
-    violation,
-)
 from scapy_mpa.wire.sctp_ddp import ENHANCED_FUNCTIONS
-from scapy_mpa.wire.startup import StartupFrame, StartupKind
 
-__all__ = [
-    "DOUBTFUL_IN_TOTAL",
-    "OUTSTANDING_IN_TOTAL",
-    "SPLIT_HEADERS",
-    "WAITING",
-    "WAITING_IN_TOTAL",
-    "Checks",
-]
-
-WAITING: Final = 1024
-"""Segments of one direction that may wait for earlier ones, more than overtake others on the way;
-beyond it, nothing is said of their order."""
+__all__ = ["DOUBTFUL_IN_TOTAL", "OUTSTANDING_IN_TOTAL", "WAITING_IN_TOTAL", "Checks"]
 
 WAITING_IN_TOTAL: Final = 65_536
-"""Segments of all directions together that may: some 40 MiB."""
+"""Segments of all directions together that may wait for earlier ones: some 40 MiB."""
 
 OUTSTANDING_IN_TOTAL: Final = 65_536
 """Atomic Requests of all directions together that may be unanswered: some 5 MiB."""
@@ -82,28 +34,6 @@ DOUBTFUL_IN_TOTAL: Final = 16_384
 """Errors of all directions together that may wait for the end of their connections: some 6 MiB.
 Beyond it, a connection that has one more only counts its own."""
 
-SPLIT_HEADERS: Final = 8
-"""RDMAP headers of one direction that may lack segments at one time: a sender cuts up one message
-at a time, so only loss leaves any open.  The oldest goes unchecked."""
-
-_MPA_VERSIONS: Final = "RFC 5044 C.1"
-_DDP_VERSION: Final = "RFC 5041 4.1"
-
-
-class _Turn(NamedTuple):
-    """A segment that waits for its turn."""
-
-    start: int
-    """Position of what carries it."""
-    serial: int
-    """So that nothing behind it is ever compared."""
-    end: int
-    header: DDPHeader | None
-    """None if nothing can be told of it."""
-    length: int
-    """Octets behind the header."""
-    carrier: Carrier
-
 
 class Checks:
     """Takes the events of the stream core, gives the errors above MPA that they show."""
@@ -111,7 +41,7 @@ class Checks:
     __slots__ = ("_connections", "_doubtful", "_outstanding", "_waiting")
 
     def __init__(self) -> None:
-        self._connections: dict[ConnectionId, _Connection] = {}
+        self._connections: dict[ConnectionId, ConnectionChecks] = {}
         self._waiting = 0
         """Segments of all directions that wait."""
         self._outstanding = 0
@@ -128,7 +58,7 @@ class Checks:
         connections = self._connections
         connection = connections.get(event.connection)
         if connection is None:
-            connection = connections[event.connection] = _Connection()
+            connection = connections[event.connection] = ConnectionChecks()
         before, unanswered = connection.waiting, connection.outstanding
         doubtful = connection.doubtful
         if isinstance(event, CARRIERS):
@@ -170,334 +100,6 @@ class Checks:
         found: list[Event] = [event, *connection.found]
         connection.found = []
         return found
-
-
-class _Half:
-    """What counts of one direction."""
-
-    __slots__ = (
-        "asked",
-        "count",
-        "expected",
-        "has_begun",
-        "headers",
-        "is_whole",
-        "order",
-        "terminated",
-        "waiting",
-    )
-
-    def __init__(self) -> None:
-        self.order = QueueOrder()
-        self.expected: int | None = None
-        """Position behind the last segment whose turn it was."""
-        self.waiting: list[_Turn] = []
-        self.count = 0
-        self.has_begun = False
-        """Whether its beginning was seen: without it nobody knows what else was not."""
-        self.is_whole = True
-        """Whether all from there on was seen."""
-        self.terminated: int | None = None
-        """The MSN of a Terminate, until anything follows it."""
-        self.headers: dict[tuple[int | None, int | None, int], SplitHeader] | None = None
-        """By QN, MSN and opcode, RDMAP headers of which not all segments are there; made with the
-        first one."""
-        self.asked = Outstanding()
-
-    def put_together(self, header: DDPHeader, body: bytes, length: int) -> SplitHeader | None:
-        """Take a segment that is not all of its message; return the RDMAP header if that is whole.
-
-        :param body: the octets behind its DDP header that were captured.
-        :param length: how many there are.
-        """
-        assert header.mo is not None
-        if self.headers is None:
-            self.headers = {}
-        headers = self.headers
-        key = header.qn, header.msn, parse_control(header.rsvdulp).opcode
-        if key not in headers and len(headers) == SPLIT_HEADERS:
-            del headers[next(iter(headers))]
-        split = headers.setdefault(key, SplitHeader())
-        split.put(header.mo, body, length, last=header.last)
-        return None if split.octets is None else headers.pop(key)
-
-
-class _Connection:
-    """What counts of a connection."""
-
-    __slots__ = (
-        "broken",
-        "doubtful",
-        "errors",
-        "found",
-        "halves",
-        "irds",
-        "request",
-        "version",
-    )
-
-    def __init__(self) -> None:
-        self.errors = 0
-        """How many were found in all."""
-        self.found: list[ErrorFound] = []
-        """Those that were not passed on yet."""
-        self.doubtful = 0
-        """Those that wait for its end and need not be kept."""
-        self.halves = _Half(), _Half()
-        self.irds: list[int | None] = [None, None]
-        """By direction, how many RDMA Read Requests it may have outstanding."""
-        self.request: StartupFrame | None = None
-        self.version: int | None = None
-        """DV of both directions (RFC 5044 C.1), None while nothing tells."""
-        self.broken: tuple[str, ...] = ()
-        """What is broken of what was negotiated, which is known in the end."""
-
-    def _report(self, event: StartupSeen | DDPCarrier, what: Violation) -> None:
-        self.errors += 1
-        self.found.append(_error(event, what))
-
-    # -- startup -----------------------------------------------------------------------------------
-
-    def take_startup(self, event: StartupSeen) -> None:
-        """Hold a Reply against its Request (RFC 6581 9)."""
-        startup = event.startup
-        if startup.kind is StartupKind.REQUEST:
-            self.request = startup
-            self.irds = [None, None]
-            return
-        if startup.kind is not StartupKind.REPLY:
-            return
-        request, self.request = self.request, None
-        # With revision 0 it may be either: Linux siw has version 1 there.
-        self.version = 1 if startup.revision in (1, 2) else None
-        if request is None:
-            return
-        words = SCTP_WORDS if event.dialect is Dialect.RFC5043 else MPA_WORDS
-        agreed = negotiate(request, startup, event.dialect, words)
-        if agreed is None:
-            return
-        # Each side is bound by the IRD of the other.
-        of_initiator, of_responder = agreed.ird
-        self.irds[1 - event.direction] = of_responder
-        self.irds[event.direction] = of_initiator
-        for each in agreed.refused:
-            self._report(event, each)
-
-    # -- segments ----------------------------------------------------------------------------------
-
-    def take_gap(self, gap: GapFound) -> None:
-        """Take note of octets that will stay missing."""
-        half = self.halves[gap.direction]
-        half.is_whole = False
-        if half.expected is not None and gap.reason != "snap length":
-            seq, length = gap.place
-            self._deliver(gap.direction, unwrap(seq, half.expected) + length)
-
-    def take_segment(self, carrier: Carrier) -> None:
-        """Look at a segment, and let it wait for its turn."""
-        half = self.halves[carrier.direction]
-        seq, offset, leading, extent = carrier.place
-        if half.expected is None:
-            # What came before it is known only if its offset is.
-            position = first_position(seq)
-            half.expected = position - (leading if offset is None else offset)
-            if offset is None:
-                half.is_whole = False
-                half.order.forget()
-            else:
-                half.has_begun = True
-        else:
-            position = unwrap(seq, half.expected)
-        start = position - leading
-        if start != half.expected and isinstance(carrier, SoftUiWARPRecovered):
-            half.expected = start
-        header = self._judge(carrier) if carrier.is_acceptable else None
-        length = 0 if header is None else carrier.ulpdu_length - header.length
-        half.count += 1
-        turn = _Turn(start, half.count, start + extent, header, length, carrier)
-        if start == half.expected and not half.waiting:
-            self._look_at(half, turn)
-            return
-        heappush(half.waiting, turn._replace(carrier=carrier._replace(octets=b"", frames=())))
-        if not carrier.out_of_order:
-            self._deliver(carrier.direction, start)
-        elif len(half.waiting) > WAITING:
-            self._deliver(carrier.direction, half.waiting[0].start)
-
-    def _judge(self, carrier: DDPCarrier) -> DDPHeader | None:
-        """Hold a segment against the rules for itself, and the message that it makes whole.
-
-        Return its header, None if nothing can be told of it.
-        """
-        ulpdu = carrier.ulpdu
-        found = violation(ulpdu, carrier.ulpdu_length)
-        header = ddp_header_of(ulpdu) if found is None else None
-        if header is not None:
-            if self.version is None:
-                self.version = header.ddp_version
-            clause = _MPA_VERSIONS if isinstance(carrier, FPDURecovered) else _DDP_VERSION
-            found = version_violation(header, self.version, clause)
-        if found is not None:
-            # What else would be wrong because of it is not another fault.
-            self._report(carrier, found)
-        if header is None:
-            return None
-        body = ulpdu[header.length :]
-        if header.tagged:
-            self._note_read_response(carrier, header)
-        elif _is_message(header):
-            self._note_atomic(carrier, header, body)
-        elif parse_control(header.rsvdulp).opcode in HEADER_OPCODES:
-            return self._judge_split(carrier, header, body)
-        return header
-
-    def _judge_split(self, carrier: DDPCarrier, header: DDPHeader, body: bytes) -> DDPHeader | None:
-        """Do the same for a message in several segments that is an RDMAP header."""
-        half = self.halves[carrier.direction]
-        split = half.put_together(header, body, carrier.ulpdu_length - header.length)
-        if split is None:
-            return header
-        octets, length = split.octets, split.length
-        assert octets is not None and length is not None
-        found = message_violation(parse_control(header.rsvdulp).opcode, octets, length)
-        if found is not None:
-            self._report(carrier, found)
-            return None
-        self._note_atomic(carrier, header, octets)
-        return header
-
-    @property
-    def waiting(self) -> int:
-        """How many segments wait for their turn."""
-        return len(self.halves[0].waiting) + len(self.halves[1].waiting)
-
-    @property
-    def outstanding(self) -> int:
-        """How many Atomic Requests are not answered, those with the same identifier as one."""
-        return len(self.halves[0].asked) + len(self.halves[1].asked)
-
-    def forget_requests(self) -> None:
-        """Do without Atomic Requests that are not answered."""
-        for half in self.halves:
-            if len(half.asked):
-                half.asked.forget()
-
-    def only_count(self) -> None:
-        """Keep of the errors that wait for its end how many they are."""
-        for half in self.halves:
-            half.asked.only_count()
-        self._count_doubtful()
-
-    def _count_doubtful(self) -> None:
-        self.doubtful = self.halves[0].asked.doubtful + self.halves[1].asked.doubtful
-
-    def flush(self) -> None:
-        """Look at what waits."""
-        for direction, half in enumerate(self.halves):
-            if half.waiting:
-                self._deliver(direction, max(turn.start for turn in half.waiting))
-
-    def finish(self, connection: ConnectionId) -> None:
-        """Look at what still waits, and report what has turned out to be wrong.
-
-        :param connection: whose this is.
-        """
-        self.flush()
-        halves = self.halves
-        if all(half.has_begun and half.is_whole and half.asked.is_known for half in halves):
-            for half in halves:
-                exceeding = half.asked.exceeding(connection)
-                doubtful = [*half.asked.unasked(connection), *exceeding]
-                self.broken += tuple(each.text for each in exceeding)
-                self.errors += len(doubtful)
-                self.found += doubtful
-
-    def _deliver(self, direction: int, upto: int) -> None:
-        """Look at all that lies up to ``upto``, and at what follows without a hole."""
-        half = self.halves[direction]
-        waiting = half.waiting
-        while waiting and (waiting[0].start <= upto or waiting[0].start == half.expected):
-            self._look_at(half, heappop(waiting))
-
-    def _look_at(self, half: _Half, turn: _Turn) -> None:
-        """Hold a segment against those before it."""
-        assert half.expected is not None
-        if turn.start < half.expected:
-            return
-        if turn.start > half.expected or turn.header is None:
-            half.is_whole = False
-            half.order.forget()
-        half.expected = turn.end
-        header, carrier = turn.header, turn.carrier
-        if header is None:
-            return
-        opcode = parse_control(header.rsvdulp).opcode
-        is_terminate = opcode == Opcode.TERMINATE and not header.tagged
-        # Unless it is the rest of that one.
-        is_rest = is_terminate and header.msn == half.terminated and not _is_message(header)
-        if half.terminated is not None and not is_rest:
-            self._report(carrier, Violation("a message follows a Terminate", "RFC 5040 5.4"))
-            half.terminated = None
-        if header.tagged:
-            return
-        found = half.order.take(header, turn.length)
-        if found is not None:
-            self._report(carrier, found)
-        if is_terminate:
-            half.terminated = header.msn
-        elif opcode == Opcode.READ_REQUEST and header.last:
-            half.asked.ask_to_read(carrier, self.irds[carrier.direction])
-            self._count_doubtful()
-
-    # -- Requests and Responses --------------------------------------------------------------------
-
-    def _note_read_response(self, carrier: DDPCarrier, header: DDPHeader) -> None:
-        """Take note of the end of an RDMA Read Response.
-
-        As it is recovered, not in turn: a Response answers its Request even if the capture has
-        missed something before it.
-        """
-        if header.last and parse_control(header.rsvdulp).opcode == Opcode.READ_RESPONSE:
-            self.halves[1 - carrier.direction].asked.answer_read(carrier)
-            self._count_doubtful()
-
-    def _note_atomic(self, carrier: DDPCarrier, header: DDPHeader, body: bytes) -> None:
-        """Take note of a message if it is an Atomic Request or an Atomic Response, likewise.
-
-        :param body: the octets behind its DDP headers.
-        """
-        opcode = parse_control(header.rsvdulp).opcode
-        if opcode == Opcode.ATOMIC_REQUEST and len(body) == ATOMIC_REQUEST_LENGTH:
-            identifier = parse_atomic_request(body).request_identifier
-            self.halves[carrier.direction].asked.ask(identifier)
-            self._count_doubtful()
-        elif opcode == Opcode.ATOMIC_RESPONSE and len(body) == ATOMIC_RESPONSE_LENGTH:
-            identifier = parse_atomic_response(body).original_request_identifier
-            self.halves[1 - carrier.direction].asked.answer(carrier, identifier)
-            self._count_doubtful()
-
-
-def _is_message(header: DDPHeader) -> bool:
-    """Tell whether a segment is all of an Untagged message."""
-    return header.last and header.mo == 0
-
-
-_MPA_CODES: Final[dict[TerminateCode | None, ErrorCode]] = {
-    INSUFFICIENT_IRD: ErrorCode.INSUFFICIENT_IRD,
-    NO_MATCHING_RTR: ErrorCode.NO_MATCHING_RTR,
-}
-
-
-def _error(event: StartupSeen | DDPCarrier, what: Violation) -> ErrorFound:
-    return ErrorFound(
-        event.connection,
-        event.direction,
-        event.frame,
-        event.time_ns,
-        _MPA_CODES.get(what.terminate),
-        event.seq,
-        str(what),
-    )
 
 
 def _as_startup(event: SessionControlSeen) -> StartupSeen | None:

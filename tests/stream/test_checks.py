@@ -18,7 +18,7 @@ from scapy_mpa.capture import Decoder, open_capture
 from scapy_mpa.craft import Conversation, FPDUItem, Segment
 from scapy_mpa.stream import checks
 from scapy_mpa.stream.checks import Checks
-from scapy_mpa.stream.delivery import outstanding
+from scapy_mpa.stream.delivery import connection_checks, outstanding
 from scapy_mpa.stream.events import ConnectionEnded, ConnectionId, ErrorFound, Event, FPDURecovered
 from scapy_mpa.stream.flows import Flows
 from tests.captures import OVER_TCP, PCAPS, capture_name
@@ -206,7 +206,7 @@ def test_a_hole_makes_everything_unknown() -> None:
 @pytest.mark.parametrize("limit", ["WAITING", "WAITING_IN_TOTAL"])
 def test_what_waits_is_limited(limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many segments lie beyond a hole, only so many wait, and without their octets."""
-    monkeypatch.setattr(checks, limit, 8)
+    monkeypatch.setattr(checks if limit.endswith("IN_TOTAL") else connection_checks, limit, 8)
     conversation = sends(60, markers=True)
     segments = conversation.segments()
     data = [at for at, each in enumerate(segments) if each.octets and not each.side]
