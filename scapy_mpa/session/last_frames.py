@@ -38,13 +38,13 @@ class LastFrames(dict[bytes, Frame]):
         self[flow] = frame
         self._new += length
         if self._new > self._allowed:
-            self._let_go()
+            self._let_go(flow)
 
-    def _let_go(self) -> None:
-        """Cut off payload, if all frames together hold too much."""
+    def _let_go(self, last: bytes) -> None:
+        """Cut off payload, but of the last frame, if all together hold too much."""
         if sum(len(frame.octets) for frame in self.values()) > _WHOLE_FRAMES:
             for flow, frame in self.items():
-                if len(frame.octets) > _HEADERS:
+                if len(frame.octets) > _HEADERS and flow != last:
                     self[flow] = frame._replace(octets=frame.octets[:_HEADERS])
         self._new = 0
         # To look at all of them costs each payload octet no more than a little, however many.

@@ -26,6 +26,7 @@ from scapy_mpa.stream.checks import Checks
 from scapy_mpa.stream.events import (
     AdaptionIndicationSeen,
     ConnectionEnded,
+    ConnectionId,
     DDPSegmentRecovered,
     Event,
     FPDURecovered,
@@ -104,8 +105,8 @@ class Recovery:
             return packets, not packets
         connection = self._flows.connection(flow)
         if connection is None:
-            # A late copy of octets of a connection that was ended.
-            del self._last[flow]
+            # Octets of a connection that was ended.
+            self._last.pop(flow, None)
             return packets, not packets
         return packets, not (packets or connection.carries_mpa(flow))
 
@@ -149,12 +150,14 @@ class Recovery:
             elif isinstance(event, (DDPSegmentRecovered, SessionControlSeen)):
                 assert frame is not None
                 packets.append(self._on_sctp(event, frame))
-            elif isinstance(event, ConnectionEnded):
+            elif isinstance(event, ConnectionEnded) and not self._are_used(event.connection):
                 for flow in event.connection.flows:
-                    # But for the first frame of a connection that uses the same ports.
-                    if self._last.get(flow) is not frame:
-                        self._last.pop(flow, None)
+                    self._last.pop(flow, None)
         return packets
+
+    def _are_used(self, connection: ConnectionId) -> bool:
+        """Tell whether another connection uses the ports of one that has ended."""
+        return self._flows.connection(connection.flow) is not None
 
     def _stacked(
         self,

@@ -102,11 +102,18 @@ class Flows:
             if self._past.has(segment):
                 self.late_copies += 1
                 return self._taken()
+            parts = self._past.fill(segment)
+            if parts:
+                for each in parts:
+                    self._take_aside(each)
+                return self._taken()
             if connection is not None:
                 self._end(connection, "reused")
             connection = self._open(segment)
         connection.receive(segment)
-        if not connection.lingers and connection.is_over:
+        if connection.lingers:
+            self._lingering.refresh(connection, segment.time_ns)
+        elif connection.is_over:
             self._linger(connection, segment.time_ns)
         return self._taken()
 
@@ -190,6 +197,18 @@ class Flows:
         connection = Connection(identity, self._common, self._dialect)
         self._connections[flow] = connection
         return connection
+
+    def _take_aside(self, segment: Segment) -> None:
+        """Take octets that fill a hole in a connection that was ended.
+
+        What they hold is told of a connection of their own, which ends with them: neither are they
+        of the one that may have the same ports now, nor is what follows them.
+        """
+        connection = Connection(
+            ConnectionId(self.take_number(), segment.flow), self._common, self._dialect
+        )
+        connection.receive(segment)
+        connection.finish("connection ended")
 
     def _sweep(self, time_ns: int) -> None:
         """Make room for a connection: end those that have been idle for long, or for longest."""

@@ -56,6 +56,15 @@ class Lingering(Generic[_Each]):
         enough = self._witnesses + (_WITNESSES if may_gain else 0)
         self._until[each] = self._latest_ns + LINGER_NS, enough
 
+    def refresh(self, each: _Each, time_ns: int) -> None:
+        """Have one linger anew that is here, since something more of it has come.
+
+        :param time_ns: when that was captured.
+        """
+        _, enough = self._until.pop(each)
+        self._latest_ns = max(self._latest_ns, time_ns)
+        self._until[each] = self._latest_ns + LINGER_NS, enough
+
     def discard(self, each: _Each) -> None:
         """Forget one, if it is here."""
         self._until.pop(each, None)
@@ -69,7 +78,8 @@ class Lingering(Generic[_Each]):
 
         :param time_ns: when that was captured.
         """
-        return each in self._until and self._until[each][0] < time_ns
+        until_ns, enough = self._until.get(each, (time_ns, 0))
+        return until_ns < time_ns and enough <= self._witnesses
 
     def witness(self, time_ns: int) -> Iterator[_Each]:
         """Take note of something of others; yield who has lingered for long enough then.

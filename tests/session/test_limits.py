@@ -10,6 +10,7 @@ import random
 import pytest
 from scapy.layers.inet import IP, TCP
 from scapy.layers.l2 import Dot1Q, Ether
+from scapy.packet import Packet
 from scapy.sendrecv import sniff
 
 from scapy_mpa.capture import open_capture
@@ -20,8 +21,9 @@ from scapy_mpa.session.recovery import Recovery
 from scapy_mpa.session.source import dissect
 from scapy_mpa.stream.events import Event, GapFound
 from scapy_mpa.stream.flows import LINGER_NS
+from scapy_mpa.stream.segment import SECOND
 from tests.stream.feed import halves
-from tests.stream.talk import whole
+from tests.stream.talk import REPLY, REQUEST, STREAM, TRUTH, Talk, started, whole
 from tests.truth import impair, messages, mpastream, pcapfile
 
 
@@ -83,3 +85,72 @@ def test_both_keep_to_them(tmp_path: pathlib.Path) -> None:
     assert [bytes(each) for each in packets] == [bytes(each) for each in limited]
     assert sum(isinstance(event, GapFound) for event in events) == len(limited.gaps())
     assert sum(FPDU in each for each in limited) < sum(FPDU in each for each in whole)
+
+
+def put(frames: list[tuple[int, bytes]], talk: Talk, port: int, second: int) -> None:
+    """Add the frames of a connection, each with its time in nanoseconds."""
+    made = pcapfile.frames(talk.segments, ports=(port, 4000))
+    frames.extend((second * SECOND + len(frames) * 1000, each) for each in made)
+
+
+@pytest.mark.parametrize("what", ["late copy", "ports used again"])
+def test_the_frame_with_which_payloads_are_let_go(what: str) -> None:
+    """It may be of a connection that was ended, or end one."""
+    ulpdus = [messages.send(msn, bytes(30_000), 60_000)[0] for msn in (1, 2)]
+    octets, truth = mpastream.build_stream(ulpdus)
+    frames: list[tuple[int, bytes]] = []
+    first = started()
+    first.say(0, octets)
+    late = first.segments[-1]
+    first.close()
+    put(frames, first, 1, 0)
+    startup = len(REQUEST) + len(REPLY)
+    held = startup + len(octets)
+    while (room := (16 << 20) - 100 - held) > startup:
+        other = started()
+        other.say(0, octets[: room - startup])
+        held += startup + min(len(octets), room - startup)
+        put(frames, other, 2 + len(frames), 0)
+    again = Talk((3_000_000_000, 3_500_000_000), syn=False)
+    if what == "late copy":
+        again.segments.append(late)
+    else:
+        again.say(0, octets)
+    put(frames, again, 1, 62)
+    recovery = Recovery(dissect)
+    packets: list[Packet] = []
+    for number, (time_ns, each) in enumerate(frames, 1):
+        packets += recovery.take(Frame(number, time_ns, 1, each, len(each), None))[0]
+    # That they were let go of can be seen.
+    assert sum(len(each.octets) for each in recovery._last.values()) < 1 << 20
+    packets += recovery.finish()
+    told = [bytes(each[FPDU]) for each in packets if FPDU in each and each[TCP].sport == 1]
+    wanted = [octets[fpdu.start : fpdu.end] for fpdu in truth]
+    assert told == wanted * (1 + (what == "ports used again"))
+
+
+def test_a_hole_that_is_filled_behind_the_end() -> None:
+    """The packet has the layers of the frame that brought it; the connection that has the ports now
+    keeps its own."""
+    frames: list[tuple[int, bytes]] = []
+    first = started()
+    for fpdu in TRUTH:
+        first.say(0, STREAM[fpdu.start : fpdu.end])
+    late = first.segments.pop(-3)
+    first.close()
+    put(frames, first, 1, 0)
+    for number in range(20):
+        put(frames, whole(), 100 + number, 31)
+    second = started((2**31 + 5000, 2**31 + 9000))
+    second.say(1, STREAM[: TRUTH[0].end])
+    second.say(0, STREAM[: TRUTH[-1].end - 1])
+    put(frames, second, 1, 62)
+    first.segments[:] = [late]
+    put(frames, first, 1, 62)
+    recovery = Recovery(dissect)
+    for number, (time_ns, each) in enumerate(frames, 1):
+        packets, is_other = recovery.take(Frame(number, time_ns, 1, each, len(each), None))
+    assert [bytes(each[FPDU]) for each in packets] == [STREAM[TRUTH[-3].start : TRUTH[-3].end]]
+    assert not is_other
+    assert packets[0][TCP].seq == late.seq
+    assert [each.number for each in recovery._last.values()][-1] == len(frames) - 2

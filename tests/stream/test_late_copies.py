@@ -16,7 +16,7 @@ from scapy_mpa.stream.octets.past import (
 )
 from scapy_mpa.stream.segment import Segment as Captured
 from scapy_mpa.stream.segment import reverse_flow
-from tests.stream.feed import INITIATOR_FLOW, RESPONDER_FLOW, as_segment
+from tests.stream.feed import INITIATOR_FLOW, RESPONDER_FLOW, as_segment, fpdus
 from tests.stream.talk import (
     STREAM,
     TRUTH,
@@ -230,24 +230,68 @@ def test_what_lies_in_a_hole(
     assert past.has(other) == (at + size <= 200)
 
 
-def test_a_hole_is_filled_when_the_connection_was_ended() -> None:
-    """An FPDU of which all octets are in the hole is found: they are of another connection."""
+HOLE = STREAM[TRUTH[2].start : TRUTH[4].end]
+"""Three FPDUs of direction 0 that were not captured in time."""
+
+
+def ended_with_a_hole(flows: Flows) -> tuple[list[Event], int]:
+    """A connection that lacks these, and others until it is let go; where the hole begins."""
     talk = started(ISN)
     talk.say(0, STREAM[: TRUTH[2].start])
-    hole = talk.miss(0, STREAM[TRUTH[2].start : TRUTH[3].end])
-    talk.say(0, STREAM[TRUTH[3].end :])
+    hole = talk.miss(0, HOLE)
+    talk.say(0, STREAM[TRUTH[4].end :])
     talk.say(1, STREAM)
     talk.close()
-    flows = Flows()
     events: list[Event] = []
     for number, each in enumerate(talk.segments, 1):
         events += flows.receive(as_segment(number, each))
-    fill = late(hole, STREAM[TRUTH[2].start : TRUTH[3].end], after=LINGER_NS + SECOND)
-    events += flows.receive(fill)
-    events += flows.finish()
+    for number in range(1, 65):
+        other = late(0, b"", SYN, after=LINGER_NS + SECOND)._replace(flow=flow_of(number, 0))
+        events += flows.receive(other)
+    assert [each.connection.number for each in ends(events)] == [0]
+    assert found(events, 0, 0) == ULPDUS[:2] + ULPDUS[5:]
+    return events, hole
+
+
+def told(events: list[Event]) -> list[bytes]:
+    """The ULPDUs of all connections."""
+    return [each.ulpdu for each in fpdus(events)]
+
+
+def test_a_hole_is_filled_when_the_connection_was_ended() -> None:
+    """FPDUs in it are found, each once, however often they come, and what stands around them."""
+    flows = Flows()
+    _, hole = ended_with_a_hole(flows)
+    first, second = TRUTH[2].end - TRUTH[2].start, TRUTH[3].end - TRUTH[2].start
+    after = LINGER_NS + 2 * SECOND
+    assert told(flows.receive(late(hole + first, HOLE[first:second], after=after))) == ULPDUS[3:4]
     assert flows.late_copies == 0
-    assert found(events, 0, 0) == ULPDUS[:2] + ULPDUS[4:]
-    assert found(events, 1, 0) == ULPDUS[2:4]
+    assert told(flows.receive(late(hole + first, HOLE[first:second], after=after))) == []
+    assert flows.late_copies == 1
+    # With the FPDUs before and behind the hole.
+    around = STREAM[TRUTH[1].start : TRUTH[5].end]
+    again = late(hole - (TRUTH[2].start - TRUTH[1].start), around, after=after)
+    assert told(flows.receive(again)) == [ULPDUS[2], ULPDUS[4]]
+    assert flows.late_copies == 1
+    assert told(flows.receive(again)) == []
+    assert flows.late_copies == 2
+    assert told(flows.finish()) == []
+
+
+def test_a_hole_is_filled_when_the_ports_are_used_again() -> None:
+    """The connection that has them now goes on."""
+    flows = Flows()
+    _, hole = ended_with_a_hole(flows)
+    events: list[Event] = []
+    for number, each in enumerate(whole((2**31 + 5000, 2**31 + 9000)).segments, 5000):
+        events += flows.receive(as_segment(number, each))
+        if number == 5010:
+            fill = flows.receive(late(hole, HOLE, after=LINGER_NS + 2 * SECOND))
+            assert told(fill) == ULPDUS[2:5]
+            assert [each.ending for each in ends(fill)] == ["capture ended"]
+    events += flows.finish()
+    check_whole(events, 65)
+    assert flows.late_copies == 0
 
 
 def test_a_clock_that_was_set_back() -> None:
@@ -256,3 +300,39 @@ def test_a_clock_that_was_set_back() -> None:
     ended(flows)
     assert flows.receive(late(BEGIN, STREAM[:300], after=-20 * SECOND)) == []
     assert flows.late_copies == 1
+
+
+@given(
+    begin=st.integers(0, 2**32 - 1),
+    holes=st.lists(st.integers(0, 200), max_size=PAST_HOLES, unique=True).map(sorted),
+    fills=st.lists(st.tuples(st.integers(0, 199), st.integers(1, 200)), max_size=PAST_HOLES // 2),
+)
+def test_holes_are_filled(begin: int, holes: list[int], fills: list[tuple[int, int]]) -> None:
+    """Each octet of them once."""
+    lacking = [(begin + a, begin + b) for a, b in zip(holes[::2], holes[1::2], strict=False)]
+    past = PastConnections()
+    past.add(INITIATOR_FLOW, 0, ((begin, begin + 200), (7, 7)), (lacking, []))
+    missing = {number - begin for a, b in lacking for number in range(a, b)}
+    for at, size in fills:
+        segment = late(begin + at, bytes(range(size)), FIN | ACK, after=0)
+        parts = past.fill(segment)
+        brought = [(each.seq - begin) % 2**32 + n for each in parts for n in range(each.length)]
+        fresh = missing & set(range(at, at + size)) if at + size <= 200 else set()
+        assert sorted(brought) == sorted(fresh)
+        for each in parts:
+            first = (each.seq - begin) % 2**32 - at
+            assert each.payload == bytes(range(size))[first : first + each.length]
+            assert each.flags == ACK
+        missing -= fresh
+        assert past.has(segment) == (at + size <= 200)
+
+
+def test_many_holes_of_one() -> None:
+    """What is remembered does not grow when a hole is filled here and there."""
+    past = PastConnections()
+    past.add(INITIATOR_FLOW, 0, ((0, 4000), (0, 4000)), ([(0, 4000)], [(0, 4000)]))
+    for flow in (INITIATOR_FLOW, RESPONDER_FLOW):
+        for at in range(3990, 0, -10):
+            assert past.fill(late(at, b"a", after=0)._replace(flow=flow)) or at < 3920
+        assert past.has(late(at, b"a", after=0)._replace(flow=flow))
+    assert len(past._later[INITIATOR_FLOW]) < 200

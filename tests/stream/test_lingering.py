@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from scapy_mpa.stream.events import Event
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits
@@ -10,7 +12,7 @@ from scapy_mpa.stream.lingering import LINGER_NS, LINGERING_CONNECTIONS, Lingeri
 from scapy_mpa.stream.segment import SECOND
 from tests.stream.feed import as_segment
 from tests.stream.talk import STREAM, Talk, check_whole, ends, flow_of, found, started, whole
-from tests.truth.impair import ACK, PSH, SYN, Segment
+from tests.truth.impair import ACK, FIN, PSH, RST, SYN, Segment
 
 
 def let_go(lingering: Lingering[str], time_ns: int) -> list[str]:
@@ -74,7 +76,7 @@ def test_octets_under_way_when_another_clock_begins() -> None:
     talk = started()
     talk.say(0, STREAM)
     talk.say(1, STREAM[:600], size=300)
-    talk.say(0, flags=4 | ACK)
+    talk.say(0, flags=RST | ACK)
     behind = len(talk.segments)
     talk.say(1, STREAM[600:], size=300)
     flows = Flows()
@@ -101,7 +103,7 @@ def test_ordinary_segments_say_nothing_of_the_time() -> None:
     later = as_segment(900, Segment(0, 1001, 0, ACK | PSH, b"data"))
     later = later._replace(flow=flow_of(1, 0), time_ns=later.time_ns + 2 * LINGER_NS)
     assert flows.receive(later) == []
-    assert ends(flows.receive(later._replace(seq=1005, flags=ACK | 1)))
+    assert ends(flows.receive(later._replace(seq=1005, flags=ACK | FIN)))
 
 
 def test_idle_by_another_clock() -> None:
@@ -134,3 +136,42 @@ def test_idle_by_another_clock() -> None:
     for number in whole_ones:
         check_whole(events, number)
         assert found(events, number, 0)
+
+
+@pytest.mark.parametrize("captured", [0, 3])
+def test_octets_under_way_by_a_clock_that_is_ahead(captured: int) -> None:
+    """Each direction is captured by another interface, with the handshake or without it."""
+    talk = started((1000, 2000))
+    talk.say(0, STREAM, size=150)
+    talk.say(1, STREAM[:400], size=100)
+    talk.say(0, flags=RST | ACK)
+    talk.say(1, STREAM[400:], size=10)
+    flows = Flows()
+    events: list[Event] = []
+    for number, each in enumerate(talk.segments[captured:], 1):
+        segment = as_segment(number, each)
+        ahead = 100 * SECOND * each.direction
+        events += flows.receive(segment._replace(time_ns=segment.time_ns + ahead))
+    check_whole(events + flows.finish())
+
+
+def test_octets_that_come_for_longer_than_it_would_linger() -> None:
+    """Each that comes makes it linger anew."""
+    talk = started()
+    talk.say(0, STREAM)
+    talk.say(0, flags=RST | ACK)
+    behind = len(talk.segments)
+    talk.say(1, STREAM, size=100)
+    flows = Flows()
+    events: list[Event] = []
+    for number, each in enumerate(talk.segments, 1):
+        segment = as_segment(number, each)
+        later = 20 * SECOND * max(0, number - behind)
+        events += flows.receive(segment._replace(time_ns=segment.time_ns + later))
+        other = as_segment(number, Segment(0, 1, 0, SYN, b""))
+        events += flows.receive(
+            other._replace(flow=flow_of(number, 0), time_ns=other.time_ns + later)
+        )
+    events += flows.finish()
+    check_whole(events)
+    assert flows.late_copies == 0

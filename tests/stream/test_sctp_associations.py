@@ -21,6 +21,7 @@ from scapy_mpa.stream.events import (
     SessionControlSeen,
 )
 from scapy_mpa.stream.limits import Limits
+from scapy_mpa.stream.lingering import LINGERING_CONNECTIONS
 from scapy_mpa.stream.sctp.associations import Associations
 from scapy_mpa.stream.sctp.dropped import FORGOTTEN
 from scapy_mpa.stream.sctp.packet import SctpPacket
@@ -328,6 +329,32 @@ def test_a_chunk_under_way_when_another_clock_speaks(is_known: bool) -> None:
     (number,) = {each.connection.number for each in segments}
     assert not [each for each in events if isinstance(each, ErrorFound | ChunksMissing)]
     assert [each.ending for each in ends(events) if each.connection.number == number] == ["closed"]
+
+
+@pytest.mark.parametrize("ahead", [0, 1])
+def test_so_many_linger_and_no_more(ahead: int) -> None:
+    """However far ahead another clock is: one that was never set stands at 1970."""
+    talk = conversation()
+    frames = [*OPENING, *frames_of(talk.units), *closing(talk)]
+    numbers = count()
+    associations = Associations(lambda: next(numbers))
+    packets: list[SctpPacket] = []
+    decoder = Decoder(packets.append)
+    other = sctp.frame(0, sctp.packet(0, sctp.init(0, 1), tag=0), ipv6=True)
+    decoder.segment(Frame(1, 1_700_000_000 * SECOND, 1, other, len(other), None))
+    number = 1
+    for each in range(LINGERING_CONNECTIONS + 20):
+        # One a microsecond, so that all are there at a time.
+        host = bytes([11, 0, *each.to_bytes(2, "big")])
+        for octets in frames:
+            number += 1
+            moved = octets.replace(bytes([10, 0, 0, 1]), host)
+            decoder.segment(Frame(number, number * 1000, 1, moved, len(moved), None))
+    if not ahead:
+        del packets[0]
+    events = [event for packet in packets for event in associations.receive(packet)]
+    assert [each.ending for each in ends(events)] == ["closed"] * 20
+    assert len(associations._live) == LINGERING_CONNECTIONS + ahead
 
 
 def test_snap_length() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from struct import Struct
 from typing import Final, TypeAlias
 
-from scapy_mpa.stream.segment import SECOND, SYN, Segment, reverse_flow
+from scapy_mpa.stream.segment import ACK, SECOND, SYN, Segment, reverse_flow
 from scapy_mpa.stream.sequence import sequence_number
 
 __all__ = [
@@ -91,26 +91,108 @@ class PastConnections:
         A SYN is always a beginning: there are senders with the same initial sequence number each
         time.
         """
-        if segment.flags & SYN:
-            return False
-        flow = segment.flow
-        return self._has(flow, 0, segment) or self._has(reverse_flow(flow), 1, segment)
+        known = self._known(segment)
+        return known is not None and not known.lacked(segment)
 
-    def _has(self, flow: bytes, direction: int, segment: Segment) -> bool:
-        record = self._later.get(flow) or self._earlier.get(flow)
-        if record is None:
-            return False
-        ended, *numbers = _RECORD.unpack_from(record)
-        begin: int = numbers[2 * direction]
-        length: int = numbers[2 * direction + 1]
-        elapsed = segment.time_ns // SECOND - ended & _SECONDS
+    def fill(self, segment: Segment) -> list[Segment]:
+        """Return what a segment brings of octets of a connection that was ended, and that were not
+        captured before; from now on they were.
+
+        :return: nothing if it carries any other octets, too.
+        """
+        known = self._known(segment)
+        if known is None:
+            return []
+        parts = []
+        for start, end in known.lacked(segment):
+            parts.append(
+                segment._replace(
+                    seq=sequence_number(segment.seq + start),
+                    flags=segment.flags & ACK,
+                    payload=segment.payload[start:end],
+                    length=end - start,
+                )
+            )
+            known.fill(sequence_number(segment.seq + start), end - start)
+        if parts:
+            flows = self._later if known.flow in self._later else self._earlier
+            flows[known.flow] = known.packed()
+        return parts
+
+    def _known(self, segment: Segment) -> _Known | None:
+        """Return what is known of a connection that was ended, if a segment carries nothing but
+        octets that lie between its first and its last."""
+        if segment.flags & SYN:
+            return None
+        flow = segment.flow
+        for direction, own in enumerate((flow, reverse_flow(flow))):
+            record = self._later.get(own) or self._earlier.get(own)
+            if record is not None:
+                known = _Known(own, direction, record)
+                if known.spans(segment):
+                    return known
+        return None
+
+
+class _Known:
+    """What is kept of one connection, for one of its directions.
+
+    :param flow: of direction 0.
+    :param direction: which one.
+    :param record: of the connection.
+    """
+
+    __slots__ = ("_begin", "_direction", "_ended", "_head", "_holes", "_length", "flow")
+
+    def __init__(self, flow: bytes, direction: int, record: bytes) -> None:
+        self.flow = flow
+        self._direction = direction
+        self._head = record[: _RECORD.size]
+        ended, *numbers = _RECORD.unpack(self._head)
+        self._ended: int = ended
+        self._begin: int = numbers[2 * direction]
+        self._length: int = numbers[2 * direction + 1]
+        self._holes: list[tuple[bool, int, int]] = list(_HOLE.iter_unpack(record[_RECORD.size :]))
+
+    def spans(self, segment: Segment) -> bool:
+        """Tell whether a segment lies between the first and the last octet, and came in time."""
+        elapsed = segment.time_ns // SECOND - self._ended & _SECONDS
         # A clock may be set back, and each interface may have its own.
         if PAST_SECONDS < elapsed < _SECONDS + 1 - PAST_SECONDS:
             return False
-        offset = sequence_number(segment.seq - begin)
-        return offset + segment.length <= length and not any(
-            of == direction
-            and offset < (hole := sequence_number(seq - begin)) + lacking
-            and hole < offset + segment.length
-            for of, seq, lacking in _HOLE.iter_unpack(record[_RECORD.size :])
-        )
+        return sequence_number(segment.seq - self._begin) + segment.length <= self._length
+
+    def lacked(self, segment: Segment) -> list[Span]:
+        """Return where in such a segment octets are that were not captured before."""
+        at = sequence_number(segment.seq - self._begin)
+        parts = []
+        for direction, seq, length in self._holes:
+            hole = sequence_number(seq - self._begin)
+            start, end = max(hole, at), min(hole + length, at + segment.length)
+            if direction == self._direction and start < end:
+                parts.append((start - at, end - at))
+        return parts
+
+    def fill(self, seq: int, length: int) -> None:
+        """Take note of octets that lie in one hole and were captured now."""
+        kept = []
+        for direction, first, lacking in self._holes:
+            before = sequence_number(seq - first)
+            if direction != self._direction or before >= lacking:
+                kept.append((direction, first, lacking))
+                continue
+            if before:
+                kept.append((direction, first, before))
+            # One that is filled in its midst becomes two.
+            behind = lacking - before - length
+            if behind:
+                kept.append((direction, sequence_number(seq + length), behind))
+        self._holes = kept
+
+    def packed(self) -> bytes:
+        """Return the record of the connection, as it is now."""
+        record = self._head
+        for direction in (False, True):
+            holes = [each for each in self._holes if each[0] is direction]
+            record += b"".join(_HOLE.pack(*each) for each in holes[-PAST_HOLES:])
+        return record

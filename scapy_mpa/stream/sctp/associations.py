@@ -28,6 +28,18 @@ _BATCH: Final = 512
 _OPENING: Final = frozenset({ChunkType.INIT, ChunkType.INIT_ACK, ChunkType.DATA})
 """What an association that is not known may be met with first; the rest carries nothing."""
 
+_TURNS: Final = frozenset(
+    {
+        ChunkType.INIT,
+        ChunkType.INIT_ACK,
+        ChunkType.ABORT,
+        ChunkType.SHUTDOWN,
+        ChunkType.SHUTDOWN_ACK,
+        ChunkType.SHUTDOWN_COMPLETE,
+    }
+)
+"""Chunks with which associations begin and end."""
+
 
 class Associations:
     """Takes SCTP packets in the order of capture, gives events.
@@ -111,6 +123,10 @@ class Associations:
             association.lingers = True
             may_gain = not association.is_gapless
             self._lingering.add(association, packet.time_ns, may_gain=may_gain)
+            for each in self._lingering.surplus():
+                self._end(each, "closed", "connection ended")
+        else:
+            self._lingering.refresh(association, packet.time_ns)
         while association.held > self._limits.octets_per_half:
             association.relieve()
         self._budget.update(association)
@@ -244,8 +260,10 @@ class Associations:
         own = self._by_flow.get(packet.flow)
         if own is not None and self._lingering.outstays(own, packet.time_ns):
             self._end(own, "closed", "connection ended")
-        for each in self._lingering.witness(packet.time_ns):
-            self._end(each, "closed", "connection ended")
+        # As of TCP, few packets say what time it is.
+        if any(chunk.type in _TURNS for chunk in packet.chunks):
+            for each in self._lingering.witness(packet.time_ns):
+                self._end(each, "closed", "connection ended")
 
     def _end(self, association: Association, ending: Ending, reason: GapReason) -> None:
         if association not in self._live:
