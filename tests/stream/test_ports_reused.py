@@ -19,7 +19,8 @@ from tests.stream.talk import (
     started,
     whole,
 )
-from tests.truth.impair import ACK, RST, SYN, Segment
+from tests.truth import mpastream
+from tests.truth.impair import ACK, FIN, RST, SYN, Segment
 
 
 def test_ports_used_again() -> None:
@@ -190,3 +191,75 @@ def test_the_same_numbers_again_after_a_while(pause: int) -> None:
         segment = as_segment(number, each)
         segments.append(segment._replace(time_ns=segment.time_ns + pause * SECOND))
     assert len(ends(feed(segments))) == 1 + pause
+
+
+@pytest.mark.parametrize("markers", [False, True])
+@pytest.mark.parametrize("fin", [None, 0, 1])
+@pytest.mark.parametrize("seconds", [1, 4000])
+@pytest.mark.parametrize(
+    ("off", "other"),
+    [
+        (-500_000_000, -500_000_000),
+        (-50_000, -50_000),
+        (20_000_000, 20_000_000),
+        (500_000_000, 500_000_000),
+        (500_000_000, -500_000_000),
+        (-60_000, 900_000_000),
+    ],
+)
+def test_neither_the_end_nor_the_next_syn_was_captured(
+    off: int, other: int, seconds: int, fin: int | None, markers: bool
+) -> None:
+    """Nor most of the handshake: that no octets of the first connection lie there is enough."""
+    octets = mpastream.build_stream(ULPDUS, markers=markers)[0]
+    request, reply = (
+        mpastream.startup_frame(key, crc=1, markers=int(markers))
+        for key in (mpastream.REQUEST_KEY, mpastream.REPLY_KEY)
+    )
+    talks = Talk((1_000_000_000, 2_000_000_000)), Talk((1_000_000_000 + off, 2_000_000_000 + other))
+    for talk in talks:
+        talk.say(0, request)
+        talk.say(1, reply)
+        talk.say(0, octets, size=150)
+        talk.say(1, octets, size=150)
+    if fin is not None:
+        talks[0].say(fin, flags=FIN | ACK)
+        talks[0].say(1 - fin, flags=ACK)
+    talks[1].close()
+    segments = [as_segment(number, each) for number, each in enumerate(talks[0].segments, 1)]
+    segments += [
+        as_segment(number, each)._replace(time_ns=number * 1_000_000 + seconds * SECOND)
+        for number, each in enumerate(talks[1].segments[3:], len(segments) + 1)
+    ]
+    events = feed(segments)
+    check_whole(events, 0)
+    check_whole(events, 1)
+    assert [each.ending for each in ends(events)] == ["reused", "closed"]
+    assert not any(half.retransmitted for each in ends(events) for half in each.halves)
+
+
+@pytest.mark.parametrize("away", [-300_000_000, -70_000, -1000])
+def test_octets_astray(away: int) -> None:
+    """They acknowledge what the peer did send, so they are of no other connection."""
+    talk = started((1_000_000_000, 2_000_000_000))
+    talk.say(0, STREAM[:600], size=300)
+    talk.copy(0, talk.next[0] + away - 600, b"something else")
+    talk.say(0, STREAM[600:], size=300)
+    talk.say(1, STREAM)
+    talk.close()
+    events = talk.fed()
+    assert found(events, 0, 0) == found(events, 0, 1) == ULPDUS
+    assert [each.ending for each in ends(events)] == ["closed"]
+
+
+@pytest.mark.parametrize("above", [70_000, 300_000_000])
+@pytest.mark.parametrize("begun", [2, 3, 5, 12])
+def test_the_fins_of_the_connection_before_come_again(begun: int, above: int) -> None:
+    """They end nothing: they lie before all octets of this one."""
+    first, second = whole((1000, 2000), 150), whole((1000 + above, 2000 + above), 150)
+    fins = [each for each in first.segments if each.flags & FIN]
+    segments = [*first.segments, *second.segments[:begun], *fins, *second.segments[begun:]]
+    events = feed(as_segment(number, each) for number, each in enumerate(segments, 1))
+    check_whole(events, 0)
+    check_whole(events, 1)
+    assert [each.ending for each in ends(events)] == ["closed", "closed"]

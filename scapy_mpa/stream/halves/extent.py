@@ -10,6 +10,7 @@ from scapy_mpa.stream.halves.holes import LATE_SEGMENTS
 from scapy_mpa.stream.octets.past import PAST_OCTETS, Span
 from scapy_mpa.stream.segment import ACK, RST, SECOND, SYN, Segment
 from scapy_mpa.stream.sequence import SEQUENCE_WINDOW, sequence_number, unwrap
+from scapy_mpa.wire.startup import KIND_OF_KEY
 
 if TYPE_CHECKING:
     from scapy_mpa.stream.halves.half import HalfConnection
@@ -28,6 +29,8 @@ __all__ = [
 # Octets that can be under way before the first acknowledgement, for the window of a SYN is never
 # scaled (RFC 9293 3.1, RFC 7323 2.2): a SYN is captured behind no more than these.
 _FIRST_WINDOW: Final = 65_535
+
+_KEYS: Final = tuple(KIND_OF_KEY)
 
 
 def belongs(half: HalfConnection, peer: HalfConnection, segment: Segment) -> bool:
@@ -50,7 +53,32 @@ def belongs(half: HalfConnection, peer: HalfConnection, segment: Segment) -> boo
         return True
     if half.owner.lingers and _lies_outside(half, position, position + segment.length):
         return False
+    if segment.length and _is_foreign(half, peer, position, segment):
+        return False
     return segment.length == 0 or abs(position - half.high) < SEQUENCE_WINDOW
+
+
+def _is_foreign(half: HalfConnection, peer: HalfConnection, start: int, segment: Segment) -> bool:
+    """Tell whether octets are of a later connection whose SYN was not captured.
+
+    They can be none of this one where they lie before those behind a captured SYN, or behind a FIN;
+    and where they lie farther ahead than a window they are none if they begin with a startup frame.
+    To be of a later one, and not astray, they must acknowledge what the peer has not sent in this
+    one, either.  An octet that a keep-alive probe repeats may lie next to others (RFC 9293 3.8.4).
+
+    :param start: where they begin.
+    """
+    high = half.high or 0
+    is_before = half.begin is not None and start + segment.length < half.begin
+    is_behind = half.fin is not None and start > half.fin
+    is_ahead = start - high > PAST_OCTETS and segment.payload.startswith(_KEYS)
+    if not (is_before or is_behind or is_ahead):
+        return False
+    if peer.high is None or not segment.flags & ACK:
+        return False
+    acknowledged = unwrap(segment.ack, peer.high)
+    first = peer.high - PAST_OCTETS if peer.begin is None else peer.begin
+    return not first <= acknowledged <= peer.high + PAST_OCTETS
 
 
 def _lies_outside(half: HalfConnection, start: int, end: int) -> bool:
