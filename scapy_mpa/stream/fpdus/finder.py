@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from struct import Struct
 from typing import Final
 
 from scapy_mpa.stream.events import LocatedBy
@@ -43,6 +44,10 @@ _OVERDRAFT: Final = 1 << 20
 # The share of what is left that a place may cost for which nothing speaks but that a segment begins
 # there, or that a Marker points to it.
 _SMALL_SHARE: Final = 64
+# What it costs to try a place for which nothing speaks, beside the octets of its FPDU.
+_COST_OF_TRY: Final = 384
+# The share of what may be spent so that one of them may cost.
+_SHARE_OF_TRY: Final = 16
 # What an FPDU of zero length costs: it takes no octets worth counting, but what follows is tried.
 # A connection has one, if any, as RTR indication (RFC 6581 9.2).
 _COST_OF_ZERO_LENGTH: Final = 1024
@@ -146,6 +151,45 @@ class FPDUFinder(FPDUFollower):
                     yield start
             begin = upto
 
+    def _senseless(self, island: Island, begin: int, limit: int) -> Iterator[Candidate]:
+        """Yield, ascending, the FPDUs between ``begin`` and ``limit`` whose CRC is good, and whose
+        header makes no sense; those of zero length, which have none, are found otherwise.
+
+        What that costs is deducted from what may be spent on nothing else.  Where there are
+        Markers, long ones are found by these.
+        """
+        longest = self._spare // _SHARE_OF_TRY
+        begin += (self.origin - begin) % WORD
+        while begin < limit and self._spare > 0:
+            upto = min(begin + SEARCHED_AT_A_TIME, limit)
+            octets = island.read(begin, min(upto + longest + _LEAST_OVERHEAD, limit))
+            self._spare -= len(octets)
+            count = (upto - begin) // WORD
+            room = limit - begin - _LEAST_OVERHEAD
+            fitting = [
+                (at, length)
+                for at, word in enumerate(Struct(f">{count}I").unpack_from(octets))
+                if 0 < (length := word >> 16) <= longest and length <= room - WORD * at
+            ]
+            for at, ulpdu_length in fitting:
+                start = begin + WORD * at
+                if self.markers and (start - self.origin) % MARKER_INTERVAL <= MARKER_LENGTH:
+                    # What a Marker leads is found by that, and behind one none begins.
+                    continue
+                phase = (start - self.origin) % MARKER_INTERVAL if self.markers else None
+                length = fpdu_length(ulpdu_length, phase)
+                if start + length > limit:
+                    continue
+                self._spare -= _COST_OF_TRY + length
+                if self._spare < 0:
+                    return
+                first = WORD * at
+                if self._fits(octets[first : first + length]):
+                    fpdu = self._try(island, start, limit)
+                    if isinstance(fpdu, Candidate) and not self._header_makes_sense(fpdu):
+                        yield fpdu
+            begin = upto
+
     def _may_start(self, position: int) -> bool:
         """Tell whether an FPDU may start at a position, by where it is and where Markers are."""
         phase = (position - self.origin) % MARKER_INTERVAL
@@ -185,6 +229,28 @@ class FPDUFinder(FPDUFollower):
         :param bridge: FPDUs over which lengths lead to ``limit``, where a verified one begins, from
             one that begins for certain: what may be payload of any of them does not count.
         """
+        found = self._search_sense(
+            island, begin, limit, final=final, claimed=claimed, liar=liar, run=run, bridge=bridge
+        )
+        if self.crc and not island.absent and (final or found is not None):
+            # Nothing better will come for what stands before it: then a CRC is enough.
+            senseless = self._senseless(island, begin, limit if found is None else found.start)
+            return next(senseless, found)
+        return found
+
+    def _search_sense(
+        self,
+        island: Island,
+        begin: int,
+        limit: int,
+        *,
+        final: bool,
+        claimed: bool,
+        liar: int | None,
+        run: Run | None,
+        bridge: Sequence[Candidate],
+    ) -> Candidate | None:
+        """Do that for FPDUs for which more speaks than their CRC."""
         doubtful = None
         doubted_until = limit
         chained = begin

@@ -26,6 +26,10 @@ each, up to where it was asked."""
 # makes the cost per octet grow, and something to begin with.
 _OCTETS_AT_FIRST: Final = 1 << 20
 _OCTETS_PER_OCTET: Final = 8
+# What they may spend beside that on FPDUs for which nothing speaks but their CRC, so that no others
+# are missed for these.
+_SPARE_AT_FIRST: Final = 1 << 18
+_SPARE_PER_OCTET: Final = 4
 # The share of what is left that it may cost to tell whether octets are one FPDU, whatever its
 # ULPDU_Length says: many places are asked.
 _FAIR_SHARE: Final = 4
@@ -53,19 +57,24 @@ class FPDUEnds(FPDUReader):
     For parameters see :class:`~scapy_mpa.stream.fpdus.candidate.FPDUReader`.
     """
 
-    __slots__ = ("_allowance",)
+    __slots__ = ("_allowance", "_spare")
 
     def __init__(self, origin: int, *, markers: bool, crc: bool) -> None:
         super().__init__(origin, markers=markers, crc=crc)
         self._allowance = _OCTETS_AT_FIRST
+        self._spare = _SPARE_AT_FIRST
 
     def allow(self, fresh: int) -> None:
         """Let searches spend what so many octets of stream are worth."""
         self._allowance += fresh * _OCTETS_PER_OCTET
+        self._spare += fresh * _SPARE_PER_OCTET
 
     def has_spent_nothing(self, octets: int) -> bool:
         """Tell whether searches may still spend all that so many octets of stream are worth."""
-        return self._allowance == _OCTETS_AT_FIRST + octets * _OCTETS_PER_OCTET
+        return (
+            self._allowance == _OCTETS_AT_FIRST + octets * _OCTETS_PER_OCTET
+            and self._spare == _SPARE_AT_FIRST + octets * _SPARE_PER_OCTET
+        )
 
     def _is_scarce(self) -> bool:
         """Tell whether less is left for searches than there was at first."""
