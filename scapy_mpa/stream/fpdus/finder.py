@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from struct import Struct
+from itertools import compress
 from typing import Final
 
 from scapy_mpa.stream.events import LocatedBy
@@ -45,7 +45,7 @@ _OVERDRAFT: Final = 1 << 20
 # there, or that a Marker points to it.
 _SMALL_SHARE: Final = 64
 # What it costs to try a place for which nothing speaks, beside the octets of its FPDU.
-_COST_OF_TRY: Final = 384
+_COST_OF_TRY: Final = 768
 # The share of what may be spent so that one of them may cost.
 _SHARE_OF_TRY: Final = 16
 # What an FPDU of zero length costs: it takes no octets worth counting, but what follows is tried.
@@ -166,12 +166,14 @@ class FPDUFinder(FPDUFollower):
             self._spare -= len(octets)
             count = (upto - begin) // WORD
             room = limit - begin - _LEAST_OVERHEAD
-            fitting = [
-                (at, length)
-                for at, word in enumerate(Struct(f">{count}I").unpack_from(octets))
-                if 0 < (length := word >> 16) <= longest and length <= room - WORD * at
-            ]
-            for at, ulpdu_length in fitting:
+            # Of most places the first octet of what would be their ULPDU_Length tells that none is.
+            first = octets[: WORD * count : WORD]
+            small = min(longest, room, 0xFFFF) // 256 + 1
+            may_fit = first.translate(b"\1" * small + bytes(256 - small))
+            for at in compress(range(count), may_fit):
+                ulpdu_length = first[at] << 8 | octets[WORD * at + 1]
+                if not ulpdu_length or ulpdu_length > longest or ulpdu_length > room - WORD * at:
+                    continue
                 start = begin + WORD * at
                 if self.markers and (start - self.origin) % MARKER_INTERVAL <= MARKER_LENGTH:
                     # What a Marker leads is found by that, and behind one none begins.
@@ -183,8 +185,7 @@ class FPDUFinder(FPDUFollower):
                 self._spare -= _COST_OF_TRY + length
                 if self._spare < 0:
                     return
-                first = WORD * at
-                if self._fits(octets[first : first + length]):
+                if self._fits(octets[WORD * at : WORD * at + length]):
                     fpdu = self._try(island, start, limit)
                     if isinstance(fpdu, Candidate) and not self._header_makes_sense(fpdu):
                         yield fpdu

@@ -53,6 +53,9 @@ def belongs(half: HalfConnection, peer: HalfConnection, segment: Segment) -> boo
         return True
     if half.owner.lingers and _lies_outside(half, position, position + segment.length):
         return False
+    if position == half.high and half.fin is None:
+        # As nearly all do, it goes on where the last one has ended.
+        return True
     if segment.length and _is_foreign(half, peer, position, segment):
         return False
     return segment.length == 0 or abs(position - half.high) < SEQUENCE_WINDOW

@@ -219,16 +219,15 @@ class HalfConnection:
             self.islands.front = position
         if high is None:
             self.high = high = position
-        end = position + segment.length
-        # One that lies before all octets is of a connection before.
-        is_own = abs(position - high) < SEQUENCE_WINDOW and (
-            self.begin is None or end >= self.begin
-        )
-        if flags & FIN and is_own:
-            self.fin = end
+        if flags & FIN and abs(position - high) < SEQUENCE_WINDOW:
+            fin = position + segment.length
+            # One that lies before all octets is of a connection before.
+            if self.begin is None or fin >= self.begin:
+                self.fin = fin
         # What a RST carries is a remark, not part of the stream (RFC 9293 3.5.3).
         if segment.length and not flags & RST:
             intake.take(self, position, segment)
+            end = position + segment.length
             if end > high:
                 self.high = compact(end)
         if self.cuts is not None:
