@@ -179,7 +179,7 @@ class Flows:
         """
         live = list(self._connections.values())
         self._connections.clear()
-        self._lingering.clear()
+        self._lingering = Lingering()
         self._past = PastConnections()
         live.reverse()
         while live:

@@ -43,9 +43,6 @@ class Lingering(Generic[_Each]):
         self.apart_ns = 0
         """How far what was captured later has been behind what was captured before, at most."""
 
-    def __len__(self) -> int:
-        return len(self._until)
-
     def add(self, each: _Each, time_ns: int, *, may_gain: bool) -> None:
         """Take one that is over.
 
@@ -68,10 +65,6 @@ class Lingering(Generic[_Each]):
     def discard(self, each: _Each) -> None:
         """Forget one, if it is here."""
         self._until.pop(each, None)
-
-    def clear(self) -> None:
-        """Forget all."""
-        self._until.clear()
 
     def outstays(self, each: _Each, time_ns: int) -> bool:
         """Tell whether one has lingered for long enough when something of its own comes.

@@ -175,10 +175,10 @@ class FPDUFinder(FPDUFollower):
                 if not ulpdu_length or ulpdu_length > longest or ulpdu_length > room - WORD * at:
                     continue
                 start = begin + WORD * at
-                if self.markers and (start - self.origin) % MARKER_INTERVAL <= MARKER_LENGTH:
+                phase = (start - self.origin) % MARKER_INTERVAL if self.markers else None
+                if phase is not None and phase <= MARKER_LENGTH:
                     # What a Marker leads is found by that, and behind one none begins.
                     continue
-                phase = (start - self.origin) % MARKER_INTERVAL if self.markers else None
                 length = fpdu_length(ulpdu_length, phase)
                 if start + length > limit:
                     continue
