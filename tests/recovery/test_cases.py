@@ -48,6 +48,15 @@ ONCE_WRONG: list[tuple[str, int, dict[str, object]]] = [
     (ANYTHING, 4171, {}),
 ]
 
+CUT_SHORT: dict[str, object] = {
+    "crc": True,
+    "snap": 140,
+    "mulpdu": 64,
+    "begin": "any point",
+    "network": "IPv6 in VLAN",
+    "cuts": ("whole FPDUs", "whole FPDUs"),
+}
+
 ONCE_WRONG_SEEDS: list[tuple[int, dict[str, object]]] = [
     # A Key at the end of a payload, which pad and CRC field of zeros make a Request.
     (50667, {"crc": False}),
@@ -205,6 +214,13 @@ ONCE_WRONG_SEEDS: list[tuple[int, dict[str, object]]] = [
     (9712714, {"crc": False, "begin": "any point", "payload": "text"}),
     # A sender that counts a Marker as payload, before Writes of 512 octets each.
     (9731106, {}),
+    # A few whole FPDUs among others that were cut off.
+    (9792852, {"crc": True, "damage": "length", "missing": 0.05}),
+    (9820189, {**CUT_SHORT, "copies": "overlapping"}),
+    (9821464, {**CUT_SHORT, "copies": "equal"}),
+    # Headers over FPDUs that were cut off lead on without Markers, which lie in others.
+    (9830099, {**CUT_SHORT, "copies": "overlapping"}),
+    (9830909, {**CUT_SHORT, "copies": "overlapping"}),
 ]
 
 

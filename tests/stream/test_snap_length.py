@@ -613,6 +613,33 @@ def test_whether_crcs_are_on_is_not_concluded_from_what_was_cut_off(crc: bool, w
         assert ended.crc is None
 
 
+@pytest.mark.parametrize(
+    ("count", "whole"),
+    [
+        (20, [7]),
+        (20, [3, 12]),
+        (20, [3, 9, 15]),
+        (20, [0]),
+        (20, [19]),
+        (3000, [1500]),
+        (3000, [1500, 1700]),
+    ],
+)
+def test_a_few_are_whole_and_no_startup_frame_was_captured(count: int, whole: list[int]) -> None:
+    """Each segment is cut before the end of its FPDU, and copies complete a few: nothing but what
+    the snap length has left of FPDUs stands around them, from which lengths lead to the next."""
+    octets, truth = stream([40] * count, markers=False)
+    talk = Talk(syn=False)
+    there: dict[int, int | None] = {}
+    for number, each in enumerate(truth):
+        there[len(talk.segments)] = each.end - each.start - 10
+        seq = talk.say(0, octets[each.start : each.end])
+        if number in whole:
+            talk.copy(0, seq + each.end - each.start - 12, octets[each.end - 12 : each.end])
+    good = [each for each in fpdus(fed_with_cuts(talk, there), 0) if each.crc == "good"]
+    assert [each.ulpdu for each in good] == [truth[number].ulpdu for number in whole]
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_markers_that_were_cut_off_say_nothing(seed: int) -> None:
     """Without startup frames and CRCs, those that were captured tell where Markers are."""

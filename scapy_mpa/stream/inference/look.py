@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 from scapy_mpa.stream.fpdus.candidate import FRAMING_WINDOW, HEAD, WORD
 from scapy_mpa.stream.fpdus.heads import head_makes_sense
 from scapy_mpa.stream.inference.places import Ballot
+from scapy_mpa.stream.inference.rows import PLAUSIBLE_ROW
 from scapy_mpa.stream.inference.sight import COST_OF_FAILURE, Reading, Sight
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.wire.ddp import TAGGED, TAGGED_LENGTH
@@ -32,6 +33,11 @@ _VERIFIED_ROW: Final = 2
 _TELLING_MARKERS: Final = 2
 # Those between them with a bad CRC over which lengths may lead.
 _MOST_DAMAGED: Final = 4
+# FPDUs behind a verified one whose headers, as far as they lead, nobody takes for chance.
+_PLAUSIBLE_BEHIND: Final = PLAUSIBLE_ROW - 1
+# What a header costs whose FPDU the snap length cut off: next to nothing is to be done, and there
+# may be very many of them before one that is whole.
+_COST_OF_CUT_OFF: Final = 512
 
 
 # The octets of a tagged FPDU in which its header lies, and a Marker that may fall in it.
@@ -75,9 +81,13 @@ class Look:
         """
         sight = self._sight
         for header in self._headers():
-            reading = next(sight.verified(header), None)
+            reading = None
+            if self._is_cut(header):
+                sight.allowance -= _COST_OF_CUT_OFF
+            else:
+                reading = next(sight.verified(header), None)
+                sight.allowance -= COST_OF_FAILURE * (reading is None)
             if reading is None:
-                sight.allowance -= COST_OF_FAILURE
                 self._unlike.append(Unlike(sight.island, header, is_behind=False))
             row = 0
             while reading is not None:
@@ -107,8 +117,11 @@ class Look:
                         Unlike(sight.island, header, is_behind=True)
                         for header in (end, end + MARKER_LENGTH)
                     ]
-                    for damaged in self._damaged(end):
-                        self._vote(ballot, damaged)
+                    between = self._cut_off(end) or self._damaged(end)
+                    for other in between:
+                        self._vote(ballot, other)
+                    # No chance leads over them.
+                    ballot.is_believed |= bool(between)
                     self._hear_begun(ballot, end)
         return False
 
@@ -148,8 +161,60 @@ class Look:
         if header + HEADER_LENGTH > end:
             return True
         head = sight.octets[header - sight.begin :][:HEAD]
-        is_begun = len(head) < HEAD or head_makes_sense(head, any_stag=True)
-        return is_begun and header + fpdu_length(sight.number(header)) > end
+        if len(head) < HEAD:
+            return True
+        goes_beyond = header + fpdu_length(sight.number(header)) > end
+        return (goes_beyond or self._is_cut(header)) and head_makes_sense(head, any_stag=True)
+
+    def _is_cut(self, header: int) -> bool:
+        """Tell whether the snap length cut off something of the FPDU at ``header``."""
+        sight = self._sight
+        if not sight.island.absent:
+            return False
+        claimed = header + fpdu_length(sight.number(header))
+        return sight.island.captured_until(header, claimed) < claimed
+
+    def _cut_off(self, at: int) -> list[Reading]:
+        """Return the FPDUs behind one that is verified of each of which the snap length cut off
+        something, if lengths lead over them to the next verified one, or over enough of them.
+
+        :param at: where the first one begins.
+        """
+        sight = self._sight
+        passed: list[Reading] = []
+        if not sight.island.absent:
+            return passed
+        while len(passed) < _PLAUSIBLE_BEHIND:
+            reading = self._cut_off_at(at)
+            if reading is None or sight.allowance < 0:
+                return []
+            passed.append(reading)
+            at = reading.end
+            if sight.following(at) is not None:
+                break
+        return passed
+
+    def _cut_off_at(self, at: int) -> Reading | None:
+        """Return the FPDU that begins at ``at`` if its header makes sense, and so does the one to
+        which its length leads, and the snap length cut off something of it."""
+        sight = self._sight
+        for header in self._headers_at(at):
+            for reading in sight.readings(header):
+                start, end = reading.start, reading.end
+                is_cut = start == at and sight.island.captured_until(start, end) < end
+                if is_cut and next(self._headers_at(end), None) is not None:
+                    return reading
+        return None
+
+    def _headers_at(self, at: int) -> Iterator[int]:
+        """Yield where the header of an FPDU that begins at ``at`` was captured and makes sense."""
+        sight = self._sight
+        for header in (at, at + MARKER_LENGTH):
+            begin = header - sight.begin
+            upto = sight.island.captured_until(at, min(header + HEAD, sight.island.end))
+            is_there = upto - header >= HEAD - MARKER_LENGTH
+            if is_there and head_makes_sense(sight.octets[begin : upto - sight.begin]):
+                yield header
 
     def _damaged(self, at: int, depth: int = _MOST_DAMAGED) -> list[Reading]:
         """Return the FPDUs over which lengths lead from one that is verified to the next.

@@ -118,9 +118,12 @@ class Sight:
             counts[(chunk.position - begin) % WORD] += 1
         likeliest, *others = sorted(range(WORD), key=lambda each: -counts[each])
         kept = self.allowance // _SHARE_OF_OTHERS
-        yield from self._sensible(self.island.telling_boundaries(begin, end), kept)
-        yield from self._sensible(self._words(likeliest), kept)
-        yield from self._sensible(sorted(chain(*map(self._words, others))), 0)
+        boundaries = dict.fromkeys(self.island.telling_boundaries(begin, end))
+        yield from self._sensible(boundaries, kept)
+        words = [each for each in self._words(likeliest) if each not in boundaries]
+        yield from self._sensible(words, kept)
+        words = [each for each in chain(*map(self._words, others)) if each not in boundaries]
+        yield from self._sensible(sorted(words), 0)
 
     def _sensible(self, places: Iterable[int], kept: int) -> Iterator[int]:
         """Yield places with headers that make sense and that nothing explains, as long as more may
