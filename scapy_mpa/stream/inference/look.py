@@ -260,7 +260,12 @@ class Look:
         if ballot.reference >= sight.begin:
             ballot.first = min(ballot.first, start)
         if not layout.markers:
-            ballot.count_unmarked(start, end)
+            pointing: list[int] = []
+            if sight.known.markers:
+                # A lie may hide one of those that must be somewhere.
+                words = map(start.__add__, sight.markers_behind(start))
+                pointing += [word for word in words if word < end]
+            ballot.count_unmarked(start, end, pointing)
         elif layout.header:
             ballot.count_marked(start, end, [start], HEAD)
         else:

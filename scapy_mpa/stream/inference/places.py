@@ -69,11 +69,12 @@ class Ballot:
     def _place(self, position: int) -> int:
         return (position - self.reference) // _WORD % _PLACES
 
-    def count_unmarked(self, start: int, end: int) -> None:
+    def count_unmarked(self, start: int, end: int, pointing: Sequence[int]) -> None:
         """Count an FPDU that holds no Marker.
 
         :param start: position of its first octet.
         :param end: position behind its last one.
+        :param pointing: where words in it may be Markers, which its length hides.
         """
         self.octets += end - start
         self._unmarked += 1
@@ -86,7 +87,7 @@ class Ballot:
             self._spanning += 1
             return
         for position in range(first, end, _WORD):
-            self._against[self._place(position)] += 1
+            self._against[self._place(position)] += position not in pointing
 
     def count_marked(self, start: int, end: int, positions: Sequence[int], head: int) -> None:
         """Count an FPDU that holds Markers.
