@@ -57,6 +57,8 @@ CUT_SHORT: dict[str, object] = {
     "cuts": ("whole FPDUs", "whole FPDUs"),
 }
 
+UNANSWERED: dict[str, object] = {"crc": True, "begin": "no SYN", "startup": "Request"}
+
 ONCE_WRONG_SEEDS: list[tuple[int, dict[str, object]]] = [
     # A Key at the end of a payload, which pad and CRC field of zeros make a Request.
     (50667, {"crc": False}),
@@ -221,6 +223,8 @@ ONCE_WRONG_SEEDS: list[tuple[int, dict[str, object]]] = [
     # Headers over FPDUs that were cut off lead on without Markers, which lie in others.
     (9830099, {**CUT_SHORT, "copies": "overlapping"}),
     (9830909, {**CUT_SHORT, "copies": "overlapping"}),
+    # Text behind a Key in a Terminate, in segments of an octet, behind a Request without its Reply.
+    (9890103, {**UNANSWERED, "damage": "length", "markers": "both", "missing": 0.05}),
     # A lie that hides the only Marker there is, under a CRC that is right.
     (9860360, {"crc": True, "damage": "length", "missing": 0.05}),
 ]

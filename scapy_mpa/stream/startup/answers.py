@@ -19,6 +19,7 @@ from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.stream.octets.scan import (
     FoundStartup,
     has_request,
+    may_be_payload,
     may_be_rtr,
     request_before,
     startups_between,
@@ -347,7 +348,8 @@ def _request_behind(startup: StartupPhase, half: HalfConnection, begin: int) -> 
     """Return the Request that fills whole segments anywhere behind ``begin``, if no FPDU begins
     there; None if there is none.
 
-    In segments of one octet any does, and one that ends a payload has a CRC behind it.
+    In segments of one octet any does: there text behind a Key is none, and one that ends a payload
+    has a CRC behind it.
     """
     crc, markers = startup.uses_crc, startup.has_markers(half.direction)
     reader = FPDUReader(begin, markers=bool(markers), crc=bool(crc))
@@ -360,7 +362,9 @@ def _request_behind(startup: StartupPhase, half: HalfConnection, begin: int) -> 
         found
         for each in half.islands.items
         for found in startups_between(each, begin, each.end)
-        if found.startup.kind is StartupKind.REQUEST and _may_end(each, found.end)
+        if found.startup.kind is StartupKind.REQUEST
+        and _may_end(each, found.end)
+        and (not may_be_payload(found) or each.fills_segments(found.position, found.end))
     )
     return next(requests, None)
 
