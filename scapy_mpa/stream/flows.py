@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from scapy_mpa.stream.budget import Budget
 from scapy_mpa.stream.connections import lending
 from scapy_mpa.stream.connections.connection import Connection
+from scapy_mpa.stream.connections.contest import Contest, may_be_astray
 from scapy_mpa.stream.connections.loan import Loan
 from scapy_mpa.stream.events import ConnectionId, Ending
 from scapy_mpa.stream.halves.common import Common
@@ -17,7 +18,7 @@ from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.lingering import LINGER_NS, LINGERING_CONNECTIONS, Lingering
 from scapy_mpa.stream.octets.overlap import RecentOctets
 from scapy_mpa.stream.octets.past import PastConnections
-from scapy_mpa.stream.segment import FIN, RST, SECOND, SYN, Segment, reverse_flow
+from scapy_mpa.stream.segment import ACK, FIN, RST, SECOND, SYN, Segment, reverse_flow
 from scapy_mpa.wire.dialect import Dialect
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ class Flows:
     __slots__ = (
         "_common",
         "_connections",
+        "_contests",
         "_dialect",
         "_events",
         "_lingering",
@@ -79,6 +81,8 @@ class Flows:
         self._connections: dict[bytes, Connection] = {}
         self._lingering: Lingering[Connection] = Lingering()
         self._past = PastConnections()
+        # By what _ports() returns.
+        self._contests: dict[bytes, Contest] = {}
         self._events: list[Event] = []
         self._common = Common(self._events.append, Budget(self.limits))
         self._number = first_number
@@ -95,6 +99,8 @@ class Flows:
             # No other segment says what time it is, so that most need not come here to do so.
             self._expire(connection, segment.time_ns)
             connection = self.connection(segment.flow)
+        if self._contests and connection is not None:
+            connection = self._judged(segment) or connection
         if connection is None or not belongs(*connection.pair(segment.flow), segment):
             if not segment.length and not segment.flags & SYN:
                 # It carries nothing and opens nothing: a late word of a connection that is over.
@@ -107,9 +113,7 @@ class Flows:
                 for each in parts:
                     self._take_aside(each)
                 return self._taken()
-            if connection is not None:
-                self._end(connection, "reused")
-            connection = self._open(segment)
+            connection = self._open_behind(connection, segment)
         connection.receive(segment)
         if connection.lingers:
             self._lingering.refresh(connection, segment.time_ns)
@@ -143,6 +147,8 @@ class Flows:
         :param may_begin: whether that may be before the first FPDU was found.
         """
         connection = self.connection(flow)
+        if self._contests and _ports(flow) in self._contests:
+            return None
         if connection is None or self.limits.octets_per_half < _LENT_AT_LEAST:
             return None
         return lending.lend(connection, may_begin=may_begin)
@@ -178,7 +184,11 @@ class Flows:
         Their memory is free when the next ones come.
         """
         live = list(self._connections.values())
+        if self._contests:
+            live += [each.other(each.has_ports) for each in self._contests.values()]
+            live.sort(key=lambda each: each.identity.number)
         self._connections.clear()
+        self._contests.clear()
         self._lingering = Lingering()
         self._past = PastConnections()
         live.reverse()
@@ -197,6 +207,52 @@ class Flows:
         connection = Connection(identity, self._common, self._dialect)
         self._connections[flow] = connection
         return connection
+
+    def _open_behind(self, former: Connection | None, segment: Segment) -> Connection:
+        """Begin a connection on ports that another one may still have."""
+        if former is None:
+            return self._open(segment)
+        if not may_be_astray(former, segment):
+            self._end(former, "reused")
+            return self._open(segment)
+        del self._connections[former.identity.flow]
+        claim = self._open(segment)
+        self._contests[_ports(segment.flow)] = Contest(former, claim, segment)
+        return claim
+
+    def _judged(self, segment: Segment) -> Connection | None:
+        """Return the connection that a segment of contested ports is of, None if they are not.
+
+        It has the ports from now on.
+        """
+        contest = self._contests.get(_ports(segment.flow))
+        if contest is None:
+            return None
+        if contest.repeats(segment) and not contest.former.is_over:
+            self._give_ports(contest, contest.claim)
+        elif contest.repeats(segment) or contest.is_of_claim(segment):
+            self._settle(contest, contest.claim)
+        elif segment.flags & SYN and not segment.flags & ACK:
+            # It may be astray, too, but the one before it was.
+            self._settle(contest, contest.former)
+        else:
+            contest.hear(segment)
+            if contest.is_refuted:
+                self._settle(contest, contest.former)
+            else:
+                self._give_ports(contest, contest.former)
+        return contest.has_ports
+
+    def _give_ports(self, contest: Contest, connection: Connection) -> None:
+        del self._connections[contest.has_ports.identity.flow]
+        contest.has_ports = connection
+        self._connections[connection.identity.flow] = connection
+
+    def _settle(self, contest: Contest, connection: Connection) -> None:
+        """Let one of two connections have the ports for good, and end the other."""
+        self._give_ports(contest, connection)
+        del self._contests[_ports(connection.identity.flow)]
+        self._close(contest.other(connection), "reused")
 
     def _take_aside(self, segment: Segment) -> None:
         """Take octets that fill a hole in a connection that was ended.
@@ -246,10 +302,27 @@ class Flows:
             self._end(each)
 
     def _end(self, connection: Connection, ending: Ending | None = None) -> None:
+        if self._contests:
+            contest = self._contests.get(_ports(connection.identity.flow))
+            if contest is not None and ending is None:
+                # It is long over, and the other one is not.
+                self._settle(contest, contest.other(connection))
+                return
+            if contest is not None:
+                self._settle(contest, connection)
+        del self._connections[connection.identity.flow]
+        self._close(connection, ending)
+
+    def _close(self, connection: Connection, ending: Ending | None) -> None:
+        """Say what can be said of a connection that has its ports no more."""
         flow = connection.identity.flow
         self._lingering.discard(connection)
-        del self._connections[flow]
         self._past.add(flow, connection.last_time_ns, connection.spans(), connection.holes())
         if connection.is_over:
             ending = None
         connection.finish("limit" if ending == "limit" else "connection ended", ending)
+
+
+def _ports(flow: bytes) -> bytes:
+    """Return what names the ports of a flow and of its reverse."""
+    return min(flow, reverse_flow(flow))
