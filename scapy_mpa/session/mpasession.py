@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from scapy.packet import Packet
 from scapy.sessions import DefaultSession
 
-from scapy_mpa.session.recovery import Recovery
+from scapy_mpa.session.recovery import Brought, Recovery
 from scapy_mpa.session.source import Source, dissect, source_of
 from scapy_mpa.stream.events import Event
 from scapy_mpa.stream.limits import Limits
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from scapy.supersocket import SuperSocket
 
 __all__ = ["MPASession"]
+
+_OCTETS_AHEAD: Final = 1 << 20
+"""Octets of frames from which on no more are read ahead."""
 
 
 class MPASession(DefaultSession):
@@ -39,8 +42,9 @@ class MPASession(DefaultSession):
     as ``Ether/IP/SCTP/SCTPChunkData`` with one chunk, whose ``data`` are the whole user message,
     put together if it was fragmented; its ``provenance`` says where it came from.
 
-    Each capture that ``sniff()`` reads, and each interface, has streams of its own.  An object
-    serves one ``sniff()`` call; then its :attr:`not_followed` tells what was not looked into.
+    Each capture that ``sniff()`` reads, and each interface, has streams of its own; of several
+    files some dozen frames are shown in turn.  An object serves one ``sniff()`` call; then its
+    :attr:`not_followed` tells what was not looked into.
 
     :param others: whether frames that carry no MPA octets pass, too.
     :param on_event: called with every event of the stream core
@@ -87,7 +91,7 @@ class MPASession(DefaultSession):
         return dict(counts)
 
     def recv(self, sock: SuperSocket) -> Iterator[Packet]:
-        """Yield what the next frame of ``sock`` brings to light."""
+        """Yield what the next frame of ``sock`` brings to light; of a file, the next few."""
         capture = self._captures.get(sock)
         if capture is None:
             capture = (
@@ -96,18 +100,37 @@ class MPASession(DefaultSession):
             )
             self._captures[sock] = capture
         source, recovery = capture
+        source.remember_place()
+        taken: list[tuple[Brought, tuple[Any, ...]]] = []
+        octets = 0
+        ending: Exception | None = None
+        while len(taken) < source.ahead and octets < _OCTETS_AHEAD:
+            try:
+                frame = source.read(recovery.frames + 1)
+            except Exception as error:
+                ending = error
+                break
+            if frame is None:
+                break
+            octets += len(frame.octets)
+            brought, is_other = recovery.receive(frame)
+            taken.append((brought, (source.mark(),) if is_other and self._others else ()))
+        shown = 0
         try:
-            frame = source.read(recovery.frames + 1)
-        except Exception:
+            for brought, marks in taken:
+                shown += 1
+                if brought:
+                    yield from recovery.packets(brought)
+                for mark in marks:
+                    yield source.packet(mark)
+        finally:
+            if shown < len(taken):
+                # Who has opened the capture may read on behind what was seen.
+                source.return_to(shown)
+        if ending is not None:
             # Of a capture that has ended, or an interface that has gone down: nothing more comes.
             del self._captures[sock]
             packets = recovery.finish()
             self._not_followed += recovery.not_followed
             yield from packets
-            raise
-        if frame is None:
-            return
-        packets, is_other = recovery.take(frame)
-        yield from packets
-        if is_other and self._others:
-            yield source.packet()
+            raise ending

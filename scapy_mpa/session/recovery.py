@@ -42,9 +42,15 @@ from scapy_mpa.stream.segment import SECOND, reverse_flow
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.sctp_packet import ChunkType
 
-__all__ = ["Recovery"]
+__all__ = ["Brought", "Recovery"]
 
 Dissect = Callable[[Frame], Packet]
+
+Brought = list[tuple[Event, Frame | None]]
+"""Events, each with the frame whose lower layers its packet has; None for those without packet."""
+
+_ON_TCP = (FPDURecovered, StartupSeen, AdaptionIndicationSeen, IFTFrameRecovered)
+_ON_SCTP = (DDPSegmentRecovered, SessionControlSeen)
 
 
 class Recovery:
@@ -91,83 +97,102 @@ class Recovery:
         Return the packets that it completed, and whether the frame itself is another matter:
         it is not if its TCP payload belongs to MPA and is, or will be, part of such packets.
         """
+        brought, is_other = self.receive(frame)
+        return self.packets(brought), is_other
+
+    def receive(self, frame: Frame) -> tuple[Brought, bool]:
+        """Do the same, but for making the packets: :meth:`packets` makes them of what is returned.
+
+        Of many frames that is done faster one step after the other than in turns.
+        """
         self.frames += 1
         segment = self._decoder.segment(frame)
         if segment is None:
             packet, self._packet = self._packet, None
-            return ([], True) if packet is None else self._take_packet(packet, frame)
+            return ([], True) if packet is None else self._receive_packet(packet, frame)
         flow = segment.flow
         if segment.length:
             self._last.keep(flow, frame, segment.length)
         events = self._flows.receive(segment)
-        packets = self._packets(events, frame) if events else []
+        brought, is_made = self._brought(events, frame) if events else ([], False)
         if not segment.length:
-            return packets, not packets
+            return brought, not is_made
         connection = self._flows.connection(flow)
         if connection is None:
             # Octets of a connection that was ended.
             self._last.pop(flow, None)
-            return packets, not packets
-        return packets, not (packets or connection.carries_mpa(flow))
+            return brought, not is_made
+        return brought, not (is_made or connection.carries_mpa(flow))
 
     def _take_sctp(self, packet: SctpPacket) -> None:
         self._packet = packet
 
-    def _take_packet(self, packet: SctpPacket, frame: Frame) -> tuple[list[Packet], bool]:
-        """Take an SCTP packet, as :meth:`take` does a frame."""
-        packets = self._packets(self._associations.receive(packet), frame)
+    def _receive_packet(self, packet: SctpPacket, frame: Frame) -> tuple[Brought, bool]:
+        """Receive an SCTP packet, as :meth:`receive` does a frame."""
+        brought, is_made = self._brought(self._associations.receive(packet), frame)
         has_data = any(chunk.type == ChunkType.DATA for chunk in packet.chunks)
-        return packets, not (packets or (has_data and self._associations.carries_ddp(packet.flow)))
+        return brought, not (is_made or (has_data and self._associations.carries_ddp(packet.flow)))
 
     def finish(self) -> list[Packet]:
         """Return the packets that the end of the capture brings to light."""
-        packets = self._packets(self._flows.finish(), None)
+        packets = self.packets(self._brought(self._flows.finish(), None)[0])
         for events in self._associations.ends():
-            packets += self._packets(events, None)
+            packets += self.packets(self._brought(events, None)[0])
         return packets
 
-    def _packets(self, events: list[Event], frame: Frame | None) -> list[Packet]:
-        packets = []
+    def _brought(self, events: list[Event], frame: Frame | None) -> tuple[Brought, bool]:
+        """Return events, each with the frame whose lower layers its packet has, if there is one;
+        and whether any is a packet."""
         if self._checks is not None:
             events = list(chain.from_iterable(map(self._checks.take, events)))
+        brought: Brought = []
+        is_made = False
         for event in events:
-            if self._on_event is not None:
-                self._on_event(event)
-            if isinstance(event, FPDURecovered):
-                packets.append(self._stacked(event, self._upper.of(event), frame))
-            elif isinstance(event, StartupSeen):
-                startup = MPA(event.octets, **fields_of_dialect(event.dialect))
-                startup.provenance = Provenance.of(event)
-                packets.append(self._stacked(event, startup, frame))
-            elif isinstance(event, AdaptionIndicationSeen):
-                indication = IFTAdaptionIndication(event.octets)
-                indication.provenance = Provenance.of(event)
-                packets.append(self._stacked(event, indication, frame))
-            elif isinstance(event, IFTFrameRecovered):
-                ift = IFTFrame(event.octets, crcs=event.crcs)
-                ift.provenance = Provenance.of(event)
-                packets.append(self._stacked(event, ift, frame))
-            elif isinstance(event, (DDPSegmentRecovered, SessionControlSeen)):
-                assert frame is not None
-                packets.append(self._on_sctp(event, frame))
+            below = None
+            if isinstance(event, _ON_TCP):
+                flow = event.connection.flow
+                below = self._last.get(reverse_flow(flow) if event.direction else flow, frame)
+                is_made = True
+            elif isinstance(event, _ON_SCTP):
+                below = frame
+                is_made = True
             elif isinstance(event, ConnectionEnded) and not self._are_used(event.connection):
                 for flow in event.connection.flows:
                     self._last.pop(flow, None)
+            brought.append((event, below))
+        return brought, is_made
+
+    def packets(self, brought: Brought) -> list[Packet]:
+        """Return the packets of what a frame has brought, and tell of every event."""
+        packets = []
+        for event, below in brought:
+            if self._on_event is not None:
+                self._on_event(event)
+            if isinstance(event, FPDURecovered):
+                packets.append(self._stacked(self._upper.of(event), below))
+            elif isinstance(event, StartupSeen):
+                startup = MPA(event.octets, **fields_of_dialect(event.dialect))
+                startup.provenance = Provenance.of(event)
+                packets.append(self._stacked(startup, below))
+            elif isinstance(event, AdaptionIndicationSeen):
+                indication = IFTAdaptionIndication(event.octets)
+                indication.provenance = Provenance.of(event)
+                packets.append(self._stacked(indication, below))
+            elif isinstance(event, IFTFrameRecovered):
+                ift = IFTFrame(event.octets, crcs=event.crcs)
+                ift.provenance = Provenance.of(event)
+                packets.append(self._stacked(ift, below))
+            elif isinstance(event, _ON_SCTP):
+                assert below is not None
+                packets.append(self._on_sctp(event, below))
         return packets
 
     def _are_used(self, connection: ConnectionId) -> bool:
         """Tell whether another connection uses the ports of one that has ended."""
         return self._flows.connection(connection.flow) is not None
 
-    def _stacked(
-        self,
-        event: FPDURecovered | StartupSeen | AdaptionIndicationSeen | IFTFrameRecovered,
-        layer: Packet,
-        frame: Frame | None,
-    ) -> Packet:
+    def _stacked(self, layer: Packet, below: Frame | None) -> Packet:
         """Put a recovered layer on the lower layers of the frame that completed it."""
-        flow = event.connection.flow
-        below = self._last.get(reverse_flow(flow) if event.direction else flow, frame)
         assert below is not None
         packet, tcp = self._lower.of(below)
         if tcp is None:
