@@ -117,10 +117,12 @@ class Form:
         fields = self._fields.copy()
         for name, flags in self._flags:
             # They can be changed in place; copied without FlagValue's own __setattr__.
-            fields[name] = own = _new(FlagValue)
-            put(own, "value", flags.value)
-            put(own, "names", flags.names)
-            put(own, "multi", flags.multi)
+            own = _new(_BlankFlags)
+            own.value = flags.value
+            own.names = flags.names
+            own.multi = flags.multi
+            own.__class__ = FlagValue
+            fields[name] = own
         return fields
 
 
@@ -173,6 +175,14 @@ def _make(
     if below is not None:
         put(below, "payload", layer)
     return layer
+
+
+class _BlankFlags(FlagValue):
+    """Laid out like FlagValue, but setting attributes is not slowed down by its __setattr__."""
+
+    __slots__ = ()
+    __setattr__ = put
+    __delattr__ = object.__delattr__
 
 
 _NOTHING: Final = NoPayload()
