@@ -83,7 +83,8 @@ class MPASession(DefaultSession):
         """The numbers of frames that were not followed, by reason ("not TCP", "IP fragment", ...).
 
         Those of all captures and interfaces so far; final when ``sniff()`` has returned.  Packets
-        of a layer that no link type has are of "link type -1".
+        of a layer that no link type has are of "link type -1".  Where ``sniff()`` was told to stop
+        early, a few frames that were read ahead count, too.
         """
         counts = self._not_followed.copy()
         for _, recovery in self._captures.values():
@@ -108,6 +109,7 @@ class MPASession(DefaultSession):
             try:
                 frame = source.read(recovery.frames + 1)
             except Exception as error:
+                # Whatever it is, it is raised again once all that was read before it is shown.
                 ending = error
                 break
             if frame is None:

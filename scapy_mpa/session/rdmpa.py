@@ -14,36 +14,20 @@ from scapy.plist import PacketList
 
 from scapy_mpa.capture.reader import open_capture
 from scapy_mpa.records import record_of
-from scapy_mpa.session.recovery import Recovery
+from scapy_mpa.session.recovery import PACKETS, Recovery
 from scapy_mpa.session.source import dissect
 from scapy_mpa.stream.events import (
-    AdaptionIndicationSeen,
     ConnectionEnded,
-    DDPSegmentRecovered,
     ErrorFound,
     Event,
-    FPDURecovered,
     GapFound,
-    IFTFrameRecovered,
     OverlapDiffers,
-    SessionControlSeen,
-    StartupSeen,
 )
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.forced import dialect_named
 
 __all__ = ["MPAPacketList", "rdmpa"]
-
-_PACKETS = (
-    FPDURecovered,
-    StartupSeen,
-    AdaptionIndicationSeen,
-    IFTFrameRecovered,
-    DDPSegmentRecovered,
-    SessionControlSeen,
-)
-"""Events of which there is a packet."""
 
 
 class MPAPacketList(PacketList):
@@ -139,7 +123,7 @@ def rdmpa(
     events: list[Event] = []
 
     def keep(event: Event) -> None:
-        if not isinstance(event, _PACKETS):
+        if not isinstance(event, PACKETS):
             events.append(event)
 
     recovery = Recovery(dissect, keep, limits, dialect_named(dialect), check=check)

@@ -42,7 +42,7 @@ from scapy_mpa.stream.segment import SECOND, reverse_flow
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.sctp_packet import ChunkType
 
-__all__ = ["Brought", "Recovery"]
+__all__ = ["PACKETS", "Brought", "Recovery"]
 
 Dissect = Callable[[Frame], Packet]
 
@@ -51,6 +51,8 @@ Brought = list[tuple[Event, Frame | None]]
 
 _ON_TCP = (FPDURecovered, StartupSeen, AdaptionIndicationSeen, IFTFrameRecovered)
 _ON_SCTP = (DDPSegmentRecovered, SessionControlSeen)
+PACKETS = (*_ON_TCP, *_ON_SCTP)
+"""Events of which there is a packet."""
 
 
 class Recovery:
