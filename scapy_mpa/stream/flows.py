@@ -114,7 +114,10 @@ class Flows:
                     self._take_aside(each)
                 return self._taken()
             connection = self._open_behind(connection, segment)
-        connection.receive(segment)
+        try:
+            connection.receive(segment)
+        except Exception as error:
+            connection.fail(error, segment)
         if connection.lingers:
             self._lingering.refresh(connection, segment.time_ns)
         elif connection.is_over:

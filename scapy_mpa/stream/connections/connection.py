@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scapy_mpa.stream.connections.ending import conclude
+from scapy_mpa.stream.connections.ending import conclude, leave
 from scapy_mpa.stream.connections.telling import Telling
 from scapy_mpa.stream.events import ConnectionId, Ending, GapReason
 from scapy_mpa.stream.halves.common import Common
@@ -37,6 +37,7 @@ class Connection(Telling):
     """
 
     __slots__ = (
+        "failed",
         "fraction",
         "halves",
         "hasty_loans",
@@ -67,6 +68,8 @@ class Connection(Telling):
         self.undecided: Undecided | None = None
         """What is held until it is known whether osc is spoken; mostly never needed."""
         self.was_reset = False
+        self.failed = False
+        """Whether a fault of this program keeps it from being followed (:meth:`fail`)."""
         self.is_lent = False
         self.hasty_loans = 0
         """Loans in a row that were hardly worth it."""
@@ -99,6 +102,8 @@ class Connection(Telling):
         self.segments += 1
         self.frame = segment.frame
         self._time_ns = segment.time_ns
+        if self.failed:
+            return
         flags = segment.flags
         direction = 0 if segment.flow == self.identity.flow else 1
         half = self.halves[direction]
@@ -129,6 +134,25 @@ class Connection(Telling):
             self.report(breaches.speak(startup, segment))
         if startup.is_silent and direction != startup.initiator:
             self.hear(segment)
+
+    def fail(self, error: Exception, segment: Segment | None = None) -> None:
+        """Report a fault of this program, and follow this connection no further.
+
+        The other connections of the capture must not pay for it.
+
+        :param segment: the one that led to it, None if none of this connection did.
+        """
+        if self.failed:
+            return
+        self.failed = True
+        half, position = self.halves[0], 0
+        if segment is not None:
+            self.common.current = None
+            half, position = self.half(segment.flow), segment.seq
+        text = f"a fault of scapy-mpa ends what is read of this connection: {error!r}"
+        self.on_error(half, None, position, text)
+        for each in self.halves:
+            each.abandon()
 
     def hear(self, segment: Segment) -> None:
         """See whether the Responder speaks too early, with a segment that was taken already."""
@@ -193,7 +217,13 @@ class Connection(Telling):
         :param reason: why holes will not be filled.
         :param ending: how the connection ended, if the connection itself does not know.
         """
-        conclude(self, reason, ending)
+        if not self.failed:
+            try:
+                conclude(self, reason, ending)
+                return
+            except Exception as error:
+                self.fail(error)
+        leave(self, "failed")
 
     # -- what the halves report ----------------------------------------------------------------
 

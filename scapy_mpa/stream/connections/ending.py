@@ -14,7 +14,7 @@ from scapy_mpa.wire.dialect import Dialect
 if TYPE_CHECKING:
     from scapy_mpa.stream.connections.connection import Connection
 
-__all__ = ["conclude"]
+__all__ = ["conclude", "leave"]
 
 
 def conclude(connection: Connection, reason: GapReason, ending: Ending | None) -> None:
@@ -36,9 +36,14 @@ def conclude(connection: Connection, reason: GapReason, ending: Ending | None) -
         initiator = ift.initiator
     for half in (other, one) if initiator else (one, other):
         finishing.finish(half, reason)
-    connection.common.emit(_ended(connection, ending or _ending_of(connection)))
-    one.leave()
-    other.leave()
+    leave(connection, ending or _ending_of(connection))
+
+
+def leave(connection: Connection, ending: Ending) -> None:
+    """Report that a connection ended, and let go of what it consists of."""
+    connection.common.emit(_ended(connection, ending))
+    for half in connection.halves:
+        half.leave()
 
 
 def _conclude_startup(connection: Connection) -> None:

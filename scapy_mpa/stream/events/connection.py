@@ -11,7 +11,7 @@ from scapy_mpa.wire.interoperability import Kinds
 __all__ = ["ConnectionEnded", "ConnectionId", "Ending", "HalfSummary", "Negotiated"]
 
 Ending: TypeAlias = Literal[
-    "closed", "reset", "half closed", "reused", "idle", "limit", "capture ended"
+    "closed", "reset", "half closed", "reused", "idle", "limit", "capture ended", "failed"
 ]
 
 

@@ -442,7 +442,11 @@ class HalfConnection:
     def relieve(self) -> None:
         """Hold fewer octets, if that is possible."""
         if not self.owner.is_lent:
-            holes.relieve(self)
+            try:
+                holes.relieve(self)
+            except Exception as error:
+                # Another connection needs the room, and must not pay for a fault in this one.
+                self.owner.fail(error)
 
     # -- how it stands -----------------------------------------------------------------------
 
@@ -488,6 +492,13 @@ class HalfConnection:
     def was_closed(self) -> bool:
         """Whether the FIN was captured."""
         return self.fin is not None
+
+    def abandon(self) -> None:
+        """Forget its octets, and what reads them: a fault leaves nobody who knows how they stand."""
+        self._islands = self._reader = self.cuts = None
+        self.phase = Phase.STREAMING
+        self.held = 0
+        self.budget.count(self)
 
     def leave(self) -> None:
         """Let go of the connection, which is over: no cycle must keep the two alive."""

@@ -49,6 +49,9 @@ class Owner(Protocol):
     def assumes_ift(self) -> bool:
         """Whether the user says that iWARP Framing for TCP is spoken."""
 
+    def fail(self, error: Exception) -> None:
+        """Report a fault of this program, and follow the connection no further."""
+
     def on_startup(
         self, half: HalfConnection, found: FoundStartup, frames: tuple[int, ...]
     ) -> None:

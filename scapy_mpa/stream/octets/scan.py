@@ -354,7 +354,12 @@ def lacks_octets(island: Island, position: int) -> bool:
 
 
 def _header_at(island: Island, position: int) -> StartupFrame | None:
-    """Return what the header of the startup frame at a position says, None if it is not whole."""
+    """Return what the header of the startup frame at a position says, None if it is not whole.
+
+    Octets that were released were FPDUs, and no startup frame.
+    """
+    if not island.holds(position):
+        return None
     head = island.read(position, min(position + STARTUP_HEADER_LENGTH, island.end))
     if len(head) < STARTUP_HEADER_LENGTH or head[:KEY_LENGTH] not in KEYS.values():
         return None

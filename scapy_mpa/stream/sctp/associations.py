@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Final
 
 from scapy_mpa.stream.budget import Budget
@@ -112,7 +113,11 @@ class Associations:
             self.unknown += 1
             return self._taken()
         association, direction = found
-        self._give(association, packet, direction)
+        try:
+            self._give(association, packet, direction)
+        except Exception as error:
+            self._fail(association, error)
+            return self._taken()
         self._live.move_to_end(association)
         if association.ending is None:
             if association.lingers:
@@ -153,8 +158,10 @@ class Associations:
         """Let an association take a packet, and take note of what is known of it then."""
         before, damaged = association.sessions, association.damaged
         tags = association.tags[:]
-        association.receive(packet, direction)
-        self._sessions += association.sessions - before
+        try:
+            association.receive(packet, direction)
+        finally:
+            self._sessions += association.sessions - before
         self.damaged += association.damaged - damaged
         for side, tag in enumerate(association.tags):
             if tag != tags[side]:
@@ -162,6 +169,12 @@ class Associations:
             if tag:
                 ports = association.flows[side][-4:]
                 self._by_tag.setdefault((ports, tag), (association, side))
+
+    def _fail(self, association: Association, error: Exception) -> None:
+        """Report a fault of this program, for which the other associations must not pay."""
+        self.dropped[f"a fault of scapy-mpa in an SCTP association: {error!r}"] += 1
+        with suppress(Exception):
+            self._end(association, "failed", "connection ended")
 
     def _forget_tag(self, association: Association, side: int, tag: int | None) -> None:
         if tag is not None:
