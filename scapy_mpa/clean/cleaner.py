@@ -81,8 +81,9 @@ class Cleaner:
 
     def finish(self) -> list[Written]:
         """Return what is left, now that the capture has ended."""
-        for events in self._flows.ends():
-            self._tell(events)
+        for _ in self._flows.ends():
+            self._tell(self._flows.events())
+        self._tell(self._flows.events())
         return self._drained(is_over=True)
 
     def _take(self, frame: Frame, segment: Segment) -> None:

@@ -57,7 +57,6 @@ def read_files(
                 limits=limits,
                 first_number=number,
                 connections=connections,
-                live=name == STANDARD_INPUT,
                 checks=checks,
                 dialect=dialect,
             )

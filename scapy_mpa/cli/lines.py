@@ -109,7 +109,12 @@ class Lines:
         self.width = 0
         # By number and direction, -1 for a connection as a whole.
         self._labels: dict[tuple[int, int], tuple[ConnectionId, str]] = {}
-        self._patterns: dict[tuple[bytes, CrcVerdict, LocatedBy, bool, bool], str | None] = {}
+        self._patterns: dict[tuple[bytes, CrcVerdict, LocatedBy, bool], str | None] = {}
+
+    @property
+    def first_time_ns(self) -> int:
+        """Time of the first frame, in nanoseconds since the epoch."""
+        return self._reading.first_time_ns
 
     def line(self, event: RecordedEvent) -> str:
         """Return the line of ``event``, without the line's end."""
@@ -131,13 +136,15 @@ class Lines:
         *,
         out_of_order: bool,
         length: int | None = None,
-        is_usual: bool = False,
     ) -> str | None:
         """Return the pattern for a kind of FPDU, None if each must be seen as a whole.
 
-        What fills it is told in :class:`~scapy_mpa.records.kinds.Patterns`.
+        What fills it is frame, seconds since the first frame, label, then STag and TO or QN, MSN
+        and MO, octets after the DDP header unless ``length`` says them, and seq.
+
+        :param control: the DDP and the RDMAP control octet.
         """
-        key = control, crc, located_by, out_of_order, is_usual
+        key = control, crc, located_by, out_of_order
         if key not in self._patterns:
             if len(self._patterns) >= _CACHED_PATTERNS:
                 self._patterns.clear()
@@ -215,15 +222,14 @@ def _pattern(
     crc: CrcVerdict,
     located_by: LocatedBy,
     out_of_order: bool,
-    is_usual: bool,
 ) -> str | None:
     name, last, opcode = _control(control)
     if control >= TAGGED:
-        place = "stag 0x%x to 0x%x" if is_usual else "stag 0x%08x to 0x%x"
+        place = "stag 0x%08x to 0x%x"
     elif opcode in _TELLING:
         return None
     else:
-        place = "qn 0 msn %d mo 0" if is_usual else "qn %d msn %d mo %d"
+        place = "qn %d msn %d mo %d"
     marks = _marks(crc, located_by, ahead=out_of_order)
     return f"{Lines.head}  {name} {place} {_LENGTH}{last}{marks}, seq %d"
 

@@ -3,17 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 from scapy_mpa.cli.files import read_files
 from scapy_mpa.cli.output import text_of, wants_colour, write_text
 from scapy_mpa.cli.progress import with_progress
 from scapy_mpa.cli.reading import Reading
 from scapy_mpa.records import RECORD_TYPES, RecordedEvent, json_line, type_of
-from scapy_mpa.records.jsonline import JSONTemplates
-from scapy_mpa.records.kinds import Patterns, Templates
-from scapy_mpa.stream.events import ConnectionEnded, Event
+from scapy_mpa.stream.events import ConnectionEnded
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.wire.dialect import Dialect
 
@@ -79,29 +77,45 @@ class Listing:
         )
 
     def _show(self, reading: Reading) -> None:
-        line_of: Callable[[RecordedEvent], str]
-        writer: Patterns | Templates
+        if self._messages is not None or self._layers or (self._payload and not self._as_json):
+            line_of = self._line_of(reading)
+            pages = (
+                text_of([line_of(event) for event in self._select(events)])
+                for events in reading.batches()
+            )
+        else:
+            page = self._page(reading)
+            pages = (page(self._select(rows)) for rows in reading.rows())
+        for text in with_progress(reading.capture, pages):
+            write_text(text)
+
+    def _page(self, reading: Reading) -> Callable[[list[Any]], bytes]:
+        """Return what makes text of rows."""
         if self._as_json:
-            line_of, writer = self._json_text(), JSONTemplates()
-        else:
-            writer = lines = self._lines(reading)
-            line_of = self._lines_text(lines)
+            from scapy_mpa.records.page import RecordPage
 
-        def lines_of(events: list[Event]) -> list[str]:
-            return [line_of(event) for event in self._select(events)]
+            return RecordPage(payload=self._payload).page
+        from scapy_mpa.cli.page import LinePage
 
-        pages: Iterator[bytes]
-        if self._messages is not None or self._payload or self._layers:
-            pages = (text_of(lines_of(batch)) for batch in reading.batches())
-        else:
-            pages = reading.lines(writer if "fpdu" in self._types else None, lines_of)
-        for page in with_progress(reading.capture, pages):
-            write_text(page)
+        return LinePage(self._lines(reading)).page
 
-    def _select(self, events: list[Event]) -> list[RecordedEvent]:
-        """Return what is to be printed of ``events``, and the messages that they complete."""
+    def _line_of(self, reading: Reading) -> Callable[[RecordedEvent], str]:
+        """Return what makes the line of an event."""
+        if self._as_json:
+            return lambda event: json_line(event, payload=self._payload)
+        lines, below = self._lines(reading), self._below
+        return lambda event: "\n".join([lines.line(event), *below(event)])
+
+    @staticmethod
+    def _lines(reading: Reading) -> Lines:
+        from scapy_mpa.cli.lines import Lines
+
+        return Lines(reading, colour=wants_colour())
+
+    def _select(self, events: list[Any]) -> list[Any]:
+        """Return what is to be printed of rows and events, and the messages that they complete."""
         messages = self._messages
-        found: list[RecordedEvent]
+        found: list[Any]
         if messages is None:
             found = [*events]
         else:
@@ -114,30 +128,18 @@ class Listing:
         if not self._selects:
             return found
         types = self._types
-        return [event for event in found if type_of(event) in types]
+        return [
+            each
+            for each in found
+            if (type(each) is tuple and "fpdu" in types)
+            or (type(each) is not tuple and type_of(each) in types)
+        ]
 
     @staticmethod
     def _new_messages() -> Messages:
         from scapy_mpa.stream.messages import Messages
 
         return Messages()
-
-    def _json_text(self) -> Callable[[RecordedEvent], str]:
-        if not self._payload:
-            return json_line
-        return lambda event: json_line(event, payload=True)
-
-    @staticmethod
-    def _lines(reading: Reading) -> Lines:
-        from scapy_mpa.cli.lines import Lines
-
-        return Lines(reading, colour=wants_colour())
-
-    def _lines_text(self, lines: Lines) -> Callable[[RecordedEvent], str]:
-        if not self._payload and not self._layers:
-            return lines.line
-        below = self._below
-        return lambda event: "\n".join([lines.line(event), *below(event)])
 
     def _below(self, event: RecordedEvent) -> list[str]:
         """Return the lines that belong below the line of ``event``."""

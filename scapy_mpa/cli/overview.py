@@ -5,20 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from scapy_mpa.cli.files import read_files
 from scapy_mpa.cli.mpa import carried_mpa
-from scapy_mpa.cli.output import write_lines, write_text
+from scapy_mpa.cli.output import write_lines
 from scapy_mpa.cli.progress import with_progress
 from scapy_mpa.cli.reading import Reading
 from scapy_mpa.cli.table import Column, table
 from scapy_mpa.stream.events import ConnectionEnded, HalfSummary, Negotiated
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.wire.dialect import Dialect
-
-if TYPE_CHECKING:
-    from scapy_mpa.stream.events import Event
 
 __all__ = ["Overview"]
 
@@ -84,30 +81,20 @@ class Overview:
         # A table is to start soon, and needs no records.
         from scapy_mpa.records import json_line
 
-        def lines_of(events: list[Event]) -> list[str]:
-            return [json_line(event) for event in events if isinstance(event, ConnectionEnded)]
-
-        for page in with_progress(reading.capture, reading.lines(None, lines_of)):
-            write_text(page)
+        for found in with_progress(reading.capture, reading.rows()):
+            write_lines([json_line(each) for each in found if isinstance(each, ConnectionEnded)])
 
     def _show_table(self, reading: Reading) -> None:
         rows = _Rows()
         others = 0
 
-        def note(events: list[Event]) -> list[str]:
-            nonlocal others
-            for event in events:
-                if not isinstance(event, ConnectionEnded):
-                    continue
+        for found in with_progress(reading.capture, reading.rows()):
+            for event in [each for each in found if type(each) is ConnectionEnded]:
                 is_mpa = carried_mpa(event)
                 others += not is_mpa
                 if is_mpa or self._everything:
                     rows.append(_row(event))
                     rows.has_negotiated |= event.negotiated is not None
-            return []
-
-        for _ in with_progress(reading.capture, reading.lines(None, note)):
-            pass
         # Connections end in another order than they begin in.
         rows.sort()
         lines = table(rows.columns(), rows) if len(rows) else iter(())

@@ -3,23 +3,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import chain
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from scapy_mpa.capture import Capture, Decoder
 from scapy_mpa.capture.unfollowed import unfollowed
+from scapy_mpa.capture.walk import walk
 from scapy_mpa.cli.limited import limited
-from scapy_mpa.cli.output import text_of
 from scapy_mpa.cli.unfollowed import MOST_NAMED, not_followed
-from scapy_mpa.express.reader import ExpressReader
+from scapy_mpa.stream.direction import event_of, number_of
 from scapy_mpa.stream.events import ConnectionEnded, GapFound
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.wire.dialect import Dialect
 
 if TYPE_CHECKING:
-    from scapy_mpa.records.kinds import Patterns, Templates
     from scapy_mpa.stream.checks import Checks
     from scapy_mpa.stream.events import Event
     from scapy_mpa.stream.sctp.associations import Associations
@@ -27,24 +26,17 @@ if TYPE_CHECKING:
 
 __all__ = ["Reading"]
 
-_EVENTS: Final = 512
-"""Events of one batch: enough to make one write of many lines."""
-
-_FRAMES: Final = 4096
-"""Frames of one batch, so that progress shows where there are no events."""
-
 _LINK_TYPE: Final = "link type "
 """How the decoder's reasons begin where it does not know the link layer."""
 
 
 class Reading:
-    """One capture being read: iterate once over :meth:`batches`, then ask what it came to.
+    """One capture being read: iterate once over :meth:`rows`, then ask what it came to.
 
     :param capture: is read but not closed.
     :param limits: what may be held in memory; None: as is usual.
     :param first_number: the number of its first connection.
     :param connections: numbers of the connections that matter, none for all.
-    :param live: give events as soon as they are there, not in large batches.
     :param checks: report what DDP and RDMAP must not accept, too.
     :param dialect: what the user says is spoken.
     """
@@ -56,7 +48,6 @@ class Reading:
         limits: Limits | None = None,
         first_number: int = 0,
         connections: frozenset[int] = frozenset(),
-        live: bool = False,
         checks: bool = False,
         dialect: Dialect | None = None,
     ) -> None:
@@ -68,7 +59,6 @@ class Reading:
         self.next_number = first_number
         """The number that the next connection would have; final when all was read."""
         self._connections = connections
-        self._largest = 1 if live else _EVENTS
         self._checks = self._new_checks() if checks else None
         self._decoder = Decoder(self._take_sctp)
         self._flows = Flows(first_number, limits=limits, dialect=dialect)
@@ -76,12 +66,10 @@ class Reading:
         self._dialect = dialect
         self._associations: Associations | None = None
         """Made with the first SCTP packet."""
-        self._sctp_events: list[Event] = []
-        """What SCTP packets have brought, until it is passed on."""
+        self._has_sctp = False
         # Because of a limit.
         self._gaps = 0
         self._ended = 0
-        self._segments = 0
 
     @staticmethod
     def _new_checks() -> Checks:
@@ -89,82 +77,54 @@ class Reading:
 
         return Checks()
 
-    def batches(self) -> Iterator[list[Event]]:
-        """Yield the events of the connections that matter, in order of recovery.
+    def rows(self) -> Iterator[list[Any]]:
+        """Yield what was found in the connections that matter, in order of recovery.
 
-        Batches may be empty: they come at least every few thousand frames.
+        These are rows of FPDUs (:data:`~scapy_mpa.stream.ordinary.Row`) and events of anything
+        else; with ``checks`` nothing but events.  Lists may be empty: they come at least every few
+        thousand frames.
         """
-        segment_of, receive, largest = self._decoder.segment, self._flows.receive, self._largest
-        sctp_events = self._sctp_events
-        batch: list[Event] = []
-        for frame in self.capture:
-            number = frame.number
-            if number == 1:
-                self._begin(frame.time_ns)
-            segment = segment_of(frame)
-            if segment is not None:
-                self._segments += 1
-                batch += receive(segment)
-            elif sctp_events:
-                batch += sctp_events
-                sctp_events.clear()
-            if len(batch) >= largest or not number % _FRAMES:
-                yield self._noted(batch)
-                batch = []
-        yield self._noted(batch)
-        yield from map(self._noted, self._ends())
+        rows = self._flows.shared.rows
+        for _ in chain(walk(self.capture, self._flows, self._decoder, self._begin), self._ends()):
+            yield self._noted(rows)
+            rows.clear()
+        yield self._noted(rows)
 
-    def _ends(self) -> Iterator[list[Event]]:
-        """Yield what can be said now that the capture has ended."""
+    def batches(self) -> Iterator[list[Event]]:
+        """Yield the same, all as events."""
+        for rows in self.rows():
+            yield [event_of(row) if type(row) is tuple else row for row in rows]
+
+    def _ends(self) -> Iterator[None]:
+        """Have said what can be said now that the capture has ended."""
         yield from self._flows.ends()
-        if self._associations is not None:
-            yield from self._associations.ends()
+        for events in () if self._associations is None else self._associations.ends():
+            self._flows.shared.rows.extend(events)
+            yield
 
     def _take_sctp(self, packet: SctpPacket) -> None:
-        self._segments += 1
+        self._has_sctp = True
         if self._associations is None:
             # Hardly any capture has some, and a command is to start soon.
             from scapy_mpa.stream.sctp.associations import Associations
 
             self._associations = Associations(self._flows.take_number, self._limits, self._dialect)
-        self._sctp_events += self._associations.receive(packet)
-
-    def lines(
-        self, writer: Patterns | Templates | None, lines_of: Callable[[list[Event]], list[str]]
-    ) -> Iterator[bytes]:
-        """Yield the lines of the events that matter, in order of recovery, each with its end.
-
-        :param writer: writes ordinary FPDUs, the same as ``lines_of`` does; None if they are not
-            to be written.
-        :param lines_of: makes lines of a batch of events.
-        """
-        if self._connections or self._largest == 1 or self._checks is not None:
-            for batch in self.batches():
-                yield text_of(lines_of(batch))
-            return
-        express = ExpressReader(
-            self.capture,
-            self._flows,
-            self._decoder,
-            writer,
-            lambda events: lines_of(self._noted(events)),
-            self._begin,
-            self._sctp_events,
-        )
-        yield from express.batches()
-        for batch in () if self._associations is None else self._associations.ends():
-            yield text_of(lines_of(self._noted(batch)))
-        self._segments += express.segments
+        self._flows.shared.rows.extend(self._associations.receive(packet))
 
     def _begin(self, time_ns: int) -> None:
         self.first_time_ns = time_ns
 
-    def _noted(self, events: list[Event]) -> list[Event]:
-        """Return the events that matter, having taken note of what they say."""
+    def _noted(self, rows: list[Any]) -> list[Any]:
+        """Return the rows and events that matter, having taken note of what they say."""
         connections = self._connections
         if self._checks is not None:
-            events = list(chain.from_iterable(map(self._checks.take, events)))
-        for event in events:
+            take = self._checks.take
+            rows = [
+                event
+                for row in rows
+                for event in take(event_of(row) if type(row) is tuple else row)
+            ]
+        for event in [row for row in rows if type(row) is not tuple]:
             if isinstance(event, GapFound):
                 self._gaps += event.reason == "limit"
             elif isinstance(event, ConnectionEnded):
@@ -174,8 +134,8 @@ class Reading:
                 if event.errors and (not connections or number in connections):
                     self.has_findings = True
         if not connections:
-            return events
-        return [event for event in events if event.connection.number in connections]
+            return rows
+        return [row for row in rows if number_of(row) in connections]
 
     def not_followed(self) -> str | None:
         """Say how many frames were not followed, and why; None if there is nothing to say."""
@@ -188,7 +148,7 @@ class Reading:
     def nothing_followed(self) -> str | None:
         """Say why nothing at all could be followed, if its link type is not known."""
         counts = self._decoder.not_followed
-        if self._segments or not counts:
+        if self._has_sctp or self._flows.segments or not counts:
             return None
         if not all(reason.startswith(_LINK_TYPE) for reason in counts):
             return None

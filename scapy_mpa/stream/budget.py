@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
 from typing import Protocol
 
 from scapy_mpa.stream.limits import Limits
@@ -24,16 +23,13 @@ class Holder(Protocol):
 class Budget:
     """Keeps count; who began to hold octets first has to give up some when there are too many."""
 
-    __slots__ = ("_holders", "each", "recall", "room")
+    __slots__ = ("_holders", "each", "room")
 
     def __init__(self, limits: Limits) -> None:
         self.each = limits.octets_per_half
         """Octets that one holder may hold.  Holders see to it themselves."""
         self.room = limits.octets_in_total
-        """Octets that may be held beside those that are, less than 0 if these are too many.  A
-        borrower counts here what it holds of directions on loan."""
-        self.recall: Callable[[], None] | None = None
-        """Set by a borrower: gives back every direction on loan of which octets are held."""
+        """Octets that may be held beside those that are, less than 0 if these are too many."""
         # There may be very many, of which the first goes each time: a plain dictionary would look
         # for it behind all that went before.
         self._holders: OrderedDict[Holder, int] = OrderedDict()
@@ -45,9 +41,6 @@ class Budget:
 
     def make_room(self) -> None:
         """See to it that no more octets are held than may be, if that is possible."""
-        if self.room < 0 and self.recall is not None:
-            # A borrower gives up nothing itself, and nobody else of what is on loan.
-            self.recall()
         while self.room < 0 and self._holders:
             oldest = next(iter(self._holders))
             before = self.room

@@ -3,26 +3,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 
 from scapy_mpa.stream.budget import Budget
-from scapy_mpa.stream.connections import lending
 from scapy_mpa.stream.connections.connection import Connection
 from scapy_mpa.stream.connections.contest import Contest, may_be_astray
-from scapy_mpa.stream.connections.loan import Loan
-from scapy_mpa.stream.events import ConnectionId, Ending
+from scapy_mpa.stream.direction import Direction, Shared, event_of
+from scapy_mpa.stream.events import ConnectionId, Ending, Event
 from scapy_mpa.stream.halves.common import Common
 from scapy_mpa.stream.halves.extent import belongs
+from scapy_mpa.stream.handover import give_back, take_out
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.lingering import LINGER_NS, LINGERING_CONNECTIONS, Lingering
-from scapy_mpa.stream.octets.overlap import RecentOctets
 from scapy_mpa.stream.octets.past import PastConnections
-from scapy_mpa.stream.segment import ACK, FIN, RST, SECOND, SYN, Segment, reverse_flow
+from scapy_mpa.stream.segment import ACK, FIN, PSH, RST, SECOND, SYN, Segment, reverse_flow
+from scapy_mpa.stream.shapes import ShapeTables
 from scapy_mpa.wire.dialect import Dialect
-
-if TYPE_CHECKING:
-    from scapy_mpa.stream.events import Event
 
 __all__ = ["LINGERING_CONNECTIONS", "LINGER_NS", "Flows"]
 
@@ -30,9 +27,11 @@ _FIRST_SWEEP: Final = 1024
 """Connections from which on those that are idle are looked for: fewer are in nobody's way."""
 _BATCH: Final = 512
 """Events that are handed out at a time when all connections end."""
-_LENT_AT_LEAST: Final = 1 << 17
-"""Octets that a half connection must be allowed to hold if it is to be lent: more than the longest
-FPDU in as many pieces as go with a loan."""
+_STRAIGHT_AT_LEAST: Final = 1 << 17
+"""Octets that a direction must be allowed to hold for the straight path: more than the longest FPDU
+in pieces."""
+
+_NOT_PSH: Final = 0xFF & ~PSH
 
 _TURNS: Final = SYN | FIN | RST
 """Flags of segments with which connections begin and end."""
@@ -58,14 +57,16 @@ class Flows:
         "_connections",
         "_contests",
         "_dialect",
-        "_events",
         "_lingering",
         "_number",
         "_past",
         "_sweep_at",
+        "_tables",
+        "directions",
         "late_copies",
         "limits",
-        "recall",
+        "segments",
+        "shared",
     )
 
     def __init__(
@@ -83,17 +84,61 @@ class Flows:
         self._past = PastConnections()
         # By what _ports() returns.
         self._contests: dict[bytes, Contest] = {}
-        self._events: list[Event] = []
-        self._common = Common(self._events.append, Budget(self.limits))
+        self._common = common = Common(Budget(self.limits))
+        self.shared = Shared(common.budget, common.recent, self._give_back)
+        common.emit = self.shared.rows.append
+        self._tables = ShapeTables()
+        self.directions: dict[bytes, Direction] = {}
+        """By flow, the directions that are as they should be."""
         self._number = first_number
         self._sweep_at = min(_FIRST_SWEEP, self.limits.connections)
-        self.recall: Callable[[], None] | None = None
-        """Set by a borrower: gives all loans back, before connections are ended to make room."""
+        self.segments = 0
+        """Segments taken here, which is where each connection begins."""
         self.late_copies = 0
         """Segments that brought nothing but octets of connections that were ended before."""
 
     def receive(self, segment: Segment) -> list[Event]:
         """Take a segment; return what it brought to light, in order of recovery."""
+        self.take(segment)
+        return self.events()
+
+    def take(self, segment: Segment) -> None:
+        """Take a segment; what it brings to light is added to ``shared.rows``."""
+        self.segments += 1
+        flow, seq, ack, flags, octets, length, frame, time_ns = segment
+        direction = self.directions.get(flow)
+        if direction is not None:
+            is_plain = flags & _NOT_PSH == ACK and len(octets) == length
+            if is_plain and direction.receive(seq, ack, octets, frame, time_ns):
+                return
+            self._give_back(direction.connection)
+        self._recover(segment)
+        if length:
+            self._take_out(flow)
+
+    def _take_out(self, flow: bytes) -> None:
+        """Let the straight path have the connection of a flow if all is as it should be."""
+        connection = self.connection(flow)
+        if (
+            connection is None
+            or connection.lingers
+            or (self._contests and _ports(flow) in self._contests)
+            or self.limits.octets_per_half < _STRAIGHT_AT_LEAST
+        ):
+            return
+        directions = take_out(connection, self.shared, self._tables)
+        if directions is not None:
+            self.directions[connection.identity.flow] = directions[0]
+            self.directions[connection.reverse] = directions[1]
+
+    def _give_back(self, connection: Connection) -> None:
+        """Let recovery have a connection again, if the straight path has it."""
+        if connection.is_ordinary:
+            one = self.directions.pop(connection.identity.flow)
+            give_back((one, self.directions.pop(connection.reverse)))
+
+    def _recover(self, segment: Segment) -> None:
+        """Take a segment that is not ordinary, or of a connection that is not."""
         connection = self.connection(segment.flow)
         if segment.flags & _TURNS or connection is None or connection.lingers:
             # No other segment says what time it is, so that most need not come here to do so.
@@ -104,15 +149,15 @@ class Flows:
         if connection is None or not belongs(*connection.pair(segment.flow), segment):
             if not segment.length and not segment.flags & SYN:
                 # It carries nothing and opens nothing: a late word of a connection that is over.
-                return self._taken()
+                return
             if self._past.has(segment):
                 self.late_copies += 1
-                return self._taken()
+                return
             parts = self._past.fill(segment)
             if parts:
                 for each in parts:
                     self._take_aside(each)
-                return self._taken()
+                return
             connection = self._open_behind(connection, segment)
         try:
             connection.receive(segment)
@@ -122,13 +167,14 @@ class Flows:
             self._lingering.refresh(connection, segment.time_ns)
         elif connection.is_over:
             self._linger(connection, segment.time_ns)
-        return self._taken()
 
-    def _taken(self) -> list[Event]:
-        if not self._events:
+    def events(self) -> list[Event]:
+        """Return what was found since this was asked last, in order of recovery."""
+        rows = self.shared.rows
+        if not rows:
             return []
-        events = self._events[:]
-        self._events.clear()
+        events = [event_of(row) if type(row) is tuple else row for row in rows]
+        rows.clear()
         return events
 
     def take_number(self) -> int:
@@ -142,47 +188,14 @@ class Flows:
         connections = self._connections
         return connections.get(flow) or connections.get(reverse_flow(flow))
 
-    def lend(self, flow: bytes, *, may_begin: bool = True) -> tuple[Loan, Loan] | None:
-        """Lend both directions of the connection of ``flow``, if all is in order.
-
-        Until they are given back, no segment of it may be received.
-
-        :param may_begin: whether that may be before the first FPDU was found.
-        """
-        connection = self.connection(flow)
-        if self._contests and _ports(flow) in self._contests:
-            return None
-        if connection is None or self.limits.octets_per_half < _LENT_AT_LEAST:
-            return None
-        return lending.lend(connection, may_begin=may_begin)
-
-    def reclaim(self, loans: tuple[Loan, Loan]) -> None:
-        """Take back what was lent."""
-        lending.reclaim(loans[0].connection, loans)
-
-    @property
-    def recent(self) -> RecentOctets:
-        """The octets kept for comparison."""
-        return self._common.recent
-
-    def make_room(self) -> list[Event]:
-        """See to it that no more octets are held than may be, with those of directions on loan;
-        return what is told of them.
-        """
-        self._common.budget.make_room()
-        return self._taken()
-
-    @property
-    def budget(self) -> Budget:
-        """What counts the octets that are held."""
-        return self._common.budget
-
     def finish(self) -> list[Event]:
         """Return what can be said now that the capture has ended; start afresh."""
-        return [event for events in self.ends() for event in events]
+        for _ in self.ends():
+            pass
+        return self.events()
 
-    def ends(self) -> Iterator[list[Event]]:
-        """Yield what :meth:`finish` returns, a few hundred connections at a time.
+    def ends(self) -> Iterator[None]:
+        """Add to ``shared.rows`` what :meth:`finish` returns, a few hundred events at a time.
 
         Their memory is free when the next ones come.
         """
@@ -197,10 +210,10 @@ class Flows:
         live.reverse()
         while live:
             connection = live.pop()
+            self._give_back(connection)
             connection.finish("connection ended" if connection.is_over else "capture ended")
-            if len(self._events) >= _BATCH:
-                yield self._taken()
-        yield self._taken()
+            if len(self.shared.rows) >= _BATCH:
+                yield
 
     def _open(self, segment: Segment) -> Connection:
         if len(self._connections) >= self._sweep_at:
@@ -271,8 +284,6 @@ class Flows:
 
     def _sweep(self, time_ns: int) -> None:
         """Make room for a connection: end those that have been idle for long, or for longest."""
-        if self.recall is not None:
-            self.recall()
         live = sorted(self._connections.values(), key=lambda each: each.last_time_ns)
         most = self.limits.connections
         # So that the work of sweeping is spread over the connections that come.
@@ -283,8 +294,7 @@ class Flows:
             is_idle = time_ns - connection.last_time_ns >= idle_ns
             if not is_idle and index >= surplus:
                 break
-            if not connection.is_lent:
-                self._end(connection, "idle" if is_idle else "limit")
+            self._end(connection, "idle" if is_idle else "limit")
         self._sweep_at = min(max(_FIRST_SWEEP, 2 * len(self._connections)), most)
 
     def _linger(self, connection: Connection, time_ns: int) -> None:
@@ -318,6 +328,7 @@ class Flows:
 
     def _close(self, connection: Connection, ending: Ending | None) -> None:
         """Say what can be said of a connection that has its ports no more."""
+        self._give_back(connection)
         flow = connection.identity.flow
         self._lingering.discard(connection)
         self._past.add(flow, connection.last_time_ns, connection.spans(), connection.holes())

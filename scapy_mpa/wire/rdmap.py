@@ -25,6 +25,7 @@ __all__ = [
     "TERMINATE_CONTROL_LENGTH",
     "AtomicRequest",
     "AtomicResponse",
+    "HeaderRule",
     "ImmediateData",
     "RDMAPControl",
     "ReadRequest",
@@ -33,6 +34,7 @@ __all__ = [
     "build_control",
     "build_immediate_data",
     "build_read_request",
+    "header_rule",
     "may_begin_ulpdu",
     "parse_atomic_request",
     "parse_atomic_response",
@@ -330,6 +332,31 @@ BOUNDS: Final = {
     for control, rule in _RULES.items()
 }
 """By the control octets: whoever looks at very many places makes no call for each."""
+
+
+class HeaderRule(NamedTuple):
+    """What must hold for the rest of an untagged DDP header whose control octets are known."""
+
+    qn: int
+    largest_mo: int
+    has_stag: bool
+    """Whether its first word is an Invalidate STag, and not zero."""
+
+
+def header_rule(control: int, ulpdu_length: int) -> HeaderRule | bool:
+    """Return what :func:`plausible` asks of the words after the control octets.
+
+    :param control: both as one number, 0 to 65535.
+    :return: True if nothing, as for a tagged segment; False if no conforming sender sends these
+        octets with this length.
+    """
+    if not may_begin_ulpdu(control, ulpdu_length):
+        return False
+    rule = _RULES[control]
+    if rule is None:
+        return True
+    largest_mo = min(rule.largest_mo, LARGEST_MESSAGE + UNTAGGED_LENGTH - ulpdu_length)
+    return HeaderRule(rule.qn, largest_mo, rule.invalidates)
 
 
 def may_begin_ulpdu(control: int, ulpdu_length: int | None = None) -> bool:

@@ -15,7 +15,7 @@ from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.stream.octets.past import Span
 from scapy_mpa.stream.octets.scan import FoundStartup
-from scapy_mpa.stream.segment import ACK, RST, SECOND, Segment, reverse_flow
+from scapy_mpa.stream.segment import ACK, RST, Segment, reverse_flow
 from scapy_mpa.stream.startup import answers, breaches, bygone, doubts, rtr, turns
 from scapy_mpa.stream.startup.startup_phase import StartupPhase
 from scapy_mpa.stream.startup.steps import StartupState, Step
@@ -38,14 +38,12 @@ class Connection(Telling):
 
     __slots__ = (
         "failed",
-        "fraction",
         "halves",
-        "hasty_loans",
-        "is_lent",
-        "lend_at",
+        "hasty",
+        "is_ordinary",
         "lingers",
+        "resume_at",
         "reverse",
-        "seconds",
         "segments",
         "undecided",
         "was_reset",
@@ -59,22 +57,18 @@ class Connection(Telling):
         """The flow of direction 1; whoever keeps it keeps the same object."""
         self.halves = HalfConnection(0, self), HalfConnection(1, self)
         self.segments = 0
-        self.seconds = 0
-        """As long as segments are taken elsewhere, when the last of them was captured: seconds
-        since the epoch,"""
-        self.fraction = 0
-        """and nanoseconds, or what units its file has."""
         self.startup = StartupPhase(self.halves, dialect)
         self.undecided: Undecided | None = None
         """What is held until it is known whether osc is spoken; mostly never needed."""
         self.was_reset = False
         self.failed = False
         """Whether a fault of this program keeps it from being followed (:meth:`fail`)."""
-        self.is_lent = False
-        self.hasty_loans = 0
-        """Loans in a row that were hardly worth it."""
-        self.lend_at = 0
-        """Segments before the next one."""
+        self.is_ordinary = False
+        """Whether the straight path has it (:mod:`~scapy_mpa.stream.handover`)."""
+        self.hasty = 0
+        """Times in a row that the straight path had it and took few segments."""
+        self.resume_at = 0
+        """Segments before the next time."""
         self.lingers = False
         """For the use of who follows all connections: whether it is known to be over."""
 
@@ -92,16 +86,11 @@ class Connection(Telling):
         one, other = self.halves
         return (one, other) if flow == self.identity.flow else (other, one)
 
-    @property
-    def is_at_rest(self) -> bool:
-        """Whether both directions are (:mod:`.rest`)."""
-        return self.halves[0].rest is not None and self.halves[1].rest is not None
-
     def receive(self, segment: Segment) -> None:
         """Take a segment of this connection."""
         self.segments += 1
         self.frame = segment.frame
-        self._time_ns = segment.time_ns
+        self.time_ns = segment.time_ns
         if self.failed:
             return
         flags = segment.flags
@@ -162,24 +151,6 @@ class Connection(Telling):
         if breach is not None and startup.negotiating is not None:
             startup.negotiating.take_breach(breach.text)
 
-    def hand_over(self) -> None:
-        """Have segments taken elsewhere, whoever does so keeping number and time of the last frame
-        up to date.
-        """
-        self.seconds, self.fraction = divmod(self._time_ns, SECOND)
-        # Of very many connections no number is to be kept twice.
-        self._time_ns = 0
-
-    def take_stamp(self, stamp: tuple[int, int, int]) -> None:
-        """Keep which frame brought the last segment taken elsewhere, and when."""
-        self.frame, self.seconds, self.fraction = stamp
-
-    def catch_up(self, segments: int) -> None:
-        """Take note of how many segments were taken elsewhere."""
-        self.segments += segments
-        self._time_ns = self.seconds * SECOND + self.fraction
-        self.seconds = self.fraction = 0
-
     def carries_mpa(self, flow: bytes) -> bool:
         """Tell whether what a direction carries now is MPA: behind its startup frame."""
         return self.half(flow).phase is not Phase.STREAMING
@@ -195,7 +166,7 @@ class Connection(Telling):
     @property
     def last_time_ns(self) -> int:
         """When its last segment was captured."""
-        return self._time_ns
+        return self.time_ns
 
     @property
     def is_over(self) -> bool:

@@ -46,7 +46,7 @@ class Telling:
     :param common: what all connections have in common.
     """
 
-    __slots__ = ("_time_ns", "common", "errors", "frame", "identity", "ift", "startup")
+    __slots__ = ("common", "errors", "frame", "identity", "ift", "startup", "time_ns")
 
     startup: StartupPhase
     """What is known of its startup frames."""
@@ -56,7 +56,7 @@ class Telling:
         self.common = common
         self.frame = 0
         """The frame that brought the last segment, which has shown what is found now."""
-        self._time_ns = 0
+        self.time_ns = 0
         self.errors = 0
         """Errors told so far."""
         self.ift: IFTPhase | None = None
@@ -71,7 +71,7 @@ class Telling:
             self.identity,
             half.direction,
             self.frame,
-            self._time_ns,
+            self.time_ns,
             sequence_number(position),
         )
 
@@ -121,7 +121,7 @@ class Telling:
         header = fpdu.start + layout.header
         offset = header - framing.origin if framing.from_start else None
         frames = island.frames(fpdu.start, fpdu.end)
-        frame, time_ns = self.frame, self._time_ns
+        frame, time_ns = self.frame, self.time_ns
         if half.cuts is not None and half.cuts.awaited is not None:
             then = self.common.moments.time_of(max(frames))
             if then is not None:
@@ -193,7 +193,7 @@ class Telling:
                 self.identity,
                 half.direction,
                 self.frame,
-                self._time_ns,
+                self.time_ns,
                 sequence_number(found.start),
                 found.start - half.ift.origin if half.ift.from_start else None,
                 found.header,

@@ -20,14 +20,15 @@ __all__ = ["Common"]
 class Common:
     """Each connection leads here and has nothing of it, for there may be a hundred thousand.
 
-    :param emit: called with each event.
     :param budget: what all half connections together may hold.
     """
 
     __slots__ = ("budget", "current", "emit", "moments", "recent")
 
-    def __init__(self, emit: Callable[[Event], None], budget: Budget) -> None:
-        self.emit = emit
+    emit: Callable[[Event], None]
+    """Called with each event."""
+
+    def __init__(self, budget: Budget) -> None:
         self.budget = budget
         self.recent = RecentOctets()
         """Where octets are kept for comparison."""

@@ -441,7 +441,7 @@ class HalfConnection:
 
     def relieve(self) -> None:
         """Hold fewer octets, if that is possible."""
-        if not self.owner.is_lent:
+        if not self.owner.is_ordinary:
             try:
                 holes.relieve(self)
             except Exception as error:
@@ -494,7 +494,7 @@ class HalfConnection:
         return self.fin is not None
 
     def abandon(self) -> None:
-        """Forget its octets, and what reads them: a fault leaves nobody who knows how they stand."""
+        """Forget its octets, and what reads them: after a fault nobody knows how they stand."""
         self._islands = self._reader = self.cuts = None
         self.phase = Phase.STREAMING
         self.held = 0

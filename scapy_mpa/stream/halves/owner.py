@@ -36,8 +36,8 @@ class Owner(Protocol):
     """The frame that brought the last of them."""
     was_reset: bool
     """Whether a RST was captured that its receiver may have accepted."""
-    is_lent: bool
-    """Whether both directions are on loan."""
+    is_ordinary: bool
+    """Whether the straight path has it."""
     lingers: bool
     """Whether it is known to be over, and late copies are waited for."""
 

@@ -6,28 +6,22 @@ from __future__ import annotations
 import io
 import pathlib
 import random
-from collections.abc import Callable, Container, Iterator
-from typing import Any, BinaryIO
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from scapy_mpa.capture import Decoder, open_capture
-from scapy_mpa.cli.lines import Lines
-from scapy_mpa.cli.output import text_of
 from scapy_mpa.cli.reading import Reading
-from scapy_mpa.express import fpdus
-from scapy_mpa.express.reader import ExpressReader
-from scapy_mpa.records.jsonline import JSONTemplates, json_line
-from scapy_mpa.records.record import RECORD_TYPES, type_of
-from scapy_mpa.stream.events import Event
+from scapy_mpa.records import json_line
 from scapy_mpa.stream.flows import Flows
-from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.octets import overlap
 from scapy_mpa.wire.errors import CaptureError
 from tests.capture import build
 from tests.captures import OVER_TCP, PCAPS, capture_name
+from tests.straight.ways import recovery, straight, texts
 from tests.stream.feed import halves
 from tests.truth import impair, messages, mpastream, pcapfile
 from tests.truth.impair import ACK, PSH, Segment
@@ -48,52 +42,6 @@ def _remembered_for_good() -> Iterator[None]:
         yield
 
 
-def plain(octets: bytes) -> list[str]:
-    """The lines of the plain way."""
-    return [json_line(event) for event in plain_events(octets)]
-
-
-def plain_events(octets: bytes) -> list[Event]:
-    """The events of the plain way."""
-    capture, flows, decoder = open_capture(io.BytesIO(octets)), Flows(), Decoder()
-    events: list[Event] = []
-    for frame in capture:
-        segment = decoder.segment(frame)
-        if segment is not None:
-            events += flows.receive(segment)
-    return events + flows.finish()
-
-
-def texts(
-    octets: bytes,
-    open_file: Callable[[], BinaryIO] | None = None,
-    types: Container[str] = RECORD_TYPES,
-    limits: Limits | None = None,
-) -> tuple[bytes, bytes]:
-    """The listing for people, and why reading stopped, by the plain way and by the inlined one.
-
-    :param open_file: opens a file that holds the octets; None: one that gives all of them.
-    :param types: of the records that are listed.
-    :param limits: of the memory that either may take.
-    """
-    ways = []
-    for inlined in (False, True):
-        file = io.BytesIO(octets) if open_file is None else open_file()
-        reading = Reading(open_capture(file), limits=limits)
-        lines = Lines(reading)
-
-        def lines_of(events: list[Event], lines: Lines = lines) -> list[str]:
-            return [lines.line(event) for event in events if type_of(event) in types]
-
-        if inlined:
-            writer = lines if "fpdu" in types else None
-            ways.append(b"".join(reading.lines(writer, lines_of)))
-        else:
-            ways.append(b"".join(text_of(lines_of(batch)) for batch in reading.batches()))
-        ways[-1] += str(reading.capture.problem).encode()
-    return ways[0], ways[1]
-
-
 def as_pcapng(octets: bytes) -> bytes:
     """The frames of a capture with times in microseconds as a pcapng file."""
     blocks = [build.section(), build.interface()]
@@ -104,37 +52,17 @@ def as_pcapng(octets: bytes) -> bytes:
     return b"".join(blocks)
 
 
-def express(octets: bytes, *, counting: bool = False) -> list[str]:
-    """The lines of the inlined way; ``counting``: only what is not an FPDU."""
-    capture = open_capture(io.BytesIO(octets))
-    reader = ExpressReader(
-        capture,
-        Flows(),
-        Decoder(),
-        None if counting else JSONTemplates(),
-        lambda events: [json_line(event) for event in events],
-        lambda time_ns: None,
-    )
-    return b"".join(reader.batches()).decode().splitlines()
-
-
-def without_fpdus(lines: list[str]) -> list[str]:
-    """What is told of all but FPDUs; the record of a connection says how many there were."""
-    return [line for line in lines if not line.startswith('{"type":"fpdu"')]
-
-
 @pytest.mark.parametrize("path", OVER_TCP, ids=capture_name)
 def test_captures(path: pathlib.Path) -> None:
     """Each capture gives the same lines in the same order, and the same counts without lines."""
     octets = path.read_bytes()
-    lines = plain(octets)
-    assert express(octets) == lines
+    lines = recovery(octets)
+    assert straight(octets) == lines
     by_plain, by_inlined = texts(octets)
     assert by_inlined == by_plain
     others = as_pcapng(octets)
-    assert express(others) == lines
+    assert straight(others) == lines
     assert texts(others) == (by_plain, by_plain)
-    assert without_fpdus(express(octets, counting=True)) == without_fpdus(lines)
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -221,14 +149,13 @@ def test_conversations(
         at = rng.randrange(len(segments))
         segments[at] = _out_of_place(segments[at], rng)
     octets = pcapfile.pcap(pcapfile.frames(segments), snaplen=snap or 1 << 18)
-    lines = plain(octets)
-    assert express(octets) == lines
-    assert without_fpdus(express(octets, counting=True)) == without_fpdus(lines)
+    lines = recovery(octets)
+    assert straight(octets) == lines
     by_plain, by_inlined = texts(octets)
     assert by_inlined == by_plain
     if seed % 2:
         others = as_pcapng(octets)
-        assert express(others) == lines
+        assert straight(others) == lines
         assert texts(others) == (by_plain, by_plain)
 
 
@@ -260,11 +187,8 @@ def test_fpdus_of_any_length(
         at += len(octets)
         segments.append(Segment(1, 1, 1000 + at, ACK, b""))
     capture = pcapfile.pcap(pcapfile.frames(segments, hosts=("10.0.0.1", "10.0.0.2")))
-    lines = plain(capture)
-    assert express(capture) == lines
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fpdus, "_MOST_STEPS", 4)
-        assert without_fpdus(express(capture, counting=True)) == without_fpdus(lines)
+    lines = recovery(capture)
+    assert straight(capture) == lines
     by_plain, by_inlined = texts(capture)
     assert by_inlined == by_plain
 
@@ -302,31 +226,23 @@ class Trickle(io.RawIOBase):
         return self._octets[self._at - 1 : self._at]
 
 
-def outcome(file: Any, *, inlined: bool) -> tuple[list[str], str]:
-    """The lines of a file, and what was wrong with it."""
+def outcome(file: Any, *, walks: bool) -> tuple[list[str], str]:
+    """The lines of a file, read as a capture or frame by frame, and what was wrong with it."""
     try:
         capture = open_capture(file)
     except CaptureError as error:
         return [], str(error)
-    flows, decoder = Flows(), Decoder()
-    if inlined:
-        reader = ExpressReader(
-            capture,
-            flows,
-            decoder,
-            JSONTemplates(),
-            lambda events: [json_line(event) for event in events],
-            lambda time_ns: None,
-        )
-        lines = b"".join(reader.batches()).decode().splitlines()
+    if walks:
+        events = [event for batch in Reading(capture).batches() for event in batch]
     else:
-        events: list[Event] = []
+        flows, decoder = Flows(), Decoder()
+        events = []
         for frame in capture:
             segment = decoder.segment(frame)
             if segment is not None:
                 events += flows.receive(segment)
-        lines = [json_line(event) for event in events + flows.finish()]
-    return lines, str(capture.problem)
+        events += flows.finish()
+    return [json_line(event) for event in events], str(capture.problem)
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=60)
@@ -345,8 +261,8 @@ def test_any_octets_in_one_piece_or_octet_by_octet(
         octets[at] ^= mask
     whole = bytes(octets[:cut]) if other is None else other
     results = [
-        outcome(file, inlined=inlined)
-        for inlined in (False, True)
+        outcome(file, walks=walks)
+        for walks in (False, True)
         for file in (io.BytesIO(whole), Trickle(whole))
     ]
     assert all(each == results[0] for each in results)

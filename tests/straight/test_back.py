@@ -10,7 +10,7 @@ import pytest
 
 from scapy_mpa.records.record import RECORD_TYPES
 from tests.capture import build
-from tests.express.test_twin import express, plain, texts
+from tests.straight.ways import recovery, straight, texts
 from tests.truth import messages, mpastream, pcapfile
 from tests.truth.impair import ACK, FIN, PSH, RST, SYN, Segment
 
@@ -34,7 +34,7 @@ def opening(isn: int = 0) -> list[Segment]:
 
 def same(capture: bytes) -> None:
     """Both ways say the same, as records and as text, and if only some is listed."""
-    assert express(capture) == plain(capture)
+    assert straight(capture) == recovery(capture)
     for types in (RECORD_TYPES, {"fpdu"}, {"gap", "error", "connection"}):
         by_plain, by_inlined = texts(capture, types=types)
         assert by_inlined == by_plain
@@ -84,7 +84,7 @@ def test_heard_without_octets() -> None:
     ]
     capture = pcapfile.pcap(pcapfile.frames(segments))
     same(capture)
-    assert "rule 4" not in "".join(plain(capture))
+    assert "rule 4" not in "".join(recovery(capture))
 
 
 def test_times_before_1970() -> None:
@@ -131,7 +131,7 @@ def test_the_responder_speaks_first(beginning: str, acknowledges: bool) -> None:
     segments = [*syns, request, *early, reply, Segment(0, 21, 21, ACK, b""), *then]
     capture = pcapfile.pcap(pcapfile.frames(segments))
     same(capture)
-    told = [line for line in express(capture) if "RFC 5044 7.1.2 rule 4" in line]
+    told = [line for line in straight(capture) if "RFC 5044 7.1.2 rule 4" in line]
     assert len(told) == (not acknowledges)
 
 
@@ -150,7 +150,7 @@ def test_the_same_numbers_again(ending: str) -> None:
     one += [each for pair in zip(fpdus, answers, strict=True) for each in pair]
     capture = pcapfile.pcap(pcapfile.frames([*one, *last, *one, *last]))
     same(capture)
-    told = [json.loads(line) for line in express(capture)]
+    told = [json.loads(line) for line in straight(capture)]
     numbers = [each["connection"] for each in told if each["type"] == "fpdu"]
     assert numbers == [0] * len(fpdus) + [1] * len(fpdus)
     assert not [each for each in told if each["type"] in ("gap", "overlap", "error")]
@@ -204,6 +204,6 @@ def test_acknowledged_ahead_where_numbers_wrap(ahead: int, wraps_after: int) -> 
     segments = [each._replace(ack=each.ack % (1 << 32)) for each in segments]
     capture = pcapfile.pcap(pcapfile.frames(segments))
     same(capture)
-    gaps = [json.loads(line) for line in express(capture) if line.startswith('{"type":"gap"')]
+    gaps = [json.loads(line) for line in straight(capture) if line.startswith('{"type":"gap"')]
     # One octet more may be the FIN.
     assert [gap["length"] for gap in gaps] == ([ahead] if ahead > 1 else [])

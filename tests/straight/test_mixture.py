@@ -11,7 +11,7 @@ import pytest
 from scapy_mpa.capture import Frame, open_capture
 from tests.capture import build
 from tests.captures import OVER_TCP
-from tests.express.test_twin import express, plain, texts, without_fpdus
+from tests.straight.ways import recovery, straight, texts
 
 SMALL = [path for path in OVER_TCP if path.stat().st_size < 1 << 15 and path.suffix == ".pcap"]
 IPV4 = b"\x08\x00\x45"
@@ -66,8 +66,7 @@ def test_mixtures(seed: int) -> None:
         (1_700_000_000 + at // 100, at % 100, frame.octets, frame.original_length)
         for at, (_, frame) in enumerate(mixed)
     )
-    lines = plain(octets)
-    assert express(octets) == lines
-    assert without_fpdus(express(octets, counting=True)) == without_fpdus(lines)
+    lines = recovery(octets)
+    assert straight(octets) == lines
     by_plain, by_inlined = texts(octets)
     assert by_inlined == by_plain

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from tests.express.test_twin import express
+from tests.straight.ways import straight
 from tests.truth import messages, mpastream, pcapfile
 from tests.truth.impair import ACK, PSH, Segment
 
@@ -25,7 +25,7 @@ def test_late_segment_before_what_was_lent(markers: bool, late: int) -> None:
     for index in order:
         segments.append(Segment(0, 1000 + 700 * index, 1, PSH | ACK, cut[index]))
         segments.append(Segment(1, 1, 1000 + 700 * (index + 1), ACK, b""))
-    lines = express(pcapfile.pcap(pcapfile.frames(segments, hosts=("10.0.0.1", "10.0.0.2"))))
+    lines = straight(pcapfile.pcap(pcapfile.frames(segments, hosts=("10.0.0.1", "10.0.0.2"))))
     fpdus = [line for line in lines if line.startswith('{"type":"fpdu"')]
     assert all('"crc":"good"' in line for line in fpdus)
     # The one that lies across the beginning of what was lent may be lost, and no other.

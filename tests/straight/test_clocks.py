@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scapy_mpa.stream.limits import Limits
-from tests.express.test_twin_limits import express, plain
+from tests.straight.ways import recovery, straight
 from tests.stream.feed import halves
 from tests.truth import impair, pcapfile
 
@@ -78,8 +78,8 @@ def test_every_fpdu_is_found(
         waiting = [each for each in waiting if each[0] > now]
     frames += [each for _, each in waiting]
     capture = pcap(frames)
-    lines = plain(capture, Limits())
+    lines = recovery(capture, Limits())
     assert sum(line.startswith('{"type":"fpdu"') for line in lines) == fpdus
     assert sum(line.startswith('{"type":"connection"') for line in lines) == len(clocks)
     assert not [line for line in lines if line.startswith(('{"type":"gap"', '{"type":"error"'))]
-    assert express(capture, Limits()) == lines
+    assert straight(capture, Limits()) == lines

@@ -7,7 +7,6 @@ import io
 import json
 import random
 import struct
-import weakref
 from typing import Any
 
 import pytest
@@ -15,43 +14,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scapy_mpa.capture import Decoder, open_capture
-from scapy_mpa.express import writing
-from scapy_mpa.express.borrower import Borrower
-from scapy_mpa.express.reader import ExpressReader
-from scapy_mpa.records.jsonline import JSONTemplates, json_line
-from scapy_mpa.records.kinds import FPDUKind, WriteTagged, WriteUntagged
-from scapy_mpa.stream.connections.loan import Loan
-from scapy_mpa.stream.events import Event
+from scapy_mpa.stream import shapes
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits
-from tests.express.test_twin import texts
+from tests.straight.ways import recovery, straight, texts
 from tests.stream.feed import halves
 from tests.truth import impair, messages, mpastream, pcapfile
 from tests.truth.impair import ACK, PSH, Segment
-
-
-def plain(octets: bytes, limits: Limits) -> list[str]:
-    """The lines of the plain way."""
-    flows, decoder = Flows(limits=limits), Decoder()
-    events: list[Event] = []
-    for frame in open_capture(io.BytesIO(octets)):
-        segment = decoder.segment(frame)
-        if segment is not None:
-            events += flows.receive(segment)
-    return [json_line(event) for event in events + flows.finish()]
-
-
-def express(octets: bytes, limits: Limits, writer: JSONTemplates | None = None) -> list[str]:
-    """The lines of the inlined way."""
-    reader = ExpressReader(
-        open_capture(io.BytesIO(octets)),
-        Flows(limits=limits),
-        Decoder(),
-        writer or JSONTemplates(),
-        lambda events: [json_line(event) for event in events],
-        lambda time_ns: None,
-    )
-    return b"".join(reader.batches()).decode().splitlines()
 
 
 def in_turn(seed: int, count: int, sizes: tuple[int, ...], *, crc: bool, markers: bool) -> bytes:
@@ -89,7 +58,7 @@ def test_many_connections(
     """Connections in turn, more of them than may be followed: the same are ended, as the same."""
     octets = in_turn(seed, count, (700, 1448), crc=crc, markers=markers)
     limits = Limits(octets_per_half=half, connections=most, idle_seconds=idle)
-    assert express(octets, limits) == plain(octets, limits)
+    assert straight(octets, limits) == recovery(octets, limits)
 
 
 @pytest.mark.parametrize(
@@ -124,9 +93,9 @@ def test_more_behind_a_hole_than_may_be_kept(connections: int, count: int, lengt
     ]
     frames = [frame for part in range(3) for script in scripts for frame in script[part]]
     octets = pcapfile.pcap(frames)
-    lines = plain(octets, Limits())
+    lines = recovery(octets, Limits())
     assert sum(line.startswith('{"type":"fpdu"') for line in lines) == connections * len(ulpdus)
-    assert express(octets, Limits()) == lines
+    assert straight(octets, Limits()) == lines
     # Those who hold less say of more holes that there was no room.
     for limits in (Limits(), Limits(octets_per_half=1 << 17), Limits(octets_in_total=1 << 18)):
         by_plain, by_inlined = texts(octets, limits=limits)
@@ -189,30 +158,26 @@ def half_told(number: int, length: int) -> list[bytes]:
 
 
 @pytest.mark.parametrize("total", [20_000, 300_000, 1 << 20])
-def test_octets_on_loan_count_like_all_others(monkeypatch: pytest.MonkeyPatch, total: int) -> None:
+def test_pieces_count_like_all_other_octets(total: int) -> None:
     """Thirty long FPDUs that are begun hold no more than may be held in all, whoever reads them."""
     scripts = [half_told(number, 60_000) for number in range(30)]
-    frames = [frame for turn in zip(*scripts, strict=True) for frame in turn]
-    octets = pcapfile.pcap(frames)
+    octets = pcapfile.pcap([frame for turn in zip(*scripts, strict=True) for frame in turn])
+    flows, decoder = Flows(limits=Limits(octets_in_total=total)), Decoder()
     most = 0
-    weigh = Borrower._weigh
-
-    def weigh_all(self: Borrower, loan: Loan) -> None:
-        nonlocal most
-        weigh(self, loan)
-        most = max(
-            most, sum(len(each.octets) for one in self.holders for each in one.waiting.pieces)
-        )
-
-    monkeypatch.setattr(Borrower, "_weigh", weigh_all)
-    lines = express(octets, Limits(octets_in_total=total))
-    assert 0 < most <= total + 1448
+    for frame in open_capture(io.BytesIO(octets)):
+        segment = decoder.segment(frame)
+        assert segment is not None
+        flows.take(segment)
+        most = max(most, sum(each.have for each in flows.directions.values()))
+    assert most <= total + 1448
+    assert (most > 0) == (total > 60_000)
+    lines = straight(octets, Limits(octets_in_total=total))
     given_up = [line for line in lines if '"type":"gap"' in line and '"reason":"limit"' in line]
     assert given_up
     fpdus = [line for line in lines if line.startswith('{"type":"fpdu"')]
     assert len(fpdus) == len(set(fpdus)) == 30 * 4
     # With room for all of them nothing is given up, and the rest is the same.
-    every = express(octets, Limits())
+    every = straight(octets, Limits())
     assert not any('"reason":"limit"' in line for line in every)
     assert [line for line in every if line.startswith('{"type":"fpdu"')] == fpdus
 
@@ -228,8 +193,8 @@ def test_octets_on_loan_count_like_all_others(monkeypatch: pytest.MonkeyPatch, t
 def test_little_room_in_all(seed: int, count: int, total: int, crc: bool, markers: bool) -> None:
     """Whatever gives way: nothing is told that is not there, nothing twice, and no startup lost."""
     octets = in_turn(seed, count, (300, 700, 1448), crc=crc, markers=markers)
-    every = told(express(octets, Limits()))
-    some = told(express(octets, Limits(octets_in_total=total)))
+    every = told(straight(octets, Limits()))
+    some = told(straight(octets, Limits(octets_in_total=total)))
     assert some["startup"] == every["startup"]
     assert len(some["connection"]) == len(every["connection"])
     assert len(set(some["fpdu"])) == len(some["fpdu"])
@@ -247,35 +212,10 @@ def told(lines: list[str]) -> dict[str, list[tuple[Any, ...]]]:
     return by_type
 
 
-class CountedTemplates(JSONTemplates):
-    """Counts what it has made and is still there."""
-
-    def __init__(self) -> None:
-        self.kept: weakref.WeakSet[Any] = weakref.WeakSet()
-        self.most = 0
-
-    def _count(self, write: Any) -> Any:
-        self.kept.add(write)
-        self.most = max(self.most, len(self.kept))
-        return write
-
-    def tagged(self, kind: FPDUKind) -> WriteTagged:
-        """Return what writes Tagged FPDUs of a kind."""
-        made: WriteTagged = self._count(super().tagged(kind))
-        return made
-
-    def untagged(self, kind: FPDUKind) -> WriteUntagged:
-        """Return what writes Untagged FPDUs of a kind."""
-        made: WriteUntagged = self._count(super().untagged(kind))
-        return made
-
-
 @pytest.mark.parametrize(("most", "kept"), [(1, 1), (7, 7), (1000, 31)])
 def test_control_octets_of_any_value(monkeypatch: pytest.MonkeyPatch, most: int, kept: int) -> None:
-    """What writes FPDUs of a kind is kept for so many kinds and no more, once for all connections.
-
-    Behind the first FPDU of each connection, which takes the plain way, 31 kinds come.
-    """
+    """So many shapes are kept and no more, once for all connections: there are 31."""
+    monkeypatch.setattr(shapes, "_MOST", most)
     frames = []
     for number in range(4):
         ulpdus = [struct.pack(">H16x", control) for control in range(0, 1 << 16, 1 << 11)]
@@ -289,8 +229,12 @@ def test_control_octets_of_any_value(monkeypatch: pytest.MonkeyPatch, most: int,
             segments.append(Segment(0, start + len(octets) * at, 21, PSH | ACK, octets))
         frames.append(pcapfile.frames(segments, ports=(40000 + number, 4000)))
     octets = pcapfile.pcap([frame for turn in zip(*frames, strict=True) for frame in turn])
-    lines = plain(octets, Limits())
-    monkeypatch.setattr(writing, "_MOST_WRITERS", most)
-    writer = CountedTemplates()
-    assert express(octets, Limits(), writer) == lines
-    assert writer.most == kept
+    lines = recovery(octets, Limits())
+    flows, decoder, sizes = Flows(), Decoder(), [0]
+    for frame in open_capture(io.BytesIO(octets)):
+        segment = decoder.segment(frame)
+        assert segment is not None
+        flows.take(segment)
+        sizes += [len(each.shapes) for each in flows.directions.values()]
+    assert max(sizes) == kept
+    assert straight(octets, Limits()) == lines

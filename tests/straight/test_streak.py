@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from scapy_mpa.capture import source
-from tests.express.test_twin import express, plain, texts, without_fpdus
+from tests.straight.ways import recovery, straight, texts
 from tests.truth import impair, messages, mpastream, pcapfile
 from tests.truth.impair import ACK, PSH, Segment
 
@@ -141,9 +141,8 @@ def test_anything_between(
     octets = pcapfile.pcap(
         frames, order=order, nanoseconds=nanoseconds, start=START, step=rng.choice((1, 77, 10**8))
     )
-    lines = plain(octets)
-    assert express(octets) == lines
-    assert without_fpdus(express(octets, counting=True)) == without_fpdus(lines)
+    lines = recovery(octets)
+    assert straight(octets) == lines
     by_plain, by_inlined = texts(octets)
     assert by_inlined == by_plain
     if what == "nothing":
@@ -185,9 +184,8 @@ def test_windows_of_any_size(
     octets = pcapfile.pcap([pcapfile.frame(segment) for segment in segments], start=START)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(source, "_CHUNK", chunk)
-        lines = plain(octets)
+        lines = recovery(octets)
         assert sum(line.startswith('{"type":"fpdu"') for line in lines) == count
-        assert without_fpdus(express(octets, counting=True)) == without_fpdus(lines)
         by_plain, by_inlined = texts(octets)
         assert by_inlined == by_plain
         read = max(int(good * len(octets)), 24)
@@ -325,7 +323,6 @@ def test_any_order(
         patch.setattr(source, "_CHUNK", chunk)
         by_plain, by_inlined = texts(octets)
         assert by_inlined == by_plain
-        lines = plain(octets)
+        lines = recovery(octets)
         if not shifted and not damaged:
             assert sum(line.startswith('{"type":"fpdu"') for line in lines) == 150 + answers
-        assert without_fpdus(express(octets, counting=True)) == without_fpdus(lines)

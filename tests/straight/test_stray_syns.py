@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scapy_mpa.stream.limits import Limits
-from tests.express.test_twin_limits import express, plain
+from tests.straight.ways import recovery, straight
 from tests.stream.feed import halves
 from tests.truth import impair, pcapfile
 from tests.truth.impair import FIN, SYN, Half, Segment
@@ -77,9 +77,9 @@ def test_every_fpdu_is_found(
         segments += [each for at, each in enumerate(more) if at not in missing]
         fpdus += [each for side in others for each in side.truth]
     capture = pcapfile.pcap(pcapfile.frames(segments))
-    lines = plain(capture, Limits())
+    lines = recovery(capture, Limits())
     found = [record for line in lines if (record := json.loads(line))["type"] == "fpdu"]
     assert len(found) == len(fpdus)
     assert {each["crc"] for each in found} == {"good" if crc else "off"}
     assert not [line for line in lines if line.startswith(('{"type":"gap"', '{"type":"error"'))]
-    assert express(capture, Limits()) == lines
+    assert straight(capture, Limits()) == lines

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""From a capture to the stream core: each frame's segment, the ordinary ones straight through.
+
+The records of a pcap file of Ethernet frames are read here, a window of the file at a time.  Frames
+of any other capture, and all that are not Ethernet, IPv4 without options and TCP, take the way
+through the decoder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from struct import Struct
+from typing import Final
+
+from scapy_mpa.capture.damage import DamagedError
+from scapy_mpa.capture.decoder import Decoder
+from scapy_mpa.capture.frame import MAXIMUM_CAPTURED, Frame
+from scapy_mpa.capture.link import ETHERNET
+from scapy_mpa.capture.pcap import PcapHeader, cut_record, lying_length
+from scapy_mpa.capture.reader import Capture
+from scapy_mpa.stream.flows import Flows
+from scapy_mpa.stream.ordinary import read
+from scapy_mpa.stream.segment import ACK, PSH, SECOND, Segment
+from scapy_mpa.stream.sequence import SEQUENCE_SPACE
+
+__all__ = ["walk"]
+
+_headers: Final = Struct(">12xIHxxIxx12xIIH").unpack_from
+"""EtherType with IP version, header length and service; total length; fragment, time to live and
+protocol; sequence number, acknowledgement number; data offset with flags."""
+_HEADERS: Final = 54
+"""Octets of them: a frame without TCP options."""
+_IPV4_AT: Final = 14
+_FLOW_AT: Final = 26
+_TCP_AT: Final = 34
+_SERVICE: Final = 0xFFFFFF00
+_ETHERNET_IPV4: Final = 0x08004500
+_FRAGMENT_AND_PROTOCOL: Final = 0x3FFF00FF
+_WHOLE_TCP: Final = 6
+_FLAGS: Final = 0xFF & ~PSH
+_MASK: Final = SEQUENCE_SPACE - 1
+_BEHIND: Final = SEQUENCE_SPACE // 2
+_ROWS: Final = 1024
+"""What was found is handed out when there is so much of it."""
+_FRAMES: Final = 4096
+"""It is handed out after so many frames, too, so that somebody can say how far reading is."""
+
+
+def walk(
+    capture: Capture, flows: Flows, decoder: Decoder, begin: Callable[[int], None]
+) -> Iterator[None]:
+    """Read a capture to its end into ``flows``.
+
+    Whatever was found is in ``flows.shared.rows`` when this yields; the caller takes it out.
+
+    :param decoder: reads the headers of what is not ordinary.
+    :param begin: is given the time of the first frame, in nanoseconds since the epoch.
+    """
+    header = capture.pcap
+    if header is None or header.link_type != ETHERNET or header.fcs:
+        yield from _frames(capture, flows, decoder, begin)
+        return
+    try:
+        yield from _records(capture, header, _Walk(flows, decoder, header, begin))
+    except DamagedError as error:
+        capture.stop(error)
+
+
+def _frames(
+    capture: Capture, flows: Flows, decoder: Decoder, begin: Callable[[int], None]
+) -> Iterator[None]:
+    """Read frame after frame of any capture."""
+    rows, take, segment_of = flows.shared.rows, flows.take, decoder.segment
+    for frame in capture:
+        if frame.number == 1:
+            begin(frame.time_ns)
+        segment = segment_of(frame)
+        if segment is not None:
+            take(segment)
+        if len(rows) >= _ROWS or not frame.number % _FRAMES:
+            yield
+
+
+def _records(capture: Capture, header: PcapHeader, records: _Walk) -> Iterator[None]:
+    """Read window after window of a pcap file."""
+    source = capture.source
+    window, at = source.window, header.length
+    while True:
+        at = records.take(window, at)
+        capture.frames = records.number
+        wanted = records.wanted
+        if wanted > MAXIMUM_CAPTURED + header.record.size:
+            raise lying_length(source, at, wanted - header.record.size)
+        yield
+        window, at = source.forward(at, wanted)
+        if len(window) < at + wanted:
+            if len(window) > at:
+                raise cut_record(source, at)
+            return
+
+
+class _Walk:
+    """Goes over the records of a pcap file, a window at a time."""
+
+    __slots__ = ("_begin", "_decoder", "_flows", "_header", "number", "wanted")
+
+    def __init__(
+        self, flows: Flows, decoder: Decoder, header: PcapHeader, begin: Callable[[int], None]
+    ) -> None:
+        self._flows = flows
+        self._decoder = decoder
+        self._header = header
+        self._begin = begin
+        self.number = 0
+        """Records taken so far."""
+        self.wanted = 0
+        """Octets that the window must hold for the next one."""
+
+    def take(self, window: bytes, at: int) -> int:
+        """Take all records that are whole in a window; return where the first other begins."""
+        header, flows = self._header, self._flows
+        size, unit = header.record.size, header.unit
+        # All but the original length, which is of no account here.
+        unpack_record = Struct(header.record.format[:4]).unpack_from
+        find, shared = flows.directions.get, flows.shared
+        rows, remember = shared.rows, shared.recent.order.append
+        available, number = len(window), self.number
+        fresh = latest = payload_at = 0
+        second, whole = -1, 0
+        while True:
+            start = at + size
+            self.wanted = size
+            if start > available:
+                break
+            seconds, fraction, captured = unpack_record(window, at)
+            end = start + captured
+            if end > available:
+                self.wanted = size + captured
+                break
+            number += 1
+            if seconds != second:
+                second = seconds
+                whole = second * SECOND
+            time_ns = whole + fraction * unit
+            segment = None
+            is_usual = False
+            if captured >= _HEADERS:
+                begins, total, fragment, seq, ack, rest = _headers(window, start)
+                if rest != latest:
+                    latest = rest
+                    payload_at = _TCP_AT + (rest >> 12) * 4
+                total += _IPV4_AT
+                is_usual = (
+                    begins & _SERVICE == _ETHERNET_IPV4
+                    and fragment & _FRAGMENT_AND_PROTOCOL == _WHOLE_TCP
+                    and _HEADERS <= payload_at <= total <= captured
+                )
+            if is_usual:
+                flow = window[start + _FLOW_AT : start + _TCP_AT + 4]
+                octets = window[start + payload_at : start + total]
+                length = total - payload_at
+                direction = find(flow)
+                if (
+                    direction is not None
+                    and rest & _FLAGS == ACK
+                    and (ack == direction.ack or direction.ack < ack <= direction.peer.seq)
+                    and (
+                        seq == direction.seq and direction.plain
+                        if length
+                        else not direction.awaits
+                    )
+                ):
+                    direction.ack = ack
+                    offset = direction.offset
+                    before = len(rows)
+                    shapes = direction.shapes
+                    stop = length and read(
+                        direction, octets, 0, offset, number, time_ns, number, shapes, rows
+                    )
+                    if stop == length:
+                        if length:
+                            remember((direction.origin + offset, octets, direction.half))
+                            fresh += length
+                            direction.fpdus += len(rows) - before
+                            direction.offset = offset + length
+                            direction.seq = (seq + length) & _MASK
+                    elif direction.move(octets, stop, offset + stop, before, number):
+                        direction.plain = False
+                    else:
+                        direction = None
+                    if direction is not None:
+                        direction.segments += 1
+                        connection = direction.connection
+                        connection.frame = number
+                        connection.time_ns = time_ns
+                        at = end
+                        continue
+                segment = Segment(flow, seq, ack, rest & 0xFF, octets, length, number, time_ns)
+            if number == 1:
+                self._begin(time_ns)
+            if segment is None:
+                original = max(header.record.unpack_from(window, at)[3], captured)
+                frame = window[start:end]
+                segment = self._decoder.segment(
+                    Frame(number, time_ns, header.link_type, frame, original, None)
+                )
+            if segment is not None:
+                flows.take(segment)
+            at = end
+        self.number = number
+        if fresh:
+            shared.recent.count(fresh)
+        return at

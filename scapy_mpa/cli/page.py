@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Rows as lines to be read, a few hundred FPDUs at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from scapy_mpa.cli.lines import Lines
+from scapy_mpa.stream.direction import event_of
+from scapy_mpa.stream.segment import SECOND
+from scapy_mpa.stream.sequence import sequence_number
+from scapy_mpa.stream.shapes import Shape
+
+__all__ = ["LinePage"]
+
+_MASK: Final = 0xFFFFFFFF
+
+
+class LinePage:
+    """Writes rows as lines.
+
+    :param lines: how lines look.
+    """
+
+    def __init__(self, lines: Lines) -> None:
+        self._lines = lines
+
+    def page(self, rows: Sequence[Any]) -> bytes:
+        """Return the lines of rows and events, each with its end."""
+        patterns: list[bytes] = []
+        fields: list[Any] = []
+        lines, first_time_ns = self._lines, self._lines.first_time_ns
+        last, head = -1, b""
+        for row in rows:
+            if type(row) is not tuple:
+                patterns.append(b"%b\n")
+                fields.append(lines.line(row).encode())
+                continue
+            frame, time_ns, direction, offset, shape, first, second, third, _, _, _ = row
+            pattern = shape.line
+            if pattern is None:
+                pattern = shape.line = self._pattern(shape)
+            if not pattern:
+                patterns.append(b"%b\n")
+                fields.append(lines.line(event_of(row)).encode())
+                continue
+            if frame != last:
+                last = frame
+                label = direction.label
+                if label is None or len(label) != lines.width:
+                    connection = direction.connection.identity
+                    label = lines.label(connection, direction.half.direction).encode()
+                    direction.label = label
+                head = b"%6d %11.6f %b" % (frame, (time_ns - first_time_ns) / SECOND, label)
+            patterns.append(pattern)
+            seq = sequence_number(direction.origin + offset + shape.lead)
+            if shape.tagged:
+                fields += (head, first, second, seq)
+            else:
+                fields += (head, second >> 32, second & _MASK, third, seq)
+        return b"".join(patterns) % tuple(fields)
+
+    def _pattern(self, shape: Shape) -> bytes:
+        """Return the pattern of a shape's lines; empty if each must be seen as a whole."""
+        table = shape.table
+        pattern = self._lines.pattern(
+            shape.control,
+            "good" if table.crc else "off",
+            table.located_by,
+            out_of_order=table.ahead,
+            length=shape.payload,
+        )
+        if pattern is None:
+            return b""
+        return b"%b" + pattern.removeprefix(Lines.head).encode() + b"\n"

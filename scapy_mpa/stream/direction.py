@@ -1,0 +1,433 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""One direction in which all is as it should be: what goes on where it stands, what waits behind a
+hole, what comes again.
+
+A segment is taken whole, or it is refused and nothing has changed.  A direction that refuses one
+goes to recovery (:mod:`~scapy_mpa.stream.handover`) until all is as it should be again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from scapy_mpa.stream.budget import Budget
+from scapy_mpa.stream.connections.connection import Connection
+from scapy_mpa.stream.events import ConnectionId, FPDURecovered
+from scapy_mpa.stream.halves.half import HalfConnection
+from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD, Chunk
+from scapy_mpa.stream.octets.overlap import RecentOctets, differing_stretch
+from scapy_mpa.stream.ordinary import Row, lacks, read
+from scapy_mpa.stream.sequence import SEQUENCE_SPACE, sequence_number
+from scapy_mpa.stream.shapes import Shapes
+from scapy_mpa.wire.fpdu import MARKER_INTERVAL
+
+__all__ = [
+    "AHEAD_OCTETS",
+    "AHEAD_SEGMENTS",
+    "PIECES",
+    "Direction",
+    "Shared",
+    "event_of",
+    "number_of",
+]
+
+AHEAD_SEGMENTS: Final = 256
+"""Segments that may wait behind a hole: more than overtake another on the way."""
+
+AHEAD_OCTETS: Final = 1 << 20
+"""How far from the hole they may end, in octets."""
+
+PIECES: Final = 64
+"""Segments of an FPDU that is not whole yet: enough for the largest one in usual segments."""
+
+_NONE: Final[list[tuple[int, bytes, int]]] = []
+"""What waits in most directions; never added to."""
+
+_MASK: Final = SEQUENCE_SPACE - 1
+_BEHIND: Final = SEQUENCE_SPACE // 2
+
+
+class Shared:
+    """What all directions of a capture share.
+
+    :param give_back: gives a connection to recovery.
+    """
+
+    __slots__ = ("budget", "give_back", "recent", "rows")
+
+    def __init__(
+        self, budget: Budget, recent: RecentOctets, give_back: Callable[[Connection], None]
+    ) -> None:
+        self.budget = budget
+        self.recent = recent
+        self.give_back = give_back
+        self.rows: list[Any] = []
+        """What was found: rows of FPDUs, and events of anything else, in order."""
+
+
+class Direction:
+    """A direction of a connection that is in Full Operation.
+
+    :param half: the same direction for recovery.
+    :param origin: position of offset 0, from which Markers are counted.
+    :param offset: where the next FPDU begins.
+    :param ack: the last acknowledgement number that it has sent, 32 bits.
+    """
+
+    __slots__ = (
+        "ack",
+        "ahead",
+        "awaits",
+        "connection",
+        "crc",
+        "fpdus",
+        "half",
+        "have",
+        "held",
+        "is_mute",
+        "label",
+        "last",
+        "markers",
+        "missing",
+        "offset",
+        "origin",
+        "peer",
+        "pieces",
+        "plain",
+        "reserved",
+        "segments",
+        "seq",
+        "settled",
+        "shapes",
+        "shared",
+        "tail",
+    )
+
+    peer: Direction
+
+    def __init__(
+        self,
+        shared: Shared,
+        connection: Connection,
+        half: HalfConnection,
+        shapes: Shapes,
+        origin: int,
+        offset: int,
+        ack: int,
+    ) -> None:
+        self.shared = shared
+        self.connection = connection
+        self.half = half
+        self.shapes = shapes
+        self.crc = shapes.crc
+        self.markers = shapes.marked
+        self.origin = origin
+        self.offset = offset
+        self.ack = ack
+        self.seq = sequence_number(origin + offset)
+        """The 32-bit sequence number at which it goes on."""
+        self.last = offset
+        """Without CRCs, where the last FPDU begins."""
+        self.pieces: list[tuple[bytes, int]] | tuple[()] = ()
+        """The beginning of an FPDU from ``offset`` on: octets, and the frame that brought them."""
+        self.have = 0
+        """Octets of them."""
+        self.missing = 0
+        """Octets that the FPDU lacks, as far as is known."""
+        self.ahead: list[tuple[int, bytes, int]] = _NONE
+        """Segments behind a hole, ascending: offset, octets, frame; none overlaps another."""
+        self.held = 0
+        """Octets that count as held."""
+        self.reserved = 0
+        """Octets of them for the pieces of an FPDU."""
+        self.settled = True
+        """Whether nothing will be found any more before what comes next."""
+        self.segments = 0
+        """Segments taken."""
+        self.fpdus = 0
+        """FPDUs found."""
+        self.awaits = False
+        """Whether it must not send before it has received an FPDU (RFC 5044 7.1.2 rule 4)."""
+        self.plain = False
+        """Whether a segment that begins at ``seq`` can be read without further ado."""
+        self.is_mute = False
+        """Whether nothing is known of its octets, so that none can be taken."""
+        self.tail: list[Chunk] = []
+        """Without CRCs, the segments that reach beyond ``last``: no length is proven yet there."""
+        self.label: Any = None
+        """For who writes the FPDUs."""
+
+    # -- in --------------------------------------------------------------------------------------
+
+    def receive(self, seq: int, ack: int, octets: bytes, frame: int, time_ns: int) -> bool:
+        """Take a segment with no flags but ACK and PSH; tell whether that is possible.
+
+        :param seq: 32 bits, like ``ack``.
+        :param octets: all that it carries.
+        """
+        more = (ack - self.ack) & _MASK
+        if more < _BEHIND:
+            # No more can be acknowledged than was captured of the peer, if nothing is missing.
+            if not more <= (self.peer.seq - self.ack) & _MASK < _BEHIND:
+                return False
+            self.ack = ack
+        is_first = self.awaits or self._begins or self.is_mute
+        if is_first and not self._keeps_turn(seq, len(octets), ack):
+            return False
+        if octets and not self._take(seq, octets, frame, time_ns):
+            return False
+        self.segments += 1
+        self.connection.frame = frame
+        self.connection.time_ns = time_ns
+        self.plain = self.is_plain
+        if self.is_stuck:
+            self.shared.give_back(self.connection)
+        elif self.shared.budget.room < 0:
+            self.shared.budget.make_room()
+        return True
+
+    @property
+    def is_plain(self) -> bool:
+        """What ``plain`` must be."""
+        return self.crc and not (self._begins or self.pieces or self.ahead or self.awaits)
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether the hole is filled, and what waited behind it cannot be read."""
+        ahead = self.ahead
+        return bool(ahead) and ahead[0][0] == self.offset + self.have
+
+    def begin_with(self, pieces: list[tuple[bytes, int]]) -> None:
+        """Begin in the midst of an FPDU.
+
+        :param pieces: its octets so far, and the frame that brought each.
+        """
+        octets = b"".join([each for each, _ in pieces])
+        self.pieces, self.have = pieces, len(octets)
+        self.missing = lacks(self, octets, self.offset, self.shapes) or 1
+        self.seq = sequence_number(self.position)
+        self._reserve()
+
+    def _keeps_turn(self, seq: int, length: int, ack: int) -> bool:
+        """Tell whether it keeps to its turn with its first octets (RFC 5044 7.1.2 rules 3, 4)."""
+        peer = self.peer
+        received = (ack - sequence_number(peer.origin)) & _MASK
+        if self.awaits and 0 < received < _BEHIND and peer.offset:
+            self.awaits = False
+        if self.awaits:
+            # It shows nothing of octets that it must not have sent yet.
+            sent = (seq + length - sequence_number(self.origin)) & _MASK
+            return not (self.is_mute or 0 < sent < _BEHIND)
+        return not length or (not self.is_mute and received < _BEHIND)
+
+    @property
+    def _begins(self) -> bool:
+        """Whether the first octets of the Full Operation Phase come next."""
+        return self.shapes.from_start and not self.offset
+
+    def _take(self, seq: int, octets: bytes, frame: int, time_ns: int) -> bool:
+        ahead = (seq - self.seq) & _MASK
+        if ahead >= _BEHIND:
+            return self._repeats(SEQUENCE_SPACE - ahead, octets)
+        if ahead:
+            return self._keep(self.offset + self.have + ahead, octets, frame)
+        waiting = self.ahead
+        if not waiting:
+            return self._go_on(octets, frame, frame, time_ns)
+        if self.offset + self.have + len(octets) > waiting[0][0]:
+            return False
+        if not self._go_on(octets, frame, frame, time_ns):
+            return False
+        freed = 0
+        while waiting and waiting[0][0] == self.offset + self.have:
+            _, waited, brought_by = waiting[0]
+            if not self._go_on(waited, brought_by, frame, time_ns):
+                break
+            freed += len(waited) + CHUNK_OVERHEAD
+            del waiting[0]
+        self.ahead = waiting or _NONE
+        if freed:
+            self._hold(-freed)
+        return True
+
+    def _go_on(self, octets: bytes, brought_by: int, frame: int, time_ns: int) -> bool:
+        """Take octets that go on where it stands; tell whether they can be read.
+
+        :param brought_by: the frame that brought them.
+        :param frame: the frame that makes them the next.
+        """
+        rows, shapes, offset = self.shared.rows, self.shapes, self.offset
+        before, at = len(rows), 0
+        if self.pieces:
+            need = self.missing
+            while True:
+                if len(octets) < need:
+                    return self._add_piece(octets, brought_by, need)
+                head = b"".join([each for each, _ in self.pieces]) + octets[:need]
+                frames = dict.fromkeys([*[each for _, each in self.pieces], brought_by])
+                brought = brought_by if len(frames) == 1 else tuple(frames)
+                if read(self, head, 0, offset, frame, time_ns, brought, shapes, rows):
+                    break
+                more = lacks(self, head, offset, shapes)
+                if not more:
+                    return False
+                need += more
+            at = need
+            offset += len(head)
+        end = read(self, octets, at, offset, frame, time_ns, brought_by, shapes, rows)
+        return self.move(octets, end, offset + end - at, before, brought_by)
+
+    def move(self, octets: bytes, end: int, offset: int, before: int, brought_by: int) -> bool:
+        """Go on after octets that were read; tell whether that is possible.
+
+        :param end: up to where they are whole FPDUs.
+        :param offset: where that lies in the stream.
+        :param before: how many rows there were before they were read.
+        """
+        rows = self.shared.rows
+        rest = octets[end:]
+        missing = lacks(self, rest, offset, self.shapes) if rest else 0
+        # The first FPDU must be whole in its segment: it is looked at more closely.
+        if (rest and not missing) or (self._begins and len(rows) == before):
+            del rows[before:]
+            return False
+        if len(rows) > before:
+            self.fpdus += len(rows) - before
+            self.last = rows[-1][3]
+        self._moves(octets, brought_by)
+        self.offset = offset
+        self.pieces = [(rest, brought_by)] if rest else ()
+        self.have, self.missing = len(rest), missing
+        if rest:
+            self._reserve()
+        return True
+
+    def _reserve(self) -> None:
+        """Count all that the FPDU will take, and keep that for the next ones: there are many."""
+        need = self.have + self.missing + (0 if self.crc else self.offset - self.last)
+        if need > self.reserved:
+            self._hold(need - self.reserved)
+            self.reserved = need
+
+    def _moves(self, octets: bytes, brought_by: int) -> None:
+        """Take note of octets that were taken, before anything says where they have led."""
+        chunk = Chunk(self.position, octets, brought_by)
+        self.shared.recent.remember(self.half, chunk)
+        self.seq = (self.seq + len(octets)) & _MASK
+        if not self.crc:
+            begin = self.origin + self.last
+            self.tail = [each for each in (*self.tail, chunk) if each.end > begin]
+
+    def _add_piece(self, octets: bytes, brought_by: int, need: int) -> bool:
+        """Keep octets that do not complete an FPDU.
+
+        :param need: how many it lacks with all that was captured before.
+        """
+        assert isinstance(self.pieces, list)
+        if len(self.pieces) >= PIECES:
+            return False
+        self._moves(octets, brought_by)
+        self.pieces.append((octets, brought_by))
+        self.have += len(octets)
+        self.missing = need - len(octets)
+        return True
+
+    @property
+    def position(self) -> int:
+        """Position of the octet with which it goes on."""
+        return self.origin + self.offset + self.have
+
+    def _keep(self, offset: int, octets: bytes, frame: int) -> bool:
+        """Keep a segment that lies behind a hole; tell whether that is possible."""
+        ahead = self.ahead
+        end = offset + len(octets)
+        if (
+            self.markers
+            or self._begins
+            # The peer has what lies in the hole.
+            or (self.seq - self.peer.ack) & _MASK >= _BEHIND
+            or len(ahead) >= AHEAD_SEGMENTS
+            or end - self.offset > AHEAD_OCTETS
+            or self.held + len(octets) > self.shared.budget.each
+        ):
+            return False
+        index = len(ahead)
+        while index and ahead[index - 1][0] >= end:
+            index -= 1
+        if index:
+            before, known, _ = ahead[index - 1]
+            if before + len(known) > offset:
+                is_copy = before == offset and known == octets and len(octets) > 1
+                self.half.count_copies(is_copy)
+                return is_copy
+        if ahead:
+            ahead.insert(index, (offset, octets, frame))
+        else:
+            self.ahead = [(offset, octets, frame)]
+        self._hold(len(octets) + CHUNK_OVERHEAD)
+        return True
+
+    def _repeats(self, back: int, octets: bytes) -> bool:
+        """Take a segment if all of it is known and the same; tell whether it is.
+
+        :param back: how many octets before the next one it begins.
+        """
+        position = self.position - back
+        end = position + len(octets)
+        # A keep-alive probe repeats the last octet, and need not repeat it rightly.
+        if len(octets) > back or len(octets) == 1:
+            return False
+        known = self.shared.recent.before(end, self.half)
+        at = position
+        for start, kept, _ in sorted(known, key=lambda each: each[0]):
+            if start <= at < start + len(kept):
+                at = start + len(kept)
+        if at < end or differing_stretch(position, octets, known) is not None:
+            return False
+        self.half.count_copies(1)
+        return True
+
+    # -- memory ----------------------------------------------------------------------------------
+
+    def _hold(self, more: int) -> None:
+        self.held += more
+        self.shared.budget.count(self)
+
+    def relieve(self) -> None:
+        """Hold nothing: what waits goes to recovery, which knows what it can do without."""
+        if self.pieces or self.ahead:
+            self.shared.give_back(self.connection)
+        else:
+            self.held = self.reserved = 0
+
+
+def event_of(row: Row) -> FPDURecovered:
+    """Return a row as an event."""
+    frame, time_ns, direction, offset, shape, *_, frames, octets, ack = row
+    table = shape.table
+    place = offset + shape.lead
+    return FPDURecovered(
+        direction.connection.identity,
+        direction.half.direction,
+        frame,
+        time_ns,
+        sequence_number(direction.origin + place),
+        place if table.from_start else None,
+        shape.ulpdu_length,
+        octets,
+        offset % MARKER_INTERVAL if table.marked else None,
+        shape.markers,
+        "good" if table.crc else "off",
+        table.located_by if offset or not table.from_start else "start",
+        table.ahead,
+        frames if isinstance(frames, tuple) else (frames,),
+        ack,
+        direction.settled,
+    )
+
+
+def number_of(row: Any) -> int:
+    """Return the number of the connection of a row, or of an event."""
+    identity: ConnectionId = row[2].connection.identity if type(row) is tuple else row.connection
+    return identity.number

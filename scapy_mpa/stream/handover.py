@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""From recovery to the straight path and back: when a connection is ordinary, and how it goes over.
+
+Recovery (:mod:`~scapy_mpa.stream.connections`) can follow a connection in any state, and takes a
+hundred steps for each segment.  A connection in which all is as it should be is taken out of it:
+two :class:`~scapy_mpa.stream.direction.Direction` objects follow it until one refuses a segment.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from scapy_mpa.stream.connections.connection import Connection
+from scapy_mpa.stream.direction import PIECES, Direction, Shared
+from scapy_mpa.stream.halves.half import HalfConnection
+from scapy_mpa.stream.halves.phase import Phase
+from scapy_mpa.stream.halves.rest import LENT, Rest, lay_down
+from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD, Chunk
+from scapy_mpa.stream.octets.island import Run
+from scapy_mpa.stream.sequence import SEQUENCE_SPACE, compact, sequence_number
+from scapy_mpa.stream.shapes import ShapeTables
+
+__all__ = ["give_back", "take_out"]
+
+_WORTH_IT: Final = 16
+"""Segments that the straight path must take to be worth the way there and back."""
+
+_HASTY: Final = 4
+"""Times in a row that it may take fewer before there is a pause; some do while a connection
+begins."""
+
+
+def take_out(
+    connection: Connection, shared: Shared, tables: ShapeTables
+) -> tuple[Direction, Direction] | None:
+    """Take a connection out of recovery if all is as it should be; else return None."""
+    one, other = connection.halves
+    startup = connection.startup
+    if (
+        connection.was_reset
+        or connection.failed
+        or not (one.phase is Phase.FULL or other.phase is Phase.FULL)
+        or connection.segments < connection.resume_at
+        or _awaits_copies(one)
+        or _awaits_copies(other)
+        # A connection from an endpoint to itself: nobody could tell the two apart.
+        or connection.identity.flow == connection.reverse
+        or one.acknowledged is None
+        or other.acknowledged is None
+        # The next FPDU may be the RTR indication, which is looked at more closely.
+        or (startup.negotiating is not None and startup.negotiating.holds_back())
+    ):
+        return None
+    lay_down(one)
+    lay_down(other)
+    silent = 1 - startup.initiator if startup.is_silent and startup.initiator is not None else None
+    if silent is not None and connection.halves[silent].fpdus:
+        # It spoke before it was to, and what it said may still be asked for to judge that.
+        return None
+    ready = [_is_ordinary(half, may_begin=not startup.awaits_rtr) for half in connection.halves]
+    if not any(each and index != silent for index, each in enumerate(ready)):
+        return None
+    acks = sequence_number(other.acknowledged), sequence_number(one.acknowledged)
+    directions = (
+        _direction(connection, one, acks, shared, tables, is_ready=ready[0]),
+        _direction(connection, other, acks, shared, tables, is_ready=ready[1]),
+    )
+    for direction in directions:
+        direction.peer = directions[1 - direction.half.direction]
+        direction.awaits = direction.half.direction == silent
+        direction.plain = direction.is_plain
+    connection.is_ordinary = True
+    return directions
+
+
+def give_back(directions: tuple[Direction, Direction]) -> None:
+    """Give a connection back to recovery, as the straight path has left it."""
+    connection = directions[0].connection
+    segments = directions[0].segments + directions[1].segments
+    connection.is_ordinary = False
+    connection.segments += segments
+    connection.hasty = 0 if segments >= _WORTH_IT else connection.hasty + 1
+    if connection.hasty > _HASTY:
+        connection.resume_at = connection.segments + _WORTH_IT
+    startup = connection.startup
+    startup.is_silent = startup.is_silent and any(each.awaits for each in directions)
+    for direction in directions:
+        if not direction.is_mute:
+            _give_back(direction)
+        direction.held = 0
+        direction.shared.budget.count(direction)
+    one, other = connection.halves
+    one.acknowledge(directions[1].ack)
+    other.acknowledge(directions[0].ack)
+    for direction in directions:
+        # They refer to each other, and would stay until the collector comes.
+        del direction.peer
+        if direction.is_stuck:
+            direction.half.advance(direction.half.islands.items[0], len(direction.ahead[0][1]))
+
+
+def _awaits_copies(half: HalfConnection) -> bool:
+    """Tell whether a copy may bring octets that the snap length cut off."""
+    return half.cuts is not None and half.cuts.awaited is not None
+
+
+def _is_ordinary(half: HalfConnection, *, may_begin: bool) -> bool:
+    """Tell whether a direction is in its ordinary state.
+
+    :param may_begin: whether that may be before the first FPDU was found.
+    """
+    rest = half.rest
+    if rest is None:
+        if _last_run(half) is None:
+            return False
+        end = half.islands.items[0].end
+    elif half.fin is None and (rest.end > rest.origin or (may_begin and rest.crc)):
+        # Without CRCs, the first FPDU is looked at more closely than here.
+        end = rest.end
+    else:
+        return False
+    # Sequence numbers do not tell what was acknowledged ahead if they wrap on the way there.
+    return (half.acknowledged or 0) // SEQUENCE_SPACE <= end // SEQUENCE_SPACE
+
+
+def _last_run(half: HalfConnection) -> Run | None:
+    """Return the run that a direction goes on with if it is in its ordinary state, else None."""
+    items = half.islands.items
+    if half.framing is None or len(items) != 1 or half.fin is not None:
+        return None
+    if not half.framing.is_standard:
+        return None
+    island = items[0]
+    run = island.runs[-1] if island.runs else None
+    if (
+        run is None
+        or not (run.anchored and run.trouble is None and run.next_by == "length")
+        or island.absent
+        or half.islands.lies_beyond(island)
+        or island.count(run.end) > PIECES
+        # All that the FPDU will take counts from now on.
+        or island.need - run.end > half.budget.room
+    ):
+        return None
+    # Of those that were merged nobody knows the frames.
+    held = island.chunks(island.start, island.end)
+    return run if all(isinstance(chunk.frame, int) for chunk in held) else None
+
+
+def _direction(
+    connection: Connection,
+    half: HalfConnection,
+    acks: tuple[int, int],
+    shared: Shared,
+    tables: ShapeTables,
+    *,
+    is_ready: bool,
+) -> Direction:
+    """Return a direction that goes on where recovery stands."""
+    ack, acknowledged = acks[half.direction], acks[1 - half.direction]
+    if not is_ready:
+        # It may still send what carries nothing, and acknowledge what was acknowledged before.
+        table = tables.table(crc=True, marked=False, from_start=True)
+        direction = Direction(shared, connection, half, table, acknowledged, 0, ack)
+        direction.is_mute = True
+        return direction
+    rest = half.rest
+    if rest is not None:
+        table = tables.table(crc=rest.crc, marked=rest.markers, from_start=True)
+        direction = Direction(
+            shared, connection, half, table, rest.origin, rest.end - rest.origin, ack
+        )
+        half.lay_down(LENT)
+    else:
+        direction = _with_octets(connection, half, ack, shared, tables)
+    half.octets -= direction.offset + direction.have
+    return direction
+
+
+def _with_octets(
+    connection: Connection, half: HalfConnection, ack: int, shared: Shared, tables: ShapeTables
+) -> Direction:
+    """Do the same for one that is in the midst of an FPDU, or whose last one is not proven."""
+    run, framing = _last_run(half), half.framing
+    assert run is not None
+    assert framing is not None
+    island = half.islands.items[0]
+    table = tables.table(crc=framing.crc, marked=framing.markers, from_start=framing.from_start)
+    origin = framing.origin
+    direction = Direction(shared, connection, half, table, origin, run.end - origin, ack)
+    direction.settled = half.islands.is_settled_before(run.last)
+    held = island.chunks(island.start, island.end)
+    first = island.runs[0].start
+    # What lies before the first FPDU is the end of one whose beginning may yet come.
+    if framing.crc:
+        before = island.cut_out(island.start, first)
+    else:
+        before = [each for each in held if each.position < first]
+        direction.last = run.last - origin
+        direction.tail = held[len(before) :]
+    pieces = island.cut_out(run.end, island.end)
+    if pieces:
+        direction.begin_with(
+            [(each.octets, each.frame) for each in pieces if isinstance(each.frame, int)]
+        )
+    half.let_go(island, island.start, island.end)
+    half.hold_again(island, before)
+    half.budget.count(half)
+    return direction
+
+
+def _give_back(direction: Direction) -> None:
+    """Have recovery stand where a direction stands."""
+    half, origin = direction.half, direction.origin
+    end = compact(direction.position)
+    half.high = max(half.high or 0, end)
+    half.octets += direction.offset + direction.have
+    half.fpdus += direction.fpdus
+    if half.rest is LENT:
+        half.lay_down(
+            Rest(
+                compact(origin + direction.offset),
+                compact(origin),
+                markers=direction.markers,
+                crc=direction.crc,
+            )
+        )
+        if not (direction.tail or direction.pieces or direction.ahead):
+            return
+    framing = half.framing
+    assert framing is not None
+    island = half.islands.items[0]
+    run = island.runs[-1]
+    framing.allow(end - island.end)
+    held, at = direction.tail, origin + direction.offset
+    for octets, frame in () if held else direction.pieces:
+        held = [*held, Chunk(at, octets, frame)]
+        at += len(octets)
+    half.hold_again(island, held)
+    island.end = end
+    run.end = origin + direction.offset
+    run.last = run.end if direction.crc else origin + direction.last
+    island.need = island.start
+    for offset, octets, frame in direction.ahead:
+        inserted = half.islands.insert(origin + offset, octets, frame)
+        half.octets += inserted.fresh
+        half.held += inserted.fresh + CHUNK_OVERHEAD
+        framing.allow(inserted.fresh)
+        half.high = max(half.high, origin + offset + inserted.fresh)
+    half.budget.count(half)

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The ordinary segment: whole FPDUs out of octets in a row.
+
+This is the only loop that goes from FPDU to FPDU where all is as it should be.  Octets in order, an
+FPDU in pieces, a hole that was filled, octets beyond a hole: all come here, with other arguments.
+What it cannot read it leaves alone; recovery goes on where it stops.
+"""
+
+from struct import Struct
+from typing import Any, Final, Protocol, TypeAlias
+
+from scapy_mpa.stream.shapes import NOT_ORDINARY, Shape, Shapes
+from scapy_mpa.wire.crc import RESIDUE, crc32c
+from scapy_mpa.wire.ddp import TAGGED_LENGTH, UNTAGGED_LENGTH
+from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_INTERVAL, MARKER_LENGTH
+
+__all__ = ["Carrier", "Row", "lacks", "read"]
+
+_HEAD: Final = HEADER_LENGTH + UNTAGGED_LENGTH
+"""Octets of the longer header, and of the shortest FPDU with a DDP header, its CRC included."""
+_head: Final = Struct(">IIQI").unpack_from
+"""ULPDU_Length with the control octets, and the other words of the longer DDP header: STag and TO,
+or the reserved word, QN with MSN, and MO."""
+_LAST_PHASE: Final = MARKER_INTERVAL - _HEAD
+"""The last phase at which no Marker stands within the header."""
+
+
+class Carrier(Protocol):
+    """Whose octets are read: a direction."""
+
+    crc: bool
+    """Whether CRCs are on, so that they verify; else headers that make sense do."""
+    markers: bool
+    ack: int
+    """The last acknowledgement number that it has sent."""
+
+
+Row: TypeAlias = tuple[int, int, Any, int, Shape, int, int, int, int | tuple[int, ...], bytes, int]
+"""An FPDU: number of the frame that completed it, its time in nanoseconds, direction, offset of the
+first octet, shape, three words of the DDP header, the frame or frames that brought it, its octets,
+and what its sender had acknowledged."""
+
+
+def read(
+    carrier: Carrier,
+    octets: bytes,
+    at: int,
+    offset: int,
+    frame: int,
+    time_ns: int,
+    frames: int | tuple[int, ...],
+    shapes: Shapes,
+    rows: list[Any],
+) -> int:
+    """Append a row for each FPDU from ``octets[at]`` on that is whole and sound.
+
+    Nothing else is changed.
+
+    :param offset: where ``octets[at]`` lies in the stream; Markers are counted from 0.
+    :param frame: the frame that shows them, with its time.
+    :param frames: the frame or frames that brought them.
+    :return: where the first octets begin that are no such FPDU.
+    """
+    last = len(octets) - _HEAD
+    base = offset - at
+    crc, markers, ack = carrier.crc, carrier.markers, carrier.ack
+    while at <= last:
+        if not markers:
+            word, first, second, third = _head(octets, at)
+            shape = shapes[word]
+        else:
+            phase = (base + at) % MARKER_INTERVAL
+            if 0 < phase <= _LAST_PHASE:
+                word, first, second, third = _head(octets, at)
+            elif at + MARKER_LENGTH > last:
+                break
+            elif not phase:
+                word, first, second, third = _head(octets, at + MARKER_LENGTH)
+            else:
+                word, first, second, third = _head(_without_marker(octets, at, phase))
+            shape = shapes[word * MARKER_INTERVAL + phase]
+        fpdu = octets[at : at + shape.size]
+        if len(fpdu) != shape.size or (crc and crc32c(fpdu) != RESIDUE):
+            break
+        if markers and shape.pointers is not None and shape.pointers(fpdu) != shape.expected:
+            break
+        if not crc and _breaks(shape, first, second, third):
+            break
+        rows.append(
+            (frame, time_ns, carrier, base + at, shape, first, second, third, frames, fpdu, ack)
+        )
+        at += shape.size
+    return at
+
+
+def lacks(carrier: Carrier, octets: bytes, offset: int, shapes: Shapes) -> int:
+    """Return how many octets the FPDU at the beginning of ``octets`` lacks; 0 if it is not sound.
+
+    :param offset: where ``octets`` lie in the stream.
+    """
+    there = len(octets)
+    phase = offset % MARKER_INTERVAL if carrier.markers else None
+    at = MARKER_LENGTH if phase == 0 else 0
+    length = octets[at : at + HEADER_LENGTH]
+    if len(length) == HEADER_LENGTH and int.from_bytes(length, "big") < TAGGED_LENGTH:
+        return 0
+    need = _HEAD
+    if phase is not None and not 0 < phase <= _LAST_PHASE:
+        need += MARKER_LENGTH
+    if there < need:
+        return need - there
+    if phase is None:
+        word, first, second, third = _head(octets)
+        shape = shapes[word]
+    else:
+        head = _without_marker(octets, 0, phase) if phase > _LAST_PHASE else octets
+        word, first, second, third = _head(head, at)
+        shape = shapes[word * MARKER_INTERVAL + phase]
+    if there >= shape.size or shape.size == NOT_ORDINARY or _breaks(shape, first, second, third):
+        return 0
+    return shape.size - there
+
+
+def _breaks(shape: Shape, first: int, second: int, third: int) -> bool:
+    """Tell whether no conforming sender sends such a header, where that is all that verifies it."""
+    rule = shape.rule
+    return rule is not None and (
+        second >> 32 != rule.qn or third > rule.largest_mo or (first > 0 and not rule.has_stag)
+    )
+
+
+def _without_marker(octets: bytes, at: int, phase: int) -> bytes:
+    """Return the first octets of an FPDU whose header has a Marker in its midst."""
+    marker = at + MARKER_INTERVAL - phase
+    return octets[at:marker] + octets[marker + MARKER_LENGTH : at + _HEAD + MARKER_LENGTH]

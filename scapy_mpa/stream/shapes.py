@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Shapes: what FPDUs have in common that begin with the same four octets at the same phase.
+
+Real traffic has a few shapes, each of very many FPDUs.  So what follows from ULPDU_Length and
+control octets is worked out once, the patterns of lines and records included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from scapy_mpa.stream.events import LocatedBy
+from scapy_mpa.wire.ddp import DDP_HEADER_LENGTHS
+from scapy_mpa.wire.fpdu import MARKER_INTERVAL, fpdu_layout
+from scapy_mpa.wire.rdmap import HeaderRule, header_rule
+
+__all__ = ["NOT_ORDINARY", "Shape", "ShapeTables", "Shapes"]
+
+NOT_ORDINARY: Final = 1 << 32
+"""Size of an FPDU that is too short for its DDP header, or whose header makes no sense where only
+that verifies it: more octets than there can be, so it is never whole."""
+
+_MOST: Final = 4096
+"""Shapes of one table that are kept."""
+
+
+class Shape:
+    """Size and verdict of such FPDUs.  Who writes them keeps patterns here."""
+
+    __slots__ = (
+        "control",
+        "expected",
+        "first_json",
+        "first_line",
+        "json",
+        "lead",
+        "line",
+        "markers",
+        "payload",
+        "pointers",
+        "rule",
+        "same_frame",
+        "size",
+        "table",
+        "tagged",
+        "ulpdu_length",
+    )
+
+    def __init__(self, table: Shapes, word: int, phase: int | None) -> None:
+        self.table = table
+        self.ulpdu_length, control = divmod(word, 1 << 16)
+        self.control = control.to_bytes(2, "big")
+        """The DDP and the RDMAP control octet."""
+        self.tagged = control >= 1 << 15
+        self.payload = self.ulpdu_length - DDP_HEADER_LENGTHS[self.tagged]
+        """Octets after the DDP header."""
+        layout = fpdu_layout(self.ulpdu_length, phase)
+        rule = table.crc or header_rule(control, self.ulpdu_length)
+        self.size = layout.length if self.payload >= 0 and rule else NOT_ORDINARY
+        """Octets of the FPDU, Markers and CRC included."""
+        self.rule = rule if isinstance(rule, HeaderRule) else None
+        """Without CRCs, what verifies the rest of an untagged header."""
+        self.lead = layout.header
+        """Octets before ULPDU_Length: those of a Marker, or none."""
+        self.markers = len(layout.markers)
+        self.pointers: Callable[[bytes], tuple[int, ...]] | None = None
+        """Reads the FPDUPTRs of all Markers."""
+        if layout.markers:
+            self.pointers = layout.unpack.unpack_from
+        self.expected = layout.fpduptrs
+        self.line: Any = None
+        self.first_line: Any = None
+        self.same_frame: Any = None
+        self.json: Any = None
+        self.first_json: Any = None
+
+
+class Shapes(dict[int, Shape]):
+    """The shapes of one kind of direction: by the first four octets from ULPDU_Length on, and with
+    Markers times 512, plus the phase."""
+
+    __slots__ = ("ahead", "crc", "from_start", "located_by", "marked")
+
+    def __init__(
+        self, *, crc: bool, marked: bool, from_start: bool, ahead: bool, located_by: LocatedBy
+    ) -> None:
+        super().__init__()
+        self.crc = crc
+        self.marked = marked
+        self.from_start = from_start
+        """Whether offsets are those of the Full Operation Phase."""
+        self.ahead = ahead
+        """Whether octets before them are missing."""
+        self.located_by = located_by
+        """What locates them; the first of a direction whose beginning is known says "start"."""
+
+    def __missing__(self, key: int) -> Shape:
+        if len(self) >= _MOST:
+            self.clear()
+        word, phase = divmod(key, MARKER_INTERVAL) if self.marked else (key, None)
+        shape = self[key] = Shape(self, word, phase)
+        return shape
+
+
+class ShapeTables:
+    """The tables of one capture."""
+
+    __slots__ = ("_tables",)
+
+    def __init__(self) -> None:
+        self._tables: dict[tuple[bool, bool, bool, bool, LocatedBy], Shapes] = {}
+
+    def table(
+        self,
+        *,
+        crc: bool,
+        marked: bool,
+        from_start: bool,
+        ahead: bool = False,
+        located_by: LocatedBy = "length",
+    ) -> Shapes:
+        """Return the table of the FPDUs that have this in common."""
+        key = crc, marked, from_start, ahead, located_by
+        table = self._tables.get(key)
+        if table is None:
+            table = self._tables[key] = Shapes(
+                crc=crc,
+                marked=marked,
+                from_start=from_start,
+                ahead=ahead,
+                located_by=located_by,
+            )
+        return table

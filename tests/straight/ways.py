@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Two ways to read a capture that must say the same: as it is meant, and by recovery alone."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Container, Iterator
+from contextlib import contextmanager
+from typing import BinaryIO
+
+import pytest
+
+from scapy_mpa.capture import open_capture
+from scapy_mpa.cli.lines import Lines
+from scapy_mpa.cli.output import text_of
+from scapy_mpa.cli.page import LinePage
+from scapy_mpa.cli.reading import Reading
+from scapy_mpa.records import json_line
+from scapy_mpa.records.page import RecordPage
+from scapy_mpa.records.record import RECORD_TYPES, type_of
+from scapy_mpa.stream import flows
+from scapy_mpa.stream.limits import Limits
+
+
+@contextmanager
+def _recovery_alone() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(flows, "take_out", lambda *_: None)
+        yield
+
+
+def recovery(octets: bytes, limits: Limits | None = None) -> list[str]:
+    """The records of a capture of which recovery reads every segment, each as it comes."""
+    with _recovery_alone():
+        reading = Reading(open_capture(io.BytesIO(octets)), limits=limits)
+        return [json_line(event) for batch in reading.batches() for event in batch]
+
+
+def straight(octets: bytes, limits: Limits | None = None) -> list[str]:
+    """The records as ``dissect --json`` prints them."""
+    reading = Reading(open_capture(io.BytesIO(octets)), limits=limits)
+    page = RecordPage().page
+    return b"".join([page(rows) for rows in reading.rows()]).decode().splitlines()
+
+
+def texts(
+    octets: bytes,
+    open_file: Callable[[], BinaryIO] | None = None,
+    types: Container[str] = RECORD_TYPES,
+    limits: Limits | None = None,
+) -> tuple[bytes, bytes]:
+    """The listing for people, and why reading stopped, by recovery alone and as it is meant.
+
+    :param open_file: opens a file that holds the octets; None: one that gives all of them.
+    :param types: of the records that are listed.
+    :param limits: of the memory that either may take.
+    """
+
+    def reading() -> Reading:
+        file = io.BytesIO(octets) if open_file is None else open_file()
+        return Reading(open_capture(file), limits=limits)
+
+    def kind(row: object) -> str:
+        return "fpdu" if type(row) is tuple else type_of(row)  # type: ignore[arg-type]
+
+    with _recovery_alone():
+        one = reading()
+        lines = Lines(one)
+        text = b"".join(
+            text_of([lines.line(event) for event in batch if type_of(event) in types])
+            for batch in one.batches()
+        )
+    other = reading()
+    page = LinePage(Lines(other)).page
+    pages = [page([row for row in rows if kind(row) in types]) for rows in other.rows()]
+    problems = [str(each.capture.problem).encode() for each in (one, other)]
+    return text + problems[0], b"".join(pages) + problems[1]
