@@ -2,10 +2,26 @@
 """What every test may ask for, and how property tests run."""
 
 import os
+import pkgutil
+import random
 import shutil
 
 import pytest
 from hypothesis import settings
+
+import tests
+
+# Of a plain assert in a helper of the tests, too, pytest is to show the values.
+pytest.register_assert_rewrite(
+    *(
+        f"tests.{each.name}"
+        for each in pkgutil.iter_modules(tests.__path__)
+        if each.name != "conftest"
+    )
+)
+
+_MUST_RUN = "SCAPY_MPA_TESTS_MUST_RUN"
+"""The environment variable by which `sh run test` says that a run without tests is a failed one."""
 
 # In CI Hypothesis takes a profile of its own, without deadlines and with the same examples every
 # time. Elsewhere a busy machine must not fail an example for being slow either.
@@ -28,3 +44,31 @@ def tshark() -> str:
             pytest.fail(reason)
         pytest.skip(reason)
     return path
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Have a test that draws at random, as Scapy's ``fuzz()`` does, draw the same every time."""
+    random.seed(item.nodeid)
+
+
+class _Executed:
+    """Fails a run in which no test was executed: it has shown nothing."""
+
+    def __init__(self) -> None:
+        self._tests = 0
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Count what was executed, here or in a worker of xdist."""
+        self._tests += report.when == "call" and not report.skipped
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Change the status if all seems to be well."""
+        if not self._tests and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Count executed tests if there must be some; workers of xdist leave that to their master."""
+    is_worker = hasattr(config, "workerinput")
+    if not is_worker and (os.environ.get("CI") or os.environ.get(_MUST_RUN)):
+        config.pluginmanager.register(_Executed())

@@ -17,7 +17,11 @@ _NAME: Final = 2
 _TIMESTAMP_RESOLUTION: Final = 9
 _FCS_LENGTH: Final = 13
 _TIMESTAMP_OFFSET: Final = 14
-_LENGTHS: Final = {_TIMESTAMP_RESOLUTION: 1, _FCS_LENGTH: 1, _TIMESTAMP_OFFSET: 8}
+_LENGTHS: Final = {
+    _TIMESTAMP_RESOLUTION: ("if_tsresol", 1),
+    _FCS_LENGTH: ("if_fcslen", 1),
+    _TIMESTAMP_OFFSET: ("if_tsoffset", 8),
+}
 
 _POWER_OF_TWO: Final = 0x80
 _MICROSECONDS: Final = b"\x06"
@@ -47,6 +51,8 @@ class Interface(NamedTuple):
     """Added to every timestamp."""
     fcs: int
     """Octets of the Frame Check Sequence at the end of each frame."""
+    fault: str | None = None
+    """What is wrong with its options; those that are wrong count as not given."""
 
 
 def options(octets: bytes, order: str, where: int) -> Iterator[tuple[int, bytes]]:
@@ -78,16 +84,13 @@ def parse_interface(octets: bytes, order: str, where: int) -> Interface:
     :param octets: the block without type and lengths.
     :param order: ``<`` or ``>``, as for struct.
     :param where: octet of the file to name if the block is damaged.
-    :raises DamagedError: it is too short, or an option is damaged.
+    :raises DamagedError: it is too short. Wrong options are no reason to give up the frames.
     """
     description = _DESCRIPTION[order]
     if len(octets) < description.size:
         raise DamagedError("an interface description is too short", where)
     link_type, snap_length = description.unpack_from(octets)
-    found = dict(options(octets[description.size :], order, where))
-    for code, length in _LENGTHS.items():
-        if len(found.get(code, bytes(length))) != length:
-            raise DamagedError(f"option {code} of an interface is not {length} octets long", where)
+    found, fault = _sound_options(octets[description.size :], order, where)
     numerator, denominator = _resolution(found.get(_TIMESTAMP_RESOLUTION, _MICROSECONDS)[0])
     (seconds,) = _SECONDS[order].unpack(found.get(_TIMESTAMP_OFFSET, bytes(8)))
     name = found.get(_NAME, b"").rstrip(b"\0")[:_LONGEST_NAME].decode(errors="replace")
@@ -99,7 +102,25 @@ def parse_interface(octets: bytes, order: str, where: int) -> Interface:
         denominator,
         seconds * SECOND,
         _fcs(found.get(_FCS_LENGTH, b"\0")[0]),
+        fault,
     )
+
+
+def _sound_options(octets: bytes, order: str, where: int) -> tuple[dict[int, bytes], str | None]:
+    """Return the options that can be true, and what is wrong with the first that cannot."""
+    found: dict[int, bytes] = {}
+    fault = None
+    try:
+        for code, value in options(octets, order, where):
+            name, length = _LENGTHS.get(code, ("", len(value)))
+            if len(value) == length:
+                found[code] = value
+            else:
+                fault = fault or f"its {name} is {len(value)} octets long, not {length}"
+    except DamagedError as error:
+        # Where the next option would begin is not known.
+        fault = fault or error.what
+    return found, fault
 
 
 def _resolution(value: int) -> tuple[int, int]:

@@ -9,7 +9,7 @@ flags.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from struct import Struct
 from typing import Final, NamedTuple
 
@@ -88,24 +88,26 @@ _ORDERS: Final = {
 """By byte-order magic."""
 
 
-def pcapng_frames(source: Source) -> Iterator[Frame]:
+def pcapng_frames(source: Source, warn: Callable[[str], None]) -> Iterator[Frame]:
     """Check the first section header and return an iterator of the frames.
 
+    :param warn: is told what is wrong and costs no frame.
     :raises DamagedError: the header is cut, damaged or of another version. The iterator raises it
         where the file ends inside a block, or a block cannot be true.
     """
     if len(source.advance(0, _SHORTEST_SECTION_HEADER)) < _SHORTEST_SECTION_HEADER:
         raise DamagedError("the file ends inside its header", len(source.window))
-    return _Reader(source).frames()
+    return _Reader(source, warn).frames()
 
 
 class _Reader:
     """Walks the blocks of a file whose window begins with a section header."""
 
-    __slots__ = ("_interfaces", "_order", "_source")
+    __slots__ = ("_interfaces", "_order", "_source", "_warn")
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, warn: Callable[[str], None]) -> None:
         self._source = source
+        self._warn = warn
         self._interfaces: list[Interface] = []
         self._begin_section(0)
 
@@ -205,7 +207,13 @@ class _Reader:
             raise self._damaged(f"a section has more than {MAXIMUM_INTERFACES} interfaces", at)
         body = self._source.window[at + _HEAD : end]
         where = self._source.base + at
-        self._interfaces.append(parse_interface(body, self._order.name, where))
+        interface = parse_interface(body, self._order.name, where)
+        if interface.fault is not None:
+            self._warn(
+                f"at octet {where}: an interface is described wrongly ({interface.fault}), so "
+                "defaults are used"
+            )
+        self._interfaces.append(interface)
 
     def _frame(self, number: int, kind: int, window: bytes, at: int, end: int) -> Frame:
         """Return the frame of the packet block at ``at``, whose body ends at ``end``."""

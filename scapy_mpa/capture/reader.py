@@ -7,7 +7,7 @@ import os
 import stat
 import sys
 from codecs import getincrementaldecoder
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from io import TextIOBase
 from types import TracebackType
 from typing import BinaryIO, Final
@@ -66,6 +66,9 @@ class Capture:
         self.problem: CaptureError | None = None
         """Why iteration stopped before the end of a whole file: reading failed, or the file ends
         or is damaged inside a frame. All frames before that have been yielded."""
+        self.warning: str | None = None
+        """What is wrong with the file and costs no frame, the first of it; one line with the
+        name."""
         self.pcap: PcapHeader | None = None
         """The file header of a classic pcap file, None for other formats."""
         self._file = file
@@ -88,8 +91,17 @@ class Capture:
         from scapy_mpa.capture.pcapng import PCAPNG_MAGIC, pcapng_frames
 
         if magic == PCAPNG_MAGIC:
-            return pcapng_frames(source)
+            return pcapng_frames(source, self._warn)
         raise _not_a_capture(source.advance(0, _SAMPLE)[:_SAMPLE])
+
+    @property
+    def parts(self) -> Sequence[Capture]:
+        """The files that it is in, each with its own problem."""
+        return (self,)
+
+    def _warn(self, text: str) -> None:
+        if self.warning is None:
+            self.warning = f"{shown(self.name)}: {text}"
 
     @property
     def source(self) -> Source:

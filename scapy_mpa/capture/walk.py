@@ -47,7 +47,12 @@ _FRAMES: Final = 4096
 
 
 def walk(
-    capture: Capture, flows: Flows, decoder: Decoder, begin: Callable[[int], None]
+    capture: Capture,
+    flows: Flows,
+    decoder: Decoder,
+    begin: Callable[[int], None],
+    *,
+    live: bool = False,
 ) -> Iterator[None]:
     """Read a capture to its end into ``flows``.
 
@@ -55,10 +60,11 @@ def walk(
 
     :param decoder: reads the headers of what is not ordinary.
     :param begin: is given the time of the first frame, in nanoseconds since the epoch.
+    :param live: hand out what was found as soon as it is there, not in large batches.
     """
     header = capture.pcap
     if header is None or header.link_type != ETHERNET or header.fcs:
-        yield from _frames(capture, flows, decoder, begin)
+        yield from _frames(capture, flows, decoder, begin, 1 if live else _ROWS)
         return
     try:
         yield from _records(capture, header, _Walk(flows, decoder, header, begin))
@@ -67,9 +73,16 @@ def walk(
 
 
 def _frames(
-    capture: Capture, flows: Flows, decoder: Decoder, begin: Callable[[int], None]
+    capture: Capture,
+    flows: Flows,
+    decoder: Decoder,
+    begin: Callable[[int], None],
+    most: int,
 ) -> Iterator[None]:
-    """Read frame after frame of any capture."""
+    """Read frame after frame of any capture.
+
+    :param most: rows after which they are handed out.
+    """
     rows, take, segment_of = flows.shared.rows, flows.take, decoder.segment
     for frame in capture:
         if frame.number == 1:
@@ -77,7 +90,7 @@ def _frames(
         segment = segment_of(frame)
         if segment is not None:
             take(segment)
-        if len(rows) >= _ROWS or not frame.number % _FRAMES:
+        if len(rows) >= most or not frame.number % _FRAMES:
             yield
 
 
@@ -165,9 +178,7 @@ class _Walk:
                     and rest & _FLAGS == ACK
                     and (ack == direction.ack or direction.ack < ack <= direction.peer.seq)
                     and (
-                        seq == direction.seq and direction.plain
-                        if length
-                        else not direction.awaits
+                        seq == direction.seq and direction.plain if length else not direction.awaits
                     )
                 ):
                     direction.ack = ack

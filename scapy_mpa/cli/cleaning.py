@@ -90,6 +90,8 @@ class Cleaning:
             complain(f"{shown(capture.name)}: {left}")
         if dropped := limited(cleaner.report.gaps, cleaner.report.ended):
             complain(f"{shown(capture.name)}: {dropped}")
+        if capture.warning is not None:
+            complain(capture.warning)
         if capture.problem is not None:
             complain(str(capture.problem))
             return FAILED

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
 
-from scapy_mpa.cli.output import OutputError, write_lines
+from scapy_mpa.cli.output import write_lines
 from scapy_mpa.cli.status import CLEAN, FAILED, complain
 from scapy_mpa.cli.table import Column, table
 from scapy_mpa.craft import recorded
@@ -58,7 +58,8 @@ class Corpus:
         else:
             rows = [(each.name, each.expectation.short, each.breaks) for each in chosen]
             lines = table(_COLUMNS, rows)
-        return max(_print(lines), self._status)
+        write_lines(lines)
+        return self._status
 
     def write(self, directory: str, *, force: bool) -> int:
         """Write the captures; return the exit status.
@@ -99,10 +100,12 @@ class Corpus:
             return FAILED
         if self._name is not None:
             names = (shown(str(target / str(entry["file"]))) for entry in entries)
-            return max(_print(names), self._status)
+            write_lines(names)
+            return self._status
         number = "1 capture" if len(entries) == 1 else f"{len(entries)} captures"
         lines = [f"{number} and {MANIFEST} in {shown(str(target))}"]
-        return max(_print(lines), self._status)
+        write_lines(lines)
+        return self._status
 
     def _told(self, problem: CaptureError) -> None:
         """Say that not all of the capture could be read; what was readable is made use of."""
@@ -165,12 +168,3 @@ def _refusal(manifest: Path, others: list[Path] | None) -> str:
         f"{name}: holds {number} of an earlier run that this one does not make, such as "
         f"{other}; choose another directory, or have them removed with --force"
     )
-
-
-def _print(lines: Iterable[str]) -> int:
-    try:
-        write_lines(lines)
-    except OutputError as error:
-        complain(str(error))
-        return FAILED
-    return CLEAN

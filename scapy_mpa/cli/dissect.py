@@ -13,6 +13,7 @@ from scapy_mpa.cli.options import (
     files_argument,
     limit_options,
     record_types,
+    separate_option,
 )
 from scapy_mpa.cli.status import EXIT_STATUS_HELP
 
@@ -71,6 +72,7 @@ Examples:
     is_flag=True,
     help="With the ULP payload of each FPDU: a hex dump, or the key payload with --json.",
 )
+@separate_option
 @check_option
 @dialect_option
 @limit_options
@@ -81,6 +83,7 @@ def dissect(
     types: frozenset[str],
     connections: tuple[int, ...],
     payload: bool,
+    separate: bool,
     checks: bool,
     dialect: Dialect | None,
     limits: Limits,
@@ -90,7 +93,7 @@ def dissect(
     FILE is a pcap or pcapng file, plain or gzip-compressed, or - for standard input.  Records are
     printed in the order in which they were recovered.  Each line begins with the number of the
     frame that completed the record, the seconds since the first frame, the connection, and who
-    sent to whom.
+    sent to whom.  Files of one ring are one capture.
     """
     context = click.get_current_context()
     if verbose and as_json:
@@ -98,4 +101,4 @@ def dissect(
     from scapy_mpa.cli.listing import Listing
 
     listing = Listing(types, payload=payload, as_json=as_json, layers=verbose, checks=checks)
-    context.exit(listing.run(files, frozenset(connections), limits, dialect))
+    context.exit(listing.run(files, frozenset(connections), limits, dialect, separate=separate))

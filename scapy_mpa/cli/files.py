@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from scapy_mpa.capture import open_capture
+from scapy_mpa.capture import Capture, open_capture
 from scapy_mpa.cli.output import OutputError, write_lines
 from scapy_mpa.cli.reading import Reading
 from scapy_mpa.cli.status import CLEAN, FAILED, FINDINGS, complain
@@ -30,25 +31,31 @@ def read_files(
     connections: frozenset[int] = frozenset(),
     checks: bool = False,
     dialect: Dialect | None = None,
+    separate: bool = False,
 ) -> int:
     """Show each capture, and say on standard error what is wrong; return the exit status.
 
-    Connections are numbered on from file to file, so that each number is there once.
+    Connections are numbered on from capture to capture, so that each number is there once.
 
     :param show: prints what a capture holds; it must read it to its end.
-    :param headings: print the name of each file before what it holds, if there are several.
+    :param headings: print the name of each capture before what it holds, if files are several.
     :param connections: numbers of the connections that matter, none for all.
     :param checks: report what DDP and RDMAP must not accept, too.
     :param dialect: what the user says is spoken.
+    :param separate: files of one ring are captures of their own, too.
     """
     status = CLEAN
     number = 0
-    for name in names:
+    waiting = deque(_grouped(names, separate=separate))
+    while waiting:
+        group = waiting.popleft()
         try:
-            capture = open_capture(name)
+            capture = _open(group)
         except CaptureError as error:
             complain(str(error))
             status = FAILED
+            if group[1:]:
+                waiting.appendleft(group[1:])
             continue
         with capture:
             name_shown = shown(capture.name)
@@ -57,18 +64,24 @@ def read_files(
                 limits=limits,
                 first_number=number,
                 connections=connections,
+                live=group[0] == STANDARD_INPUT,
                 checks=checks,
                 dialect=dialect,
             )
             try:
                 if headings and len(names) > 1:
-                    write_lines([f"==> {name_shown} <=="])
+                    of_ring = f", {len(group)} files of a ring" if group[1:] else ""
+                    write_lines([f"==> {name_shown}{of_ring} <=="])
                 show(reading)
             except OutputError as error:
                 complain(f"{name_shown}: {error}, so reading stopped after frame {capture.frames}")
                 return FAILED
         number = reading.next_number
         status = max(status, _conclude(reading, name_shown))
+        if rest := group[len(capture.parts) :]:
+            before = shown(capture.parts[-1].name)
+            complain(f"{shown(rest[0])}: begins before {before} ends, so it is another capture")
+            waiting.appendleft(rest)
     strangers = sorted(wanted for wanted in connections if wanted >= number)
     if strangers and status != FAILED:
         there = f"they are 0 to {number - 1}" if number else "there are none"
@@ -88,12 +101,33 @@ def _conclude(reading: Reading, shown: str) -> int:
         complain(f"{shown}: {not_followed}")
     if limited := reading.limited():
         complain(f"{shown}: {limited}")
-    if reading.capture.problem is not None:
-        complain(str(reading.capture.problem))
-        status = FAILED
-    elif not reading.capture.frames:
-        complain(f"{shown}: there are no frames in it")
+    for part in reading.capture.parts:
+        if part.warning is not None:
+            complain(part.warning)
+        if part.problem is not None:
+            complain(str(part.problem))
+            status = FAILED
+        elif not part.frames:
+            complain(f"{shown}: there are no frames in it")
     return status
+
+
+def _grouped(names: Sequence[str], *, separate: bool) -> list[list[str]]:
+    """Return the names in groups, each of one capture."""
+    if separate or len(names) == 1:
+        return [[name] for name in names]
+    # What most commands have no use for is not imported for them.
+    from scapy_mpa.capture.ring import rings
+
+    return rings(names)
+
+
+def _open(group: list[str]) -> Capture:
+    if len(group) == 1:
+        return open_capture(group[0])
+    from scapy_mpa.capture.ring import Ring
+
+    return Ring(group)
 
 
 def is_same(one: str, other: str) -> bool:

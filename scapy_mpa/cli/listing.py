@@ -59,11 +59,14 @@ class Listing:
         connections: frozenset[int],
         limits: Limits,
         dialect: Dialect | None = None,
+        *,
+        separate: bool = False,
     ) -> int:
         """Print the records of ``files``; return the exit status.
 
         :param connections: numbers of the connections to be printed, none for all.
         :param dialect: what the user says is spoken.
+        :param separate: files of one ring are captures of their own, too.
         """
         headings = not self._as_json
         return read_files(
@@ -74,6 +77,7 @@ class Listing:
             connections=connections,
             checks=self._checks,
             dialect=dialect,
+            separate=separate,
         )
 
     def _show(self, reading: Reading) -> None:

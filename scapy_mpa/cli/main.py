@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from scapy_mpa.cli.output import settle_output
+from scapy_mpa.cli.output import OutputError, settle_output
 from scapy_mpa.cli.start import import_crc32c_alone
-from scapy_mpa.cli.status import INTERRUPTED, PROGRAM
+from scapy_mpa.cli.status import FAILED, FINDINGS, INTERRUPTED, PROGRAM, complain
+from scapy_mpa.cli.streams import settle, watch
 
 __all__ = ["main"]
 
@@ -28,6 +30,31 @@ _COMPLETE: Final = "_SCAPY_MPA_COMPLETE"
 def main() -> None:
     """Run the command line; does not return."""
     gc.set_threshold(_COLLECT_AFTER)
+    streams = watch()
+    try:
+        _serve()
+    except SystemExit as end:
+        if isinstance(end.code, str):
+            # Code that a shell was given ends so.  Python would print it when nobody looks.
+            with contextlib.suppress(OSError):
+                print(end.code, file=sys.stderr)
+            end.code = FINDINGS
+        if settle(streams):
+            raise
+    except OutputError as error:
+        # Who has read enough of a list is not told that there was more.
+        if not isinstance(error.__cause__, BrokenPipeError):
+            complain(str(error))
+        settle(streams)
+    except OSError:
+        # What click prints by itself, such as help, raises it.
+        if settle(streams):
+            raise
+    sys.exit(FAILED)
+
+
+def _serve() -> None:
+    """Run the command line; ends with SystemExit."""
     command, *files = sys.argv[1:] or [""]
     if _is_plain(command, files):
         sys.exit(_run(command, files))

@@ -15,12 +15,27 @@ from scapy_mpa.cli.start import import_crc32c_alone
 if TYPE_CHECKING:
     from scapy_mpa.wire.dialect import Dialect
 
-__all__ = ["check_option", "dialect_option", "files_argument", "limit_options", "record_types"]
+__all__ = [
+    "check_option",
+    "dialect_option",
+    "files_argument",
+    "limit_options",
+    "record_types",
+    "separate_option",
+]
 
 files_argument = click.argument(
     "files", metavar="FILE...", nargs=-1, required=True, type=click.Path(allow_dash=True)
 )
 """Files are opened by the capture reader, which says best what is wrong with one."""
+
+separate_option = click.option(
+    "--separate",
+    is_flag=True,
+    help="Read each file by itself.  Without it, files of one ring, as dumpcap and tcpdump name "
+    "them, are one capture if each begins when the one before has ended: frames are numbered on "
+    "from file to file, and so are connections.",
+)
 
 check_option = click.option(
     "--check",

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import io
 import os
 import sys
 from collections.abc import Iterable
 from typing import Any, BinaryIO, Final
+
+from scapy_mpa.cli.streams import give_up
 
 __all__ = [
     "OutputError",
@@ -51,8 +52,6 @@ def write_text(text: bytes) -> None:
     """
     if not text:
         return
-    if sys.stdout is None:
-        raise OutputError("standard output is not open")
     try:
         octets = getattr(sys.stdout, "buffer", None)
         if octets is None or is_terminal():
@@ -64,7 +63,7 @@ def write_text(text: bytes) -> None:
             octets.write(text)
             octets.flush()
     except OSError as error:
-        _discard()
+        give_up(sys.stdout)
         if error.errno == errno.EPIPE:
             raise OutputError("standard output was closed") from error
         reason = error.strerror or error
@@ -93,24 +92,14 @@ class _StandardOutput(io.RawIOBase):
 def settle_output() -> None:
     """Write what is still held back, or drop it if nobody takes it."""
     try:
-        if sys.stdout is not None:
-            sys.stdout.flush()
+        sys.stdout.flush()
     except OSError:
-        _discard()
-
-
-def _discard() -> None:
-    """Keep Python from complaining at exit about octets that nobody takes."""
-    # A standard output that is no file of the system is not flushed there either.
-    with contextlib.suppress(OSError):
-        null = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(null, sys.stdout.fileno())
-        os.close(null)
+        give_up(sys.stdout)
 
 
 def is_terminal() -> bool:
     """Tell whether standard output is a terminal."""
-    return sys.stdout is not None and sys.stdout.isatty()
+    return sys.stdout.isatty()
 
 
 def wants_colour() -> bool:

@@ -62,10 +62,18 @@ class Overview:
         self._everything = everything
         self._checks = checks
 
-    def run(self, files: Sequence[str], limits: Limits, dialect: Dialect | None = None) -> int:
+    def run(
+        self,
+        files: Sequence[str],
+        limits: Limits,
+        dialect: Dialect | None = None,
+        *,
+        separate: bool = False,
+    ) -> int:
         """Print the connections of ``files``; return the exit status.
 
         :param dialect: what the user says is spoken.
+        :param separate: files of one ring are captures of their own, too.
         """
         show = self._show_records if self._as_json else self._show_table
         return read_files(
@@ -75,6 +83,7 @@ class Overview:
             headings=not self._as_json,
             checks=self._checks,
             dialect=dialect,
+            separate=separate,
         )
 
     def _show_records(self, reading: Reading) -> None:

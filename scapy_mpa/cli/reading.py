@@ -37,6 +37,7 @@ class Reading:
     :param limits: what may be held in memory; None: as is usual.
     :param first_number: the number of its first connection.
     :param connections: numbers of the connections that matter, none for all.
+    :param live: give what was found as soon as it is there, not in large batches.
     :param checks: report what DDP and RDMAP must not accept, too.
     :param dialect: what the user says is spoken.
     """
@@ -48,6 +49,7 @@ class Reading:
         limits: Limits | None = None,
         first_number: int = 0,
         connections: frozenset[int] = frozenset(),
+        live: bool = False,
         checks: bool = False,
         dialect: Dialect | None = None,
     ) -> None:
@@ -59,6 +61,7 @@ class Reading:
         self.next_number = first_number
         """The number that the next connection would have; final when all was read."""
         self._connections = connections
+        self._live = live
         self._checks = self._new_checks() if checks else None
         self._decoder = Decoder(self._take_sctp)
         self._flows = Flows(first_number, limits=limits, dialect=dialect)
@@ -85,7 +88,8 @@ class Reading:
         thousand frames.
         """
         rows = self._flows.shared.rows
-        for _ in chain(walk(self.capture, self._flows, self._decoder, self._begin), self._ends()):
+        found = walk(self.capture, self._flows, self._decoder, self._begin, live=self._live)
+        for _ in chain(found, self._ends()):
             yield self._noted(rows)
             rows.clear()
         yield self._noted(rows)

@@ -8,6 +8,7 @@ import sys
 import click
 
 from scapy_mpa.cli.status import CLEAN, FAILED, FINDINGS, complain
+from scapy_mpa.cli.streams import is_lost_output
 
 __all__ = ["shell"]
 
@@ -30,7 +31,7 @@ Examples:
 @click.command(
     short_help="Start Scapy with all layers, a capture loaded.",
     epilog="\b\nExit status:\n  0  fine\n  1  the code that was given failed\n"
-    f"  2  a file cannot be read\n\n{_EXAMPLES}",
+    f"  2  a file cannot be read, or something cannot be written\n\n{_EXAMPLES}",
 )
 @click.argument("files", metavar="[FILE]...", nargs=-1, type=click.Path(allow_dash=True))
 @click.option("-c", "code", metavar="CODE", help="Run this code instead, and leave.")
@@ -61,4 +62,4 @@ def shell(files: tuple[str, ...], code: str | None) -> None:
         where = "<code>"
     else:
         code = "" if sys.stdin is None else sys.stdin.read()
-    context.exit(CLEAN if run_code(code, known, where) else FINDINGS)
+    context.exit(CLEAN if run_code(code, known, where, is_lost_output) else FINDINGS)

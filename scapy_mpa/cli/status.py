@@ -21,7 +21,8 @@ PROGRAM: Final = "scapy-mpa"
 CLEAN: Final = 0
 FINDINGS: Final = 1
 FAILED: Final = 2
-"""Something could not be read, or not to its end; click uses the same for wrong arguments."""
+"""Something could not be read, or not to its end, or not written; click uses the same for wrong
+arguments."""
 INTERRUPTED: Final = 130
 """What shells report of a program that Ctrl-C has ended."""
 
@@ -30,14 +31,17 @@ EXIT_STATUS_HELP: Final = """\
 Exit status:
   0  clean; gaps and overlaps alone, which a capture makes, are no fault
   1  findings: at least one error (bad CRC, marker mismatch, bad startup frame)
-  2  a file cannot be read to its end, or the command line is wrong; wins over 1
+  2  a file cannot be read to its end, something cannot be written, standard error included, or
+     the command line is wrong; wins over 1
 """
 
 
 def complain(text: str) -> None:
-    """Print a line on standard error."""
+    """Print a line on standard error.
+
+    If it cannot be written, the exit status says so (:mod:`scapy_mpa.cli.streams`).
+    """
     import click
 
-    # Where standard error is closed, too, nobody is left to be told.
-    with contextlib.suppress(BrokenPipeError):
+    with contextlib.suppress(OSError):
         click.echo(f"{PROGRAM}: {text}", err=True)

@@ -12,6 +12,7 @@ from scapy_mpa.cli.options import (
     dialect_option,
     files_argument,
     limit_options,
+    separate_option,
 )
 from scapy_mpa.cli.status import EXIT_STATUS_HELP
 
@@ -69,6 +70,7 @@ Examples:
 @click.option(
     "--all", "everything", is_flag=True, help="List TCP connections that carried no MPA, too."
 )
+@separate_option
 @check_option
 @dialect_option
 @limit_options
@@ -76,6 +78,7 @@ def summary(
     files: tuple[str, ...],
     as_json: bool,
     everything: bool,
+    separate: bool,
     checks: bool,
     dialect: Dialect | None,
     limits: Limits,
@@ -88,4 +91,4 @@ def summary(
     from scapy_mpa.cli.overview import Overview
 
     overview = Overview(as_json=as_json, everything=everything, checks=checks)
-    context.exit(overview.run(files, limits, dialect))
+    context.exit(overview.run(files, limits, dialect, separate=separate))

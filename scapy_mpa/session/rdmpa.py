@@ -112,7 +112,8 @@ def rdmpa(
         ``sniff(offline=packets, session=MPASession)``.
     :raises scapy_mpa.wire.errors.LocalProtocolError: there is no such dialect.
     :raises scapy_mpa.wire.errors.CaptureError: the file is no capture that can be read. If it
-        ends badly, what was readable is returned, and a warning is logged.
+        ends badly, what was readable is returned, and a warning is logged, as it is of interfaces
+        that a pcapng file describes wrongly.
     """
     if not isinstance(filename, str | os.PathLike) and not hasattr(filename, "read"):
         raise TypeError(
@@ -136,6 +137,8 @@ def rdmpa(
             if 0 <= count <= len(packets):
                 break
         packets += recovery.finish()
+        if capture.warning is not None:
+            log_runtime.warning("%s", capture.warning)
         if capture.problem is not None:
             log_runtime.warning("%s", capture.problem)
         name = os.path.basename(capture.name)

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import code
 import importlib.util
+import sys
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -17,26 +19,37 @@ __all__ = ["interact", "run_code"]
 class _Interpreter(code.InteractiveInterpreter):
     """Runs code, and remembers whether it failed."""
 
-    has_failed = False
+    def __init__(self, known: dict[str, Any], is_reported: Callable[[BaseException], bool]) -> None:
+        super().__init__(known)
+        self.has_failed = False
+        self._is_reported = is_reported
 
     def showtraceback(self) -> None:
         self.has_failed = True
-        super().showtraceback()
+        error = sys.exc_info()[1]
+        if error is None or not self._is_reported(error):
+            super().showtraceback()
 
     def showsyntaxerror(self, *args: Any, **kwargs: Any) -> None:
         self.has_failed = True
         super().showsyntaxerror(*args, **kwargs)
 
 
-def run_code(text: str, known: dict[str, Any], name: str) -> bool:
+def run_code(
+    text: str,
+    known: dict[str, Any],
+    name: str,
+    is_reported: Callable[[BaseException], bool] = lambda error: False,
+) -> bool:
     """Run lines of Python; if they fail, print a traceback on standard error.
 
     :param known: what they may refer to; gets what they define.
     :param name: what to call them in a traceback.
+    :param is_reported: whether an exception is reported elsewhere, so that it needs no traceback.
     :return: whether they ran to their end.
     :raises SystemExit: they ask for it.
     """
-    interpreter = _Interpreter(known)
+    interpreter = _Interpreter(known, is_reported)
     try:
         compiled = compile(text, name, "exec")
     except (OverflowError, SyntaxError, ValueError):

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import os
 import random
 import struct
 import tracemalloc
@@ -267,11 +266,12 @@ class Endless(io.RawIOBase):
         return octets if self._left > 0 else b""
 
 
-RECORD = PCAP_RECORDS[2][:8] + struct.pack("<II", 1500, 1500) + os.urandom(1500)
+NOISE = random.Random(1).randbytes(1500)
+RECORD = PCAP_RECORDS[2][:8] + struct.pack("<II", 1500, 1500) + NOISE
 ZEROS = struct.pack("<IIII", 0, 0, 1 << 16, 1 << 16) + bytes(1 << 16)
 HOSTILE = {
     "ordinary frames": (PCAP_HEADER, RECORD),
-    "pcapng frames": (section() + interface(), enhanced(os.urandom(1500))),
+    "pcapng frames": (section() + interface(), enhanced(NOISE)),
     "frame of 16 MiB": (PCAP_HEADER + struct.pack("<IIII", 0, 0, 1 << 24, 1 << 24), bytes(99)),
     "frame of 4 GiB": (PCAP_HEADER + struct.pack("<IIII", 0, 0, 1 << 31, 1 << 31), bytes(99)),
     "pcapng block of 4 GiB": (section() + struct.pack("<II", 9, 0xFFFFFFFC), bytes(99)),

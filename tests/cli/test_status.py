@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.capture.build import enhanced, interface, section
+from tests.capture.build import enhanced, interface, option, section
 from tests.cli.command import PCAPS, parsed, process, run
 from tests.truth import pcapfile
 from tests.truth.impair import SYN, Segment
@@ -192,6 +192,26 @@ def test_unknown_link_type(tmp_path: Path, command: str) -> None:
     result = run(command, "--json", path)
     assert (result.stdout, result.exit_code) == ("", 2)
     assert_one_complaint(result.stderr, str(path), "link type 147", "Ethernet")
+
+
+@pytest.mark.parametrize("wrong", [option(9, b"\6\0\0\0"), option(14, bytes(4))])
+def test_interface_described_wrongly(tmp_path: Path, wrong: bytes) -> None:
+    """Wrong options of a pcapng interface cost nothing; one line says so, in every command."""
+    path = tmp_path / "odd.pcapng"
+    frames = b"".join(map(enhanced, frames_of(CLEAN)))
+    path.write_bytes(section() + interface(options=wrong) * 3 + frames)
+    begin = f"scapy-mpa: {path}: at octet 28: an interface is described wrongly ("
+    fpdus = [
+        each["seq"] for each in parsed(run("dissect", "--json", "--type", "fpdu", path).stdout)
+    ]
+    assert fpdus == [
+        each["seq"] for each in parsed(run("dissect", "--json", "--type", "fpdu", CLEAN).stdout)
+    ]
+    for arguments in (["dissect"], ["summary"], ["clean", "-q", "-o", tmp_path / "new.pcapng"]):
+        result = run(*arguments, path)
+        assert result.exit_code == 0
+        assert result.stderr.startswith(begin)
+        assert result.stderr.count("\n") == 1
 
 
 def of_link_types(links: Sequence[int]) -> bytes:

@@ -6,7 +6,8 @@ from __future__ import annotations
 import pytest
 
 from scapy_mpa.craft import Conversation, SnapLength, impair
-from tests.craft.small import FPDU, found, kinds, one_send
+from tests.craft.reading import plain
+from tests.craft.small import FPDU, REPLY, REQUEST, found, kinds, one_send
 
 
 def test_markers_of_what_was_cut() -> None:
@@ -22,11 +23,28 @@ def test_markers_of_what_was_cut() -> None:
 
 @pytest.mark.parametrize("snap", range(1, 20))
 def test_startup_header_cut(snap: int) -> None:
-    """Of a startup header that the snap length cut nothing is told that was not captured."""
+    """Of startup headers that the snap length cut nothing is told, nor of what follows them."""
     conversation = one_send()
     segments = impair(conversation.segments(), SnapLength(54 + snap))
-    for record in found(conversation, segments):
-        assert record["crc"] in (None, True, "unknown")
+    (end,) = plain(conversation.frames(segments))
+    assert (end["type"], end["ended"]) == ("connection", "closed")
+    assert (end["revision"], end["crc"], end["dialect"], end["errors"]) == (None, None, None, 0)
+    assert end["fpdus"] == {"src": 0, "dst": 0}
+    # Of the Request and the FPDU, and of the Reply.
+    assert end["octets"] == {"src": 2 * snap, "dst": snap}
+
+
+@pytest.mark.parametrize("snap", range(1, 20))
+@pytest.mark.parametrize("cut", [REQUEST, REPLY])
+def test_one_startup_header_cut(cut: int, snap: int) -> None:
+    """The other one counts, and so does the FPDU; nothing is wrong."""
+    conversation = one_send()
+    segments = list(conversation.segments())
+    segments[cut : cut + 1] = impair([segments[cut]], SnapLength(54 + snap))
+    records = found(conversation, segments)
+    assert kinds(records) == ["startup", "fpdu"]
+    assert records[0]["kind"] == ("reply" if cut == REQUEST else "request")
+    assert (records[1]["crc"], records[1]["seq"]) == ("good", 1021)
 
 
 @pytest.mark.parametrize("snap", range(1, 28))
@@ -37,11 +55,15 @@ def test_closed_in_the_middle(snap: int) -> None:
     assert "error" not in kinds(found(conversation, segments))
 
 
-@pytest.mark.parametrize("snap", range(20, 57))
-def test_private_data_cut(snap: int) -> None:
-    """Of Private Data that the snap length cut, what was captured is told, and no more."""
+@pytest.mark.parametrize("length", [36, 255, 256, 300, 512])
+@pytest.mark.parametrize("snap", [20, 21, 24, 55, 56, 57, 276, 319, 320, 531, 532])
+def test_private_data_cut(snap: int, length: int) -> None:
+    """Of Private Data that the snap length cut, what was captured is told, and no more.
+
+    How many there are is told by the header, whose PD_Length has two octets.
+    """
     conversation = Conversation()
-    private = b"0123456789abcdefghijklmnopqrstuvwxyz"
+    private = bytes(65 + at % 64 for at in range(length))
     conversation.startup(private, private)
     segments = impair(conversation.segments(), SnapLength(54 + snap))
     records = found(conversation, segments)

@@ -112,7 +112,7 @@ def test_times_are_no_impairment() -> None:
     """Of the same segments at other times everything is told, at these times."""
     conversation = Conversation()
     conversation.initiator.send(b"one")
-    segments = keep(conversation.segments(), random.Random())
+    segments = keep(conversation.segments(), random.Random(1))
     before, after = conversation.truth(), conversation.truth(segments)
     assert [each["time"] for each in after] == [
         segments[each["frame"] - 1].time_ns / 10**9 for each in before

@@ -93,6 +93,25 @@ def test_an_rtr_frame_is_said_again() -> None:
     assert [len(each) for each in found[1:]] == [2, 7]
 
 
+def test_it_may_be_changed_as_one_likes() -> None:
+    """A captured connection may break rules, and so may what is added to it."""
+    conversation = Conversation(strict=False)
+    conversation.startup(private_data=bytes(600))
+    conversation.initiator.terminate(0, 1, 0)
+    conversation.initiator.send(b"after the Terminate")
+    conversation.close()
+    file = io.BytesIO()
+    write_pcap(file, conversation.frames())
+    file.seek(0)
+    again = recorded(file)
+    assert said(plain(again.frames())) == said(plain(conversation.frames()))
+    # Rule 4 of RFC 5044 7.1.2: nothing before the Responder has received an FPDU.
+    again.responder.send(b"too early")
+    last = again.script[-1]
+    assert isinstance(last, FPDUItem)
+    assert last.ulpdu.endswith(b"too early")
+
+
 def test_only_so_many() -> None:
     """No more FPDUs are taken than asked for; a connection may be chosen."""
     path = PCAPS / "seqwrap_client_crcon.pcap.gz"

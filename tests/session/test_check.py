@@ -11,6 +11,7 @@ from scapy.sendrecv import sniff
 from scapy_mpa.craft.mutations import find
 from scapy_mpa.records import record_of
 from scapy_mpa.session import MPASession, rdmpa
+from scapy_mpa.session.source import dissect
 from scapy_mpa.stream.events import ConnectionEnded, ErrorFound, Event
 
 BROKEN = {
@@ -40,3 +41,17 @@ def test_what_a_receiver_must_not_accept(name: str, tmp_path: pathlib.Path) -> N
     found = [record_of(event) for event in events if isinstance(event, ErrorFound)]
     assert found == [error]
     assert [event.errors for event in events if isinstance(event, ConnectionEnded)] == [1]
+
+
+def test_it_is_only_done_if_asked() -> None:
+    """What is above MPA is not checked unless somebody asks."""
+    conversation = find("rfc5041/4.3/qn-unknown").case(1).conversation
+    frames = [dissect(frame) for frame in conversation.frames()]
+    told: list[list[str]] = []
+    for asked in ({}, {"check": False}, {"check": True}):
+        events: list[Event] = []
+        session = MPASession(on_event=events.append, **asked)
+        sniff(offline=frames, session=session, quiet=True)
+        told.append([event.text for event in events if isinstance(event, ErrorFound)])
+    assert told[:2] == [[], []]
+    assert "(RFC 5041 4.3)" in told[2][0]

@@ -24,6 +24,7 @@ from scapy.sessions import IPSession
 from scapy.supersocket import SuperSocket
 from scapy.utils import rdpcap, wrpcap
 
+from scapy_mpa.capture import open_capture
 from scapy_mpa.capture.frame import Frame
 from scapy_mpa.capture.write import write_frames
 from scapy_mpa.craft import Conversation
@@ -480,6 +481,23 @@ def test_unreadable_files(tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixtu
     packets = rdmpa(cut)
     assert len(packets) == len(rdmpa(RPING))
     assert "cut.pcap.gz" in caplog.text
+
+
+def test_interface_described_wrongly(
+    tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Wrong options of a pcapng interface cost no packet, and a warning is logged."""
+    odd = tmp_path / "odd.pcapng"
+    # The length of if_tsoffset is eight octets.
+    described = build.interface(options=build.option(14, bytes(4)))
+    with open_capture(RPING) as capture:
+        frames = b"".join(build.enhanced(frame.octets) for frame in capture)
+    odd.write_bytes(build.section() + described + frames)
+    expected = [bytes(packet) for packet in rdmpa(RPING)]
+    assert [bytes(packet) for packet in rdmpa(odd)] == expected
+    assert "its if_tsoffset is 4 octets long, not 8" in caplog.text
+    found = sniff(offline=str(odd), session=MPASession(others=False), quiet=True)
+    assert [bytes(packet) for packet in found] == expected
 
 
 def test_packets_are_no_capture() -> None:

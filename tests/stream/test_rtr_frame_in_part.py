@@ -32,7 +32,9 @@ HOLES = [
 
 def rtr(key: bytes = RTR_KEY, *, crc: bool = True, private: int = 0) -> bytes:
     """An Rtr Frame with so many octets of Private Data."""
-    return startup_frame(key, crc=int(crc), private_data=bytes(range(65, 65 + private)))
+    return startup_frame(
+        key, crc=int(crc), private_data=bytes(65 + at % 64 for at in range(private))
+    )
 
 
 def announced(*, markers: bool, crc: bool = True, private_data: bytes = b"") -> Talk:
@@ -121,6 +123,21 @@ def test_a_hole_in_its_header(
     if is_seen:
         assert ended(events).dialect == Dialect.RTR_PROPOSAL_2007
     assert [each.markers for each in ended(events).halves] == [markers, markers]
+
+
+@pytest.mark.parametrize("markers", [False, True])
+@pytest.mark.parametrize("private", [255, 256, 301, 512])
+@pytest.mark.parametrize("hole", [(0, 4), (1, 12), (8, 16), (12, 17)])
+def test_both_octets_of_pd_length_count(hole: tuple[int, int], private: int, markers: bool) -> None:
+    """Private Data may be longer than one octet can say, and FPDUs begin behind all of it."""
+    octets, truth = stream(markers=markers)
+    frame = rtr(private=private)
+    talk = announced(markers=markers)
+    at = talk.next[0]
+    with_hole(talk, frame + octets, hole)
+    talk.say(1, octets)
+    talk.close()
+    check(talk.fed(), truth, at + len(frame), is_known=True)
 
 
 @pytest.mark.parametrize("markers", [False, True])

@@ -146,15 +146,27 @@ def test_fpdus_whose_header_was_cut_off_are_not_made_up(
 
 
 @pytest.mark.parametrize("markers", [False, True])
-@pytest.mark.parametrize("snap", [3, 10, 15, 19])
+@pytest.mark.parametrize("snap", [1, 2, 3, 10, 15, 19])
 def test_headers_that_were_cut_off_themselves(markers: bool, snap: int) -> None:
-    """Not enough for a DDP header: no exception, and nothing good is claimed."""
+    """Not enough for a DDP header: no FPDU is claimed, and all their octets are one gap."""
     octets, truth = stream([1400] * 10, markers=markers)
     cuts = [fpdu.end for fpdu in truth[:-1]]
     events = captured(octets, cuts, snap, markers=markers)
-    known = {fpdu.seq_offset for fpdu in truth}
-    assert {each.offset for each in fpdus(events, 0)} <= known
-    assert all(each.crc == "unknown" for each in fpdus(events, 0))
+    assert fpdus(events, 0) == []
+    (gap,) = wrong(events)
+    assert isinstance(gap, GapFound)
+    assert (gap.seq, gap.length, gap.reason) == (BASE, len(octets), "snap length")
+    (end,) = [each for each in events if isinstance(each, ConnectionEnded)]
+    assert end.halves[0].octets == len(request()) + snap * len(truth)
+
+
+def test_headers_that_were_just_captured() -> None:
+    """One octet more, and each is an FPDU: length and untagged header take 20 (RFC 5041 4.3)."""
+    octets, truth = stream([1400] * 10, markers=False)
+    cuts = [fpdu.end for fpdu in truth[:-1]]
+    events = captured(octets, cuts, 20, markers=False)
+    assert [each.offset for each in fpdus(events, 0)] == [fpdu.seq_offset for fpdu in truth]
+    assert wrong(events) == []
 
 
 def cut_and_closed(

@@ -225,3 +225,27 @@ def test_a_copy_brings_a_key_that_is_wrong(there: int) -> None:
     talk.close()
     (error,) = wrong(fed_with_cuts(talk, {3: there}))
     assert isinstance(error, ErrorFound) and "rule 5" in error.text
+
+
+@pytest.mark.parametrize("private", [255, 256, 300, 512])
+@pytest.mark.parametrize("there", [20, 60, None])
+@pytest.mark.parametrize("is_late", [False, True])
+def test_private_data_of_any_length_cut_off(is_late: bool, there: int | None, private: int) -> None:
+    """PD_Length has two octets: the frame is told with it, captured before FPDUs or behind them."""
+    octets, truth = stream([300] * 6, markers=False)
+    data = bytes(at % 251 for at in range(private))
+    talk = Talk(syn=False)
+    talk.say(0, request(private_data=data))
+    talk.say(1, reply(private_data=data))
+    for direction in (0, 1):
+        talk.say(direction, octets, size=truth[0].end)
+    talk.close()
+    segments = [as_segment(number, each) for number, each in enumerate(talk.segments, 1)]
+    frames = [each._replace(payload=each.payload[:there]) for each in segments[:2]]
+    events = feed([*segments[2:7], *frames, *segments[7:]] if is_late else [*frames, *segments[2:]])
+    told = [(each.direction, each.startup.pd_length, each.startup.data) for each in seen(events)]
+    captured = data if there is None else data[: there - 20]
+    assert told == [(0, private, captured), (1, private, captured)]
+    assert errors(events) == []
+    for direction in (0, 1):
+        assert [each.ulpdu for each in fpdus(events, direction)] == [each.ulpdu for each in truth]

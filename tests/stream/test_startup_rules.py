@@ -36,6 +36,30 @@ def test_responder_responder() -> None:
     assert "rule 8" in texts(events)[1]
 
 
+@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("is_crossed", [False, True])
+@pytest.mark.parametrize("then", ["closed", "capture ended", "FPDUs"])
+def test_initiator_initiator(first: int, is_crossed: bool, then: str) -> None:
+    """Rule 8: a Request from both sides is told of the second, whether that side had the first."""
+    octets, _ = stream()
+    talk = Talk()
+    begin = talk.say(first, request())
+    at = talk.say(1 - first, request())
+    if is_crossed:
+        talk.segments[-1] = talk.segments[-1]._replace(ack=begin)
+    if then == "FPDUs":
+        talk.say(0, octets)
+        talk.say(1, octets)
+    if then != "capture ended":
+        talk.close()
+    events = talk.fed()
+    assert errors(events) == [(1 - first, INVALID, at)]
+    assert texts(events) == ["both sides sent a Request (RFC 5044 7.1.2 rule 8)"]
+    assert [each.startup.kind.value for each in seen(events)] == ["request", "request"]
+    for direction in (0, 1):
+        assert [each.ulpdu for each in fpdus(events, direction)] == ULPDUS * (then == "FPDUs")
+
+
 @pytest.mark.parametrize("before", [b"HELLO\r\n", b"x", bytes(300)])
 def test_octets_where_the_request_must_be(before: bytes) -> None:
     """Rule 2: a Reply to what is no Request."""

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Files of one ring: a capture that was written into one file after the other.
+
+Names tell which files may be of one ring, as dumpcap and tcpdump make them; times tell whether
+they are.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import Final
+
+from scapy_mpa.capture.frame import Frame
+from scapy_mpa.capture.reader import Capture, open_capture
+from scapy_mpa.wire.errors import CaptureError
+
+__all__ = ["Ring", "rings"]
+
+_NUMBERS: Final = re.compile(
+    # Date and time, or seconds since the epoch: tcpdump -G, and dumpcap.
+    r"\d{4}-?\d\d-?\d\d[-_T.]?\d\d[-:.]?\d\d(?:[-:.]?\d\d)?(?!\d)|\d{10,}"
+    # The number of the file, of dumpcap, and at the end of the name, of tcpdump -C.
+    r"|(?<=_)\d{5,}|\d+$"
+)
+"""What is not the same in the names of files of one ring."""
+
+
+def rings(names: Sequence[str]) -> list[list[str]]:
+    """Return the names in groups: files that may be of one ring, in order of their first frames.
+
+    A group stands where its first name stood.  Files that are named twice, are no regular files,
+    or have no frame that can be read, are groups of their own.
+    """
+    often = Counter(names)
+    groups: list[list[str]] = []
+    known: dict[str, list[str]] = {}
+    for name in names:
+        group = [name]
+        if often[name] == 1 and os.path.isfile(name):
+            group = known.setdefault(_without_numbers(name), group)
+        if group == [name]:
+            groups.append(group)
+        else:
+            group.append(name)
+    return [ordered for group in groups for ordered in _in_order(group)]
+
+
+def _without_numbers(name: str) -> str:
+    directory, file = os.path.split(name)
+    file, compressed = (file[:-3], ".gz") if file.endswith(".gz") else (file, "")
+    return os.path.join(directory, _NUMBERS.sub("", file) + compressed)
+
+
+def _in_order(names: list[str]) -> Iterator[list[str]]:
+    """Yield the names in order of time, and then each that has none."""
+    if len(names) == 1:
+        yield names
+        return
+    begins = {name: _begin(name) for name in names}
+    dated = [
+        (begin, [int(digits) for digits in re.findall(r"\d+", name)], name)
+        for name, begin in begins.items()
+        if begin is not None
+    ]
+    if dated:
+        yield [name for *_, name in sorted(dated)]
+    yield from ([name] for name, begin in begins.items() if begin is None)
+
+
+def _begin(name: str) -> int | None:
+    """Return the time of the first frame, None if none can be read."""
+    try:
+        with open_capture(name) as capture:
+            return next((frame.time_ns for frame in capture), None)
+    except CaptureError:
+        return None
+
+
+class Ring(Capture):
+    """Files of one ring as one capture: frames are numbered on from file to file.
+
+    Reading ends before a file that begins before the last frame of the one before it:
+    :attr:`parts` are the files that were read.
+
+    :param names: in order of time.
+    :raises CaptureError: the first file is not a capture that can be read.
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._parts = [open_capture(names[0])]
+        self.name = names[0]
+        self.frames = 0
+        self.problem = None
+        self.warning = None
+        self.pcap = None
+        self.size = sum(map(os.path.getsize, names))
+        self._rest = names[1:]
+        self._frames = self._chained()
+
+    @property
+    def parts(self) -> Sequence[Capture]:
+        return self._parts
+
+    @property
+    def octets_read(self) -> int:
+        return sum(part.octets_read for part in self._parts)
+
+    def close(self) -> None:
+        self._parts[-1].close()
+
+    def _chained(self) -> Iterator[Frame]:
+        part, latest_ns = self._parts[0], 0
+        for frame in part:
+            self.frames, latest_ns = frame.number, frame.time_ns
+            yield frame
+        make = tuple.__new__
+        while frames := self._next(latest_ns):
+            for frame in frames:
+                self.frames += 1
+                latest_ns = frame.time_ns
+                yield make(Frame, (self.frames, *frame[1:]))
+
+    def _next(self, latest_ns: int) -> Iterator[Frame] | None:
+        """Return the frames of the next file, None if there is none, or it is of no use here.
+
+        :param latest_ns: time of the last frame so far.
+        """
+        if not self._rest:
+            return None
+        self.close()
+        try:
+            part = open_capture(self._rest[0])
+        except CaptureError:
+            return None
+        # What is wrong with it is said to be after the frame that has this number.
+        part.frames = self.frames
+        first = next(iter(part), None)
+        if first is None or first.time_ns < latest_ns:
+            part.close()
+            return None
+        self._parts.append(part)
+        self._rest = self._rest[1:]
+        return chain((first,), part)

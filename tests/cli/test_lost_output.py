@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Output that is lost: a full disk, a closed stream, a reader that went away.
+
+Each command runs as a process of its own, with the streams as a shell would hand them to it.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command import COMMAND, PCAPS, environment
+
+RPING = PCAPS / "rping_mpa2_crcon.pcap"
+FULL = "/dev/full"
+
+pytestmark = pytest.mark.skipif(not os.path.exists(FULL), reason="there is no /dev/full")
+
+PRINTING = {
+    "help": ["--help"],
+    "version": ["--version"],
+    "help of a command": ["clean", "--help"],
+    "dissect": ["dissect", RPING],
+    "dissect with an option": ["dissect", "--json", RPING],
+    "summary": ["summary", RPING],
+    "clean": ["clean", "-q", RPING, "-o", "-"],
+    "craft": ["craft", "send", "-o", "-"],
+    "truth": ["craft", "send", "-o", os.devnull, "--truth", "-"],
+    "presets": ["craft", "--list"],
+    "catalogue": ["fuzz", "--list", "--only", "*crc*"],
+    "case": ["fuzz", "-o", "{}", "--case", "rfc5044/4.3/fpduptr-not-pointing"],
+    "shell": ["shell", "-c", "print(1)"],
+    "shell, more than is held back": ["shell", "-c", "print('x' * 100000)"],
+}
+"""Commands that write to standard output, by what it is that they write."""
+
+COMPLAINING = {
+    "no such file": ["dissect", "missing.pcap"],
+    "frames not followed": ["summary", PCAPS / "live_siw_probe_guest_eth0.pcap.gz"],
+    "what was changed": ["clean", RPING, "-o", os.devnull],
+    "no such preset": ["craft", "sennd", "-o", os.devnull],
+    "usage": ["dissect", "--nope"],
+    "last words": ["shell", "-c", "import sys; sys.exit('bye')"],
+}
+"""Commands that write to standard error."""
+
+
+def run(redirected: str, arguments: list[object], directory: Path) -> tuple[int, str]:
+    """Exit status and standard error of a command line with redirections of a shell's."""
+    words = [str(each).replace("{}", str(directory)) for each in arguments]
+    done = subprocess.run(
+        ["sh", "-c", f"exec {shlex.join([*COMMAND, *words])} {redirected}"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        check=False,
+        cwd=directory,
+        env=environment(),
+        timeout=60,
+    )
+    return done.returncode, done.stderr.decode()
+
+
+@pytest.mark.parametrize(
+    ("what", "redirected", "reason"),
+    [
+        *((what, f">{FULL}", "No space left on device") for what in PRINTING if what != "shell"),
+        *((what, ">&-", "it is not open") for what in ("help", "dissect", "clean", "shell")),
+    ],
+)
+def test_standard_output(what: str, redirected: str, reason: str, tmp_path: Path) -> None:
+    """One line says so, and the status is 2."""
+    status, stderr = run(redirected, PRINTING[what], tmp_path)
+    assert status == 2
+    assert stderr.startswith("scapy-mpa: ")
+    assert f"standard output cannot be written ({reason})" in stderr
+    assert stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("what", "redirected"),
+    [
+        *((what, f"2>{FULL}") for what in COMPLAINING),
+        *((what, "2>&-") for what in ("frames not followed", "usage")),
+    ],
+)
+def test_standard_error(what: str, redirected: str, tmp_path: Path) -> None:
+    """Nobody can be told, and the status still says so."""
+    assert run(redirected, COMPLAINING[what], tmp_path)[0] == 2
+
+
+@pytest.mark.parametrize("redirected", [f">{FULL} 2>&1", ">&- 2>&-"], ids=["full", "closed"])
+@pytest.mark.parametrize("what", ["version", "dissect", "clean"])
+def test_both(what: str, redirected: str, tmp_path: Path) -> None:
+    """The same where both are lost."""
+    assert run(redirected, PRINTING[what], tmp_path)[0] == 2
+
+
+@pytest.mark.parametrize("redirected", [f">{FULL}", ">&-"], ids=["full", "closed"])
+def test_what_is_not_needed(redirected: str, tmp_path: Path) -> None:
+    """A command that has nothing to write there does not care."""
+    target = tmp_path / "new.pcapng"
+    assert run(redirected, ["clean", "-q", RPING, "-o", target], tmp_path) == (0, "")
+    assert run(f"2>{FULL}", ["dissect", RPING], tmp_path) == (0, "")
+    assert run("2>&-", ["dissect", RPING], tmp_path) == (0, "")
+    assert target.read_bytes()[:4] == b"\x0a\x0d\x0d\x0a"
+
+
+def test_unbuffered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python's buffers are not what it depends on."""
+    monkeypatch.setenv("PYTHONUNBUFFERED", "1")
+    for what in ("version", "dissect"):
+        assert run(f">{FULL}", PRINTING[what], tmp_path)[0] == 2
+    assert run(f"2>{FULL}", COMPLAINING["usage"], tmp_path)[0] == 2
+
+
+@pytest.mark.parametrize("what", ["help", "presets", "shell"])
+def test_reader_that_went_away(what: str, tmp_path: Path) -> None:
+    """Who has read enough of a list, as ``| head`` has, is not told that there was more."""
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    try:
+        done = subprocess.run(
+            [*COMMAND, *map(str, PRINTING[what])],
+            stdout=write_end,
+            stderr=subprocess.PIPE,
+            check=False,
+            env=environment(),
+            timeout=60,
+        )
+    finally:
+        os.close(write_end)
+    assert (done.returncode, done.stderr) == (2, b"")
+
+
+def test_a_file_does_not_take_the_place_of_a_closed_stream(tmp_path: Path) -> None:
+    """What is meant for standard error does not end in the capture that is written."""
+    target = tmp_path / "new.pcapng"
+    whole = tmp_path / "whole.pcapng"
+    assert run("2>&-", ["clean", RPING, "-o", target], tmp_path)[0] == 2
+    assert run("", ["clean", RPING, "-o", whole], tmp_path)[0] == 0
+    assert target.read_bytes() == whole.read_bytes()

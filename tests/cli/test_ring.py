@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Files of one ring, as dumpcap and tcpdump write them, are read as one capture.
+
+What is right is what the capture gives when all of its frames are in one file.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import struct
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.capture.build import enhanced, interface, pcap, section
+from tests.cli.command import PCAPS, parsed, run
+
+HEADER, RECORD = 24, 16
+SECOND = 1_000_000
+
+Stamped = tuple[int, bytes]
+"""Microseconds, and the frame."""
+
+
+def frames_of(path: Path) -> list[Stamped]:
+    """The frames of a little-endian pcap file."""
+    octets = path.read_bytes()
+    at, found = HEADER, []
+    while at < len(octets):
+        seconds, fraction, length, _ = struct.unpack_from("<IIII", octets, at)
+        found.append((seconds * SECOND + fraction, octets[at + RECORD : at + RECORD + length]))
+        at += RECORD + length
+    return found
+
+
+FRAMES = frames_of(PCAPS / "mix_mpa1_crcon.pcap")
+THIRD = len(FRAMES) // 3
+PARTS = [FRAMES[:THIRD], FRAMES[THIRD : 2 * THIRD], FRAMES[2 * THIRD :]]
+
+
+def octets_of(frames: Sequence[Stamped], name: str = "") -> bytes:
+    """A file of these frames, in the format that its name asks for."""
+    if "pcapng" in name:
+        octets = section() + interface() + b"".join(enhanced(each, ticks=at) for at, each in frames)
+    else:
+        octets = pcap((*divmod(at, SECOND), each, len(each)) for at, each in frames)
+    return gzip.compress(octets) if name.endswith(".gz") else octets
+
+
+def written(directory: Path, parts: dict[str, Sequence[Stamped]]) -> list[Path]:
+    """Files of these names, in this order."""
+    paths = []
+    for name, frames in parts.items():
+        path = directory / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(octets_of(frames, name))
+        paths.append(path)
+    return paths
+
+
+def told(*arguments: object) -> list[dict[str, object]]:
+    """The records of captures that have nothing wrong with them."""
+    result = run("dissect", "--json", *arguments)
+    assert (result.exit_code, result.stderr) == (0, "")
+    return parsed(result.stdout)
+
+
+@pytest.fixture(name="whole", scope="module")
+def _whole(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, object]]:
+    """The records of the capture in one file."""
+    return told(*written(tmp_path_factory.mktemp("whole"), {"whole.pcap": FRAMES}))
+
+
+OF_ONE_RING = {
+    "dumpcap": ["ring_00001.pcap", "ring_00002.pcap", "ring_00003.pcap"],
+    "dumpcap with times": [
+        "a_00009_20260101120000.pcapng",
+        "a_00010_20260101120500.pcapng",
+        "a_00011_20260101121000.pcapng",
+    ],
+    "dumpcap, times first": [
+        "a_20260101120000_00001.pcapng.gz",
+        "a_20260101120500_00002.pcapng.gz",
+        "a_20260101121000_00003.pcapng.gz",
+    ],
+    "tcpdump -C": ["trace", "trace1", "trace2"],
+    "tcpdump -C, with an extension": ["trace.pcap", "trace.pcap1", "trace.pcap2"],
+    "tcpdump -C, as a shell sorts": ["trace.pcap9", "trace.pcap10", "trace.pcap11"],
+    "tcpdump -W": ["trace.pcap08", "trace.pcap09", "trace.pcap10"],
+    "tcpdump -W, begun again": ["trace.pcap2", "trace.pcap0", "trace.pcap1"],
+    "tcpdump -G": [
+        "t-2026-01-01_12:00:00.pcap",
+        "t-2026-01-01_12:05:00.pcap",
+        "t-2026-01-01_12:10:00.pcap",
+    ],
+    "tcpdump -G, seconds": ["t1767265200.pcap", "t1767265500.pcap", "t1767265800.pcap"],
+    "compressed": ["ring_00001.pcap.gz", "ring_00002.pcap.gz", "ring_00003.pcap.gz"],
+}
+"""Names in order of time."""
+
+
+@pytest.mark.parametrize("how", OF_ONE_RING)
+def test_one_capture(tmp_path: Path, how: str, whole: list[dict[str, object]]) -> None:
+    """Whatever order they are named in, their frames are numbered on from file to file."""
+    first, second, third = written(tmp_path, dict(zip(OF_ONE_RING[how], PARTS, strict=True)))
+    assert told(first, second, third) == whole
+    assert told(third, first, second) == whole
+    assert told("--check", second, third, first) == whole
+
+
+APART = {
+    "other names": ["a.pcap", "b.pcap", "c.pcap"],
+    "numbers of one's own": ["run1.pcap", "run2.pcap", "run3.pcap"],
+    "of several rings": ["a_00001.pcap", "b_00002.pcap", "c_00003.pcap"],
+    "in several directories": ["a/x_00001.pcap", "b/x_00002.pcap", "c/x_00003.pcap"],
+    "in several formats": ["x_00001.pcap", "x_00002.pcapng", "x_00003.pcap.gz"],
+}
+
+
+@pytest.mark.parametrize("how", APART)
+def test_several_captures(tmp_path: Path, how: str) -> None:
+    """Files whose names say nothing of a ring are read one by one, however their times go on."""
+    paths = written(tmp_path, dict(zip(APART[how], PARTS, strict=True)))
+    alone = [told(path) for path in paths]
+    assert [each["frame"] for each in told(*paths)] == [
+        each["frame"] for records in alone for each in records
+    ]
+
+
+@settings(max_examples=20, deadline=None)
+@given(data=st.data())
+def test_any_number_of_files(
+    data: st.DataObject,
+    tmp_path_factory: pytest.TempPathFactory,
+    whole: list[dict[str, object]],
+) -> None:
+    """Wherever one file ends and the next begins, and in whatever order they are named."""
+    cuts = data.draw(st.sets(st.integers(1, len(FRAMES) - 1), max_size=12).map(sorted), "cuts")
+    ends = zip([0, *cuts], [*cuts, len(FRAMES)], strict=True)
+    parts = {f"r_{at:05}.pcap": FRAMES[begin:end] for at, (begin, end) in enumerate(ends)}
+    paths = written(tmp_path_factory.mktemp("ring"), parts)
+    assert told(*data.draw(st.permutations(paths), "order")) == whole
+
+
+def test_separate(tmp_path: Path) -> None:
+    """On demand each file is a capture of its own."""
+    paths = written(tmp_path, dict(zip(OF_ONE_RING["dumpcap"], PARTS, strict=True)))
+    apart = told("--separate", *paths)
+    assert [each["frame"] for each in apart] == [
+        each["frame"] for path in paths for each in told(path)
+    ]
+    rows = run("summary", "--separate", *paths).stdout
+    assert [line for line in rows.splitlines() if line.startswith("==>")] == [
+        f"==> {path} <==" for path in paths
+    ]
+
+
+def test_headings_and_tables(tmp_path: Path) -> None:
+    """One heading for all files of a ring, in the place of the first that is named."""
+    first, second, third = written(
+        tmp_path, dict(zip(OF_ONE_RING["tcpdump -C"], PARTS, strict=True))
+    )
+    (other,) = written(tmp_path, {"other.pcap": FRAMES})
+    for command in ("dissect", "summary"):
+        lines = run(command, second, other, third, first).stdout.splitlines()
+        heads = [at for at, line in enumerate(lines) if line.startswith("==>")]
+        assert [lines[at] for at in heads] == [
+            f"==> {first}, 3 files of a ring <==",
+            f"==> {other} <==",
+        ]
+    rows = [line.split()[7:9] for line in lines if line[0].isdigit()]
+    assert len(rows) == 2 * (len(rows) // 2) > 0
+    assert rows[: len(rows) // 2] == rows[len(rows) // 2 :]
+
+
+def test_captures_at_one_time(tmp_path: Path) -> None:
+    """Where one begins before the other has ended, they are several; a line says so."""
+    late = [(at + 1, each) for at, each in FRAMES]
+    one, other = written(tmp_path, {"eth": FRAMES, "eth1": late})
+    result = run("dissect", "--json", other, one)
+    assert result.exit_code == 0
+    assert result.stderr == (
+        f"scapy-mpa: {other}: begins before {one} ends, so it is another capture\n"
+    )
+    alone = [each["frame"] for each in told(one)]
+    assert [each["frame"] for each in parsed(result.stdout)] == alone * 2
+
+
+def test_one_that_begins_when_the_other_ends(
+    tmp_path: Path, whole: list[dict[str, object]]
+) -> None:
+    """Two frames may have the same time, on either side of the end of a file."""
+    frames = [
+        (FRAMES[THIRD][0], each) if at == THIRD - 1 else (when, each)
+        for at, (when, each) in enumerate(FRAMES)
+    ]
+    paths = written(tmp_path, {"r_00001.pcap": frames[:THIRD], "r_00002.pcap": frames[THIRD:]})
+    assert [each["frame"] for each in told(*paths)] == [each["frame"] for each in whole]
+
+
+def test_damaged_files(tmp_path: Path) -> None:
+    """What cannot be read of one of them costs no more than that."""
+    names = [f"r_{number:05}.pcap" for number in range(5)]
+    first, cut, third, empty, text = written(
+        tmp_path, dict(zip(names, [*PARTS, [], []], strict=True))
+    )
+    cut.write_bytes(cut.read_bytes()[:-1])
+    text.write_text("no capture")
+    result = run("summary", "--json", first, cut, third, empty, text, tmp_path / "r_00009.pcap")
+    assert result.exit_code == 2
+    lost, none, other, missing = result.stderr.splitlines()
+    assert lost.startswith(f"scapy-mpa: {cut}: at octet ")
+    assert f"after frame {2 * THIRD - 1}: the file ends inside a frame" in lost
+    assert none == f"scapy-mpa: {empty}: there are no frames in it"
+    assert other.startswith(f"scapy-mpa: {text}: ")
+    assert "no such file" in missing
+    (alone,) = written(tmp_path, {"x.pcap": [*FRAMES[: 2 * THIRD - 1], *FRAMES[2 * THIRD :]]})
+    expected = parsed(run("summary", "--json", alone).stdout)
+    assert parsed(result.stdout) == expected
+
+
+def test_a_file_that_is_named_twice(tmp_path: Path) -> None:
+    """It is read twice, and goes on in nothing."""
+    one, other = written(tmp_path, {"r_00001.pcap": PARTS[0], "r_00002.pcap": PARTS[1]})
+    frames = [each["frame"] for path in (one, one, other) for each in told(path)]
+    assert [each["frame"] for each in told(one, one, other)] == frames
+
+
+@pytest.mark.skipif(not os.path.isdir("/dev/fd"), reason="there is no /dev/fd")
+def test_pipes_with_numbers(whole: list[dict[str, object]]) -> None:
+    """What a shell's ``<(command)`` is named says nothing, and none of it is lost."""
+    octets = octets_of(FRAMES)
+    ends = []
+    for _ in range(2):
+        read_end, write_end = os.pipe()
+        ends.append(read_end)
+        os.write(write_end, octets)
+        os.close(write_end)
+    try:
+        frames = [each["frame"] for each in told(*(f"/dev/fd/{end}" for end in ends))]
+    finally:
+        for end in ends:
+            os.close(end)
+    assert frames == [each["frame"] for each in whole] * 2
