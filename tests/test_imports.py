@@ -27,7 +27,6 @@ ROOMS = (
     "craft",
     "session",
     "layers",
-    "express",
     "records",
     "capture",
     "stream",
@@ -69,6 +68,8 @@ PURE_IMPORTS = frozenset(
 
 STREAM_ROOMS = (
     ("flows", "messages", "checks"),
+    ("handover",),
+    ("direction",),
     ("connections",),
     ("startup",),
     ("ift",),
@@ -80,6 +81,8 @@ STREAM_ROOMS = (
     ("delivery",),
     ("sctp",),
     ("budget", "doubtful", "lingering"),
+    ("ordinary",),
+    ("shapes",),
     ("events",),
     ("segment", "sequence", "limits"),
     ("stream",),
@@ -89,7 +92,6 @@ STREAM_ROOMS = (
 IO_BUILTINS = frozenset({"breakpoint", "input", "open", "print"})
 
 ROOMS_WITHOUT_SCAPY = (
-    "express",
     "records",
     "capture",
     "stream",

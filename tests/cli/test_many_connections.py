@@ -10,31 +10,29 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import pytest
 
 from benchmarks.generate import generate
 from scapy_mpa.capture import open_capture
 from scapy_mpa.cli.lines import Lines
+from scapy_mpa.cli.page import LinePage
 from scapy_mpa.cli.reading import Reading
-from scapy_mpa.records.kinds import Patterns, Templates
-from scapy_mpa.stream.events import Event
 from scapy_mpa.stream.octets import overlap
 
-Writing: TypeAlias = tuple[Patterns | Templates | None, Callable[[list[Event]], list[str]]]
-Way: TypeAlias = Callable[[Reading], Writing]
+
+def listed(reading: Reading) -> Callable[[list[Any]], object]:
+    """What ``dissect`` makes of rows."""
+    return LinePage(Lines(reading, colour=False)).page
 
 
-def listed(reading: Reading) -> Writing:
-    """What ``dissect`` has FPDUs and other events written by."""
-    lines = Lines(reading, colour=False)
-    return lines, lambda events: [lines.line(event) for event in events]
+def counted(reading: Reading) -> Callable[[list[Any]], object]:
+    """What ``summary`` makes of them."""
+    return list
 
 
-def counted(reading: Reading) -> Writing:
-    """The same for ``summary``, which writes none."""
-    return None, lambda events: []
+Way: TypeAlias = Callable[[Reading], Callable[[list[Any]], object]]
 
 
 def peak(capture: bytes, way: Way) -> int:
@@ -44,14 +42,14 @@ def peak(capture: bytes, way: Way) -> int:
     hand that it need not allocate.
     """
     reading = Reading(open_capture(io.BytesIO(capture)))
-    writer, lines_of = way(reading)
+    use = way(reading)
     with pytest.MonkeyPatch.context() as patch:
         # So small a capture would not fill what is kept for comparison, whatever there is.
         patch.setattr(overlap, "RECENT_OCTETS", 1 << 14)
         gc.collect()
         tracemalloc.start()
-        for _ in reading.lines(writer, lines_of):
-            pass
+        for rows in reading.rows():
+            use(rows)
         most = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
     return most

@@ -12,8 +12,7 @@ from scapy_mpa.capture import Frame, open_capture
 from scapy_mpa.capture.write_pcapng import PcapngWriter
 from scapy_mpa.cli.reading import Reading
 from scapy_mpa.records import json_line
-from scapy_mpa.records.jsonline import JSONTemplates
-from scapy_mpa.stream.events import Event
+from scapy_mpa.records.page import RecordPage
 from scapy_mpa.stream.messages import Messages
 from scapy_mpa.wire.dialect import Dialect
 
@@ -41,12 +40,9 @@ def plain(frames: Iterable[Frame], dialect: Dialect | None = None) -> list[Recor
     return [json.loads(line) for line in lines]
 
 
-def inlined(frames: Iterable[Frame], dialect: Dialect | None = None) -> list[Record]:
-    """The records, without messages and payload, by the inlined way where it can be taken."""
-
-    def lines_of(events: list[Event]) -> list[str]:
-        return [json_line(event) for event in events]
-
+def printed(frames: Iterable[Frame], dialect: Dialect | None = None) -> list[Record]:
+    """The records, without messages and payload, as ``dissect --json`` prints them."""
     reading = Reading(open_capture(io.BytesIO(file_of(frames))), dialect=dialect)
-    text = b"".join(reading.lines(JSONTemplates(), lines_of))
+    page = RecordPage().page
+    text = b"".join([page(rows) for rows in reading.rows()])
     return [json.loads(line) for line in text.splitlines()]

@@ -15,7 +15,7 @@ from scapy_mpa.layers import RPCRDMAPrivateData
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.startup import StartupKind
-from tests.craft.reading import inlined, plain
+from tests.craft.reading import plain, printed
 from tests.craft.strategies import conversations
 
 DRAFT = "draft-ietf-storm-mpa-peer-connect-01"
@@ -111,7 +111,7 @@ def test_whatever_is_said_is_read(data: st.DataObject, dialect: Dialect) -> None
     conversation = data.draw(drawn)
     frames = conversation.frames()
     assert plain(frames, dialect) == conversation.truth(messages=True, payload=True)
-    assert inlined(frames, dialect) == conversation.truth()
+    assert printed(frames, dialect) == conversation.truth()
 
 
 DEPTHS = st.integers(0, 0x3FFF) | st.sampled_from([0, 1, 0x3FFF])

@@ -22,7 +22,7 @@ from scapy_mpa.craft import (
 from scapy_mpa.stream.halves.holes import LATE_SEGMENTS
 from scapy_mpa.stream.segment import SYN
 from scapy_mpa.wire.startup import KEYS, StartupKind
-from tests.craft.reading import inlined, plain
+from tests.craft.reading import plain, printed
 from tests.craft.small import FPDU, REPLY, REQUEST, found, kinds, one_send, pieces
 from tests.craft.test_presets_impaired import holds
 from tests.craft.test_told import agrees
@@ -32,7 +32,7 @@ def all_is_told(conversation: Conversation, segments: list[Segment]) -> None:
     """Hold what is found, on both ways, against the truth."""
     frames = conversation.frames(segments)
     agrees(plain(frames), conversation.truth(segments, messages=True, payload=True))
-    agrees(inlined(frames), conversation.truth(segments))
+    agrees(printed(frames), conversation.truth(segments))
 
 
 def test_private_data_missing() -> None:
@@ -310,7 +310,7 @@ def test_a_rejected_startup_captured_in_part(order: str) -> None:
     frames = conversation.frames(segments)
     told = conversation.truth(segments, messages=True, payload=True)
     holds(plain(frames), told, crc=True)
-    holds(inlined(frames), conversation.truth(segments), crc=True)
+    holds(printed(frames), conversation.truth(segments), crc=True)
 
 
 @settings(max_examples=100, deadline=None)
@@ -334,7 +334,7 @@ def test_one_fpdu_behind_the_rest_of_a_startup_frame() -> None:
     segments = impair(conversation.segments(), Resegmentation(7))
     # Each startup frame is in three.
     frames = conversation.frames([segments[2], *segments[5:]])
-    assert kinds(plain(frames)).count("fpdu") == kinds(inlined(frames)).count("fpdu") == 2
+    assert kinds(plain(frames)).count("fpdu") == kinds(printed(frames)).count("fpdu") == 2
 
 
 def test_a_rejection_that_several_startups_wait_for() -> None:

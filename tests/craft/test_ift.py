@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from scapy_mpa.craft import IFTConversation, IndicationItem, Segment
 from scapy_mpa.craft.mutations import find
-from tests.craft.reading import Record, inlined, plain
+from tests.craft.reading import Record, plain, printed
 from tests.craft.strategies import framed_conversations
 from tests.craft.test_impaired import Impairment, copy, cut_up, keep, lose, reorder
 
@@ -53,7 +53,7 @@ def test_truth(conversation: IFTConversation) -> None:
     """The dissector reports the truth and nothing else, on both ways of reading (4, 5)."""
     frames = conversation.frames()
     assert plain(frames) == conversation.truth(messages=True, payload=True)
-    assert inlined(frames) == conversation.truth()
+    assert printed(frames) == conversation.truth()
 
 
 def messages(records: list[Record]) -> list[Record]:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from scapy_mpa.craft import Conversation, Segment
 from scapy_mpa.stream.segment import FIN, SYN
-from tests.craft.reading import inlined, plain
+from tests.craft.reading import plain, printed
 from tests.craft.strategies import conversations
 
 Impairment = Callable[[list[Segment], random.Random], list[Segment]]
@@ -81,7 +81,7 @@ def test_whole_fpdus_are_found(impair: Impairment, conversation: Conversation, s
     frames = conversation.frames(segments)
     truth = conversation.truth(segments, payload=True)
     wanted = {(each["src"], each["seq"]): each for each in truth if each["type"] == "fpdu"}
-    for way in (plain, inlined):
+    for way in (plain, printed):
         found = [each for each in way(frames) if each["type"] == "fpdu"]
         for each in found:
             record = wanted[each["src"], each["seq"]]

@@ -32,7 +32,7 @@ from scapy_mpa.craft import (
 from scapy_mpa.stream.segment import ACK, PSH, SYN
 from scapy_mpa.wire.errors import LocalProtocolError
 from tests.craft.oracle import oracle_of
-from tests.craft.reading import inlined, plain
+from tests.craft.reading import plain, printed
 from tests.craft.strategies import conversations
 
 RATES = st.sampled_from((0.05, 0.3, 1.0))
@@ -91,7 +91,7 @@ def test_any_mix(data: st.DataObject, conversation: Conversation) -> None:
     oracle.judge_truth(conversation.truth(segments, payload=True))
     frames = conversation.frames(segments)
     oracle.judge(plain(frames), with_payload=True)
-    oracle.judge(inlined(frames), with_payload=False)
+    oracle.judge(printed(frames), with_payload=False)
 
 
 def bulk(**options: Any) -> Conversation:
@@ -375,7 +375,7 @@ def test_interleaved(given_: list[Conversation], data: st.DataObject) -> None:
     assert by_connection(found) == by_connection(truth)
     told = [each for each in truth if each["type"] not in ("connection", "message")]
     assert [each for each in found if each["type"] not in ("connection", "message")] == told
-    assert by_connection(inlined(frames)) == by_connection(merged.truth())
+    assert by_connection(printed(frames)) == by_connection(merged.truth())
 
 
 def by_connection(records: list[Any]) -> dict[int, list[Any]]:

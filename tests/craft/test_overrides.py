@@ -15,7 +15,7 @@ from scapy_mpa.craft.assemble import assemble
 from scapy_mpa.wire.crc import crc_is_good
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.fpdu import build_fpdu
-from tests.craft.reading import Record, inlined, plain
+from tests.craft.reading import Record, plain, printed
 from tests.truth import mpastream
 
 PHASES = st.one_of(st.none(), st.integers(0, 127).map(lambda word: 4 * word))
@@ -53,7 +53,7 @@ def agree(conversation: Conversation) -> list[Record]:
     """Hold both ways of reading against the truth, and return it."""
     truth = conversation.truth(messages=True, payload=True)
     types = {each["type"] for each in truth}
-    for way in (plain, inlined):
+    for way in (plain, printed):
         records = [each for each in way(conversation.frames()) if each["type"] in types]
         wanted = truth if way is plain else conversation.truth()
         for found, want in zip(records, wanted, strict=True):

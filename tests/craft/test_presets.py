@@ -11,7 +11,7 @@ import pytest
 from scapy_mpa.craft import Conversation, IFTConversation, conversation_of
 from scapy_mpa.craft.presets import PRESETS
 from scapy_mpa.wire.errors import LocalProtocolError
-from tests.craft.reading import inlined, plain
+from tests.craft.reading import plain, printed
 from tests.differential.presets import READABLE
 from tests.differential.test_tshark import differences
 
@@ -36,7 +36,7 @@ def test_truth(name: str) -> None:
     frames = conversation.frames()
     dialect = conversation.options.dialect
     assert plain(frames, dialect) == conversation.truth(messages=True, payload=True)
-    assert inlined(frames, dialect) == conversation.truth()
+    assert printed(frames, dialect) == conversation.truth()
 
 
 def test_features() -> None:

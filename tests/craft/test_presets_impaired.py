@@ -28,7 +28,7 @@ from scapy_mpa.craft.presets import PRESETS
 from scapy_mpa.stream.halves.streaming import STREAMING_OCTETS
 from scapy_mpa.stream.segment import FIN, RST, SYN
 from scapy_mpa.wire.dialect import Dialect
-from tests.craft.reading import Record, inlined, plain
+from tests.craft.reading import Record, plain, printed
 from tests.craft.test_told import agrees, in_full, of
 
 RATES = st.sampled_from((0.05, 0.3, 1.0))
@@ -106,11 +106,11 @@ def all_is_told(conversation: Conversation, segments: list[Segment]) -> None:
     found = plain(frames, options.dialect)
     if in_full(told):
         agrees(found, told)
-        agrees(inlined(frames, options.dialect), conversation.truth(segments))
+        agrees(printed(frames, options.dialect), conversation.truth(segments))
     elif options.dialect is not Dialect.SOFTUIWARP:
         # What lengths of SoftUiWARP lead to is not known but from its startup frames on.
         holds(found, told, crc=options.has_crcs)
-        holds(inlined(frames, options.dialect), conversation.truth(segments), crc=options.has_crcs)
+        holds(printed(frames, options.dialect), conversation.truth(segments), crc=options.has_crcs)
 
 
 @pytest.mark.parametrize("names", [NAMES, REJECTED], ids=["all", "rejected"])

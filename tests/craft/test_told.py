@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scapy_mpa.craft import CaptureLoss, Conversation, LateStart, Resegmentation, Segment, impair
 from scapy_mpa.stream.octets.overlap import RECENT_CHUNKS
 from scapy_mpa.stream.segment import FIN
-from tests.craft.reading import Record, inlined, plain
+from tests.craft.reading import Record, plain, printed
 from tests.craft.strategies import conversations
 from tests.craft.test_impairments import mixes
 
@@ -67,7 +67,7 @@ def test_nothing_is_missing(data: st.DataObject, conversation: Conversation) -> 
     # What came first is not remembered for ever.
     assume(len(segments) < RECENT_CHUNKS or not any(each["type"] == "overlap" for each in told))
     agrees(plain(frames), told)
-    agrees(inlined(frames), conversation.truth(segments))
+    agrees(printed(frames), conversation.truth(segments))
 
 
 @settings(max_examples=100, deadline=None)
@@ -203,7 +203,7 @@ def test_octets_are_remembered_once(crc: bool) -> None:
     assert 200 < len(captured) < RECENT_CHUNKS
     frames = conversation.frames(captured)
     wanted = [(len(captured), first.seq, 1)]
-    for way in (plain, inlined):
+    for way in (plain, printed):
         overlaps = of(way(frames), "overlap")
         assert [(each["frame"], each["seq"], each["length"]) for each in overlaps] == wanted
 

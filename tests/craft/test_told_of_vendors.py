@@ -14,7 +14,7 @@ from scapy_mpa.craft.impairments import Impairment, Reordering, Resegmentation, 
 from scapy_mpa.stream.connections.undecided import HELD_SEGMENTS
 from scapy_mpa.stream.octets.overlap import RECENT_CHUNKS
 from scapy_mpa.wire.dialect import Dialect
-from tests.craft.reading import Record, inlined, plain
+from tests.craft.reading import Record, plain, printed
 from tests.craft.test_impairments import mixes
 from tests.craft.test_told import agrees, of
 
@@ -39,7 +39,7 @@ def agree(conversation: Conversation, segments: Sequence[Segment], *, forced: bo
     dialect = conversation.options.dialect if forced else None
     for way, told in (
         (plain, conversation.truth(segments, messages=True, payload=True)),
-        (inlined, conversation.truth(segments)),
+        (printed, conversation.truth(segments)),
     ):
         found = way(frames, dialect)
         if forced:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 
 from scapy_mpa.craft import Conversation
-from tests.craft.reading import Record, inlined, plain
+from tests.craft.reading import Record, plain, printed
 from tests.craft.strategies import conversations
 
 
@@ -24,4 +24,4 @@ def test_conversation(conversation: Conversation) -> None:
     """Every record is the truth, and there are no others, on both ways of reading."""
     frames = conversation.frames()
     same(plain(frames), conversation.truth(messages=True, payload=True))
-    same(inlined(frames), conversation.truth())
+    same(printed(frames), conversation.truth())

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scapy_mpa.craft import Conversation, Segment
-from tests.craft.reading import inlined, plain
+from tests.craft.reading import plain, printed
 from tests.craft.small import pieces
 
 PRIVATE = st.sampled_from((b"", bytes(7), b"MPA ID Req Frame\x40\x01\0\0", bytes(200)))
@@ -86,7 +86,7 @@ def captures(draw: st.DrawFn, conversation: Conversation) -> list[Segment]:
 def test_nothing_fails(data: st.DataObject, conversation: Conversation) -> None:
     """On neither way of reading is anything raised, nor is an FPDU reported twice."""
     frames = list(conversation.frames(data.draw(captures(conversation))))
-    for records in (plain(frames), inlined(frames)):
+    for records in (plain(frames), printed(frames)):
         places = Counter(
             (each["connection"], each["src"], each["seq"])
             for each in records

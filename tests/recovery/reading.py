@@ -13,8 +13,7 @@ from typing import Any
 from scapy_mpa.capture import open_capture
 from scapy_mpa.cli.reading import Reading
 from scapy_mpa.records import json_line
-from scapy_mpa.records.jsonline import JSONTemplates
-from scapy_mpa.stream.events import Event
+from scapy_mpa.records.page import RecordPage
 from tests.truth.cases import Case
 from tests.truth.headers import Header
 from tests.truth.impair import INITIATOR
@@ -24,21 +23,18 @@ Record = dict[str, Any]
 
 
 def plain(octets: bytes) -> list[Record]:
-    """The records of a capture, with payload, by the plain path."""
+    """The records of a capture, with payload, as events."""
     reading = Reading(open_capture(io.BytesIO(octets)))
     return [
         json.loads(json_line(event, payload=True)) for batch in reading.batches() for event in batch
     ]
 
 
-def inlined(octets: bytes) -> list[Record]:
-    """The records of a capture, without payload, by the inlined path where it can be taken."""
-
-    def lines_of(events: list[Event]) -> list[str]:
-        return [json_line(event) for event in events]
-
+def printed(octets: bytes) -> list[Record]:
+    """The records of a capture, without payload, as ``dissect --json`` prints them."""
+    page = RecordPage().page
     reading = Reading(open_capture(io.BytesIO(octets)))
-    text = b"".join(reading.lines(JSONTemplates(), lines_of))
+    text = b"".join([page(rows) for rows in reading.rows()])
     return [json.loads(line) for line in text.splitlines()]
 
 

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Constructed captures of every kind: what must be found is found, and nothing else is reported.
 
-Each case is a whole capture file, read as the command line reads it, on the plain path and on the
-inlined one. What must be found is what ``tests/truth/findable.py`` derives from the octets. Any
+Each case is a whole capture file, read as the command line reads it. What must be found is what ``tests/truth/findable.py`` derives from the octets. Any
 case can be made again by its seed: ``case(17)``, ``case_of("capture loss", 3, markers="both")``.
 """
 
@@ -10,7 +9,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.recovery.reading import inlined, judge, plain
+from tests.recovery.reading import judge, plain
 from tests.truth.cases import Case, case, dimensions_of
 from tests.truth.situations import ANYTHING, SITUATIONS, case_of
 
@@ -231,12 +230,9 @@ ONCE_WRONG_SEEDS: list[tuple[int, dict[str, object]]] = [
 
 
 def check(made: Case) -> None:
-    """Read a case's capture on both paths, and hold what was found against the truth."""
-    octets = made.pcap()
-    outcome = judge(made, plain(octets), with_payload=True)
+    """Read a case's capture, and hold what was found against the truth."""
+    outcome = judge(made, plain(made.pcap()), with_payload=True)
     assert outcome.is_right, f"{made}\n{outcome}"
-    outcome = judge(made, inlined(octets), with_payload=False)
-    assert outcome.is_right, f"{made}, inlined path\n{outcome}"
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from scapy_mpa.craft import Conversation, SctpConversation
 from scapy_mpa.craft.presets import PRESETS, conversation_of
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.ift_indication import INDICATION_LENGTH
-from tests.craft.reading import inlined, plain
+from tests.craft.reading import plain, printed
 
 FOUND = {"fpdu", "ift_frame", "ddp_segment", "startup", "session_control", "adaption_indication"}
 
@@ -33,7 +33,7 @@ def found(records: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
 def test_presets(name: str, seed: int, dialect: Dialect) -> None:
     """Whole connections say themselves what they speak."""
     frames = conversation_of(name, seed).frames()
-    for read in (plain, inlined):
+    for read in (plain, printed):
         forced, free = found(read(frames, dialect)), found(read(frames))
         if name == dialect.value == "softuiwarp":
             # Recognised, FPDUs are told of once it is, so in a later frame.
@@ -62,7 +62,7 @@ def test_pieces_of_presets(
     if dialect is not Dialect.SOFTUIWARP or is_told_otherwise:
         # Behind a hole nothing leads on in SoftUiWARP, if it is that.
         assert set(found(plain(frames))) <= set(found(told))
-    assert found(told) == found(inlined(frames, dialect))
+    assert found(told) == found(printed(frames, dialect))
     kinds = {each["type"] for each in told if each["type"] in FOUND}
     spoken = conversation_of(name, seed)
     if isinstance(spoken, SctpConversation):

@@ -12,7 +12,7 @@ import random
 
 import pytest
 
-from tests.recovery.reading import Record, inlined, plain
+from tests.recovery.reading import Record, plain, printed
 from tests.truth import impair, pcapfile
 from tests.truth.othertraffic import TRAFFIC, VOLUME, Said
 
@@ -78,12 +78,12 @@ def claims(kind: str, records: list[Record]) -> list[Record]:
     ],
 )
 def test_nothing_is_claimed(kind: str, begin: str, cut: str) -> None:
-    """On the plain path and on the inlined one."""
+    """On the plain path and on the printed one."""
     octets = capture(kind, begin, cut)
     records = plain(octets)
     assert claims(kind, records) == []
     assert [each["type"] for each in records][-1] == "connection"
-    assert claims(kind, inlined(octets)) == []
+    assert claims(kind, printed(octets)) == []
 
 
 @pytest.mark.parametrize("kind", TRAFFIC)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Captures with part of an Rtr Frame, through the whole reading path, plain and inlined."""
+"""Captures with part of an Rtr Frame, through the whole reading path, plain and printed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from tests.recovery.reading import Record, inlined, plain
+from tests.recovery.reading import Record, plain, printed
 from tests.stream.startup import ULPDUS, reply, request
 from tests.stream.talk import Talk
 from tests.truth.impair import Segment
@@ -16,7 +16,7 @@ from tests.truth.pcapfile import frame, pcap
 
 FILE_HEADER = 24
 FRAME_HEADERS = 14 + 20 + 20
-PATHS = pytest.mark.parametrize("read", [plain, inlined])
+PATHS = pytest.mark.parametrize("read", [plain, printed])
 
 
 def capture(segments: list[Segment], cuts: Mapping[int, int]) -> bytes:

@@ -18,7 +18,7 @@ from scapy_mpa.cli.reading import Reading
 from scapy_mpa.records import json_line
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.messages import Messages
-from tests.recovery.reading import inlined, judge
+from tests.recovery.reading import judge, printed
 from tests.truth import pcapfile
 from tests.truth.cases import Case, case
 from tests.truth.impair import Segment
@@ -90,7 +90,7 @@ def test_a_torn_capture_has_records(seed: int) -> None:
                 for message in messages.take(event):
                     assert type_of(json_line(message)) == "message"
         assert set(last.values()) <= {"connection"}
-    assert all(record["type"] for record in inlined(octets))
+    assert all(record["type"] for record in printed(octets))
 
 
 @pytest.mark.parametrize("seed", [*range(40), 173])

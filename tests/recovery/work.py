@@ -14,8 +14,6 @@ from unittest.mock import patch
 
 from scapy_mpa.capture import open_capture
 from scapy_mpa.cli.reading import Reading
-from scapy_mpa.records.jsonline import JSONTemplates
-from scapy_mpa.stream.events import Event
 from scapy_mpa.stream.fpdus import candidate
 from scapy_mpa.stream.inference import sight
 from scapy_mpa.stream.limits import Limits
@@ -38,16 +36,6 @@ def read_messages(octets: bytes) -> None:
     for batch in Reading(open_capture(io.BytesIO(octets))).batches():
         for event in batch:
             messages.take(event)
-
-
-def read_inlined(octets: bytes) -> None:
-    """Read a capture on the inlined path, and forget what was found."""
-
-    def lines_of(events: list[Event]) -> list[str]:
-        return []
-
-    for _ in Reading(open_capture(io.BytesIO(octets))).lines(JSONTemplates(), lines_of):
-        pass
 
 
 @dataclass(frozen=True)

@@ -25,15 +25,14 @@ from scapy_mpa.craft.impairments import (
 )
 from scapy_mpa.craft.mutations import mutations
 from scapy_mpa.craft.presets import conversation_of
-from scapy_mpa.records import json_line
-from scapy_mpa.records.jsonline import JSONTemplates
+from scapy_mpa.records.page import RecordPage
 from scapy_mpa.stream.checks import Checks
 from scapy_mpa.stream.events import ConnectionEnded, Event
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.wire.dialect import Dialect
 from tests.captures import CRAFTED, PCAPS, REAL, capture_name
 from tests.cli.command import parsed
-from tests.craft.reading import inlined, plain
+from tests.craft.reading import plain, printed
 
 DRAFT = Dialect.DRAFT_PEER_CONNECT_01
 KEYS = ("peer_to_peer", "ird", "ord", "rtr_agreed", "rtr", "kept", "broken")
@@ -43,11 +42,11 @@ OF_DRAFT = ("draft-rtr-send", "draft-rtr-write", "draft-rtr-read", "draft-ulp-se
 
 
 def records(path: Path, dialect: Dialect | None = None) -> list[dict[str, Any]]:
-    """All records of a capture, by the inlined way."""
+    """All records of a capture."""
     with open_capture(path) as capture:
         reading = Reading(capture, dialect=dialect)
-        lines = reading.lines(JSONTemplates(), lambda events: list(map(json_line, events)))
-        return parsed(b"".join(lines).decode())
+        page = RecordPage().page
+        return parsed(b"".join([page(rows) for rows in reading.rows()]).decode())
 
 
 @lru_cache(maxsize=4)
@@ -178,7 +177,7 @@ def test_broken_rules(mutation: Any) -> None:
             dialect = conversation.options.dialect
             truth = conversation.truth()[-1]
             wanted = {key: truth[key] for key in KEYS if key in truth}
-            for found in (plain, inlined):
+            for found in (plain, printed):
                 listed = found(conversation.frames(), dialect)
                 record = next(each for each in listed if each["type"] == "connection")
                 assert {key: record[key] for key in wanted} == wanted
@@ -226,7 +225,7 @@ def test_responder_before_the_rtr() -> None:
     result = ended(too_early())
     assert result.rtr == "write" and result.kept is False
     assert len(result.broken) == 1 and "RFC 5044 7.1.2 rule 4" in result.broken[0]
-    assert inlined(too_early().frames())[-1]["broken"] == list(result.broken)
+    assert printed(too_early().frames())[-1]["broken"] == list(result.broken)
 
 
 def test_responder_before_the_rtr_captured_the_other_way_round() -> None:
@@ -240,7 +239,7 @@ def test_responder_before_the_rtr_captured_the_other_way_round() -> None:
     moved = [*segments[:early], segments[rtr], *between, *rest, *segments[rtr + 1 :]]
     result = ended(conversation, moved)
     assert result.rtr == "write" and result.kept is False
-    assert inlined(conversation.frames(moved))[-1]["kept"] is False
+    assert printed(conversation.frames(moved))[-1]["kept"] is False
 
 
 @pytest.mark.parametrize("name", [*OF_PEERS, *OF_DRAFT])
@@ -290,7 +289,7 @@ def test_a_valid_connection_is_never_blamed(name: str, seed: int, impairment: An
     for key in KEYS[:-1]:
         assert found[key] in (wanted[key], None)
     assert {key: found[key] for key in KEYS} == {
-        key: inlined(frames, dialect)[-1][key] for key in KEYS
+        key: printed(frames, dialect)[-1][key] for key in KEYS
     }
 
 
@@ -306,7 +305,7 @@ def test_the_first_fpdu_was_not_captured() -> None:
     result = ended(conversation, segments[:first] + segments[first + 1 :])
     assert (result.rtr, result.kept, result.broken) == (None, None, ())
     frames = conversation.frames(segments[:first] + segments[first + 1 :])
-    assert inlined(frames)[-1]["kept"] is None
+    assert printed(frames)[-1]["kept"] is None
 
 
 @pytest.mark.parametrize("is_captured", [True, False])
@@ -321,15 +320,15 @@ def test_the_ordinary_way_is_taken_once_it_is_known(is_captured: bool) -> None:
     if not is_captured:
         del segments[rtr]
     flows, decoder = Flows(), Decoder()
-    lent_at = None
+    straight_at = None
     for place, frame in enumerate(conversation.frames(segments)):
         segment = decoder.segment(frame)
         assert segment is not None
         flows.receive(segment)
-        if flows.lend(segment.flow) is not None:
-            lent_at = place
+        if flows.directions:
+            straight_at = place
             break
-    assert lent_at is not None and rtr <= lent_at < rtr + 100
+    assert straight_at is not None and rtr <= straight_at < rtr + 100
 
 
 def test_a_first_fpdu_with_a_bad_crc() -> None:
@@ -423,7 +422,7 @@ def test_read_as_another_dialect(name: str, dialect: Dialect | None) -> None:
     ]
 
 
-@pytest.mark.parametrize("way", [plain, inlined])
+@pytest.mark.parametrize("way", [plain, printed])
 def test_an_rtr_indication_that_was_cut_off_is_not_judged(way: Any) -> None:
     """Of a first FPDU that the snap length cut nobody can tell whether it is the one agreed on."""
     conversation = conversation_of("rtr-read")

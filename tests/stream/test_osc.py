@@ -36,7 +36,7 @@ from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.segment import FIN, RST, Segment
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.startup import StartupKind
-from tests.craft.reading import inlined, plain
+from tests.craft.reading import plain, printed
 from tests.stream.damage import damaged
 
 Record = dict[str, Any]
@@ -116,7 +116,7 @@ def test_forced(
     frames = made.frames()
     found = plain(frames, FORCED)
     assert found == made.truth(messages=True, payload=True)
-    assert inlined(frames, FORCED) == made.truth()
+    assert printed(frames, FORCED) == made.truth()
     assert not of(found, "error")
     assert {each["dialect"] for each in found if "dialect" in each} == {"osc"}
 
@@ -153,7 +153,7 @@ def test_what_is_missing_is_not_made_up(
     if not isinstance(impairment, SnapLength):
         assert set(found) <= sent and len(found) == len(set(found))
     plain(frames)
-    inlined(frames)
+    printed(frames)
 
 
 @pytest.mark.parametrize("crc", [True, False])
@@ -235,7 +235,7 @@ def test_recognised(
     frames = made.frames()
     if any(markers) or not crc:
         assert but_request(plain(frames)) == but_request(plain(frames, FORCED))
-        assert but_request(inlined(frames)) == but_request(inlined(frames, FORCED))
+        assert but_request(printed(frames)) == but_request(printed(frames, FORCED))
         assert of(plain(frames), "startup")[0]["dialect"] == "draft-ietf-rddp-mpa-01"
     else:
         # But for the revision of its Reply it is RFC 5044.
@@ -345,7 +345,7 @@ def test_conforming_streams_are_not_taken_for_it(
     rest = [each for each in found if each["type"] not in ("error", "connection")]
     assert rest == [each for each in truth if each["type"] != "connection"]
     brief = [{name: each[name] for name in each if name != "payload"} for each in found]
-    assert inlined(frames) == [each for each in brief if each["type"] != "message"]
+    assert printed(frames) == [each for each in brief if each["type"] != "message"]
     assert of(found, "connection")[0]["dialect"] == "rfc5044"
 
 
@@ -397,7 +397,7 @@ def test_forced_wrongly(lengths: list[int], markers: tuple[bool, bool], crc: boo
     made = unlike(lengths, markers=markers, crc=crc)
     frames = made.frames()
     found = plain(frames, FORCED)
-    inlined(frames, FORCED)
+    printed(frames, FORCED)
     stream = sum(len(each.octets) for each in made.layout())
     assert sum(each["ulpdu_length"] for each in of(found, "fpdu")) <= stream
 

@@ -31,7 +31,7 @@ from scapy_mpa.wire import softuiwarp
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import LocalProtocolError
 from tests.captures import PCAPS
-from tests.craft.reading import inlined, plain
+from tests.craft.reading import plain, printed
 from tests.stream.damage import damaged
 
 Record = dict[str, Any]
@@ -88,7 +88,7 @@ def test_forced(lengths: list[int], packing: Any, mss: int) -> None:
     frames = made.frames()
     found = plain(frames, FORCED)
     assert found == made.truth(messages=True, payload=True)
-    assert inlined(frames, FORCED) == made.truth()
+    assert printed(frames, FORCED) == made.truth()
     assert {each["dialect"] for each in of(found, "connection")} == {"softuiwarp"}
 
 
@@ -102,7 +102,7 @@ def test_recognised(lengths: list[int], packing: Any, mss: int) -> None:
     frames = made.frames()
     names = ("frame", "time", "frames", "dialect")
     truth = made.truth(messages=True, payload=True)
-    for found in (plain(frames), inlined(frames)):
+    for found in (plain(frames), printed(frames)):
         mine = [each for each in of(found, "fpdu") if each["src"] == "10.0.0.1:40000"]
         wanted = [each for each in of(truth, "fpdu") if each["src"] == "10.0.0.1:40000"]
         assert [each["seq"] for each in mine] == [each["seq"] for each in wanted]
@@ -116,7 +116,7 @@ def test_recognised(lengths: list[int], packing: Any, mss: int) -> None:
     assert sorted(told, key=str) == sorted(expected, key=str)
 
 
-@pytest.mark.parametrize("read", [plain, inlined])
+@pytest.mark.parametrize("read", [plain, printed])
 def test_captured(read: Callable[..., list[Record]]) -> None:
     """The stack itself: known with the fourth FPDU that is off the grid, and an STag in a Send."""
     with open_capture(PCAPS / "softuiwarp_crcoff.pcap") as capture:
@@ -201,7 +201,7 @@ def test_impaired(lengths: list[int], seed: int, impairment: Impairment) -> None
     if not isinstance(impairment, (CaptureLoss, SnapLength)):
         assert set(told) == sent
     plain(frames)
-    inlined(frames)
+    printed(frames)
 
 
 def test_behind_a_hole_nothing_is_told() -> None:

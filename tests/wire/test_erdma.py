@@ -14,7 +14,7 @@ from scapy_mpa.layers import MPAReply, MPARequest
 from scapy_mpa.wire.dialect import Dialect, dialect_of
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.startup import build_startup, parse_startup
-from tests.craft.reading import inlined, plain
+from tests.craft.reading import plain, printed
 
 REQUEST = b"MPA ID Req Frame" + bytes.fromhex("00 81 00 03  0102030405060708") + b"abc"
 
@@ -85,7 +85,7 @@ def test_followed(one: int, other: int, mss: int) -> None:
     frames = conversation.frames()
     found = plain(frames)
     assert found == conversation.truth(messages=True, payload=True)
-    assert inlined(frames) == conversation.truth()
+    assert printed(frames) == conversation.truth()
     assert found[0]["extension"] == b"12345678".hex()
     assert {each["dialect"] for each in found if "dialect" in each} == {"erdma"}
     assert not any(each["type"] == "error" for each in found)
