@@ -153,7 +153,7 @@ class Direction:
         """Whether a segment that begins at ``seq`` can be read without further ado."""
         self.is_mute = False
         """Whether nothing is known of its octets, so that none can be taken."""
-        self.tail: list[Chunk] = []
+        self.tail: list[Chunk] | tuple[()] = ()
         """Without CRCs, the segments that reach beyond ``last``: no length is proven yet there."""
         self.label: Any = None
         """For who writes the FPDUs."""

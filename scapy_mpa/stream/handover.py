@@ -181,10 +181,9 @@ def _with_octets(
     connection: Connection, half: HalfConnection, ack: int, shared: Shared, tables: ShapeTables
 ) -> Direction:
     """Do the same for one that is in the midst of an FPDU, or whose last one is not proven."""
-    run, framing = _last_run(half), half.framing
-    assert run is not None
+    framing, island = half.framing, half.islands.items[0]
     assert framing is not None
-    island = half.islands.items[0]
+    run = island.runs[-1]
     table = tables.table(crc=framing.crc, marked=framing.markers, from_start=framing.from_start)
     origin = framing.origin
     direction = Direction(shared, connection, half, table, origin, run.end - origin, ack)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Constructed captures of every kind: what must be found is found, and nothing else is reported.
 
-Each case is a whole capture file, read as the command line reads it. What must be found is what ``tests/truth/findable.py`` derives from the octets. Any
+Each case is a whole capture file, read as the command line reads it. What must be found is what
+``tests/truth/findable.py`` derives from the octets. Any
 case can be made again by its seed: ``case(17)``, ``case_of("capture loss", 3, markers="both")``.
 """
 

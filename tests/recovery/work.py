@@ -14,6 +14,7 @@ from unittest.mock import patch
 
 from scapy_mpa.capture import open_capture
 from scapy_mpa.cli.reading import Reading
+from scapy_mpa.stream import flows
 from scapy_mpa.stream.fpdus import candidate
 from scapy_mpa.stream.inference import sight
 from scapy_mpa.stream.limits import Limits
@@ -25,13 +26,19 @@ Read = Callable[[bytes], None]
 
 
 def read_plainly(octets: bytes, *, limits: Limits | None = None) -> None:
-    """Read a capture on the plain path, and forget what was found."""
+    """Read a capture, and forget what was found."""
     for _ in Reading(open_capture(io.BytesIO(octets)), limits=limits).batches():
         pass
 
 
+def read_by_recovery(octets: bytes) -> None:
+    """Do the same by recovery alone, which nothing but an ordinary segment is spared."""
+    with patch.object(flows, "take_out", lambda *_: None):
+        read_plainly(octets)
+
+
 def read_messages(octets: bytes) -> None:
-    """Read a capture on the plain path up to the messages in it, and forget what was found."""
+    """Read a capture up to the messages in it, and forget what was found."""
     messages = Messages()
     for batch in Reading(open_capture(io.BytesIO(octets))).batches():
         for event in batch:
