@@ -11,14 +11,17 @@ from scapy_mpa.stream.connections import lending
 from scapy_mpa.stream.connections.connection import Connection
 from scapy_mpa.stream.connections.contest import Contest, may_be_astray
 from scapy_mpa.stream.connections.loan import Loan
+from scapy_mpa.stream.connections.repeat import HELD_REPEATS, Repeat, begin, shows_new
 from scapy_mpa.stream.events import ConnectionId, Ending
 from scapy_mpa.stream.halves.common import Common
 from scapy_mpa.stream.halves.extent import belongs
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.lingering import LINGER_NS, LINGERING_CONNECTIONS, Lingering
+from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD
 from scapy_mpa.stream.octets.overlap import RecentOctets
-from scapy_mpa.stream.octets.past import PastConnections
+from scapy_mpa.stream.octets.past import PAST_OCTETS, PastConnections, Tail
 from scapy_mpa.stream.segment import ACK, FIN, RST, SECOND, SYN, Segment, reverse_flow
+from scapy_mpa.stream.sequence import unwrap
 from scapy_mpa.wire.dialect import Dialect
 
 if TYPE_CHECKING:
@@ -59,10 +62,13 @@ class Flows:
         "_contests",
         "_dialect",
         "_events",
+        "_held",
         "_lingering",
         "_number",
         "_past",
+        "_repeats",
         "_sweep_at",
+        "_tails",
         "late_copies",
         "limits",
         "recall",
@@ -81,8 +87,13 @@ class Flows:
         self._connections: dict[bytes, Connection] = {}
         self._lingering: Lingering[Connection] = Lingering()
         self._past = PastConnections()
+        # Of those that linger: what is known of their last octets.
+        self._tails: dict[Connection, tuple[Tail, Tail]] = {}
         # By what _ports() returns.
         self._contests: dict[bytes, Contest] = {}
+        # By the same.
+        self._repeats: dict[bytes, Repeat] = {}
+        self._held = 0
         self._events: list[Event] = []
         self._common = Common(self._events.append, Budget(self.limits))
         self._number = first_number
@@ -94,6 +105,13 @@ class Flows:
 
     def receive(self, segment: Segment) -> list[Event]:
         """Take a segment; return what it brought to light, in order of recovery."""
+        if segment.flags & SYN or self._repeats:
+            self._hold_or_take(segment)
+        else:
+            self._take(segment)
+        return self._taken()
+
+    def _take(self, segment: Segment) -> None:
         connection = self.connection(segment.flow)
         if segment.flags & _TURNS or connection is None or connection.lingers:
             # No other segment says what time it is, so that most need not come here to do so.
@@ -101,28 +119,91 @@ class Flows:
             connection = self.connection(segment.flow)
         if self._contests and connection is not None:
             connection = self._judged(segment) or connection
-        if connection is None or not belongs(*connection.pair(segment.flow), segment):
+        if connection is None or not self._is_of(connection, segment):
             if not segment.length and not segment.flags & SYN:
                 # It carries nothing and opens nothing: a late word of a connection that is over.
-                return self._taken()
-            if self._past.has(segment):
+                return
+            if self._past.has(segment) or self._past.begins(segment):
                 self.late_copies += 1
-                return self._taken()
+                return
             parts = self._past.fill(segment)
             if parts:
                 for each in parts:
                     self._take_aside(each)
-                return self._taken()
+                return
             connection = self._open_behind(connection, segment)
         try:
             connection.receive(segment)
         except Exception as error:
             connection.fail(error, segment)
-        if connection.lingers:
+        if connection.lingers and not connection.is_over:
+            # A RST seemed to have ended it.
+            connection.lingers = False
+            del self._tails[connection]
+            self._lingering.discard(connection)
+        elif connection.lingers:
             self._lingering.refresh(connection, segment.time_ns)
         elif connection.is_over:
             self._linger(connection, segment.time_ns)
-        return self._taken()
+
+    def _is_of(self, connection: Connection, segment: Segment) -> bool:
+        """Tell whether a segment is of the connection that has its ports."""
+        half, peer = connection.pair(segment.flow)
+        if not belongs(half, peer, segment):
+            return False
+        number, high = segment.seq, half.high
+        if high is None:
+            number, high = segment.ack, peer.high or 0
+        # So far off it is rather of the connection before, where that had octets there.
+        is_far = abs(unwrap(number, high) - high) > PAST_OCTETS
+        return not (is_far and (self._past.spans(segment) or self._past.begins(segment)))
+
+    def _hold_or_take(self, segment: Segment) -> None:
+        """Hold a segment that may be a copy of a connection that is over, or take it."""
+        ports = _ports(segment.flow)
+        connection = self.connection(segment.flow)
+        repeat = self._repeats.get(ports)
+        if repeat is None:
+            repeat = None if ports in self._contests else begin(connection, self._past, segment)
+            if repeat is None:
+                self._take(segment)
+                return
+            self._repeats[ports] = repeat
+        elif shows_new(repeat.former, self._past, segment):
+            if segment.flags & (SYN | ACK) == SYN:
+                # Another beginning: nothing has told the one before it from copies.
+                self._take_copies(ports)
+                self._hold_or_take(segment)
+                return
+            if connection is not None:
+                self._end(connection)
+            following = self._open(repeat.segments[0])
+            for each in self._let_go(ports):
+                following.receive(each)
+            self._take(segment)
+            return
+        if connection is not None:
+            self._lingering.refresh(connection, segment.time_ns)
+        self._held += len(segment.payload) + CHUNK_OVERHEAD
+        if repeat.hold(segment):
+            self._take_copies(ports)
+        while self._held > min(HELD_REPEATS, self.limits.octets_in_total):
+            self._take_copies(next(iter(self._repeats)))
+
+    def _take_copies(self, ports: bytes) -> None:
+        """Take the segments held of some ports, which are copies."""
+        former = self._repeats[ports].former
+        segments = self._let_go(ports)
+        if former is None:
+            self._past.renew(segments[-1])
+        for each in segments:
+            self._take(each)
+
+    def _let_go(self, ports: bytes) -> list[Segment]:
+        """Hold the segments of some ports no more; return them."""
+        repeat = self._repeats.pop(ports)
+        self._held -= repeat.octets
+        return repeat.segments
 
     def _taken(self) -> list[Event]:
         if not self._events:
@@ -186,6 +267,8 @@ class Flows:
 
         Their memory is free when the next ones come.
         """
+        for ports in list(self._repeats):
+            self._take_copies(ports)
         live = list(self._connections.values())
         if self._contests:
             live += [each.other(each.has_ports) for each in self._contests.values()]
@@ -194,6 +277,7 @@ class Flows:
         self._contests.clear()
         self._lingering = Lingering()
         self._past = PastConnections()
+        self._tails.clear()
         live.reverse()
         while live:
             connection = live.pop()
@@ -235,7 +319,7 @@ class Flows:
             self._give_ports(contest, contest.claim)
         elif contest.repeats(segment) or contest.is_of_claim(segment):
             self._settle(contest, contest.claim)
-        elif segment.flags & SYN and not segment.flags & ACK:
+        elif segment.flags & SYN and not segment.flags & ACK and not contest.is_own(segment):
             # It may be astray, too, but the one before it was.
             self._settle(contest, contest.former)
         else:
@@ -289,6 +373,7 @@ class Flows:
 
     def _linger(self, connection: Connection, time_ns: int) -> None:
         connection.lingers = True
+        self._tails[connection] = connection.tails()
         self._lingering.add(connection, time_ns, may_gain=not connection.is_captured)
         for each in self._lingering.surplus():
             self._end(each)
@@ -303,6 +388,7 @@ class Flows:
             self._end(connection)
         for each in self._lingering.witness(time_ns):
             self._end(each)
+        self._past.apart = self._lingering.apart_ns // SECOND
 
     def _end(self, connection: Connection, ending: Ending | None = None) -> None:
         if self._contests:
@@ -320,7 +406,11 @@ class Flows:
         """Say what can be said of a connection that has its ports no more."""
         flow = connection.identity.flow
         self._lingering.discard(connection)
-        self._past.add(flow, connection.last_time_ns, connection.spans(), connection.holes())
+        repeat = self._repeats.get(_ports(flow))
+        if repeat is not None:
+            repeat.former = None
+        tails = self._tails.pop(connection, None) or connection.tails()
+        self._past.add(flow, connection.last_time_ns, connection.spans(), connection.holes(), tails)
         if connection.is_over:
             ending = None
         connection.finish("limit" if ending == "limit" else "connection ended", ending)
