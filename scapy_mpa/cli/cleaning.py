@@ -92,10 +92,15 @@ class Cleaning:
             complain(f"{shown(capture.name)}: {dropped}")
         if capture.warning is not None:
             complain(capture.warning)
+        failed = cleaner.report.failed
+        if failed:
+            number = "1 connection" if failed == 1 else f"{failed} connections"
+            complain(
+                f"{shown(capture.name)}: {number} not cleaned to the end: a fault of scapy-mpa"
+            )
         if capture.problem is not None:
             complain(str(capture.problem))
-            return FAILED
-        return CLEAN
+        return CLEAN if capture.problem is None and not failed else FAILED
 
     def _copy(self, capture: Capture, cleaner: Cleaner, file: BinaryIO) -> None:
         for batch in with_progress(capture, self._batches(capture, cleaner)):
