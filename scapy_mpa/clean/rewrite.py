@@ -250,6 +250,14 @@ class Rewriter:
         else:
             self.report.replaced += 1
         for begin, behind in pieces:
+            for item in slot.items:
+                # A startup frame may end in the segment of what follows it.
+                if (
+                    item.rewriter is self
+                    and item.direction == slot.direction
+                    and item.start < begin
+                ):
+                    self.write_item(item, slot)
             octets = slot.payload[begin - start : behind - start]
             if half.old is None or half.new is None:
                 half.old, half.new = begin, sequence_number(begin)
