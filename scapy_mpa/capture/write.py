@@ -12,6 +12,7 @@ from typing import BinaryIO, Final
 from scapy_mpa import __version__
 from scapy_mpa.capture.frame import Frame
 from scapy_mpa.capture.link import ETHERNET
+from scapy_mpa.capture.whole import whole_file
 from scapy_mpa.capture.write_pcap import PcapWriter
 from scapy_mpa.capture.write_pcapng import PcapngWriter
 from scapy_mpa.wire.errors import LocalProtocolError
@@ -30,6 +31,8 @@ def write_frames(
 ) -> None:
     """Write ``frames`` to ``path``: pcapng if its name ends so, else pcap, with microseconds.
 
+    If that fails, what had this name before stays.
+
     :param comments: by place in ``frames``, from 1: comments of single frames. pcapng only.
     :param comment: of the whole file. pcapng only.
     :raises LocalProtocolError: a frame or a comment does not fit the format.
@@ -38,7 +41,7 @@ def write_frames(
     is_pcapng = Path(path).suffix == ".pcapng"
     if not is_pcapng and (comments or comment is not None):
         raise LocalProtocolError(f"{path}: a pcap file has no comments; name it .pcapng")
-    with open(path, "wb") as file:
+    with whole_file(path) as file:
         if is_pcapng:
             write_pcapng(file, frames, comments=comments, comment=comment)
         else:

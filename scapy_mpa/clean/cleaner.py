@@ -14,7 +14,14 @@ from scapy_mpa.clean.report import Report
 from scapy_mpa.clean.rewrite import Rewriter
 from scapy_mpa.clean.slot import Queue, Slot, Written
 from scapy_mpa.stream.connections.connection import Connection
-from scapy_mpa.stream.events import ConnectionEnded, Event, FPDURecovered, GapFound, StartupSeen
+from scapy_mpa.stream.events import (
+    ConnectionEnded,
+    ConnectionId,
+    Event,
+    FPDURecovered,
+    GapFound,
+    StartupSeen,
+)
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.halves.extent import may_reset
 from scapy_mpa.stream.halves.half import HalfConnection
@@ -93,12 +100,21 @@ class Cleaner:
         is_fpdus = known is not None and known.half(flow).phase is Phase.FULL
         events = flows.receive(segment)
         connection = flows.connection(flow)
+        passing = self._passing(events, connection)
         if (
             connection is None
+            or passing
             or flows.late_copies > late_copies
             or _is_dropped(connection.half(flow), segment)
         ):
-            self._append_stray(frame, connection, flow)
+            for identity in passing:
+                self._order(identity).rewriter.take_headers(0, frame, flow)
+            is_mpa = any(
+                event.connection in passing
+                for event in events
+                if isinstance(event, FPDURecovered | StartupSeen)
+            )
+            self._append_stray(frame, None if passing else connection, flow, is_mpa=is_mpa)
             self._tell(events)
             return
         # What is known to be of FPDUs is never copied.
@@ -113,7 +129,7 @@ class Cleaner:
             ack=segment.ack,
             flags=segment.flags,
         )
-        slot.order = order = self._order(connection)
+        slot.order = order = self._order(connection.identity)
         order.rewriter.take_headers(slot.direction, frame, flow)
         # The SYN itself has a number.
         order.place(slot, segment.seq + 1 if segment.flags & SYN else segment.seq)
@@ -121,17 +137,41 @@ class Cleaner:
         self._tell(events)
         order.settle(connection)
 
-    def _append_stray(self, frame: Frame, connection: Connection | None, flow: bytes) -> None:
-        """Take a frame that belongs to no connection, to one that is over, or is dropped."""
-        is_rewritten = flow in self._past or (
-            connection is not None and self._order(connection).rewriter.is_mpa
+    def _passing(
+        self, events: Iterable[Event], connection: Connection | None
+    ) -> list[ConnectionId]:
+        """Return the connections that began and ended with one segment.
+
+        Such are octets that were missing in a connection that is over, captured late.
+
+        :param events: what the segment brought to light.
+        :param connection: the one that has the ports of the segment now.
+        """
+        return [
+            event.connection
+            for event in events
+            if isinstance(event, ConnectionEnded)
+            and event.connection.number not in self._orders
+            and (connection is None or event.connection != connection.identity)
+        ]
+
+    def _append_stray(
+        self, frame: Frame, connection: Connection | None, flow: bytes, *, is_mpa: bool
+    ) -> None:
+        """Take a frame that belongs to no connection, to one that is over, or is dropped.
+
+        :param is_mpa: whether MPA was found in it.
+        """
+        is_rewritten = (
+            is_mpa
+            or flow in self._past
+            or (connection is not None and self._order(connection.identity).rewriter.is_mpa)
         )
         kept = None if is_rewritten else frame
         self.report.replaced += is_rewritten
         self._queue.append(Slot(frame.number, frame.time_ns, kept))
 
-    def _order(self, connection: Connection) -> Order:
-        identity = connection.identity
+    def _order(self, identity: ConnectionId) -> Order:
         order = self._orders.get(identity.number)
         if order is None:
             rewriter = Rewriter(identity, self.report, self._out)
@@ -150,6 +190,7 @@ class Cleaner:
                 self.report.gaps += event.reason == "limit"
             elif isinstance(event, ConnectionEnded):
                 self.report.ended += event.ending == "limit"
+                self.report.failed += event.ending == "failed"
                 order = self._orders.pop(event.connection.number)
                 order.end()
                 if order.rewriter.is_mpa:

@@ -53,6 +53,8 @@ class Report:
     """Gaps because of a limit."""
     ended: int = 0
     """Connections that ended because of a limit; what follows of them is cleaned as others."""
+    failed: int = 0
+    """Connections that a fault of this program ended; what follows of them is not cleaned."""
 
     def lines(self) -> Iterator[str]:
         """Yield lines for people: what was changed, and what was not."""

@@ -189,11 +189,7 @@ class Rewriter:
             if self._is_open:
                 is_new = peer.acknowledge(slot.ack)
         if slot.flags & SYN and not (self._is_open and half.new is not None):
-            self._copy(slot)
-            half.has_syn = True
-            end = slot.position + slot.length
-            if half.old is None or end > half.old:
-                half.old, half.new = end, sequence_number(end)
+            self._write_syn(slot)
         elif slot.length and slot.frame is not None:
             self._write_streaming(slot)
         elif not self._is_open and slot.frame is not None:
@@ -206,6 +202,24 @@ class Rewriter:
             if is_new and not slot.length and not slot.flags & FIN:
                 self._send(slot, slot.direction, ACK)
             self.report.replaced += 1
+
+    def _write_syn(self, slot: Slot) -> None:
+        """Write a SYN: as it was, or without its payload if there is MPA in that."""
+        half = self._halves[slot.direction]
+        start, end = slot.position, slot.position + slot.length
+        pieces = half.streaming(start, end, is_accepted=self._is_accepted)
+        is_whole = slot.frame is not None and (start == end or pieces == [(start, end)])
+        if is_whole:
+            self._copy(slot)
+        else:
+            flags = slot.flags & (SYN | ACK)
+            self._send(slot, slot.direction, flags, seq=sequence_number(start - 1))
+            end = start
+        half.has_syn = True
+        if half.old is None or end > half.old:
+            half.old, half.new = end, sequence_number(end)
+        if slot.frame is not None and not is_whole:
+            self._write_streaming(slot)
 
     def _copy(self, slot: Slot) -> None:
         assert slot.frame is not None
@@ -236,6 +250,14 @@ class Rewriter:
         else:
             self.report.replaced += 1
         for begin, behind in pieces:
+            for item in slot.items:
+                # A startup frame may end in the segment of what follows it.
+                if (
+                    item.rewriter is self
+                    and item.direction == slot.direction
+                    and item.start < begin
+                ):
+                    self.write_item(item, slot)
             octets = slot.payload[begin - start : behind - start]
             if half.old is None or half.new is None:
                 half.old, half.new = begin, sequence_number(begin)

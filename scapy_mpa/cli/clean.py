@@ -30,6 +30,7 @@ _EXIT_STATUS = """\
 Exit status:
   0  all was read and written
   2  a file cannot be read to its end, or written, or the command line is wrong
+A capture that is damaged is cleaned up to there.  Whatever else fails, OUT stays as it was.
 """
 
 _EXAMPLES = """\

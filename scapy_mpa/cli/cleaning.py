@@ -13,14 +13,16 @@ from scapy_mpa import __version__
 from scapy_mpa.capture import Capture, open_capture
 from scapy_mpa.capture.frame import Frame
 from scapy_mpa.capture.link import ETHERNET
+from scapy_mpa.capture.whole import whole_file
 from scapy_mpa.capture.write_pcap import PcapWriter
 from scapy_mpa.capture.write_pcapng import PcapngWriter
 from scapy_mpa.clean import Cleaner, Written
-from scapy_mpa.cli.files import STANDARD_INPUT, is_same
+from scapy_mpa.cli.files import is_same
 from scapy_mpa.cli.limited import limited
 from scapy_mpa.cli.output import is_terminal, settle_output
 from scapy_mpa.cli.progress import with_progress
 from scapy_mpa.cli.status import CLEAN, FAILED, complain
+from scapy_mpa.cli.stopping import stopping
 from scapy_mpa.cli.unfollowed import not_followed
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.wire.dialect import Dialect
@@ -30,9 +32,6 @@ from scapy_mpa.wire.shown import shown
 __all__ = ["Cleaning"]
 
 _STANDARD_OUTPUT: Final = "-"
-
-_BUFFER: Final = 1 << 18
-"""Octets that are written at a time."""
 
 _FRAMES: Final = 256
 """Frames between two looks at the progress of a file."""
@@ -80,7 +79,8 @@ class Cleaning:
         if self._target == _STANDARD_OUTPUT:
             self._copy(capture, cleaner, sys.stdout.buffer)
         else:
-            with open(self._target, "wb", buffering=_BUFFER) as file:
+            what = f"{shown(self._target)}: not written"
+            with stopping(what), whole_file(self._target) as file:
                 self._copy(capture, cleaner, file)
         if not self._quiet:
             for line in cleaner.report.lines():
@@ -92,10 +92,15 @@ class Cleaning:
             complain(f"{shown(capture.name)}: {dropped}")
         if capture.warning is not None:
             complain(capture.warning)
+        failed = cleaner.report.failed
+        if failed:
+            number = "1 connection" if failed == 1 else f"{failed} connections"
+            complain(
+                f"{shown(capture.name)}: {number} not cleaned to the end: a fault of scapy-mpa"
+            )
         if capture.problem is not None:
             complain(str(capture.problem))
-            return FAILED
-        return CLEAN
+        return CLEAN if capture.problem is None and not failed else FAILED
 
     def _copy(self, capture: Capture, cleaner: Cleaner, file: BinaryIO) -> None:
         for batch in with_progress(capture, self._batches(capture, cleaner)):
@@ -148,8 +153,10 @@ class Cleaning:
                 return "standard output is not open"
             if is_terminal():
                 return "standard output is a terminal; pipe it into another tool, or name a file"
-        elif self._source != STANDARD_INPUT and is_same(self._source, self._target):
-            return f"{shown(self._target)}: that is the capture itself; write to another file"
+        if is_same(self._source, self._target):
+            is_file = self._target != _STANDARD_OUTPUT
+            name = shown(self._target) if is_file else "standard output"
+            return f"{name}: that is the capture itself; write to another file"
         return None
 
     def _complain_of(self, error: OSError) -> None:

@@ -9,8 +9,10 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
 
+from scapy_mpa.capture.whole import whole_file
 from scapy_mpa.cli.output import write_lines
 from scapy_mpa.cli.status import CLEAN, FAILED, complain
+from scapy_mpa.cli.stopping import stopping
 from scapy_mpa.cli.table import Column, table
 from scapy_mpa.craft import recorded
 from scapy_mpa.craft.mutations import Mutation, find, mutations
@@ -85,14 +87,15 @@ class Corpus:
                 for each in others or ():
                     each.unlink()
             try:
-                for mutation, seeds in planned:
-                    for seed in seeds:
-                        entries.append(write_case(mutation.case(seed), target))
+                with stopping(f"{shown(directory)}: not all was written"):
+                    for mutation, seeds in planned:
+                        for seed in seeds:
+                            entries.append(write_case(mutation.case(seed), target))
             finally:
                 # Also of a run that is interrupted, or another one does not know what is there.
                 if self._name is None:
-                    text = "".join(f"{json.dumps(entry)}\n" for entry in entries)
-                    manifest.write_text(text, encoding="utf-8")
+                    with whole_file(manifest) as file:
+                        file.writelines(f"{json.dumps(entry)}\n".encode() for entry in entries)
         except OSError as error:
             # The system names a file that it did not open, and none that is full.
             name = directory if error.filename is None else str(error.filename)

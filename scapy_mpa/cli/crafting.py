@@ -11,12 +11,14 @@ from typing import Final
 
 import click
 
+from scapy_mpa.capture.whole import whole_file
 from scapy_mpa.capture.write import write_frames, write_pcapng
 from scapy_mpa.cli.files import STANDARD_INPUT, is_same
 from scapy_mpa.cli.impairing import Impairing
 from scapy_mpa.cli.output import OutputError, output_file, write_lines
 from scapy_mpa.cli.progress import watched
 from scapy_mpa.cli.status import CLEAN, FAILED, PROGRAM, complain
+from scapy_mpa.cli.stopping import stopping
 from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.impairments import impair
 from scapy_mpa.craft.interleaved import Interleaved
@@ -79,13 +81,13 @@ class Crafting:
 
         :raises LocalProtocolError: it would.
         """
-        if self._scenario not in PRESETS and self._scenario != STANDARD_INPUT:
+        if self._scenario not in PRESETS:
             for target in (output, truth):
                 if target is not None and is_same(self._scenario, target):
                     raise LocalProtocolError(
                         f"{shown(target)}: that is the scenario itself; write to another file"
                     )
-        if truth is not None and is_same(output, truth):
+        if truth is not None and is_same(output, truth, dash=(1, 1)):
             raise LocalProtocolError(
                 f"{shown(truth)}: that is the capture itself; write the truth to another file"
             )
@@ -131,7 +133,8 @@ class Crafting:
             return
         try:
             comment = self._comment() if Path(output).suffix == ".pcapng" else None
-            write_frames(output, frames, comment=comment)
+            with stopping(f"{shown(output)}: not written"):
+                write_frames(output, frames, comment=comment)
         except LocalProtocolError as error:
             raise LocalProtocolError(f"{shown(output)}: {error}") from error
         except OSError as error:
@@ -206,8 +209,8 @@ def _tell(capture: Interleaved, truth: str, *, messages: bool, payload: bool) ->
         write_lines(lines)
         return
     try:
-        with open(truth, "w", encoding="ascii", newline="\n") as file:
-            file.writelines(f"{line}\n" for line in lines)
+        with stopping(f"{shown(truth)}: not written"), whole_file(truth) as file:
+            file.writelines(f"{line}\n".encode("ascii") for line in lines)
     except OSError as error:
         raise _unwritten(truth, error) from error
 

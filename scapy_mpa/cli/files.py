@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -130,11 +131,24 @@ def _open(group: list[str]) -> Capture:
     return Ring(group)
 
 
-def is_same(one: str, other: str) -> bool:
+def is_same(one: str, other: str, *, dash: tuple[int, int] = (0, 1)) -> bool:
     """Tell whether what is written to one file would replace the other, there or not yet there.
 
     A device, such as ``/dev/null``, may be both.
+
+    :param dash: descriptors of what ``-`` stands for, by default standard input and output.
     """
-    if os.path.exists(one):
-        return os.path.isfile(one) and os.path.exists(other) and os.path.samefile(one, other)
-    return os.path.realpath(one) == os.path.realpath(other)
+    found, beside = _found(one, dash[0]), _found(other, dash[1])
+    if found is not None and beside is not None:
+        return stat.S_ISREG(found.st_mode) and os.path.samestat(found, beside)
+    # Neither is there: one name, by whatever links.
+    is_named = STANDARD_INPUT not in (one, other) and found is beside
+    return is_named and os.path.realpath(one) == os.path.realpath(other)
+
+
+def _found(name: str, descriptor: int) -> os.stat_result | None:
+    """Return what the system says of a file, None if it is not there."""
+    try:
+        return os.fstat(descriptor) if name == STANDARD_INPUT else os.stat(name)
+    except OSError:
+        return None

@@ -11,7 +11,7 @@ import click
 
 from scapy_mpa import __version__
 from scapy_mpa.cli.output import settle_output
-from scapy_mpa.cli.status import INTERRUPTED, PROGRAM
+from scapy_mpa.cli.status import INTERRUPTED, PROGRAM, Stopped
 
 __all__ = ["cli"]
 
@@ -20,7 +20,7 @@ _COMMANDS: Final = ("clean", "craft", "dissect", "fuzz", "shell", "summary")
 
 
 class _Group(click.Group):
-    """A group that an interrupt ends without a word.
+    """A group that an interrupt ends without a word, but for what a command says itself.
 
     Of its commands only the one that is called is imported, since a command is to start soon.
     """
@@ -46,9 +46,9 @@ class _Group(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as error:
             settle_output()
-            ctx.exit(INTERRUPTED)
+            ctx.exit(error.status if isinstance(error, Stopped) else INTERRUPTED)
 
 
 def _meant(name: str) -> str:

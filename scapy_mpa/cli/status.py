@@ -13,6 +13,7 @@ __all__ = [
     "FINDINGS",
     "INTERRUPTED",
     "PROGRAM",
+    "Stopped",
     "complain",
 ]
 
@@ -25,6 +26,23 @@ FAILED: Final = 2
 arguments."""
 INTERRUPTED: Final = 130
 """What shells report of a program that Ctrl-C has ended."""
+
+
+class Stopped(KeyboardInterrupt):
+    """A signal ended the work, as Ctrl-C does.
+
+    :param number: of the signal.
+    """
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = number
+
+    @property
+    def status(self) -> int:
+        """What shells report of a program that such a signal has ended."""
+        return 128 + self.number
+
 
 EXIT_STATUS_HELP: Final = """\
 \b

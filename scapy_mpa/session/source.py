@@ -14,6 +14,7 @@ whole, too, where Scapy alone would have cut it in silence: nobody wants less of
 from __future__ import annotations
 
 import os
+import socket
 import time
 from collections.abc import Callable
 from decimal import Decimal
@@ -141,10 +142,24 @@ def _whole(sock: SuperSocket) -> Callable[[], Packet | None]:
     if type(sock).recv in _RECV_OF_FILES:
         return partial(sock.recv, MAXIMUM_CAPTURED)
     if LINUX and isinstance(sock, L2Socket):
-        # As many octets are set aside for each frame, so no more than what other tools take: frames
-        # of the loopback interface, and those merged by offload, are longer than Scapy's 65535.
+        if type(sock).recv_raw is L2Socket.recv_raw:
+            return partial(_receive_whole, sock)
+        # As many octets are set aside for each frame, so no more than what other tools take.
         return partial(sock.recv, SNAP_LENGTH)
     return sock.recv
+
+
+def _receive_whole(sock: L2Socket) -> Packet | None:
+    """Receive a frame with room for what it has, and no more.
+
+    Frames of the loopback interface, and those merged by offload, are longer than Scapy's 65535
+    octets.  To receive, Python takes room for as many octets as are asked for, and gives back what
+    the frame does not need.  Small objects that are kept then take a part of that room, and the
+    next frame does not find as much in one piece.  So memory would grow by several times what is
+    kept, and the kernel is asked for the length first.
+    """
+    length = sock.ins.recv_into(bytearray(1), 1, socket.MSG_PEEK | socket.MSG_TRUNC)
+    return sock.recv(min(length, SNAP_LENGTH))
 
 
 _RECV_OF_FILES: Final = frozenset({PcapReader.recv, PcapNgReader.recv})

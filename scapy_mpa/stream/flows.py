@@ -9,6 +9,7 @@ from typing import Final
 from scapy_mpa.stream.budget import Budget
 from scapy_mpa.stream.connections.connection import Connection
 from scapy_mpa.stream.connections.contest import Contest, may_be_astray
+from scapy_mpa.stream.connections.repeat import HELD_REPEATS, Repeat, begin, shows_new
 from scapy_mpa.stream.direction import Direction, Shared, event_of
 from scapy_mpa.stream.events import ConnectionId, Ending, Event
 from scapy_mpa.stream.halves.common import Common
@@ -16,8 +17,10 @@ from scapy_mpa.stream.halves.extent import belongs
 from scapy_mpa.stream.handover import give_back, take_out
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.lingering import LINGER_NS, LINGERING_CONNECTIONS, Lingering
-from scapy_mpa.stream.octets.past import PastConnections
+from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD
+from scapy_mpa.stream.octets.past import PAST_OCTETS, PastConnections, Tail
 from scapy_mpa.stream.segment import ACK, FIN, PSH, RST, SECOND, SYN, Segment, reverse_flow
+from scapy_mpa.stream.sequence import unwrap
 from scapy_mpa.stream.shapes import ShapeTables
 from scapy_mpa.wire.dialect import Dialect
 
@@ -57,11 +60,14 @@ class Flows:
         "_connections",
         "_contests",
         "_dialect",
+        "_held",
         "_lingering",
         "_number",
         "_past",
+        "_repeats",
         "_sweep_at",
         "_tables",
+        "_tails",
         "directions",
         "late_copies",
         "limits",
@@ -82,8 +88,13 @@ class Flows:
         self._connections: dict[bytes, Connection] = {}
         self._lingering: Lingering[Connection] = Lingering()
         self._past = PastConnections()
+        # Of those that linger: what is known of their last octets.
+        self._tails: dict[Connection, tuple[Tail, Tail]] = {}
         # By what _ports() returns.
         self._contests: dict[bytes, Contest] = {}
+        # By the same.
+        self._repeats: dict[bytes, Repeat] = {}
+        self._held = 0
         self._common = common = Common(Budget(self.limits))
         self.shared = Shared(common.budget, common.recent, self._give_back)
         common.emit = self.shared.rows.append
@@ -112,7 +123,10 @@ class Flows:
             if is_plain and direction.receive(seq, ack, octets, frame, time_ns):
                 return
             self._give_back(direction.connection)
-        self._recover(segment)
+        if flags & SYN or self._repeats:
+            self._hold_or_take(segment)
+        else:
+            self._recover(segment)
         if length:
             self._take_out(flow)
 
@@ -146,11 +160,11 @@ class Flows:
             connection = self.connection(segment.flow)
         if self._contests and connection is not None:
             connection = self._judged(segment) or connection
-        if connection is None or not belongs(*connection.pair(segment.flow), segment):
+        if connection is None or not self._is_of(connection, segment):
             if not segment.length and not segment.flags & SYN:
                 # It carries nothing and opens nothing: a late word of a connection that is over.
                 return
-            if self._past.has(segment):
+            if self._past.has(segment) or self._past.begins(segment):
                 self.late_copies += 1
                 return
             parts = self._past.fill(segment)
@@ -163,10 +177,74 @@ class Flows:
             connection.receive(segment)
         except Exception as error:
             connection.fail(error, segment)
-        if connection.lingers:
+        if connection.lingers and not connection.is_over:
+            # A RST seemed to have ended it.
+            connection.lingers = False
+            del self._tails[connection]
+            self._lingering.discard(connection)
+        elif connection.lingers:
             self._lingering.refresh(connection, segment.time_ns)
         elif connection.is_over:
             self._linger(connection, segment.time_ns)
+
+    def _is_of(self, connection: Connection, segment: Segment) -> bool:
+        """Tell whether a segment is of the connection that has its ports."""
+        half, peer = connection.pair(segment.flow)
+        if not belongs(half, peer, segment):
+            return False
+        number, high = segment.seq, half.high
+        if high is None:
+            number, high = segment.ack, peer.high or 0
+        # So far off it is rather of the connection before, where that had octets there.
+        is_far = abs(unwrap(number, high) - high) > PAST_OCTETS
+        return not (is_far and (self._past.spans(segment) or self._past.begins(segment)))
+
+    def _hold_or_take(self, segment: Segment) -> None:
+        """Hold a segment that may be a copy of a connection that is over, or take it."""
+        ports = _ports(segment.flow)
+        connection = self.connection(segment.flow)
+        repeat = self._repeats.get(ports)
+        if repeat is None:
+            repeat = None if ports in self._contests else begin(connection, self._past, segment)
+            if repeat is None:
+                self._recover(segment)
+                return
+            self._repeats[ports] = repeat
+        elif shows_new(repeat.former, self._past, segment):
+            if segment.flags & (SYN | ACK) == SYN:
+                # Another beginning: nothing has told the one before it from copies.
+                self._take_copies(ports)
+                self._hold_or_take(segment)
+                return
+            if connection is not None:
+                self._end(connection)
+            following = self._open(repeat.segments[0])
+            for each in self._let_go(ports):
+                following.receive(each)
+            self._recover(segment)
+            return
+        if connection is not None:
+            self._lingering.refresh(connection, segment.time_ns)
+        self._held += len(segment.payload) + CHUNK_OVERHEAD
+        if repeat.hold(segment):
+            self._take_copies(ports)
+        while self._held > min(HELD_REPEATS, self.limits.octets_in_total):
+            self._take_copies(next(iter(self._repeats)))
+
+    def _take_copies(self, ports: bytes) -> None:
+        """Take the segments held of some ports, which are copies."""
+        former = self._repeats[ports].former
+        segments = self._let_go(ports)
+        if former is None:
+            self._past.renew(segments[-1])
+        for each in segments:
+            self._recover(each)
+
+    def _let_go(self, ports: bytes) -> list[Segment]:
+        """Hold the segments of some ports no more; return them."""
+        repeat = self._repeats.pop(ports)
+        self._held -= repeat.octets
+        return repeat.segments
 
     def events(self) -> list[Event]:
         """Return what was found since this was asked last, in order of recovery."""
@@ -199,6 +277,8 @@ class Flows:
 
         Their memory is free when the next ones come.
         """
+        for ports in list(self._repeats):
+            self._take_copies(ports)
         live = list(self._connections.values())
         if self._contests:
             live += [each.other(each.has_ports) for each in self._contests.values()]
@@ -207,6 +287,7 @@ class Flows:
         self._contests.clear()
         self._lingering = Lingering()
         self._past = PastConnections()
+        self._tails.clear()
         live.reverse()
         while live:
             connection = live.pop()
@@ -248,7 +329,7 @@ class Flows:
             self._give_ports(contest, contest.claim)
         elif contest.repeats(segment) or contest.is_of_claim(segment):
             self._settle(contest, contest.claim)
-        elif segment.flags & SYN and not segment.flags & ACK:
+        elif segment.flags & SYN and not segment.flags & ACK and not contest.is_own(segment):
             # It may be astray, too, but the one before it was.
             self._settle(contest, contest.former)
         else:
@@ -299,6 +380,7 @@ class Flows:
 
     def _linger(self, connection: Connection, time_ns: int) -> None:
         connection.lingers = True
+        self._tails[connection] = connection.tails()
         self._lingering.add(connection, time_ns, may_gain=not connection.is_captured)
         for each in self._lingering.surplus():
             self._end(each)
@@ -313,6 +395,7 @@ class Flows:
             self._end(connection)
         for each in self._lingering.witness(time_ns):
             self._end(each)
+        self._past.apart = self._lingering.apart_ns // SECOND
 
     def _end(self, connection: Connection, ending: Ending | None = None) -> None:
         if self._contests:
@@ -331,7 +414,11 @@ class Flows:
         self._give_back(connection)
         flow = connection.identity.flow
         self._lingering.discard(connection)
-        self._past.add(flow, connection.last_time_ns, connection.spans(), connection.holes())
+        repeat = self._repeats.get(_ports(flow))
+        if repeat is not None:
+            repeat.former = None
+        tails = self._tails.pop(connection, None) or connection.tails()
+        self._past.add(flow, connection.last_time_ns, connection.spans(), connection.holes(), tails)
         if connection.is_over:
             ending = None
         connection.finish("limit" if ending == "limit" else "connection ended", ending)

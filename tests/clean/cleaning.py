@@ -53,10 +53,12 @@ def renumbered(frames: Iterable[Frame]) -> list[Frame]:
 
 
 def frames_of(capture: Path | bytes) -> list[Frame]:
-    """The frames of a capture."""
+    """The frames of a capture, which must be a whole one."""
     source = io.BytesIO(capture) if isinstance(capture, bytes) else capture
     with open_capture(source) as opened:
-        return list(opened)
+        frames = list(opened)
+    assert opened.problem is None, opened.problem
+    return frames
 
 
 def clean(

@@ -354,9 +354,9 @@ def test_which_connections_are_remembered(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(cleaner_module, "_PAST_FLOWS", 4)
     syn = FrameBuilder((bytes(6), bytes(6)), (bytes(4), bytes(4)), (9, 9)).build(0, 0, SYN, b"")
     frames = []
-    for port in (1, 2, 1, 3):
+    for payload, port in ((b"one", 1), (b"two", 2), (b"three", 1), (b"four", 3)):
         conversation = Conversation(Endpoint("10.0.0.1", port), Endpoint("10.0.0.2", 4000))
-        conversation.initiator.send(b"payload")
+        conversation.initiator.send(payload)
         conversation.close()
         # An hour later nothing of it can come any more.
         now = 3600 * SECOND * (len(frames) + 1)

@@ -12,7 +12,7 @@ from scapy_mpa.stream.events import (
 )
 from scapy_mpa.stream.flows import LINGER_NS, Flows
 from scapy_mpa.stream.sequence import SEQUENCE_WINDOW
-from tests.stream.feed import as_segment
+from tests.stream.feed import as_segment, feed
 from tests.stream.talk import (
     REPLY,
     REQUEST,
@@ -26,7 +26,7 @@ from tests.stream.talk import (
     started,
     whole,
 )
-from tests.truth.impair import ACK, FIN, PSH, RST, SYN
+from tests.truth.impair import ACK, FIN, PSH, RST, SYN, Segment
 
 
 @pytest.mark.parametrize("close", ["one after the other", "at the same time", "twice"])
@@ -156,7 +156,7 @@ def test_a_reset_with_a_remark_before_all_octets(far: int) -> None:
     talk.close()
     events = talk.fed()
     check_whole(events)
-    assert [each.ending for each in ends(events)] == ["reset" if far == -1000 else "closed"]
+    assert [each.ending for each in ends(events)] == ["closed"]
 
 
 @pytest.mark.parametrize("by", [0, 1])
@@ -170,6 +170,103 @@ def test_a_reset_that_may_lie_in_a_window(away: int, by: int) -> None:
     events = talk.fed()
     check_whole(events)
     assert [each.ending for each in ends(events)] == ["reset"]
+
+
+@pytest.mark.parametrize("pause", [0, 2 * LINGER_NS])
+@pytest.mark.parametrize("by", [0, 1])
+@pytest.mark.parametrize("away", [1, 100, 900_000, SEQUENCE_WINDOW - 1, -1, -500])
+@pytest.mark.parametrize("end", ["closed", "capture ended"])
+def test_a_reset_in_the_window_and_the_connection_goes_on(
+    end: str, away: int, by: int, pause: int
+) -> None:
+    """Its receiver challenges or drops it: it is not the next number (RFC 5961 3.2)."""
+    talk = started()
+    talk.say(0, STREAM[:600])
+    talk.say(1, STREAM[:600])
+    talk.copy(by, talk.next[by] + away, b"", RST)
+    at = len(talk.segments)
+    talk.say(0, STREAM[600:])
+    talk.say(1, STREAM[600:])
+    talk.say(0, flags=ACK)
+    if end == "closed":
+        talk.close()
+    events = fed_with_pause(talk, at, pause)
+    check_whole(events)
+    assert [each.ending for each in ends(events)] == [end]
+
+
+def fed_with_pause(talk: Talk, at: int, pause: int) -> list[Event]:
+    """The events of a connection that is silent for some nanoseconds after ``at`` segments."""
+    segments = [as_segment(number, each) for number, each in enumerate(talk.segments, 1)]
+    return feed(
+        each if each.frame <= at else each._replace(time_ns=each.time_ns + pause)
+        for each in segments
+    )
+
+
+@pytest.mark.parametrize("away", [0, 100])
+@pytest.mark.parametrize("by", [0, 1])
+@pytest.mark.parametrize("goes_on", ["FIN of its sender", "FIN of its receiver", "octets"])
+def test_what_shows_that_a_reset_was_dropped(goes_on: str, by: int, away: int) -> None:
+    """The one that is expected ends the connection, whatever its sender says after it.
+
+    Its receiver may have sent octets before the RST arrived.
+    """
+    talk = started()
+    talk.say(0, STREAM)
+    talk.say(1, STREAM[:600])
+    talk.say(0, flags=ACK)
+    talk.copy(by, talk.next[by] + away, b"", RST | ACK)
+    if goes_on == "octets":
+        talk.say(1, STREAM[600:])
+    else:
+        talk.say(by if goes_on == "FIN of its sender" else 1 - by, flags=FIN | ACK)
+    events = talk.fed()
+    assert [each.ending for each in ends(events)] == ["reset"]
+
+
+@pytest.mark.parametrize("by", [0, 1])
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_reset_in_a_hole_of_the_capture(when: str, by: int) -> None:
+    """It lies where the captured octets end, but its receiver had acknowledged more."""
+    talk = started()
+    talk.say(by, STREAM[:600])
+    talk.say(1 - by, STREAM)
+    at = talk.next[by]
+    talk.miss(by, STREAM[600:])
+    if when == "before":
+        talk.say(1 - by, flags=ACK)
+    talk.copy(by, at, b"", RST)
+    talk.say(1 - by, flags=ACK)
+    talk.close()
+    events = talk.fed()
+    assert [each.ending for each in ends(events)] == ["closed"]
+
+
+@pytest.mark.parametrize("by", [0, 1])
+def test_a_reset_after_octets_that_were_not_captured(by: int) -> None:
+    """The octets under way to its sender acknowledge nothing beyond it."""
+    talk = started()
+    talk.say(by, STREAM[:600])
+    talk.say(1 - by, STREAM[:600])
+    talk.miss(by, STREAM[600:])
+    talk.say(by, flags=RST | ACK)
+    talk.say(1 - by, STREAM[600:], size=300)
+    events = talk.fed()
+    assert found(events, 0, 1 - by) == ULPDUS
+    assert [each.ending for each in ends(events)] == ["reset"]
+
+
+def test_a_reset_that_answers_no_syn() -> None:
+    """It must acknowledge the SYN (RFC 9293 3.10.7.3)."""
+    talk = Talk(syn=False)
+    talk.copy(0, talk.isn[0], b"", SYN)
+    talk.segments.append(Segment(1, 0, talk.isn[0] + 500, RST | ACK, b""))
+    whole_talk = whole()
+    talk.segments += whole_talk.segments[1:]
+    events = talk.fed()
+    check_whole(events)
+    assert [each.ending for each in ends(events)] == ["closed"]
 
 
 @pytest.mark.parametrize("isn", [7, 0x80000000, 0xC0000000])

@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import random
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -29,6 +32,7 @@ from tests.stream.talk import (
     started,
     whole,
 )
+from tests.truth import messages, mpastream
 from tests.truth.impair import ACK, FIN, PSH, SYN, Segment
 
 SECOND = 1_000_000_000
@@ -96,13 +100,36 @@ def test_new_octets() -> None:
 
 
 def test_the_same_ports_and_numbers_again() -> None:
-    """With a SYN it is a connection, even if it says what was said before."""
+    """With a SYN, too, it is no connection, whatever time has passed."""
+    for after in (0, 100_000 * SECOND, -100_000 * SECOND):
+        flows = Flows()
+        ended(flows)
+        segments = whole(ISN).segments
+        for number, each in enumerate(segments, 5000):
+            segment = as_segment(number, each)
+            assert not fpdus(flows.receive(segment._replace(time_ns=segment.time_ns + after)))
+        assert flows.late_copies == sum(bool(each.payload or each.flags & SYN) for each in segments)
+        assert opened(flows) == 0
+
+
+@pytest.mark.parametrize("longer", [-1, 0, 1])
+def test_the_same_ports_and_numbers_and_other_octets(longer: int) -> None:
+    """It is another connection: the last octets are remembered, and how many there were."""
     flows = Flows()
     ended(flows)
+    ulpdus = [
+        messages.send(msn, random.Random(1000 + msn).randbytes(200))[0]
+        for msn in range(1, len(ULPDUS) + 1 + longer)
+    ]
+    talk = started(ISN)
+    for direction in (0, 1):
+        talk.say(direction, mpastream.build_stream(ulpdus)[0], size=500)
+    talk.close()
     events: list[Event] = []
-    for number, each in enumerate(whole(ISN).segments, 5000):
+    for number, each in enumerate(talk.segments, 5000):
         events += flows.receive(as_segment(number, each))
-    check_whole(events, LINGERING_CONNECTIONS + 1)
+    for direction in (0, 1):
+        assert found(events, LINGERING_CONNECTIONS + 1, direction) == ulpdus
     assert flows.late_copies == 0
 
 

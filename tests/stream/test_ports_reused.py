@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from scapy_mpa.stream.segment import SECOND
@@ -11,6 +13,7 @@ from tests.stream.talk import (
     REPLY,
     REQUEST,
     STREAM,
+    TRUTH,
     ULPDUS,
     Talk,
     check_whole,
@@ -19,7 +22,7 @@ from tests.stream.talk import (
     started,
     whole,
 )
-from tests.truth import mpastream
+from tests.truth import messages, mpastream
 from tests.truth.impair import ACK, FIN, RST, SYN, Segment
 
 
@@ -149,48 +152,78 @@ def test_a_syn_captured_behind_the_first_octets() -> None:
     assert len(ends(events)) == 1
 
 
-@pytest.mark.parametrize("missed", [3, 5, 6])
-def test_the_same_numbers_again_and_the_first_syn_was_not_captured(missed: int) -> None:
-    """Behind the end of a connection, a SYN just before its first octets is of another one."""
-    one, other = whole(), whole()
-    segments = one.segments[missed:] + other.segments
-    events = feed(as_segment(number, each) for number, each in enumerate(segments, 1))
-    check_whole(events, 1)
-    assert [each.ending for each in ends(events)] == ["closed", "closed"]
+OTHER_STREAM, OTHER_TRUTH = mpastream.build_stream(
+    [messages.send(msn, random.Random(1000 + msn).randbytes(200))[0] for msn in range(1, 9)]
+)
+"""As long as ``STREAM``, and of other octets."""
 
 
-@pytest.mark.parametrize("ending", ["closed", "reset", "reused"])
-def test_the_same_numbers_again(ending: str) -> None:
-    """There are senders that begin with the same number each time: nothing of it is a copy."""
-    one, other = started(), whole()
+def said(octets: bytes, ending: str, *, size: int = 500) -> list[Segment]:
+    """The segments of a connection with the same octets in both directions."""
+    talk = started()
     for direction in (0, 1):
-        one.say(direction, STREAM, size=100)
+        talk.say(direction, octets, size=size)
     if ending == "closed":
-        one.close()
+        talk.close()
     elif ending == "reset":
-        one.say(0, flags=RST | ACK)
-    else:
-        # By then no copy of the SYN is under way.
-        for _ in range(64):
-            one.say(0, flags=ACK)
-    segments = one.segments + other.segments
-    events = feed(as_segment(number, each) for number, each in enumerate(segments, 1))
-    check_whole(events, 0)
-    check_whole(events, 1)
+        talk.say(0, flags=RST | ACK)
+    return talk.segments
+
+
+@pytest.mark.parametrize("missed", [0, 3, 5, 6])
+@pytest.mark.parametrize("ending", ["closed", "reset"])
+@pytest.mark.parametrize("size", [100, 500])
+@pytest.mark.parametrize("only", [None, 0, 1])
+def test_the_same_numbers_and_other_octets(
+    only: int | None, size: int, ending: str, missed: int
+) -> None:
+    """There are senders that begin with the same number each time: it is another connection.
+
+    :param only: the direction of which the octets differ, None: both.
+    :param missed: segments of the first connection that were not captured.
+    """
+    one = said(STREAM, ending)[missed:]
+    talk = started()
+    for direction in (0, 1):
+        talk.say(direction, STREAM if only == 1 - direction else OTHER_STREAM, size=size)
+    talk.close()
+    events = feed(as_segment(number, each) for number, each in enumerate(one + talk.segments, 1))
+    if not missed:
+        check_whole(events, 0)
+    for direction in (0, 1):
+        truth = TRUTH if only == 1 - direction else OTHER_TRUTH
+        assert found(events, 1, direction) == [each.ulpdu for each in truth]
     assert [each.ending for each in ends(events)] == [ending, "closed"]
+    assert not any(half.retransmitted for each in ends(events) for half in each.halves)
 
 
-@pytest.mark.parametrize("pause", [0, 1])
-def test_the_same_numbers_again_after_a_while(pause: int) -> None:
-    """A SYN is sent again until it is answered: a second behind acknowledged octets it is new."""
-    one, other = started(), whole()
+@pytest.mark.parametrize("ending", ["closed", "reset"])
+@pytest.mark.parametrize("size", [100, 500])
+@pytest.mark.parametrize("missed", [0, 3])
+def test_the_same_numbers_and_the_same_octets(missed: int, size: int, ending: str) -> None:
+    """They are copies, whatever segments they come in."""
+    segments = said(STREAM, ending)[missed:] + said(STREAM, ending, size=size)
+    events = feed(as_segment(number, each) for number, each in enumerate(segments, 1))
+    check_whole(events)
+    assert [each.ending for each in ends(events)] == [ending]
+
+
+@pytest.mark.parametrize("pause", [0, 1, 100_000])
+@pytest.mark.parametrize("acks", [0, 100])
+def test_a_copy_of_the_syn_comes_late(acks: int, pause: int) -> None:
+    """It ends nothing as long as the connection lives, however much has come, or time passed."""
+    one = started()
     one.say(0, STREAM)
     one.say(1, STREAM)
+    for _ in range(acks):
+        one.say(0, flags=ACK)
     segments = [as_segment(number, each) for number, each in enumerate(one.segments, 1)]
-    for number, each in enumerate(other.segments, len(segments) + 1):
+    for number, each in enumerate(whole().segments, len(segments) + 1):
         segment = as_segment(number, each)
         segments.append(segment._replace(time_ns=segment.time_ns + pause * SECOND))
-    assert len(ends(feed(segments))) == 1 + pause
+    events = feed(segments)
+    check_whole(events)
+    assert [each.ending for each in ends(events)] == ["closed"]
 
 
 @pytest.mark.parametrize("markers", [False, True])

@@ -6,14 +6,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from scapy_mpa.stream.connections.ending import conclude, leave
+from scapy_mpa.stream.connections.reset import Reset
 from scapy_mpa.stream.connections.telling import Telling
 from scapy_mpa.stream.events import ConnectionId, Ending, GapReason
 from scapy_mpa.stream.halves.common import Common
-from scapy_mpa.stream.halves.extent import holes, is_captured, is_complete, may_reset, span
+from scapy_mpa.stream.halves.extent import (
+    holes,
+    is_captured,
+    is_complete,
+    may_reset,
+    span,
+    tail,
+)
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.octets.island import Island
-from scapy_mpa.stream.octets.past import Span
+from scapy_mpa.stream.octets.past import Span, Tail
 from scapy_mpa.stream.octets.scan import FoundStartup
 from scapy_mpa.stream.segment import ACK, RST, Segment, reverse_flow
 from scapy_mpa.stream.startup import answers, breaches, bygone, doubts, rtr, turns
@@ -42,11 +50,11 @@ class Connection(Telling):
         "hasty",
         "is_ordinary",
         "lingers",
+        "reset",
         "resume_at",
         "reverse",
         "segments",
         "undecided",
-        "was_reset",
     )
 
     def __init__(
@@ -60,9 +68,10 @@ class Connection(Telling):
         self.startup = StartupPhase(self.halves, dialect)
         self.undecided: Undecided | None = None
         """What is held until it is known whether osc is spoken; mostly never needed."""
-        self.was_reset = False
         self.failed = False
         """Whether a fault of this program keeps it from being followed (:meth:`fail`)."""
+        self.reset: Reset | None = None
+        """The RST with which it may have ended."""
         self.is_ordinary = False
         """Whether the straight path has it (:mod:`~scapy_mpa.stream.handover`)."""
         self.hasty = 0
@@ -98,14 +107,16 @@ class Connection(Telling):
         half = self.halves[direction]
         if flags & ACK and not flags & RST:
             self.halves[1 - direction].acknowledge(segment.ack)
-        if flags & RST and may_reset(half, segment):
-            self.was_reset = True
+        if flags & RST and may_reset(half, segment) and not self._is_reset:
+            self.reset = Reset(half, self.halves[1 - direction], segment)
         startup = self.startup
         self.common.current = segment
         streaming = half.streaming
         if startup.state is not StartupState.FULL:
             turns.note(startup, half, segment)
         half.receive(segment)
+        if self.reset is not None and not flags & RST and self.reset.is_dropped(segment, direction):
+            self.reset = None
         if streaming is not None and streaming.waits_until:
             turns.resume(startup, streaming, self.segments)
         if half.cuts is not None and half.cuts.awaited is not None:
@@ -163,15 +174,28 @@ class Connection(Telling):
         """Return what of the octets between them is missing."""
         return list(holes(self.halves[0])), list(holes(self.halves[1]))
 
+    def tails(self) -> tuple[Tail, Tail]:
+        """Return what is known of the last octets of direction 0 and direction 1."""
+        return tail(self.halves[0]), tail(self.halves[1])
+
     @property
     def last_time_ns(self) -> int:
         """When its last segment was captured."""
         return self.time_ns
 
     @property
+    def was_reset(self) -> bool:
+        """Whether a RST was captured, and nothing after it shows that its receiver dropped it."""
+        return self.reset is not None
+
+    @property
+    def _is_reset(self) -> bool:
+        return self.reset is not None and self.reset.is_expected
+
+    @property
     def is_over(self) -> bool:
         """Whether nothing but late copies is to be expected."""
-        if self.was_reset:
+        if self._is_reset:
             return True
         one, other = self.halves
         # Asked of each segment: most come before any FIN.

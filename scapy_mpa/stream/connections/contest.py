@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from scapy_mpa.stream.halves.extent import belongs
 from scapy_mpa.stream.halves.holes import LATE_SEGMENTS
 from scapy_mpa.stream.segment import ACK, FIN, RST, SYN, Segment
 from scapy_mpa.stream.sequence import sequence_number, unwrap
@@ -37,7 +38,7 @@ class Contest:
     :param syn: that SYN.
     """
 
-    __slots__ = ("_heard", "_syn", "claim", "former", "has_ports")
+    __slots__ = ("_heard", "_high", "_syn", "claim", "former", "has_ports")
 
     def __init__(self, former: Connection, claim: Connection, syn: Segment) -> None:
         self.former = former
@@ -46,6 +47,7 @@ class Contest:
         """The one of the two that has the ports for now."""
         self._syn = syn
         self._heard = 0
+        self._high = former.half(syn.flow).high or 0
 
     @property
     def is_refuted(self) -> bool:
@@ -80,6 +82,11 @@ class Contest:
         high = self.former.half(syn.flow).high or 0
         return abs(unwrap(number, begin) - begin) < abs(unwrap(number, high) - high)
 
+    def is_own(self, segment: Segment) -> bool:
+        """Tell whether a SYN is a copy of the one with which the former connection began."""
+        return belongs(*self.former.pair(segment.flow), segment)
+
     def hear(self, segment: Segment) -> None:
-        """Take note of a segment of the former connection."""
-        self._heard += segment.flow == self._syn.flow
+        """Take note of a segment of the former connection, unless it only repeats octets."""
+        if segment.flow == self._syn.flow:
+            self._heard += unwrap(segment.seq, self._high) >= self._high

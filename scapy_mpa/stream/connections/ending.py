@@ -71,11 +71,12 @@ def _how_it_ended(connection: Connection) -> str | None:
 
 def _ending_of(connection: Connection) -> Ending:
     """Return how a connection ended, by what was captured of it."""
-    if connection.was_reset:
-        return "reset"
+    reset = connection.reset
     closed = [half.was_closed for half in connection.halves]
-    if all(closed):
+    if all(closed) and (reset is None or not reset.is_expected):
         return "closed"
+    if reset is not None:
+        return "reset"
     return "half closed" if any(closed) else "capture ended"
 
 

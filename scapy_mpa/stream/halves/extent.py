@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
+from zlib import crc32
 
-from scapy_mpa.stream.halves.holes import LATE_SEGMENTS
-from scapy_mpa.stream.octets.past import PAST_OCTETS, Span
-from scapy_mpa.stream.segment import ACK, RST, SECOND, SYN, Segment
+from scapy_mpa.stream.octets.past import PAST_OCTETS, TAIL, Span, Tail
+from scapy_mpa.stream.segment import ACK, RST, SYN, Segment
 from scapy_mpa.stream.sequence import SEQUENCE_WINDOW, sequence_number, unwrap
 from scapy_mpa.wire.startup import KIND_OF_KEY
 
@@ -24,6 +24,7 @@ __all__ = [
     "is_whole",
     "may_reset",
     "span",
+    "tail",
 ]
 
 # Octets that can be under way before the first acknowledgement, for the window of a SYN is never
@@ -42,12 +43,11 @@ def belongs(half: HalfConnection, peer: HalfConnection, segment: Segment) -> boo
         return True
     position = unwrap(segment.seq, half.high)
     if segment.flags & SYN:
-        asked = sequence_number(span(peer)[0]) if peer.high is not None else None
-        is_answer = bool(segment.flags & ACK) and segment.ack == asked
+        if segment.flags & ACK and not _may_answer(peer, segment):
+            return False
         if half.begin is not None:
-            is_copy = is_answer or not _is_past(half, segment)
-            return is_copy and position + 1 == half.begin
-        return not half.islands.items or _announces(half, position + 1, is_answer=is_answer)
+            return position + 1 == half.begin
+        return _announces(half, position + 1)
     # What a RST carries is a remark (RFC 9293 3.5.3), which is not octets of another connection.
     if segment.flags & RST:
         return True
@@ -103,41 +103,35 @@ def may_reset(half: HalfConnection, segment: Segment) -> bool:
     """Tell whether a RST ends the connection.
 
     Its receiver drops one that lies outside its window (RFC 9293 3.10.7.4), and no window is larger
-    than a sequence number may be off before it means something else (RFC 7323 2.3).
+    than a sequence number may be off before it means something else (RFC 7323 2.3).  One that
+    answers a SYN must acknowledge it (RFC 9293 3.10.7.3).
 
     :param half: the direction of its sender.
     """
+    if half.high is None:
+        peer = half.owner.halves[1 - half.direction]
+        if peer.begin is not None and peer.high == peer.begin:
+            return bool(segment.flags & ACK) and segment.ack == sequence_number(peer.begin)
     return half.high is None or abs(unwrap(segment.seq, half.high) - half.high) < SEQUENCE_WINDOW
 
 
-def _is_past(half: HalfConnection, segment: Segment) -> bool:
-    """Tell whether no copy of the SYN of this half connection is under way any more.
-
-    There are senders that begin with the same number each time, and connections that never end as
-    far as is captured.  A SYN is sent again only until it is answered.
-
-    :param segment: with a SYN that reads as such a copy.
-    """
-    owner = half.owner
-    if half.fin is not None or owner.was_reset:
+def _may_answer(peer: HalfConnection, segment: Segment) -> bool:
+    """Tell whether a SYN,ACK may answer the SYN of the peer."""
+    if peer.begin is None:
         return True
-    if half.acknowledged is None or half.acknowledged <= (half.begin or 0):
-        return False
-    return owner.segments > LATE_SEGMENTS or segment.time_ns - owner.last_time_ns >= SECOND
+    first, end = span(peer)
+    return first <= unwrap(segment.ack, first) <= end
 
 
-def _announces(half: HalfConnection, begin: int, *, is_answer: bool) -> bool:
-    """Tell whether a SYN was captured behind octets that it announces.
+def _announces(half: HalfConnection, begin: int) -> bool:
+    """Tell whether a SYN was captured after octets that it announces.
 
-    Some senders begin with the same number each time: behind the end, it is of the next
-    connection, unless it answers the SYN that this one began with.
-
-    :param begin: where octets begin behind it.
-    :param is_answer: whether it answers the peer's.
+    :param begin: where octets begin after it.
     """
-    first, end = half.islands.items[0].start, half.high or 0
-    if (half.fin is not None or half.owner.was_reset) and not is_answer:
-        return False
+    items, end = half.islands.items, half.high or 0
+    if not items:
+        return not half.owner.lingers or begin == span(half)[0]
+    first = items[0].start
     return begin == first or (begin < first and end - begin <= _FIRST_WINDOW)
 
 
@@ -151,6 +145,17 @@ def span(half: HalfConnection) -> Span:
     # An acknowledgement counts the FIN, too.
     upto = half.acknowledged or 0 if half.fin is None else half.fin
     return begin, max(begin, high, upto)
+
+
+def tail(half: HalfConnection) -> Tail:
+    """Return how many of the last octets of a direction are still known, and their CRC-32."""
+    end = span(half)[1]
+    octets = half.owner.common.recent.last_of(half, end)
+    if not octets and half.rest is None and half.islands.items:
+        held = half.islands.items[-1].captured(max(0, end - TAIL), end)
+        if held and held[-1].end == end:
+            octets = held[-1].octets[-TAIL:]
+    return len(octets), crc32(octets)
 
 
 def is_complete(half: HalfConnection) -> bool:

@@ -75,4 +75,5 @@ def _compare(
         position, octets, repeated, half.islands, half.owner.common.recent, half
     )
     for stretch in differing:
+        half.counting.differs = True
         half.owner.on_overlap(half, *stretch)

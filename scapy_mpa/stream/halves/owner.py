@@ -30,16 +30,20 @@ class Owner(Protocol):
     """Number and flow."""
     reverse: bytes
     """The flow of direction 1."""
+    halves: tuple[HalfConnection, HalfConnection]
+    """Both directions."""
     segments: int
     """Segments received so far."""
     frame: int
     """The frame that brought the last of them."""
-    was_reset: bool
-    """Whether a RST was captured that its receiver may have accepted."""
     is_ordinary: bool
     """Whether the straight path has it."""
     lingers: bool
     """Whether it is known to be over, and late copies are waited for."""
+
+    @property
+    def was_reset(self) -> bool:
+        """Whether a RST was captured, and nothing after it shows that its receiver dropped it."""
 
     @property
     def last_time_ns(self) -> int:

@@ -36,6 +36,7 @@ class Seldom:
     __slots__ = (
         "acks",
         "crc_bad",
+        "differs",
         "early_ack",
         "farthest_ahead",
         "first",
@@ -53,6 +54,8 @@ class Seldom:
         self.out_of_order = 0
         self.farthest_ahead = 0
         self.retransmitted = 0
+        self.differs = False
+        """Whether copies of its octets differed."""
         self.acks: Acknowledgements | None = None
         """Those that say which holes may be closed, and what holes were left behind; None if there
         never was a hole."""

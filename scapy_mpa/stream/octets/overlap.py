@@ -14,6 +14,7 @@ from typing import Final, TypeAlias
 
 from scapy_mpa.stream.octets.chunk import Chunk
 from scapy_mpa.stream.octets.islands import Islands
+from scapy_mpa.stream.octets.past import TAIL
 
 __all__ = [
     "RECENT_CHUNKS",
@@ -38,6 +39,8 @@ _SLACK: Final = RECENT_OCTETS >> 4
 _SLACK_CHUNKS: Final = RECENT_CHUNKS >> 4
 _RUN: Final = 32
 """Segments in a row that are kept and dropped together."""
+_LOOKED_AT: Final = 64
+"""Of what came last, how much is looked through for the last octets of a direction."""
 
 
 class Cuttings:
@@ -203,6 +206,17 @@ class RecentOctets:
         while octets > RECENT_OCTETS:
             octets -= len(drop()[1])
         self.octets = octets
+
+    def last_of(self, owner: object, end: int) -> bytes:
+        """Return octets of ``owner`` up to position ``end``, b"" if none are known.
+
+        They are looked for among what came last.
+        """
+        for at in range(1, min(len(self.order), _LOOKED_AT) + 1):
+            position, octets, whose = self.order[-at]
+            if whose is owner and position + len(octets) == end:
+                return octets[max(0, len(octets) - TAIL) :]
+        return b""
 
     def before(self, end: int, owner: object) -> list[tuple[int, Known, object]]:
         """Return what is kept of ``owner`` that begins before position ``end``."""

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A RST, and whether its receiver dropped it (RFC 9293 3.10.7.4, RFC 5961 3.2).
+
+A receiver accepts a RST only at the very number that it expects next.  It drops any other, or
+answers it with a challenge.  The capture may lack octets, so what was expected is not always known.
+But an acknowledgement captured after the RST can show that the connection goes on.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scapy_mpa.stream.segment import ACK, Segment
+from scapy_mpa.stream.sequence import SEQUENCE_WINDOW, unwrap
+
+if TYPE_CHECKING:
+    from scapy_mpa.stream.halves.half import HalfConnection
+
+__all__ = ["Reset"]
+
+
+class Reset:
+    """A RST that may have ended its connection.
+
+    :param half: the direction of its sender.
+    :param peer: the other direction.
+    :param segment: the RST, which neither has received yet.
+    """
+
+    __slots__ = ("_at", "_end", "_half", "_peer", "_peer_end", "is_expected")
+
+    def __init__(self, half: HalfConnection, peer: HalfConnection, segment: Segment) -> None:
+        self._half = half
+        self._peer = peer
+        self._end = end = _end(half)
+        self._peer_end = max(_end(peer), peer.acknowledged or 0)
+        acknowledged = half.acknowledged or 0
+        # One that answers a SYN has a number that says nothing (RFC 9293 3.5.2).
+        self._at = None if half.high is None else unwrap(segment.seq, end)
+        self.is_expected = self._at is None or (
+            self._at >= acknowledged and self._at in {end, acknowledged}
+        )
+        """Whether its receiver expected this number, as far as is known when it comes."""
+
+    def is_dropped(self, segment: Segment, direction: int) -> bool:
+        """Tell whether a later segment shows that the receiver of the RST dropped it.
+
+        So it is if the receiver acknowledges octets beyond the RST.  If the RST was not expected,
+        it is enough that either side acknowledges octets captured after it.
+
+        :param segment: without RST; the connection has received it.
+        :param direction: of that segment.
+        """
+        if self._at is None or not segment.flags & ACK:
+            return False
+        if direction == self._half.direction:
+            half, end = self._peer, self._peer_end
+        else:
+            half, end = self._half, self._end
+        if half.high is None:
+            return False
+        ack = unwrap(segment.ack, half.high)
+        if half is self._half and 0 < ack - self._at < SEQUENCE_WINDOW:
+            return True
+        return not self.is_expected and end < ack <= _end(half)
+
+
+def _end(half: HalfConnection) -> int:
+    """Return the position after all that was captured of a direction, its FIN included."""
+    high = half.high or 0
+    return high if half.fin is None else max(high, half.fin + 1)

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Acknowledgements of a cleaned capture say what those of the capture say, in the new numbers."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from itertools import pairwise, zip_longest
+
+import pytest
+
+from scapy_mpa.clean import Cleaner
+from tests.clean.cleaning import clean, frames_of, segments
+from tests.stream.talk import Talk
+from tests.truth import mpastream, pcapfile
+from tests.truth.impair import ACK, PSH
+
+ISN = (1000, 0xFFFFFF00)
+REQUEST, REPLY = (
+    mpastream.startup_frame(key, markers=1, crc=1)
+    for key in (mpastream.REQUEST_KEY, mpastream.REPLY_KEY)
+)
+
+
+def without_markers(ulpdu: bytes) -> int:
+    """Octets of an FPDU without Markers: length, ULPDU, pad, CRC (RFC 5044 4)."""
+    return (2 + len(ulpdu) + 3) // 4 * 4 + 4
+
+
+def mapping(isn: int, startup: bytes, truth: list[mpastream.TrueFPDU]) -> Callable[[int], int]:
+    """How an acknowledgement number of a direction is written.
+
+    What was sent up to the end of the startup frame is where it was.  Behind it a number speaks of
+    so many whole FPDUs, and perhaps of the FIN.
+    """
+    base = isn + 1 + len(startup)
+
+    def written(ack: int) -> int:
+        offset = (ack - base + 2**31) % 2**32 - 2**31
+        if offset <= 0:
+            return ack
+        whole = [each for each in truth if each.end <= offset]
+        fin = bool(truth) and offset > truth[-1].end
+        return (base + sum(without_markers(each.ulpdu) for each in whole) + fin) % 2**32
+
+    return written
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_what_they_speak_of(seed: int) -> None:
+    """Whole FPDUs, without the Markers among them; never half of one, and none twice in a row."""
+    rng = random.Random(f"acknowledgements {seed}")
+    talk = Talk(ISN)
+    talk.say(0, REQUEST)
+    talk.say(1, REPLY)
+    pieces, maps = [], []
+    for isn, startup in zip(ISN, (REQUEST, REPLY), strict=True):
+        ulpdus = [
+            b"\x41\x43" + bytes(8) + number.to_bytes(4, "big") + bytes(4 + rng.randrange(900))
+            for number in range(1, 9)
+        ]
+        octets, truth = mpastream.build_stream(ulpdus, markers=True)
+        # Segments end at the end of an FPDU, an octet before or behind it, and anywhere.
+        cuts = {each.end + by for each in truth for by in rng.sample((-1, 0, 1), 2)}
+        cuts |= {rng.randrange(1, len(octets)) for _ in range(6)}
+        ends = [0, *sorted(cut for cut in cuts if cut < len(octets)), len(octets)]
+        pieces.append([octets[begin:end] for begin, end in pairwise(ends)])
+        maps.append(mapping(isn, startup, truth))
+    # Receivers say late what they have: up to the end of any segment since what they said last.
+    sent = [[number] for number in talk.next]
+    for both in zip_longest(*pieces):
+        for direction, piece in enumerate(both):
+            for sender, octets in ((direction, piece or b""), (1 - direction, b"")):
+                heard = sent[1 - sender]
+                del heard[: rng.randrange(min(len(heard), 4))]
+                if octets or rng.random() < 0.5:
+                    talk.say(sender, octets, flags=PSH | ACK if octets else ACK)
+                    talk.segments[-1] = talk.segments[-1]._replace(ack=heard[0] % 2**32)
+                    sent[sender].append(talk.next[sender])
+    talk.close()
+    frames = frames_of(pcapfile.pcap(pcapfile.frames(talk.segments)))
+    flows = [each.flow for each in segments(frames)[:2]]
+    said = [0, 0]
+    captured: dict[int, list[int]] = {}
+    news: set[tuple[int, int]] = set()
+    for number, each in enumerate(talk.segments, 1):
+        if each.flags & ACK:
+            ack = maps[1 - each.direction](each.ack)
+            if each.flags == ACK and ack != said[each.direction]:
+                news.add((each.direction, ack))
+            said[each.direction] = ack
+        captured[number] = list(said)
+    cleaned = clean(frames)
+    last = [0, 0]
+    for each, segment in zip(cleaned.written, segments(cleaned.frames), strict=True):
+        direction = flows.index(segment.flow)
+        if segment.flags & ACK:
+            assert segment.ack == captured[each.frame.number][direction], each.frame.number
+        if segment.flags == ACK and each.frame.number > 3:
+            assert segment.ack != last[direction]
+        last[direction] = segment.ack
+    assert len(news) > 2
+    assert news <= {(flows.index(each.flow), each.ack) for each in segments(cleaned.frames)}
+
+
+def written_at_once(talk: Talk) -> list[int]:
+    """How many frames of a capture are written when each of its frames was read."""
+    cleaner, total, found = Cleaner(), 0, []
+    for frame in frames_of(pcapfile.pcap(pcapfile.frames(talk.segments))):
+        total += len(cleaner.receive(frame))
+        found.append(total)
+    return found
+
+
+@pytest.mark.parametrize("rejections", range(3))
+def test_a_reply_waits_for_no_request_that_was_captured(rejections: int) -> None:
+    """What it acknowledges is the Request before it, also after rejections."""
+    talk = Talk(ISN)
+    for number in range(rejections + 1):
+        talk.say(0, REQUEST)
+        is_last = number == rejections
+        key = mpastream.REPLY_KEY
+        talk.say(1, REPLY if is_last else mpastream.startup_frame(key, crc=1, rejected=1))
+    assert written_at_once(talk) == list(range(1, len(talk.segments) + 1))
+
+
+@pytest.mark.parametrize("lost", [(), (3,), (4,), (5,), (4, 5), (3, 4), (3, 4, 5)])
+def test_which_request_a_reply_answers(lost: tuple[int, ...]) -> None:
+    """Of two startups, the first of them rejected: what was not captured is supplied, once, before
+    the Reply that answers it.  What is lost are numbers of segments after the handshake."""
+    talk = Talk(ISN)
+    talk.say(0, REQUEST)
+    talk.say(1, mpastream.startup_frame(mpastream.REPLY_KEY, crc=1, rejected=1))
+    talk.say(0, REQUEST)
+    talk.say(1, REPLY)
+    octets, _ = mpastream.build_stream([b"\x41\x43" + bytes(15) + b"\1" + bytes(4)] * 3)
+    talk.say(0, octets)
+    kept = [each for number, each in enumerate(talk.segments) if number not in lost]
+    cleaned = clean(frames_of(pcapfile.pcap(pcapfile.frames(kept))))
+    kinds = [each.payload[7:10] for each in segments(cleaned.frames) if each.payload[:3] == b"MPA"]
+    first = [kind for number, kind in ((3, b"Req"), (4, b"Rep")) if number not in lost]
+    assert kinds[-2:] == [b"Req", b"Rep"]
+    assert kinds[:-2] in (first, [b"Req", *first]) if first else not kinds[:-2]
+    assert cleaned.report.fpdus == 3

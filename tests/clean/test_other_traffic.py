@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Traffic in which there is no iWARP is copied frame by frame, octet for octet, in its order."""
+
+from __future__ import annotations
+
+import functools
+import random
+import struct
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from scapy_mpa.capture import open_capture
+from tests.capture import build
+from tests.clean.cleaning import clean, frames_of
+from tests.cli.command import run
+from tests.truth import impair, pcapfile, sctpstream
+from tests.truth.impair import ACK, RST, Segment, Sending
+from tests.truth.othertraffic import TRAFFIC, Said
+
+SIZE = 20_000
+"""Octets of each side at most."""
+
+KINDS = [kind for kind in TRAFFIC if kind != "a capture of iWARP"]
+
+Impair = Callable[[bytes, Sequence[Sending], random.Random], list[Sending]]
+
+
+def mixed(octets: bytes, sendings: Sequence[Sending], rng: random.Random) -> list[Sending]:
+    """Lost before the point of capture and behind it, overtaken, copied, cut anew, probed."""
+    for seen in (False, True):
+        sendings = impair.lose_and_retransmit(sendings, rng, 0.1, seen=seen)
+    sendings = impair.duplicate(impair.reorder(sendings, rng, 0.1), rng, 0.1)
+    sendings = impair.overlap(sendings, octets, rng, 0.1)
+    return impair.keepalive(sendings, octets, rng, 0.05)
+
+
+IMPAIRED: dict[str, Impair] = {
+    "in order": lambda octets, sendings, rng: list(sendings),
+    "lost, overtaken, copied": mixed,
+    "with holes": lambda octets, sendings, rng: impair.miss(mixed(octets, sendings, rng), rng, 0.1),
+}
+
+
+@functools.cache
+def said(kind: str) -> Said:
+    """What both sides of a connection say."""
+    asks, answers = TRAFFIC[kind](random.Random(kind))
+    return asks[:SIZE], answers[:SIZE]
+
+
+def connection(kind: str, how: str, rng: random.Random, close: str | None) -> list[Segment]:
+    """A connection, in segments of some size."""
+    one, other = (impair.Half(b"", octets, [], rng.getrandbits(32)) for octets in said(kind))
+    sendings = [
+        IMPAIRED[how](half.octets, impair.cut_random(half.octets, rng, 20, 3000), rng)
+        for half in (one, other)
+    ]
+    return impair.conversation((one, other), (sendings[0], sendings[1]), rng, close=close)
+
+
+def check(capture: bytes, path: Path) -> None:
+    """The frames of a capture are those of the cleaned one: octets, times, lengths and order."""
+    frames = frames_of(capture)
+    cleaned = clean(frames)
+    assert cleaned.report.fpdus == 0
+    assert [each.comment for each in cleaned.written] == [None] * len(frames)
+    assert [each.frame for each in cleaned.written] == frames
+    source, target = path / "in.pcap", path / "out.pcap"
+    source.write_bytes(capture)
+    assert run("clean", "-q", source, "-o", target).exit_code == 0
+    with open_capture(target) as written:
+        assert [each[1:5] for each in written] == [each[1:5] for each in frames]
+
+
+@pytest.mark.parametrize("how", IMPAIRED)
+@pytest.mark.parametrize("kind", KINDS)
+def test_connections(kind: str, how: str, tmp_path: Path) -> None:
+    """From the SYN and from amid a connection, ended by FINs, a RST or neither; one on the ports of
+    another; IPv4 and IPv6; frames that a snap length has cut."""
+    rng = random.Random(f"{kind} {how}")
+    first, second, third = (connection(kind, how, rng, each) for each in ("fin", "rst", None))
+    astray = Segment(0, rng.getrandbits(32), rng.getrandbits(32), RST | ACK, b"")
+    third.insert(rng.randrange(len(third)), astray)
+    again = first[len(first) // 3 :] + second + third + second[-3:]
+    hosts = rng.choice((("10.0.0.1", "10.0.0.2"), ("fd00::1", "fd00::2")))
+    octets = pcapfile.frames(again, hosts=hosts, vlan=rng.choice((None, 5)))
+    check(pcapfile.pcap(octets, step=rng.choice((1000, 10**8)), snaplen=262144), tmp_path)
+    check(pcapfile.pcap(octets[: len(octets) // 2], snaplen=200), tmp_path)
+
+
+def test_what_is_no_tcp(tmp_path: Path) -> None:
+    """UDP, fragments, SCTP without DDP, ARP, extension headers, and frames cut anywhere."""
+    rng = random.Random(5)
+    udp = struct.pack(">HHHH", 5000, 53, 308, 0) + rng.randbytes(300)
+    hello = sctpstream.data(7, 46, b"hello")
+    sctp = [
+        sctpstream.packet(0, sctpstream.init(0, 7, adaptation=None), tag=0),
+        sctpstream.packet(1, sctpstream.init(1, 9, adaptation=None)),
+        *(sctpstream.packet(side, hello) for side in (0, 1, 0)),
+    ]
+    octets = [
+        build.ethernet(build.ipv4(udp, protocol=17)),
+        build.ethernet(build.ipv4(build.tcp(rng.randbytes(600))[:512], fragment=0x2000)),
+        build.ethernet(build.ipv4(rng.randbytes(108), fragment=64)),
+        build.ethernet(build.ipv6(udp, next_header=17), 0x86DD),
+        build.ethernet(build.ipv6(b"\x06\0\0\x01\0\0\0\x01" + rng.randbytes(80), next_header=44)),
+        *(sctpstream.frame(side, each) for side, each in enumerate(sctp[:2])),
+        *(sctpstream.frame(0, each) for each in sctp[2:]),
+        build.ethernet(bytes(28), 0x0806),
+        build.ethernet(build.ipv4(build.tcp())),
+    ]
+    octets += [each[: rng.randrange(len(each))] for each in octets]
+    rng.shuffle(octets)
+    check(pcapfile.pcap(octets), tmp_path)

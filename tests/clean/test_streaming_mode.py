@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What a connection says beside startup frames and FPDUs stays, octet for octet."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.clean.cleaning import clean, fpdus, frames_of, segments
+from tests.stream.talk import STREAM, Talk
+from tests.truth import mpastream, pcapfile
+
+REQUEST, REPLY, REJECTION = (
+    mpastream.startup_frame(key, crc=1, rejected=rejected)
+    for key, rejected in (
+        (mpastream.REQUEST_KEY, 0),
+        (mpastream.REPLY_KEY, 0),
+        (mpastream.REPLY_KEY, 1),
+    )
+)
+MARKED = mpastream.startup_frame(mpastream.REQUEST_KEY, markers=1, crc=1)
+ERDMA = mpastream.startup_frame(mpastream.REQUEST_KEY, crc=1, revision=129) + b"\1\2\3\4\5\6\7\x08"
+
+Said = list[tuple[int, list[bytes]]]
+"""Who says something, in one segment, and what that consists of."""
+
+SAID: dict[str, Said] = {
+    "before the Request, in its segment": [(0, [b"hello", REQUEST]), (1, [REPLY])],
+    "before the Request, in segments": [
+        (0, [b"hel"]),
+        (1, [b"yes?"]),
+        (0, [b"lo"]),
+        (0, [REQUEST]),
+        (1, [REPLY]),
+    ],
+    "after a rejection": [
+        (0, [REQUEST]),
+        (1, [REJECTION]),
+        (1, [b"so"]),
+        (0, [b"sorry"]),
+        (0, [REQUEST]),
+        (1, [REPLY]),
+    ],
+    "after a rejection, in its segment": [
+        (0, [MARKED]),
+        (1, [REJECTION, b"so"]),
+        (0, [b"sorry", REQUEST]),
+        (1, [REPLY]),
+    ],
+    "after a frame that became shorter": [
+        (0, [ERDMA]),
+        (1, [REJECTION, b"so"]),
+        (0, [b"sorry"]),
+        (1, [b"well"]),
+        (0, [b"once more"]),
+        (0, [REQUEST]),
+        (1, [REPLY]),
+    ],
+    "nothing but a rejection": [(0, [b"hello", REQUEST]), (1, [REJECTION, b"so"]), (0, [b"bye"])],
+}
+
+KNOWN = {MARKED: REQUEST, ERDMA: REQUEST}
+"""Startup frames that are written as others."""
+
+
+def check(said: Said, size: int | None = None) -> None:
+    """All octets of both directions are there, and numbers go on without a gap."""
+    talk = Talk()
+    for direction, parts in said:
+        talk.say(direction, b"".join(parts), size=size)
+    if any(REPLY in parts for _, parts in said):
+        talk.say(0, STREAM)
+        talk.say(1, STREAM)
+    talk.close()
+    frames = frames_of(pcapfile.pcap(pcapfile.frames(talk.segments)))
+    cleaned = clean(frames)
+    assert fpdus(cleaned.frames) == fpdus(frames)
+    flows = [each.flow for each in segments(frames)[:2]]
+    for direction, flow in enumerate(flows):
+        octets, first = b"", talk.isn[direction] + 1
+        for each in segments(cleaned.frames):
+            if each.flow == flow and each.payload:
+                assert each.seq == (first + len(octets)) % 2**32
+                octets += each.payload
+        parts = [part for sender, each in said if sender == direction for part in each]
+        expected = b"".join(KNOWN.get(part, part) for part in parts)
+        assert octets[: len(expected)] == expected
+        assert octets[len(expected) :] in (b"", STREAM)
+
+
+@pytest.mark.parametrize("when", SAID)
+def test_it_is_all_there(when: str) -> None:
+    """Also in the segments of startup frames, and where numbers are others than captured."""
+    check(SAID[when])
+
+
+@pytest.mark.parametrize("when", SAID)
+@pytest.mark.parametrize("size", [1, 7, 21])
+def test_in_small_segments(when: str, size: int) -> None:
+    """Which begin and end amid it."""
+    check(SAID[when], size)

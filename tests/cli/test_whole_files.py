@@ -1,0 +1,324 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Files that commands write are there in whole, or what was there before stays."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import stat
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import pytest
+
+from tests.clean.cleaning import frames_of
+from tests.cli.command import COMMAND, PCAPS, environment, process, run
+
+SOURCE = PCAPS / "rping_mpa2_crcon.pcap"
+
+posix = pytest.mark.skipif(os.name != "posix", reason="about POSIX files, pipes and signals")
+
+COMMANDS: dict[str, Callable[[Path], tuple[object, ...]]] = {
+    "clean": lambda target: ("clean", "-q", SOURCE, "-o", target),
+    "craft": lambda target: ("craft", "read", "-o", target),
+    "truth": lambda target: ("craft", "read", "-o", os.devnull, "--truth", target),
+}
+"""Those that write a file whose name they are given."""
+
+OLD = b"what was there before"
+BEFORE = [None, OLD]
+
+
+def listing(directory: Path) -> dict[str, bytes]:
+    """What is in a directory, hidden files too."""
+    return {each.name: each.read_bytes() for each in directory.iterdir() if each.is_file()}
+
+
+@contextlib.contextmanager
+def unchanged(target: Path, before: bytes | None) -> Iterator[None]:
+    """See that a file stays as it was, or absent, and that nothing is left beside it."""
+    if before is not None:
+        target.write_bytes(before)
+    there = listing(target.parent)
+    yield
+    assert listing(target.parent) == there
+
+
+def limited(octets: int) -> Callable[[], None]:
+    """What has a process write no file of more octets, as on a disk that is full."""
+    resource = pytest.importorskip("resource")
+    return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (octets, octets))
+
+
+@posix
+@pytest.mark.parametrize(("command", "before"), [("clean", None), *((c, OLD) for c in COMMANDS)])
+def test_no_room_for_all_of_it(command: str, before: bytes | None, tmp_path: Path) -> None:
+    """One line, status 2, and the file as it was."""
+    target = tmp_path / "out.pcapng"
+    with unchanged(target, before):
+        done = process(*COMMANDS[command](target), preexec_fn=limited(100))
+    assert done.returncode == 2
+    assert done.stderr.count(b"\n") == 1
+    assert done.stderr.startswith(f"scapy-mpa: {target}: ".encode())
+    assert b"cannot be written (File too large)" in done.stderr
+
+
+@posix
+def test_no_room_for_a_capture_of_fuzz(tmp_path: Path) -> None:
+    """What is there of a corpus is whole captures, and its manifest names no other."""
+    done = process("fuzz", "-o", tmp_path, "--only", "rfc5044/4.3/*", preexec_fn=limited(3000))
+    assert done.returncode == 2
+    assert done.stderr.count(b"\n") == 1
+    assert b".part" not in done.stderr
+    left = listing(tmp_path)
+    assert set(left) <= {"manifest.jsonl", *(name for name in left if name.endswith(".pcapng"))}
+    for name in left:
+        if name != "manifest.jsonl":
+            frames_of(tmp_path / name)
+
+
+@posix
+@pytest.mark.parametrize(("name", "before"), [("SIGINT", None), ("SIGTERM", OLD), ("SIGHUP", OLD)])
+def test_signals(name: str, before: bytes | None, tmp_path: Path) -> None:
+    """One line, the status that shells give, and the file as it was."""
+    target, number = tmp_path / "out.pcapng", getattr(signal, name)
+    with unchanged(target, before), cleaning(target) as running:
+        running.send_signal(number)
+        assert running.stderr is not None
+        assert running.stderr.read() == f"scapy-mpa: {target}: not written, stopped by {name}\n"
+        assert running.wait(30) == 128 + number
+
+
+@posix
+def test_a_signal_that_is_ignored(tmp_path: Path) -> None:
+    """As after ``nohup``: the work goes on, and the file is there in the end."""
+    target = tmp_path / "out.pcapng"
+    ignore = lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)  # noqa: E731
+    with cleaning(target, preexec_fn=ignore) as running:
+        running.send_signal(signal.SIGHUP)
+        assert running.stdin is not None
+        running.stdin.close()
+        assert running.wait(30) == 0
+    assert listing(tmp_path).keys() == {"out.pcapng"}
+    run("clean", SOURCE, "-o", tmp_path / "expected.pcapng")
+    assert target.read_bytes() == (tmp_path / "expected.pcapng").read_bytes()
+
+
+@contextlib.contextmanager
+def cleaning(target: Path, **options: Any) -> Iterator[subprocess.Popen[str]]:
+    """``clean`` that has begun to write, and waits for more to read."""
+    there = set(os.listdir(target.parent))
+    with subprocess.Popen(
+        [*COMMAND, "clean", "-q", "-", "-o", str(target)],
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(),
+        **options,
+    ) as running:
+        try:
+            assert running.stdin is not None
+            running.stdin.buffer.write(SOURCE.read_bytes())
+            running.stdin.flush()
+            limit = time.monotonic() + 30
+            while not set(os.listdir(target.parent)) - there:
+                assert time.monotonic() < limit, "nothing is written"
+                time.sleep(0.01)
+            yield running
+        finally:
+            if running.poll() is None:
+                running.kill()
+
+
+@pytest.mark.parametrize("before", BEFORE)
+def test_what_is_no_capture(before: bytes | None, tmp_path: Path) -> None:
+    """Nothing of it can be read, and nothing is written."""
+    source, target = tmp_path / "in.pcap", tmp_path / "out.pcapng"
+    source.write_bytes(b"GET / HTTP/1.1\r\n\r\n")
+    with unchanged(target, before):
+        assert run("clean", source, "-o", target).exit_code == 2
+
+
+@pytest.mark.parametrize("before", BEFORE)
+def test_what_the_format_has_no_place_for(before: bytes | None, tmp_path: Path) -> None:
+    """Frames before it are not written either."""
+    octets = SOURCE.read_bytes()
+    source, target = tmp_path / "in.pcapng", tmp_path / "out.pcap"
+    run("clean", "-q", SOURCE, "-o", source)
+    # An interface of another link type, and a frame of it.
+    interface = (1).to_bytes(4, "little") + (20).to_bytes(4, "little") + (147).to_bytes(4, "little")
+    interface += bytes(4) + (20).to_bytes(4, "little")
+    frame = octets[40:100]
+    packet = (1).to_bytes(4, "little") + bytes(8) + (60).to_bytes(4, "little") * 2 + frame
+    size = (len(packet) + 12).to_bytes(4, "little")
+    with source.open("ab") as file:
+        file.write(interface + (6).to_bytes(4, "little") + size + packet + size)
+    with unchanged(target, before):
+        result = run("clean", "-q", source, "-o", target)
+    assert result.exit_code == 2
+    assert "one link type" in result.stderr
+
+
+@pytest.mark.parametrize("before", BEFORE)
+def test_a_capture_that_is_damaged(before: bytes | None, tmp_path: Path) -> None:
+    """What could be read of it is cleaned, as if it ended there, and the status is 2."""
+    source, target = tmp_path / "in.pcap", tmp_path / "out.pcapng"
+    for cut in (SOURCE.read_bytes()[:-1], SOURCE.read_bytes()[:-20]):
+        if before is not None:
+            target.write_bytes(before)
+        source.write_bytes(cut)
+        result = run("clean", "-q", source, "-o", target)
+        assert result.exit_code == 2
+        assert result.stderr.count("\n") == 1
+        assert listing(tmp_path).keys() == {"in.pcap", "out.pcapng"}
+        whole = frames_of(SOURCE)[:-1]
+        assert frames_of(target)[-1].time_ns == whole[-1].time_ns
+
+
+@posix
+@pytest.mark.parametrize("command", COMMANDS)
+def test_mode_and_links(command: str, tmp_path: Path) -> None:
+    """A new file has the mode that the umask leaves; one that was there keeps its own.  A symbolic
+    link stays one, whether the file that it leads to was there or not."""
+    directory = tmp_path / "there"
+    directory.mkdir()
+    link, target = tmp_path / "out.pcapng", directory / "out.pcapng"
+    link.symlink_to(os.path.join("there", "out.pcapng"))
+    mask = os.umask(0o027)
+    try:
+        for mode in (0o640, 0o604):
+            assert run(*COMMANDS[command](link)).exit_code == 0
+            assert link.is_symlink()
+            assert stat.S_IMODE(target.stat().st_mode) == mode
+            assert target.stat().st_size > 100
+            target.write_bytes(b"short")
+            target.chmod(0o604)
+    finally:
+        os.umask(mask)
+    assert os.listdir(directory) == ["out.pcapng"]
+
+
+@posix
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_pipe_with_a_name(command: str, tmp_path: Path) -> None:
+    """It is written directly, and stays one."""
+    expected, fifo = tmp_path / "expected.pcapng", tmp_path / "fifo.pcapng"
+    run(*COMMANDS[command](expected))
+    os.mkfifo(fifo)
+    read: list[bytes] = []
+    reader = threading.Thread(target=lambda: read.append(fifo.read_bytes()), daemon=True)
+    reader.start()
+    assert run(*COMMANDS[command](fifo)).exit_code == 0
+    reader.join(30)
+    assert fifo.is_fifo()
+    assert read == [expected.read_bytes()]
+
+
+@posix
+@pytest.mark.skipif(not os.path.exists("/dev/stdout"), reason="there is no /dev/stdout")
+def test_standard_output_by_its_name(tmp_path: Path) -> None:
+    """Whoever has it open gets the octets, be it a pipe or a file."""
+    expected, path = tmp_path / "expected.pcapng", tmp_path / "out"
+    run("clean", SOURCE, "-o", expected)
+    command = ("clean", "-q", SOURCE, "-o", "/dev/stdout")
+    assert process(*command).stdout == expected.read_bytes()
+    with path.open("w+b") as file:
+        process(*command, stdout=file, capture_output=False)
+        assert file.read() == expected.read_bytes()
+    assert listing(tmp_path).keys() == {"expected.pcapng", "out"}
+
+
+@posix
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
+def test_a_full_device() -> None:
+    """One line and status 2."""
+    with open("/dev/full", "wb") as full:
+        done = process(
+            "clean", "-q", SOURCE, "-o", "-", capture_output=False, stdout=full, stderr=-1
+        )
+    assert done.returncode == 2
+    assert done.stderr.count(b"\n") == 1
+    assert b"cannot be written (No space left on device)" in done.stderr
+
+
+@pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write any file"
+)
+def test_a_file_that_must_not_be_written(tmp_path: Path) -> None:
+    """It is not replaced either."""
+    target = tmp_path / "out.pcapng"
+    with unchanged(target, OLD):
+        target.chmod(0o444)
+        result = run("clean", "-q", SOURCE, "-o", target)
+    assert result.exit_code == 2
+    assert "Permission denied" in result.stderr
+
+
+@posix
+@pytest.mark.parametrize("link", [None, os.symlink, os.link], ids=["itself", "symbolic", "hard"])
+@pytest.mark.parametrize("source", ["by its name", "-", "/dev/stdin"])
+def test_a_capture_is_not_written_over_itself(
+    source: str, link: Callable[[Path, Path], None] | None, tmp_path: Path
+) -> None:
+    """Under whatever name it is read, and under whatever name it would be written."""
+    path = target = tmp_path / "in.pcap"
+    path.write_bytes(SOURCE.read_bytes())
+    if link is not None:
+        target = tmp_path / "other.pcap"
+        link(path, target)
+    name = path if source == "by its name" else source
+    with unchanged(target, None), path.open("rb") as file, standard_input(file):
+        result = run("clean", name, "-o", target, stdin=path.read_bytes())
+    assert result.exit_code == 2
+    said = f"scapy-mpa: {target}: that is the capture itself; write to another file\n"
+    assert result.stderr == said
+
+
+@contextlib.contextmanager
+def standard_input(file: BinaryIO) -> Iterator[None]:
+    """Have a file open as standard input of this process."""
+    kept = os.dup(0)
+    os.dup2(file.fileno(), 0)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 0)
+        os.close(kept)
+
+
+@posix
+@pytest.mark.parametrize("source", ["-", "by its name"])
+def test_a_capture_is_not_appended_to_itself(source: str, tmp_path: Path) -> None:
+    """Nor is it read for ever while it grows."""
+    path = tmp_path / "in.pcap"
+    path.write_bytes(SOURCE.read_bytes())
+    with unchanged(path, None), open(path, "rb") as file, open(path, "ab") as appended:
+        done = process(
+            "clean",
+            path if source == "by its name" else source,
+            "-o",
+            "-",
+            stdin=file,
+            capture_output=False,
+            stdout=appended,
+            stderr=subprocess.PIPE,
+        )
+    assert done.returncode == 2
+    assert b"standard output: that is the capture itself" in done.stderr
+
+
+@posix
+def test_a_scenario_is_not_written_over_itself(tmp_path: Path) -> None:
+    """Where it is standard input, too."""
+    path = tmp_path / "scenario.mpa"
+    path.write_text("initiator send 10\n")
+    for target in ([path], [tmp_path / "out.pcap", "--truth", path]):
+        with unchanged(path, None), path.open("rb") as file, standard_input(file):
+            result = run("craft", "-", "-o", *target, stdin=path.read_bytes())
+        assert result.exit_code == 2
+        assert "that is the scenario itself" in result.stderr

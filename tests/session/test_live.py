@@ -1,0 +1,310 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A live session does not grow: what it keeps of connections that are over does not add up.
+
+Objects are counted, not octets.  Packets are handed in one by one, by a clock that goes on.
+"""
+
+from __future__ import annotations
+
+import gc
+import socket
+import tracemalloc
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from scapy.consts import LINUX
+from scapy.data import MTU
+from scapy.layers.l2 import Ether
+from scapy.packet import Packet
+from scapy.sendrecv import sniff
+from scapy.supersocket import SuperSocket
+
+from scapy_mpa.craft import Conversation
+from scapy_mpa.layers import FPDU
+from scapy_mpa.session import Limits, MPASession
+from scapy_mpa.stream.events import ConnectionEnded, Event
+from tests.stream.talk import REPLY, REQUEST, STREAM, TRUTH, Talk
+from tests.truth import pcapfile
+from tests.truth.impair import ACK, RST, SYN
+
+FPDUS = STREAM[: TRUTH[2].end]
+TEXT = b"GET / HTTP/1.1\r\n\r\n" * 40
+SIZE = 80
+"""Octets of a segment: a few connections have more segments than are kept for comparison."""
+APART = 2.0
+"""Seconds from one connection to the next."""
+FEW = 60
+"""Connections that take longer than any of them lingers."""
+
+
+def iwarp(isn: tuple[int, int]) -> Talk:
+    """Three FPDUs in each direction, and no end."""
+    talk = Talk(isn)
+    talk.say(0, REQUEST)
+    talk.say(1, REPLY)
+    talk.say(0, FPDUS, size=SIZE)
+    talk.say(1, FPDUS, size=SIZE)
+    return talk
+
+
+def closed(isn: tuple[int, int]) -> Talk:
+    """A FIN from both sides."""
+    talk = iwarp(isn)
+    talk.close()
+    return talk
+
+
+def reset(isn: tuple[int, int]) -> Talk:
+    """A RST from the Initiator."""
+    talk = iwarp(isn)
+    talk.say(0, flags=RST | ACK)
+    return talk
+
+
+def refused(isn: tuple[int, int]) -> Talk:
+    """A SYN, and a RST in answer."""
+    talk = Talk(isn, syn=False)
+    talk.next = [*isn]
+    talk.say(0, flags=SYN)
+    talk.say(1, flags=RST | ACK)
+    return talk
+
+
+def with_hole(isn: tuple[int, int]) -> Talk:
+    """Closed, and a segment of it was never captured."""
+    talk = closed(isn)
+    del talk.segments[5]
+    return talk
+
+
+def hole_and_reset(isn: tuple[int, int]) -> Talk:
+    """Reset, and a segment of it was never captured."""
+    talk = reset(isn)
+    del talk.segments[5]
+    return talk
+
+
+def joined_late(isn: tuple[int, int]) -> Talk:
+    """Neither the SYN nor the startup frames were captured."""
+    talk = closed(isn)
+    del talk.segments[:5]
+    return talk
+
+
+def with_late_copy(isn: tuple[int, int]) -> Talk:
+    """Octets come again after the FINs."""
+    talk = closed(isn)
+    talk.segments.append(talk.segments[5])
+    return talk
+
+
+def bad_crc(isn: tuple[int, int]) -> Talk:
+    """One FPDU is damaged."""
+    talk = Talk(isn)
+    talk.say(0, REQUEST)
+    talk.say(1, REPLY)
+    talk.say(0, FPDUS[:100] + b"\xff" + FPDUS[101:], size=SIZE)
+    talk.say(1, FPDUS, size=SIZE)
+    talk.close()
+    return talk
+
+
+def other_traffic(isn: tuple[int, int]) -> Talk:
+    """Closed, and no iWARP."""
+    talk = Talk(isn)
+    talk.say(0, TEXT, size=SIZE)
+    talk.say(1, TEXT, size=SIZE)
+    talk.close()
+    return talk
+
+
+def other_reset(isn: tuple[int, int]) -> Talk:
+    """Reset with a hole, and no iWARP."""
+    talk = other_traffic(isn)
+    del talk.segments[-3:], talk.segments[5]
+    talk.say(1, flags=RST | ACK)
+    return talk
+
+
+def half_closed(isn: tuple[int, int]) -> Talk:
+    """The second FIN never comes."""
+    talk = closed(isn)
+    del talk.segments[-2:]
+    return talk
+
+
+def other_idle(isn: tuple[int, int]) -> Talk:
+    """Never ended, and no iWARP."""
+    talk = other_traffic(isn)
+    del talk.segments[-3:]
+    return talk
+
+
+Kind = Callable[[tuple[int, int]], Talk]
+
+
+def packets(kind: Kind, numbers: range, *, same_ports: bool = False) -> Iterator[Packet]:
+    """The packets of connections, each beginning some time after the one before it."""
+    for number in numbers:
+        talk = kind((1000 + 7_000_001 * number, 0xFFFFF000 + 9_000_001 * number))
+        ports = (1024 if same_ports else 1024 + number, 4000)
+        for at, octets in enumerate(pcapfile.frames(talk.segments, ports=ports)):
+            packet = Ether()
+            # As if it had been dissected, which nobody looks at here and would take long.
+            packet.original = octets
+            packet.time = 1_700_000_000 + APART * number + at / 1000
+            yield packet
+
+
+class Interface(SuperSocket):
+    """Hands out packets one by one."""
+
+    def __init__(self, given: Iterator[Packet]) -> None:
+        self._given = given
+
+    def recv(self, x: int = MTU, **kwargs: Any) -> Packet | None:
+        packet = next(self._given, None)
+        if packet is None:
+            raise EOFError
+        return packet
+
+    @staticmethod
+    def select(sockets: list[SuperSocket], remain: float | None = None) -> list[SuperSocket]:
+        return sockets
+
+    def close(self) -> None:
+        pass
+
+
+def kept() -> Counter[str]:
+    """How many objects there are of each type of this project and of Scapy, and of containers."""
+    gc.collect()
+    counts: Counter[str] = Counter()
+    for each in gc.get_objects():
+        kind = type(each)
+        if kind in (tuple, list, dict, set) or kind.__module__.startswith("scapy"):
+            counts[kind.__name__] += 1
+    return counts
+
+
+def counts_of(
+    kind: Kind, session: MPASession, *, first: int = FEW, same_ports: bool = False
+) -> list[Counter[str]]:
+    """What is kept after a number of connections, and after four times as many."""
+    counts = []
+
+    def given() -> Iterator[Packet]:
+        yield from packets(kind, range(first), same_ports=same_ports)
+        counts.append(kept())
+        yield from packets(kind, range(first, 4 * first), same_ports=same_ports)
+        counts.append(kept())
+
+    sniff(opened_socket=Interface(given()), session=session, store=False, quiet=True)
+    return counts
+
+
+def grown(counts: list[Counter[str]]) -> dict[str, int]:
+    """Types of which there are more than there were, by one for each third connection at least.
+
+    By a few less moments differ: what is compared with late copies has a limit of its own.
+    """
+    before, after = counts
+    return {kind: more for kind, more in (after - before).items() if more >= FEW}
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        closed,
+        reset,
+        refused,
+        with_hole,
+        hole_and_reset,
+        joined_late,
+        with_late_copy,
+        bad_crc,
+        other_traffic,
+        other_reset,
+    ],
+)
+def test_connections_that_are_over(kind: Kind) -> None:
+    """Each lingers for a while, and costs no object after that."""
+    ended: list[Event] = []
+
+    def note(event: Event) -> None:
+        ended.extend([event] if isinstance(event, ConnectionEnded) else [])
+        del ended[1:]
+
+    session = MPASession(on_event=note, check=True)
+    assert not grown(counts_of(kind, session))
+    assert ended
+
+
+@pytest.mark.parametrize("kind", [iwarp, half_closed, other_idle])
+def test_connections_whose_ports_are_used_again(kind: Kind) -> None:
+    """One that was never ended is over when another one has its ports."""
+    assert not grown(counts_of(kind, MPASession(check=True), same_ports=True))
+
+
+@pytest.mark.parametrize("kind", [iwarp, half_closed, other_idle])
+@pytest.mark.parametrize(
+    "limits", [Limits(connections=20), Limits(connections=40, idle_seconds=20 * APART)]
+)
+def test_connections_that_never_end(kind: Kind, limits: Limits) -> None:
+    """Those that are too many, or idle for too long, are let go of."""
+    endings: Counter[str] = Counter()
+
+    def note(event: Event) -> None:
+        if isinstance(event, ConnectionEnded):
+            endings[event.ending] += 1
+
+    session = MPASession(on_event=note, limits=limits, check=True)
+    counts = counts_of(kind, session, first=30)
+    last = counts[-1]
+    assert last["Connection"] <= limits.connections
+    # Two directions, and a frame of each.
+    assert last["Frame"] <= 2 * limits.connections
+    assert endings["idle"] + endings["limit"] >= 80
+
+
+@pytest.mark.skipif(not LINUX, reason="about packet sockets of Linux")
+def test_room_for_frames_of_an_interface() -> None:
+    """As much memory is taken for a frame as it has octets, and long ones are taken whole.
+
+    Were room for the longest taken each time, what is kept would lie scattered between the rooms.
+    """
+    from scapy.arch.linux import L2ListenSocket
+
+    class Listening(L2ListenSocket):
+        """Hands out what the other end of a pair of sockets sends."""
+
+        def __init__(self, ins: socket.socket) -> None:
+            self.ins = ins
+            self.outs = None
+            self.LL = Ether
+            self.promisc = False
+
+        def _recv_raw(self, sock: socket.socket, x: int) -> tuple[bytes, Any, float | None]:
+            return sock.recv(x), None, 1_700_000_000.0
+
+    conversation = Conversation(mss=65495, packing="stream", mulpdu=30000)
+    for number in range(5):
+        conversation.initiator.write(bytes([number]) * 29000, stag=7, to=29000 * number)
+    frames = [each.octets for each in conversation.frames()]
+    assert max(map(len, frames)) > MTU
+    here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+    with here, there:
+        session, sock = MPASession(), Listening(here)
+        found: list[Packet] = []
+        for octets in frames:
+            there.send(octets)
+            tracemalloc.start()
+            got = [*session.recv(sock)]
+            _, peak = tracemalloc.get_traced_memory()
+            tracemalloc.stop()
+            found += got
+            if len(octets) < 200:
+                assert peak < MTU
+    assert [each[FPDU].provenance.crc for each in found if FPDU in each] == ["good"] * 5

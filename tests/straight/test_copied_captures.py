@@ -1,0 +1,291 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Captures that hold each segment twice, read both ways: each FPDU once, and one connection.
+
+So are those of two interfaces, written a buffer at a time, and a file appended to itself.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import pathlib
+import random
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from scapy_mpa.cli.group import cli
+from scapy_mpa.stream.limits import Limits
+from tests.straight.ways import recovery, straight
+from tests.stream.feed import halves
+from tests.stream.talk import REPLY, REQUEST, STREAM, Talk
+from tests.truth import impair, mpastream, pcapfile
+from tests.truth.impair import Half, Segment
+
+SECOND = 1_000_000_000
+BEGIN = 1_700_000_000 * SECOND
+WHOLE = 1 << 30
+"""A block that no capture fills."""
+
+SIZES = st.one_of(st.integers(1, 300), st.just(WHOLE))
+FAR = st.integers(1 << 25, (1 << 32) - (1 << 25))
+"""So far initial numbers are apart: nearer ones of the connection before may be copies."""
+CLOSES = st.sampled_from(("fin", "rst", None))
+CLOCKS = st.sampled_from((0, 1_000, SECOND, 100 * SECOND, -100 * SECOND, 3600 * SECOND))
+
+
+def connection(
+    rng: random.Random,
+    *,
+    close: str | None = "fin",
+    crc: bool = True,
+    markers: tuple[bool, bool] = (False, False),
+    count: int = 20,
+    like: tuple[Half, Half] | None = None,
+) -> tuple[tuple[Half, Half], list[Segment]]:
+    """Both directions of a connection, and its segments.
+
+    :param like: the directions of another one, with the same initial sequence numbers.
+    """
+    sides = halves(rng, markers=markers, crc=crc, count=count, mulpdu=900)
+    if like is not None:
+        sides = replace(sides[0], isn=like[0].isn), replace(sides[1], isn=like[1].isn)
+    cut = [impair.cut_mss(each.octets, rng.choice((300, 700, 1448))) for each in sides]
+    return sides, impair.conversation(sides, (cut[0], cut[1]), rng, close=close)
+
+
+def capture(segments: Sequence[Segment], *, port: int = 40000) -> list[tuple[int, bytes]]:
+    """When each frame was captured, and the frame."""
+    frames = pcapfile.frames(segments, ports=(port, 4000))
+    return [(BEGIN + number * 1_000_000, frame) for number, frame in enumerate(frames)]
+
+
+def in_blocks(
+    frames: list[tuple[int, bytes]], size: int, apart_ns: int, times: int = 2
+) -> Iterator[tuple[int, bytes]]:
+    """Blocks of frames of one interface, and of the same packets of the others.
+
+    :param apart_ns: how far the clock of each interface is ahead of the one before.
+    """
+    for at in range(0, len(frames), size):
+        for copy in range(times):
+            for time_ns, frame in frames[at : at + size]:
+                yield time_ns + copy * apart_ns, frame
+
+
+def as_file(frames: Sequence[tuple[int, bytes]]) -> bytes:
+    """A pcap file with nanoseconds."""
+    octets = bytearray(struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 262144, 1))
+    for time_ns, frame in frames:
+        octets += struct.pack("<IIII", *divmod(time_ns, SECOND), len(frame), len(frame)) + frame
+    return bytes(octets)
+
+
+def read(frames: Sequence[tuple[int, bytes]]) -> list[dict[str, Any]]:
+    """The records of a capture, the same of both ways."""
+    octets = as_file(frames)
+    lines = recovery(octets, Limits())
+    assert straight(octets, Limits()) == lines
+    return [json.loads(line) for line in lines]
+
+
+def check(records: list[dict[str, Any]], connections: list[tuple[Half, Half]]) -> None:
+    """Each FPDU of each connection, each connection and startup frame once, and nothing wrong."""
+    kinds = [each["type"] for each in records]
+    assert not {"gap", "error", "overlap"} & set(kinds)
+    assert kinds.count("connection") == len(connections)
+    assert kinds.count("startup") == 2 * len(connections)
+    found = sorted(
+        (each["seq"], each["ulpdu_length"]) for each in records if each["type"] == "fpdu"
+    )
+    assert found == sorted(
+        ((half.base + each.seq_offset) % 2**32, each.ulpdu_length)
+        for half in itertools.chain(*connections)
+        for each in half.truth
+    )
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    seed=st.integers(0, 2**32),
+    size=SIZES,
+    apart_ns=CLOCKS,
+    times=st.integers(2, 3),
+    close=CLOSES,
+    crc=st.booleans(),
+    markers=st.tuples(st.booleans(), st.booleans()),
+)
+@example(seed=1, size=140, apart_ns=0, times=2, close="fin", crc=True, markers=(False, False))
+def test_blocks(
+    seed: int,
+    size: int,
+    apart_ns: int,
+    times: int,
+    close: str | None,
+    crc: bool,
+    markers: tuple[bool, bool],
+) -> None:
+    """One connection, as two or three interfaces saw it."""
+    rng = random.Random(seed)
+    sides, segments = connection(rng, close=close, crc=crc, markers=markers)
+    check(read(list(in_blocks(capture(segments), size, apart_ns, times))), [sides])
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    seed=st.integers(0, 2**32),
+    close=CLOSES,
+    crc=st.booleans(),
+    chance=st.sampled_from((0.3, 0.5, 0.7, 0.95, 0.995)),
+)
+def test_any_interleaving(seed: int, close: str | None, crc: bool, chance: float) -> None:
+    """Two copies of all segments, each in order, the second anywhere after the first."""
+    rng = random.Random(seed)
+    sides, segments = connection(rng, close=close, crc=crc)
+    frames = capture(segments)
+    mixed = []
+    first = second = 0
+    while second < len(frames):
+        if first < len(frames) and (second == first or rng.random() < chance):
+            mixed.append(frames[first])
+            first += 1
+        else:
+            mixed.append(frames[second])
+            second += 1
+    check(read(mixed), [sides])
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    seed=st.integers(0, 2**32),
+    size=SIZES,
+    close=CLOSES,
+    crc=st.booleans(),
+    lacks=st.tuples(st.sampled_from((0, 1, 2, 3)), st.sampled_from((0, 1, 2, 3))),
+)
+def test_handshakes_that_were_not_captured(
+    seed: int, size: int, close: str | None, crc: bool, lacks: tuple[int, int]
+) -> None:
+    """Neither interface, or only one, was captured from the SYN on."""
+    rng = random.Random(seed)
+    sides, segments = connection(rng, close=close, crc=crc)
+    first, second = (capture(segments)[each:] for each in lacks)
+    mixed = []
+    for at in range(0, max(len(first), len(second)), size):
+        mixed += first[at : at + size] + second[at : at + size]
+    check(read(mixed), [sides])
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(seed=st.integers(0, 2**32), size=SIZES, apart_ns=CLOCKS, pause=st.sampled_from((0, 50)))
+def test_many_connections(seed: int, size: int, apart_ns: int, pause: int) -> None:
+    """One after the other, with seconds between them."""
+    rng = random.Random(seed)
+    frames: list[tuple[int, bytes]] = []
+    sides = []
+    for number in range(5):
+        side, segments = connection(rng, close=rng.choice(("fin", "rst")), count=10)
+        sides.append(side)
+        since = number * pause * SECOND
+        later = frames[-1][0] - BEGIN + 1_000_000 if frames else 0
+        frames += [
+            (later + since + time_ns, frame)
+            for time_ns, frame in capture(segments, port=40000 + number)
+        ]
+    check(read(list(in_blocks(frames, size, apart_ns))), sides)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    seed=st.integers(0, 2**32),
+    copies=st.tuples(st.integers(1, 2), st.integers(1, 2)),
+    close=st.sampled_from(("fin", "rst")),
+    crc=st.booleans(),
+    count=st.sampled_from(((1, 1), (5, 5), (20, 20), (20, 3), (3, 20), (300, 5))),
+)
+def test_the_same_initial_numbers_again(
+    seed: int, copies: tuple[int, int], close: str, crc: bool, count: tuple[int, int]
+) -> None:
+    """Two connections of one sender that begins with the same number, each captured once or more.
+
+    Their octets differ.
+    """
+    rng = random.Random(seed)
+    sides, segments = connection(rng, close=close, crc=crc, count=count[0])
+    others, more = connection(rng, crc=crc, count=count[1], like=sides)
+    check(read(capture(segments * copies[0] + more * copies[1])), [sides, others])
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    seed=st.integers(0, 2**32),
+    size=SIZES,
+    close=CLOSES,
+    off=st.tuples(FAR, FAR),
+)
+def test_the_same_octets_with_other_initial_numbers(
+    seed: int, size: int, close: str | None, off: tuple[int, int]
+) -> None:
+    """A tester sends the same again: another connection, and both of them in copies."""
+    rng = random.Random(seed)
+    sides, segments = connection(rng, close=close)
+    others = tuple(
+        replace(half, isn=(half.isn + each) % 2**32) for half, each in zip(sides, off, strict=True)
+    )
+    more = [
+        each._replace(
+            seq=(each.seq + off[each.direction]) % 2**32,
+            ack=each.ack and (each.ack + off[1 - each.direction]) % 2**32,
+        )
+        for each in segments
+    ]
+    frames = capture(segments + more)
+    size = max(size, len(segments) + 2)
+    check(read(list(in_blocks(frames, size, 0))), [sides, (others[0], others[1])])
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 8, 13, WHOLE])
+@pytest.mark.parametrize("close", [False, True])
+@pytest.mark.parametrize("second", [False, True])
+def test_a_rejected_startup(size: int, close: bool, second: bool) -> None:
+    """Its frames are reported once, and so are those of the startup after it."""
+    talk = Talk()
+    talk.say(0, REQUEST)
+    talk.say(1, mpastream.startup_frame(mpastream.REPLY_KEY, crc=1, rejected=1))
+    if second:
+        talk.say(0, REQUEST)
+        talk.say(1, REPLY)
+        talk.say(0, STREAM, size=300)
+        talk.say(1, STREAM, size=300)
+    if close:
+        talk.close()
+    once = [each["type"] for each in read(capture(talk.segments))]
+    twice = [each["type"] for each in read(list(in_blocks(capture(talk.segments), size, 0)))]
+    assert sorted(twice) == sorted(once)
+    assert once.count("startup") == (4 if second else 2)
+    assert once.count("connection") == 1
+
+
+@pytest.mark.parametrize("source", ["file", "pipe"])
+def test_the_command(source: str, tmp_path: pathlib.Path) -> None:
+    """``dissect`` reports as much of a file appended to itself as of the file."""
+    _, segments = connection(random.Random(5), count=300)
+    frames = capture(segments)
+    written = []
+    for each in (frames, frames * 2):
+        octets = as_file(each)
+        path = tmp_path / "capture.pcap"
+        path.write_bytes(octets)
+        arguments = ["dissect", "--json", str(path) if source == "file" else "-"]
+        result = CliRunner().invoke(cli, arguments, input=octets)
+        assert result.exit_code == 0
+        records = [json.loads(line) for line in result.stdout.splitlines()]
+        written.append([(r["type"], r["frame"]) for r in records if r["type"] != "connection"])
+        assert sum(r["type"] == "connection" for r in records) == 1
+    assert written[0] == written[1]
