@@ -25,7 +25,7 @@ from typing import Final
 from benchmarks.comparisons import COMPARISONS
 from benchmarks.measure import measured
 from benchmarks.run import environment, markdown
-from tests.recovery.work import read_inlined
+from tests.recovery.work import read_plainly
 from tests.truth import pcapfile
 from tests.truth.hostile import HOSTILE
 
@@ -52,7 +52,7 @@ def cost_of(frames: Sequence[bytes], runs: int, directory: Path) -> Cost:
     for _ in range(runs):
         gc.collect()
         begin = time.process_time()
-        read_inlined(octets)
+        read_plainly(octets)
         times.append(time.process_time() - begin)
     capture = directory / "capture.pcap"
     capture.write_bytes(octets)

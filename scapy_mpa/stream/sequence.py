@@ -2,8 +2,8 @@
 """From 32-bit sequence numbers to positions that never wrap.
 
 Inside the stream core a place in a TCP half connection is a *position*: an integer whose low 32
-bits are the sequence number.  Of the rooms ``stream`` and ``clean`` none but this module, and those
-of loans, reckons with their wrap; MSNs and TSNs, which do so at the same place, become positions
+bits are the sequence number.  Of the rooms ``stream`` and ``clean`` none but this module and the
+straight path reckon with their wrap; MSNs and TSNs, which do so at the same place, become positions
 here, too.  DDP-SSNs have 16 bits, and become numbers that never wrap in
 :mod:`scapy_mpa.stream.sctp.half`.
 """
