@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from scapy_mpa.stream.events import ConnectionId, GapReason, LocatedBy, Placed
+from scapy_mpa.stream.events import ConnectionId, GapReason, LocatedBy
 from scapy_mpa.stream.fpdus.candidate import Candidate
-from scapy_mpa.stream.octets.ift_scan import SeenIndication
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.stream.octets.scan import FoundStartup
 from scapy_mpa.wire.errors import ErrorCode
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
     from scapy_mpa.stream.halves.common import Common
     from scapy_mpa.stream.halves.half import HalfConnection
     from scapy_mpa.stream.ift.phase import IFTPhase
-    from scapy_mpa.stream.ift.reader import Found
 
 __all__ = ["Owner"]
 
@@ -44,10 +42,6 @@ class Owner(Protocol):
     @property
     def last_time_ns(self) -> int:
         """When its last segment was captured, in nanoseconds since the epoch."""
-
-    @property
-    def assumes_ift(self) -> bool:
-        """Whether the user says that iWARP Framing for TCP is spoken."""
 
     def fail(self, error: Exception) -> None:
         """Report a fault of this program, and follow the connection no further."""
@@ -95,21 +89,6 @@ class Owner(Protocol):
 
     def ift_phase(self) -> IFTPhase:
         """Return who takes adaption indications, and what may be some."""
-
-    def tell_indication(self, half: HalfConnection, seen: SeenIndication) -> None:
-        """Pass on an adaption indication."""
-
-    def on_frame(
-        self,
-        half: HalfConnection,
-        found: Found,
-        located_by: LocatedBy,
-        frames: tuple[int, ...],
-        *,
-        placed: Placed = "in order",
-        confirmed: bool | None = None,
-    ) -> None:
-        """Take a frame of iWARP Framing for TCP."""
 
     def on_unknown(self, half: HalfConnection) -> None:
         """Look at octets that are not framed because startup frames were not captured."""

@@ -142,9 +142,8 @@ def enter_ift(half: HalfConnection, framing: IFTFraming) -> None:
     """
     half.phase = Phase.IFT
     half.be_read_by(framing)
-    if framing.from_start:
-        holes.leave_behind(half, framing.origin)
-        half.islands.front = half.islands.floor = max(framing.origin, half.islands.floor)
+    holes.leave_behind(half, framing.origin)
+    half.islands.front = half.islands.floor = max(framing.origin, half.islands.floor)
     _hand_over(half, framing.origin)
 
 
