@@ -63,9 +63,10 @@ def made(number: int, harm: str, flags: int) -> bytes:
 def captured(flags: int, answer: int, script: str) -> Capture:
     """What was reported of a script: segments in the order of the capture.
 
-    Each is the number of a frame, with letters of :func:`made`, ``<`` for its first octets alone
-    and ``>`` for the others, and ``c`` if the capture cut it there.  ``*`` is 9 octets of no frame
-    behind the last one, ``!`` many acknowledgements of all, ``$`` a FIN and ``^`` a RST there.
+    Each is the number of a frame, with letters of :func:`made`; ``<`` for its first octets alone
+    and ``>`` for the others; ``c`` if the capture cut it there, and ``k`` if it cut it within the
+    IFT header.  ``*`` is 9 octets of no frame behind the last one, ``!`` many acknowledgements of
+    all, ``$`` a FIN and ``^`` a RST there.
     """
     capture = Capture(flags, answer)
     size = len(made(0, "", flags))
@@ -81,8 +82,7 @@ def captured(flags: int, answer: int, script: str) -> Capture:
         elif "*" in what:
             octets = b"\x5a" * 9
         length = len(octets)
-        if "c" in what:
-            octets = octets[:PIECE]
+        octets = octets[: PIECE if "c" in what else 4 if "k" in what else None]
         more = FIN * ("$" in what) | RST * ("^" in what)
         if "!" in what:
             for _ in range(80):
@@ -129,6 +129,7 @@ SITUATIONS: list[tuple[int, int, str, str, list[str]]] = [
     # Sizes that lie: if payload CRCs tell, what they claim is looked through.
     (BOTH, BOTH, "0 1l 2 3 4 5", "0 1p 2? 3 4 5", [PAYLOAD_CRC, LIAR]),
     (PAYLOADS, NONE, "0 1l 2 3 4 5", "0 1p 2? 3 4 5", [PAYLOAD_CRC, LIAR]),
+    (BOTH, BOTH, "0 1l 2 3p 4", "0 1p 2? 4?", [PAYLOAD_CRC, LIAR, f"132 {NO_FRAME}"]),
     (HEADERS, NONE, "0 1l 2 3 4 5", "0 1 4? 5", [f"106 {NO_FRAME}"]),
     (NONE, NONE, "0 1l 2 3 4 5", "0 1 4? 5", [f"98 {NO_FRAME}"]),
     (BOTH, BOTH, "0 1l 2", "0 2?", [f"132 {NO_FRAME}"]),
@@ -170,6 +171,7 @@ SITUATIONS: list[tuple[int, int, str, str, list[str]]] = [
     (BOTH | SP, BOTH, "0 2c 1", "0 1 2u", []),
     # What the snap length cut off, and where the connection ends.
     (BOTH, BOTH, "0 1c 2c 3", "0 1u 2u 3", []),
+    (BOTH, BOTH, "0 1k 2", "0 - 2?", []),
     (BOTH, BOTH, "0 1<$", "0", ["the connection was closed 40 octets into a frame"]),
     (BOTH, BOTH, "0 1< ^", "0", ["the connection was reset 40 octets into a frame"]),
     (BOTH, BOTH, "0 1<", "0", []),
@@ -353,6 +355,13 @@ def test_5_1_a_frame_in_what_another_claims() -> None:
     first, second, third = capture.of("ift_frame")
     assert [each["payload_crc"] for each in (first, second, third)] == ["bad", "good", "good"]
     assert (second["to"], third["msn"]) == (0, 1)
+
+
+def test_8_1_the_crc_of_no_octets_proves_nothing() -> None:
+    """It is the same everywhere: among other octets, such a frame may be any of them."""
+    junk = b"\x33" * 50
+    assert not fed(junk + frame(send(1), b"", PAYLOADS) + junk, PAYLOADS, hole=500).of("ift_frame")
+    assert fed(junk + frame(send(1), b"x", PAYLOADS) + junk, PAYLOADS, hole=500).of("ift_frame")
 
 
 @pytest.mark.parametrize("junk", [*range(2_030, 2_060), 6_100, 14_330, 131_000])
