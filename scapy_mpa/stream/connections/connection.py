@@ -12,6 +12,7 @@ from scapy_mpa.stream.halves.common import Common
 from scapy_mpa.stream.halves.extent import holes, is_captured, is_complete, may_reset, span
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.phase import Phase
+from scapy_mpa.stream.octets.ift_scan import FoundIndication
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.stream.octets.past import Span
 from scapy_mpa.stream.octets.scan import FoundStartup
@@ -338,11 +339,21 @@ class Connection(Telling):
         """What is known of it if it speaks iWARP Framing for TCP, else None."""
         return self.ift if self.ift is not None and self.ift.is_begun else None
 
-    def ift_phase(self) -> IFTPhase:
-        """Return what follows iWARP Framing for TCP, from now on at least."""
+    def on_indication(
+        self,
+        half: HalfConnection,
+        found: FoundIndication,
+        frames: tuple[int, ...],
+        *,
+        is_first: bool,
+    ) -> None:
+        """Take what may be an adaption indication of iWARP Framing for TCP.
+
+        :param is_first: whether its direction begins with it.
+        """
         if self.ift is None:
             # Hardly any capture has some, and a command is to start soon.
             from scapy_mpa.stream.ift.phase import IFTPhase
 
             self.ift = IFTPhase(self.halves)
-        return self.ift
+        self.ift.take(half, found, frames, is_first=is_first)

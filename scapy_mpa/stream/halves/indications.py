@@ -32,7 +32,7 @@ def take_indications(half: HalfConnection, island: Island, position: int) -> Non
     while isinstance(found, FoundIndication):
         is_first = is_first and found.position == begin
         frames = island.frames(found.position, found.end)
-        half.owner.ift_phase().take(half, found, frames, is_first=is_first)
+        half.owner.on_indication(half, found, frames, is_first=is_first)
         if half.phase is not Phase.STREAMING:
             return
         found = find_indication(island, found.end)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from scapy_mpa.stream.events import ConnectionId, GapReason, LocatedBy
 from scapy_mpa.stream.fpdus.candidate import Candidate
+from scapy_mpa.stream.octets.ift_scan import FoundIndication
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.stream.octets.scan import FoundStartup
 from scapy_mpa.wire.errors import ErrorCode
@@ -14,7 +15,6 @@ from scapy_mpa.wire.errors import ErrorCode
 if TYPE_CHECKING:
     from scapy_mpa.stream.halves.common import Common
     from scapy_mpa.stream.halves.half import HalfConnection
-    from scapy_mpa.stream.ift.phase import IFTPhase
 
 __all__ = ["Owner"]
 
@@ -87,8 +87,18 @@ class Owner(Protocol):
     def may_announce_rtr(self, half: HalfConnection, found: FoundStartup) -> bool:
         """Tell whether an Rtr Frame may follow a startup frame."""
 
-    def ift_phase(self) -> IFTPhase:
-        """Return who takes adaption indications, and what may be some."""
+    def on_indication(
+        self,
+        half: HalfConnection,
+        found: FoundIndication,
+        frames: tuple[int, ...],
+        *,
+        is_first: bool,
+    ) -> None:
+        """Take what may be an adaption indication.
+
+        :param is_first: whether its direction begins with it.
+        """
 
     def on_unknown(self, half: HalfConnection) -> None:
         """Look at octets that are not framed because startup frames were not captured."""

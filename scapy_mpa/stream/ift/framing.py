@@ -91,10 +91,10 @@ class IFTFraming:
         "_located_by",
         "_lost",
         "_need",
+        "_origin",
         "_pattern",
         "_rdma",
         "_why",
-        "origin",
     )
 
     def __init__(
@@ -106,7 +106,7 @@ class IFTFraming:
         self._pattern = frame_pattern(agreed.vtag)
         self._ahead: list[tuple[int, int, int]] = []
         """Stretches that came beyond a hole: start, end, and where the hole begins; ascending."""
-        self.origin = origin
+        self._origin = origin
         self._at = origin
         """Where the next frame begins; or how far it was searched for."""
         self._kept = origin
@@ -302,7 +302,7 @@ class IFTFraming:
                 owner.frame,
                 owner.last_time_ns,
                 sequence_number(start),
-                start - self.origin,
+                start - self._origin,
                 head.header,
                 island.read(start, island.captured_until(start, end)),
                 self._rdma,

@@ -99,7 +99,8 @@ class IFTPhase:
             return
         for half, found in zip(self._halves, (one, other), strict=True):
             agreed = agreement.directions[half.direction]
-            enter_ift(half, IFTFraming(half, found.end, agreed, agreement.rdma))
+            framing = IFTFraming(half, found.end, agreed, agreement.rdma)
+            enter_ift(half, framing, found.end)
 
     def conclude(self, how: str | None) -> None:
         """Report an indication that was not answered, now that nothing more will come.
