@@ -159,7 +159,7 @@ def _ballot(
             unlike.places += look.unlike()
         if is_settled:
             break
-    if final and allowance >= 0 and len(ballots) == 1:
+    if final and allowance >= 0 and len(ballots) == 1 and not known.unasked:
         # All were looked at, and may be what holes leave of FPDUs.
         (ballot,) = ballots.values()
         ballot.is_believed |= not ballot.is_doubtful

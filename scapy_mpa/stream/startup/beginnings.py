@@ -228,6 +228,8 @@ def _known_of(startup: StartupPhase, half: HalfConnection) -> Known:
     other = startup.halves[1 - direction]
     if startup.state is StartupState.REJECTED:
         return Known(None, None, None, sure=other.framing is not None)
+    if _is_unasked(startup, half):
+        return Known(True, None, None, sure=False, unasked=True)
     frames = [frame for frame in startup.declared if frame is not None]
     crc: bool | None = None
     if other.framing is not None and other.framing.crc_is_known:
@@ -250,3 +252,28 @@ def _known_of(startup: StartupPhase, half: HalfConnection) -> Known:
             # An Rtr Frame may lie in the hole there, or in part.
             origin = None
     return Known(crc, startup.has_markers(direction), origin, sure=is_held or other.is_mpa)
+
+
+def _is_unasked(startup: StartupPhase, half: HalfConnection) -> bool:
+    """Tell whether no FPDUs can follow, for a startup frame is missing that nothing may hide.
+
+    FPDUs follow a Request in the one direction and a Reply in the other, whatever octets of
+    streaming mode stand before these (RFC 5044 7.1.2 rules 1 to 4).  So neither direction holds
+    FPDUs if all octets of one were captured, from the SYN on, and no startup frame is among them;
+    unless FPDUs with good CRCs prove that somebody does not keep to that.
+    """
+    other = startup.halves[1 - half.direction]
+    if other.framing is not None:
+        return False
+    return any(_lacks_startup(startup, each) for each in (half, other))
+
+
+def _lacks_startup(startup: StartupPhase, half: HalfConnection) -> bool:
+    """Tell whether all octets of a direction were captured, and no startup frame is among them."""
+    return (
+        half.begin is not None
+        and half.phase is Phase.STREAMING
+        and not startup.origins[half.direction]
+        and half.doubtful is None
+        and is_whole(half)
+    )
