@@ -12,6 +12,7 @@ import random
 
 import pytest
 
+from tests.cli.command import run
 from tests.recovery.reading import Record, inlined, plain
 from tests.truth import impair, pcapfile
 from tests.truth.othertables import ASK, TABLES
@@ -128,3 +129,12 @@ def test_nothing_is_claimed_of_tables(kind: str, situation: str) -> None:
         octets = table_capture(kind, situation, seed)
         assert claims(kind, plain(octets)) == [], f"table_capture{kind, situation, seed}"
         assert claims(kind, inlined(octets)) == [], f"table_capture{kind, situation, seed}, inlined"
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_nothing_is_wrong_with_tables(kind: str) -> None:
+    """The command line says so, too."""
+    for seed in SEEDS_OF_TABLES:
+        result = run("dissect", "--check", "-", stdin=table_capture(kind, "SYN", seed))
+        assert result.exit_code == 0, f"table_capture{kind, 'SYN', seed}"
+        assert "FPDU" not in result.stdout, f"table_capture{kind, 'SYN', seed}"

@@ -153,6 +153,14 @@ ROWS: dict[str, tuple[list[bytes], bool]] = {
     "TO is anywhere": (written([at * 100_003 for at in range(40)]), False),
     "TO is the same": (written([4096] * 40), False),
     "TO counts": (written(list(range(40))), False),
+    "TO counts, and payloads are as long by chance": (
+        [messages.write(7, at, bytes(at * 29 % 40))[0] for at in range(80)],
+        False,
+    ),
+    "TO goes on, but for some": (
+        written([at * 400 for at in range(60) if at % 4]),
+        True,
+    ),
     "STags differ": ([written([0], stag=at)[0] for at in range(40)], False),
     "MSN is the same": ([messages.send(1, bytes([at]) * 300)[0] for at in range(40)], False),
 }

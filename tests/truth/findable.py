@@ -61,6 +61,7 @@ Of frames that were cut to a snap length:
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -171,9 +172,7 @@ class _Side:
         bits = sum(TAGGED_BITS if head[0] & 0x80 else UNTAGGED_BITS for _, head in heads)
         markers = min(1, self._telling_markers(row))
         headers = [header_of(truth[index].ulpdu, truth[index].ulpdu_length) for index in row]
-        continued = sum(
-            goes_on(headers[:index], header) for index, header in enumerate(headers) if index
-        )
+        continued = continuations(headers)
         bits += CONTINUATION_BITS * continued + MARKER_BITS * markers
         return bits >= PROOF and continued + markers > 0
 
@@ -512,23 +511,34 @@ class _Side:
         return at, markers, places[2 : 2 + ulpdu_length]
 
 
-def goes_on(before: Sequence[Header], header: Header) -> bool:
-    """Whether a segment continues the last one before it with the same STag, or QN.
+def continuations(headers: Sequence[Header]) -> int:
+    """How many segments continue the last one before them with the same STag, or QN.
 
-    Either its octets lie where those of the other one end, or it begins the next message of its
-    queue (RFC 5041 5.1, 5.2). One without payload is followed by the same place again, which says
-    nothing.
+    Either their octets lie where those of the other one end, or they begin the next message of
+    their queue (RFC 5041 5.1, 5.2). One without payload is followed by the same place again, which
+    says nothing; and so does a step of TO that is another than the payload as often as not, for it
+    is that of a number which counts.
     """
-    same = [each for each in before if (each.stag, each.qn) == (header.stag, header.qn)]
-    if not same:
-        return False
-    last = same[-1]
-    size = last.payload_length or 0
-    if header.tagged:
-        return size > 0 and header.to == (last.to or 0) + size
-    if last.last:
-        return (header.msn, header.mo) == (((last.msn or 0) + 1) % 2**32, 0)
-    return size > 0 and (header.msn, header.mo) == (last.msn, (last.mo or 0) + size)
+    last: dict[tuple[int | None, int | None], Header] = {}
+    messages = 0
+    steps: Counter[int] = Counter()
+    for header in headers:
+        before = last.get((header.stag, header.qn))
+        last[header.stag, header.qn] = header
+        if before is None:
+            continue
+        size = before.payload_length or 0
+        if header.to is not None:
+            step = header.to - (before.to or 0)
+            steps[step] += 0 if step == 0 else 1 if step == size else -1
+        elif before.last:
+            messages += (header.msn, header.mo) == (((before.msn or 0) + 1) % 2**32, 0)
+        else:
+            messages += (header.msn, header.mo) == (
+                before.msn,
+                (before.mo or 0) + size,
+            ) and size > 0
+    return messages + sum(count for count in steps.values() if count > 0)
 
 
 def _said_length(fpdu: TrueFPDU) -> int:

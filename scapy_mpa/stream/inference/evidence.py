@@ -6,6 +6,7 @@ is little: tables of numbers or of tags hold thousands of words that read as one
 lengths lead.  So one FPDU must also go on where another one ended, or hold a Marker.
 """
 
+from collections import Counter
 from typing import Final
 
 from scapy_mpa.wire.ddp import DDPHeader, ddp_header_of
@@ -34,22 +35,28 @@ class Evidence:
 
     What comes again says nothing new: a table repeats a record at a fixed distance, and lengths
     lead from one record to the next.  So each ULPDU_Length with its control octets counts once, and
-    each Marker.
+    each Marker.  A number that counts by one, say, seems to go on behind each payload of one octet:
+    so a step of TO counts only if more often than not it is the length of the payload.
     """
 
-    __slots__ = ("_bits", "_due", "_goes_on", "_seen")
+    __slots__ = ("_heads", "_last", "_markers", "_steps")
 
     def __init__(self) -> None:
-        self._bits = 0
-        self._goes_on = False
-        # Of each STag or QN, what continues the last segment of it.
-        self._due: dict[tuple[int | None, int | None], tuple[int | None, ...]] = {}
-        self._seen: set[object] = set()
+        # ULPDU_Lengths with control octets, and their bits.
+        self._heads: dict[tuple[int, bytes], int] = {}
+        # What Markers say.
+        self._markers: set[int] = set()
+        # The last segment of each STag or QN, and how many octets of payload it has.
+        self._last: dict[tuple[int | None, int | None], tuple[DDPHeader, int]] = {}
+        # How far TO goes on, None for MSN and MO, and how often rightly, less how often not.
+        self._steps: Counter[int | None] = Counter()
 
     @property
     def is_proof(self) -> bool:
         """Whether it is enough, and more than headers that make sense."""
-        return self._goes_on and self._bits >= _PROOF
+        continued = sum((+self._steps).values())
+        more = continued * _CONTINUATION + len(self._markers) * _MARKER
+        return more > 0 and sum(self._heads.values()) + more >= _PROOF
 
     def take(self, head: bytes, length: int, telling: tuple[int, ...]) -> None:
         """Take the next FPDU.
@@ -61,33 +68,24 @@ class Evidence:
         header = ddp_header_of(head)
         if header is None:
             return
-        self._count((length, head[:2]), _UNTAGGED_HEADER if header.stag is None else _TAGGED_HEADER)
-        for fpduptr in telling:
-            self._count(fpduptr, _MARKER)
-            self._goes_on = True
-        self._continue(header, length - header.length)
-
-    def _count(self, what: object, bits: int) -> None:
-        if what not in self._seen:
-            self._seen.add(what)
-            self._bits += bits
-
-    def _continue(self, header: DDPHeader, payload: int) -> None:
-        """See whether a segment continues the one before with its STag or QN."""
+        bits = _UNTAGGED_HEADER if header.stag is None else _TAGGED_HEADER
+        self._heads[length, bytes(head[:2])] = bits
+        self._markers.update(telling)
         buffer = header.stag, header.qn
-        place = header.msn, header.to, header.mo
-        # A segment without payload leaves TO as it is: the next header is the same one again.
-        if self._due.get(buffer) == place:
-            self._bits += _CONTINUATION
-            self._goes_on = True
-        due: tuple[int | None, ...] | None
+        if buffer in self._last:
+            self._compare(*self._last[buffer], header)
+        self._last[buffer] = header, length - header.length
+
+    def _compare(self, before: DDPHeader, payload: int, header: DDPHeader) -> None:
+        """See whether a segment continues the one before with its STag or QN."""
         if header.to is not None:
-            due = (None, header.to + payload, None) if payload else None
-        elif header.last:
-            due = ((header.msn or 0) + 1) % _MODULUS, None, 0
-        else:
-            due = (header.msn, None, (header.mo or 0) + payload) if payload else None
-        if due is None:
-            self._due.pop(buffer, None)
-        else:
-            self._due[buffer] = due
+            step = header.to - (before.to or 0)
+            # Of one without payload, the next header is the same one again.
+            if step:
+                self._steps[step] += 1 if step == payload else -1
+        elif before.last:
+            due = ((before.msn or 0) + 1) % _MODULUS, 0
+            self._steps[None] += due == (header.msn, header.mo)
+        elif payload:
+            due = before.msn or 0, (before.mo or 0) + payload
+            self._steps[None] += due == (header.msn, header.mo)

@@ -255,25 +255,21 @@ def _known_of(startup: StartupPhase, half: HalfConnection) -> Known:
 
 
 def _is_unasked(startup: StartupPhase, half: HalfConnection) -> bool:
-    """Tell whether no FPDUs can follow, for a startup frame is missing that nothing may hide.
+    """Tell whether no FPDUs can follow in a direction, since nobody has asked for MPA.
 
-    FPDUs follow a Request in the one direction and a Reply in the other, whatever octets of
-    streaming mode stand before these (RFC 5044 7.1.2 rules 1 to 4).  So neither direction holds
-    FPDUs if all octets of one were captured, from the SYN on, and no startup frame is among them;
-    unless FPDUs with good CRCs prove that somebody does not keep to that.
+    Each direction begins with a startup frame, whatever octets of streaming mode stand before it
+    (RFC 5044 7.1.2 rules 1 and 2).  So if one was captured whole, from the SYN on, and holds none,
+    neither that direction nor its peer carries FPDUs.  Two exceptions: good CRCs in the peer show
+    that MPA is spoken against the rules; and behind a startup frame of its own a sender may go on
+    without an answer.
     """
     other = startup.halves[1 - half.direction]
-    if other.framing is not None:
+    if other.framing is not None or _holds_startup(startup, half):
         return False
-    return any(_lacks_startup(startup, each) for each in (half, other))
+    return is_whole(half) or (is_whole(other) and not _holds_startup(startup, other))
 
 
-def _lacks_startup(startup: StartupPhase, half: HalfConnection) -> bool:
-    """Tell whether all octets of a direction were captured, and no startup frame is among them."""
-    return (
-        half.begin is not None
-        and half.phase is Phase.STREAMING
-        and not startup.origins[half.direction]
-        and half.doubtful is None
-        and is_whole(half)
-    )
+def _holds_startup(startup: StartupPhase, half: HalfConnection) -> bool:
+    """Tell whether what may be a startup frame was found in a direction."""
+    is_found = half.phase is not Phase.STREAMING or half.doubtful is not None
+    return is_found or startup.origins[half.direction] > 0
