@@ -57,7 +57,7 @@ class Cleaner:
     def __init__(self, *, limits: Limits | None = None, dialect: Dialect | None = None) -> None:
         self.report = Report()
         self._decoder = Decoder()
-        self._flows = Flows(limits=limits, dialect=dialect)
+        self._flows = Flows(limits=limits, dialect=dialect, straight=False)
         self._limit = self._flows.limits.octets_in_total
         self._queue = Queue()
         self._orders: dict[int, Order] = {}

@@ -374,13 +374,10 @@ def _frame(event: IFTFrameRecovered) -> str:
     if event.header_crc == event.payload_crc == "off":
         words.append("no CRC")
     if event.placed == "speculative":
-        words.append(f"placed speculatively, {_CONFIRMED[event.confirmed]}")
+        words.append("placed speculatively")
     if event.located_by == "search":
         words.append("by search")
     return f"{what}, {', '.join(words)}, seq {event.seq}"
-
-
-_CONFIRMED: Final = {True: "confirmed", False: "taken back", None: "never confirmed"}
 
 
 def _message(event: MessageRecovered) -> str:

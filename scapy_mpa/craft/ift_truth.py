@@ -2,7 +2,7 @@
 """The records that a perfect dissector must report of a conversation of iWARP Framing for TCP.
 
 The rules are those of :mod:`scapy_mpa.craft.truth`: what the script alone does not say is left out.
-Of impaired segments that are ``placed`` and ``confirmed``, too, as they depend on what came when;
+Of impaired segments that is ``placed``, too, as it depends on what came when;
 behind a frame whose sizes lie, or whose CRCs are wrong, all that depends on how the next is found.
 """
 
@@ -176,7 +176,6 @@ def _with_place(record: Record, located_by: str | None) -> Record:
         "located_by": located_by,
         "out_of_order": False,
         "placed": "in order",
-        "confirmed": None,
     }
     items = list(record.items())
     at = [name for name, _ in items].index("frames")

@@ -169,7 +169,6 @@ def _frame(event: IFTFrameRecovered) -> Record:
         "located_by": event.located_by,
         "out_of_order": event.out_of_order,
         "placed": event.placed,
-        "confirmed": event.confirmed,
         "frames": list(event.frames),
         **frame_fields(event)._asdict(),
     }

@@ -53,6 +53,8 @@ class Flows:
     :param first_number: the number of the first connection.
     :param limits: what may be held in memory.
     :param dialect: what the user says is spoken, where octets leave a choice.
+    :param straight: whether ordinary segments may go without recovery.  Whoever asks connections
+        what they hold must have all of them in recovery.
     """
 
     __slots__ = (
@@ -61,6 +63,7 @@ class Flows:
         "_contests",
         "_dialect",
         "_held",
+        "_is_straight",
         "_lingering",
         "_number",
         "_past",
@@ -81,8 +84,10 @@ class Flows:
         *,
         limits: Limits | None = None,
         dialect: Dialect | None = None,
+        straight: bool = True,
     ) -> None:
         self.limits = limits or Limits()
+        self._is_straight = straight and self.limits.octets_per_half >= _STRAIGHT_AT_LEAST
         self._dialect = dialect
         # By the flow of direction 0 alone: of very many that takes half as much.
         self._connections: dict[bytes, Connection] = {}
@@ -127,7 +132,7 @@ class Flows:
             self._hold_or_take(segment)
         else:
             self._recover(segment)
-        if length:
+        if length and self._is_straight:
             self._take_out(flow)
 
     def _take_out(self, flow: bytes) -> None:
@@ -137,7 +142,6 @@ class Flows:
             connection is None
             or connection.lingers
             or (self._contests and _ports(flow) in self._contests)
-            or self.limits.octets_per_half < _STRAIGHT_AT_LEAST
         ):
             return
         directions = take_out(connection, self.shared, self._tables)

@@ -39,7 +39,6 @@ __all__ = [
     "mulpdu",
     "pad_length",
     "strip_markers",
-    "ulpdu_lengths",
 ]
 
 HEADER_LENGTH: Final = 2
@@ -159,19 +158,6 @@ def _parts(ulpdu_length: int, phase: int | None) -> tuple[int, int, tuple[int, .
     _check_phase(phase)
     markers = marker_places(HEADER_LENGTH + ulpdu_length + pad + CRC_LENGTH, phase)
     return pad, 0 if phase else MARKER_LENGTH, markers
-
-
-def ulpdu_lengths(length: int) -> list[int]:
-    """Return each ULPDU_Length with which an FPDU has ``length`` octets, four at most.
-
-    :param length: octets of the FPDU without Markers.
-    """
-    longest = length - HEADER_LENGTH - CRC_LENGTH
-    return [
-        ulpdu_length
-        for ulpdu_length in range(max(0, longest - 3), min(longest, LARGEST_ULPDU_LENGTH) + 1)
-        if fpdu_length(ulpdu_length) == length
-    ]
 
 
 def marker_places(length: int, phase: int) -> tuple[int, ...]:

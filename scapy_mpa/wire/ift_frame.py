@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import re
 import struct
-from functools import lru_cache
 from struct import Struct
 from typing import Final, NamedTuple
 
@@ -29,7 +28,6 @@ from scapy_mpa.wire.errors import LocalProtocolError, RemoteProtocolError
 
 __all__ = [
     "FRAME_HEADER_LENGTH",
-    "LARGEST_FRAME",
     "LARGEST_SIZE",
     "FrameHeader",
     "FrameLayout",
@@ -43,13 +41,10 @@ __all__ = [
 FRAME_HEADER_LENGTH: Final = 6
 LARGEST_SIZE: Final = 0xFFFF
 """What header_size and payload_size can say."""
-LARGEST_FRAME: Final = FRAME_HEADER_LENGTH + 2 * (LARGEST_SIZE + CRC_LENGTH)
-"""Octets of the longest frame."""
 
 _HEADER: Final = Struct(">HHH")
 _FIRST_OCTETS: Final = rb"[\0-%c]" % (TAGGED[0] - 1), rb"[%c-\xff]" % TAGGED[0]
 """What an untagged and a tagged DDP header may begin with."""
-_CACHED_PATTERNS: Final = 64
 
 
 class FrameHeader(NamedTuple):
@@ -90,22 +85,19 @@ def frame_layout(header: FrameHeader, *, header_crc: bool, payload_crc: bool) ->
     )
 
 
-@lru_cache(maxsize=_CACHED_PATTERNS)
-def frame_pattern(vtag: int | None = None) -> re.Pattern[bytes]:
-    """Return what finds places where a frame may begin (5.1).
+def frame_pattern(vtag: int) -> re.Pattern[bytes]:
+    """Return what finds places where a frame may begin (5.1); matches have no octets.
 
-    It matches the IFT header and one octet more: that whose T bit says what header_size must be.
+    It looks at the IFT header and one octet more: that whose T bit says what header_size must be.
 
-    :param vtag: what the frame carries, 16 bits; None: any.
+    :param vtag: what the frame carries, 16 bits.
     """
-    tag = b".." if vtag is None else re.escape(vtag.to_bytes(2, "big"))
-    return re.compile(
-        b"|".join(
-            re.escape(size.to_bytes(2, "big")) + b".." + tag + first
-            for size, first in zip(DDP_HEADER_LENGTHS, _FIRST_OCTETS, strict=True)
-        ),
-        re.DOTALL,
+    tag = re.escape(vtag.to_bytes(2, "big"))
+    heads = b"|".join(
+        re.escape(size.to_bytes(2, "big")) + b".." + tag + first
+        for size, first in zip(DDP_HEADER_LENGTHS, _FIRST_OCTETS, strict=True)
     )
+    return re.compile(b"(?=" + heads + b")", re.DOTALL)
 
 
 def mulpdu(emss: int, *, header_crc: bool, payload_crc: bool) -> int:

@@ -13,10 +13,12 @@ import pytest
 
 from scapy_mpa.capture import open_capture
 from tests.capture import build
-from tests.clean.cleaning import clean, frames_of
+from tests.clean.cleaning import clean, frames_of, renumbered
 from tests.cli.command import run
+from tests.recovery.test_other_traffic import table_capture
 from tests.truth import impair, pcapfile, sctpstream
 from tests.truth.impair import ACK, RST, Segment, Sending
+from tests.truth.othertables import TABLES
 from tests.truth.othertraffic import TRAFFIC, Said
 
 SIZE = 20_000
@@ -114,3 +116,13 @@ def test_what_is_no_tcp(tmp_path: Path) -> None:
     octets += [each[: rng.randrange(len(each))] for each in octets]
     rng.shuffle(octets)
     check(pcapfile.pcap(octets), tmp_path)
+
+
+@pytest.mark.parametrize("situation", ["SYN", "anywhere, with holes"])
+@pytest.mark.parametrize("kind", [each for each in TABLES if "tags" in each or "OpenFlow" in each])
+def test_tables_are_copied(kind: str, situation: str) -> None:
+    """Each frame, in its place, without a comment."""
+    frames = frames_of(table_capture(kind, situation, 0))
+    cleaned = clean(frames)
+    assert cleaned.frames == renumbered(frames)
+    assert cleaned.comments == []

@@ -16,7 +16,7 @@ from tests.craft.reading import Record, plain, printed
 from tests.craft.strategies import framed_conversations
 from tests.craft.test_impaired import Impairment, copy, cut_up, keep, lose, reorder
 
-UNTOLD = {"frame", "time", "located_by", "out_of_order", "placed", "confirmed"}
+UNTOLD = {"frame", "time", "located_by", "out_of_order", "placed"}
 """What depends on when a frame is found."""
 
 SHUFFLES: tuple[Impairment, ...] = (keep, copy, reorder, cut_up)
@@ -24,12 +24,11 @@ SHUFFLES: tuple[Impairment, ...] = (keep, copy, reorder, cut_up)
 
 
 def frames_of(records: list[Record]) -> list[Record]:
-    """The frames that are not taken back, without what depends on when they are found."""
+    """The frames, without what depends on when they are found."""
     return [
         {name: value for name, value in record.items() if name not in UNTOLD}
         for record in records
         if record["type"] in ("ift_frame", "adaption_indication")
-        and record.get("confirmed") is not False
     ]
 
 
@@ -82,9 +81,6 @@ def test_whatever_order(impair: Impairment, conversation: IFTConversation, seed:
     records = plain(conversation.frames(segments))
     assert by_place(frames_of(records)) == by_place(told(conversation, segments))
     assert not [record for record in records if record["type"] in ("error", "gap")]
-    for record in records:
-        if record["type"] == "ift_frame":
-            assert record["confirmed"] is (True if record["placed"] == "speculative" else None)
 
 
 def with_holes(conversation: IFTConversation, seed: int, more: Impairment) -> list[Segment]:

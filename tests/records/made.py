@@ -248,8 +248,6 @@ frames = st.builds(
     located_by=st.sampled_from(["start", "length", "search"]),
     out_of_order=flags,
     frames=st.lists(counts, max_size=4).map(tuple),
-    placed=st.sampled_from(["in order", "speculative"]),
-    confirmed=st.none() | flags,
 )
 
 events: st.SearchStrategy[RecordedEvent] = st.one_of(

@@ -529,8 +529,6 @@ WRITTEN_OUT: list[tuple[RecordedEvent, dict[str, object]]] = [
             located_by="search",
             out_of_order=True,
             frames=(5, 7),
-            placed="speculative",
-            confirmed=False,
         ),
         {
             "type": "ift_frame",
@@ -545,7 +543,6 @@ WRITTEN_OUT: list[tuple[RecordedEvent, dict[str, object]]] = [
             "located_by": "search",
             "out_of_order": True,
             "placed": "speculative",
-            "confirmed": False,
             "frames": [5, 7],
             "tagged": True,
             "last": True,

@@ -12,8 +12,10 @@ import random
 
 import pytest
 
+from tests.cli.command import run
 from tests.recovery.reading import Record, plain, printed
 from tests.truth import impair, pcapfile
+from tests.truth.othertables import ASK, TABLES
 from tests.truth.othertraffic import TRAFFIC, VOLUME, Said
 
 CUTS = {
@@ -90,3 +92,49 @@ def test_nothing_is_claimed(kind: str, begin: str, cut: str) -> None:
 def test_flows_are_long_enough(kind: str) -> None:
     """A direction carries more than what is looked at of it (STREAMING_OCTETS, 256 KiB)."""
     assert max(map(len, said(kind))) >= VOLUME > 1 << 18
+
+
+SEGMENT_SIZES = (100, 536, 1448, 1460, 8948, 16_384, 21_888, 65_483)
+
+SEEDS_OF_TABLES = range(1)
+
+SITUATIONS = ("SYN", "SYN, with holes", "anywhere", "anywhere, with holes", "one direction")
+"""Where a capture of a table begins, and what it lacks."""
+
+
+def table_capture(kind: str, situation: str, seed: int) -> bytes:
+    """A capture of a connection on which a client asks for a table, and the server sends it."""
+    rng = random.Random(f"{kind} {seed}")
+    octets = TABLES[kind](rng)
+    rng = random.Random(f"{kind} {situation} {seed}")
+    halves = tuple(impair.Half(b"", each, [], rng.getrandbits(32)) for each in (ASK, octets))
+    sendings = [impair.cut_mss(half.octets, rng.choice(SEGMENT_SIZES)) for half in halves]
+    if "holes" in situation:
+        sendings[1] = impair.reorder(impair.miss(sendings[1], rng, 0.1), rng, 0.1)
+    segments = impair.conversation(
+        (halves[0], halves[1]), (sendings[0], sendings[1]), rng, ack_rate=0.5
+    )
+    if not situation.startswith("SYN"):
+        segments = segments[3 + rng.randint(0, len(segments) // 3) * (len(segments) > 12) :]
+    if situation == "one direction":
+        segments = [each for each in segments if each.direction == 1]
+    return pcapfile.pcap(pcapfile.frames(segments))
+
+
+@pytest.mark.parametrize("situation", SITUATIONS)
+@pytest.mark.parametrize("kind", TABLES)
+def test_nothing_is_claimed_of_tables(kind: str, situation: str) -> None:
+    """Of what is full of words that read as headers, at places to which lengths lead."""
+    for seed in SEEDS_OF_TABLES:
+        octets = table_capture(kind, situation, seed)
+        assert claims(kind, plain(octets)) == [], f"table_capture{kind, situation, seed}"
+        assert claims(kind, printed(octets)) == [], f"table_capture{kind, situation, seed}, inlined"
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_nothing_is_wrong_with_tables(kind: str) -> None:
+    """The command line says so, too."""
+    for seed in SEEDS_OF_TABLES:
+        result = run("dissect", "--check", "-", stdin=table_capture(kind, "SYN", seed))
+        assert result.exit_code == 0, f"table_capture{kind, 'SYN', seed}"
+        assert "FPDU" not in result.stdout, f"table_capture{kind, 'SYN', seed}"

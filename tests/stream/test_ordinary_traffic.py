@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Connections that do not carry iWARP: nothing is said of them but that they were there."""
+"""Connections that do not carry iWARP: nothing is said of them but that they were there.
+
+Nobody sends FPDUs without a Request in the one direction and a Reply in the other (RFC 5044 7.1.2).
+So where these cannot have been missed, not even what looks like FPDUs is taken for some, unless
+good CRCs say so; and where they can, headers that make sense are not enough.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +12,11 @@ import random
 
 import pytest
 
-from scapy_mpa.stream.events import (
-    ConnectionEnded,
-)
-from tests.stream.talk import (
-    Talk,
-    ends,
-)
+from scapy_mpa.stream.events import ConnectionEnded, Event, GapFound
+from tests.stream.feed import fpdus
+from tests.stream.talk import Talk, ends
+from tests.truth import messages
+from tests.truth.mpastream import TrueFPDU, build_stream
 
 
 def ordinary(kind: str, rng: random.Random, size: int) -> bytes:
@@ -53,3 +56,140 @@ def test_ordinary_traffic_is_not_taken_for_iwarp(kind: str, syn: bool) -> None:
     assert {type(each) for each in events} == {ConnectionEnded}
     assert ends(events)[0].initiator is None
     assert ends(events)[0].halves[1].markers is None
+
+
+def found(events: list[Event]) -> list[bytes]:
+    """The ULPDUs that were found."""
+    return [each.ulpdu for each in fpdus(events)]
+
+
+def stream(*, crc: bool, markers: bool = False, fpdus: int = 40) -> tuple[bytes, list[TrueFPDU]]:
+    """Sends of all lengths."""
+    rng = random.Random(fpdus)
+    sends = [messages.send(msn, rng.randbytes(20 + 7 * msn))[0] for msn in range(1, fpdus + 1)]
+    return build_stream(sends, markers=markers, crc=crc)
+
+
+PEERS = {"nothing": b"", "words": b"220 ready\r\n", "the same": None}
+"""What the other direction says."""
+
+
+@pytest.mark.parametrize("markers", [False, True])
+@pytest.mark.parametrize("peer", PEERS)
+@pytest.mark.parametrize("direction", [0, 1])
+@pytest.mark.parametrize("size", [100, 1460, 9000])
+def test_nobody_asked(markers: bool, peer: str, direction: int, size: int) -> None:
+    """Whatever the headers say: both directions were captured whole, without a startup frame."""
+    octets, _ = stream(crc=False, markers=markers)
+    talk = Talk()
+    answer = PEERS[peer]
+    talk.say(1 - direction, octets if answer is None else answer, size=size)
+    talk.say(direction, octets, size=size)
+    talk.close()
+    assert {type(each) for each in talk.fed()} == {ConnectionEnded}
+
+
+@pytest.mark.parametrize("direction", [0, 1])
+@pytest.mark.parametrize("size", [100, 1460])
+def test_the_peer_neither_asked_nor_answered(direction: int, size: int) -> None:
+    """One direction was captured whole; so what the other one lacks was no startup frame."""
+    octets, _ = stream(crc=False)
+    talk = Talk()
+    talk.say(1 - direction, b"USER anonymous\r\n")
+    talk.miss(direction, bytes(20))
+    talk.say(direction, octets, size=size)
+    talk.close()
+    events = talk.fed()
+    assert found(events) == []
+    assert {type(each) for each in events} <= {ConnectionEnded, GapFound}
+
+
+@pytest.mark.parametrize("missing", ["the SYNs", "startup frames", "a SYN and the peer's"])
+@pytest.mark.parametrize("markers", [False, True])
+@pytest.mark.parametrize("direction", [0, 1])
+@pytest.mark.parametrize("size", [100, 1460])
+def test_somebody_may_have_asked(missing: str, markers: bool, direction: int, size: int) -> None:
+    """The same octets are FPDUs where the capture may lack the startup frames."""
+    octets, truth = stream(crc=False, markers=markers)
+    talk = Talk(syn=missing == "startup frames")
+    if missing != "the SYNs":
+        for each in (0, 1):
+            talk.miss(each, bytes(20))
+    talk.say(direction, octets, size=size)
+    talk.close()
+    if missing == "a SYN and the peer's":
+        talk.segments = [each for each in talk.segments if each.direction == direction]
+    assert found(talk.fed()) == [each.ulpdu for each in truth]
+
+
+@pytest.mark.parametrize("direction", [0, 1])
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_good_crcs_though_nobody_asked(direction: int, count: int) -> None:
+    """Two in a row are FPDUs of somebody who breaks the rules; one alone is not, in its segment."""
+    octets, truth = stream(crc=True, fpdus=count)
+    talk = Talk()
+    talk.say(1 - direction, b"220 ready\r\n")
+    for each in truth:
+        talk.say(direction, octets[each.start : each.end])
+    talk.close()
+    expected = [each.ulpdu for each in truth] if count > 1 else []
+    assert found(talk.fed()) == expected
+
+
+def written(to: list[int], stag: int = 7, size: int = 400) -> list[bytes]:
+    """RDMA Writes of one segment each, at these offsets."""
+    rng = random.Random(size)
+    return [messages.write(stag, each, rng.randbytes(size))[0] for each in to]
+
+
+ROWS: dict[str, tuple[list[bytes], bool]] = {
+    "MSN goes on": ([messages.send(msn, bytes([msn]) * 300)[0] for msn in range(1, 20)], True),
+    "MO goes on": (messages.send(5, random.Random(5).randbytes(9000), 600), True),
+    "TO goes on": (written([at * 400 for at in range(20)]), True),
+    "TO goes on within messages": (
+        [each for at in range(9) for each in messages.write(at + 1, at << 40, bytes(1500), 600)],
+        True,
+    ),
+    "TO is anywhere": (written([at * 100_003 for at in range(40)]), False),
+    "TO is the same": (written([4096] * 40), False),
+    "TO counts": (written(list(range(40))), False),
+    "TO counts, and payloads are as long by chance": (
+        [messages.write(7, at, bytes(at * 29 % 40))[0] for at in range(80)],
+        False,
+    ),
+    "TO goes on, but for some": (
+        written([at * 400 for at in range(60) if at % 4]),
+        True,
+    ),
+    "STags differ": ([written([0], stag=at)[0] for at in range(40)], False),
+    "MSN is the same": ([messages.send(1, bytes([at]) * 300)[0] for at in range(40)], False),
+}
+"""ULPDUs, and whether one of them goes on where another one has ended."""
+
+
+@pytest.mark.parametrize("size", [90, 536, 1460, 21_888])
+@pytest.mark.parametrize("row", ROWS)
+def test_headers_that_go_on(row: str, size: int) -> None:
+    """From the middle, without CRCs and Markers, one header must continue another (RFC 5041 5)."""
+    ulpdus, goes_on = ROWS[row]
+    octets, truth = build_stream(ulpdus, crc=False)
+    talk = Talk(syn=False)
+    talk.say(0, octets, size=size)
+    talk.close()
+    assert found(talk.fed()) == [each.ulpdu for each in truth if goes_on]
+    # Where good CRCs tell, it does not matter.
+    octets, truth = build_stream(ulpdus)
+    talk = Talk(syn=False)
+    talk.say(0, octets, size=size)
+    talk.close()
+    assert found(talk.fed()) == [each.ulpdu for each in truth]
+
+
+@pytest.mark.parametrize("row", [row for row, (_, goes_on) in ROWS.items() if not goes_on])
+def test_headers_that_do_not_go_on_and_markers(row: str) -> None:
+    """A Marker that says more than 0 is as much (RFC 5044 4.3)."""
+    octets, truth = build_stream(ROWS[row][0], markers=True, crc=False)
+    talk = Talk(syn=False)
+    talk.say(0, octets, size=1460)
+    talk.close()
+    assert found(talk.fed()) == [each.ulpdu for each in truth]

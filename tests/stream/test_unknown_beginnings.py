@@ -309,7 +309,8 @@ def test_an_fpdu_of_zero_length_and_nothing_else(syn: bool, markers: bool, behin
     ulpdus = [b"", messages.send(1, random.Random(behind).randbytes(300))[0]]
     octets, truth = mpastream.build_stream(ulpdus, markers=markers)
     talk = Talk(syn=syn)
-    talk.miss(0, bytes(20))
+    for direction in (0, 1):
+        talk.miss(direction, bytes(20))
     talk.say(0, octets[: truth[0].end + behind])
     talk.miss(0, octets[truth[0].end + behind :])
     talk.close()

@@ -35,6 +35,12 @@ Without CRCs, an FPDU that is whole must be found if its start is certain or anc
 
 Any other one may be found.
 
+Where no startup frame was captured, and the other direction does not show itself, headers that make
+sense do not establish that there are FPDUs at all: tables of other protocols hold as many. So a row
+must show ``PROOF`` bits in all, and more than headers (``_proves``): an FPDU that goes on where one
+before it has ended, since two numbers of 32 bits and more are given then (RFC 5041 5), or a Marker
+that says more than 0. What comes again, as the records of a table do, says nothing new.
+
 Of frames that were cut to a snap length:
 
 7. An FPDU of which not all octets were captured, but its header, must be reported with what was
@@ -55,12 +61,13 @@ Of frames that were cut to a snap length:
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from .captured import Captured
 from .dimensions import Dimensions
-from .headers import header_length, header_of
+from .headers import Header, header_length, header_of
 from .impair import Half, Segment
 from .mpastream import TrueFPDU
 from .wanted import Statement, Wanted
@@ -73,6 +80,10 @@ OCTETS_OF_UNKNOWN = 1536
 TELLING_MARKERS = 2
 """Markers that do not directly precede a ULPDU_Length, in FPDUs in a row, that tell where Markers
 are: what seems to be one may be an MSN."""
+
+PROOF = 40
+"""Bits that a row must show: among the 2^26 places in 64 MiB chance does so once in 2^14."""
+TAGGED_BITS, UNTAGGED_BITS, CONTINUATION_BITS, MARKER_BITS = 13, 43, 24, 28
 
 MARKER_INTERVAL = 512
 
@@ -147,12 +158,23 @@ class _Side:
         if self.dimensions.crc:
             begins = self.knows_startup and bool(self.sound) and bool(self.sound[0])
             return begins or any(len(row) > 1 for row in self.rows())
-        return any(self._is_long(row) for row in self.rows())
+        return any(self._is_long(row) and self._proves(row) for row in self.rows())
 
     def _is_long(self, row: range) -> bool:
         truth = self.half.truth
         octets = truth[row[-1]].end - truth[row[0]].start
         return len(row) >= ROW_OF_UNKNOWN and octets >= OCTETS_OF_UNKNOWN
+
+    def _proves(self, row: range) -> bool:
+        """Whether FPDUs in a row show that they are some, where nothing else says so."""
+        truth = self.half.truth
+        heads = {(truth[index].ulpdu_length, truth[index].ulpdu[:2]) for index in row}
+        bits = sum(TAGGED_BITS if head[0] & 0x80 else UNTAGGED_BITS for _, head in heads)
+        markers = min(1, self._telling_markers(row))
+        headers = [header_of(truth[index].ulpdu, truth[index].ulpdu_length) for index in row]
+        continued = continuations(headers)
+        bits += CONTINUATION_BITS * continued + MARKER_BITS * markers
+        return bits >= PROOF and continued + markers > 0
 
     def _knows_markers(self, other: _Side) -> bool:
         """Whether it is known of each FPDU how many Markers it holds, though it was cut.
@@ -180,7 +202,8 @@ class _Side:
             least = 1 if hinted else 2
             rows = [row for row in rows if len(row) >= least]
         else:
-            rows = [row for row in rows if self._is_long(row)]
+            is_sure = other.knows_startup or self.knows_startup or other._shows_itself()
+            rows = [row for row in rows if self._is_long(row) and (is_sure or self._proves(row))]
         if not rows:
             return False
         if other.knows_startup or not self.has_markers:
@@ -486,6 +509,36 @@ class _Side:
             places += range(at, at + 4)
             at += 4
         return at, markers, places[2 : 2 + ulpdu_length]
+
+
+def continuations(headers: Sequence[Header]) -> int:
+    """How many segments continue the last one before them with the same STag, or QN.
+
+    Either their octets lie where those of the other one end, or they begin the next message of
+    their queue (RFC 5041 5.1, 5.2). One without payload is followed by the same place again, which
+    says nothing; and so does a step of TO that is another than the payload as often as not, for it
+    is that of a number which counts.
+    """
+    last: dict[tuple[int | None, int | None], Header] = {}
+    messages = 0
+    steps: Counter[int] = Counter()
+    for header in headers:
+        before = last.get((header.stag, header.qn))
+        last[header.stag, header.qn] = header
+        if before is None:
+            continue
+        size = before.payload_length or 0
+        if header.to is not None:
+            step = header.to - (before.to or 0)
+            steps[step] += 0 if step == 0 else 1 if step == size else -1
+        elif before.last:
+            messages += (header.msn, header.mo) == (((before.msn or 0) + 1) % 2**32, 0)
+        else:
+            messages += (header.msn, header.mo) == (
+                before.msn,
+                (before.mo or 0) + size,
+            ) and size > 0
+    return messages + sum(count for count in steps.values() if count > 0)
 
 
 def _said_length(fpdu: TrueFPDU) -> int:

@@ -348,7 +348,7 @@ IFT_FRAMES: Final = [
         "frame-in-payload",
         "A payload holds a whole frame with the right VTag.",
         _in_payload,
-        expectation=accept("whoever places it speculatively takes it back"),
+        expectation=accept("whoever places it speculatively must place it again (8)"),
         base=framed_speculative,
     ),
 ]

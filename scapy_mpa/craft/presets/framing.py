@@ -52,7 +52,7 @@ def ift_without_crcs(rng: Random, **options: Any) -> IFTConversation:
 
 @preset("ift-speculative", "iWARP Framing for TCP that allows speculative placement")
 def ift_speculative(rng: Random, **options: Any) -> IFTConversation:
-    """SP of both sides (8): reorder its segments to see it, and see it fail.
+    """SP of both sides (8): reorder its segments to see it.
 
     Frames are longer than segments, and one of these begins with octets of a payload that are a
     frame to whoever has not seen the one before.

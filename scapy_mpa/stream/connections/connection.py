@@ -20,6 +20,7 @@ from scapy_mpa.stream.halves.extent import (
 )
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.phase import Phase
+from scapy_mpa.stream.octets.ift_scan import FoundIndication
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.stream.octets.past import Span, Tail
 from scapy_mpa.stream.octets.scan import FoundStartup
@@ -312,13 +313,10 @@ class Connection(Telling):
 
     def on_unknown(self, half: HalfConnection) -> None:
         """Find out what a direction carries, if startup frames are missing."""
-        ift = self.find_ift(half)
-        if ift is None:
+        if self.spoken_ift is None:
             from scapy_mpa.stream.startup import beginnings
 
             beginnings.look(self.startup, half, must_decide=False)
-        else:
-            ift.look(half, must_decide=False)
 
     def decide(self, half: HalfConnection) -> None:
         """Decide what a direction carries with what is there, as if nothing more came.
@@ -326,37 +324,31 @@ class Connection(Telling):
         Called more than once: also where octets have become many, or memory short.
         """
         turns.wait_no_more(self.startup)
-        ift = self.find_ift(half)
-        if ift is None:
+        if self.spoken_ift is None:
             from scapy_mpa.stream.startup import beginnings
 
             beginnings.decide(self.startup, half)
-        else:
-            ift.look(half, must_decide=True)
-
-    @property
-    def assumes_ift(self) -> bool:
-        """Whether the user says that iWARP Framing for TCP is spoken."""
-        return self.startup.forced is Dialect.DRAFT_IFT_01
 
     @property
     def spoken_ift(self) -> IFTPhase | None:
         """What is known of it if it speaks iWARP Framing for TCP, else None."""
         return self.ift if self.ift is not None and self.ift.is_begun else None
 
-    def find_ift(self, *halves: HalfConnection) -> IFTPhase | None:
-        """Return the same, once frames were looked for in directions without an adaption
-        indication, if the user says that there are some."""
-        if self.assumes_ift:
-            for half in halves:
-                self.ift_phase().infer(half)
-        return self.spoken_ift
+    def on_indication(
+        self,
+        half: HalfConnection,
+        found: FoundIndication,
+        frames: tuple[int, ...],
+        *,
+        is_first: bool,
+    ) -> None:
+        """Take what may be an adaption indication of iWARP Framing for TCP.
 
-    def ift_phase(self) -> IFTPhase:
-        """Return what follows iWARP Framing for TCP, from now on at least."""
+        :param is_first: whether its direction begins with it.
+        """
         if self.ift is None:
             # Hardly any capture has some, and a command is to start soon.
             from scapy_mpa.stream.ift.phase import IFTPhase
 
             self.ift = IFTPhase(self.halves)
-        return self.ift
+        self.ift.take(half, found, frames, is_first=is_first)

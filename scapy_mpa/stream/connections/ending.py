@@ -24,15 +24,12 @@ def conclude(connection: Connection, reason: GapReason, ending: Ending | None) -
     :param ending: how the connection ended, if the connection itself does not know.
     """
     one, other = connection.halves
-    ift = connection.find_ift(one, other)
+    ift = connection.spoken_ift
     if ift is None:
         _conclude_startup(connection)
         initiator = connection.startup.initiator
     else:
-        if one.is_unknown or other.is_unknown:
-            ift.conclude()
-        if not connection.errors:
-            ift.note_silence(_how_it_ended(connection))
+        ift.conclude(_how_it_ended(connection))
         initiator = ift.initiator
     for half in (other, one) if initiator else (one, other):
         finishing.finish(half, reason)

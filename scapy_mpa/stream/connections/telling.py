@@ -16,7 +16,6 @@ from scapy_mpa.stream.events import (
 )
 from scapy_mpa.stream.fpdus.candidate import Candidate
 from scapy_mpa.stream.halves.half import HalfConnection
-from scapy_mpa.stream.octets.ift_scan import SeenIndication
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.stream.octets.scan import FoundStartup
 from scapy_mpa.stream.sequence import sequence_number
@@ -28,10 +27,8 @@ from scapy_mpa.stream.startup.steps import StartupState
 from scapy_mpa.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from scapy_mpa.stream.events import Placed
     from scapy_mpa.stream.halves.common import Common
     from scapy_mpa.stream.ift.phase import IFTPhase
-    from scapy_mpa.stream.ift.reader import Found
 
 __all__ = ["Telling"]
 
@@ -152,63 +149,6 @@ class Telling:
             assert startup.negotiating is not None
             startup.negotiating.take_fpdu(event)
         self.common.emit(event)
-
-    # -- iWARP Framing for TCP -----------------------------------------------------------------
-
-    def tell_indication(self, half: HalfConnection, seen: SeenIndication) -> None:
-        """Pass on an adaption indication, which another frame may have shown."""
-        from scapy_mpa.stream.events import AdaptionIndicationSeen
-
-        found = seen.found
-        self.common.emit(
-            AdaptionIndicationSeen(
-                connection=self.identity,
-                direction=half.direction,
-                frame=seen.frame,
-                time_ns=seen.time_ns,
-                seq=sequence_number(found.position),
-                octets=found.octets,
-                frames=seen.frames,
-                indication=found.indication,
-            )
-        )
-
-    def on_frame(
-        self,
-        half: HalfConnection,
-        found: Found,
-        located_by: LocatedBy,
-        frames: tuple[int, ...],
-        *,
-        placed: Placed = "in order",
-        confirmed: bool | None = None,
-    ) -> None:
-        """Pass on a frame of iWARP Framing for TCP."""
-        from scapy_mpa.stream.events import IFTFrameRecovered
-
-        assert self.ift is not None and half.ift is not None
-        agreement = self.ift.agreement
-        self.common.emit(
-            IFTFrameRecovered(
-                self.identity,
-                half.direction,
-                self.frame,
-                self.time_ns,
-                sequence_number(found.start),
-                found.start - half.ift.origin if half.ift.from_start else None,
-                found.header,
-                found.octets,
-                None if agreement is None else agreement.rdma,
-                found.header_crc,
-                found.payload_crc,
-                located_by,
-                placed == "speculative",
-                frames,
-                placed,
-                confirmed,
-                found.faults,
-            )
-        )
 
     # -- what is missing or wrong --------------------------------------------------------------
 

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
         Event,
         IFTFrameRecovered,
         MessageRecovered,
-        Placed,
         SctpConnectionId,
         SessionControlSeen,
     )
@@ -69,7 +68,6 @@ __all__ = [
     "Negotiated",
     "OverlapDiffers",
     "Place",
-    "Placed",
     "SctpConnectionId",
     "SessionControlSeen",
     "SoftUiWARPRecovered",

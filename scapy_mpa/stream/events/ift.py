@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What iWARP Framing for TCP brings (draft-williams-iwarp-ift-01): indications and frames."""
 
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from scapy_mpa.stream.events.carrier import CrcVerdict, LocatedBy, Place
 from scapy_mpa.stream.events.connection import ConnectionId
@@ -10,9 +10,7 @@ from scapy_mpa.wire.ift_indication import AdaptionIndication
 if TYPE_CHECKING:
     from scapy_mpa.wire.ift_frame import FrameHeader, FrameLayout
 
-__all__ = ["AdaptionIndicationSeen", "IFTFrameRecovered", "Placed"]
-
-Placed: TypeAlias = Literal["in order", "speculative"]
+__all__ = ["AdaptionIndicationSeen", "IFTFrameRecovered"]
 
 
 class AdaptionIndicationSeen(NamedTuple):
@@ -41,30 +39,30 @@ class IFTFrameRecovered(NamedTuple):
     time_ns: int
     seq: int
     """Sequence number of its header_size field."""
-    offset: int | None
-    """Octets from the end of the adaption indication to that field, None if that was not
-    captured."""
+    offset: int
+    """Octets from the end of the adaption indication to that field."""
     header: "FrameHeader"
     octets: bytes
     """The frame as it lay in the stream, CRCs included.  From its end is missing what a snap length
-    cut off; and what belongs to the next one, if it and the next begin in what another claims."""
+    cut off."""
     rdma: bool | None
-    """Whether the connection is in RDMA mode; None if that is not agreed on, or not known."""
+    """Whether the connection is in RDMA mode; None if the two sides disagree."""
     header_crc: CrcVerdict
     """``off`` if there is none."""
     payload_crc: CrcVerdict
     """``off`` if there is none."""
     located_by: LocatedBy
     out_of_order: bool
-    """Placed speculatively."""
+    """Whether a receiver may have placed it speculatively, before a hole was filled (8)."""
     frames: tuple[int, ...]
     """The captured frames that brought its octets, ascending by place in the stream."""
-    placed: Placed
-    confirmed: bool | None
-    """Of one placed speculatively, whether the in-order pass has found it at its place; None if it
-    never came there, and of one placed in order."""
     faults: str = ""
     """The CRCs that are bad and that its receiver checks: ``h``, ``p``, both or none."""
+
+    @property
+    def placed(self) -> Literal["in order", "speculative"]:
+        """How a receiver may have placed it (8)."""
+        return "speculative" if self.out_of_order else "in order"
 
     @property
     def crcs(self) -> str:
@@ -126,8 +124,8 @@ class IFTFrameRecovered(NamedTuple):
 
     @property
     def carries_rdmap(self) -> bool:
-        """Whether the connection is in RDMA mode, and the frame was not taken back."""
-        return bool(self.rdma) and self.confirmed is not False
+        """Whether the connection is in RDMA mode."""
+        return bool(self.rdma)
 
     @property
     def is_acceptable(self) -> bool:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Final, TypeAlias
 
 from scapy_mpa.stream.events.connection import ConnectionEnded
-from scapy_mpa.stream.events.ift import AdaptionIndicationSeen, IFTFrameRecovered, Placed
+from scapy_mpa.stream.events.ift import AdaptionIndicationSeen, IFTFrameRecovered
 from scapy_mpa.stream.events.message import MessageRecovered
 from scapy_mpa.stream.events.mpa import FPDURecovered, StartupSeen
 from scapy_mpa.stream.events.sctp import (
@@ -26,7 +26,6 @@ __all__ = [
     "Event",
     "IFTFrameRecovered",
     "MessageRecovered",
-    "Placed",
     "SctpConnectionId",
     "SessionControlSeen",
 ]

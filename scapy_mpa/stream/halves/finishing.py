@@ -33,8 +33,6 @@ def finish(half: HalfConnection, reason: GapReason) -> None:
         holes.give_up(half, reason)
     if end is not None:
         _report_missing(half, end, reason)
-    if half.ift is not None:
-        half.ift.relieve()
     half.budget.update(half)
 
 

@@ -42,8 +42,7 @@ if TYPE_CHECKING:
     from scapy_mpa.stream.fpdus.sink import Handover
     from scapy_mpa.stream.halves.doubtful_startup import DoubtfulStartup
     from scapy_mpa.stream.halves.owner import Owner
-    from scapy_mpa.stream.halves.reader import Reader
-    from scapy_mpa.stream.ift.framing import IFTFraming
+    from scapy_mpa.stream.halves.reader import FrameReader, Reader
 
 __all__ = ["HalfConnection"]
 
@@ -134,13 +133,10 @@ class HalfConnection:
         return reader.doubtful if type(reader) is Streaming else None
 
     @property
-    def ift(self) -> IFTFraming | None:
+    def ift(self) -> FrameReader | None:
         """What finds the frames of iWARP Framing for TCP, if it carries these."""
-        reader = self._reader
-        if reader is None or isinstance(reader, (Streaming, Framing, Rest)):
-            return None
         # Of its own it is not imported, for a command is to start soon.
-        return cast("IFTFraming", reader)
+        return cast("FrameReader", self._reader) if self.phase is Phase.IFT else None
 
     @property
     def rest(self) -> Rest | None:

@@ -167,9 +167,6 @@ def relieve(half: HalfConnection) -> None:
     before = half.held
     if _merge(half):
         return
-    if half.ift is not None and half.ift.relieve():
-        # What is no longer known of frames that came early costs none of them.
-        return
     if half.cuts is not None and half.cuts.awaited is not None:
         half.cuts.settle(half.high or 0)
         if half.held < before:
@@ -257,7 +254,15 @@ def _close_acknowledged(half: HalfConnection) -> None:
         acks = half.counting.acks = Acknowledgements()
     acks.note(half.owner.segments, half.acknowledged)
     while (island := half.islands.behind_open_hole()) is not None and island.start <= acks.passed:
-        _close(half, island)
+        if half.ift is None:
+            _close(half, island)
+        elif half.islands.items[0] is not island:
+            # Its frames are reported in order, so that no late copy is waited for.
+            give_up(half, "acknowledged")
+        else:
+            half.report_gap(half.islands.floor, island.start, "acknowledged")
+            half.islands.floor = island.start
+            _close(half, island)
 
 
 def _close(half: HalfConnection, island: Island) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from scapy_mpa.stream.events import ConnectionId, GapReason, LocatedBy, Placed
+from scapy_mpa.stream.events import ConnectionId, GapReason, LocatedBy
 from scapy_mpa.stream.fpdus.candidate import Candidate
-from scapy_mpa.stream.octets.ift_scan import SeenIndication
+from scapy_mpa.stream.octets.ift_scan import FoundIndication
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.stream.octets.scan import FoundStartup
 from scapy_mpa.wire.errors import ErrorCode
@@ -15,8 +15,6 @@ from scapy_mpa.wire.errors import ErrorCode
 if TYPE_CHECKING:
     from scapy_mpa.stream.halves.common import Common
     from scapy_mpa.stream.halves.half import HalfConnection
-    from scapy_mpa.stream.ift.phase import IFTPhase
-    from scapy_mpa.stream.ift.reader import Found
 
 __all__ = ["Owner"]
 
@@ -48,10 +46,6 @@ class Owner(Protocol):
     @property
     def last_time_ns(self) -> int:
         """When its last segment was captured, in nanoseconds since the epoch."""
-
-    @property
-    def assumes_ift(self) -> bool:
-        """Whether the user says that iWARP Framing for TCP is spoken."""
 
     def fail(self, error: Exception) -> None:
         """Report a fault of this program, and follow the connection no further."""
@@ -97,23 +91,18 @@ class Owner(Protocol):
     def may_announce_rtr(self, half: HalfConnection, found: FoundStartup) -> bool:
         """Tell whether an Rtr Frame may follow a startup frame."""
 
-    def ift_phase(self) -> IFTPhase:
-        """Return who takes adaption indications, and what may be some."""
-
-    def tell_indication(self, half: HalfConnection, seen: SeenIndication) -> None:
-        """Pass on an adaption indication."""
-
-    def on_frame(
+    def on_indication(
         self,
         half: HalfConnection,
-        found: Found,
-        located_by: LocatedBy,
+        found: FoundIndication,
         frames: tuple[int, ...],
         *,
-        placed: Placed = "in order",
-        confirmed: bool | None = None,
+        is_first: bool,
     ) -> None:
-        """Take a frame of iWARP Framing for TCP."""
+        """Take what may be an adaption indication.
+
+        :param is_first: whether its direction begins with it.
+        """
 
     def on_unknown(self, half: HalfConnection) -> None:
         """Look at octets that are not framed because startup frames were not captured."""

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from scapy_mpa.stream.octets.island import Island
 
-__all__ = ["Reader"]
+__all__ = ["FrameReader", "Reader"]
 
 
 class Reader(Protocol):
@@ -27,3 +27,15 @@ class Reader(Protocol):
 
         Return where the octets begin that might have been of use then.
         """
+
+
+class FrameReader(Reader, Protocol):
+    """Reads frames of iWARP Framing for TCP."""
+
+    @property
+    def markers(self) -> bool:
+        """Whether there are periodic markers."""
+
+    @property
+    def crcs(self) -> str:
+        """Which CRCs frames have: ``h``, ``p``, both or none."""

@@ -9,7 +9,7 @@ as the Full Operation Phase begins.
 from typing import TYPE_CHECKING, Final
 
 from scapy_mpa.stream.halves.doubtful_startup import DoubtfulStartup, awaits_startup, is_refuted
-from scapy_mpa.stream.halves.indications import doubt_indications, take_indication
+from scapy_mpa.stream.halves.indications import take_indications
 from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.octets.island import SEAM, Island
 from scapy_mpa.stream.octets.scan import (
@@ -162,8 +162,6 @@ class Streaming:
             self._find_again(island)
         elif island.end < island.need and not final:
             return
-        if island.scan == island.start and take_indication(half, island, final=final):
-            return
         at_begin = island.held == island.start == half.begin and not self._key_checked
         if at_begin and not self._check_key(island) and not final:
             # A Key that is wrong must be seen as a whole.
@@ -172,7 +170,7 @@ class Streaming:
         if not self._find_startup(island, final=final):
             return
         if half.phase is Phase.STREAMING and half.octets <= STREAMING_OCTETS:
-            doubt_indications(half, island, before)
+            take_indications(half, island, before)
         if half.phase is Phase.STREAMING and not awaits_startup(half) and self._is_due(_LEAST):
             half.owner.on_unknown(half)
         if half.phase is Phase.STREAMING and half.octets > STREAMING_OCTETS:

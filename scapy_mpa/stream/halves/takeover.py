@@ -14,7 +14,7 @@ from scapy_mpa.wire.dialect import Dialect
 if TYPE_CHECKING:
     from scapy_mpa.stream.fpdus.sink import Handover
     from scapy_mpa.stream.halves.half import HalfConnection
-    from scapy_mpa.stream.ift.framing import IFTFraming
+    from scapy_mpa.stream.halves.reader import Reader
 
 __all__ = ["enter_full_operation", "enter_ift", "hand_to_softuiwarp", "hold", "resume_streaming"]
 
@@ -135,17 +135,17 @@ def hand_to_softuiwarp(half: HalfConnection, island: Island, run: Run, *, final:
     return "done"
 
 
-def enter_ift(half: HalfConnection, framing: IFTFraming) -> None:
+def enter_ift(half: HalfConnection, reader: Reader, origin: int) -> None:
     """Take what follows the adaption indication for frames of iWARP Framing for TCP.
 
-    :param framing: finds them.
+    :param reader: finds them.
+    :param origin: position of the first octet behind the indication.
     """
     half.phase = Phase.IFT
-    half.be_read_by(framing)
-    if framing.from_start:
-        holes.leave_behind(half, framing.origin)
-        half.islands.front = half.islands.floor = max(framing.origin, half.islands.floor)
-    _hand_over(half, framing.origin)
+    half.be_read_by(reader)
+    holes.leave_behind(half, origin)
+    half.islands.front = half.islands.floor = max(origin, half.islands.floor)
+    _hand_over(half, origin)
 
 
 def _hand_over(half: HalfConnection, begin: int) -> None:

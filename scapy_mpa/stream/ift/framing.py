@@ -1,458 +1,420 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Where the frames of iWARP Framing for TCP begin and end in one direction.
+"""The frames of iWARP Framing for TCP in one direction, in the order of its stream.
 
-The rules (draft-williams-iwarp-ift-01 6 to 8):
+The rules (draft-williams-iwarp-ift-01 4.2 to 9):
 
-* Frames lie one behind the other from the end of the adaption indication on; header_size and
-  payload_size of each say where the next one begins.
-* Behind a frame that is not proven, the next one is where its sizes say if a frame convinces
-  there; else it is searched for.  Behind a hole that stays it is searched for, too: nothing in the
-  stream says where frames begin.
-* An island beyond a hole that may yet be filled waits.  If the sender allows it (SP), its frames
-  are placed speculatively after the checks of 8.1, and are reported once it is known whether
-  rightly.
+* Frames follow each other from the end of the adaption indication on; header_size and payload_size
+  of each say where the next one begins.
+* A frame is *sound* if its header CRC is good.  If there is none, or its receiver ignores it (IH),
+  its VTag and a DDP header that makes sense will do (5.1, 8.1).
+* One that is not sound is reported if its sizes lead to a sound one, or to the end of what was
+  captured.
+* Behind anything else, and behind a hole that stays, a frame is searched for: nothing in the stream
+  says where frames begin.
+* If a payload CRC is bad, payload_size may be wrong, and frames may lie in what it claims.  Only
+  those count whose payload CRC is good, so that no octets are reported again and again.
+* What lies beyond a hole waits for it.  If the sender allows it (SP), frames that came whole before
+  the hole was filled are reported as placed speculatively.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from typing import Final, Literal, NamedTuple
 
-from scapy_mpa.stream.events import LocatedBy
-from scapy_mpa.stream.ift.placement import Speculated, Speculation
-from scapy_mpa.stream.ift.reader import HEAD, Found, FrameReader, Head
-from scapy_mpa.stream.ift.sink import IFTSink
-from scapy_mpa.stream.octets.island import Island, Run
-from scapy_mpa.wire.ddp import ddp_header_length
-from scapy_mpa.wire.ift_frame import FRAME_HEADER_LENGTH, LARGEST_FRAME
+from scapy_mpa.stream.events import CrcVerdict, IFTFrameRecovered, LocatedBy
+from scapy_mpa.stream.halves.extent import how_it_ended
+from scapy_mpa.stream.halves.half import HalfConnection
+from scapy_mpa.stream.octets.island import Island
+from scapy_mpa.stream.sequence import sequence_number
+from scapy_mpa.wire.crc import CRC_LENGTH, crc_is_good
+from scapy_mpa.wire.ddp import (
+    DDP_HEADER_LENGTHS,
+    UNTAGGED_LENGTH,
+    ddp_header_length,
+    parse_ddp,
+)
+from scapy_mpa.wire.ift_frame import (
+    FRAME_HEADER_LENGTH,
+    FrameHeader,
+    frame_layout,
+    frame_pattern,
+    parse_frame_header,
+)
 from scapy_mpa.wire.ift_indication import Problem
+from scapy_mpa.wire.ift_negotiation import Direction
+from scapy_mpa.wire.rdmap import plausible
 
 __all__ = ["IFTFraming"]
 
-_WAIT: Final = LARGEST_FRAME + HEAD
-"""Octets behind the place where no frame was found for which it is waited that one begins where the
-sizes there say."""
-
-_STEP: Final = 2_048
-"""Octets that must come before another search."""
-
-_NOWHERE: Final = 1 << 62
-"""A place that no island reaches."""
+_HEAD: Final = FRAME_HEADER_LENGTH + UNTAGGED_LENGTH + CRC_LENGTH
+"""Octets of the longest head."""
+_PIECE: Final = 2_048
+"""Octets that are searched in one go."""
+_DDP_VERSIONS: Final = (0, 1)
 
 
-class _Run(Run):
-    """A stretch of frames that were passed on, and what they claim.
+class _Head(NamedTuple):
+    """What stands before the payload of what may be a frame."""
 
-    :param position: where it begins.
-    :param located_by: what says that a frame begins there.
-    """
-
-    __slots__ = ("claimed",)
-
-    def __init__(self, position: int, located_by: LocatedBy) -> None:
-        super().__init__(position, located_by)
-        self.claimed = 0
-        """Up to here frames claim octets in which others were found to begin."""
+    start: int
+    payload: int
+    """Where the payload begins."""
+    end: int
+    """Where the frame ends; ``start`` if header_size cannot be right."""
+    header: FrameHeader
+    octets: bytes
+    """As far as they were captured."""
+    crc: CrcVerdict
+    makes_sense: bool
+    """Whether header_size and VTag are right and the DDP header could be one."""
+    is_sound: bool
 
 
 class IFTFraming:
-    """Finds the frames of one direction in its islands.
+    """Finds and reports the frames of one direction.
 
-    :param sink: who is told.
-    :param origin: position of the first octet behind the adaption indication, None if that was
-        not captured.
-    :param reader: reads its frames.
-    :param speculative: whether the receiver may place speculatively (SP).
-    :param markers: whether there are periodic markers, of which the draft does not say what they
-        look like (9): then nothing is framed.
+    :param half: the direction.
+    :param origin: position of the first octet behind the adaption indication.
+    :param agreed: what the indications say of the direction.
+    :param rdma: whether RDMAP is in the frames; None if the two sides disagree.
     """
 
-    __slots__ = ("_reader", "_sink", "_speculation", "_weight", "from_start", "markers", "origin")
+    __slots__ = (
+        "_agreed",
+        "_ahead",
+        "_at",
+        "_claimed",
+        "_half",
+        "_kept",
+        "_located_by",
+        "_lost",
+        "_need",
+        "_origin",
+        "_pattern",
+        "_rdma",
+        "_why",
+    )
 
     def __init__(
-        self,
-        sink: IFTSink,
-        origin: int | None,
-        reader: FrameReader,
-        *,
-        speculative: bool,
-        markers: bool,
+        self, half: HalfConnection, origin: int, agreed: Direction, rdma: bool | None
     ) -> None:
-        self._sink = sink
-        self._reader = reader
-        self._speculation = Speculation() if speculative else None
-        """None: the sender does not allow it, or it is no longer known what was placed where."""
-        self._weight = 0
-        """What of that counts as held."""
-        self.origin = 0 if origin is None else origin
-        """0, which is before all positions, if it is not known."""
-        self.from_start = origin is not None
-        self.markers = markers
+        self._half = half
+        self._agreed = agreed
+        self._rdma = rdma
+        self._pattern = frame_pattern(agreed.vtag)
+        self._ahead: list[tuple[int, int, int]] = []
+        """Stretches that came beyond a hole: start, end, and where the hole begins; ascending."""
+        self._origin = origin
+        self._at = origin
+        """Where the next frame begins; or how far it was searched for."""
+        self._kept = origin
+        """Octets before this position are not needed any more."""
+        self._claimed = origin
+        """Up to here frames with a bad payload CRC claim octets."""
+        self._need = origin
+        """Nothing can be found before octets reach this position."""
+        self._located_by: LocatedBy = "start"
+        self._lost: int | None = None
+        """Where octets begin in which no frame was found, None if a frame begins at ``_at``."""
+        self._why: Literal["hole", "short", "broken"] = "hole"
+        """Why that is so: a hole lies before them, a frame is not whole, or none begins there."""
+
+    @property
+    def markers(self) -> bool:
+        """Whether there are periodic markers, which are not defined (9): nothing is framed then."""
+        return self._agreed.markers
 
     @property
     def crcs(self) -> str:
         """Which CRCs frames have: ``h``, ``p``, both or none."""
-        return self._reader.crcs
+        return "h" * self._agreed.header_crc + "p" * self._agreed.payload_crc
 
     def advance(self, island: Island, fresh: int) -> None:
-        """Find what can be found in an island that has grown.
-
-        :param fresh: octets that came since the last call.
-        """
-        self._reader.allow(fresh)
-        self._find(island, final=False)
-        self._weigh()
+        """Report what can be found in an island that has grown."""
+        islands = self._half.islands
+        if not islands.lies_beyond(island):
+            self._read(island, final=False)
+        elif self._agreed.speculative:
+            ahead, start, end = self._ahead, island.start, island.end
+            low, high = bisect_left(ahead, (start,)), bisect_right(ahead, (end,))
+            ahead[low:high] = [(start, end, islands.front_end())]
 
     def finish(self, island: Island) -> None:
-        """Find what can be found in an island to whose end nothing will be added."""
-        self._find(island, final=True)
-        if island.runs:
-            self._abandon(island, island.runs[-1], island.end)
-        self._release(island)
+        """Report what can be found in an island to whose end nothing will be added."""
+        self._read(island, final=True)
+        self._explain(island, island.end)
+        self._skip_to(island.end)
 
     def give_up(self, island: Island) -> int:
-        """Find what can be found in an island that is let go of, though more may come.
+        """Report the same of an island that is let go of, though more may come.
 
         Return where the octets begin that might have been of use then.
         """
-        self._find(island, final=True)
-        self._release(island)
-        if island.runs:
-            return island.runs[-1].end
-        return island.end if island.end <= self.origin else island.start
+        self._read(island, final=True)
+        lost = island.end if self._lost is None else self._lost
+        self._skip_to(island.end)
+        return lost
 
-    def _release(self, island: Island) -> None:
-        """Report what was placed speculatively in an island, and is never confirmed."""
-        if self._speculation is not None:
-            for speculated in self._speculation.release(island.start, island.end):
-                self._sink.found_speculated(speculated, None)
-        self._weigh()
+    def _skip_to(self, position: int) -> None:
+        """Go on behind octets that are of no use, if there are some."""
+        if self._at < position or self._lost is not None:
+            self._at = self._lost = self._kept = position
+            self._why = "hole"
+            self._need = position
 
-    def relieve(self) -> bool:
-        """Forget what was placed speculatively, and where; tell whether that frees memory.
+    def _read(self, island: Island, *, final: bool) -> None:
+        """Report frame after frame.
 
-        From then on nothing is placed speculatively (8.2), and what was is told of in its turn.
+        :param final: nothing more will come.
         """
-        self._speculation = None
-        weight = self._weight
-        self._weigh()
-        return weight > 0
+        if self._at < island.start:
+            self._skip_to(island.start)
+        if self._agreed.markers:
+            self._at = self._kept = island.end
+        if island.end >= self._need or final:
+            while self._at < island.end:
+                if self._lost is None and self._follow(island, final=final):
+                    break
+                if not self._search(island, final=final):
+                    break
+        self._half.release(island, island.start, min(self._kept, island.end))
 
-    def _weigh(self) -> None:
-        """Have what is known of speculative placement counted among what is held."""
-        weight = 0 if self._speculation is None else self._speculation.weight
-        if weight != self._weight:
-            self._sink.holds(weight - self._weight)
-            self._weight = weight
-
-    def _find(self, island: Island, *, final: bool) -> None:
-        if not island.joined and island.end < island.need and not final:
-            return
-        was_joined = island.joined
-        island.joined = False
-        if self.markers or island.end <= self.origin:
-            self._sink.release(island, island.start, island.end)
-            return
-        if island.open_left:
-            if self._speculation is not None:
-                self._speculate(island, self._speculation)
-            return
-        island.scanned = None
-        if was_joined:
-            island.need = island.start
-        self._begin(island)
-        self._unite(island)
-        self._follow(island, island.runs[0], island.end, final=final)
-
-    def _begin(self, island: Island) -> None:
-        """See to it that there is a run at the beginning of an island."""
-        begin = max(island.start, self.origin)
-        if island.runs and (island.settled or island.runs[0].start <= begin):
-            return
-        if island.start <= self.origin:
-            run = _Run(self.origin, "start")
-            # What lies before is none of framing's business, and is released with the rest.
-            run.start = island.start
-        else:
-            run = _Run(begin, "search")
-            run.trouble = run.searched = begin
-            run.anchored = False
-        island.settled = True
-        island.runs = (run, *island.runs)
-
-    def _unite(self, island: Island) -> None:
-        """Pass on what lies between the runs of an island, and make them one."""
-        first, *others = island.runs
-        for right in others:
-            self._follow(island, first, right.start, final=True)
-            was_vain = _is_vain(first)
-            if _is_vain(right):
-                # That a frame which reaches into it is not whole is nobody's fault.
-                first.trouble = None
-            else:
-                self._abandon(island, first, right.start)
-            if was_vain:
-                # A frame may yet reach into it from the left.
-                first.start = right.start
-            assert isinstance(first, _Run) and isinstance(right, _Run)
-            first.claimed = max(first.claimed, right.claimed)
-            first.end_like(right)
-            first.searched = right.searched
-        island.runs = (first,)
-
-    # -- the chain of lengths ------------------------------------------------------------------
-
-    def _follow(self, island: Island, run: Run, limit: int, *, final: bool) -> None:
-        """Go on behind a run.
-
-        :param limit: where the next run begins, or the island ends.
-        :param final: nothing more will come between here and there.
-        """
-        while True:
-            if run.trouble is None:
-                self._chain(island, run, limit, final=final)
-            if run.trouble is None or not self._recover(island, run, limit, final=final):
-                break
-        self._sink.release(island, run.start, min(run.last, run.end))
-
-    def _chain(self, island: Island, run: Run, limit: int, *, final: bool) -> None:
-        """Pass on frame after frame, up to the limit or to the first that is not proven."""
-        while run.end < limit:
-            head = self._at(island, run, limit)
-            if isinstance(head, int):
-                island.need = max(head, run.end)
-                if final or head < 0:
-                    run.trouble = run.end
-                return
-            found = None if head.is_wrong else self._whole(island, run, head, limit)
-            if found is None or not found.proven:
-                run.trouble = run.end
-                return
-            self._pass_on(island, run, found)
-        island.need = run.end
-
-    def _at(self, island: Island, run: Run, limit: int) -> Head | int:
-        """Return the head of the frame behind a run, or up to where octets are needed for it."""
-        assert isinstance(run, _Run)
-        return self._reader.at(island, run.end, limit, claimed=run.claimed)
-
-    def _whole(
-        self, island: Island, run: Run, head: Head, limit: int, upto: int | None = None
-    ) -> Found:
-        """Return a frame that may go behind a run, with its payload.
-
-        :param upto: where its octets end if another frame is known to begin there.
-        """
-        assert isinstance(run, _Run)
-        return self._reader.whole(island, head, limit, claimed=run.claimed, upto=upto)
-
-    def _pass_on(self, island: Island, run: Run, found: Found) -> None:
-        """Report a frame and what is wrong with it."""
-        sink = self._sink
-        is_certain = island.start <= self.origin
-        told = False
-        if self._speculation is not None:
-            for speculated, confirmed in self._speculation.settle(found, island.start):
-                told |= confirmed
-                sink.found_speculated(speculated, confirmed if is_certain else None)
-        if not told:
-            frames = island.frames(found.start, found.start + max(1, len(found.octets)))
-            sink.found(found, run.next_by, frames)
-        for problem in self._problems(found):
-            sink.wrong(found.start, problem)
-        if self._reader.vtag is None and found.proven:
-            # What is not known is learnt from the first frame.
-            self._reader.learn(found.header.vtag)
-        run.next_by = "length"
-        run.last = found.start
-        run.end = found.end
-        # If its sizes are a lie, others lie in what it claims.
-        is_sure = found.payload_crc == "good"
-        run.searched = found.end if is_sure else found.start + found.layout.payload
-
-    def _problems(self, found: Found) -> list[Problem]:
-        """Return what a receiver must not accept of a frame."""
-        size, _, vtag = found.header
-        problems = []
-        if "h" in found.faults:
-            problems.append(Problem("the header CRC does not match the frame", "5.1"))
-        if "p" in found.faults:
-            problems.append(Problem("the payload CRC does not match the payload", "5.1"))
-        expected = self._reader.vtag
-        if expected is not None and vtag != expected:
-            problems.append(
-                Problem(f"the frame has VTag 0x{vtag:04x} instead of 0x{expected:04x}", "4.2")
-            )
-        first = found.octets[FRAME_HEADER_LENGTH : FRAME_HEADER_LENGTH + 1]
-        if first and ddp_header_length(first) != size:
-            problems.append(
-                Problem(
-                    f"header_size {size} is not the {ddp_header_length(first)} octets of the "
-                    "DDP header",
-                    "5.1",
-                )
-            )
-        return problems
-
-    # -- where it breaks -----------------------------------------------------------------------
-
-    def _recover(self, island: Island, run: Run, limit: int, *, final: bool) -> bool:
-        """Find the way back to where frames begin; tell whether that succeeded."""
-        at = run.end
-        here = self._at(island, run, limit) if run.anchored else None
-        is_far = limit - at > _WAIT
-        if isinstance(here, Head):
-            verdict = self._ends_well(island, here, limit, final=final or is_far)
-            if verdict:
-                self._pass_on(island, run, self._whole(island, run, here, limit))
-                run.trouble = None
+    def _follow(self, island: Island, *, final: bool) -> bool:
+        """Report frames as their sizes say; tell whether that comes to the end of the octets."""
+        while self._at < island.end:
+            at = self._at
+            head = self._head(island, at)
+            if head is None or (head.is_sound and head.end > island.end):
+                self._need = 0 if head is None else head.end
+                if final:
+                    self._at, self._lost, self._why = at + 1, at, "short"
+                return not final
+            leads_on = head.is_sound or self._leads_on(island, head, final=final)
+            if leads_on is None:
                 return True
-            if verdict is None:
-                island.need = min(here.end + HEAD, at + _WAIT)
+            payload_crc = self._payload_crc(island, head) if leads_on else "unknown"
+            if not leads_on or (at < self._claimed and payload_crc != "good"):
+                self._at, self._lost, self._why = self._kept, at, "broken"
                 return False
-        found, searched = self._search(island, run, limit, final=final)
-        if found is None:
-            run.searched = searched
-            if not final:
-                island.need = limit + _STEP
-                if is_far:
-                    self._lose(island, run, here, max(at, searched - HEAD), limit)
-            return False
-        if found < at:
-            self._wrong(run.last, "another frame begins in what the sizes claim")
-        else:
-            self._lose(island, run, here, found, limit)
-        self._note_claims(run, at, here)
-        if run.is_empty:
-            run.start = found
-        run.end = run.last = run.searched = found
-        run.next_by = "search"
-        run.trouble = None
-        run.anchored = True
+            self._report(island, head, payload_crc)
+            self._at = self._kept = head.end
+            self._located_by = "length"
+            if payload_crc == "bad":
+                self._kept = head.payload
+                self._claimed = head.end
         return True
 
-    @staticmethod
-    def _note_claims(run: Run, at: int, here: Head | int | None) -> None:
-        """Take note of what is claimed before, or at, a place where lengths led nowhere."""
-        assert isinstance(run, _Run)
-        run.claimed = max(run.claimed, at, here.end if isinstance(here, Head) else at)
+    def _head(self, island: Island, start: int) -> _Head | None:
+        """Return what stands at a place before a payload, None if octets are missing."""
+        agreed = self._agreed
+        limit = island.end
+        if start + FRAME_HEADER_LENGTH > limit:
+            return None
+        upto = min(start + _HEAD, limit)
+        octets = island.read(start, island.captured_until(start, upto))
+        # All zeros if the snap length has cut it.
+        is_there = len(octets) >= FRAME_HEADER_LENGTH
+        header = parse_frame_header(octets) if is_there else FrameHeader(0, 0, 0)
+        if header.header_size not in DDP_HEADER_LENGTHS:
+            return _Head(start, start, start, header, octets, "unknown", False, False)
+        layout = frame_layout(header, header_crc=agreed.header_crc, payload_crc=agreed.payload_crc)
+        if start + layout.payload > limit:
+            return None
+        octets = octets[: layout.payload]
+        crc: CrcVerdict = "off"
+        if agreed.header_crc and len(octets) < layout.payload:
+            crc = "unknown"
+        elif agreed.header_crc:
+            crc = "good" if crc_is_good(octets) else "bad"
+        makes_sense = header.vtag == agreed.vtag and self._suits(
+            header, octets[FRAME_HEADER_LENGTH : layout.header_end]
+        )
+        is_sound = crc == "good" or (makes_sense and not self._is_fault(crc, "h"))
+        return _Head(
+            start,
+            start + layout.payload,
+            start + layout.length,
+            header,
+            octets,
+            crc,
+            makes_sense,
+            is_sound,
+        )
 
-    def _search(
-        self, island: Island, run: Run, limit: int, *, final: bool
-    ) -> tuple[int | None, int]:
-        """Search behind the last frame that is beyond doubt, but not where it went wrong."""
-        start = run.searched
-        found, searched = self._reader.search(island, start, limit, final=final)
-        if found == run.end and run.anchored:
-            found, searched = self._reader.search(island, found + 1, limit, final=final)
-        return found, searched
-
-    def _wrong(self, position: int, text: str) -> None:
-        self._sink.wrong(position, Problem(text, "5.1"))
-
-    def _ends_well(self, island: Island, here: Head, limit: int, *, final: bool) -> bool | None:
-        """Tell whether a frame that is not proven ends where it says; None: not known yet."""
-        if here.end == limit and (final or island.is_boundary(limit)):
+    def _suits(self, header: FrameHeader, ddp: bytes) -> bool:
+        """Tell whether a DDP header, as far as it was captured, may stand in a frame (8.1)."""
+        size = header.header_size
+        if ddp and ddp_header_length(ddp) != size:
+            return False
+        if len(ddp) < size:
             return True
-        if here.end > limit:
-            return False if final or self._reader.is_hopeless(here.header) else None
-        return self._reader.convinces(island, here.end, limit, final=final)
+        if self._rdma:
+            return plausible(ddp, size + header.payload_size)
+        told = parse_ddp(ddp)
+        return not told.reserved and told.ddp_version in _DDP_VERSIONS
 
-    def _lose(
-        self, island: Island, run: Run, here: Head | int | None, end: int, limit: int
-    ) -> None:
-        """Say what cannot be made use of between the end of a run and a place.
+    def _is_fault(self, crc: CrcVerdict, which: str) -> bool:
+        """Tell whether a CRC is bad and the receiver checks such CRCs (4.2).
 
-        :param limit: no octets behind it belong to what stands there.
+        :param which: ``h`` or ``p``.
         """
-        begin = run.end
-        if begin < end and run.anchored:
-            if island.absent and island.captured_until(begin, end) < end:
-                self._sink.cut_off(begin, end)
-            elif isinstance(here, Head) and self._reader.vtag in (None, here.header.vtag):
-                self._pass_on(island, run, self._whole(island, run, here, limit, end))
-            elif isinstance(here, int) and here > begin + FRAME_HEADER_LENGTH:
-                self._wrong(begin, "another frame begins in what the sizes claim")
-            else:
-                self._wrong(begin, f"{end - begin} octets in which no frame begins")
-        if not run.is_empty:
-            run.end = run.last = end
-        run.searched = max(run.searched, end)
-        run.anchored = False
+        return crc == "bad" and which not in self._agreed.ignored
 
-    def _abandon(self, island: Island, run: Run, limit: int) -> None:
-        """Say what stays unexplained, now that nothing more will come."""
-        if run.trouble is None or run.end >= limit:
-            return
-        here = self._at(island, run, limit) if run.anchored else None
-        if isinstance(here, int) and limit == island.end:
-            if island.absent and island.captured_until(run.end, limit) < limit:
-                self._sink.cut_off(run.end, limit)
-            else:
-                self._sink.unfinished(run.end, limit - run.end)
-        else:
-            self._lose(island, run, here, limit, limit)
-        run.end = run.last = limit
-        run.trouble = None
+    def _payload_crc(self, island: Island, head: _Head) -> CrcVerdict:
+        if not self._agreed.payload_crc:
+            return "off"
+        start, end = head.payload, head.end
+        if island.captured_until(start, end) < end:
+            return "unknown"
+        return "good" if crc_is_good(island.read(start, end)) else "bad"
 
-    # -- beyond a hole -------------------------------------------------------------------------
+    def _leads_on(self, island: Island, head: _Head, *, final: bool) -> bool | None:
+        """Tell whether something ends where the sizes of a frame say that is not sound.
 
-    def _speculate(self, island: Island, speculation: Speculation) -> None:
-        """Place speculatively what an island beyond a hole holds (8)."""
-        reader = self._reader
-        if reader.vtag is None:
-            return
-        at = max(island.scan, island.start)
-        # What was passed on once its hole was given up is not there any more, though a late copy
-        # may have come to lie before it.
-        limit = island.runs[0].start if island.runs else island.end
-        located_by: LocatedBy = "length" if speculation.ends_at(at) else "search"
-        claimed = at
-        first = speculation.go_on_from(at)
-        while at < limit:
-            looked = speculation.looked_to(at)
-            if looked is not None:
-                # The same that was found from there then would be found now.
-                first = at if first is None else first
-                located_by = "length" if speculation.ends_at(looked) else "search"
-                at = looked
-                continue
-            known = speculation.get(at)
-            if known is not None:
-                first = at if first is None else first
-                at, located_by = known.found.end, "length"
-                continue
-            head = reader.at(island, at, limit, claimed=claimed)
-            if isinstance(head, int):
-                if reader.convinces(island, at, limit, final=False) is not False:
-                    # It is not whole yet.
-                    break
-            elif not head.is_wrong:
-                found = reader.whole(island, head, limit, claimed=claimed)
-                if (target := speculation.may_place(found)) is not None:
-                    ahead, frames = self._sink.ahead_of(at), island.frames(at, found.end)
-                    speculation.add(Speculated(found, located_by, target, ahead, frames))
-                if found.proven and found.makes_sense:
-                    # Even if it must not be placed before its turn, the next one may.
-                    first = at if first is None else first
-                    at, located_by = found.end, "length"
-                    continue
-            if isinstance(head, Head):
-                claimed = max(claimed, head.end)
-            # What was looked through behind a hole that has been filled, would be anew each time.
-            done = island.scanned or ()
-            following, searched = reader.search(island, at + 1, limit, final=False, done=done)
-            if following is None:
-                at = searched
+        None: that cannot be told yet.
+        """
+        if head.end == head.start:
+            return False
+        if head.end > island.end:
+            return False if final else None
+        return head.end == island.end or self._convinces(island, head.end, final=final)
+
+    def _report(self, island: Island, head: _Head, payload_crc: CrcVerdict) -> None:
+        """Report a frame and what is wrong with it."""
+        half, start, end = self._half, head.start, head.end
+        owner = half.owner
+        half.fpdus += 1
+        if "bad" in (head.crc, payload_crc):
+            half.counting.crc_bad += 1
+        faults = "h" * self._is_fault(head.crc, "h") + "p" * self._is_fault(payload_crc, "p")
+        problems = self._problems(head, faults)
+        hole = None
+        if head.makes_sense and not problems and payload_crc != "unknown":
+            hole = self._hole_before(start, end)
+        if hole is not None:
+            half.counting.ahead(start - hole)
+        owner.common.emit(
+            IFTFrameRecovered(
+                owner.identity,
+                half.direction,
+                owner.frame,
+                owner.last_time_ns,
+                sequence_number(start),
+                start - self._origin,
+                head.header,
+                island.read(start, island.captured_until(start, end)),
+                self._rdma,
+                head.crc,
+                payload_crc,
+                self._located_by,
+                hole is not None,
+                island.frames(start, end),
+                faults,
+            )
+        )
+        for problem in problems:
+            self._wrong(start, *problem)
+
+    def _hole_before(self, start: int, end: int) -> int | None:
+        """Return where the hole began before which a frame came whole; None if it did not.
+
+        What lies before the frame is forgotten: frames are reported in order.
+        """
+        ahead = self._ahead
+        index = bisect_right(ahead, start, key=lambda each: each[0]) - 1
+        if index < 0:
+            return None
+        del ahead[:index]
+        return ahead[0][2] if end <= ahead[0][1] else None
+
+    def _problems(self, head: _Head, faults: str) -> list[Problem]:
+        """Return what a receiver must not accept of a frame."""
+        size, _, vtag = head.header
+        expected = self._agreed.vtag
+        ddp = head.octets[FRAME_HEADER_LENGTH:]
+        problems = []
+        if "h" in faults:
+            problems.append(Problem("the header CRC does not match the frame", "5.1"))
+        if "p" in faults:
+            problems.append(Problem("the payload CRC does not match the payload", "5.1"))
+        if vtag != expected:
+            text = f"the frame has VTag 0x{vtag:04x} instead of 0x{expected:04x}"
+            problems.append(Problem(text, "4.2"))
+        if ddp and (length := ddp_header_length(ddp)) != size:
+            text = f"header_size {size} is not the {length} octets of the DDP header"
+            problems.append(Problem(text, "5.1"))
+        return problems
+
+    def _wrong(self, position: int, text: str, clause: str = "5.1") -> None:
+        """Report an error; the draft has no codes."""
+        self._half.owner.on_error(self._half, None, position, str(Problem(text, clause)))
+
+    def _search(self, island: Island, *, final: bool) -> bool:
+        """Look for a frame; tell whether one was found, which then begins at ``_at``."""
+        begin = max(self._at, island.held)
+        self._at = island.end if final else max(begin, island.end - FRAME_HEADER_LENGTH)
+        verdict: bool | None = False
+        for place in self._places(island, begin):
+            verdict = self._convinces(island, place, final=final)
+            if verdict is not False:
+                self._at = place
                 break
-            at = following
-            located_by = "length" if speculation.ends_at(at) else "search"
-        island.scan = at
-        if island.scanned is not None:
-            island.scanned = [each for each in island.scanned if each[1] > at] or None
-        if first is not None:
-            speculation.note_look(first, at)
+        self._kept = self._at
+        self._need = 0
+        if verdict:
+            self._explain(island, self._at)
+            self._lost = None
+            self._located_by = "search"
+        return bool(verdict)
 
+    def _places(self, island: Island, start: int) -> Iterator[int]:
+        """Yield where frames may begin, by what their first octets say."""
+        for low in range(start, island.end, _PIECE):
+            octets = island.read(low, min(low + _PIECE + FRAME_HEADER_LENGTH, island.end))
+            for match in self._pattern.finditer(octets):
+                yield low + match.start()
 
-def _is_vain(run: Run) -> bool:
-    """Tell whether no frame was found in a run, which began where a hole ended."""
-    return run.next_by == "search" and not run.anchored
+    def _convinces(self, island: Island, start: int, *, final: bool) -> bool | None:
+        """Tell whether a frame begins at a place, beyond doubt; None if that cannot be told yet."""
+        head = self._head(island, start)
+        if head is None:
+            return False if final else None
+        if not (head.is_sound and head.makes_sense):
+            return False
+        is_claimed = start < self._claimed
+        if head.crc == "good" and not is_claimed:
+            # Its payload may be still to come.
+            return True
+        if head.end > island.end:
+            return False if final else None
+        payload_crc = self._payload_crc(island, head)
+        if payload_crc == "good" and (head.crc == "good" or head.payload + CRC_LENGTH < head.end):
+            # The CRC of no octets is the same everywhere.
+            return True
+        if is_claimed or "unknown" in (head.crc, payload_crc) or self._is_fault(payload_crc, "p"):
+            return False
+        if island.fills_segments(start, head.end):
+            return True
+        following = self._head(island, head.end)
+        if following is None:
+            return False if final else None
+        return following.is_sound and following.makes_sense
+
+    def _explain(self, island: Island, end: int) -> None:
+        """Say why no frame was found from ``_lost`` to a place.
+
+        :param end: where a frame begins, or the octets end.
+        """
+        lost, half = self._lost, self._half
+        if lost is None or lost == end or self._why == "hole":
+            return
+        if end < lost:
+            self._wrong(end, "a frame begins in what the sizes of the one before claim")
+        elif island.absent and island.captured_until(lost, end) < end:
+            half.cut_off(lost, end)
+        elif self._why == "broken" or end < island.end:
+            self._wrong(lost, f"{end - lost} octets in which no frame begins")
+        elif (how := how_it_ended(half, end)) is not None:
+            self._wrong(lost, f"the connection was {how} {end - lost} octets into a frame", "6")

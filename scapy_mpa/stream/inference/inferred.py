@@ -13,7 +13,11 @@ whether there are Markers and where.  All are found by looking for FPDUs in all 
 * Without CRCs, several headers in a row must make sense, each where the length before it leads.
   That is little beside a CRC, and a payload may hold such a row, too.  So it is believed where
   it begins with the phase, or is longer than any payload; else only when nothing better will
-  come, and no CRC of either direction says otherwise (``Known.crc``).
+  come, and no CRC of either direction says otherwise (``Known.crc``).  Where no startup frame was
+  captured and the other direction shows nothing, headers must also go on where others end, or a
+  Marker point to one (:mod:`~scapy_mpa.stream.inference.evidence`).
+* Where startup frames cannot have been missed and there are none, nobody asked for MPA
+  (``Known.unasked``): two good CRCs in a row are believed, and nothing else.
 
 Ordinary TCP traffic has none of this.  How much of it is looked at is limited for each half
 connection, so finding out costs a bounded amount.
@@ -159,7 +163,7 @@ def _ballot(
             unlike.places += look.unlike()
         if is_settled:
             break
-    if final and allowance >= 0 and len(ballots) == 1:
+    if final and allowance >= 0 and len(ballots) == 1 and not known.unasked:
         # All were looked at, and may be what holes leave of FPDUs.
         (ballot,) = ballots.values()
         ballot.is_believed |= not ballot.is_doubtful

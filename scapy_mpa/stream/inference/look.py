@@ -96,11 +96,7 @@ class Look:
                 was_counted = sight.explained[reading.start - sight.begin]
                 if not was_counted:
                     self._vote(ballot, reading)
-                if (
-                    row >= _VERIFIED_ROW
-                    or sight.known.sure
-                    or sight.island.fills_segments(reading.start, reading.end)
-                ):
+                if row >= _VERIFIED_ROW or sight.known.sure or self._fills_segments(reading):
                     ballot.is_believed = True
                 elif not self._may_be_all(reading):
                     ballot.is_doubtful = True
@@ -124,6 +120,11 @@ class Look:
                     ballot.is_believed |= bool(between)
                     self._hear_begun(ballot, end)
         return False
+
+    def _fills_segments(self, reading: Reading) -> bool:
+        """Tell whether one FPDU is enough, for it begins and ends where segments do."""
+        sight = self._sight
+        return not sight.known.unasked and sight.island.fills_segments(reading.start, reading.end)
 
     def _headers(self) -> Iterator[int]:
         """Yield where a ULPDU_Length may stand, and one of 0 last: no header makes sense of it."""

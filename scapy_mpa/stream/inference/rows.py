@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 from scapy_mpa.stream.fpdus.candidate import HEAD, WORD
 from scapy_mpa.stream.fpdus.heads import head_makes_sense, may_be_fpdu
+from scapy_mpa.stream.inference.evidence import Evidence
 from scapy_mpa.stream.inference.sight import COST_OF_FAILURE, COST_OF_PLACE, Reading, Sight
 from scapy_mpa.wire.ddp import ddp_header_of
 from scapy_mpa.wire.fpdu import MARKER_INTERVAL, MARKER_LENGTH
@@ -50,6 +51,8 @@ class Row(NamedTuple):
     borne_out: int
     """Where what comes behind it bears it out: its last one may be misread if the next makes no
     sense."""
+    is_proof: bool
+    """Whether what it shows is proof where nothing else says that there are FPDUs."""
 
     def phase(self, position: int) -> int | None:
         """How far behind the place of a Marker a position is, None without."""
@@ -85,23 +88,33 @@ class Rows:
         """Yield rows of FPDUs that no chance makes and that tell where Markers are."""
         sight = self._sight
         refuted: dict[int | None, Row] = {}
+        unproved: set[tuple[int, int | None]] = set()
         for header in sight.headers():
             for first in sight.readings(header):
                 start, phase = first.start, first.phase
                 other = refuted.get(None if phase is None else (start - phase) % MARKER_INTERVAL)
                 if other is not None and other.start <= start < other.end:
                     continue
+                if (start, phase) in unproved:
+                    # A part of a row shows no more than the row.
+                    continue
                 row = self._row(first)
-                if phase is None and (sight.known.markers or not row.is_convincing):
+                if phase is None and (sight.known.markers or not self._is_believed(row)):
                     row = self._marked(row) or row
-                if not row.is_convincing or (row.origin is None and sight.known.markers):
+                if not self._is_believed(row) or (row.origin is None and sight.known.markers):
                     sight.allowance -= COST_OF_FAILURE
+                    if row.is_convincing:
+                        unproved |= {(each.start, each.phase) for each in self._of(row)}
                     continue
                 if self._breaks_off(row) or (not row.tells_places and self._refutes(row, refuted)):
                     refuted[None if row.origin is None else row.origin % MARKER_INTERVAL] = row
                     continue
                 sight.explain(row.start, row.end)
                 yield row
+
+    def _is_believed(self, row: Row) -> bool:
+        """Tell whether a row is of FPDUs."""
+        return row.is_convincing and (row.is_proof or self._sight.known.sure)
 
     def _marked(self, row: Row) -> Row | None:
         """Return the row that FPDUs begin which hold no Marker, if words behind them are some.
@@ -330,6 +343,7 @@ class Rows:
         origin = None if first.phase is None else first.start - first.phase
         last = at = first.start
         is_whole = True
+        evidence = Evidence()
         while reading is not None:
             witnesses = self._witnesses(reading)
             if witnesses is None:
@@ -337,6 +351,7 @@ class Rows:
             count += 1
             is_led = bool(reading.layout.header) and sight.is_captured(reading.start)
             telling += witnesses - is_led
+            sight.show(reading, evidence)
             last, at = at, reading.end
             is_whole = sight.island.captured_until(last, at) == at
             whole += is_whole
@@ -345,9 +360,20 @@ class Rows:
             reading = sight.read(at, None if origin is None else (at - origin) % MARKER_INTERVAL)
         if not is_whole and sight.known.markers is None:
             # Nothing stands behind it that says how many Markers lie in what was cut off.
-            return Row(first.start, last, origin, count - 1, whole, markers, telling, last)
-        borne_out = at if may_be_fpdu(sight.island, at) else last
-        return Row(first.start, at, origin, count, whole, markers, telling, borne_out)
+            count, at, borne_out = count - 1, last, last
+        else:
+            borne_out = at if may_be_fpdu(sight.island, at) else last
+        return Row(
+            first.start,
+            at,
+            origin,
+            count,
+            whole,
+            markers,
+            telling,
+            borne_out,
+            evidence.is_proof,
+        )
 
     def _witnesses(self, reading: Reading) -> int | None:
         """Return how many Markers bear out an FPDU, None if one or its header says otherwise."""

@@ -17,6 +17,7 @@ from scapy_mpa.stream.fpdus.search import (
     agreeing_words,
     header_words,
 )
+from scapy_mpa.stream.inference.evidence import Evidence
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.wire.crc import RESIDUE, crc32c
 from scapy_mpa.wire.ddp import TAGGED_LENGTH
@@ -74,6 +75,9 @@ class Known(NamedTuple):
     """Where its Full Operation Phase begins, None if its startup frame was not captured."""
     sure: bool
     """Whether it carries FPDUs, as a direction does when the other does."""
+    unasked: bool = False
+    """Whether it is known that no startup frame asked for MPA: then only two good CRCs in a row are
+    believed."""
 
 
 class Reading(NamedTuple):
@@ -195,7 +199,7 @@ class Sight:
         if header + HEADER_LENGTH > self.island.end:
             return
         ulpdu_length = self.number(header)
-        _, markers, origin, _ = self.known
+        markers, origin = self.known.markers, self.known.origin
         if not markers:
             yield _reading(header, ulpdu_length, None)
         if markers is False:
@@ -313,6 +317,17 @@ class Sight:
             else:
                 others += 1
         return agreeing, others
+
+    def show(self, reading: Reading, evidence: Evidence) -> None:
+        """Have an FPDU that is there taken as evidence."""
+        start, layout = reading.start, reading.layout
+        telling = tuple(
+            back
+            for at, back in zip(layout.markers, layout.fpduptrs, strict=True)
+            if back and self.word(start + at) == back and self.is_captured(start + at)
+        )
+        length = self.number(start + layout.header)
+        evidence.take(self.header(reading), length, telling)
 
     def header(self, reading: Reading) -> bytes:
         """Return the octets of an FPDU behind its ULPDU_Length in which its DDP header lies."""

@@ -31,7 +31,6 @@ __all__ = [
     "almost_key",
     "find_startups",
     "has_request",
-    "holds_key",
     "key_in",
     "lacks_octets",
     "may_be_marker",
@@ -273,12 +272,6 @@ def has_request(island: Island, position: int) -> bool:
     """Tell whether the Key of a Request stands at a position."""
     end = position + KEY_LENGTH
     return island.holds(position, end) and island.read(position, end) == KEYS[StartupKind.REQUEST]
-
-
-def holds_key(island: Island) -> bool:
-    """Tell whether a Key stands anywhere in an island."""
-    octets = island.read(island.held, island.end)
-    return any(key in octets for key in KIND_OF_KEY)
 
 
 def may_be_marker(found: FoundStartup) -> bool:

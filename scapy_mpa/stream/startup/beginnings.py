@@ -228,6 +228,8 @@ def _known_of(startup: StartupPhase, half: HalfConnection) -> Known:
     other = startup.halves[1 - direction]
     if startup.state is StartupState.REJECTED:
         return Known(None, None, None, sure=other.framing is not None)
+    if _is_unasked(startup, half):
+        return Known(True, None, None, sure=False, unasked=True)
     frames = [frame for frame in startup.declared if frame is not None]
     crc: bool | None = None
     if other.framing is not None and other.framing.crc_is_known:
@@ -250,3 +252,24 @@ def _known_of(startup: StartupPhase, half: HalfConnection) -> Known:
             # An Rtr Frame may lie in the hole there, or in part.
             origin = None
     return Known(crc, startup.has_markers(direction), origin, sure=is_held or other.is_mpa)
+
+
+def _is_unasked(startup: StartupPhase, half: HalfConnection) -> bool:
+    """Tell whether no FPDUs can follow in a direction, since nobody has asked for MPA.
+
+    Each direction begins with a startup frame, whatever octets of streaming mode stand before it
+    (RFC 5044 7.1.2 rules 1 and 2).  So if one was captured whole, from the SYN on, and holds none,
+    neither that direction nor its peer carries FPDUs.  Two exceptions: good CRCs in the peer show
+    that MPA is spoken against the rules; and behind a startup frame of its own a sender may go on
+    without an answer.
+    """
+    other = startup.halves[1 - half.direction]
+    if other.framing is not None or _holds_startup(startup, half):
+        return False
+    return is_whole(half) or (is_whole(other) and not _holds_startup(startup, other))
+
+
+def _holds_startup(startup: StartupPhase, half: HalfConnection) -> bool:
+    """Tell whether what may be a startup frame was found in a direction."""
+    is_found = half.phase is not Phase.STREAMING or half.doubtful is not None
+    return is_found or startup.origins[half.direction] > 0

@@ -255,8 +255,14 @@ class _Finder:
         """Tell whether an FPDU is one of the direction, and not part of a payload."""
         return (
             self._known.sure
-            or self._is_enough
+            or (not self._known.unasked and self._may_stand_alone(island, fpdu))
+            or self._reader.is_followed(island, fpdu, island.end)
+        )
+
+    def _may_stand_alone(self, island: Island, fpdu: Candidate) -> bool:
+        """Tell whether one FPDU is enough."""
+        return (
+            self._is_enough
             or island.fills_segments(fpdu.start, fpdu.end)
             or (self._is_all and (fpdu.start, fpdu.end) == (island.start, island.end))
-            or self._reader.is_followed(island, fpdu, island.end)
         )
