@@ -494,7 +494,7 @@ class HalfConnection:
         return self.fin is not None
 
     def abandon(self) -> None:
-        """Forget its octets, and what reads them: a fault leaves nobody who knows how they stand."""
+        """Forget its octets, and what reads them: a fault leaves nobody who knows where they are."""
         self._islands = self._reader = self.cuts = None
         self.phase = Phase.STREAMING
         self.held = 0

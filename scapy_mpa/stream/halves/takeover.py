@@ -47,7 +47,6 @@ def enter_full_operation(
     is_guess: bool = False,
     crc_is_known: bool = True,
     dialect: Dialect | None = None,
-    behind: int = 0,
 ) -> None:
     """Take what begins at ``origin`` for FPDUs (RFC 5044 7.1.2).
 
@@ -57,7 +56,6 @@ def enter_full_operation(
     :param is_guess: whether Markers may as well be elsewhere.
     :param crc_is_known: whether it is known that CRCs are on, or off.
     :param dialect: what the startup frames are of.
-    :param behind: a position before which no FPDU begins; 0 if none is known.
     """
     if half.streaming is not None:
         half.streaming.refuse_startup()
@@ -93,24 +91,11 @@ def enter_full_operation(
         )
     if from_start:
         half.islands.front = max(origin, half.islands.floor)
-    if from_start and not is_open:
-        behind = origin
-    elif behind:
-        _let_go_before(half, behind)
-    if behind:
-        holes.leave_behind(half, behind)
-        half.islands.floor = max(behind, half.islands.floor)
-    _hand_over(half, behind)
-
-
-def _let_go_before(half: HalfConnection, position: int) -> None:
-    """Let go of octets before a position, which are not to be searched for FPDUs."""
-    islands = half.islands
-    islands.front = max(position, islands.front or 0)
-    island = islands.at(position)
-    if island is not None and island.start < position:
-        half.release(island, island.start, position)
-        island.start = max(island.start, min(island.held, position))
+    is_begin = from_start and not is_open
+    if is_begin:
+        holes.leave_behind(half, origin)
+        half.islands.floor = max(origin, half.islands.floor)
+    _hand_over(half, origin if is_begin else 0)
 
 
 def hand_to_softuiwarp(half: HalfConnection, island: Island, run: Run, *, final: bool) -> Handover:

@@ -111,15 +111,6 @@ def look(
                 return
             unlike = None
     inferred = _infer(startup, half, known, must_decide=must_decide, unlike=unlike)
-    behind = 0
-    if startup.state is StartupState.ACCEPTED and half.direction == startup.initiator:
-        behind = startup.origins[half.direction]
-        # Hardly any capture lacks part of an Rtr Frame, and a command is to start soon.
-        from scapy_mpa.stream.startup import rtr_part
-
-        if rtr_part.begin(startup, half, known, inferred):
-            look(startup, halves[1 - half.direction], must_decide=must_decide)
-            return
     unlike = unlike or Unlikes()
     if (unlike.places or startup.forced is Dialect.OSC) and _is_osc(
         startup, half, known, unlike, must_decide=must_decide
@@ -160,7 +151,6 @@ def look(
         is_guess=inferred.is_guess,
         crc_is_known=inferred.crc_is_known,
         dialect=Dialect.SOFTUIWARP if startup.may_be_softuiwarp else None,
-        behind=behind,
     )
     look(startup, halves[1 - half.direction], must_decide=must_decide)
 
