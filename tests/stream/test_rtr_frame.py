@@ -13,10 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scapy_mpa.stream.events import ErrorFound, Event
-from scapy_mpa.stream.flows import Flows
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
-from tests.stream.feed import as_segment, fpdus
+from tests.stream.feed import fpdus
 from tests.stream.startup import ULPDUS, ended, errors, reply, request, seen
 from tests.stream.talk import Talk
 from tests.truth.mpastream import build_stream, startup_frame
@@ -203,15 +202,6 @@ def test_what_is_ignored(fields: dict[str, int]) -> None:
     check_found(events, at + 20)
 
 
-def fed_as(talk: Talk, dialect: Dialect | None) -> list[Event]:
-    """The events of a connection in a dialect that is forced."""
-    flows = Flows(dialect=dialect)
-    events: list[Event] = []
-    for number, each in enumerate(talk.segments, 1):
-        events += flows.receive(as_segment(number, each))
-    return events + flows.finish()
-
-
 @pytest.mark.parametrize("dialect", [None, *Dialect])
 @pytest.mark.parametrize("s", [(1, 1), (1, 0), (0, 1), (0, 0)])
 @pytest.mark.parametrize("first", ["rtr", "fpdu", "nothing"])
@@ -230,7 +220,7 @@ def test_what_is_due_where_the_proposal_is_forced(
         talk.say(0, octets)
         talk.say(1, octets)
     talk.close()
-    events = fed_as(talk, dialect)
+    events = talk.fed(dialect)
     is_missed = dialect is Dialect.RTR_PROPOSAL_2007 and s == (1, 1) and first == "fpdu"
     text = f"no Rtr Frame, which S of Request and Reply has announced ({PROPOSAL} 2)"
     assert (text in texts(events)) is is_missed

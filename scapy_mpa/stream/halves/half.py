@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
+from scapy_mpa.stream.dialects.in_order import InOrder
 from scapy_mpa.stream.events import GapReason, HalfSummary, LocatedBy
 from scapy_mpa.stream.fpdus.candidate import Candidate
 from scapy_mpa.stream.fpdus.framing import Framing
@@ -108,7 +109,7 @@ class HalfConnection:
         return islands if type(islands) is Islands else self._wake()
 
     @property
-    def framing(self) -> Framing | None:
+    def framing(self) -> Framing | InOrder | None:
         """What finds its FPDUs, once it carries some.  To ask for it wakes it, too."""
         reader = self._reader
         if type(reader) is Rest:
@@ -117,7 +118,7 @@ class HalfConnection:
         # Asked of each segment: what is seldom one costs more to be looked through.
         if reader is None or type(reader) is Streaming:
             return None
-        return reader if isinstance(reader, Framing) else None
+        return reader if isinstance(reader, (Framing, InOrder)) else None
 
     @property
     def streaming(self) -> Streaming | None:
@@ -137,7 +138,7 @@ class HalfConnection:
     def ift(self) -> IFTFraming | None:
         """What finds the frames of iWARP Framing for TCP, if it carries these."""
         reader = self._reader
-        if reader is None or isinstance(reader, (Streaming, Framing, Rest)):
+        if reader is None or isinstance(reader, (Streaming, Framing, InOrder, Rest)):
             return None
         # Of its own it is not imported, for a command is to start soon.
         return cast("IFTFraming", reader)
@@ -465,7 +466,7 @@ class HalfConnection:
         """Whose FPDUs it carries, None if they are laid out as RFC 5044 4 has it."""
         # None of the others is at rest.
         reader = self._reader
-        return reader.dialect if isinstance(reader, Framing) else None
+        return reader.dialect if isinstance(reader, InOrder) else None
 
     @property
     def is_mpa(self) -> bool:
@@ -494,7 +495,7 @@ class HalfConnection:
         return self.fin is not None
 
     def abandon(self) -> None:
-        """Forget its octets, and what reads them: a fault leaves nobody who knows where they are."""
+        """Forget its octets, and what reads them: after a fault nobody knows how they stand."""
         self._islands = self._reader = self.cuts = None
         self.phase = Phase.STREAMING
         self.held = 0

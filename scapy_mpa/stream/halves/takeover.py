@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from scapy_mpa.stream.dialects.in_order import InOrder
+from scapy_mpa.stream.dialects.softuiwarp import pads_otherwise
 from scapy_mpa.stream.fpdus.framing import Framing
 from scapy_mpa.stream.halves import holes
 from scapy_mpa.stream.halves.phase import Phase
@@ -64,19 +66,13 @@ def enter_full_operation(
             half.owner.on_begun(half, origin)
     half.phase = Phase.FULL
     # Of SoftUiWARP's Markers and CRCs nothing is known; with CRCs alone osc is as RFC 5044.
-    if dialect is Dialect.SOFTUIWARP and not (markers or crc):
-        # Not all captures have some, and a command is to start soon.
-        from scapy_mpa.stream.dialects.softuiwarp import SoftUiWARPFraming
-
-        half.be_read_by(SoftUiWARPFraming(half, origin, from_start=from_start))
-    elif dialect is Dialect.OSC and (markers or is_guess or not crc):
-        from scapy_mpa.stream.dialects.osc import OSCFraming, OSCFramingWithoutCRCs
-
-        kind = OSCFraming if crc else OSCFramingWithoutCRCs
-        framing = kind(
-            half, origin, markers=markers, crc=crc, from_start=from_start, is_guess=is_guess
+    if (dialect is Dialect.SOFTUIWARP and not (markers or crc)) or (
+        dialect is Dialect.OSC and (markers or is_guess or not crc)
+    ):
+        known = None if is_guess else markers
+        half.be_read_by(
+            InOrder(half, origin, dialect, markers=known, crc=crc, from_start=from_start)
         )
-        half.be_read_by(framing)
     else:
         half.be_read_by(
             Framing(
@@ -107,14 +103,12 @@ def hand_to_softuiwarp(half: HalfConnection, island: Island, run: Run, *, final:
     # Framing asks, so there is some.
     standard = half.framing
     assert standard is not None
-    from scapy_mpa.stream.dialects.softuiwarp import SoftUiWARPFraming, pads_otherwise
-
     behind = pads_otherwise(island, run.last, run.end, final=final)
     if behind is None:
         return "undecided"
     if not behind:
         return "refused"
-    framing = SoftUiWARPFraming(half, standard.origin)
+    framing = InOrder(half, standard.origin, Dialect.SOFTUIWARP, markers=False, crc=False)
     half.be_read_by(framing)
     framing.go_on(island, run, behind)
     return "done"
