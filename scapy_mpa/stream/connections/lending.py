@@ -7,6 +7,7 @@ from typing import Final
 
 from scapy_mpa.stream.connections.connection import Connection
 from scapy_mpa.stream.connections.loan import LENT_PIECES, Loan
+from scapy_mpa.stream.fpdus.framing import Framing
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.halves.rest import LENT, Rest, lay_down
@@ -128,9 +129,7 @@ def _has_begun(half: HalfConnection) -> bool:
 def _run_to_lend(half: HalfConnection) -> Run | None:
     """Return the run that a direction goes on with if it is in its ordinary state, else None."""
     items = half.islands.items
-    if half.framing is None or len(items) != 1 or half.fin is not None:
-        return None
-    if not half.framing.is_standard:
+    if not isinstance(half.framing, Framing) or len(items) != 1 or half.fin is not None:
         return None
     island = items[0]
     run = island.runs[-1] if island.runs else None
@@ -177,7 +176,7 @@ def _lend_octets(half: HalfConnection, loan: Loan) -> None:
     """Fill in the loan of a direction that is not at rest; what it holds goes to the borrower."""
     run, framing = _run_to_lend(half), half.framing
     assert run is not None
-    assert framing is not None
+    assert isinstance(framing, Framing)
     island = half.islands.items[0]
     first = island.runs[0].start
     loan.begin = island.start
@@ -222,7 +221,7 @@ def _reclaim(half: HalfConnection, loan: Loan) -> None:
 def _reclaim_octets(half: HalfConnection, loan: Loan) -> None:
     """Take back what the borrower has of the octets of a direction, and how far it has come."""
     framing = half.framing
-    assert framing is not None
+    assert isinstance(framing, Framing)
     island = half.islands.items[0]
     run = island.runs[-1]
     waiting = loan.waiting
