@@ -137,7 +137,7 @@ class Order:
             # It was captured behind the startup that followed.
             return
         octets = event.octets
-        known = known_octets(event.startup, octets)
+        known = known_octets(event.startup, octets, event.dialect)
         item = Item(
             Kind.STARTUP,
             self.rewriter,

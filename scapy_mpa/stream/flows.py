@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from scapy_mpa.stream.budget import Budget
 from scapy_mpa.stream.connections.connection import Connection
 from scapy_mpa.stream.connections.contest import Contest, may_be_astray
 from scapy_mpa.stream.connections.repeat import HELD_REPEATS, Repeat, begin, shows_new
 from scapy_mpa.stream.direction import Direction, Shared, event_of
-from scapy_mpa.stream.events import ConnectionId, Ending, Event
+from scapy_mpa.stream.events import ConnectionId, Ending
 from scapy_mpa.stream.halves.common import Common
 from scapy_mpa.stream.halves.extent import belongs
 from scapy_mpa.stream.handover import give_back, take_out
@@ -23,6 +23,9 @@ from scapy_mpa.stream.segment import ACK, FIN, PSH, RST, SECOND, SYN, Segment, r
 from scapy_mpa.stream.sequence import unwrap
 from scapy_mpa.stream.shapes import ShapeTables
 from scapy_mpa.wire.dialect import Dialect
+
+if TYPE_CHECKING:
+    from scapy_mpa.stream.events import Event
 
 __all__ = ["LINGERING_CONNECTIONS", "LINGER_NS", "Flows"]
 

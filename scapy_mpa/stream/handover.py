@@ -12,6 +12,7 @@ from typing import Final
 
 from scapy_mpa.stream.connections.connection import Connection
 from scapy_mpa.stream.direction import PIECES, Direction, Shared
+from scapy_mpa.stream.fpdus.framing import Framing
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.halves.rest import LENT, Rest, lay_down
@@ -126,9 +127,7 @@ def _is_ordinary(half: HalfConnection, *, may_begin: bool) -> bool:
 def _last_run(half: HalfConnection) -> Run | None:
     """Return the run that a direction goes on with if it is in its ordinary state, else None."""
     items = half.islands.items
-    if half.framing is None or len(items) != 1 or half.fin is not None:
-        return None
-    if not half.framing.is_standard:
+    if not isinstance(half.framing, Framing) or len(items) != 1 or half.fin is not None:
         return None
     island = items[0]
     run = island.runs[-1] if island.runs else None
@@ -182,7 +181,7 @@ def _with_octets(
 ) -> Direction:
     """Do the same for one that is in the midst of an FPDU, or whose last one is not proven."""
     framing, island = half.framing, half.islands.items[0]
-    assert framing is not None
+    assert isinstance(framing, Framing)
     run = island.runs[-1]
     table = tables.table(crc=framing.crc, marked=framing.markers, from_start=framing.from_start)
     origin = framing.origin
@@ -227,7 +226,7 @@ def _give_back(direction: Direction) -> None:
         if not (direction.tail or direction.pieces or direction.ahead):
             return
     framing = half.framing
-    assert framing is not None
+    assert isinstance(framing, Framing)
     island = half.islands.items[0]
     run = island.runs[-1]
     framing.allow(end - island.end)

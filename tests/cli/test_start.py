@@ -131,7 +131,7 @@ def test_table_needs_little() -> None:
         "'scapy_mpa.records', 'scapy_mpa.stream.startup.beginnings', "
         "'scapy_mpa.stream.events.union', "
         "'scapy_mpa.capture.pcapng', 'scapy_mpa.wire.ift_frame', 'scapy_mpa.wire.sctp_ddp', "
-        "'scapy_mpa.stream.inference.sight', 'scapy_mpa.stream.dialects.softuiwarp'\n"
+        "'scapy_mpa.stream.inference.sight'\n"
         "    print([part for part in parts if part in sys.modules], file=sys.stderr)\n"
     )
     done = subprocess.run(

@@ -7,7 +7,7 @@ import random
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from scapy_mpa.craft import Conversation, SctpConversation
@@ -16,6 +16,7 @@ from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.ift_indication import INDICATION_LENGTH
 from tests.craft.reading import plain, printed
 
+OF_REVISION_1 = (Dialect.RFC5044, Dialect.RTR_PROPOSAL_2007, Dialect.SOFTUIWARP)
 FOUND = {"fpdu", "ift_frame", "ddp_segment", "startup", "session_control", "adaption_indication"}
 
 
@@ -32,6 +33,9 @@ def found(records: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
 @given(st.sampled_from(sorted(PRESETS)), st.integers(0, 5), st.sampled_from(Dialect))
 def test_presets(name: str, seed: int, dialect: Dialect) -> None:
     """Whole connections say themselves what they speak."""
+    if name.startswith("osc"):
+        # What is said of revisions 0 and 1 is believed.
+        assume(dialect not in OF_REVISION_1)
     frames = conversation_of(name, seed).frames()
     for read in (plain, printed):
         forced, free = found(read(frames, dialect)), found(read(frames))
@@ -59,8 +63,10 @@ def test_pieces_of_presets(
     frames = [frame for frame in frames if rng.random() > 0.05]
     told = plain(frames, dialect)
     is_told_otherwise = any(each["type"] == "startup" for each in told)
-    if dialect is not Dialect.SOFTUIWARP or is_told_otherwise:
-        # Behind a hole nothing leads on in SoftUiWARP, if it is that.
+    is_believed = dialect is Dialect.SOFTUIWARP and not is_told_otherwise
+    if not (is_believed or dialect is Dialect.OSC):
+        # Behind a hole nothing leads on in SoftUiWARP, and Markers of RFC 5044 are none of osc,
+        # which is believed where a startup frame is missing.
         assert set(found(plain(frames))) <= set(found(told))
     assert found(told) == found(printed(frames, dialect))
     kinds = {each["type"] for each in told if each["type"] in FOUND}

@@ -80,8 +80,8 @@ def test_part_of_an_rtr_frame(
         assert [each["markers"] for each in told] == [fpdu.markers for fpdu in truth]
         assert {each["crc"] for each in told} == {"good" if crc else "off"}
         for each, fpdu in zip(told, truth, strict=True):
-            assert each["offset"] in (None, fpdu.seq_offset)
-            assert each["offset"] is not None or not (direction == 1 or markers)
+            is_known = direction == 1 or part in ("cut, copy", "late")
+            assert each["offset"] == (fpdu.seq_offset if is_known else None)
     assert [each for each in records if each["type"] == "error"] == []
     kinds = [each["kind"] for each in records if each["type"] == "startup"]
     assert kinds == ["request", "reply"] + ["rtr"] * (part in ("cut, copy", "late"))

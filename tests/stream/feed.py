@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from scapy_mpa.stream.events import Event, FPDURecovered
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.segment import Segment
+from scapy_mpa.wire.dialect import Dialect
 from tests.truth import impair, messages, mpastream
 
 INITIATOR_FLOW = bytes.fromhex("0a000001 0a000002 9c40 0fa0")
@@ -31,9 +32,9 @@ def as_segment(number: int, segment: impair.Segment) -> Segment:
     )
 
 
-def feed(segments: Iterable[Segment]) -> list[Event]:
-    """Events of a whole capture."""
-    flows = Flows()
+def feed(segments: Iterable[Segment], dialect: Dialect | None = None) -> list[Event]:
+    """Events of a whole capture, in a dialect that is forced."""
+    flows = Flows(dialect=dialect)
     events: list[Event] = []
     for segment in segments:
         events += flows.receive(segment)

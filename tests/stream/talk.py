@@ -6,6 +6,7 @@ from __future__ import annotations
 import random
 
 from scapy_mpa.stream.events import ConnectionEnded, ErrorFound, Event, GapFound
+from scapy_mpa.wire.dialect import Dialect
 from tests.stream.feed import as_segment, feed, fpdus
 from tests.truth import messages, mpastream
 from tests.truth.impair import ACK, FIN, PSH, SYN, Segment
@@ -76,16 +77,19 @@ class Talk:
         self.say(1, flags=FIN | ACK)
         self.say(0, flags=ACK)
 
-    def speak(self, octets: bytes, *, size: int | None = None) -> list[Event]:
+    def speak(
+        self, octets: bytes, *, size: int | None = None, dialect: Dialect | None = None
+    ) -> list[Event]:
         """Have both sides send the same octets and close; return the events of all of it."""
         self.say(0, octets, size=size)
         self.say(1, octets, size=size)
         self.close()
-        return self.fed()
+        return self.fed(dialect)
 
-    def fed(self) -> list[Event]:
-        """The events of this connection alone."""
-        return feed(as_segment(number, each) for number, each in enumerate(self.segments, 1))
+    def fed(self, dialect: Dialect | None = None) -> list[Event]:
+        """The events of this connection alone, in a dialect that is forced."""
+        segments = (as_segment(number, each) for number, each in enumerate(self.segments, 1))
+        return feed(segments, dialect)
 
 
 def started(isn: tuple[int, int] = (1000, 0xFFFFF000)) -> Talk:

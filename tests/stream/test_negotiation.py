@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from scapy_mpa.capture import Decoder, open_capture
@@ -30,7 +30,7 @@ from scapy_mpa.stream.checks import Checks
 from scapy_mpa.stream.events import ConnectionEnded, Event
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.wire.dialect import Dialect
-from tests.captures import CRAFTED, PCAPS, REAL, capture_name
+from tests.captures import CRAFTED, OF_OSC, PCAPS, REAL, capture_name
 from tests.cli.command import parsed
 from tests.craft.reading import plain, printed
 
@@ -394,9 +394,12 @@ def test_a_dialect_forced_wrongly(capture: tuple[Path, Dialect]) -> None:
     """Whatever is forced on a capture, its FPDUs are the same; only what it means may differ.
 
     SoftUiWARP has other pads: where the last FPDU of a direction is shorter by them, there is an
-    error more; and in the Rtr frame proposal S is no echo, as siw's is.
+    error more; and in the Rtr frame proposal S is no echo, as siw's is.  Of osc's Reply, which has
+    revision 1, another dialect of that revision is believed.
     """
     path, dialect = capture
+    if path in OF_OSC:
+        assume(dialect not in (Dialect.RFC5044, Dialect.RTR_PROPOSAL_2007, Dialect.SOFTUIWARP))
     free, forced = records(path), records(path, dialect)
     differing = {"dialect", *KEYS} if dialect is Dialect.DRAFT_PEER_CONNECT_01 else {"dialect"}
     if dialect in (Dialect.SOFTUIWARP, Dialect.RTR_PROPOSAL_2007):

@@ -7,6 +7,7 @@ import pytest
 
 from scapy_mpa.stream.checks import Checks
 from scapy_mpa.stream.events import ErrorFound
+from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.interoperability import RNIC
 from tests.stream.feed import fpdus
@@ -39,7 +40,9 @@ def of_version(ulpdu: bytes, version: int) -> bytes:
 @pytest.mark.parametrize("crc", [False, True])
 def test_figures(figure: str, initiator: str, responder: str, result: str, crc: bool) -> None:
     """Figures 14 to 17: what two RNICs come to is how their connection is read, and `rnics` has
-    them; where the figure has N/A, the Responder adapts (C.2.3)."""
+    them; where the figure has N/A, the Responder adapts (C.2.3).
+
+    The dialect is forced, for revisions 0 and 1 are else those of osc."""
     asked, answered = said(initiator, crc), said(responder, crc)
     if initiator == "RDMAC M=1" and responder.startswith("Permissive"):
         answered, result = said("RDMAC M=1", crc), "V=0 M=1/1"
@@ -59,7 +62,7 @@ def test_figures(figure: str, initiator: str, responder: str, result: str, crc: 
             talk.say(direction, octets, size=700)
             sent[direction].extend(ulpdus)
     talk.close()
-    events = talk.fed()
+    events = talk.fed(Dialect.RFC5044)
     end = ended(events)
     for direction in (0, 1):
         found = fpdus(events, direction)

@@ -13,10 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scapy_mpa.stream.events import ErrorFound, Event
-from scapy_mpa.stream.flows import Flows
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
-from tests.stream.feed import as_segment, fpdus
+from tests.stream.feed import fpdus
 from tests.stream.startup import ULPDUS, ended, errors, reply, request, seen
 from tests.stream.talk import Talk
 from tests.truth.mpastream import build_stream, startup_frame
@@ -203,15 +202,6 @@ def test_what_is_ignored(fields: dict[str, int]) -> None:
     check_found(events, at + 20)
 
 
-def fed_as(talk: Talk, dialect: Dialect | None) -> list[Event]:
-    """The events of a connection in a dialect that is forced."""
-    flows = Flows(dialect=dialect)
-    events: list[Event] = []
-    for number, each in enumerate(talk.segments, 1):
-        events += flows.receive(as_segment(number, each))
-    return events + flows.finish()
-
-
 @pytest.mark.parametrize("dialect", [None, *Dialect])
 @pytest.mark.parametrize("s", [(1, 1), (1, 0), (0, 1), (0, 0)])
 @pytest.mark.parametrize("first", ["rtr", "fpdu", "nothing"])
@@ -230,7 +220,7 @@ def test_what_is_due_where_the_proposal_is_forced(
         talk.say(0, octets)
         talk.say(1, octets)
     talk.close()
-    events = fed_as(talk, dialect)
+    events = talk.fed(dialect)
     is_missed = dialect is Dialect.RTR_PROPOSAL_2007 and s == (1, 1) and first == "fpdu"
     text = f"no Rtr Frame, which S of Request and Reply has announced ({PROPOSAL} 2)"
     assert (text in texts(events)) is is_missed
@@ -348,8 +338,7 @@ def test_startup_frames_before_it_that_were_not_captured(lost: str, markers: int
 
 @pytest.mark.parametrize("markers", [0, 1])
 def test_an_rtr_frame_that_was_not_captured(markers: int) -> None:
-    """FPDUs behind the hole are found; where the phase begins only Markers tell, the dialect
-    nothing."""
+    """FPDUs behind the hole are found; where the phase begins nothing tells, nor the dialect."""
     octets, _ = build_stream(ULPDUS * 4, markers=bool(markers))
     talk = Talk()
     talk.say(0, request(enhanced=1, markers=markers))
@@ -360,7 +349,7 @@ def test_an_rtr_frame_that_was_not_captured(markers: int) -> None:
     talk.close()
     events = talk.fed()
     assert [each.ulpdu for each in fpdus(events, 0)] == ULPDUS * 4
-    assert fpdus(events, 0)[0].offset == (4 if markers else None)
+    assert fpdus(events, 0)[0].offset is None
     assert [each.ulpdu for each in fpdus(events, 1)] == ULPDUS
     assert texts(events) == []
     assert ended(events).dialect == "rfc5044"

@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 
 from scapy_mpa.stream.events import ErrorFound, Event
+from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.interoperability import RNIC
 from tests.stream.feed import fpdus
@@ -156,7 +157,8 @@ def test_revision_of_the_reply(asked: int, answered: int, is_wrong: bool) -> Non
     talk = Talk()
     talk.say(0, request(revision=asked))
     at = talk.say(1, reply(revision=answered))
-    events = talk.speak(octets)
+    # Else revisions 0 and 1 are those of osc.
+    events = talk.speak(octets, dialect=Dialect.RFC5044)
     assert errors(events) == [(1, INVALID, at)] * is_wrong
     for text in texts(events):
         assert f"revision {answered} of the Reply exceeds the Request's {asked}" in text

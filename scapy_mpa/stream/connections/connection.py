@@ -27,11 +27,10 @@ from scapy_mpa.stream.octets.scan import FoundStartup
 from scapy_mpa.stream.segment import ACK, RST, Segment, reverse_flow
 from scapy_mpa.stream.startup import answers, breaches, bygone, doubts, rtr, turns
 from scapy_mpa.stream.startup.startup_phase import StartupPhase
-from scapy_mpa.stream.startup.steps import StartupState, Step
+from scapy_mpa.stream.startup.steps import StartupState
 from scapy_mpa.wire.dialect import Dialect
 
 if TYPE_CHECKING:
-    from scapy_mpa.stream.connections.undecided import Undecided
     from scapy_mpa.stream.ift.phase import IFTPhase
 
 __all__ = ["Connection"]
@@ -55,7 +54,6 @@ class Connection(Telling):
         "resume_at",
         "reverse",
         "segments",
-        "undecided",
     )
 
     def __init__(
@@ -67,8 +65,6 @@ class Connection(Telling):
         self.halves = HalfConnection(0, self), HalfConnection(1, self)
         self.segments = 0
         self.startup = StartupPhase(self.halves, dialect)
-        self.undecided: Undecided | None = None
-        """What is held until it is known whether osc is spoken; mostly never needed."""
         self.failed = False
         """Whether a fault of this program keeps it from being followed (:meth:`fail`)."""
         self.reset: Reset | None = None
@@ -226,30 +222,11 @@ class Connection(Telling):
     def on_startup(
         self, half: HalfConnection, found: FoundStartup, frames: tuple[int, ...]
     ) -> None:
-        """Take a startup frame, and pass it on (RFC 5044 7.1.2)."""
+        """Take a startup frame, pass it on, and go on behind it (RFC 5044 7.1.2)."""
         taken = self.startup.take(half, found)
         if taken is None:
             answers.received_of(self.startup).refuse(half.direction, found.position)
             return
-        if taken[0] is Step.ACCEPT and self.startup.is_like_osc:
-            # Hardly any capture has some, and a command is to start soon.
-            from scapy_mpa.stream.connections.undecided import Accepting, hold
-
-            if hold(self, Accepting(half, found, frames, taken, self.common.current)):
-                return
-        self.go_on_with(half, found, frames, taken)
-
-    def go_on_with(
-        self,
-        half: HalfConnection,
-        found: FoundStartup,
-        frames: tuple[int, ...],
-        taken: tuple[Step, bool],
-    ) -> None:
-        """Pass on a startup frame that was taken, and go on behind it (RFC 5044 7.1.2).
-
-        :param taken: what it is, and whether it follows others.
-        """
         what, again = taken
         # Of one that reaches into a hole nobody knows what it says, but it is known to be there.
         is_torn = found.lacking > 0 and span(half)[1] > found.end - found.lacking

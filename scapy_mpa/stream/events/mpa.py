@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from scapy_mpa.stream.events.carrier import CrcVerdict, LocatedBy, Place
 from scapy_mpa.stream.events.connection import ConnectionId
+from scapy_mpa.wire import osc, softuiwarp
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, fpdu_layout, strip_markers
 from scapy_mpa.wire.startup import StartupFrame
@@ -101,9 +102,6 @@ class SoftUiWARPRecovered(FPDURecovered):
     @property
     def place(self) -> Place:
         """Where it lies in its direction."""
-        # Hardly any capture has some, and a command is to start soon.
-        from scapy_mpa.wire import softuiwarp
-
         return self.seq, self.offset, 0, softuiwarp.fpdu_length(self.ulpdu_length)
 
     @property
@@ -120,7 +118,5 @@ class FPDUWithoutCRC(FPDURecovered):
     @property
     def place(self) -> Place:
         """Where it lies in its direction."""
-        from scapy_mpa.wire import osc
-
         layout = osc.fpdu_layout(self.ulpdu_length, self.phase, crc=False)
         return self.seq, self.offset, layout.header, layout.length

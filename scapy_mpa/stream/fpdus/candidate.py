@@ -13,6 +13,7 @@ from scapy_mpa.stream.fpdus.search import header_words
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.wire.crc import RESIDUE, crc32c
 from scapy_mpa.wire.ddp import TAGGED_LENGTH, UNTAGGED_LENGTH
+from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.fpdu import (
     FPDUPTR_MASK,
     HEADER_LENGTH,
@@ -65,6 +66,13 @@ def header_octets(octets: bytes, layout: Layout) -> bytes:
     return body[HEADER_LENGTH:]
 
 
+class Fault(NamedTuple):
+    """What is wrong with an FPDU (RFC 5044 8)."""
+
+    code: ErrorCode
+    text: str
+
+
 class Candidate(NamedTuple):
     """Octets that may be an FPDU."""
 
@@ -89,6 +97,18 @@ class Candidate(NamedTuple):
             fpduptr > 0 and at + MARKER_LENGTH <= len(self.octets)
             for at, fpduptr in zip(layout.markers, layout.fpduptrs, strict=True)
         )
+
+    @property
+    def fault(self) -> Fault | None:
+        """What a receiver would find wrong, None if nothing."""
+        if self.crc == "bad":
+            text = f"CRC does not match the FPDU, ULPDU_Length {self.ulpdu_length} (RFC 5044 4.4)"
+            return Fault(ErrorCode.CRC_MISMATCH, text)
+        if self.agrees:
+            return None
+        text = "Markers point elsewhere than to their FPDU, "
+        text += f"ULPDU_Length {self.ulpdu_length} (RFC 5044 4.3)"
+        return Fault(ErrorCode.MARKER_MISMATCH, text)
 
 
 class FPDUReader:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final
 from scapy_mpa.stream.fpdus.candidate import UNREADABLE, WHOLE_FPDUS, Candidate
 from scapy_mpa.stream.fpdus.finder import FPDUFinder
 from scapy_mpa.stream.octets.island import Island, Run
-from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_LENGTH, Layout
 
 if TYPE_CHECKING:
@@ -74,19 +73,9 @@ class FPDUChain(FPDUFinder):
         run.next_by = "length"
         run.last = fpdu.start
         run.end = fpdu.end
-        if fpdu.crc == "bad":
-            self._sink.wrong(
-                ErrorCode.CRC_MISMATCH,
-                fpdu.start + fpdu.layout.header,
-                f"CRC does not match the FPDU, ULPDU_Length {fpdu.ulpdu_length} (RFC 5044 4.4)",
-            )
-        elif is_readable and not fpdu.agrees:
-            self._sink.wrong(
-                ErrorCode.MARKER_MISMATCH,
-                fpdu.start + fpdu.layout.header,
-                f"Markers point elsewhere than to their FPDU, ULPDU_Length {fpdu.ulpdu_length} "
-                "(RFC 5044 4.3)",
-            )
+        fault = fpdu.fault
+        if fault is not None and (is_readable or fpdu.crc == "bad"):
+            self._sink.wrong(fault.code, fpdu.start + fpdu.layout.header, fault.text)
 
     def _leads_to_whole(self, island: Island, at: int) -> bool:
         """Tell whether lengths lead on to an FPDU that is whole, and that no CRC verifies."""

@@ -23,7 +23,7 @@ island waits until the hole is filled, or is known to stay.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Final
 
 from scapy_mpa.stream.events import FPDURecovered, LocatedBy
 from scapy_mpa.stream.fpdus.candidate import WORD, Candidate
@@ -32,7 +32,6 @@ from scapy_mpa.stream.fpdus.search import COST_OF_PLACE
 from scapy_mpa.stream.fpdus.way_back import FPDUWayBack
 from scapy_mpa.stream.octets.island import Island, Run
 from scapy_mpa.stream.octets.scan import FoundStartup, may_be_marker, startups_at, startups_before
-from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_INTERVAL, MARKER_LENGTH, fpdu_length
 from scapy_mpa.wire.startup import KEY_LENGTH
 
@@ -56,11 +55,9 @@ class Framing(FPDUWayBack):
     """
 
     __slots__ = ("from_start",)
-    is_standard = True
-    """Whether FPDUs are laid out as RFC 5044 4 has it."""
-    dialect: ClassVar[Dialect | None] = None
-    """Whose FPDUs they are, if they are laid out otherwise."""
-    recovered: ClassVar[type[FPDURecovered]] = FPDURecovered
+    dialect: Final = None
+    """Whose FPDUs they are, if they are not laid out as RFC 5044 4 has it."""
+    recovered: Final = FPDURecovered
     """The event that tells of one."""
 
     def __init__(

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
-from zlib import crc32
 
 from scapy_mpa.stream.octets.past import PAST_OCTETS, TAIL, Span, Tail
 from scapy_mpa.stream.segment import ACK, RST, SYN, Segment
 from scapy_mpa.stream.sequence import SEQUENCE_WINDOW, sequence_number, unwrap
+from scapy_mpa.wire.crc import crc32c
 from scapy_mpa.wire.startup import KIND_OF_KEY
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def tail(half: HalfConnection) -> Tail:
         held = half.islands.items[-1].captured(max(0, end - TAIL), end)
         if held and held[-1].end == end:
             octets = held[-1].octets[-TAIL:]
-    return len(octets), crc32(octets)
+    return len(octets), crc32c(octets)
 
 
 def is_complete(half: HalfConnection) -> bool:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
+from scapy_mpa.stream.dialects.in_order import InOrder
 from scapy_mpa.stream.events import GapReason, HalfSummary, LocatedBy
 from scapy_mpa.stream.fpdus.candidate import Candidate
 from scapy_mpa.stream.fpdus.framing import Framing
@@ -107,7 +108,7 @@ class HalfConnection:
         return islands if type(islands) is Islands else self._wake()
 
     @property
-    def framing(self) -> Framing | None:
+    def framing(self) -> Framing | InOrder | None:
         """What finds its FPDUs, once it carries some.  To ask for it wakes it, too."""
         reader = self._reader
         if type(reader) is Rest:
@@ -116,7 +117,7 @@ class HalfConnection:
         # Asked of each segment: what is seldom one costs more to be looked through.
         if reader is None or type(reader) is Streaming:
             return None
-        return reader if isinstance(reader, Framing) else None
+        return reader if isinstance(reader, (Framing, InOrder)) else None
 
     @property
     def streaming(self) -> Streaming | None:
@@ -461,7 +462,7 @@ class HalfConnection:
         """Whose FPDUs it carries, None if they are laid out as RFC 5044 4 has it."""
         # None of the others is at rest.
         reader = self._reader
-        return reader.dialect if isinstance(reader, Framing) else None
+        return reader.dialect if isinstance(reader, InOrder) else None
 
     @property
     def is_mpa(self) -> bool:

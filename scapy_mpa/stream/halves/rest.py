@@ -58,13 +58,12 @@ def lay_down(half: HalfConnection) -> None:
     if half.rest is not None or half.held:
         return
     framing, islands = half.framing, half.islands
-    if framing is None or len(islands.items) != 1:
+    if not isinstance(framing, Framing) or len(islands.items) != 1:
         return
     island = islands.items[0]
     origin = framing.origin
     if (
-        framing.is_standard
-        and framing.from_start
+        framing.from_start
         and framing.crc_is_known
         and not framing.is_guess
         and framing.has_spent_nothing(island.end - origin)

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from scapy_mpa.stream.dialects.in_order import InOrder
+from scapy_mpa.stream.dialects.softuiwarp import pads_otherwise
 from scapy_mpa.stream.fpdus.framing import Framing
 from scapy_mpa.stream.halves import holes
 from scapy_mpa.stream.halves.phase import Phase
@@ -47,7 +49,6 @@ def enter_full_operation(
     is_guess: bool = False,
     crc_is_known: bool = True,
     dialect: Dialect | None = None,
-    behind: int = 0,
 ) -> None:
     """Take what begins at ``origin`` for FPDUs (RFC 5044 7.1.2).
 
@@ -57,7 +58,6 @@ def enter_full_operation(
     :param is_guess: whether Markers may as well be elsewhere.
     :param crc_is_known: whether it is known that CRCs are on, or off.
     :param dialect: what the startup frames are of.
-    :param behind: a position before which no FPDU begins; 0 if none is known.
     """
     if half.streaming is not None:
         half.streaming.refuse_startup()
@@ -66,19 +66,13 @@ def enter_full_operation(
             half.owner.on_begun(half, origin)
     half.phase = Phase.FULL
     # Of SoftUiWARP's Markers and CRCs nothing is known; with CRCs alone osc is as RFC 5044.
-    if dialect is Dialect.SOFTUIWARP and not (markers or crc):
-        # Not all captures have some, and a command is to start soon.
-        from scapy_mpa.stream.dialects.softuiwarp import SoftUiWARPFraming
-
-        half.be_read_by(SoftUiWARPFraming(half, origin, from_start=from_start))
-    elif dialect is Dialect.OSC and (markers or is_guess or not crc):
-        from scapy_mpa.stream.dialects.osc import OSCFraming, OSCFramingWithoutCRCs
-
-        kind = OSCFraming if crc else OSCFramingWithoutCRCs
-        framing = kind(
-            half, origin, markers=markers, crc=crc, from_start=from_start, is_guess=is_guess
+    if (dialect is Dialect.SOFTUIWARP and not (markers or crc)) or (
+        dialect is Dialect.OSC and (markers or is_guess or not crc)
+    ):
+        known = None if is_guess else markers
+        half.be_read_by(
+            InOrder(half, origin, dialect, markers=known, crc=crc, from_start=from_start)
         )
-        half.be_read_by(framing)
     else:
         half.be_read_by(
             Framing(
@@ -93,24 +87,11 @@ def enter_full_operation(
         )
     if from_start:
         half.islands.front = max(origin, half.islands.floor)
-    if from_start and not is_open:
-        behind = origin
-    elif behind:
-        _let_go_before(half, behind)
-    if behind:
-        holes.leave_behind(half, behind)
-        half.islands.floor = max(behind, half.islands.floor)
-    _hand_over(half, behind)
-
-
-def _let_go_before(half: HalfConnection, position: int) -> None:
-    """Let go of octets before a position, which are not to be searched for FPDUs."""
-    islands = half.islands
-    islands.front = max(position, islands.front or 0)
-    island = islands.at(position)
-    if island is not None and island.start < position:
-        half.release(island, island.start, position)
-        island.start = max(island.start, min(island.held, position))
+    is_begin = from_start and not is_open
+    if is_begin:
+        holes.leave_behind(half, origin)
+        half.islands.floor = max(origin, half.islands.floor)
+    _hand_over(half, origin if is_begin else 0)
 
 
 def hand_to_softuiwarp(half: HalfConnection, island: Island, run: Run, *, final: bool) -> Handover:
@@ -122,14 +103,12 @@ def hand_to_softuiwarp(half: HalfConnection, island: Island, run: Run, *, final:
     # Framing asks, so there is some.
     standard = half.framing
     assert standard is not None
-    from scapy_mpa.stream.dialects.softuiwarp import SoftUiWARPFraming, pads_otherwise
-
     behind = pads_otherwise(island, run.last, run.end, final=final)
     if behind is None:
         return "undecided"
     if not behind:
         return "refused"
-    framing = SoftUiWARPFraming(half, standard.origin)
+    framing = InOrder(half, standard.origin, Dialect.SOFTUIWARP, markers=False, crc=False)
     half.be_read_by(framing)
     framing.go_on(island, run, behind)
     return "done"

@@ -32,7 +32,7 @@ from scapy_mpa.stream.fpdus.candidate import FRAMING_WINDOW, HEAD, WHOLE_FPDUS, 
 from scapy_mpa.stream.fpdus.heads import head_makes_sense
 from scapy_mpa.stream.fpdus.regularity import Irregular, Regularity
 from scapy_mpa.stream.fpdus.search import ZERO_LENGTH
-from scapy_mpa.stream.inference.look import Look, Unlikes
+from scapy_mpa.stream.inference.look import Look
 from scapy_mpa.stream.inference.places import Ballot
 from scapy_mpa.stream.inference.rows import PLAUSIBLE_ROW, Row, Rows
 from scapy_mpa.stream.inference.sight import OCTETS_AT_FIRST, Known, Sight
@@ -73,19 +73,17 @@ def infer(
     known: Known,
     *,
     final: bool,
-    unlike: Unlikes | None = None,
 ) -> Inferred | None:
     """Find out what a direction carries, if it can be told.
 
     :param islands: whose octets are all there.
     :param final: nothing will be added to them.
-    :param unlike: takes what may be FPDUs of another stack.
     """
     if not final and _may_be_one(islands, known):
         return None
     ballot = None
     if known.crc is not False:
-        ballot = _ballot(islands, known, final=final, unlike=unlike)
+        ballot = _ballot(islands, known, final=final)
     if ballot is not None:
         origin = known.origin
         if not ballot.is_believed or (ballot.is_contradictory and origin is None):
@@ -150,25 +148,20 @@ def _ballot(
     known: Known,
     *,
     final: bool,
-    unlike: Unlikes | None = None,
 ) -> Ballot | None:
     """Return what verified FPDUs say, if there are any."""
     ballots: dict[int, Ballot] = {}
     allowance = 0
     for sight in _sights(islands, known):
         look = Look(sight)
-        is_settled = look.count(ballots, is_enough=unlike is None)
+        is_settled = look.count(ballots)
         allowance = sight.allowance
-        if unlike is not None:
-            unlike.places += look.unlike()
         if is_settled:
             break
     if final and allowance >= 0 and len(ballots) == 1 and not known.unasked:
         # All were looked at, and may be what holes leave of FPDUs.
         (ballot,) = ballots.values()
         ballot.is_believed |= not ballot.is_doubtful
-    if unlike is not None:
-        unlike.pointed_at = sum(ballot.pointed_at for ballot in ballots.values())
     origin = known.origin
     for island in islands:
         if origin is not None and island.start <= origin < island.end - WORD:

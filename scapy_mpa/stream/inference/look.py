@@ -6,14 +6,13 @@ What is believed of them is decided in :mod:`~scapy_mpa.stream.inference.inferre
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final
 
 from scapy_mpa.stream.fpdus.candidate import FRAMING_WINDOW, HEAD, WORD
 from scapy_mpa.stream.fpdus.heads import head_makes_sense
 from scapy_mpa.stream.inference.places import Ballot
 from scapy_mpa.stream.inference.rows import PLAUSIBLE_ROW
 from scapy_mpa.stream.inference.sight import COST_OF_FAILURE, Reading, Sight
-from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.wire.ddp import TAGGED, TAGGED_LENGTH
 from scapy_mpa.wire.fpdu import (
     FPDUPTR_MASK,
@@ -25,7 +24,7 @@ from scapy_mpa.wire.fpdu import (
 )
 from scapy_mpa.wire.rdmap import plausible
 
-__all__ = ["Look", "Unlike", "Unlikes"]
+__all__ = ["Look"]
 
 # FPDUs in a row that nobody takes for chance.
 _VERIFIED_ROW: Final = 2
@@ -44,41 +43,14 @@ _COST_OF_CUT_OFF: Final = 512
 _TAGGED_HEAD: Final = HEADER_LENGTH + TAGGED_LENGTH + MARKER_LENGTH
 
 
-class Unlike(NamedTuple):
-    """A place where an FPDU seems to stand, but none that is verified as RFC 5044 has it."""
-
-    island: Island
-    header: int
-    """Position of what seems to be its ULPDU_Length field."""
-    is_behind: bool
-    """Whether it directly follows one that is verified."""
-
-
-class Unlikes:
-    """What of a direction may be FPDUs of another stack, and what speaks against that."""
-
-    __slots__ = ("places", "pointed_at")
-
-    def __init__(self) -> None:
-        self.places: list[Unlike] = []
-        """Where some may stand."""
-        self.pointed_at = 0
-        """Octets of FPDUs as RFC 5044 has them, with a good CRC and a Marker that says where they
-        begin."""
-
-
 class Look:
     """One look at the octets of an island for them."""
 
     def __init__(self, sight: Sight) -> None:
         self._sight = sight
-        self._unlike: list[Unlike] = []
 
-    def count(self, ballots: dict[int, Ballot], *, is_enough: bool = True) -> bool:
-        """Let verified FPDUs vote, by alignment; tell whether no more votes are needed.
-
-        :param is_enough: whether to stop as soon as none are.
-        """
+    def count(self, ballots: dict[int, Ballot]) -> bool:
+        """Let verified FPDUs vote, by alignment; tell whether no more votes are needed."""
         sight = self._sight
         for header in self._headers():
             reading = None
@@ -87,8 +59,6 @@ class Look:
             else:
                 reading = next(sight.verified(header), None)
                 sight.allowance -= COST_OF_FAILURE * (reading is None)
-            if reading is None:
-                self._unlike.append(Unlike(sight.island, header, is_behind=False))
             row = 0
             while reading is not None:
                 row += 1
@@ -100,7 +70,7 @@ class Look:
                     ballot.is_believed = True
                 elif not self._may_be_all(reading):
                     ballot.is_doubtful = True
-                if is_enough and ballot.is_settled(sight.known.markers, sight.known.origin):
+                if ballot.is_settled(sight.known.markers, sight.known.origin):
                     return True
                 if was_counted:
                     break
@@ -108,11 +78,6 @@ class Look:
                 end = reading.end
                 reading = sight.following(end, reading)
                 if reading is None:
-                    # A Marker may lead it.
-                    self._unlike += [
-                        Unlike(sight.island, header, is_behind=True)
-                        for header in (end, end + MARKER_LENGTH)
-                    ]
                     between = self._cut_off(end) or self._damaged(end)
                     for other in between:
                         self._vote(ballot, other)
@@ -134,16 +99,6 @@ class Look:
             if not (sight.recurs(header, claimed) and sight.explained[header - sight.begin]):
                 yield header
         yield from sight.zero_lengths()
-
-    def unlike(self) -> list[Unlike]:
-        """Return where an FPDU seems to stand that no verified one explains."""
-        sight = self._sight
-        explained, begin = sight.explained, sight.begin
-        return [
-            each
-            for each in self._unlike
-            if each.header < sight.island.end and not explained[each.header - begin]
-        ]
 
     def _may_be_all(self, reading: Reading) -> bool:
         """Tell whether the other octets of the island may be what holes leave of the FPDUs before

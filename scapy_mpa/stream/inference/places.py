@@ -41,7 +41,6 @@ class Ballot:
         "is_believed",
         "is_doubtful",
         "octets",
-        "pointed_at",
         "reference",
     )
 
@@ -51,8 +50,6 @@ class Ballot:
         """Position at which the first one begins of those in the same island."""
         self.octets = 0
         """How long all of them are together."""
-        self.pointed_at = 0
-        """How long those are that hold a Marker that points to them."""
         self.is_believed = False
         """Whether these are the FPDUs of the direction, and not part of a payload."""
         self.is_doubtful = False
@@ -99,8 +96,6 @@ class Ballot:
         """
         self.octets += end - start
         self._marked += 1
-        if any(position != start for position in positions):
-            self.pointed_at += end - start
         for position in positions:
             place, back = self._place(position), position - start
             if not 0 < back < head:

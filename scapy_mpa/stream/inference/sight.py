@@ -269,9 +269,7 @@ class Sight:
             return None
         self.allowance -= due.layout.length
         octets = self.octets[at - self.begin : due.end - self.begin]
-        if crc32c(octets) != RESIDUE or _is_of_osc(octets[due.layout.header :]):
-            return None
-        return due
+        return due if crc32c(octets) == RESIDUE else None
 
     def explain(self, start: int, end: int) -> None:
         """Take note of octets in which no further FPDU begins."""
@@ -360,14 +358,6 @@ def _in_common(one: bytes, other: bytes) -> int:
     """Return how many octets two strings of the same length begin with, both."""
     difference = int.from_bytes(one, "big") ^ int.from_bytes(other, "big")
     return len(one) - (difference.bit_length() + 7) // 8
-
-
-def _is_of_osc(octets: bytes) -> bool:
-    """Tell whether Markers of osc, which lie elsewhere, point to the ULPDU_Length at the front."""
-    # It takes a forged Marker to get here, and a command is to start soon.
-    from scapy_mpa.stream.dialects.osc_reader import OSCReader
-
-    return bool(OSCReader.phases(octets))
 
 
 def _reading(start: int, ulpdu_length: int, phase: int | None) -> Reading:

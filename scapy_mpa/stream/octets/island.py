@@ -45,6 +45,7 @@ class Run:
         "end",
         "last",
         "next_by",
+        "phase",
         "search",
         "searched",
         "start",
@@ -67,6 +68,8 @@ class Run:
         """What ends here or before was tried by a search, and is no FPDU."""
         self.anchored = True
         """Whether an FPDU begins at ``end``, if those before it told the truth."""
+        self.phase: int | None = None
+        """Phase of what begins at ``end``, where that does not follow from its position."""
         self.awaits = False
         """Whether it cannot go on while a copy may bring what the snap length cut off."""
 

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from struct import Struct
 from typing import Final, TypeAlias
-from zlib import crc32
 
 from scapy_mpa.stream.segment import ACK, FIN, RST, SECOND, SYN, Segment, reverse_flow
 from scapy_mpa.stream.sequence import sequence_number
+from scapy_mpa.wire.crc import crc32c
 
 __all__ = [
     "PAST_CONNECTIONS",
@@ -239,7 +239,7 @@ class _Known:
             return True
         tail, crc = self._tail
         is_last = end == self._end and length == len(segment.payload) and 0 < tail <= length
-        return is_last and crc32(segment.payload[-tail:]) != crc
+        return is_last and crc32c(segment.payload[-tail:]) != crc
 
     def renew(self, time_ns: int) -> None:
         """Take it that the connection ended at a time, in nanoseconds since the epoch."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.startup.steps import Declared, Step, both, declared, rtr_may_follow
-from scapy_mpa.wire.dialect import OSC_REVISIONS, Dialect
+from scapy_mpa.wire.dialect import OSC_REVISIONS, Dialect, dialect_of
 from scapy_mpa.wire.forced import dialect_in_force
 from scapy_mpa.wire.interoperability import Kinds, agreed_markers, kinds_of
 from scapy_mpa.wire.startup import StartupFrame, StartupKind
@@ -47,8 +47,6 @@ class Agreement:
         """Take note of what a startup frame declares, asks for, or agrees to."""
         other = self.declared[1 - direction]
         mine = declared(startup, self.dialect_of(startup))
-        if what is Step.ACCEPT and startup.kind is StartupKind.REQUEST:
-            other = self._as_answered(other, mine)
         self.declared = both(other, mine) if direction else both(mine, other)
         self._negotiate(startup, what)
 
@@ -140,58 +138,34 @@ class Agreement:
     # -- whose they are ------------------------------------------------------------------------
 
     def dialect_of(self, startup: StartupFrame) -> Dialect | None:
-        """Return what a startup frame speaks on this connection."""
-        dialect = dialect_in_force(startup, self.forced)
-        if dialect is Dialect.OSC and not self._may_be_osc(startup):
-            return dialect_in_force(startup)
-        return dialect
+        """Return what a startup frame speaks on this connection.
 
-    def _may_be_osc(self, startup: StartupFrame) -> bool:
-        """Tell whether a startup frame has the revision that osc has in its place."""
+        A Reply of revision 1 to a Request of revision 0 is osc's, unless the user says otherwise.
+        """
+        said = dialect_in_force(startup, self.forced)
+        is_said = said is Dialect.OSC
+        if is_said or (startup.kind is StartupKind.REPLY and said is not self.forced):
+            return Dialect.OSC if self._fits_osc(startup, is_said=is_said) else dialect_of(startup)
+        return said
+
+    def _fits_osc(self, startup: StartupFrame, *, is_said: bool) -> bool:
+        """Tell whether a Request or Reply has the revision that osc has in its place.
+
+        :param is_said: the user says that osc is spoken: without its Request a Reply may fit, too.
+        """
+        asked, answered = OSC_REVISIONS
         if startup.kind is StartupKind.REQUEST:
-            return startup.revision == OSC_REVISIONS[0]
+            return startup.revision == asked
         request = None if self.initiator is None else self.declared[self.initiator]
-        asked = OSC_REVISIONS[0] if request is None else request.revision
-        return (asked, startup.revision) == OSC_REVISIONS
+        is_asked = is_said if request is None else request.revision == asked
+        return is_asked and startup.revision == answered
 
     @property
     def may_be_osc(self) -> bool:
-        """Whether osc may be spoken, by what startup frames were captured."""
-        if self.initiator is None:
-            return True
-        request, reply = self.declared[self.initiator], self.declared[1 - self.initiator]
-        asked, answered = OSC_REVISIONS
-        return (request is None or request.revision == asked) and (
-            reply is None or (reply.revision == answered and not reply.s_bit)
-        )
+        """Whether the user says that osc is spoken, and no startup frame says otherwise."""
+        return self.forced is Dialect.OSC and self.dialect in (None, Dialect.OSC)
 
     @property
     def may_be_softuiwarp(self) -> bool:
         """Whether the user says that SoftUiWARP is spoken, and no startup frame says otherwise."""
         return self.forced is Dialect.SOFTUIWARP and self.dialect in (None, Dialect.SOFTUIWARP)
-
-    @staticmethod
-    def _as_answered(reply: Declared | None, request: Declared) -> Declared | None:
-        """Return what a Reply declares that was captured before its Request.
-
-        It was taken for osc's if the user has said so.
-        """
-        if reply is None or reply.dialect is not Dialect.OSC or request.dialect is Dialect.OSC:
-            return reply
-        return reply._replace(dialect=Dialect.RFC5044)
-
-    @property
-    def is_like_osc(self) -> bool:
-        """Whether Request and Reply, both captured, are as osc has them, and nobody has said so."""
-        return self.forced is not Dialect.OSC and self.may_be_osc
-
-    def take_for_osc(self) -> None:
-        """Take it that osc is spoken, as if the user had said so."""
-        self.forced = Dialect.OSC
-        one, other = self.declared
-        self.declared = both(_of_osc(one), _of_osc(other))
-
-
-def _of_osc(frame: Declared | None) -> Declared | None:
-    """Return what a startup frame declares that is osc's."""
-    return None if frame is None else frame._replace(dialect=Dialect.OSC)

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from scapy_mpa.stream.dialects.in_order import InOrder
+from scapy_mpa.stream.fpdus.candidate import WORD
 from scapy_mpa.stream.fpdus.heads import begins_otherwise
 from scapy_mpa.stream.halves.extent import is_whole
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.halves.takeover import enter_full_operation
 from scapy_mpa.stream.inference.inferred import Inferred, infer, shows_crcs
-from scapy_mpa.stream.inference.look import Unlikes
 from scapy_mpa.stream.inference.sight import Known
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.stream.octets.scan import may_be_rtr
@@ -99,32 +100,14 @@ def look(
     islands = half.islands.whole()
     if not islands:
         return
-    unlike: Unlikes | None = None
     if startup.may_be_osc and startup.state is not StartupState.REJECTED:
-        unlike = Unlikes()
-        if startup.initiator is not None:
-            # Else what it says of Markers may be taken for what RFC 5044 makes of it.
-            infer(
-                islands, known._replace(markers=None, origin=None), final=must_decide, unlike=unlike
-            )
-            if _is_osc(startup, half, known, unlike, must_decide=must_decide):
-                return
-            unlike = None
-    inferred = _infer(startup, half, known, must_decide=must_decide, unlike=unlike)
-    behind = 0
-    if startup.state is StartupState.ACCEPTED and half.direction == startup.initiator:
-        behind = startup.origins[half.direction]
-        # Hardly any capture lacks part of an Rtr Frame, and a command is to start soon.
-        from scapy_mpa.stream.startup import rtr_part
-
-        if rtr_part.begin(startup, half, known, inferred):
+        if not must_decide:
+            # Its startup frames may yet come.
+            return
+        if _begin_osc(half, known):
             look(startup, halves[1 - half.direction], must_decide=must_decide)
             return
-    unlike = unlike or Unlikes()
-    if (unlike.places or startup.forced is Dialect.OSC) and _is_osc(
-        startup, half, known, unlike, must_decide=must_decide
-    ):
-        return
+    inferred = _infer(startup, half, known, must_decide=must_decide)
     origin = known.origin
     island = None if origin is None else half.islands.at(origin)
     is_unanswered = startup.state is StartupState.REQUESTED
@@ -160,7 +143,6 @@ def look(
         is_guess=inferred.is_guess,
         crc_is_known=inferred.crc_is_known,
         dialect=Dialect.SOFTUIWARP if startup.may_be_softuiwarp else None,
-        behind=behind,
     )
     look(startup, halves[1 - half.direction], must_decide=must_decide)
 
@@ -171,7 +153,6 @@ def _infer(
     known: Known,
     *,
     must_decide: bool,
-    unlike: Unlikes | None,
 ) -> Inferred | None:
     """Find out what a direction carries, if it can be told.
 
@@ -188,7 +169,7 @@ def _infer(
         inferred = infer(islands, known._replace(markers=False), final=must_decide)
         if inferred is not None and not _is_of_version_zero(islands, inferred.origin):
             return inferred
-    return infer(islands, known, final=must_decide, unlike=unlike)
+    return infer(islands, known, final=must_decide)
 
 
 def _is_of_version_zero(islands: Iterable[Island], position: int) -> bool:
@@ -201,25 +182,47 @@ def _is_of_version_zero(islands: Iterable[Island], position: int) -> bool:
     return False
 
 
-def _is_osc(
-    startup: StartupPhase,
-    half: HalfConnection,
-    known: Known,
-    unlike: Unlikes,
-    *,
-    must_decide: bool,
-) -> bool:
-    """Have a direction read as osc's if it is seen to be; tell whether it cannot be another's.
+def _begin_osc(half: HalfConnection, known: Known) -> bool:
+    """Have a direction read as osc's, which the user says is spoken; return whether that was done.
 
-    :param unlike: what may be FPDUs of another stack than RFC 5044's.
+    An FPDU must be found: where FPDUs are known to begin, or anywhere if that is not known.
     """
-    # Hardly any capture has some, and a command is to start soon.
-    from scapy_mpa.stream.startup.osc_beginnings import begin, is_spoken
+    origin, markers = known.origin, known.markers
+    first = None if origin is None else half.islands.at(origin)
+    if origin is None or first is None or not first.holds(origin, origin + WORD):
+        origin = first = None
+    elif markers is None:
+        # A Marker of zeros leads the first FPDU (RFC 5044 4.3).
+        markers = first.read(origin, origin + WORD) == bytes(WORD)
+    for crc in (True, False) if known.crc is None else (known.crc,):
+        begin = origin
+        if origin is None or first is None:
+            begin = _osc_anywhere(half, markers, crc=crc)
+        elif not InOrder(half, origin, Dialect.OSC, markers=markers, crc=crc).begins(first):
+            begin = None
+        if begin is not None:
+            enter_full_operation(
+                half,
+                begin,
+                markers=bool(markers),
+                crc=crc,
+                from_start=origin is not None,
+                is_guess=markers is None,
+                dialect=Dialect.OSC,
+            )
+            return True
+    return False
 
-    if begin(startup, half, known, unlike, final=must_decide):
-        look(startup, startup.halves[1 - half.direction], must_decide=must_decide)
-        return True
-    return is_spoken(startup, half)
+
+def _osc_anywhere(half: HalfConnection, markers: bool | None, *, crc: bool) -> int | None:
+    """Return where the first FPDU of osc begins that a search finds, None if it finds none."""
+    for island in half.islands.whole():
+        for begin in range(island.start, island.start + WORD):
+            reader = InOrder(half, begin, Dialect.OSC, markers=markers, crc=crc)
+            found = reader.search(island, begin, island.end, final=True)
+            if found is not None:
+                return found.start
+    return None
 
 
 def _known_of(startup: StartupPhase, half: HalfConnection) -> Known:

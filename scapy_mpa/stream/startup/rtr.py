@@ -16,7 +16,7 @@ from scapy_mpa.stream.sequence import unwrap
 from scapy_mpa.stream.startup.steps import StartupState
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
-from scapy_mpa.wire.startup import StartupKind
+from scapy_mpa.wire.startup import STARTUP_HEADER_LENGTH, StartupKind
 
 if TYPE_CHECKING:
     from scapy_mpa.stream.halves.half import HalfConnection
@@ -35,11 +35,6 @@ def find(startup: StartupPhase, *, final: bool) -> None:
     half = startup.halves[startup.initiator]
     found = _look(half, startup.origins[startup.initiator], final=final)
     if found is None:
-        if final and half.phase is Phase.HELD:
-            # Hardly any capture has part of one, and a command is to start soon.
-            from scapy_mpa.stream.startup import rtr_part
-
-            rtr_part.conclude(startup)
         return
     if half.phase in (Phase.HELD, Phase.FULL) and not isinstance(found, bool):
         _take(half, found)
@@ -94,6 +89,9 @@ def _look(half: HalfConnection, position: int, *, final: bool) -> FoundStartup |
     if island is None or not island.holds(position):
         # What lies behind a hole there does not begin there.
         return False if final and (half.high or 0) <= position else None
+    if final and island.end == half.high and island.end < position + STARTUP_HEADER_LENGTH:
+        # No more was sent.
+        return False
     return rtr_at(island, position, final=final)
 
 

@@ -256,22 +256,6 @@ class StartupPhase(Agreement):
         one, two = self.origins
         self.origins = Origins(one, position) if direction else Origins(position, two)
 
-    def see_rtr(self) -> None:
-        """Take it that there was an Rtr Frame behind the Request, though not all was captured."""
-        assert self.initiator is not None
-        self.rtr_at = self.origins[self.initiator]
-
-    def begin_behind_rtr(self, position: int, *, is_seen: bool) -> None:
-        """Start the half connection of the Initiator behind an Rtr Frame that is not all there.
-
-        :param is_seen: whether anything of it was captured.
-        """
-        assert self.initiator is not None
-        if is_seen:
-            self.see_rtr()
-        self._move_origin(self.initiator, position)
-        self.begin_fpdus()
-
     def begin_fpdus(self) -> None:
         """Start the half connections that were not started (RFC 5044 7.1.2)."""
         assert self.initiator is not None
