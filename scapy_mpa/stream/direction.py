@@ -19,8 +19,8 @@ from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD, Chunk
 from scapy_mpa.stream.octets.overlap import RecentOctets, differing_stretch
 from scapy_mpa.stream.ordinary import Row, lacks, read
 from scapy_mpa.stream.sequence import SEQUENCE_SPACE, sequence_number
-from scapy_mpa.stream.shapes import Shapes
-from scapy_mpa.wire.fpdu import MARKER_INTERVAL
+from scapy_mpa.stream.shapes import Shapes, ShapeTables
+from scapy_mpa.wire.fpdu import MARKER_INTERVAL, MARKER_LENGTH
 
 __all__ = [
     "AHEAD_OCTETS",
@@ -54,7 +54,7 @@ class Shared:
     :param give_back: gives a connection to recovery.
     """
 
-    __slots__ = ("budget", "give_back", "recent", "rows")
+    __slots__ = ("budget", "give_back", "recent", "rows", "tables")
 
     def __init__(
         self, budget: Budget, recent: RecentOctets, give_back: Callable[[Connection], None]
@@ -62,6 +62,7 @@ class Shared:
         self.budget = budget
         self.recent = recent
         self.give_back = give_back
+        self.tables = ShapeTables()
         self.rows: list[Any] = []
         """What was found: rows of FPDUs, and events of anything else, in order."""
 
@@ -231,7 +232,7 @@ class Direction:
         if ahead >= _BEHIND:
             return self._repeats(SEQUENCE_SPACE - ahead, octets)
         if ahead:
-            return self._keep(self.offset + self.have + ahead, octets, frame)
+            return self._keep(self.offset + self.have + ahead, octets, frame, time_ns)
         waiting = self.ahead
         if not waiting:
             return self._go_on(octets, frame, frame, time_ns)
@@ -242,7 +243,11 @@ class Direction:
         freed = 0
         while waiting and waiting[0][0] == self.offset + self.have:
             _, waited, brought_by = waiting[0]
-            if not self._go_on(waited, brought_by, frame, time_ns):
+            if self.markers:
+                if self.have:
+                    break
+                self._pass_by(waited, brought_by)
+            elif not self._go_on(waited, brought_by, frame, time_ns):
                 break
             freed += len(waited) + CHUNK_OVERHEAD
             del waiting[0]
@@ -338,13 +343,12 @@ class Direction:
         """Position of the octet with which it goes on."""
         return self.origin + self.offset + self.have
 
-    def _keep(self, offset: int, octets: bytes, frame: int) -> bool:
+    def _keep(self, offset: int, octets: bytes, frame: int, time_ns: int) -> bool:
         """Keep a segment that lies behind a hole; tell whether that is possible."""
         ahead = self.ahead
         end = offset + len(octets)
         if (
-            self.markers
-            or self._begins
+            self._begins
             # The peer has what lies in the hole.
             or (self.seq - self.peer.ack) & _MASK >= _BEHIND
             or len(ahead) >= AHEAD_SEGMENTS
@@ -361,12 +365,46 @@ class Direction:
                 is_copy = before == offset and known == octets and len(octets) > 1
                 self.half.count_copies(is_copy)
                 return is_copy
+        follows = index > 0 and ahead[index - 1][0] + len(ahead[index - 1][1]) == offset
+        if self.markers and not self._place(offset, octets, frame, time_ns, follows=follows):
+            return False
         if ahead:
             ahead.insert(index, (offset, octets, frame))
         else:
             self.ahead = [(offset, octets, frame)]
         self._hold(len(octets) + CHUNK_OVERHEAD)
         return True
+
+    def _place(
+        self, offset: int, octets: bytes, frame: int, time_ns: int, *, follows: bool
+    ) -> bool:
+        """Find the FPDUs of a segment behind a hole, if Markers prove where they begin and it holds
+        nothing else; tell whether that is so (RFC 5044 4.3).
+
+        :param follows: whether it goes on where FPDUs end that were found so.
+        """
+        # FPDUs and Markers are multiples of 4 octets.
+        if not self.crc or offset % MARKER_LENGTH:
+            return False
+        rows, shapes = self.shared.rows, self.shared.tables.ahead_of(self.shapes, "length")
+        before = len(rows)
+        end = read(self, octets, 0, offset, frame, time_ns, frame, shapes, rows)
+        if end < len(octets) or not (follows or rows[before][4].markers):
+            del rows[before:]
+            return False
+        if not follows:
+            first = rows[before]
+            by_marker = self.shared.tables.ahead_of(self.shapes, "marker")[first[4].key]
+            rows[before] = (*first[:4], by_marker, *first[5:])
+        for row in rows[before:]:
+            self.half.counting.ahead(row[3] - self.offset - self.have)
+        self.fpdus += len(rows) - before
+        return True
+
+    def _pass_by(self, octets: bytes, brought_by: int) -> None:
+        """Go on after FPDUs that were found before their turn."""
+        self._moves(octets, brought_by)
+        self.offset += len(octets)
 
     def _repeats(self, back: int, octets: bytes) -> bool:
         """Take a segment if all of it is known and the same; tell whether it is.
@@ -423,7 +461,7 @@ def event_of(row: Row) -> FPDURecovered:
         table.ahead,
         frames if isinstance(frames, tuple) else (frames,),
         ack,
-        direction.settled,
+        direction.settled and not table.ahead,
     )
 
 

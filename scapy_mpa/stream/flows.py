@@ -21,7 +21,6 @@ from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD
 from scapy_mpa.stream.octets.past import PAST_OCTETS, PastConnections, Tail
 from scapy_mpa.stream.segment import ACK, FIN, PSH, RST, SECOND, SYN, Segment, reverse_flow
 from scapy_mpa.stream.sequence import unwrap
-from scapy_mpa.stream.shapes import ShapeTables
 from scapy_mpa.wire.dialect import Dialect
 
 if TYPE_CHECKING:
@@ -72,7 +71,6 @@ class Flows:
         "_past",
         "_repeats",
         "_sweep_at",
-        "_tables",
         "_tails",
         "directions",
         "late_copies",
@@ -106,7 +104,6 @@ class Flows:
         self._common = common = Common(Budget(self.limits))
         self.shared = Shared(common.budget, common.recent, self._give_back)
         common.emit = self.shared.rows.append
-        self._tables = ShapeTables()
         self.directions: dict[bytes, Direction] = {}
         """By flow, the directions that are as they should be."""
         self._number = first_number
@@ -147,7 +144,7 @@ class Flows:
             or (self._contests and _ports(flow) in self._contests)
         ):
             return
-        directions = take_out(connection, self.shared, self._tables)
+        directions = take_out(connection, self.shared)
         if directions is not None:
             self.directions[connection.identity.flow] = directions[0]
             self.directions[connection.reverse] = directions[1]

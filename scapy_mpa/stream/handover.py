@@ -17,9 +17,8 @@ from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.halves.rest import LENT, Rest, lay_down
 from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD, Chunk
-from scapy_mpa.stream.octets.island import Run
+from scapy_mpa.stream.octets.island import Island, Run
 from scapy_mpa.stream.sequence import SEQUENCE_SPACE, compact, sequence_number
-from scapy_mpa.stream.shapes import ShapeTables
 
 __all__ = ["give_back", "take_out"]
 
@@ -31,9 +30,7 @@ _HASTY: Final = 4
 begins."""
 
 
-def take_out(
-    connection: Connection, shared: Shared, tables: ShapeTables
-) -> tuple[Direction, Direction] | None:
+def take_out(connection: Connection, shared: Shared) -> tuple[Direction, Direction] | None:
     """Take a connection out of recovery if all is as it should be; else return None."""
     one, other = connection.halves
     startup = connection.startup
@@ -63,8 +60,8 @@ def take_out(
         return None
     acks = sequence_number(other.acknowledged), sequence_number(one.acknowledged)
     directions = (
-        _direction(connection, one, acks, shared, tables, is_ready=ready[0]),
-        _direction(connection, other, acks, shared, tables, is_ready=ready[1]),
+        _direction(connection, one, acks, shared, is_ready=ready[0]),
+        _direction(connection, other, acks, shared, is_ready=ready[1]),
     )
     for direction in directions:
         direction.peer = directions[1 - direction.half.direction]
@@ -151,7 +148,6 @@ def _direction(
     half: HalfConnection,
     acks: tuple[int, int],
     shared: Shared,
-    tables: ShapeTables,
     *,
     is_ready: bool,
 ) -> Direction:
@@ -159,31 +155,33 @@ def _direction(
     ack, acknowledged = acks[half.direction], acks[1 - half.direction]
     if not is_ready:
         # It may still send what carries nothing, and acknowledge what was acknowledged before.
-        table = tables.table(crc=True, marked=False, from_start=True)
+        table = shared.tables.table(crc=True, marked=False, from_start=True)
         direction = Direction(shared, connection, half, table, acknowledged, 0, ack)
         direction.is_mute = True
         return direction
     rest = half.rest
     if rest is not None:
-        table = tables.table(crc=rest.crc, marked=rest.markers, from_start=True)
+        table = shared.tables.table(crc=rest.crc, marked=rest.markers, from_start=True)
         direction = Direction(
             shared, connection, half, table, rest.origin, rest.end - rest.origin, ack
         )
         half.lay_down(LENT)
     else:
-        direction = _with_octets(connection, half, ack, shared, tables)
+        direction = _with_octets(connection, half, ack, shared)
     half.octets -= direction.offset + direction.have
     return direction
 
 
 def _with_octets(
-    connection: Connection, half: HalfConnection, ack: int, shared: Shared, tables: ShapeTables
+    connection: Connection, half: HalfConnection, ack: int, shared: Shared
 ) -> Direction:
     """Do the same for one that is in the midst of an FPDU, or whose last one is not proven."""
     framing, island = half.framing, half.islands.items[0]
     assert isinstance(framing, Framing)
     run = island.runs[-1]
-    table = tables.table(crc=framing.crc, marked=framing.markers, from_start=framing.from_start)
+    table = shared.tables.table(
+        crc=framing.crc, marked=framing.markers, from_start=framing.from_start
+    )
     origin = framing.origin
     direction = Direction(shared, connection, half, table, origin, run.end - origin, ack)
     direction.settled = half.islands.is_settled_before(run.last)
@@ -241,8 +239,21 @@ def _give_back(direction: Direction) -> None:
     island.need = island.start
     for offset, octets, frame in direction.ahead:
         inserted = half.islands.insert(origin + offset, octets, frame)
+        if direction.markers:
+            _note_placed(inserted.islands[0], origin + offset, len(octets))
         half.octets += inserted.fresh
         half.held += inserted.fresh + CHUNK_OVERHEAD
         framing.allow(inserted.fresh)
         half.high = max(half.high, origin + offset + inserted.fresh)
     half.budget.count(half)
+
+
+def _note_placed(island: Island, start: int, length: int) -> None:
+    """Note that the FPDUs of a segment behind a hole were found."""
+    run = island.runs[-1] if island.runs else None
+    if run is None or run.end != start:
+        run = Run(start, "marker")
+        run.next_by = "length"
+        island.runs += (run,)
+    run.end = start + length
+    run.last = run.end

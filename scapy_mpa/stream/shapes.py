@@ -34,6 +34,7 @@ class Shape:
         "first_json",
         "first_line",
         "json",
+        "key",
         "lead",
         "line",
         "markers",
@@ -47,8 +48,11 @@ class Shape:
         "ulpdu_length",
     )
 
-    def __init__(self, table: Shapes, word: int, phase: int | None) -> None:
+    def __init__(self, table: Shapes, key: int) -> None:
         self.table = table
+        self.key = key
+        """By what it is found in its table, and in another one."""
+        word, phase = divmod(key, MARKER_INTERVAL) if table.marked else (key, None)
         self.ulpdu_length, control = divmod(word, 1 << 16)
         self.control = control.to_bytes(2, "big")
         """The DDP and the RDMAP control octet."""
@@ -98,8 +102,7 @@ class Shapes(dict[int, Shape]):
     def __missing__(self, key: int) -> Shape:
         if len(self) >= _MOST:
             self.clear()
-        word, phase = divmod(key, MARKER_INTERVAL) if self.marked else (key, None)
-        shape = self[key] = Shape(self, word, phase)
+        shape = self[key] = Shape(self, key)
         return shape
 
 
@@ -132,3 +135,13 @@ class ShapeTables:
                 located_by=located_by,
             )
         return table
+
+    def ahead_of(self, table: Shapes, located_by: LocatedBy) -> Shapes:
+        """Return the table of FPDUs of the same direction that are found behind a hole."""
+        return self.table(
+            crc=table.crc,
+            marked=table.marked,
+            from_start=table.from_start,
+            ahead=True,
+            located_by=located_by,
+        )
