@@ -259,6 +259,10 @@ class Flows:
         rows.clear()
         return events
 
+    def holds(self, flow: bytes) -> bool:
+        """Whether segments of these ports are held until it is known whether they are copies."""
+        return _ports(flow) in self._repeats
+
     def take_number(self) -> int:
         """Return the number of the next connection, which it will not be any more."""
         number = self._number
