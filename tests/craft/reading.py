@@ -29,7 +29,7 @@ def file_of(frames: Iterable[Frame]) -> bytes:
 
 
 def plain(frames: Iterable[Frame], dialect: Dialect | None = None) -> list[Record]:
-    """All records, with messages and payload, by the plain way."""
+    """All records, with messages and payload, made of events."""
     reading = Reading(open_capture(io.BytesIO(file_of(frames))), dialect=dialect)
     messages = Messages()
     lines = []

@@ -80,7 +80,7 @@ def claims(kind: str, records: list[Record]) -> list[Record]:
     ],
 )
 def test_nothing_is_claimed(kind: str, begin: str, cut: str) -> None:
-    """On the plain path and on the printed one."""
+    """As events, and as they are printed."""
     octets = capture(kind, begin, cut)
     records = plain(octets)
     assert claims(kind, records) == []
@@ -128,7 +128,7 @@ def test_nothing_is_claimed_of_tables(kind: str, situation: str) -> None:
     for seed in SEEDS_OF_TABLES:
         octets = table_capture(kind, situation, seed)
         assert claims(kind, plain(octets)) == [], f"table_capture{kind, situation, seed}"
-        assert claims(kind, printed(octets)) == [], f"table_capture{kind, situation, seed}, inlined"
+        assert claims(kind, printed(octets)) == [], f"table_capture{kind, situation, seed}"
 
 
 @pytest.mark.parametrize("kind", TABLES)

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Connections that go back in the midst, or end while they wait to be lent: the inlined way says
-what the plain one says."""
+"""Connections that go back in the midst, or end while they wait for the straight path: both ways say the same."""
 
 from __future__ import annotations
 
@@ -36,8 +35,8 @@ def same(capture: bytes) -> None:
     """Both ways say the same, as records and as text, and if only some is listed."""
     assert straight(capture) == recovery(capture)
     for types in (RECORD_TYPES, {"fpdu"}, {"gap", "error", "connection"}):
-        by_plain, by_inlined = texts(capture, types=types)
-        assert by_inlined == by_plain
+        by_recovery, by_both = texts(capture, types=types)
+        assert by_both == by_recovery
 
 
 ENDINGS = {
@@ -73,7 +72,7 @@ def test_over_with_octets(ending: str, comes_again: bool) -> None:
 
 
 def test_heard_without_octets() -> None:
-    """A segment without octets, taken on loan, may acknowledge the FPDU that lets the Responder
+    """A segment without octets, taken straight, may acknowledge the FPDU that lets the Responder
     speak (RFC 5044 7.1.2 rule 4); that one which is not ordinary acknowledges less is no matter."""
     segments = [
         *opening(),
@@ -137,7 +136,7 @@ def test_the_responder_speaks_first(beginning: str, acknowledges: bool) -> None:
 
 @pytest.mark.parametrize("ending", ["FIN", "RST", "none"])
 def test_the_same_numbers_again(ending: str) -> None:
-    """A copy of the SYN comes while the connection is on loan, and then a copy of all of it."""
+    """A copy of the SYN comes while the connection is ordinary, and then a copy of all of it."""
     fpdus = [Segment(0, 21 + at * len(FPDU), 21, PSH | ACK, FPDU) for at in range(40)]
     answers = [Segment(1, 21, each.seq + len(FPDU), ACK, b"") for each in fpdus]
     end = answers[-1].ack

@@ -14,7 +14,7 @@ from tests.truth.impair import ACK, PSH, Segment
 
 @pytest.mark.parametrize("markers", [False, True])
 @pytest.mark.parametrize("late", [3, 20])
-def test_late_segment_before_what_was_lent(markers: bool, late: int) -> None:
+def test_late_segment_before_what_was_taken_out(markers: bool, late: int) -> None:
     """The capture begins inside an FPDU; a segment from before that comes when all goes well."""
     rng = random.Random(late)
     ulpdus = [messages.send(msn, rng.randbytes(2500), mulpdu=4000)[0] for msn in range(1, 60)]
@@ -28,5 +28,5 @@ def test_late_segment_before_what_was_lent(markers: bool, late: int) -> None:
     lines = straight(pcapfile.pcap(pcapfile.frames(segments, hosts=("10.0.0.1", "10.0.0.2"))))
     fpdus = [line for line in lines if line.startswith('{"type":"fpdu"')]
     assert all('"crc":"good"' in line for line in fpdus)
-    # The one that lies across the beginning of what was lent may be lost, and no other.
+    # The one that lies across the beginning of what was taken out may be lost, and no other.
     assert len(truth) - 1 <= len(fpdus) <= len(truth)

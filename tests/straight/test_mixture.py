@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Several captures in one, with frames missing, moved, copied, and cut: the inlined way says what
-the plain one says."""
+"""Several captures in one, with frames missing, moved, copied, and cut: both ways say the same."""
 
 from __future__ import annotations
 
@@ -51,7 +50,7 @@ def hurt(frames: list[Frame], rng: random.Random) -> list[Frame]:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_mixtures(seed: int) -> None:
-    """Connections that begin, end and go wrong while others are on loan."""
+    """Connections that begin, end and go wrong while others are ordinary."""
     rng = random.Random(seed)
     mixed: list[tuple[float, Frame]] = []
     for number in range(rng.randint(2, 4)):
@@ -68,5 +67,5 @@ def test_mixtures(seed: int) -> None:
     )
     lines = recovery(octets)
     assert straight(octets) == lines
-    by_plain, by_inlined = texts(octets)
-    assert by_inlined == by_plain
+    by_recovery, by_both = texts(octets)
+    assert by_both == by_recovery

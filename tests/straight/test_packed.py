@@ -60,7 +60,7 @@ HEADERS = st.one_of(
 def test_lines_say_what_headers_say(
     cut: str, headers: list[Header], markers: bool, wraps_at: int | None, seed: int
 ) -> None:
-    """Each line shows its own header, length and sequence number, as the plain way does: two
+    """Each line shows its own header, length and sequence number, as recovery alone does: two
     segments full of FPDUs, one FPDU a segment, and the same with all of one length.
     """
     rng = random.Random(seed)
@@ -82,14 +82,14 @@ def test_lines_say_what_headers_say(
     segments = [
         Segment(0, (isn + begin) % WRAP, 1, ACK, octets[begin:end]) for begin, end in pairwise(cuts)
     ]
-    # Nothing is inlined before both directions have acknowledged something.
+    # Nothing goes straight before both directions have acknowledged something.
     segments.insert(1, Segment(1, 1, (isn + ends[0]) % WRAP, ACK, b""))
     capture = pcapfile.pcap([pcapfile.frame(segment) for segment in segments], start=START)
     lines = recovery(capture)
     assert straight(capture) == lines
-    by_plain, by_inlined = texts(capture)
-    assert by_inlined == by_plain
-    listed = [line for line in by_inlined.decode().splitlines() if " seq " in line]
+    by_recovery, by_both = texts(capture)
+    assert by_both == by_recovery
+    listed = [line for line in by_both.decode().splitlines() if " seq " in line]
     assert len(listed) == len(truth)
     told = zip(listed[BEFORE:], headers, payloads, truth[BEFORE:], strict=True)
     for line, header, payload, fpdu in told:

@@ -131,7 +131,7 @@ def test_anything_between(
     order: str,
     nanoseconds: bool,
 ) -> None:
-    """Whatever a frame has that others have not, the plain way says the same."""
+    """Whatever a frame has that others have not, recovery alone says the same."""
     rng = random.Random(seed)
     segments, count = _segments(rng, kind, size, isn, every)
     unusual = {rng.randrange(15, 40), rng.randrange(40, len(segments))}
@@ -143,8 +143,8 @@ def test_anything_between(
     )
     lines = recovery(octets)
     assert straight(octets) == lines
-    by_plain, by_inlined = texts(octets)
-    assert by_inlined == by_plain
+    by_recovery, by_both = texts(octets)
+    assert by_both == by_recovery
     if what == "nothing":
         fpdus = [json.loads(line) for line in lines if line.startswith('{"type":"fpdu"')]
         assert [fpdu["crc"] for fpdu in fpdus] == ["good"] * count
@@ -186,11 +186,11 @@ def test_windows_of_any_size(
         patch.setattr(source, "_CHUNK", chunk)
         lines = recovery(octets)
         assert sum(line.startswith('{"type":"fpdu"') for line in lines) == count
-        by_plain, by_inlined = texts(octets)
-        assert by_inlined == by_plain
+        by_recovery, by_both = texts(octets)
+        assert by_both == by_recovery
         read = max(int(good * len(octets)), 24)
-        by_plain, by_inlined = texts(octets, lambda: Fails(octets, read))
-        assert by_inlined == by_plain
+        by_recovery, by_both = texts(octets, lambda: Fails(octets, read))
+        assert by_both == by_recovery
 
 
 def _with_copies(
@@ -321,8 +321,8 @@ def test_any_order(
     octets = pcapfile.pcap([pcapfile.frame(segment) for segment in segments])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(source, "_CHUNK", chunk)
-        by_plain, by_inlined = texts(octets)
-        assert by_inlined == by_plain
+        by_recovery, by_both = texts(octets)
+        assert by_both == by_recovery
         lines = recovery(octets)
         if not shifted and not damaged:
             assert sum(line.startswith('{"type":"fpdu"') for line in lines) == 150 + answers

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The inlined way of reading says exactly what the plain one says."""
+"""The straight path says exactly what recovery alone says."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ HEADERS = 20
 def _remembered_for_good() -> Iterator[None]:
     """Let octets be remembered for good: for how long they are, differs a little between the two.
 
-    The plain way remembers them when their FPDU is whole, the inlined one as they come.
+    Recovery remembers them when their FPDU is whole, the straight path as they come.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(overlap, "RECENT_CHUNKS", 1 << 40)
@@ -58,11 +58,11 @@ def test_captures(path: pathlib.Path) -> None:
     octets = path.read_bytes()
     lines = recovery(octets)
     assert straight(octets) == lines
-    by_plain, by_inlined = texts(octets)
-    assert by_inlined == by_plain
+    by_recovery, by_both = texts(octets)
+    assert by_both == by_recovery
     others = as_pcapng(octets)
     assert straight(others) == lines
-    assert texts(others) == (by_plain, by_plain)
+    assert texts(others) == (by_recovery, by_recovery)
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -78,7 +78,7 @@ def test_captures(path: pathlib.Path) -> None:
     snap=st.sampled_from((None, None, None, 60, 100, 400)),
     odd=st.integers(0, 3),
 )
-# Where segments begin tells something without CRCs: what was lent comes back as it was captured.
+# Where segments begin tells something without CRCs: what was taken out comes back as it was captured.
 @example(
     seed=4,
     markers=(False, False),
@@ -151,12 +151,12 @@ def test_conversations(
     octets = pcapfile.pcap(pcapfile.frames(segments), snaplen=snap or 1 << 18)
     lines = recovery(octets)
     assert straight(octets) == lines
-    by_plain, by_inlined = texts(octets)
-    assert by_inlined == by_plain
+    by_recovery, by_both = texts(octets)
+    assert by_both == by_recovery
     if seed % 2:
         others = as_pcapng(octets)
         assert straight(others) == lines
-        assert texts(others) == (by_plain, by_plain)
+        assert texts(others) == (by_recovery, by_recovery)
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -189,8 +189,8 @@ def test_fpdus_of_any_length(
     capture = pcapfile.pcap(pcapfile.frames(segments, hosts=("10.0.0.1", "10.0.0.2")))
     lines = recovery(capture)
     assert straight(capture) == lines
-    by_plain, by_inlined = texts(capture)
-    assert by_inlined == by_plain
+    by_recovery, by_both = texts(capture)
+    assert by_both == by_recovery
 
 
 def _flipped(sending: impair.Sending, at: int) -> bytes:

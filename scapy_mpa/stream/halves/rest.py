@@ -47,7 +47,7 @@ class Rest:
 
 
 LENT: Final = Rest(0, 0, markers=False, crc=False)
-"""Stands for the rest of a direction that is on loan: the loan knows it."""
+"""Stands for the rest of a direction that the straight path has, and knows."""
 
 
 def lay_down(half: HalfConnection) -> None:

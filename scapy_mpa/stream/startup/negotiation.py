@@ -87,7 +87,7 @@ class Negotiating:
         return self._agreed is not None and self._agreed.rtr is not None and not self._is_decided
 
     def holds_back(self) -> bool:
-        """Tell whether what is known of the connection must not be lent: the next FPDU may be the
+        """Tell whether the connection must stay in recovery: the next FPDU may be the
         RTR indication."""
         if not self.is_open:
             return False
