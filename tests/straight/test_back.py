@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Connections that go back in the midst, or end while they wait for the straight path: both ways say the same."""
+"""Connections that go back to recovery, or end while they wait for the straight path: both ways say
+the same."""
 
 from __future__ import annotations
 

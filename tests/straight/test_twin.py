@@ -78,7 +78,7 @@ def test_captures(path: pathlib.Path) -> None:
     snap=st.sampled_from((None, None, None, 60, 100, 400)),
     odd=st.integers(0, 3),
 )
-# Where segments begin tells something without CRCs: what was taken out comes back as it was captured.
+# Without CRCs where segments begin is evidence: what was taken out comes back as it was captured.
 @example(
     seed=4,
     markers=(False, False),

@@ -310,7 +310,7 @@ def test_the_first_fpdu_was_not_captured() -> None:
 
 @pytest.mark.parametrize("is_captured", [True, False])
 def test_the_ordinary_way_is_taken_once_it_is_known(is_captured: bool) -> None:
-    """Segments go straight once the RTR indication is acknowledged, or was waited for long enough."""
+    """Segments go straight once the RTR indication is acknowledged, or was waited for too long."""
     conversation = Conversation(revision=2)
     conversation.startup(rtr="write")
     for _ in range(200):
