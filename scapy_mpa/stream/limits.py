@@ -21,7 +21,8 @@ class _Limits(NamedTuple):
     64 KiB long ones anywhere."""
 
     octets_in_total: int
-    """Octets that all half connections together may hold; at least 1.
+    """Octets that all half connections together may hold, and as many all SCTP associations, what
+    each of these and of their sessions takes included; at least 1.
 
     A few busy connections need less; thousands with a hole each would otherwise fill any memory.
     """

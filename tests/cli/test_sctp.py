@@ -191,3 +191,44 @@ def test_other_sctp_is_counted(tmp_path: Path) -> None:
     result = run("dissect", path)
     assert result.stdout == ""
     assert "1 frame not followed: 1 SCTP without DDP" in result.stderr
+
+
+@pytest.mark.parametrize("command", ["dissect", "summary"])
+def test_bad_checksums_are_counted(tmp_path: Path, command: str) -> None:
+    """Of an association of which no packet is good: nothing of them is used (RFC 4960 6.8)."""
+    made = talk()
+    frames = [*OPENING, *frames_of(made.units), *closing(made)]
+    # The Checksum follows 14 octets of Ethernet, 20 of IP, and 8 of SCTP.
+    damaged = [
+        each[:42] + bytes(octet ^ 0x5A for octet in each[42:46]) + each[46:] for each in frames
+    ]
+    path = tmp_path / "damaged.pcap"
+    path.write_bytes(pcapfile.pcap(damaged))
+    result = run(command, "--json", path)
+    assert result.stdout == ""
+    assert result.stderr == (
+        f"scapy-mpa: {path}: {len(frames)} frames not followed: {len(frames)} SCTP checksum bad\n"
+    )
+
+
+def test_bad_checksums_of_other_sctp_are_counted_once(tmp_path: Path) -> None:
+    """As what they are, and not as packets without DDP, too."""
+    octets = [sctp.packet(0, sctp.data(1 + at, 46, b"x"), bad=at == 1) for at in range(3)]
+    path = tmp_path / "other.pcap"
+    path.write_bytes(pcapfile.pcap([sctp.frame(0, each) for each in octets]))
+    assert "3 frames not followed: 2 SCTP without DDP, 1 SCTP checksum bad" in (
+        run("dissect", path).stderr
+    )
+
+
+def test_checksums_of_zero_are_believed(tmp_path: Path) -> None:
+    """The network card had not computed them yet, or the peer needs none."""
+    made = talk()
+    frames = [*OPENING, *frames_of(made.units), *closing(made)]
+    paths = [tmp_path / "good.pcap", tmp_path / "zero.pcap"]
+    paths[0].write_bytes(pcapfile.pcap(frames))
+    paths[1].write_bytes(pcapfile.pcap([each[:42] + bytes(4) + each[46:] for each in frames]))
+    good, zero = (run("dissect", "--json", path) for path in paths)
+    assert zero.stdout == good.stdout.replace('"crc":"good"', '"crc":"unknown"')
+    assert zero.stdout != good.stdout
+    assert zero.stderr == good.stderr

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from collections.abc import Callable
 from itertools import count
 
 import pytest
@@ -28,8 +29,10 @@ from scapy_mpa.stream.sctp.packet import SctpPacket
 from scapy_mpa.stream.sctp.tsn import HOLES, TSNSpace
 from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.wire.dialect import Dialect
+from tests.recovery.work import read_plainly
 from tests.stream.sctp_feed import MILLISECOND, OPENING, Talk, closing, events_of, frames_of
 from tests.stream.work import calls
+from tests.truth import pcapfile
 from tests.truth import sctpstream as sctp
 from tests.truth.sctpstream import Unit
 
@@ -177,7 +180,9 @@ def test_bad_checksums_before_any_session() -> None:
     assert ends(events_of([*OPENING, bad], associations=associations))[0].connection.stream is None
     assert associations.damaged == 1
     first = sctp.frame(0, sctp.packet(0, sctp.init(0, 1), tag=0, bad=True))
-    assert events_of([first], associations=Associations(lambda: next(numbers))) == []
+    alone = Associations(lambda: next(numbers))
+    assert events_of([first], associations=alone) == []
+    assert (alone.damaged, alone.unknown) == (1, 0)
 
 
 def test_dropped_fragments_are_no_fault_of_the_sender() -> None:
@@ -505,6 +510,56 @@ def test_sessions_are_bounded() -> None:
     controls = [each for each in events if isinstance(each, SessionControlSeen)]
     assert len(controls) == 20
     assert not [each for each in events if isinstance(each, ErrorFound)]
+
+
+def _many_streams(number: int) -> list[bytes]:
+    """A session on each of so many streams of one association, 60 of them in a packet."""
+    units = [sctp.data(100 + at, 17, sctp.control(0, 1), stream=at) for at in range(number)]
+    packets = [sctp.packet(0, *units[at : at + 60]) for at in range(0, number, 60)]
+    opening = sctp.packet(0, sctp.init(0, 100, streams=(65535, 65535)), tag=0)
+    return [sctp.frame(0, octets) for octets in [opening, *packets]]
+
+
+def _many_associations(number: int) -> list[bytes]:
+    """So many associations with a session each."""
+    frames = []
+    for at in range(number):
+        octets = sctp.packet(0, sctp.data(100, 17, sctp.control(0, 1)), tag=1 + at)
+        address = bytes((10, 1, at >> 8, at & 255))
+        frames.append(_between(address, sctp.frame(0, octets), 26))
+    return frames
+
+
+@pytest.mark.parametrize("many", [_many_streams, _many_associations])
+def test_memory_of_sessions_is_bounded(many: Callable[[int], list[bytes]]) -> None:
+    """They count toward the octets in total; those that go are reported, as ``limit``."""
+    limits = Limits(octets_in_total=1 << 20)
+
+    def peak(number: int) -> int:
+        frames = pcapfile.pcap(many(number))
+        tracemalloc.start()
+        try:
+            read_plainly(frames, limits=limits)
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    assert peak(1500) < 3 << 20
+    events = events_of(many(1200), limits=limits)
+    assert len([each for each in events if isinstance(each, SessionControlSeen)]) == 1200
+    endings = [each.ending for each in ends(events)]
+    assert len(endings) == 1200
+    assert endings == sorted(endings, key=lambda each: each != "limit")
+    assert 200 < endings.count("limit") < 1200
+    assert not [each for each in events if isinstance(each, (ErrorFound, ChunksMissing))]
+
+
+def test_the_limit_of_octets_ends_no_session_that_is_alone() -> None:
+    """However low it is: what its session is made of takes more than that."""
+    frames = [*OPENING, *frames_of(conversation().units)]
+    (end,) = ends(events_of(frames, limits=Limits(octets_in_total=1)))
+    assert end.ending == "closed"
+    assert [half.fpdus for half in end.halves] == [1, 1]
 
 
 @given(st.lists(st.integers(0, 60), max_size=80), st.integers(0, 2**32 - 1))

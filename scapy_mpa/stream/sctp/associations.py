@@ -41,13 +41,17 @@ _TURNS: Final = frozenset(
 )
 """Chunks with which associations begin and end."""
 
+_HELD_BY_ASSOCIATION: Final = 2560
+_HELD_BY_SESSION: Final = 2048
+"""Octets of memory that each takes, roughly, beside what waits in it."""
+
 
 class Associations:
     """Takes SCTP packets in the order of capture, gives events.
 
     :param number: gives the number of the next connection; each DDP Stream Session is one.
     :param limits: what may be held in memory; there are never more associations, nor sessions, than
-        ``connections`` says.
+        ``connections`` says, and what they take in memory counts toward ``octets_in_total``.
     :param dialect: what the user says is spoken: with DDP over SCTP, what is sent under its PPIDs
         is believed to be DDP without further evidence; with the draft before RFC 6581, control
         flags have its meaning.
@@ -96,9 +100,11 @@ class Associations:
         """By the association that goes on, the INIT of what may be the next one."""
         self._sessions = 0
         self.without_ddp = 0
-        """Packets of associations that have shown nothing of DDP, counted when these end."""
+        """Packets of associations that have shown nothing of DDP, damaged ones apart, counted when
+        these end."""
         self.damaged = 0
-        """Packets with a bad Checksum (RFC 4960 6.8) that no error tells of."""
+        """Packets with a bad Checksum (RFC 4960 6.8) of which no error is reported.  Their receiver
+        discards them, so nothing in them is believed."""
         self.dropped: Counter[str] = Counter()
         """Frames with DATA chunks of DDP associations that came to nothing, by reason, counted when
         these end."""
@@ -110,7 +116,10 @@ class Associations:
         self._expire(packet)
         found = self._find(packet)
         if found is None:
-            self.unknown += 1
+            if packet.crc == "bad":
+                self.damaged += 1
+            else:
+                self.unknown += 1
             return self._taken()
         association, direction = found
         try:
@@ -135,9 +144,18 @@ class Associations:
         while association.held > self._limits.octets_per_half:
             association.relieve()
         self._budget.update(association)
-        while self._sessions > self._limits.connections:
+        while self._are_too_many():
             self._end(next(iter(self._live)), "limit", "limit")
         return self._taken()
+
+    def _are_too_many(self) -> bool:
+        """Whether the association without a packet for longest must be ended.
+
+        One association with one session may stay, however low the limits are.
+        """
+        if self._sessions > self._limits.connections:
+            return True
+        return self._budget.room < 0 and len(self._live) + self._sessions > 2
 
     def carries_ddp(self, flow: bytes) -> bool:
         """Tell whether the association between these endpoints has shown that it carries DDP."""
@@ -161,7 +179,7 @@ class Associations:
         try:
             association.receive(packet, direction)
         finally:
-            self._sessions += association.sessions - before
+            self._count_sessions(association.sessions - before)
         self.damaged += association.damaged - damaged
         for side, tag in enumerate(association.tags):
             if tag != tags[side]:
@@ -175,6 +193,10 @@ class Associations:
         self.dropped[f"a fault of scapy-mpa in an SCTP association: {error!r}"] += 1
         with suppress(Exception):
             self._end(association, "failed", "connection ended")
+
+    def _count_sessions(self, more: int) -> None:
+        self._sessions += more
+        self._budget.room -= more * _HELD_BY_SESSION
 
     def _forget_tag(self, association: Association, side: int, tag: int | None) -> None:
         if tag is not None:
@@ -266,6 +288,7 @@ class Associations:
         for flow in association.flows:
             self._by_flow[flow] = association
         self._live[association] = None
+        self._budget.room -= _HELD_BY_ASSOCIATION
         return association
 
     def _expire(self, packet: SctpPacket) -> None:
@@ -282,6 +305,7 @@ class Associations:
         if association not in self._live:
             return
         del self._live[association]
+        self._budget.room += _HELD_BY_ASSOCIATION
         # Else it would stay for as long as it lingers, with all that it holds.
         self._lingering.discard(association)
         for side, flow in enumerate(association.flows):
@@ -289,11 +313,11 @@ class Associations:
                 del self._by_flow[flow]
             self._forget_tag(association, side, association.tags[side])
         self._forget_restart(association)
-        self._sessions -= association.sessions
+        self._count_sessions(-association.sessions)
         if association.finish(ending, reason):
             if association.dropped is not None:
                 self.dropped.update(association.dropped.frames)
         else:
-            self.without_ddp += association.packets
+            self.without_ddp += association.packets - association.damaged
         association.held = 0
         self._budget.count(association)

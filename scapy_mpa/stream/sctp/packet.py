@@ -20,8 +20,9 @@ class SctpPacket(NamedTuple):
     chunks: list[Chunk]
     """Those that were captured, the last one maybe cut."""
     crc: Literal["good", "bad", "unknown"]
-    """Whether its Checksum is right; unknown if octets were cut off, or if it is zero: then the
-    frame was captured before the network card computed it."""
+    """Whether its Checksum is right; unknown if octets were cut off, or if it is zero.  A sender
+    that leaves it to the network card writes zeros, and so does one whose peer needs none (RFC
+    9653 5.2).  There is no partial checksum as in TCP, for a CRC has no pseudo-header."""
     frame: int
     """Number of the captured frame, from 1."""
     time_ns: int
