@@ -9,17 +9,15 @@ goes to recovery (:mod:`~scapy_mpa.stream.handover`) until all is as it should b
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from scapy_mpa.stream.budget import Budget
-from scapy_mpa.stream.connections.connection import Connection
 from scapy_mpa.stream.events import ConnectionId, FPDURecovered
-from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD, Chunk
 from scapy_mpa.stream.octets.overlap import RecentOctets, differing_stretch
 from scapy_mpa.stream.ordinary import Row, lacks, read
 from scapy_mpa.stream.sequence import SEQUENCE_SPACE, sequence_number
-from scapy_mpa.stream.shapes import Shapes
+from scapy_mpa.stream.shapes import Shapes, ShapeTables
 from scapy_mpa.wire.fpdu import MARKER_INTERVAL
 
 __all__ = [
@@ -48,19 +46,39 @@ _MASK: Final = SEQUENCE_SPACE - 1
 _BEHIND: Final = SEQUENCE_SPACE // 2
 
 
+class Side(Protocol):
+    """Which direction it is, and whose octets its own are remembered as."""
+
+    direction: int
+    """0 or 1, see :mod:`scapy_mpa.stream.events`."""
+
+    def count_copies(self, segments: int) -> None:
+        """Count segments that brought octets captured before."""
+
+
+class Carried(Protocol):
+    """A connection."""
+
+    identity: ConnectionId
+    frame: int
+    """The frame that brought its last segment."""
+    time_ns: int
+
+
 class Shared:
     """What all directions of a capture share.
 
     :param give_back: gives a connection to recovery.
     """
 
-    __slots__ = ("budget", "give_back", "recent", "rows")
+    __slots__ = ("budget", "give_back", "recent", "rows", "tables")
 
     def __init__(
-        self, budget: Budget, recent: RecentOctets, give_back: Callable[[Connection], None]
+        self, budget: Budget, recent: RecentOctets, give_back: Callable[[Any], object]
     ) -> None:
         self.budget = budget
         self.recent = recent
+        self.tables = ShapeTables()
         self.give_back = give_back
         self.rows: list[Any] = []
         """What was found: rows of FPDUs, and events of anything else, in order."""
@@ -69,7 +87,7 @@ class Shared:
 class Direction:
     """A direction of a connection that is in Full Operation.
 
-    :param half: the same direction for recovery.
+    :param half: what recovery, or an ordinary connection, keeps of it.
     :param origin: position of offset 0, from which Markers are counted.
     :param offset: where the next FPDU begins.
     :param ack: the last acknowledgement number that it has sent, 32 bits.
@@ -109,8 +127,8 @@ class Direction:
     def __init__(
         self,
         shared: Shared,
-        connection: Connection,
-        half: HalfConnection,
+        connection: Carried,
+        half: Side,
         shapes: Shapes,
         origin: int,
         offset: int,
@@ -190,7 +208,9 @@ class Direction:
     @property
     def is_plain(self) -> bool:
         """What ``plain`` must be."""
-        return self.crc and not (self._begins or self.pieces or self.ahead or self.awaits)
+        return self.crc and not (
+            self._begins or self.pieces or self.ahead or self.awaits or self.is_mute
+        )
 
     @property
     def is_stuck(self) -> bool:
@@ -208,6 +228,17 @@ class Direction:
         self.missing = lacks(self, octets, self.offset, self.shapes) or 1
         self.seq = sequence_number(self.position)
         self._reserve()
+
+    def begin_at(self, origin: int) -> None:
+        """Have the Full Operation Phase begin at another position."""
+        self.origin = origin
+        self.seq = sequence_number(origin)
+
+    def read_as(self, shapes: Shapes) -> None:
+        """Have the octets be FPDUs of these shapes."""
+        self.shapes = shapes
+        self.crc = shapes.crc
+        self.markers = shapes.marked
 
     def _keeps_turn(self, seq: int, length: int, ack: int) -> bool:
         """Tell whether it keeps to its turn with its first octets (RFC 5044 7.1.2 rules 3, 4)."""
@@ -248,7 +279,7 @@ class Direction:
             del waiting[0]
         self.ahead = waiting or _NONE
         if freed:
-            self._hold(-freed)
+            self.hold(-freed)
         return True
 
     def _go_on(self, octets: bytes, brought_by: int, frame: int, time_ns: int) -> bool:
@@ -307,7 +338,7 @@ class Direction:
         """Count all that the FPDU will take, and keep that for the next ones: there are many."""
         need = self.have + self.missing + (0 if self.crc else self.offset - self.last)
         if need > self.reserved:
-            self._hold(need - self.reserved)
+            self.hold(need - self.reserved)
             self.reserved = need
 
     def _moves(self, octets: bytes, brought_by: int) -> None:
@@ -365,7 +396,7 @@ class Direction:
             ahead.insert(index, (offset, octets, frame))
         else:
             self.ahead = [(offset, octets, frame)]
-        self._hold(len(octets) + CHUNK_OVERHEAD)
+        self.hold(len(octets) + CHUNK_OVERHEAD)
         return True
 
     def _repeats(self, back: int, octets: bytes) -> bool:
@@ -390,13 +421,14 @@ class Direction:
 
     # -- memory ----------------------------------------------------------------------------------
 
-    def _hold(self, more: int) -> None:
+    def hold(self, more: int) -> None:
+        """Count octets that are held from now on, or no more."""
         self.held += more
         self.shared.budget.count(self)
 
     def relieve(self) -> None:
         """Hold nothing: what waits goes to recovery, which knows what it can do without."""
-        if self.pieces or self.ahead:
+        if self.pieces or self.ahead or self.is_mute:
             self.shared.give_back(self.connection)
         else:
             self.held = self.reserved = 0

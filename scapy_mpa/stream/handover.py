@@ -4,23 +4,30 @@
 Recovery (:mod:`~scapy_mpa.stream.connections`) can follow a connection in any state, and takes a
 hundred steps for each segment.  A connection in which all is as it should be is taken out of it:
 two :class:`~scapy_mpa.stream.direction.Direction` objects follow it until one refuses a segment.
+One that is ordinary from its SYN on (:mod:`~scapy_mpa.stream.ordinary_connection`) comes to
+recovery only then.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
+from scapy_mpa.stream.budget import Budget
 from scapy_mpa.stream.connections.connection import Connection
+from scapy_mpa.stream.connections.reset import Reset
 from scapy_mpa.stream.direction import PIECES, Direction, Shared
+from scapy_mpa.stream.events import Event
+from scapy_mpa.stream.halves.common import Common
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.halves.rest import LENT, Rest, lay_down
+from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD, Chunk
 from scapy_mpa.stream.octets.island import Run
+from scapy_mpa.stream.ordinary_connection import OrdinaryConnection, Side
 from scapy_mpa.stream.sequence import SEQUENCE_SPACE, compact, sequence_number
-from scapy_mpa.stream.shapes import ShapeTables
 
-__all__ = ["give_back", "take_out"]
+__all__ = ["give_back", "recover", "take_out"]
 
 _WORTH_IT: Final = 16
 """Segments that the straight path must take to be worth the way there and back."""
@@ -30,9 +37,7 @@ _HASTY: Final = 4
 begins."""
 
 
-def take_out(
-    connection: Connection, shared: Shared, tables: ShapeTables
-) -> tuple[Direction, Direction] | None:
+def take_out(connection: Connection, shared: Shared) -> tuple[Direction, Direction] | None:
     """Take a connection out of recovery if all is as it should be; else return None."""
     one, other = connection.halves
     startup = connection.startup
@@ -62,8 +67,8 @@ def take_out(
         return None
     acks = sequence_number(other.acknowledged), sequence_number(one.acknowledged)
     directions = (
-        _direction(connection, one, acks, shared, tables, is_ready=ready[0]),
-        _direction(connection, other, acks, shared, tables, is_ready=ready[1]),
+        _direction(connection, one, acks, shared, is_ready=ready[0]),
+        _direction(connection, other, acks, shared, is_ready=ready[1]),
     )
     for direction in directions:
         direction.peer = directions[1 - direction.half.direction]
@@ -76,6 +81,7 @@ def take_out(
 def give_back(directions: tuple[Direction, Direction]) -> None:
     """Give a connection back to recovery, as the straight path has left it."""
     connection = directions[0].connection
+    assert isinstance(connection, Connection)
     segments = directions[0].segments + directions[1].segments
     connection.is_ordinary = False
     connection.segments += segments
@@ -96,7 +102,56 @@ def give_back(directions: tuple[Direction, Direction]) -> None:
         # They refer to each other, and would stay until the collector comes.
         del direction.peer
         if direction.is_stuck:
-            direction.half.advance(direction.half.islands.items[0], len(direction.ahead[0][1]))
+            half = _half(direction)
+            half.advance(half.islands.items[0], len(direction.ahead[0][1]))
+
+
+def recover(ordinary: OrdinaryConnection, common: Common) -> Connection:
+    """Return what recovery makes of an ordinary connection, as it stands.
+
+    It is shown the beginning once more, where nobody else is; what it finds was reported.
+    """
+    apart = Common(Budget(Limits()))
+    apart.emit = _ignore
+    connection = Connection(ordinary.identity, apart)
+    connection.reverse = ordinary.reverse
+    for segment in ordinary.beginning():
+        connection.receive(segment)
+    connection.common = common
+    connection.frame, connection.time_ns = ordinary.frame, ordinary.time_ns
+    connection.lingers = ordinary.lingers
+    directions = ordinary.directions
+    for direction, half in zip(directions, connection.halves, strict=False):
+        side = direction.half
+        assert isinstance(side, Side)
+        common.recent.hand_over(side, half)
+        half.count_copies(side.copies)
+        half.fin = compact(direction.position) if side.is_closed else None
+        direction.connection, direction.half = connection, half
+    if ordinary.carries_fpdus:
+        for direction in directions:
+            half = _half(direction)
+            lay_down(half)
+            half.lay_down(LENT)
+            direction.is_mute = False
+        connection.segments = 0
+        connection.startup.negotiating = ordinary.negotiating
+        give_back((directions[0], directions[1]))
+    else:
+        connection.segments = sum([each.segments for each in directions])
+        for direction in directions:
+            direction.held = 0
+            common.budget.count(direction)
+            common.budget.count(_half(direction))
+        ordinary.leave()
+    if ordinary.reset is not None:
+        half, peer = connection.pair(ordinary.reset.flow)
+        connection.reset = Reset(half, peer, ordinary.reset)
+    return connection
+
+
+def _ignore(event: Event) -> None:
+    """Do nothing with an event."""
 
 
 def _awaits_copies(half: HalfConnection) -> bool:
@@ -152,7 +207,6 @@ def _direction(
     half: HalfConnection,
     acks: tuple[int, int],
     shared: Shared,
-    tables: ShapeTables,
     *,
     is_ready: bool,
 ) -> Direction:
@@ -160,31 +214,33 @@ def _direction(
     ack, acknowledged = acks[half.direction], acks[1 - half.direction]
     if not is_ready:
         # It may still send what carries nothing, and acknowledge what was acknowledged before.
-        table = tables.table(crc=True, marked=False, from_start=True)
+        table = shared.tables.table(crc=True, marked=False, from_start=True)
         direction = Direction(shared, connection, half, table, acknowledged, 0, ack)
         direction.is_mute = True
         return direction
     rest = half.rest
     if rest is not None:
-        table = tables.table(crc=rest.crc, marked=rest.markers, from_start=True)
+        table = shared.tables.table(crc=rest.crc, marked=rest.markers, from_start=True)
         direction = Direction(
             shared, connection, half, table, rest.origin, rest.end - rest.origin, ack
         )
         half.lay_down(LENT)
     else:
-        direction = _with_octets(connection, half, ack, shared, tables)
+        direction = _with_octets(connection, half, ack, shared)
     half.octets -= direction.offset + direction.have
     return direction
 
 
 def _with_octets(
-    connection: Connection, half: HalfConnection, ack: int, shared: Shared, tables: ShapeTables
+    connection: Connection, half: HalfConnection, ack: int, shared: Shared
 ) -> Direction:
     """Do the same for one that is in the midst of an FPDU, or whose last one is not proven."""
     framing, island = half.framing, half.islands.items[0]
     assert framing is not None
     run = island.runs[-1]
-    table = tables.table(crc=framing.crc, marked=framing.markers, from_start=framing.from_start)
+    table = shared.tables.table(
+        crc=framing.crc, marked=framing.markers, from_start=framing.from_start
+    )
     origin = framing.origin
     direction = Direction(shared, connection, half, table, origin, run.end - origin, ack)
     direction.settled = half.islands.is_settled_before(run.last)
@@ -208,9 +264,15 @@ def _with_octets(
     return direction
 
 
+def _half(direction: Direction) -> HalfConnection:
+    half = direction.half
+    assert isinstance(half, HalfConnection)
+    return half
+
+
 def _give_back(direction: Direction) -> None:
     """Have recovery stand where a direction stands."""
-    half, origin = direction.half, direction.origin
+    half, origin = _half(direction), direction.origin
     end = compact(direction.position)
     half.high = max(half.high or 0, end)
     half.octets += direction.offset + direction.have

@@ -192,6 +192,13 @@ class RecentOctets:
             left -= last - first
             self.octets -= last - first
 
+    def hand_over(self, owner: object, other: object) -> None:
+        """Take what is kept of ``owner`` for what is kept of another one."""
+        order = self.order
+        for at, (position, octets, whose) in enumerate(order):
+            if whose is owner:
+                order[at] = position, octets, other
+
     def count(self, octets: int) -> None:
         """Count octets that were added to ``order``, and drop what is too much."""
         self.octets += octets
