@@ -120,7 +120,7 @@ def recover(ordinary: OrdinaryConnection, common: Common) -> Connection:
     connection.common = common
     connection.frame, connection.time_ns = ordinary.frame, ordinary.time_ns
     connection.lingers = ordinary.lingers
-    directions = ordinary.directions
+    directions, carries_fpdus = ordinary.directions, ordinary.carries_fpdus
     for direction, half in zip(directions, connection.halves, strict=False):
         side = direction.half
         assert isinstance(side, Side)
@@ -128,7 +128,7 @@ def recover(ordinary: OrdinaryConnection, common: Common) -> Connection:
         half.count_copies(side.copies)
         half.fin = compact(direction.position) if side.is_closed else None
         direction.connection, direction.half = connection, half
-    if ordinary.carries_fpdus:
+    if carries_fpdus:
         for direction in directions:
             half = _half(direction)
             lay_down(half)
