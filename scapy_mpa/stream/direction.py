@@ -15,6 +15,7 @@ from scapy_mpa.stream.budget import Budget
 from scapy_mpa.stream.events import ConnectionId, FPDURecovered
 from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD, Chunk
 from scapy_mpa.stream.octets.overlap import RecentOctets, differing_stretch
+from scapy_mpa.stream.octets.past import PAST_OCTETS
 from scapy_mpa.stream.ordinary import Row, lacks, read
 from scapy_mpa.stream.sequence import SEQUENCE_SPACE, sequence_number
 from scapy_mpa.stream.shapes import Shapes, ShapeTables
@@ -42,6 +43,9 @@ PIECES: Final = 64
 _NONE: Final[list[tuple[int, bytes, int]]] = []
 """What waits in most directions; never added to."""
 
+_NEAR: Final = PAST_OCTETS // 2
+"""Octets from where a direction stands at which a segment without any may lie: one farther off may
+be of the connection before."""
 _MASK: Final = SEQUENCE_SPACE - 1
 _BEHIND: Final = SEQUENCE_SPACE // 2
 
@@ -193,7 +197,10 @@ class Direction:
         is_first = self.awaits or self._begins or self.is_mute
         if is_first and not self._keeps_turn(seq, len(octets), ack):
             return False
-        if octets and not self._take(seq, octets, frame, time_ns):
+        if octets:
+            if not self._take(seq, octets, frame, time_ns):
+                return False
+        elif (seq - self.seq + _NEAR) & _MASK > 2 * _NEAR:
             return False
         self.segments += 1
         self.connection.frame = frame
