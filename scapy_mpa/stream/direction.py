@@ -75,7 +75,7 @@ class Shared:
     :param give_back: gives a connection to recovery.
     """
 
-    __slots__ = ("budget", "give_back", "recent", "rows", "tables")
+    __slots__ = ("budget", "give_back", "nothing", "recent", "rows", "tables")
 
     def __init__(
         self, budget: Budget, recent: RecentOctets, give_back: Callable[[Any], object]
@@ -83,6 +83,8 @@ class Shared:
         self.budget = budget
         self.recent = recent
         self.tables = ShapeTables()
+        self.nothing = self.tables.table(crc=True, marked=False, from_start=True)
+        """What a direction has of which nothing can be read."""
         self.give_back = give_back
         self.rows: list[Any] = []
         """What was found: rows of FPDUs, and events of anything else, in order."""

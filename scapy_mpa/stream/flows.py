@@ -63,11 +63,11 @@ class Flows:
         "_contests",
         "_dialect",
         "_held",
+        "_is_straight",
         "_lingering",
         "_number",
         "_past",
         "_repeats",
-        "_is_straight",
         "_sweep_at",
         "_tails",
         "directions",
@@ -124,7 +124,7 @@ class Flows:
             is_plain = flags & _NOT_PSH == ACK and len(octets) == length
             if is_plain and direction.receive(seq, ack, octets, frame, time_ns):
                 return
-        if self._is_straight and self._follow(segment):
+        if self._is_straight and self._follow(segment, direction):
             return
         if direction is not None:
             self.connection(flow)
@@ -135,34 +135,25 @@ class Flows:
         if length:
             self._take_out(flow)
 
-    def _follow(self, segment: Segment) -> bool:
+    def _follow(self, segment: Segment, direction: Direction | None) -> bool:
         """Have a connection that is ordinary from its SYN on take a segment, or begin with it.
 
         Return whether that is possible; else recovery takes the segment, and has the connection.
+
+        :param direction: has refused the segment, if the straight path has the connection.
         """
         flow, flags, time_ns = segment.flow, segment.flags, segment.time_ns
-        connection = self._find(flow)
+        connection = self._find(flow) if direction is None else direction.connection
         if connection is None:
-            is_new = begins_one(segment) and self._dialect is None
-            if not is_new or _ports(flow) in self._repeats or self._past.begins(segment):
-                return False
-            self._expire(None, time_ns)
-            identity = self._identity(segment)
-            self._connections[identity.flow] = OrdinaryConnection(identity, self.shared, segment)
-            return True
+            return begins_one(segment) and self._begin(segment)
         if not isinstance(connection, OrdinaryConnection):
             return False
         if connection.lingers:
-            if not connection.is_late_word(segment):
-                return False
-            self._expire(connection, time_ns)
-            if self._find(flow) is connection:
-                connection.acknowledge(segment)
-                self._lingering.refresh(connection, time_ns)
-            return True
+            return connection.is_late_word(segment) and self._take_late_word(connection, segment)
         if not connection.receive(segment):
             return False
         if flags & _TURNS:
+            # No other segment says what time it is, so that most need not come here to do so.
             self._expire(None, time_ns)
         if flags & SYN:
             self.directions[connection.identity.flow], self.directions[connection.reverse] = (
@@ -171,6 +162,30 @@ class Flows:
         elif connection.is_over:
             del self.directions[connection.identity.flow], self.directions[connection.reverse]
             self._linger(connection, time_ns)
+        return True
+
+    def _begin(self, segment: Segment) -> bool:
+        """Begin an ordinary connection, if nothing that is known of its ports may be of it."""
+        flow, reverse = segment.flow, reverse_flow(segment.flow)
+        if (
+            # A connection from an endpoint to itself: nobody could tell the directions apart.
+            flow == reverse
+            or self._dialect is not None
+            or (self._repeats and _ports(flow) in self._repeats)
+            or self._past.begins(segment)
+        ):
+            return False
+        self._expire(None, segment.time_ns)
+        identity = self._identity(segment)
+        self._connections[flow] = OrdinaryConnection(identity, reverse, self.shared, segment)
+        return True
+
+    def _take_late_word(self, connection: OrdinaryConnection, segment: Segment) -> bool:
+        """Have a connection that lingers take an acknowledgement, unless it is over by then."""
+        self._expire(connection, segment.time_ns)
+        if self._find(segment.flow) is connection:
+            connection.acknowledge(segment)
+            self._lingering.refresh(connection, segment.time_ns)
         return True
 
     def _take_out(self, flow: bytes) -> None:
@@ -472,11 +487,12 @@ class Flows:
     def _end(self, connection: Either, ending: Ending | None = None) -> None:
         if self._contests:
             contest = self._contests.get(_ports(connection.identity.flow))
-            if contest is not None and ending is None:
-                # It is long over, and the other one is not.
-                self._settle(contest, contest.other(connection))
-                return
             if contest is not None:
+                assert isinstance(connection, Connection)
+                if ending is None:
+                    # It is long over, and the other one is not.
+                    self._settle(contest, contest.other(connection))
+                    return
                 self._settle(contest, connection)
         del self._connections[connection.identity.flow]
         self._close(connection, ending)

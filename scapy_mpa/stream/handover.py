@@ -214,8 +214,7 @@ def _direction(
     ack, acknowledged = acks[half.direction], acks[1 - half.direction]
     if not is_ready:
         # It may still send what carries nothing, and acknowledge what was acknowledged before.
-        table = shared.tables.table(crc=True, marked=False, from_start=True)
-        direction = Direction(shared, connection, half, table, acknowledged, 0, ack)
+        direction = Direction(shared, connection, half, shared.nothing, acknowledged, 0, ack)
         direction.is_mute = True
         return direction
     rest = half.rest

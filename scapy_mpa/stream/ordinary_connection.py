@@ -26,9 +26,9 @@ from scapy_mpa.stream.events import (
 )
 from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD, Chunk
 from scapy_mpa.stream.octets.past import Span, Tail
-from scapy_mpa.stream.segment import ACK, FIN, PSH, RST, SYN, Segment, reverse_flow
+from scapy_mpa.stream.segment import ACK, FIN, PSH, RST, SYN, Segment
 from scapy_mpa.stream.sequence import compact, first_position, sequence_number
-from scapy_mpa.stream.startup.steps import StartupState, Step, reply_problems, step
+from scapy_mpa.stream.startup.steps import StartupState, Step, declared, reply_problems, step
 from scapy_mpa.wire.dialect import OSC_REVISIONS, Dialect, dialect_of
 from scapy_mpa.wire.interoperability import Kinds, Offer, agreed_markers, kinds_of
 from scapy_mpa.wire.startup import (
@@ -90,14 +90,13 @@ class _Agreed(NamedTuple):
 
 def begins_one(segment: Segment) -> bool:
     """Tell whether an ordinary connection can begin with a segment: a SYN without more."""
-    flow = segment.flow
-    # Of a connection from an endpoint to itself, nobody could tell the two directions apart.
-    return segment.flags & _TURNS == SYN and not segment.length and flow != reverse_flow(flow)
+    return segment.flags & _TURNS == SYN and not segment.length
 
 
 class OrdinaryConnection:
     """One connection; who sends the SYN is the Initiator, and direction 0.
 
+    :param reverse: the flow of direction 1.
     :param segment: the SYN.
     """
 
@@ -113,9 +112,11 @@ class OrdinaryConnection:
         "time_ns",
     )
 
-    def __init__(self, identity: ConnectionId, shared: Shared, segment: Segment) -> None:
+    def __init__(
+        self, identity: ConnectionId, reverse: bytes, shared: Shared, segment: Segment
+    ) -> None:
         self.identity = identity
-        self.reverse = reverse_flow(identity.flow)
+        self.reverse = reverse
         """The flow of direction 1; whoever keeps it keeps the same object."""
         self.frame = segment.frame
         """The frame that brought the last segment."""
@@ -132,9 +133,8 @@ class OrdinaryConnection:
 
     def _direction(self, shared: Shared, index: int, syn: Segment) -> Direction:
         """Return a direction of which there is no more than its SYN, and that takes no octets."""
-        table = shared.tables.table(crc=True, marked=False, from_start=True)
         begin = compact(first_position(syn.seq) + 1)
-        direction = Direction(shared, self, Side(index), table, begin, 0, syn.ack)
+        direction = Direction(shared, self, Side(index), shared.nothing, begin, 0, syn.ack)
         direction.is_mute = True
         direction.segments = 1
         return direction
@@ -233,7 +233,8 @@ class OrdinaryConnection:
             shared, side = direction.shared, _side(direction)
             assert side.startup is not None
             shared.recent.remember(side, side.startup)
-            direction.hold(-direction.held)
+            if direction.held:
+                direction.hold(-direction.held)
             direction.read_as(shared.tables.table(crc=agreed.crc, marked=marked, from_start=True))
             # Without CRCs, the first FPDU is looked at more closely than here.
             direction.is_mute = not agreed.crc
@@ -291,9 +292,11 @@ class OrdinaryConnection:
     @property
     def is_settled(self) -> bool:
         """Whether both startup frames are there, and nothing is held or missing behind them."""
-        return self.other is not None and not any(
-            _side(each).startup is None or each.pieces or each.ahead or each.tail
-            for each in (self.one, self.other)
+        one, other = self.one, self.other
+        if other is None or _side(other).startup is None:
+            return False
+        return not (
+            one.pieces or one.ahead or one.tail or other.pieces or other.ahead or other.tail
         )
 
     @property
@@ -304,7 +307,8 @@ class OrdinaryConnection:
     @property
     def is_captured(self) -> bool:
         """Whether both FINs were captured, so that nothing is to be expected but copies."""
-        return all(_side(each).is_closed for each in self.directions)
+        other = self.other
+        return other is not None and _side(self.one).is_closed and _side(other).is_closed
 
     @property
     def last_time_ns(self) -> int:
@@ -336,18 +340,15 @@ class OrdinaryConnection:
 
     def spans(self) -> tuple[Span, Span]:
         """Return where the octets of direction 0 and direction 1 lie."""
-        one, other = [(_begin(each), compact(each.position)) for each in self.directions]
-        return one, other
+        one, other = self.one, self.other
+        assert other is not None
+        return (_begin(one), one.position), (_begin(other), other.position)
 
     def tails(self) -> tuple[Tail, Tail]:
         """Return what is known of the last octets of direction 0 and direction 1."""
-        one, other = [
-            (len(octets), crc32(octets))
-            for octets in (
-                each.shared.recent.last_of(each.half, each.position) for each in self.directions
-            )
-        ]
-        return one, other
+        one, other = self.one, self.other
+        assert other is not None
+        return _tail(one), _tail(other)
 
     def beginning(self) -> Iterator[Segment]:
         """Yield segments like those with which it has begun, and acknowledgements up to now."""
@@ -437,16 +438,15 @@ def _begin(direction: Direction) -> int:
     return direction.origin if startup is None else startup.position
 
 
+def _tail(direction: Direction) -> Tail:
+    octets = direction.shared.recent.last_of(direction.half, direction.position)
+    return len(octets), crc32(octets)
+
+
 def _summary(direction: Direction) -> HalfSummary:
+    octets = direction.position - _begin(direction)
     return HalfSummary(
-        markers=direction.markers,
-        fpdus=direction.fpdus,
-        octets=direction.position - _begin(direction),
-        crc_bad=0,
-        gaps=0,
-        out_of_order=0,
-        retransmitted=_side(direction).copies,
-        farthest_ahead=0,
+        direction.markers, direction.fpdus, octets, 0, 0, 0, _side(direction).copies, 0
     )
 
 
@@ -466,7 +466,11 @@ _KINDS: Final = StartupKind.REQUEST, StartupKind.REPLY
 def _startup_of(octets: bytes) -> _Found | None:
     """Return what octets are, as one object for all connections; None if they are not exactly one
     startup frame, with which nothing is wrong, and with which nothing but an FPDU follows."""
-    if len(octets) < STARTUP_HEADER_LENGTH or octets.rfind(_PREFIX) or octets[:KEY_LENGTH] not in KIND_OF_KEY:
+    if (
+        len(octets) < STARTUP_HEADER_LENGTH
+        or octets.rfind(_PREFIX)
+        or octets[:KEY_LENGTH] not in KIND_OF_KEY
+    ):
         return None
     startup = parse_startup(octets)
     is_odd = (
@@ -491,7 +495,7 @@ def _agreed(asked: bytes, answered: bytes) -> _Agreed | None:
     _, second = step(state, reply, by_initiator=False)
     if (
         (first, second) != (Step.REQUEST, Step.ACCEPT)
-        or reply_problems(request, reply)
+        or reply_problems(declared(request, one.dialect), reply)
         or (request.revision, reply.revision) == OSC_REVISIONS
     ):
         return None

@@ -247,7 +247,9 @@ def drawn(rng: random.Random, odd: list[Callable[..., None]], **kind: object) ->
     captured.sort(key=lambda each: each.time_ns)
     for thing in odd:
         if captured:
-            thing(rng, captured, min(len(captured) - 1, rng.choice((rng.randrange(12), rng.randrange(len(captured))))))
+            # Of a connection, most is FPDUs.
+            at = rng.choice((rng.randrange(12), rng.randrange(len(captured))))
+            thing(rng, captured, min(len(captured) - 1, at))
     return captured
 
 

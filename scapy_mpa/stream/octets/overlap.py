@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Final, TypeAlias
 
 from scapy_mpa.stream.octets.chunk import Chunk
@@ -219,8 +220,7 @@ class RecentOctets:
 
         They are looked for among what came last.
         """
-        for at in range(1, min(len(self.order), _LOOKED_AT) + 1):
-            position, octets, whose = self.order[-at]
+        for position, octets, whose in islice(reversed(self.order), _LOOKED_AT):
             if whose is owner and position + len(octets) == end:
                 return octets[max(0, len(octets) - TAIL) :]
         return b""
