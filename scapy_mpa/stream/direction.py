@@ -13,6 +13,7 @@ from typing import Any, Final, Protocol
 
 from scapy_mpa.stream.budget import Budget
 from scapy_mpa.stream.events import ConnectionId, FPDURecovered
+from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD, Chunk
 from scapy_mpa.stream.octets.overlap import RecentOctets, differing_stretch
 from scapy_mpa.stream.octets.past import PAST_OCTETS
@@ -50,16 +51,6 @@ _MASK: Final = SEQUENCE_SPACE - 1
 _BEHIND: Final = SEQUENCE_SPACE // 2
 
 
-class Side(Protocol):
-    """Which direction it is, and whose octets its own are remembered as."""
-
-    direction: int
-    """0 or 1, see :mod:`scapy_mpa.stream.events`."""
-
-    def count_copies(self, segments: int) -> None:
-        """Count segments that brought octets captured before."""
-
-
 class Carried(Protocol):
     """A connection."""
 
@@ -93,7 +84,9 @@ class Shared:
 class Direction:
     """A direction of a connection that is in Full Operation.
 
-    :param half: what recovery, or an ordinary connection, keeps of it.
+    :param index: 0 or 1, see :mod:`scapy_mpa.stream.events`.
+    :param half: the same direction for recovery; None as long as that has nothing to do with it.
+        Whose octets are remembered is this, or the direction itself.
     :param origin: position of offset 0, from which Markers are counted.
     :param offset: where the next FPDU begins.
     :param ack: the last acknowledgement number that it has sent, 32 bits.
@@ -103,12 +96,16 @@ class Direction:
         "ack",
         "ahead",
         "awaits",
+        "brought_by",
         "connection",
+        "copies",
         "crc",
         "fpdus",
         "half",
         "have",
         "held",
+        "index",
+        "is_closed",
         "is_mute",
         "label",
         "last",
@@ -125,6 +122,7 @@ class Direction:
         "settled",
         "shapes",
         "shared",
+        "startup",
         "tail",
     )
 
@@ -134,7 +132,8 @@ class Direction:
         self,
         shared: Shared,
         connection: Carried,
-        half: Side,
+        index: int,
+        half: HalfConnection | None,
         shapes: Shapes,
         origin: int,
         offset: int,
@@ -142,6 +141,7 @@ class Direction:
     ) -> None:
         self.shared = shared
         self.connection = connection
+        self.index = index
         self.half = half
         self.shapes = shapes
         self.crc = shapes.crc
@@ -171,12 +171,20 @@ class Direction:
         """Segments taken."""
         self.fpdus = 0
         """FPDUs found."""
+        self.copies = 0
+        """Segments that brought octets captured before."""
         self.awaits = False
         """Whether it must not send before it has received an FPDU (RFC 5044 7.1.2 rule 4)."""
         self.plain = False
         """Whether a segment that begins at ``seq`` can be read without further ado."""
         self.is_mute = False
         """Whether nothing is known of its octets, so that none can be taken."""
+        self.startup = b""
+        """Of an ordinary connection, its startup frame."""
+        self.brought_by = 0
+        """The frame that brought it."""
+        self.is_closed = False
+        """Of such a one, whether its FIN was captured."""
         self.tail: list[Chunk] | tuple[()] = ()
         """Without CRCs, the segments that reach beyond ``last``: no length is proven yet there."""
         self.label: Any = None
@@ -353,7 +361,7 @@ class Direction:
     def _moves(self, octets: bytes, brought_by: int) -> None:
         """Take note of octets that were taken, before anything says where they have led."""
         chunk = Chunk(self.position, octets, brought_by)
-        self.shared.recent.remember(self.half, chunk)
+        self.shared.recent.remember(self.half or self, chunk)
         self.seq = (self.seq + len(octets)) & _MASK
         if not self.crc:
             begin = self.origin + self.last
@@ -399,7 +407,7 @@ class Direction:
             before, known, _ = ahead[index - 1]
             if before + len(known) > offset:
                 is_copy = before == offset and known == octets and len(octets) > 1
-                self.half.count_copies(is_copy)
+                self.copies += is_copy
                 return is_copy
         if ahead:
             ahead.insert(index, (offset, octets, frame))
@@ -418,14 +426,14 @@ class Direction:
         # A keep-alive probe repeats the last octet, and need not repeat it rightly.
         if len(octets) > back or len(octets) == 1:
             return False
-        known = self.shared.recent.before(end, self.half)
+        known = self.shared.recent.before(end, self.half or self)
         at = position
         for start, kept, _ in sorted(known, key=lambda each: each[0]):
             if start <= at < start + len(kept):
                 at = start + len(kept)
         if at < end or differing_stretch(position, octets, known) is not None:
             return False
-        self.half.count_copies(1)
+        self.copies += 1
         return True
 
     # -- memory ----------------------------------------------------------------------------------
@@ -450,7 +458,7 @@ def event_of(row: Row) -> FPDURecovered:
     place = offset + shape.lead
     return FPDURecovered(
         direction.connection.identity,
-        direction.half.direction,
+        direction.index,
         frame,
         time_ns,
         sequence_number(direction.origin + place),

@@ -24,7 +24,7 @@ from scapy_mpa.stream.halves.rest import LENT, Rest, lay_down
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD, Chunk
 from scapy_mpa.stream.octets.island import Run
-from scapy_mpa.stream.ordinary_connection import OrdinaryConnection, Side
+from scapy_mpa.stream.ordinary_connection import OrdinaryConnection
 from scapy_mpa.stream.sequence import SEQUENCE_SPACE, compact, sequence_number
 
 __all__ = ["give_back", "recover", "take_out"]
@@ -71,8 +71,8 @@ def take_out(connection: Connection, shared: Shared) -> tuple[Direction, Directi
         _direction(connection, other, acks, shared, is_ready=ready[1]),
     )
     for direction in directions:
-        direction.peer = directions[1 - direction.half.direction]
-        direction.awaits = direction.half.direction == silent
+        direction.peer = directions[1 - direction.index]
+        direction.awaits = direction.index == silent
         direction.plain = direction.is_plain
     connection.is_ordinary = True
     return directions
@@ -91,6 +91,7 @@ def give_back(directions: tuple[Direction, Direction]) -> None:
     startup = connection.startup
     startup.is_silent = startup.is_silent and any(each.awaits for each in directions)
     for direction in directions:
+        _half(direction).count_copies(direction.copies)
         if not direction.is_mute:
             _give_back(direction)
         direction.held = 0
@@ -122,11 +123,8 @@ def recover(ordinary: OrdinaryConnection, common: Common) -> Connection:
     connection.lingers = ordinary.lingers
     directions, carries_fpdus = ordinary.directions, ordinary.carries_fpdus
     for direction, half in zip(directions, connection.halves, strict=False):
-        side = direction.half
-        assert isinstance(side, Side)
-        common.recent.hand_over(side, half)
-        half.count_copies(side.copies)
-        half.fin = compact(direction.position) if side.is_closed else None
+        common.recent.hand_over(direction, half)
+        half.fin = compact(direction.position) if direction.is_closed else None
         direction.connection, direction.half = connection, half
     if carries_fpdus:
         for direction in directions:
@@ -214,14 +212,23 @@ def _direction(
     ack, acknowledged = acks[half.direction], acks[1 - half.direction]
     if not is_ready:
         # It may still send what carries nothing, and acknowledge what was acknowledged before.
-        direction = Direction(shared, connection, half, shared.nothing, acknowledged, 0, ack)
+        direction = Direction(
+            shared, connection, half.direction, half, shared.nothing, acknowledged, 0, ack
+        )
         direction.is_mute = True
         return direction
     rest = half.rest
     if rest is not None:
         table = shared.tables.table(crc=rest.crc, marked=rest.markers, from_start=True)
         direction = Direction(
-            shared, connection, half, table, rest.origin, rest.end - rest.origin, ack
+            shared,
+            connection,
+            half.direction,
+            half,
+            table,
+            rest.origin,
+            rest.end - rest.origin,
+            ack,
         )
         half.lay_down(LENT)
     else:
@@ -241,7 +248,9 @@ def _with_octets(
         crc=framing.crc, marked=framing.markers, from_start=framing.from_start
     )
     origin = framing.origin
-    direction = Direction(shared, connection, half, table, origin, run.end - origin, ack)
+    direction = Direction(
+        shared, connection, half.direction, half, table, origin, run.end - origin, ack
+    )
     direction.settled = half.islands.is_settled_before(run.last)
     held = island.chunks(island.start, island.end)
     first = island.runs[0].start
@@ -264,9 +273,8 @@ def _with_octets(
 
 
 def _half(direction: Direction) -> HalfConnection:
-    half = direction.half
-    assert isinstance(half, HalfConnection)
-    return half
+    assert direction.half is not None
+    return direction.half
 
 
 def _give_back(direction: Direction) -> None:

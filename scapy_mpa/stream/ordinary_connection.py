@@ -43,7 +43,7 @@ from scapy_mpa.wire.startup import (
 if TYPE_CHECKING:
     from scapy_mpa.stream.startup.negotiation import Negotiating
 
-__all__ = ["OrdinaryConnection", "Side", "begins_one"]
+__all__ = ["OrdinaryConnection", "begins_one"]
 
 _NOT_PSH: Final = 0xFF & ~PSH
 _TURNS: Final = SYN | ACK | FIN | RST
@@ -52,28 +52,6 @@ _PREFIX: Final = b"MPA ID R"
 """How all Keys begin."""
 _LITTLE: Final = 64
 """Octets of a startup frame that are not counted while it waits for the peer's."""
-
-
-class Side:
-    """What is kept of a direction beside where it stands; its octets are remembered as those of it.
-
-    :param direction: 0 or 1, see :mod:`scapy_mpa.stream.events`.
-    """
-
-    __slots__ = ("copies", "direction", "is_closed", "startup")
-
-    def __init__(self, direction: int) -> None:
-        self.direction = direction
-        self.startup: Chunk | None = None
-        """Its startup frame."""
-        self.copies = 0
-        """Segments that brought octets captured before."""
-        self.is_closed = False
-        """Whether its FIN was captured."""
-
-    def count_copies(self, segments: int) -> None:
-        """Count segments that brought octets captured before."""
-        self.copies += segments
 
 
 class _Agreed(NamedTuple):
@@ -134,7 +112,7 @@ class OrdinaryConnection:
     def _direction(self, shared: Shared, index: int, syn: Segment) -> Direction:
         """Return a direction of which there is no more than its SYN, and that takes no octets."""
         begin = compact(first_position(syn.seq) + 1)
-        direction = Direction(shared, self, Side(index), shared.nothing, begin, 0, syn.ack)
+        direction = Direction(shared, self, index, None, shared.nothing, begin, 0, syn.ack)
         direction.is_mute = True
         direction.segments = 1
         return direction
@@ -152,7 +130,7 @@ class OrdinaryConnection:
         if segment.seq != direction.seq or len(segment.payload) != length:
             return False
         if length and turn == ACK:
-            if _side(direction).startup is None:
+            if not direction.startup:
                 return segment.ack == peer.seq and self._take_startup(direction, segment)
             return direction is one and self._take_first(segment)
         if length or not self.is_settled:
@@ -194,20 +172,21 @@ class OrdinaryConnection:
 
         :param segment: acknowledges all that was captured of the peer.
         """
-        side, asked = _side(direction), _side(self.one).startup
+        index, asked = direction.index, self.one.startup
         found = _startup_of(segment.payload)
-        if found is None or found.startup.kind is not _KINDS[side.direction]:
+        if found is None or found.startup.kind is not _KINDS[index]:
             return False
         agreed = None
-        if side.direction:
-            agreed = None if asked is None else _agreed(asked.octets, found.octets)
+        if index:
+            agreed = _agreed(asked, found.octets) if asked else None
             if agreed is None:
                 return False
-        side.startup = Chunk(direction.origin, found.octets, segment.frame)
+        direction.startup = found.octets
+        direction.brought_by = segment.frame
         direction.shared.rows.append(
             StartupSeen(
                 self.identity,
-                side.direction,
+                index,
                 segment.frame,
                 segment.time_ns,
                 segment.seq,
@@ -218,7 +197,7 @@ class OrdinaryConnection:
             )
         )
         direction.ack = segment.ack
-        direction.begin_at(compact(side.startup.end))
+        direction.begin_at(compact(direction.origin + segment.length))
         self._note(direction, segment)
         if agreed is not None:
             self._enter_full_operation(agreed)
@@ -230,9 +209,9 @@ class OrdinaryConnection:
         """Have both directions carry FPDUs, now that there are both startup frames."""
         assert self.other is not None
         for direction, marked in zip((self.one, self.other), agreed.markers, strict=True):
-            shared, side = direction.shared, _side(direction)
-            assert side.startup is not None
-            shared.recent.remember(side, side.startup)
+            shared = direction.shared
+            startup = Chunk(_begin(direction), direction.startup, direction.brought_by)
+            shared.recent.remember(direction, startup)
             if direction.held:
                 direction.hold(-direction.held)
             direction.read_as(shared.tables.table(crc=agreed.crc, marked=marked, from_start=True))
@@ -277,7 +256,7 @@ class OrdinaryConnection:
             segment.seq, segment.ack, b"", segment.frame, segment.time_ns
         ):
             return False
-        _side(direction).is_closed = direction.is_mute = True
+        direction.is_closed = direction.is_mute = True
         direction.plain = False
         direction.seq = sequence_number(segment.seq + 1)
         return True
@@ -293,7 +272,7 @@ class OrdinaryConnection:
     def is_settled(self) -> bool:
         """Whether both startup frames are there, and nothing is held or missing behind them."""
         one, other = self.one, self.other
-        if other is None or _side(other).startup is None:
+        if other is None or not other.startup:
             return False
         return not (
             one.pieces or one.ahead or one.tail or other.pieces or other.ahead or other.tail
@@ -302,13 +281,13 @@ class OrdinaryConnection:
     @property
     def carries_fpdus(self) -> bool:
         """Whether its directions may have taken octets after the startup frames."""
-        return self.one.crc and self.other is not None and _side(self.other).startup is not None
+        return self.one.crc and self.other is not None and bool(self.other.startup)
 
     @property
     def is_captured(self) -> bool:
         """Whether both FINs were captured, so that nothing is to be expected but copies."""
         other = self.other
-        return other is not None and _side(self.one).is_closed and _side(other).is_closed
+        return other is not None and self.one.is_closed and other.is_closed
 
     @property
     def last_time_ns(self) -> int:
@@ -353,23 +332,21 @@ class OrdinaryConnection:
     def beginning(self) -> Iterator[Segment]:
         """Yield segments like those with which it has begun, and acknowledgements up to now."""
         for each in self.directions:
-            syn = SYN | ACK if _side(each).direction else SYN
+            syn = SYN | ACK if each.index else SYN
             yield self._made(each, syn, _begin(each) - 1, _begin(self.one))
         for each in self.directions:
-            startup = _side(each).startup
-            if startup is not None:
-                peers = self.one.origin if _side(each).direction else _begin(each.peer)
-                yield self._made(each, PSH | ACK, startup.position, peers, startup)
+            if each.startup:
+                peers = self.one.origin if each.index else _begin(each.peer)
+                yield self._made(each, PSH | ACK, _begin(each), peers, each.startup)
         for each in () if self.other is None else self.directions:
             if each.ack != sequence_number(_begin(each.peer) - 1):
                 yield self._made(each, ACK, each.origin, each.ack)
 
     def _made(
-        self, direction: Direction, flags: int, position: int, ack: int, chunk: Chunk | None = None
+        self, direction: Direction, flags: int, position: int, ack: int, octets: bytes = b""
     ) -> Segment:
-        octets, frame = (b"", 0) if chunk is None else (chunk.octets, chunk.frame)
-        assert isinstance(frame, int)
-        flow = self.reverse if _side(direction).direction else self.identity.flow
+        frame = direction.brought_by
+        flow = self.reverse if direction.index else self.identity.flow
         seq, ack = sequence_number(position), sequence_number(ack)
         return Segment(flow, seq, ack, flags, octets, len(octets), frame, self.time_ns)
 
@@ -383,9 +360,7 @@ class OrdinaryConnection:
         """
         one, other = self.one, self.other
         assert other is not None
-        request, reply = [_side(each).startup for each in (one, other)]
-        assert request is not None and reply is not None
-        agreed = _agreed(request.octets, reply.octets)
+        agreed = _agreed(one.startup, other.startup)
         assert agreed is not None
         initiator, responder = self.identity.endpoints
         one.shared.rows.append(
@@ -415,7 +390,7 @@ class OrdinaryConnection:
             return "closed"
         if self.reset is not None:
             return "reset"
-        is_half = any(_side(each).is_closed for each in self.directions)
+        is_half = any(each.is_closed for each in self.directions)
         return "half closed" if is_half else "capture ended"
 
     def leave(self) -> None:
@@ -426,28 +401,19 @@ class OrdinaryConnection:
         del self.one, self.other
 
 
-def _side(direction: Direction) -> Side:
-    side = direction.half
-    assert isinstance(side, Side)
-    return side
-
-
 def _begin(direction: Direction) -> int:
     """Return the position of the first octet after the SYN."""
-    startup = _side(direction).startup
-    return direction.origin if startup is None else startup.position
+    return direction.origin - len(direction.startup)
 
 
 def _tail(direction: Direction) -> Tail:
-    octets = direction.shared.recent.last_of(direction.half, direction.position)
+    octets = direction.shared.recent.last_of(direction, direction.position)
     return len(octets), crc32(octets)
 
 
 def _summary(direction: Direction) -> HalfSummary:
     octets = direction.position - _begin(direction)
-    return HalfSummary(
-        direction.markers, direction.fpdus, octets, 0, 0, 0, _side(direction).copies, 0
-    )
+    return HalfSummary(direction.markers, direction.fpdus, octets, 0, 0, 0, direction.copies, 0)
 
 
 class _Found(NamedTuple):

@@ -233,8 +233,8 @@ def drawn(rng: random.Random, odd: list[Callable[..., None]], **kind: object) ->
     pause = rng.choice((0, 0.1, 20, 40, 300))
     captured: list[Captured] = []
     begin, isns = BEGIN, None
+    port = 40000
     for _ in range(rng.choice((1, 2, 2, 3))):
-        port = rng.choice((40000, 40000, 40000, 40001))
         if rng.random() < 0.2:
             isns = rng.getrandbits(32), rng.getrandbits(32)
         close = rng.choice(("fin", "fin", "fin", "rst", "half", "none"))
@@ -242,7 +242,8 @@ def drawn(rng: random.Random, odd: list[Callable[..., None]], **kind: object) ->
         captured += each
         begin = each[-1].time_ns + int(pause * SECOND)
         if rng.random() < 0.3:
-            # It begins while the one before goes on.
+            # Another one begins while it goes on.
+            port += 1
             begin = each[rng.randrange(len(each))].time_ns
     captured.sort(key=lambda each: each.time_ns)
     for thing in odd:
