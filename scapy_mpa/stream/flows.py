@@ -502,7 +502,7 @@ class Flows:
         connection = self._settled(connection)
         flow = connection.identity.flow
         self._lingering.discard(connection)
-        repeat = self._repeats.get(_ports(flow))
+        repeat = self._repeats.get(_ports(flow)) if self._repeats else None
         if repeat is not None:
             repeat.former = None
         tails = self._tails.pop(connection, None) or connection.tails()

@@ -209,26 +209,18 @@ def _direction(
     is_ready: bool,
 ) -> Direction:
     """Return a direction that goes on where recovery stands."""
-    ack, acknowledged = acks[half.direction], acks[1 - half.direction]
+    index = half.direction
+    ack, acknowledged = acks[index], acks[1 - index]
     if not is_ready:
         # It may still send what carries nothing, and acknowledge what was acknowledged before.
-        direction = Direction(
-            shared, connection, half.direction, half, shared.nothing, acknowledged, 0, ack
-        )
+        direction = Direction(shared, connection, index, half, shared.nothing, acknowledged, 0, ack)
         direction.is_mute = True
         return direction
     rest = half.rest
     if rest is not None:
         table = shared.tables.table(crc=rest.crc, marked=rest.markers, from_start=True)
         direction = Direction(
-            shared,
-            connection,
-            half.direction,
-            half,
-            table,
-            rest.origin,
-            rest.end - rest.origin,
-            ack,
+            shared, connection, index, half, table, rest.origin, rest.end - rest.origin, ack
         )
         half.lay_down(LENT)
     else:
@@ -247,10 +239,8 @@ def _with_octets(
     table = shared.tables.table(
         crc=framing.crc, marked=framing.markers, from_start=framing.from_start
     )
-    origin = framing.origin
-    direction = Direction(
-        shared, connection, half.direction, half, table, origin, run.end - origin, ack
-    )
+    origin, index = framing.origin, half.direction
+    direction = Direction(shared, connection, index, half, table, origin, run.end - origin, ack)
     direction.settled = half.islands.is_settled_before(run.last)
     held = island.chunks(island.start, island.end)
     first = island.runs[0].start

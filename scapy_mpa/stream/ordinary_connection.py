@@ -190,10 +190,10 @@ class OrdinaryConnection:
                 segment.frame,
                 segment.time_ns,
                 segment.seq,
-                octets=found.octets,
-                frames=(segment.frame,),
-                startup=found.startup,
-                dialect=found.dialect,
+                found.octets,
+                (segment.frame,),
+                found.startup,
+                found.dialect,
             )
         )
         direction.ack = segment.ack
