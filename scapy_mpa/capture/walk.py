@@ -190,7 +190,9 @@ class _Walk:
                     )
                     if stop == length:
                         if length:
-                            remember((direction.origin + offset, octets, direction.half))
+                            remember(
+                                (direction.origin + offset, octets, direction.half or direction)
+                            )
                             fresh += length
                             direction.fpdus += len(rows) - before
                             direction.offset = offset + length

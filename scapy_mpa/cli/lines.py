@@ -12,6 +12,7 @@ what is not as usual (CRC verdict, order, how an FPDU was located), then the seq
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Any, Final
 
 from scapy_mpa.cli.mpa import carried_mpa
@@ -64,6 +65,7 @@ from scapy_mpa.wire.ift_indication import FLAGS, VERSION
 from scapy_mpa.wire.interoperability import RNIC
 from scapy_mpa.wire.rdmap import parse_control, parse_read_request
 from scapy_mpa.wire.rdmap_names import INVALIDATING_OPCODES, Opcode, message_name
+from scapy_mpa.wire.startup import StartupFrame
 from scapy_mpa.wire.terminate import parse_terminate, terminate_text
 
 __all__ = ["Lines"]
@@ -245,7 +247,11 @@ def _marks(crc: CrcVerdict, located_by: LocatedBy, *, ahead: bool) -> str:
 
 
 def _startup(event: StartupSeen) -> str:
-    startup = event.startup
+    return _startup_text(event.startup, event.dialect)
+
+
+@lru_cache(maxsize=1024)
+def _startup_text(startup: StartupFrame, dialect: Dialect | None) -> str:
     words = [
         startup.kind.value.capitalize(),
         f"rev {startup.revision} M{startup.markers:d} C{startup.crc:d}",
@@ -258,7 +264,7 @@ def _startup(event: StartupSeen) -> str:
         gso = " (in siw, GSO)" if startup.reserved == _GSO else ""
         words.append(f"reserved 0x{startup.reserved:x}{gso}")
     if startup.enhanced:
-        meaning = meaning_of(event.dialect)
+        meaning = meaning_of(dialect)
         words.append(_enhanced(startup.ird, startup.ord, startup.control_flags, meaning))
     if startup.extension:
         words.append(f"extension {startup.extension.hex()}")
@@ -488,7 +494,7 @@ def _connection(event: ConnectionEnded) -> str:
         words += _negotiated(event.negotiated)
     counts = {**_COUNTS, "farthest_ahead": "chunks ahead"} if over_sctp else _COUNTS
     for name, text in counts.items():
-        if any(getattr(half, name) for half in halves):
+        if getattr(halves[0], name) or getattr(halves[1], name):
             words.append(f"{both(name)} {text}")
     if event.errors:
         words.append(_counted(event.errors, "error"))

@@ -50,7 +50,7 @@ class LinePage:
                 label = direction.label
                 if label is None or len(label) != lines.width:
                     connection = direction.connection.identity
-                    label = lines.label(connection, direction.half.direction).encode()
+                    label = lines.label(connection, direction.index).encode()
                     direction.label = label
                 head = b"%6d %11.6f %b" % (frame, (time_ns - first_time_ns) / SECOND, label)
             patterns.append(pattern)

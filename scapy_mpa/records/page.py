@@ -52,7 +52,7 @@ class RecordPage:
             label = direction.label
             if label is None:
                 label = direction.label = beginning(
-                    "fpdu", direction.connection.identity, direction.half.direction
+                    "fpdu", direction.connection.identity, direction.index
                 ).encode()
             is_first = not offset and shape.table.from_start
             pattern = shape.first_json if is_first else shape.json

@@ -9,14 +9,14 @@ goes to recovery (:mod:`~scapy_mpa.stream.handover`) until all is as it should b
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from scapy_mpa.stream.budget import Budget
-from scapy_mpa.stream.connections.connection import Connection
 from scapy_mpa.stream.events import ConnectionId, FPDURecovered
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD, Chunk
 from scapy_mpa.stream.octets.overlap import RecentOctets, differing_stretch
+from scapy_mpa.stream.octets.past import PAST_OCTETS
 from scapy_mpa.stream.ordinary import Row, lacks, read
 from scapy_mpa.stream.sequence import SEQUENCE_SPACE, sequence_number
 from scapy_mpa.stream.shapes import Shapes, ShapeTables
@@ -44,8 +44,20 @@ PIECES: Final = 64
 _NONE: Final[list[tuple[int, bytes, int]]] = []
 """What waits in most directions; never added to."""
 
+_NEAR: Final = PAST_OCTETS // 2
+"""Octets from where a direction stands at which a segment without any may lie: one farther off may
+be of the connection before."""
 _MASK: Final = SEQUENCE_SPACE - 1
 _BEHIND: Final = SEQUENCE_SPACE // 2
+
+
+class Carried(Protocol):
+    """A connection."""
+
+    identity: ConnectionId
+    frame: int
+    """The frame that brought its last segment."""
+    time_ns: int
 
 
 class Shared:
@@ -54,15 +66,17 @@ class Shared:
     :param give_back: gives a connection to recovery.
     """
 
-    __slots__ = ("budget", "give_back", "recent", "rows", "tables")
+    __slots__ = ("budget", "give_back", "nothing", "recent", "rows", "tables")
 
     def __init__(
-        self, budget: Budget, recent: RecentOctets, give_back: Callable[[Connection], None]
+        self, budget: Budget, recent: RecentOctets, give_back: Callable[[Any], object]
     ) -> None:
         self.budget = budget
         self.recent = recent
-        self.give_back = give_back
         self.tables = ShapeTables()
+        self.nothing = self.tables.table(crc=True, marked=False, from_start=True)
+        """What a direction has of which nothing can be read."""
+        self.give_back = give_back
         self.rows: list[Any] = []
         """What was found: rows of FPDUs, and events of anything else, in order."""
 
@@ -70,7 +84,9 @@ class Shared:
 class Direction:
     """A direction of a connection that is in Full Operation.
 
-    :param half: the same direction for recovery.
+    :param index: 0 or 1, see :mod:`scapy_mpa.stream.events`.
+    :param half: the same direction for recovery; None as long as that has nothing to do with it.
+        Whose octets are remembered is this, or the direction itself.
     :param origin: position of offset 0, from which Markers are counted.
     :param offset: where the next FPDU begins.
     :param ack: the last acknowledgement number that it has sent, 32 bits.
@@ -80,12 +96,18 @@ class Direction:
         "ack",
         "ahead",
         "awaits",
+        "brought_by",
         "connection",
+        "copies",
         "crc",
+        "early",
+        "farthest",
         "fpdus",
         "half",
         "have",
         "held",
+        "index",
+        "is_closed",
         "is_mute",
         "label",
         "last",
@@ -102,6 +124,7 @@ class Direction:
         "settled",
         "shapes",
         "shared",
+        "startup",
         "tail",
     )
 
@@ -110,8 +133,9 @@ class Direction:
     def __init__(
         self,
         shared: Shared,
-        connection: Connection,
-        half: HalfConnection,
+        connection: Carried,
+        index: int,
+        half: HalfConnection | None,
         shapes: Shapes,
         origin: int,
         offset: int,
@@ -119,6 +143,7 @@ class Direction:
     ) -> None:
         self.shared = shared
         self.connection = connection
+        self.index = index
         self.half = half
         self.shapes = shapes
         self.crc = shapes.crc
@@ -146,14 +171,26 @@ class Direction:
         """Whether nothing will be found any more before what comes next."""
         self.segments = 0
         """Segments taken."""
+        self.early = 0
+        """FPDUs of them that were found before octets before them were captured,"""
+        self.farthest = 0
+        """and how many octets before them Delivery stood at most."""
         self.fpdus = 0
         """FPDUs found."""
+        self.copies = 0
+        """Segments that brought octets captured before."""
         self.awaits = False
         """Whether it must not send before it has received an FPDU (RFC 5044 7.1.2 rule 4)."""
         self.plain = False
         """Whether a segment that begins at ``seq`` can be read without further ado."""
         self.is_mute = False
         """Whether nothing is known of its octets, so that none can be taken."""
+        self.startup = b""
+        """Of an ordinary connection, its startup frame."""
+        self.brought_by = 0
+        """The frame that brought it."""
+        self.is_closed = False
+        """Of such a one, whether its FIN was captured."""
         self.tail: list[Chunk] | tuple[()] = ()
         """Without CRCs, the segments that reach beyond ``last``: no length is proven yet there."""
         self.label: Any = None
@@ -176,7 +213,10 @@ class Direction:
         is_first = self.awaits or self._begins or self.is_mute
         if is_first and not self._keeps_turn(seq, len(octets), ack):
             return False
-        if octets and not self._take(seq, octets, frame, time_ns):
+        if octets:
+            if not self._take(seq, octets, frame, time_ns):
+                return False
+        elif (seq - self.seq + _NEAR) & _MASK > 2 * _NEAR:
             return False
         self.segments += 1
         self.connection.frame = frame
@@ -191,7 +231,9 @@ class Direction:
     @property
     def is_plain(self) -> bool:
         """What ``plain`` must be."""
-        return self.crc and not (self._begins or self.pieces or self.ahead or self.awaits)
+        return self.crc and not (
+            self._begins or self.pieces or self.ahead or self.awaits or self.is_mute
+        )
 
     @property
     def is_stuck(self) -> bool:
@@ -209,6 +251,17 @@ class Direction:
         self.missing = lacks(self, octets, self.offset, self.shapes) or 1
         self.seq = sequence_number(self.position)
         self._reserve()
+
+    def begin_at(self, origin: int) -> None:
+        """Have the Full Operation Phase begin at another position."""
+        self.origin = origin
+        self.seq = sequence_number(origin)
+
+    def read_as(self, shapes: Shapes) -> None:
+        """Have the octets be FPDUs of these shapes."""
+        self.shapes = shapes
+        self.crc = shapes.crc
+        self.markers = shapes.marked
 
     def _keeps_turn(self, seq: int, length: int, ack: int) -> bool:
         """Tell whether it keeps to its turn with its first octets (RFC 5044 7.1.2 rules 3, 4)."""
@@ -253,7 +306,7 @@ class Direction:
             del waiting[0]
         self.ahead = waiting or _NONE
         if freed:
-            self._hold(-freed)
+            self.hold(-freed)
         return True
 
     def _go_on(self, octets: bytes, brought_by: int, frame: int, time_ns: int) -> bool:
@@ -312,13 +365,13 @@ class Direction:
         """Count all that the FPDU will take, and keep that for the next ones: there are many."""
         need = self.have + self.missing + (0 if self.crc else self.offset - self.last)
         if need > self.reserved:
-            self._hold(need - self.reserved)
+            self.hold(need - self.reserved)
             self.reserved = need
 
     def _moves(self, octets: bytes, brought_by: int) -> None:
         """Take note of octets that were taken, before anything says where they have led."""
         chunk = Chunk(self.position, octets, brought_by)
-        self.shared.recent.remember(self.half, chunk)
+        self.shared.recent.remember(self.half or self, chunk)
         self.seq = (self.seq + len(octets)) & _MASK
         if not self.crc:
             begin = self.origin + self.last
@@ -363,7 +416,7 @@ class Direction:
             before, known, _ = ahead[index - 1]
             if before + len(known) > offset:
                 is_copy = before == offset and known == octets and len(octets) > 1
-                self.half.count_copies(is_copy)
+                self.copies += is_copy
                 return is_copy
         follows = index > 0 and ahead[index - 1][0] + len(ahead[index - 1][1]) == offset
         if self.markers and not self._place(offset, octets, frame, time_ns, follows=follows):
@@ -372,7 +425,7 @@ class Direction:
             ahead.insert(index, (offset, octets, frame))
         else:
             self.ahead = [(offset, octets, frame)]
-        self._hold(len(octets) + CHUNK_OVERHEAD)
+        self.hold(len(octets) + CHUNK_OVERHEAD)
         return True
 
     def _place(
@@ -396,8 +449,8 @@ class Direction:
             first = rows[before]
             by_marker = self.shared.tables.ahead_of(self.shapes, "marker")[first[4].key]
             rows[before] = (*first[:4], by_marker, *first[5:])
-        for row in rows[before:]:
-            self.half.counting.ahead(row[3] - self.offset - self.have)
+        self.early += len(rows) - before
+        self.farthest = max(self.farthest, rows[-1][3] - self.offset - self.have)
         self.fpdus += len(rows) - before
         return True
 
@@ -416,25 +469,26 @@ class Direction:
         # A keep-alive probe repeats the last octet, and need not repeat it rightly.
         if len(octets) > back or len(octets) == 1:
             return False
-        known = self.shared.recent.before(end, self.half)
+        known = self.shared.recent.before(end, self.half or self)
         at = position
         for start, kept, _ in sorted(known, key=lambda each: each[0]):
             if start <= at < start + len(kept):
                 at = start + len(kept)
         if at < end or differing_stretch(position, octets, known) is not None:
             return False
-        self.half.count_copies(1)
+        self.copies += 1
         return True
 
     # -- memory ----------------------------------------------------------------------------------
 
-    def _hold(self, more: int) -> None:
+    def hold(self, more: int) -> None:
+        """Count octets that are held from now on, or no more."""
         self.held += more
         self.shared.budget.count(self)
 
     def relieve(self) -> None:
         """Hold nothing: what waits goes to recovery, which knows what it can do without."""
-        if self.pieces or self.ahead:
+        if self.pieces or self.ahead or self.is_mute:
             self.shared.give_back(self.connection)
         else:
             self.held = self.reserved = 0
@@ -447,7 +501,7 @@ def event_of(row: Row) -> FPDURecovered:
     place = offset + shape.lead
     return FPDURecovered(
         direction.connection.identity,
-        direction.half.direction,
+        direction.index,
         frame,
         time_ns,
         sequence_number(direction.origin + place),

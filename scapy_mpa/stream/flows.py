@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from scapy_mpa.stream.budget import Budget
 from scapy_mpa.stream.connections.connection import Connection
@@ -14,11 +14,12 @@ from scapy_mpa.stream.direction import Direction, Shared, event_of
 from scapy_mpa.stream.events import ConnectionId, Ending
 from scapy_mpa.stream.halves.common import Common
 from scapy_mpa.stream.halves.extent import belongs
-from scapy_mpa.stream.handover import give_back, take_out
+from scapy_mpa.stream.handover import give_back, recover, take_out
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.lingering import LINGER_NS, LINGERING_CONNECTIONS, Lingering
 from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD
 from scapy_mpa.stream.octets.past import PAST_OCTETS, PastConnections, Tail
+from scapy_mpa.stream.ordinary_connection import OrdinaryConnection, begins_one
 from scapy_mpa.stream.segment import ACK, FIN, PSH, RST, SECOND, SYN, Segment, reverse_flow
 from scapy_mpa.stream.sequence import unwrap
 from scapy_mpa.wire.dialect import Dialect
@@ -32,11 +33,13 @@ _FIRST_SWEEP: Final = 1024
 """Connections from which on those that are idle are looked for: fewer are in nobody's way."""
 _BATCH: Final = 512
 """Events that are handed out at a time when all connections end."""
-_STRAIGHT_AT_LEAST: Final = 1 << 17
+STRAIGHT_AT_LEAST = 1 << 17
 """Octets that a direction must be allowed to hold for the straight path: more than the longest FPDU
 in pieces."""
 
 _NOT_PSH: Final = 0xFF & ~PSH
+
+Either: TypeAlias = Connection | OrdinaryConnection
 
 _TURNS: Final = SYN | FIN | RST
 """Flags of segments with which connections begin and end."""
@@ -88,14 +91,14 @@ class Flows:
         straight: bool = True,
     ) -> None:
         self.limits = limits or Limits()
-        self._is_straight = straight and self.limits.octets_per_half >= _STRAIGHT_AT_LEAST
+        self._is_straight = straight and self.limits.octets_per_half >= STRAIGHT_AT_LEAST
         self._dialect = dialect
         # By the flow of direction 0 alone: of very many that takes half as much.
-        self._connections: dict[bytes, Connection] = {}
-        self._lingering: Lingering[Connection] = Lingering()
+        self._connections: dict[bytes, Either] = {}
+        self._lingering: Lingering[Either] = Lingering()
         self._past = PastConnections()
         # Of those that linger: what is known of their last octets.
-        self._tails: dict[Connection, tuple[Tail, Tail]] = {}
+        self._tails: dict[Either, tuple[Tail, Tail]] = {}
         # By what _ports() returns.
         self._contests: dict[bytes, Contest] = {}
         # By the same.
@@ -127,13 +130,69 @@ class Flows:
             is_plain = flags & _NOT_PSH == ACK and len(octets) == length
             if is_plain and direction.receive(seq, ack, octets, frame, time_ns):
                 return
-            self._give_back(direction.connection)
+        if self._is_straight and self._follow(segment, direction):
+            return
+        if direction is not None:
+            self.connection(flow)
         if flags & SYN or self._repeats:
             self._hold_or_take(segment)
         else:
             self._recover(segment)
         if length and self._is_straight:
             self._take_out(flow)
+
+    def _follow(self, segment: Segment, direction: Direction | None) -> bool:
+        """Have a connection that is ordinary from its SYN on take a segment, or begin with it.
+
+        Return whether that is possible; else recovery takes the segment, and has the connection.
+
+        :param direction: has refused the segment, if the straight path has the connection.
+        """
+        flow, flags, time_ns = segment.flow, segment.flags, segment.time_ns
+        connection = self._find(flow) if direction is None else direction.connection
+        if connection is None:
+            return begins_one(segment) and self._begin(segment)
+        if not isinstance(connection, OrdinaryConnection):
+            return False
+        if connection.lingers:
+            return connection.is_late_word(segment) and self._take_late_word(connection, segment)
+        if not connection.receive(segment):
+            return False
+        if flags & _TURNS:
+            # No other segment says what time it is, so that most need not come here to do so.
+            self._expire(None, time_ns)
+        if flags & SYN:
+            self.directions[connection.identity.flow], self.directions[connection.reverse] = (
+                connection.directions
+            )
+        elif connection.is_over:
+            del self.directions[connection.identity.flow], self.directions[connection.reverse]
+            self._linger(connection, time_ns)
+        return True
+
+    def _begin(self, segment: Segment) -> bool:
+        """Begin an ordinary connection, if nothing that is known of its ports may be of it."""
+        flow, reverse = segment.flow, reverse_flow(segment.flow)
+        if (
+            # A connection from an endpoint to itself: nobody could tell the directions apart.
+            flow == reverse
+            or self._dialect is not None
+            or (self._repeats and _ports(flow) in self._repeats)
+            or self._past.begins(segment)
+        ):
+            return False
+        self._expire(None, segment.time_ns)
+        identity = self._identity(segment)
+        self._connections[flow] = OrdinaryConnection(identity, reverse, self.shared, segment)
+        return True
+
+    def _take_late_word(self, connection: OrdinaryConnection, segment: Segment) -> bool:
+        """Have a connection that lingers take an acknowledgement, unless it is over by then."""
+        self._expire(connection, segment.time_ns)
+        if self._find(segment.flow) is connection:
+            connection.acknowledge(segment)
+            self._lingering.refresh(connection, segment.time_ns)
+        return True
 
     def _take_out(self, flow: bytes) -> None:
         """Let the straight path have the connection of a flow if all is as it should be."""
@@ -149,11 +208,31 @@ class Flows:
             self.directions[connection.identity.flow] = directions[0]
             self.directions[connection.reverse] = directions[1]
 
-    def _give_back(self, connection: Connection) -> None:
-        """Let recovery have a connection again, if the straight path has it."""
+    def _give_back(self, connection: Either) -> Connection:
+        """Let recovery have a connection, if the straight path has it; return it."""
+        flow = connection.identity.flow
+        if isinstance(connection, OrdinaryConnection):
+            self.directions.pop(flow, None)
+            self.directions.pop(connection.reverse, None)
+            recovered = recover(connection, self._common)
+            if self._connections.get(flow) is connection:
+                self._connections[flow] = recovered
+            if connection in self._tails:
+                self._tails[recovered] = self._tails.pop(connection)
+                self._lingering.exchange(connection, recovered)
+            return recovered
         if connection.is_ordinary:
-            one = self.directions.pop(connection.identity.flow)
+            one = self.directions.pop(flow)
             give_back((one, self.directions.pop(connection.reverse)))
+        return connection
+
+    def _settled(self, connection: Either) -> Either:
+        """Return a connection that is to end as the one that can say what there is to be said."""
+        if isinstance(connection, OrdinaryConnection) and connection.is_settled:
+            self.directions.pop(connection.identity.flow, None)
+            self.directions.pop(connection.reverse, None)
+            return connection
+        return self._give_back(connection)
 
     def _recover(self, segment: Segment) -> None:
         """Take a segment that is not ordinary, or of a connection that is not."""
@@ -270,7 +349,15 @@ class Flows:
         return number
 
     def connection(self, flow: bytes) -> Connection | None:
-        """Return the connection of a flow as it stands now, None if there is none."""
+        """Return the connection of a flow as it stands now, None if there is none.
+
+        Recovery has it from now on, until the straight path takes it out.
+        """
+        connection = self._find(flow)
+        return None if connection is None else self._give_back(connection)
+
+    def _find(self, flow: bytes) -> Either | None:
+        """Return the connection of a flow, whoever has it; None if there is none."""
         connections = self._connections
         return connections.get(flow) or connections.get(reverse_flow(flow))
 
@@ -298,19 +385,20 @@ class Flows:
         self._tails.clear()
         live.reverse()
         while live:
-            connection = live.pop()
-            self._give_back(connection)
+            connection = self._settled(live.pop())
             connection.finish("connection ended" if connection.is_over else "capture ended")
             if len(self.shared.rows) >= _BATCH:
                 yield
 
-    def _open(self, segment: Segment) -> Connection:
+    def _identity(self, segment: Segment) -> ConnectionId:
+        """Return that of a connection that begins, for which there is room now."""
         if len(self._connections) >= self._sweep_at:
             self._sweep(segment.time_ns)
-        flow = segment.flow
-        identity = ConnectionId(self.take_number(), flow)
-        connection = Connection(identity, self._common, self._dialect)
-        self._connections[flow] = connection
+        return ConnectionId(self.take_number(), segment.flow)
+
+    def _open(self, segment: Segment) -> Connection:
+        connection = Connection(self._identity(segment), self._common, self._dialect)
+        self._connections[segment.flow] = connection
         return connection
 
     def _open_behind(self, former: Connection | None, segment: Segment) -> Connection:
@@ -386,14 +474,14 @@ class Flows:
             self._end(connection, "idle" if is_idle else "limit")
         self._sweep_at = min(max(_FIRST_SWEEP, 2 * len(self._connections)), most)
 
-    def _linger(self, connection: Connection, time_ns: int) -> None:
+    def _linger(self, connection: Either, time_ns: int) -> None:
         connection.lingers = True
         self._tails[connection] = connection.tails()
         self._lingering.add(connection, time_ns, may_gain=not connection.is_captured)
         for each in self._lingering.surplus():
             self._end(each)
 
-    def _expire(self, connection: Connection | None, time_ns: int) -> None:
+    def _expire(self, connection: Either | None, time_ns: int) -> None:
         """End those that have been over for long enough.
 
         :param connection: the one that a segment seems to be of.
@@ -405,24 +493,25 @@ class Flows:
             self._end(each)
         self._past.apart = self._lingering.apart_ns // SECOND
 
-    def _end(self, connection: Connection, ending: Ending | None = None) -> None:
+    def _end(self, connection: Either, ending: Ending | None = None) -> None:
         if self._contests:
             contest = self._contests.get(_ports(connection.identity.flow))
-            if contest is not None and ending is None:
-                # It is long over, and the other one is not.
-                self._settle(contest, contest.other(connection))
-                return
             if contest is not None:
+                assert isinstance(connection, Connection)
+                if ending is None:
+                    # It is long over, and the other one is not.
+                    self._settle(contest, contest.other(connection))
+                    return
                 self._settle(contest, connection)
         del self._connections[connection.identity.flow]
         self._close(connection, ending)
 
-    def _close(self, connection: Connection, ending: Ending | None) -> None:
+    def _close(self, connection: Either, ending: Ending | None) -> None:
         """Say what can be said of a connection that has its ports no more."""
-        self._give_back(connection)
+        connection = self._settled(connection)
         flow = connection.identity.flow
         self._lingering.discard(connection)
-        repeat = self._repeats.get(_ports(flow))
+        repeat = self._repeats.get(_ports(flow)) if self._repeats else None
         if repeat is not None:
             repeat.former = None
         tails = self._tails.pop(connection, None) or connection.tails()

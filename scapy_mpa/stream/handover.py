@@ -4,23 +4,31 @@
 Recovery (:mod:`~scapy_mpa.stream.connections`) can follow a connection in any state, and takes a
 hundred steps for each segment.  A connection in which all is as it should be is taken out of it:
 two :class:`~scapy_mpa.stream.direction.Direction` objects follow it until one refuses a segment.
+One that is ordinary from its SYN on (:mod:`~scapy_mpa.stream.ordinary_connection`) comes to
+recovery only then.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
+from scapy_mpa.stream.budget import Budget
 from scapy_mpa.stream.connections.connection import Connection
+from scapy_mpa.stream.connections.reset import Reset
 from scapy_mpa.stream.direction import PIECES, Direction, Shared
+from scapy_mpa.stream.events import Event
 from scapy_mpa.stream.fpdus.framing import Framing
+from scapy_mpa.stream.halves.common import Common
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.halves.rest import LENT, Rest, lay_down
+from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD, Chunk
 from scapy_mpa.stream.octets.island import Island, Run
+from scapy_mpa.stream.ordinary_connection import OrdinaryConnection
 from scapy_mpa.stream.sequence import SEQUENCE_SPACE, compact, sequence_number
 
-__all__ = ["give_back", "take_out"]
+__all__ = ["give_back", "recover", "take_out"]
 
 _WORTH_IT: Final = 16
 """Segments that the straight path must take to be worth the way there and back."""
@@ -64,8 +72,8 @@ def take_out(connection: Connection, shared: Shared) -> tuple[Direction, Directi
         _direction(connection, other, acks, shared, is_ready=ready[1]),
     )
     for direction in directions:
-        direction.peer = directions[1 - direction.half.direction]
-        direction.awaits = direction.half.direction == silent
+        direction.peer = directions[1 - direction.index]
+        direction.awaits = direction.index == silent
         direction.plain = direction.is_plain
     connection.is_ordinary = True
     return directions
@@ -74,6 +82,7 @@ def take_out(connection: Connection, shared: Shared) -> tuple[Direction, Directi
 def give_back(directions: tuple[Direction, Direction]) -> None:
     """Give a connection back to recovery, as the straight path has left it."""
     connection = directions[0].connection
+    assert isinstance(connection, Connection)
     segments = directions[0].segments + directions[1].segments
     connection.is_ordinary = False
     connection.segments += segments
@@ -83,6 +92,11 @@ def give_back(directions: tuple[Direction, Direction]) -> None:
     startup = connection.startup
     startup.is_silent = startup.is_silent and any(each.awaits for each in directions)
     for direction in directions:
+        half = _half(direction)
+        half.count_copies(direction.copies)
+        if direction.early:
+            half.counting.out_of_order += direction.early
+            half.counting.farthest_ahead = max(half.counting.farthest_ahead, direction.farthest)
         if not direction.is_mute:
             _give_back(direction)
         direction.held = 0
@@ -94,7 +108,53 @@ def give_back(directions: tuple[Direction, Direction]) -> None:
         # They refer to each other, and would stay until the collector comes.
         del direction.peer
         if direction.is_stuck:
-            direction.half.advance(direction.half.islands.items[0], len(direction.ahead[0][1]))
+            half = _half(direction)
+            half.advance(half.islands.items[0], len(direction.ahead[0][1]))
+
+
+def recover(ordinary: OrdinaryConnection, common: Common) -> Connection:
+    """Return what recovery makes of an ordinary connection, as it stands.
+
+    It is shown the beginning once more, where nobody else is; what it finds was reported.
+    """
+    apart = Common(Budget(Limits()))
+    apart.emit = _ignore
+    connection = Connection(ordinary.identity, apart)
+    connection.reverse = ordinary.reverse
+    for segment in ordinary.beginning():
+        connection.receive(segment)
+    connection.common = common
+    connection.frame, connection.time_ns = ordinary.frame, ordinary.time_ns
+    connection.lingers = ordinary.lingers
+    directions, carries_fpdus = ordinary.directions, ordinary.carries_fpdus
+    for direction, half in zip(directions, connection.halves, strict=False):
+        common.recent.hand_over(direction, half)
+        half.fin = compact(direction.position) if direction.is_closed else None
+        direction.connection, direction.half = connection, half
+    if carries_fpdus:
+        for direction in directions:
+            half = _half(direction)
+            lay_down(half)
+            half.lay_down(LENT)
+            direction.is_mute = False
+        connection.segments = 0
+        connection.startup.negotiating = ordinary.negotiating
+        give_back((directions[0], directions[1]))
+    else:
+        connection.segments = sum([each.segments for each in directions])
+        for direction in directions:
+            direction.held = 0
+            common.budget.count(direction)
+            common.budget.count(_half(direction))
+        ordinary.leave()
+    if ordinary.reset is not None:
+        half, peer = connection.pair(ordinary.reset.flow)
+        connection.reset = Reset(half, peer, ordinary.reset)
+    return connection
+
+
+def _ignore(event: Event) -> None:
+    """Do nothing with an event."""
 
 
 def _awaits_copies(half: HalfConnection) -> bool:
@@ -152,18 +212,18 @@ def _direction(
     is_ready: bool,
 ) -> Direction:
     """Return a direction that goes on where recovery stands."""
-    ack, acknowledged = acks[half.direction], acks[1 - half.direction]
+    index = half.direction
+    ack, acknowledged = acks[index], acks[1 - index]
     if not is_ready:
         # It may still send what carries nothing, and acknowledge what was acknowledged before.
-        table = shared.tables.table(crc=True, marked=False, from_start=True)
-        direction = Direction(shared, connection, half, table, acknowledged, 0, ack)
+        direction = Direction(shared, connection, index, half, shared.nothing, acknowledged, 0, ack)
         direction.is_mute = True
         return direction
     rest = half.rest
     if rest is not None:
         table = shared.tables.table(crc=rest.crc, marked=rest.markers, from_start=True)
         direction = Direction(
-            shared, connection, half, table, rest.origin, rest.end - rest.origin, ack
+            shared, connection, index, half, table, rest.origin, rest.end - rest.origin, ack
         )
         half.lay_down(LENT)
     else:
@@ -182,8 +242,8 @@ def _with_octets(
     table = shared.tables.table(
         crc=framing.crc, marked=framing.markers, from_start=framing.from_start
     )
-    origin = framing.origin
-    direction = Direction(shared, connection, half, table, origin, run.end - origin, ack)
+    origin, index = framing.origin, half.direction
+    direction = Direction(shared, connection, index, half, table, origin, run.end - origin, ack)
     direction.settled = half.islands.is_settled_before(run.last)
     held = island.chunks(island.start, island.end)
     first = island.runs[0].start
@@ -205,9 +265,14 @@ def _with_octets(
     return direction
 
 
+def _half(direction: Direction) -> HalfConnection:
+    assert direction.half is not None
+    return direction.half
+
+
 def _give_back(direction: Direction) -> None:
     """Have recovery stand where a direction stands."""
-    half, origin = direction.half, direction.origin
+    half, origin = _half(direction), direction.origin
     end = compact(direction.position)
     half.high = max(half.high or 0, end)
     half.octets += direction.offset + direction.have

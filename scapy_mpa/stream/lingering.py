@@ -66,6 +66,12 @@ class Lingering(Generic[_Each]):
         """Forget one, if it is here."""
         self._until.pop(each, None)
 
+    def exchange(self, each: _Each, other: _Each) -> None:
+        """Have another one linger in place of one that is here."""
+        self._until = OrderedDict(
+            (other if known is each else known, until) for known, until in self._until.items()
+        )
+
     def outstays(self, each: _Each, time_ns: int) -> bool:
         """Tell whether one has lingered for long enough when something of its own comes.
 

@@ -63,9 +63,8 @@ def reverse_flow(flow: bytes) -> bytes:
 def flow_endpoints(flow: bytes) -> tuple[str, str]:
     """Return source and destination as text: ``10.0.0.1:4000``, ``[fd00::1]:4000``."""
     if len(flow) == _IPV4_FLOW.size:
-        *octets, source_port, target_port = _IPV4_FLOW.unpack(flow)
-        one, two = ".".join(map(str, octets[:4])), ".".join(map(str, octets[4:]))
-        return f"{one}:{source_port}", f"{two}:{target_port}"
+        a, b, c, d, e, f, g, h, source_port, target_port = _IPV4_FLOW.unpack(flow)
+        return f"{a}.{b}.{c}.{d}:{source_port}", f"{e}.{f}.{g}.{h}:{target_port}"
     # Not all captures have some, and a command is to start soon.
     from ipaddress import IPv6Address
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Final, TypeAlias
 
 from scapy_mpa.stream.octets.chunk import Chunk
@@ -192,6 +193,13 @@ class RecentOctets:
             left -= last - first
             self.octets -= last - first
 
+    def hand_over(self, owner: object, other: object) -> None:
+        """Take what is kept of ``owner`` for what is kept of another one."""
+        order = self.order
+        for at, (position, octets, whose) in enumerate(order):
+            if whose is owner:
+                order[at] = position, octets, other
+
     def count(self, octets: int) -> None:
         """Count octets that were added to ``order``, and drop what is too much."""
         self.octets += octets
@@ -212,8 +220,7 @@ class RecentOctets:
 
         They are looked for among what came last.
         """
-        for at in range(1, min(len(self.order), _LOOKED_AT) + 1):
-            position, octets, whose = self.order[-at]
+        for position, octets, whose in islice(reversed(self.order), _LOOKED_AT):
             if whose is owner and position + len(octets) == end:
                 return octets[max(0, len(octets) - TAIL) :]
         return b""

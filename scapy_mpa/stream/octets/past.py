@@ -123,7 +123,12 @@ class PastConnections:
         """Tell whether a segment is a SYN with the number of one that was ended, at any time."""
         if not segment.flags & SYN:
             return False
-        return any(known.begins(segment) for known in self._of_ports(segment.flow))
+        flow = segment.flow
+        for direction, own in (0, flow), (1, reverse_flow(flow)):
+            for record in self._later.get(own) or self._earlier.get(own) or ():
+                if _Known(own, direction, record, self.apart).begins(segment):
+                    return True
+        return False
 
     def contradicts(self, segment: Segment) -> bool:
         """Tell whether a segment can be of no connection that was ended on its ports."""

@@ -1,0 +1,486 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The ordinary connection: from its SYN to its end, without anything odd.
+
+SYN, SYN,ACK, Request, Reply, FPDUs each way, a FIN each way or a RST: all of it was captured, whole
+and in order.  Nearly all connections are so, and recovery (:mod:`~scapy_mpa.stream.connections`)
+takes five times as long for one.  A segment is taken whole, or it is refused and nothing has
+changed.  A connection that refuses one goes to recovery, which is shown its beginning once more
+(:func:`~scapy_mpa.stream.handover.recover`), and does not come back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from scapy_mpa.stream.direction import Direction, Shared, event_of
+from scapy_mpa.stream.events import (
+    ConnectionEnded,
+    ConnectionId,
+    Ending,
+    GapReason,
+    HalfSummary,
+    StartupSeen,
+)
+from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD, Chunk
+from scapy_mpa.stream.octets.past import Span, Tail
+from scapy_mpa.stream.segment import ACK, FIN, PSH, RST, SYN, Segment
+from scapy_mpa.stream.sequence import compact, first_position, sequence_number
+from scapy_mpa.stream.startup.steps import StartupState, Step, declared, reply_problems, step
+from scapy_mpa.wire.crc import crc32c
+from scapy_mpa.wire.dialect import OSC_REVISIONS, Dialect, dialect_of
+from scapy_mpa.wire.interoperability import Kinds, Offer, agreed_markers, kinds_of
+from scapy_mpa.wire.startup import (
+    KEY_LENGTH,
+    KIND_OF_KEY,
+    STARTUP_HEADER_LENGTH,
+    StartupFrame,
+    StartupKind,
+    parse_startup,
+)
+
+if TYPE_CHECKING:
+    from scapy_mpa.stream.startup.negotiation import Negotiating
+
+__all__ = ["OrdinaryConnection", "begins_one"]
+
+_NOT_PSH: Final = 0xFF & ~PSH
+_TURNS: Final = SYN | ACK | FIN | RST
+_LAST_REVISION: Final = 2
+_PREFIX: Final = b"MPA ID R"
+"""How all Keys begin."""
+_LITTLE: Final = 64
+"""Octets of a startup frame that are not counted while it waits for the peer's."""
+
+
+class _Agreed(NamedTuple):
+    """What a Request and the Reply that accepts it come to."""
+
+    request: StartupFrame
+    reply: StartupFrame
+    crc: bool
+    markers: tuple[bool, bool]
+    """Whether the Initiator and the Responder send Markers."""
+    rnics: Kinds | None
+    dialect: Dialect | None
+
+
+def begins_one(segment: Segment) -> bool:
+    """Tell whether an ordinary connection can begin with a segment: a SYN without more."""
+    return segment.flags & _TURNS == SYN and not segment.length
+
+
+class OrdinaryConnection:
+    """One connection; who sends the SYN is the Initiator, and direction 0.
+
+    :param reverse: the flow of direction 1.
+    :param segment: the SYN.
+    """
+
+    __slots__ = (
+        "frame",
+        "identity",
+        "lingers",
+        "negotiating",
+        "one",
+        "other",
+        "reset",
+        "reverse",
+        "time_ns",
+    )
+
+    def __init__(
+        self, identity: ConnectionId, reverse: bytes, shared: Shared, segment: Segment
+    ) -> None:
+        self.identity = identity
+        self.reverse = reverse
+        """The flow of direction 1; whoever keeps it keeps the same object."""
+        self.frame = segment.frame
+        """The frame that brought the last segment."""
+        self.time_ns = segment.time_ns
+        self.negotiating: Negotiating | None = None
+        """There is one from the Reply on, if the Request is of revision 2."""
+        self.reset: Segment | None = None
+        """The RST with which it ended."""
+        self.lingers = False
+        """For the use of who follows all connections: whether it is known to be over."""
+        self.one = self._direction(shared, 0, segment)
+        self.other: Direction | None = None
+        """There is one from the SYN,ACK on."""
+
+    def _direction(self, shared: Shared, index: int, syn: Segment) -> Direction:
+        """Return a direction of which there is no more than its SYN, and that takes no octets."""
+        begin = compact(first_position(syn.seq) + 1)
+        direction = Direction(shared, self, index, None, shared.nothing, begin, 0, syn.ack)
+        direction.is_mute = True
+        direction.segments = 1
+        return direction
+
+    # -- in --------------------------------------------------------------------------------------
+
+    def receive(self, segment: Segment) -> bool:
+        """Take a segment that its direction does not take; tell whether that is possible."""
+        one, other = self.one, self.other
+        if other is None:
+            return self._take_answer(segment)
+        direction, peer = (one, other) if segment.flow == self.identity.flow else (other, one)
+        turn = segment.flags & _NOT_PSH
+        length = segment.length
+        if segment.seq != direction.seq or len(segment.payload) != length:
+            return False
+        if length and turn == ACK:
+            if not direction.startup:
+                return segment.ack == peer.seq and self._take_startup(direction, segment)
+            return direction is one and self._take_first(segment)
+        if length or not self.is_settled:
+            return False
+        if turn == FIN | ACK:
+            return self._take_fin(direction, segment)
+        if turn not in (RST, RST | ACK):
+            return False
+        self.reset = segment
+        self._note(direction, segment)
+        return True
+
+    def _note(self, direction: Direction, segment: Segment) -> None:
+        """Take note of where a segment was captured."""
+        direction.segments += 1
+        self.frame = segment.frame
+        self.time_ns = segment.time_ns
+
+    def _take_answer(self, segment: Segment) -> bool:
+        """Take the SYN,ACK."""
+        one = self.one
+        if (
+            segment.flow != self.reverse
+            or segment.flags & _TURNS != SYN | ACK
+            or segment.length
+            or segment.ack != one.seq
+        ):
+            return False
+        other = self.other = self._direction(one.shared, 1, segment)
+        one.peer, other.peer = other, one
+        # Not even the SYN is acknowledged yet.
+        one.ack = segment.seq
+        self.frame = segment.frame
+        self.time_ns = segment.time_ns
+        return True
+
+    def _take_startup(self, direction: Direction, segment: Segment) -> bool:
+        """Take a startup frame if it is one, alone in its segment, and its turn (RFC 5044 7.1.2).
+
+        :param segment: acknowledges all that was captured of the peer.
+        """
+        index, asked = direction.index, self.one.startup
+        found = _startup_of(segment.payload)
+        if found is None or found.startup.kind is not _KINDS[index]:
+            return False
+        agreed = None
+        if index:
+            agreed = _agreed(asked, found.octets) if asked else None
+            if agreed is None:
+                return False
+        direction.startup = found.octets
+        direction.brought_by = segment.frame
+        direction.shared.rows.append(
+            StartupSeen(
+                self.identity,
+                index,
+                segment.frame,
+                segment.time_ns,
+                segment.seq,
+                found.octets,
+                (segment.frame,),
+                found.startup,
+                found.dialect,
+            )
+        )
+        direction.ack = segment.ack
+        direction.begin_at(compact(direction.origin + segment.length))
+        self._note(direction, segment)
+        if agreed is not None:
+            self._enter_full_operation(agreed)
+        elif segment.length > _LITTLE:
+            direction.hold(segment.length + CHUNK_OVERHEAD)
+        return True
+
+    def _enter_full_operation(self, agreed: _Agreed) -> None:
+        """Have both directions carry FPDUs, now that there are both startup frames."""
+        assert self.other is not None
+        for direction, marked in zip((self.one, self.other), agreed.markers, strict=True):
+            shared = direction.shared
+            startup = Chunk(_begin(direction), direction.startup, direction.brought_by)
+            shared.recent.remember(direction, startup)
+            if direction.held:
+                direction.hold(-direction.held)
+            direction.read_as(shared.tables.table(crc=agreed.crc, marked=marked, from_start=True))
+            # Without CRCs, the first FPDU is looked at more closely than here.
+            direction.is_mute = not agreed.crc
+        self.other.awaits = True
+        if agreed.request.revision == 2:
+            # Not all captures have some, and a command is to start soon.
+            from scapy_mpa.stream.startup.negotiation import Negotiating
+
+            negotiating = self.negotiating = Negotiating()
+            negotiating.take_startup(agreed.request, Step.REQUEST, dialect_of(agreed.request))
+            negotiating.take_startup(agreed.reply, Step.ACCEPT, agreed.dialect)
+            self.one.is_mute |= negotiating.is_open
+
+    def _take_first(self, segment: Segment) -> bool:
+        """Take the Initiator's first FPDU, if it may be an RTR indication (RFC 6581 9)."""
+        negotiating, one = self.negotiating, self.one
+        if negotiating is None or not negotiating.is_open or not one.crc:
+            return False
+        rows = one.shared.rows
+        before = len(rows)
+        one.is_mute = False
+        if not one.receive(
+            segment.seq, segment.ack, segment.payload, segment.frame, segment.time_ns
+        ):
+            one.is_mute = True
+            return False
+        negotiating.take_fpdu(event_of(rows[before]))
+        return True
+
+    def acknowledge(self, segment: Segment) -> None:
+        """Take a segment of which :meth:`is_late_word` holds."""
+        direction = self.one if segment.flow == self.identity.flow else self.other
+        assert direction is not None
+        direction.ack = segment.ack
+        self._note(direction, segment)
+
+    def _take_fin(self, direction: Direction, segment: Segment) -> bool:
+        """Take a FIN: it takes a sequence number, and no octets follow it."""
+        if direction.is_mute or not direction.receive(
+            segment.seq, segment.ack, b"", segment.frame, segment.time_ns
+        ):
+            return False
+        direction.is_closed = direction.is_mute = True
+        direction.plain = False
+        direction.seq = sequence_number(segment.seq + 1)
+        return True
+
+    # -- how it stands ---------------------------------------------------------------------------
+
+    @property
+    def directions(self) -> tuple[Direction, ...]:
+        """Direction 0, and direction 1 if it has begun."""
+        return (self.one,) if self.other is None else (self.one, self.other)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether both startup frames are there, and nothing is held or missing behind them."""
+        one, other = self.one, self.other
+        if other is None or not other.startup:
+            return False
+        return not (
+            one.pieces or one.ahead or one.tail or other.pieces or other.ahead or other.tail
+        )
+
+    @property
+    def carries_fpdus(self) -> bool:
+        """Whether its directions may have taken octets after the startup frames."""
+        return self.one.crc and self.other is not None and bool(self.other.startup)
+
+    @property
+    def is_captured(self) -> bool:
+        """Whether both FINs were captured, so that nothing is to be expected but copies."""
+        other = self.other
+        return other is not None and self.one.is_closed and other.is_closed
+
+    @property
+    def last_time_ns(self) -> int:
+        """When its last segment was captured."""
+        return self.time_ns
+
+    def holes(self) -> tuple[list[Span], list[Span]]:
+        """Return what is missing between its octets: nothing."""
+        return [], []
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing but late copies is to be expected."""
+        return self.reset is not None or self.is_captured
+
+    def is_late_word(self, segment: Segment) -> bool:
+        """Tell whether a segment acknowledges the last FIN, or an earlier octet, and no more."""
+        if self.other is None or self.reset is not None:
+            return False
+        is_one = segment.flow == self.identity.flow
+        direction = self.one if is_one else self.other
+        return (
+            segment.flags & _NOT_PSH == ACK
+            and not segment.length
+            and segment.seq == direction.seq
+            and not direction.awaits
+            and segment.ack in (direction.ack, direction.peer.seq)
+        )
+
+    def spans(self) -> tuple[Span, Span]:
+        """Return where the octets of direction 0 and direction 1 lie."""
+        one, other = self.one, self.other
+        assert other is not None
+        return (_begin(one), one.position), (_begin(other), other.position)
+
+    def tails(self) -> tuple[Tail, Tail]:
+        """Return what is known of the last octets of direction 0 and direction 1."""
+        one, other = self.one, self.other
+        assert other is not None
+        return _tail(one), _tail(other)
+
+    def beginning(self) -> Iterator[Segment]:
+        """Yield segments like those with which it has begun, and acknowledgements up to now."""
+        for each in self.directions:
+            syn = SYN | ACK if each.index else SYN
+            yield self._made(each, syn, _begin(each) - 1, _begin(self.one))
+        for each in self.directions:
+            if each.startup:
+                peers = self.one.origin if each.index else _begin(each.peer)
+                yield self._made(each, PSH | ACK, _begin(each), peers, each.startup)
+        for each in () if self.other is None else self.directions:
+            if each.ack != sequence_number(_begin(each.peer) - 1):
+                yield self._made(each, ACK, each.origin, each.ack)
+
+    def _made(
+        self, direction: Direction, flags: int, position: int, ack: int, octets: bytes = b""
+    ) -> Segment:
+        frame = direction.brought_by
+        flow = self.reverse if direction.index else self.identity.flow
+        seq, ack = sequence_number(position), sequence_number(ack)
+        return Segment(flow, seq, ack, flags, octets, len(octets), frame, self.time_ns)
+
+    # -- the end ---------------------------------------------------------------------------------
+
+    def finish(self, reason: GapReason, ending: Ending | None = None) -> None:
+        """Report that it ended; only while :attr:`is_settled`.
+
+        :param reason: why holes will not be filled, of which there are none.
+        :param ending: how it ended, if the connection itself does not know.
+        """
+        one, other = self.one, self.other
+        assert other is not None
+        agreed = _agreed(one.startup, other.startup)
+        assert agreed is not None
+        initiator, responder = self.identity.endpoints
+        one.shared.rows.append(
+            ConnectionEnded(
+                connection=self.identity,
+                direction=0,
+                frame=self.frame,
+                time_ns=self.time_ns,
+                initiator=initiator,
+                responder=responder,
+                dialect=agreed.dialect,
+                revision=agreed.reply.revision,
+                crc=agreed.crc,
+                rejected=False,
+                halves=(_summary(one), _summary(other)),
+                errors=0,
+                ending=ending or self._ending(),
+                rnics=agreed.rnics,
+                negotiated=None if self.negotiating is None else self.negotiating.result(),
+            )
+        )
+        self.leave()
+
+    def _ending(self) -> Ending:
+        """Return how it ended, by what was captured of it."""
+        if self.is_captured:
+            return "closed"
+        if self.reset is not None:
+            return "reset"
+        is_half = any(each.is_closed for each in self.directions)
+        return "half closed" if is_half else "capture ended"
+
+    def leave(self) -> None:
+        """Let go of the directions: all these refer to each other, and would stay until the
+        collector comes."""
+        if self.other is not None:
+            del self.one.peer, self.other.peer
+        del self.one, self.other
+
+
+def _begin(direction: Direction) -> int:
+    """Return the position of the first octet after the SYN."""
+    return direction.origin - len(direction.startup)
+
+
+def _tail(direction: Direction) -> Tail:
+    octets = direction.shared.recent.last_of(direction, direction.position)
+    return len(octets), crc32c(octets)
+
+
+def _summary(direction: Direction) -> HalfSummary:
+    octets = direction.position - _begin(direction)
+    return HalfSummary(
+        direction.markers,
+        direction.fpdus,
+        octets,
+        0,
+        0,
+        direction.early,
+        direction.copies,
+        direction.farthest,
+    )
+
+
+class _Found(NamedTuple):
+    """A startup frame."""
+
+    octets: bytes
+    startup: StartupFrame
+    dialect: Dialect | None
+
+
+_KINDS: Final = StartupKind.REQUEST, StartupKind.REPLY
+"""By direction, what its startup frame must be."""
+
+
+@lru_cache(maxsize=1024)
+def _startup_of(octets: bytes) -> _Found | None:
+    """Return what octets are, as one object for all connections; None if they are not exactly one
+    startup frame, with which nothing is wrong, and with which nothing but an FPDU follows."""
+    if (
+        len(octets) < STARTUP_HEADER_LENGTH
+        or octets.rfind(_PREFIX)
+        or octets[:KEY_LENGTH] not in KIND_OF_KEY
+    ):
+        return None
+    startup = parse_startup(octets)
+    is_odd = (
+        startup.length != len(octets)
+        or startup.rejected
+        # An Rtr Frame may follow.
+        or (startup.revision == 1 and startup.s_bit)
+        or startup.revision > _LAST_REVISION
+        or startup.problems()
+    )
+    return None if is_odd else _Found(octets, startup, dialect_of(startup))
+
+
+@lru_cache(maxsize=1024)
+def _agreed(asked: bytes, answered: bytes) -> _Agreed | None:
+    """Return what a Request and a Reply come to (RFC 5044 7.1.2), None if it is anything odd."""
+    one, other = _startup_of(asked), _startup_of(answered)
+    if one is None or other is None:
+        return None
+    request, reply = one.startup, other.startup
+    state, first = step(StartupState.IDLE, request, by_initiator=True)
+    _, second = step(state, reply, by_initiator=False)
+    if (
+        (first, second) != (Step.REQUEST, Step.ACCEPT)
+        or reply_problems(declared(request, one.dialect), reply)
+        or (request.revision, reply.revision) == OSC_REVISIONS
+    ):
+        return None
+    offers = [Offer(each.revision, each.markers, each.crc) for each in (request, reply)]
+    received_by_initiator, received_by_responder = agreed_markers(*offers)
+    return _Agreed(
+        request,
+        reply,
+        request.crc or reply.crc,
+        (received_by_responder, received_by_initiator),
+        kinds_of(*offers),
+        other.dialect,
+    )
