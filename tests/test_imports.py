@@ -69,6 +69,7 @@ PURE_IMPORTS = frozenset(
 STREAM_ROOMS = (
     ("flows", "messages", "checks"),
     ("handover",),
+    ("ordinary_connection",),
     ("direction",),
     ("connections",),
     ("startup",),

@@ -16,7 +16,6 @@ from scapy_mpa.stream.budget import Budget
 from scapy_mpa.stream.connections.connection import Connection
 from scapy_mpa.stream.connections.reset import Reset
 from scapy_mpa.stream.direction import PIECES, Direction, Shared
-from scapy_mpa.stream.events import Event
 from scapy_mpa.stream.fpdus.framing import Framing
 from scapy_mpa.stream.halves.common import Common
 from scapy_mpa.stream.halves.half import HalfConnection
@@ -153,7 +152,7 @@ def recover(ordinary: OrdinaryConnection, common: Common) -> Connection:
     return connection
 
 
-def _ignore(event: Event) -> None:
+def _ignore(event: object) -> None:
     """Do nothing with an event."""
 
 

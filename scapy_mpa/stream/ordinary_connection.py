@@ -8,8 +8,6 @@ changed.  A connection that refuses one goes to recovery, which is shown its beg
 (:func:`~scapy_mpa.stream.handover.recover`), and does not come back.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
