@@ -19,7 +19,7 @@ from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.lingering import LINGER_NS, LINGERING_CONNECTIONS, Lingering
 from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD
 from scapy_mpa.stream.octets.past import PAST_OCTETS, PastConnections, Tail
-from scapy_mpa.stream.ordinary_connection import OrdinaryConnection, begins_one
+from scapy_mpa.stream.ordinary_connection import OrdinaryConnection
 from scapy_mpa.stream.segment import ACK, FIN, PSH, RST, SECOND, SYN, Segment, reverse_flow
 from scapy_mpa.stream.sequence import unwrap
 from scapy_mpa.wire.dialect import Dialect
@@ -41,6 +41,7 @@ _NOT_PSH: Final = 0xFF & ~PSH
 
 Either: TypeAlias = Connection | OrdinaryConnection
 
+_HANDSHAKE: Final = SYN | ACK | FIN | RST
 _TURNS: Final = SYN | FIN | RST
 """Flags of segments with which connections begin and end."""
 
@@ -151,7 +152,7 @@ class Flows:
         flow, flags, time_ns = segment.flow, segment.flags, segment.time_ns
         connection = self._find(flow) if direction is None else direction.connection
         if connection is None:
-            return begins_one(segment) and self._begin(segment)
+            return flags & _HANDSHAKE == SYN and self._begin(segment)
         if not isinstance(connection, OrdinaryConnection):
             return False
         if connection.lingers:
@@ -174,8 +175,9 @@ class Flows:
         """Begin an ordinary connection, if nothing that is known of its ports may be of it."""
         flow, reverse = segment.flow, reverse_flow(segment.flow)
         if (
+            segment.length
             # A connection from an endpoint to itself: nobody could tell the directions apart.
-            flow == reverse
+            or flow == reverse
             or self._dialect is not None
             or (self._repeats and _ports(flow) in self._repeats)
             or self._past.begins(segment)

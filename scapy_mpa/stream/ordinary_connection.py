@@ -9,8 +9,7 @@ changed.  A connection that refuses one goes to recovery, which is shown its beg
 """
 
 from collections.abc import Iterator
-from functools import lru_cache
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from scapy_mpa.stream.direction import Direction, Shared, event_of
 from scapy_mpa.stream.events import (
@@ -25,48 +24,22 @@ from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD, Chunk
 from scapy_mpa.stream.octets.past import Span, Tail
 from scapy_mpa.stream.segment import ACK, FIN, PSH, RST, SYN, Segment
 from scapy_mpa.stream.sequence import compact, first_position, sequence_number
-from scapy_mpa.stream.startup.steps import StartupState, Step, declared, reply_problems, step
+from scapy_mpa.stream.startup.steps import Step
+from scapy_mpa.stream.startup.usual import Agreed, agreed, usual_startup
 from scapy_mpa.wire.crc import crc32c
-from scapy_mpa.wire.dialect import OSC_REVISIONS, Dialect, dialect_of
-from scapy_mpa.wire.interoperability import Kinds, Offer, agreed_markers, kinds_of
-from scapy_mpa.wire.startup import (
-    KEY_LENGTH,
-    KIND_OF_KEY,
-    STARTUP_HEADER_LENGTH,
-    StartupFrame,
-    StartupKind,
-    parse_startup,
-)
+from scapy_mpa.wire.startup import StartupKind
 
 if TYPE_CHECKING:
     from scapy_mpa.stream.startup.negotiation import Negotiating
 
-__all__ = ["OrdinaryConnection", "begins_one"]
+__all__ = ["OrdinaryConnection"]
 
 _NOT_PSH: Final = 0xFF & ~PSH
 _TURNS: Final = SYN | ACK | FIN | RST
-_LAST_REVISION: Final = 2
-_PREFIX: Final = b"MPA ID R"
-"""How all Keys begin."""
+_KINDS: Final = StartupKind.REQUEST, StartupKind.REPLY
+"""By direction, what its startup frame must be."""
 _LITTLE: Final = 64
 """Octets of a startup frame that are not counted while it waits for the peer's."""
-
-
-class _Agreed(NamedTuple):
-    """What a Request and the Reply that accepts it come to."""
-
-    request: StartupFrame
-    reply: StartupFrame
-    crc: bool
-    markers: tuple[bool, bool]
-    """Whether the Initiator and the Responder send Markers."""
-    rnics: Kinds | None
-    dialect: Dialect | None
-
-
-def begins_one(segment: Segment) -> bool:
-    """Tell whether an ordinary connection can begin with a segment: a SYN without more."""
-    return segment.flags & _TURNS == SYN and not segment.length
 
 
 class OrdinaryConnection:
@@ -171,14 +144,12 @@ class OrdinaryConnection:
         :param segment: acknowledges all that was captured of the peer.
         """
         index, asked = direction.index, self.one.startup
-        found = _startup_of(segment.payload)
+        found = usual_startup(segment.payload)
         if found is None or found.startup.kind is not _KINDS[index]:
             return False
-        agreed = None
-        if index:
-            agreed = _agreed(asked, found.octets) if asked else None
-            if agreed is None:
-                return False
+        both = agreed(asked, found.octets) if index and asked else None
+        if index and both is None:
+            return False
         direction.startup = found.octets
         direction.brought_by = segment.frame
         direction.shared.rows.append(
@@ -197,32 +168,33 @@ class OrdinaryConnection:
         direction.ack = segment.ack
         direction.begin_at(compact(direction.origin + segment.length))
         self._note(direction, segment)
-        if agreed is not None:
-            self._enter_full_operation(agreed)
+        if both is not None:
+            self._enter_full_operation(both)
         elif segment.length > _LITTLE:
             direction.hold(segment.length + CHUNK_OVERHEAD)
         return True
 
-    def _enter_full_operation(self, agreed: _Agreed) -> None:
+    def _enter_full_operation(self, both: Agreed) -> None:
         """Have both directions carry FPDUs, now that there are both startup frames."""
         assert self.other is not None
-        for direction, marked in zip((self.one, self.other), agreed.markers, strict=True):
+        for direction, marked in zip((self.one, self.other), both.markers, strict=True):
             shared = direction.shared
             startup = Chunk(_begin(direction), direction.startup, direction.brought_by)
             shared.recent.remember(direction, startup)
             if direction.held:
                 direction.hold(-direction.held)
-            direction.read_as(shared.tables.table(crc=agreed.crc, marked=marked, from_start=True))
+            direction.read_as(shared.tables.table(crc=both.crc, marked=marked, from_start=True))
             # Without CRCs, the first FPDU is looked at more closely than here.
-            direction.is_mute = not agreed.crc
+            direction.is_mute = not both.crc
         self.other.awaits = True
-        if agreed.request.revision == 2:
+        request, reply = both.request, both.reply
+        if request.startup.revision == 2:
             # Not all captures have some, and a command is to start soon.
             from scapy_mpa.stream.startup.negotiation import Negotiating
 
             negotiating = self.negotiating = Negotiating()
-            negotiating.take_startup(agreed.request, Step.REQUEST, dialect_of(agreed.request))
-            negotiating.take_startup(agreed.reply, Step.ACCEPT, agreed.dialect)
+            negotiating.take_startup(request.startup, Step.REQUEST, request.dialect)
+            negotiating.take_startup(reply.startup, Step.ACCEPT, reply.dialect)
             self.one.is_mute |= negotiating.is_open
 
     def _take_first(self, segment: Segment) -> bool:
@@ -358,8 +330,8 @@ class OrdinaryConnection:
         """
         one, other = self.one, self.other
         assert other is not None
-        agreed = _agreed(one.startup, other.startup)
-        assert agreed is not None
+        both = agreed(one.startup, other.startup)
+        assert both is not None
         initiator, responder = self.identity.endpoints
         one.shared.rows.append(
             ConnectionEnded(
@@ -369,14 +341,14 @@ class OrdinaryConnection:
                 time_ns=self.time_ns,
                 initiator=initiator,
                 responder=responder,
-                dialect=agreed.dialect,
-                revision=agreed.reply.revision,
-                crc=agreed.crc,
+                dialect=both.reply.dialect,
+                revision=both.reply.startup.revision,
+                crc=both.crc,
                 rejected=False,
                 halves=(_summary(one), _summary(other)),
                 errors=0,
                 ending=ending or self._ending(),
-                rnics=agreed.rnics,
+                rnics=both.rnics,
                 negotiated=None if self.negotiating is None else self.negotiating.result(),
             )
         )
@@ -420,65 +392,4 @@ def _summary(direction: Direction) -> HalfSummary:
         direction.early,
         direction.copies,
         direction.farthest,
-    )
-
-
-class _Found(NamedTuple):
-    """A startup frame."""
-
-    octets: bytes
-    startup: StartupFrame
-    dialect: Dialect | None
-
-
-_KINDS: Final = StartupKind.REQUEST, StartupKind.REPLY
-"""By direction, what its startup frame must be."""
-
-
-@lru_cache(maxsize=1024)
-def _startup_of(octets: bytes) -> _Found | None:
-    """Return what octets are, as one object for all connections; None if they are not exactly one
-    startup frame, with which nothing is wrong, and with which nothing but an FPDU follows."""
-    if (
-        len(octets) < STARTUP_HEADER_LENGTH
-        or octets.rfind(_PREFIX)
-        or octets[:KEY_LENGTH] not in KIND_OF_KEY
-    ):
-        return None
-    startup = parse_startup(octets)
-    is_odd = (
-        startup.length != len(octets)
-        or startup.rejected
-        # An Rtr Frame may follow.
-        or (startup.revision == 1 and startup.s_bit)
-        or startup.revision > _LAST_REVISION
-        or startup.problems()
-    )
-    return None if is_odd else _Found(octets, startup, dialect_of(startup))
-
-
-@lru_cache(maxsize=1024)
-def _agreed(asked: bytes, answered: bytes) -> _Agreed | None:
-    """Return what a Request and a Reply come to (RFC 5044 7.1.2), None if it is anything odd."""
-    one, other = _startup_of(asked), _startup_of(answered)
-    if one is None or other is None:
-        return None
-    request, reply = one.startup, other.startup
-    state, first = step(StartupState.IDLE, request, by_initiator=True)
-    _, second = step(state, reply, by_initiator=False)
-    if (
-        (first, second) != (Step.REQUEST, Step.ACCEPT)
-        or reply_problems(declared(request, one.dialect), reply)
-        or (request.revision, reply.revision) == OSC_REVISIONS
-    ):
-        return None
-    offers = [Offer(each.revision, each.markers, each.crc) for each in (request, reply)]
-    received_by_initiator, received_by_responder = agreed_markers(*offers)
-    return _Agreed(
-        request,
-        reply,
-        request.crc or reply.crc,
-        (received_by_responder, received_by_initiator),
-        kinds_of(*offers),
-        other.dialect,
     )

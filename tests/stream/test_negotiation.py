@@ -325,7 +325,7 @@ def test_the_ordinary_way_is_taken_once_it_is_known(is_captured: bool) -> None:
         segment = decoder.segment(frame)
         assert segment is not None
         flows.receive(segment)
-        if flows.directions:
+        if any(each.fpdus for each in flows.directions.values()):
             straight_at = place
             break
     assert straight_at is not None and rtr <= straight_at < rtr + 100
