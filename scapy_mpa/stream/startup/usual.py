@@ -4,8 +4,6 @@
 Many connections begin with the same octets, so what these come to is worked out once.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import Final, NamedTuple
 
