@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import scapy_mpa
-from tests.cli.command import run
+from tests.cli.command import environment, run
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -165,7 +165,7 @@ def test_missing_tshark_fails_in_ci_only(tmp_path: Path, ci: str, outcome: str) 
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-ra", "-p", "no:cacheprovider", str(tmp_path)],
         cwd=tmp_path,
-        env={**os.environ, "PATH": str(tmp_path / "bin"), "CI": ci},
+        env=environment(PATH=str(tmp_path / "bin"), CI=ci),
         capture_output=True,
         text=True,
         check=False,
