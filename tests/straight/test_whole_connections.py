@@ -108,7 +108,7 @@ def one_of(
             say(first)
     elif close == "rst":
         say(first, flags=RST | rng.choice((0, ACK)))
-    step = rng.choice((1_000, 1_000_000))
+    step = rng.choice((1_000, 1_000_000, 3 * SECOND))
     return [Captured(begin + number * step, port, each) for number, each in enumerate(said)]
 
 
