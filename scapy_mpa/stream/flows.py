@@ -127,14 +127,18 @@ class Flows:
         self.segments += 1
         flow, seq, ack, flags, octets, length, frame, time_ns = segment
         direction = self.directions.get(flow)
-        if direction is not None:
-            is_plain = flags & _NOT_PSH == ACK and len(octets) == length
-            if is_plain and direction.receive(seq, ack, octets, frame, time_ns):
+        try:
+            if direction is not None:
+                is_plain = flags & _NOT_PSH == ACK and len(octets) == length
+                if is_plain and direction.receive(seq, ack, octets, frame, time_ns):
+                    return
+            if self._is_straight and self._follow(segment, direction):
                 return
-        if self._is_straight and self._follow(segment, direction):
+            if direction is not None:
+                self.connection(flow)
+        except Exception as error:
+            self._fail(segment, error)
             return
-        if direction is not None:
-            self.connection(flow)
         if flags & SYN or self._repeats:
             self._hold_or_take(segment)
         else:
@@ -170,6 +174,20 @@ class Flows:
             del self.directions[connection.identity.flow], self.directions[connection.reverse]
             self._linger(connection, time_ns)
         return True
+
+    def _fail(self, segment: Segment, error: Exception) -> None:
+        """Report a fault of this program in a connection that the straight path has."""
+        known = self._find(segment.flow)
+        if known is None:
+            raise error
+        flow = known.identity.flow
+        connection = self._connections[flow] = Connection(known.identity, self._common)
+        for each in (flow, connection.reverse):
+            self.directions.pop(each, None)
+        self._tails.pop(known, None)
+        self._lingering.discard(known)
+        connection.frame, connection.time_ns = segment.frame, segment.time_ns
+        connection.fail(error, segment)
 
     def _begin(self, segment: Segment) -> bool:
         """Begin an ordinary connection, if nothing that is known of its ports may be of it."""

@@ -12,7 +12,9 @@ from scapy.sendrecv import sniff
 
 from scapy_mpa.layers import FPDU
 from scapy_mpa.session import MPASession, rdmpa
+from scapy_mpa.stream import flows
 from scapy_mpa.stream.halves.half import HalfConnection
+from scapy_mpa.stream.ordinary_connection import OrdinaryConnection
 from scapy_mpa.stream.segment import Segment as Received
 from tests.cli.command import Record, parsed, run
 from tests.stream.talk import REPLY, REQUEST, STREAM, TRUTH, ULPDUS, Talk
@@ -163,17 +165,22 @@ def test_something_else_in_place_of_the_reply(answer: str, tmp_path: Path) -> No
     assert any("RFC 5044 7.1.2" in each for each in texts)
 
 
-def test_a_fault_costs_its_connection_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("kind", [OrdinaryConnection, HalfConnection])
+def test_a_fault_costs_its_connection_only(
+    kind: type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """If the toolkit has a fault, the connection that shows it is reported as failed, once; what
     follows of it is left alone, and the connection beside is reported whole."""
-    received = HalfConnection.receive
+    received = kind.receive  # type: ignore[attr-defined]
 
-    def receive(half: HalfConnection, segment: Received) -> None:
+    def receive(self: object, segment: Received) -> object:
         if segment.payload and (40000).to_bytes(2, "big") in segment.flow:
             raise IndexError("made for this test")
-        received(half, segment)
+        return received(self, segment)
 
-    monkeypatch.setattr(HalfConnection, "receive", receive)
+    monkeypatch.setattr(kind, "receive", receive)
+    if kind is HalfConnection:
+        monkeypatch.setattr(flows, "STRAIGHT_AT_LEAST", 1 << 62)
     path = capture_of([regular(), regular()], tmp_path / "fault.pcap")
     for source in (path, "-"):
         found = run("dissect", "--json", source, stdin=path.read_bytes())
