@@ -74,6 +74,11 @@ class Cleaner:
         """
         return unfollowed(self._decoder, self._flows)
 
+    @property
+    def unsearched(self) -> int:
+        """Directions that were not searched to their end for FPDUs."""
+        return self._flows.unsearched
+
     def receive(self, frame: Frame) -> list[Written]:
         """Take a frame; return what is decided.
 

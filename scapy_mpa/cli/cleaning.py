@@ -18,7 +18,7 @@ from scapy_mpa.capture.write_pcap import PcapWriter
 from scapy_mpa.capture.write_pcapng import PcapngWriter
 from scapy_mpa.clean import Cleaner, Written
 from scapy_mpa.cli.files import is_same
-from scapy_mpa.cli.limited import limited
+from scapy_mpa.cli.limited import limited, not_searched
 from scapy_mpa.cli.output import is_terminal, settle_output
 from scapy_mpa.cli.progress import with_progress
 from scapy_mpa.cli.status import CLEAN, FAILED, complain
@@ -90,6 +90,8 @@ class Cleaning:
             complain(f"{shown(capture.name)}: {left}")
         if dropped := limited(cleaner.report.gaps, cleaner.report.ended):
             complain(f"{shown(capture.name)}: {dropped}")
+        if unsearched := not_searched(cleaner.unsearched):
+            complain(f"{shown(capture.name)}: {unsearched}")
         if capture.warning is not None:
             complain(capture.warning)
         failed = cleaner.report.failed

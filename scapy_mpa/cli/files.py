@@ -102,6 +102,8 @@ def _conclude(reading: Reading, shown: str) -> int:
         complain(f"{shown}: {not_followed}")
     if limited := reading.limited():
         complain(f"{shown}: {limited}")
+    if not_searched := reading.not_searched():
+        complain(f"{shown}: {not_searched}")
     for part in reading.capture.parts:
         if part.warning is not None:
             complain(part.warning)

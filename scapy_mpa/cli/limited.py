@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-__all__ = ["limited"]
+__all__ = ["limited", "not_searched"]
 
 
 def limited(gaps: int, ended: int) -> str | None:
@@ -23,3 +23,13 @@ def limited(gaps: int, ended: int) -> str | None:
         f"{' and '.join(words)} because of a limit; it can be raised by --limit-half, "
         "--limit-total or --limit-connections"
     )
+
+
+def not_searched(directions: int) -> str | None:
+    """Say how many directions were not searched to their end; None if all were."""
+    if not directions:
+        return None
+    words = "1 direction was not searched to its end"
+    if directions > 1:
+        words = f"{directions} directions were not searched to their end"
+    return f"{words} for FPDUs: too much looks like some"

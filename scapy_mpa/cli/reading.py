@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from scapy_mpa.capture import Capture, Decoder
 from scapy_mpa.capture.unfollowed import unfollowed
 from scapy_mpa.capture.walk import walk
-from scapy_mpa.cli.limited import limited
+from scapy_mpa.cli.limited import limited, not_searched
 from scapy_mpa.cli.unfollowed import MOST_NAMED, not_followed
 from scapy_mpa.stream.direction import event_of, number_of
 from scapy_mpa.stream.events import ConnectionEnded, GapFound
@@ -148,6 +148,10 @@ class Reading:
     def limited(self) -> str | None:
         """Say what was dropped because of a limit, and what to do; None if there was nothing."""
         return limited(self._gaps, self._ended)
+
+    def not_searched(self) -> str | None:
+        """Say how many directions were not searched to their end; None if all were."""
+        return not_searched(self._flows.unsearched)
 
     def nothing_followed(self) -> str | None:
         """Say why nothing at all could be followed, if its link type is not known."""

@@ -381,6 +381,12 @@ class Flows:
         connections = self._connections
         return connections.get(flow) or connections.get(reverse_flow(flow))
 
+    @property
+    def unsearched(self) -> int:
+        """Directions of which nothing is known and that were not searched to their end for FPDUs,
+        because too many octets of the capture look like some."""
+        return self._common.purse.unsearched
+
     def finish(self) -> list[Event]:
         """Return what can be said now that the capture has ended; start afresh."""
         for _ in self.ends():

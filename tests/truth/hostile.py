@@ -258,9 +258,104 @@ def startup_frames_mid_connection(scale: int) -> Pair:
     return Pair(flow.frames(segments), _writes_in_order(scale))
 
 
-def _writes_in_order(scale: int) -> list[bytes]:
-    octets, _ = mpastream.build_stream(_writes(scale * MSS))
-    return _whole(_Flow(), _cut(octets)[:scale])
+def rejected_startups(scale: int) -> Pair:
+    """Request and Reply that rejects it by turns, each in a segment of its own."""
+    flow = _Flow()
+    request = mpastream.startup_frame(mpastream.REQUEST_KEY)
+    reply = mpastream.startup_frame(mpastream.REPLY_KEY, rejected=1)
+    size = len(request)
+    segments: list[Segment] = []
+    for at in range(1, size * scale // 2, size):
+        segments.append(Segment(0, at, at, PSH | ACK, request))
+        segments.append(Segment(1, at, at + size, PSH | ACK, reply))
+    return Pair(flow.frames(flow.opening + segments), _writes_in_order(scale, 20))
+
+
+def replies_in_blocks(scale: int) -> Pair:
+    """From the SYNs on blocks of segments full of Replies, one direction after the other."""
+    flow = _Flow()
+    octets = mpastream.startup_frame(mpastream.REPLY_KEY) * (scale * MSS // 40)
+    pieces = _cut(octets)
+    segments = [
+        Segment(direction, 1 + at, 1 + pieces[block][0] + direction * 8 * MSS, PSH | ACK, piece)
+        for block in range(0, len(pieces), 8)
+        for direction in (0, 1)
+        for at, piece in pieces[block : block + 8]
+    ]
+    return Pair(flow.frames(flow.opening + segments), _writes_in_order(scale))
+
+
+def sound_headers_alone(scale: int) -> Pair:
+    """Headers of RDMA Writes that make sense, no CRC of which is good."""
+    header = struct.pack(">HBBIQ", 24, 0xC1, 0x40, 1, 0)
+    return _alone(header + b"\x00\x0e\xc1\x40" + bytes(4), scale)
+
+
+def markers_alone(scale: int) -> Pair:
+    """Headers whose lengths all lead to one place, and words that all point back to it."""
+    place = 512
+    octets = [struct.pack(">HBBIQ", place - at - 6, 0xC1, 0x40, 1, 0) for at in range(0, place, 16)]
+    octets += [struct.pack(">HBBIQ", 400, 0xC1, 0x40, 1, 0)]
+    octets += [struct.pack(">I", back) for back in range(16, MSS - place, 4)]
+    return _alone(b"".join(octets), scale)
+
+
+def headers_and_markers_alone(scale: int) -> Pair:
+    """Headers, and between each two words that point back to one of them."""
+    rng = random.Random(5)
+    octets = b""
+    while len(octets) < MSS:
+        octets += struct.pack(">HBBIQ", 24 + 4 * rng.randrange(8), 0xC1, 0x40, 1, 0)
+        octets += b"".join(
+            struct.pack(">I", back + 48 * rng.randrange(4)) for back in range(16, 48, 4)
+        )
+    return _alone(octets, scale)
+
+
+def good_crcs_alone(scale: int) -> Pair:
+    """FPDUs with good CRCs, behind each of which four octets follow that are none of one."""
+    octets, _ = mpastream.build_stream(messages.send(1, bytes(12)))
+    rng = random.Random(6)
+    return _alone(b"".join(octets + rng.randbytes(4) for _ in range(30)), scale)
+
+
+def good_crcs_and_bad_ones_alone(scale: int) -> Pair:
+    """FPDUs with good CRCs, behind each of which three with bad ones follow that lead nowhere."""
+    octets, _ = mpastream.build_stream(messages.send(1, bytes(12)))
+    bad = struct.pack(">HBBIIIII4s", 26, 0x41, 0x43, 0, 0, 1, 0, 0, b"bad!")
+    return _alone((octets + 3 * bad + b"\xff\xff\xff\xff") * 12, scale)
+
+
+def zero_lengths_alone(scale: int) -> Pair:
+    """FPDUs of zero length with good CRCs, two by two."""
+    pair, _ = mpastream.build_stream([b"", b""])
+    return _alone(pair + b"none", scale)
+
+
+def startup_frame_alone(scale: int) -> Pair:
+    """A Request amid headers that make sense."""
+    sound = (struct.pack(">HBBIQ", 24, 0xC1, 0x40, 1, 0) + b"\x00\x0e\xc1\x40" + bytes(4)) * 30
+    return _alone(sound + mpastream.startup_frame(mpastream.REQUEST_KEY) + sound, scale)
+
+
+def _alone(octets: bytes, scale: int) -> Pair:
+    """Connections of a single segment in their midst, which repeats these octets; and of FPDUs."""
+    clean, _ = mpastream.build_stream(_writes(3 * MSS, mulpdu=64))
+    bodies = (octets * MSS)[:MSS], clean[100 : 100 + MSS]
+    return Pair(
+        *(
+            [
+                pcapfile.frame(Segment(0, 1000, 1, PSH | ACK, body), hosts=_Flow(number).hosts)
+                for number in range(scale)
+            ]
+            for body in bodies
+        )
+    )
+
+
+def _writes_in_order(scale: int, size: int = MSS) -> list[bytes]:
+    octets, _ = mpastream.build_stream(_writes(scale * size))
+    return _whole(_Flow(), _cut(octets, size)[:scale])
 
 
 def skipped_msns_behind_damage(scale: int) -> Pair:
@@ -288,6 +383,17 @@ def _interleaved(flows: list[list[bytes]]) -> list[bytes]:
     return [flow[at] for at in range(longest) for flow in flows if at < len(flow)]
 
 
+ALONE: dict[str, Callable[[int], Pair]] = {
+    "sound headers in connections of their own": sound_headers_alone,
+    "Markers in connections of their own": markers_alone,
+    "headers and Markers in connections of their own": headers_and_markers_alone,
+    "good CRCs in connections of their own": good_crcs_alone,
+    "good CRCs and bad ones in connections of their own": good_crcs_and_bad_ones_alone,
+    "zero lengths in connections of their own": zero_lengths_alone,
+    "startup frames in connections of their own": startup_frame_alone,
+}
+"""Those of connections of one segment each, in the same way."""
+
 HOSTILE: dict[str, Callable[[int], Pair]] = {
     "a hole at the start of every flow": holes_at_the_start,
     "half-open flows": half_open_flows,
@@ -308,6 +414,9 @@ HOSTILE: dict[str, Callable[[int], Pair]] = {
     "startup frames behind startup frames, in order": startup_frames_in_order,
     "startup frames behind startup frames, both ways": startup_frames_both_ways,
     "startup frames behind startup frames, mid-connection": startup_frames_mid_connection,
+    "rejected startups": rejected_startups,
+    "Replies both ways in blocks": replies_in_blocks,
     "MSNs skipped behind damage": skipped_msns_behind_damage,
+    **ALONE,
 }
 """Name to what makes the captures; scale is about how many segments there are."""

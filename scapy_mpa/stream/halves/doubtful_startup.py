@@ -65,15 +65,15 @@ class DoubtfulStartup:
             is_marker,
         )
 
-        found = self.found
+        found, purse = self.found, self._half.purse
         islands = self._half.islands.items
         island = self._half.islands.at(found.end - 1)
         return (
             island is not None
             and (final or not (awaits_startup(self._half) or may_be_payload(found)))
-            and (fpdu_begins(island, found.end) or (final and self._may_continue(island)))
-            and not is_marker(island, found)
-            and not fpdus_before(islands, found.position)
+            and (fpdu_begins(island, found.end, purse) or (final and self._may_continue(island)))
+            and not is_marker(island, found, purse)
+            and not fpdus_before(islands, found.position, purse)
             and not is_in_payload(islands, island, found.position, found.end)
         )
 

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from scapy_mpa.stream.halves.doubtful_startup import DoubtfulStartup
     from scapy_mpa.stream.halves.owner import Owner
     from scapy_mpa.stream.halves.reader import FrameReader, Reader
+    from scapy_mpa.stream.inference.purse import Purse
 
 __all__ = ["HalfConnection"]
 
@@ -100,6 +101,11 @@ class HalfConnection:
     def budget(self) -> Budget:
         """What all half connections together may hold."""
         return self.owner.common.budget
+
+    @property
+    def purse(self) -> Purse:
+        """What may be searched for FPDUs in all that are unknown together."""
+        return self.owner.common.purse
 
     @property
     def islands(self) -> Islands:

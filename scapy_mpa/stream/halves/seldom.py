@@ -46,6 +46,7 @@ class Seldom:
         "reached",
         "retransmitted",
         "unmerged",
+        "unsearched",
     )
 
     def __init__(self) -> None:
@@ -71,6 +72,8 @@ class Seldom:
         """In how many pieces octets were held when tiny segments were merged last, or fewer."""
         self.unmerged = 0
         """How often less is to be held before it is seen again whether to merge some."""
+        self.unsearched = False
+        """Whether it was not searched for FPDUs to the end, and is counted as such."""
 
     def note_first(self, fpdu: "FPDURecovered", start: int) -> None:
         """Keep what counts of an FPDU found before both startup frames, if it is the first one.

@@ -112,7 +112,7 @@ class Streaming:
     def _is_due(self, least: int) -> bool:
         """Tell whether to look at what is held: each time that it has doubled."""
         held = self._half.held
-        if self._look_at is None or held < max(self._look_at, least):
+        if self._look_at is None or held < max(self._look_at, least) or self._half.purse.is_empty:
             return False
         self._look_at = 2 * held
         return True
@@ -130,6 +130,7 @@ class Streaming:
     def advance(self, island: Island, fresh: int) -> None:
         """See what an island is that has grown."""
         half = self._half
+        half.purse.fill(fresh)
         if half.phase is Phase.STREAMING:
             self.scan(island)
         elif self.doubtful is not None and is_refuted(half, island, self.doubtful.found):

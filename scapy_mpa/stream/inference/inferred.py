@@ -20,7 +20,8 @@ whether there are Markers and where.  All are found by looking for FPDUs in all 
   (``Known.unasked``): two good CRCs in a row are believed, and nothing else.
 
 Ordinary TCP traffic has none of this.  How much of it is looked at is limited for each half
-connection, so finding out costs a bounded amount.
+connection, and for all of a capture together (:mod:`~scapy_mpa.stream.inference.purse`), so finding
+out costs a bounded amount.
 """
 
 from collections import Counter
@@ -35,7 +36,7 @@ from scapy_mpa.stream.fpdus.search import ZERO_LENGTH
 from scapy_mpa.stream.inference.look import Look
 from scapy_mpa.stream.inference.places import Ballot
 from scapy_mpa.stream.inference.rows import PLAUSIBLE_ROW, Row, Rows
-from scapy_mpa.stream.inference.sight import OCTETS_AT_FIRST, Known, Sight
+from scapy_mpa.stream.inference.sight import OCTETS_AT_FIRST, Known, Sight, looking
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_INTERVAL, MARKER_LENGTH, fpdu_layout
 
@@ -128,7 +129,7 @@ def shows_crcs(islands: Sequence[Island], known: Known) -> bool:
     return known.crc is not False and _ballot(islands, known, final=True) is not None
 
 
-def _sights(islands: Sequence[Island], known: Known) -> Iterator[Sight]:
+def _sights(islands: Sequence[Island], known: Known, *, final: bool = True) -> Iterator[Sight]:
     """Yield the octets of each island, to be looked at for what they are worth and what those
     before them have left."""
     allowance = OCTETS_AT_FIRST
@@ -136,9 +137,11 @@ def _sights(islands: Sequence[Island], known: Known) -> Iterator[Sight]:
     for island in islands:
         octets = min(island.end - island.start, counted)
         counted -= octets
-        sight = Sight(island, known, allowance + _OCTETS_PER_OCTET * octets)
-        yield sight
-        allowance = sight.allowance
+        allowance += _OCTETS_PER_OCTET * octets
+        with looking(island, known, allowance=allowance, final=final) as sight:
+            lent = sight.allowance
+            yield sight
+        allowance -= lent - sight.allowance
         if allowance < 0 and not counted:
             break
 
@@ -152,7 +155,7 @@ def _ballot(
     """Return what verified FPDUs say, if there are any."""
     ballots: dict[int, Ballot] = {}
     allowance = 0
-    for sight in _sights(islands, known):
+    for sight in _sights(islands, known, final=final):
         look = Look(sight)
         is_settled = look.count(ballots)
         allowance = sight.allowance
@@ -240,7 +243,7 @@ def _longest_row(islands: Sequence[Island], known: Known, *, final: bool) -> Row
     """Return the row of FPDUs that is to be believed, without CRCs."""
     found: list[tuple[Rows, Row]] = []
     origin = known.origin
-    for sight in _sights(islands, known):
+    for sight in _sights(islands, known, final=final):
         looked_at = Rows(sight)
         if origin is not None and sight.island.start <= origin < sight.island.end:
             row = looked_at.row_at(origin)

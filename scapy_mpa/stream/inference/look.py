@@ -12,7 +12,7 @@ from scapy_mpa.stream.fpdus.candidate import FRAMING_WINDOW, HEAD, WORD
 from scapy_mpa.stream.fpdus.heads import head_makes_sense
 from scapy_mpa.stream.inference.places import Ballot
 from scapy_mpa.stream.inference.rows import PLAUSIBLE_ROW
-from scapy_mpa.stream.inference.sight import COST_OF_FAILURE, Reading, Sight
+from scapy_mpa.stream.inference.sight import COST_OF_FAILURE, COST_OF_PLACE, Reading, Sight
 from scapy_mpa.wire.ddp import TAGGED, TAGGED_LENGTH
 from scapy_mpa.wire.fpdu import (
     FPDUPTR_MASK,
@@ -52,15 +52,20 @@ class Look:
     def count(self, ballots: dict[int, Ballot]) -> bool:
         """Let verified FPDUs vote, by alignment; tell whether no more votes are needed."""
         sight = self._sight
+        island, scope = sight.island, sight.scope
+        if scope is not None and island.crcless == scope:
+            return False
+        is_fruitless = True
         for header in self._headers():
             reading = None
             if self._is_cut(header):
                 sight.allowance -= _COST_OF_CUT_OFF
             else:
                 reading = next(sight.verified(header), None)
-                sight.allowance -= COST_OF_FAILURE * (reading is None)
+                sight.allowance -= COST_OF_FAILURE // 2 * (reading is None)
             row = 0
             while reading is not None:
+                is_fruitless = False
                 row += 1
                 ballot = ballots.setdefault(reading.start % WORD, Ballot(reading.start))
                 was_counted = sight.explained[reading.start - sight.begin]
@@ -78,12 +83,16 @@ class Look:
                 end = reading.end
                 reading = sight.following(end, reading)
                 if reading is None:
+                    # What is behind it is looked at in many ways, and there may be very many.
+                    sight.allowance -= 2 * COST_OF_FAILURE
                     between = self._cut_off(end) or self._damaged(end)
                     for other in between:
                         self._vote(ballot, other)
                     # No chance leads over them.
                     ballot.is_believed |= bool(between)
                     self._hear_begun(ballot, end)
+        if is_fruitless and scope is not None and sight.is_all:
+            island.crcless = scope
         return False
 
     def _fills_segments(self, reading: Reading) -> bool:
@@ -178,6 +187,7 @@ class Look:
         How many Markers they hold is known then, though their CRCs do not fit.
         """
         sight = self._sight
+        sight.allowance -= COST_OF_PLACE
         ends: set[int] = set()
         for header in (at, at + MARKER_LENGTH):
             begin = header - sight.begin

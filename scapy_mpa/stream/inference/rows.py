@@ -87,6 +87,11 @@ class Rows:
     def all(self) -> Iterator[Row]:
         """Yield rows of FPDUs that no chance makes and that tell where Markers are."""
         sight = self._sight
+        island, scope = sight.island, sight.scope
+        if scope is not None and island.rowless == scope:
+            return
+        # What FPDUs with CRCs explain is not looked at.
+        is_fruitless = not any(sight.explained)
         refuted: dict[int | None, Row] = {}
         unproved: set[tuple[int, int | None]] = set()
         for header in sight.headers():
@@ -102,7 +107,7 @@ class Rows:
                 if phase is None and (sight.known.markers or not self._is_believed(row)):
                     row = self._marked(row) or row
                 if not self._is_believed(row) or (row.origin is None and sight.known.markers):
-                    sight.allowance -= COST_OF_FAILURE
+                    sight.allowance -= 2 * COST_OF_FAILURE
                     if row.is_convincing:
                         unproved |= {(each.start, each.phase) for each in self._of(row)}
                     continue
@@ -110,7 +115,10 @@ class Rows:
                     refuted[None if row.origin is None else row.origin % MARKER_INTERVAL] = row
                     continue
                 sight.explain(row.start, row.end)
+                is_fruitless = False
                 yield row
+        if is_fruitless and scope is not None and sight.is_all:
+            island.rowless = scope
 
     def _is_believed(self, row: Row) -> bool:
         """Tell whether a row is of FPDUs."""
@@ -131,6 +139,10 @@ class Rows:
         *_, ending = self._of(row)
         for header in dict.fromkeys((last, last + MARKER_LENGTH, ending.start)):
             for back in sight.markers_behind(header):
+                if sight.allowance < 0:
+                    # Very many words may point to the same header, and many rows lead to it.
+                    return None
+                sight.allowance -= COST_OF_FAILURE
                 first = sight.read(row.start, (row.start - header - back) % MARKER_INTERVAL)
                 if first is not None and not first.layout.header:
                     marked = self._row(first)

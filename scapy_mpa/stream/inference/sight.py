@@ -5,7 +5,8 @@ Two go over them for FPDUs, wherever these may begin: :mod:`~scapy_mpa.stream.in
 their CRCs, and :mod:`~scapy_mpa.stream.inference.rows`, without.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
+from contextlib import contextmanager
 from itertools import chain
 from typing import Final, NamedTuple
 
@@ -18,6 +19,7 @@ from scapy_mpa.stream.fpdus.search import (
     header_words,
 )
 from scapy_mpa.stream.inference.evidence import Evidence
+from scapy_mpa.stream.inference.purse import Purse
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.wire.crc import RESIDUE, crc32c
 from scapy_mpa.wire.ddp import TAGGED_LENGTH
@@ -31,7 +33,15 @@ from scapy_mpa.wire.fpdu import (
 )
 from scapy_mpa.wire.rdmap import BOUNDS
 
-__all__ = ["COST_OF_FAILURE", "COST_OF_PLACE", "OCTETS_AT_FIRST", "Known", "Reading", "Sight"]
+__all__ = [
+    "COST_OF_FAILURE",
+    "COST_OF_PLACE",
+    "OCTETS_AT_FIRST",
+    "Known",
+    "Reading",
+    "Sight",
+    "looking",
+]
 
 # Octets that a look at all islands may go over to check candidates: something to begin with, which
 # is enough for one payload full of headers, and a multiple of the octets there, up to some number,
@@ -75,6 +85,8 @@ class Known(NamedTuple):
     """Where its Full Operation Phase begins, None if its startup frame was not captured."""
     sure: bool
     """Whether it carries FPDUs, as a direction does when the other does."""
+    purse: Purse
+    """What pays for looks at its octets."""
     unasked: bool = False
     """Whether it is known that no startup frame asked for MPA: then only two good CRCs in a row are
     believed."""
@@ -108,6 +120,21 @@ class Sight:
         """Of each, whether no further FPDU begins with it."""
         self.allowance = allowance
         """How many octets may still be gone over."""
+        self._was_left_out = False
+
+    @property
+    def is_all(self) -> bool:
+        """Whether all was looked at so far that was to be."""
+        return self.allowance >= 0 and not self._was_left_out
+
+    @property
+    def scope(self) -> Hashable:
+        """What the outcome of a look depends on if nothing is found; None if it may change."""
+        if self.island.absent:
+            # A copy may bring what was cut off.
+            return None
+        known = self.known
+        return self.begin, self.island.end, known.markers, known.origin, known.sure
 
     def headers(self) -> Iterator[int]:
         """Yield where the ULPDU_Length of an FPDU may stand that nothing explains so far, if its
@@ -139,6 +166,7 @@ class Sight:
         begin, octets = self.begin, self.octets
         for position in places:
             if self.allowance < kept:
+                self._was_left_out = True
                 return
             at = position - begin
             if at < 0 or self.explained[at]:
@@ -352,6 +380,28 @@ class Sight:
         words = self.octets[at + WORD : at + 2 * MARKER_INTERVAL]
         for found in agreeing_words(words, _POINTERS):
             yield found + WORD
+
+
+@contextmanager
+def looking(
+    island: Island,
+    known: Known,
+    begin: int | None = None,
+    *,
+    allowance: int = OCTETS_AT_FIRST,
+    final: bool = True,
+) -> Iterator[Sight]:
+    """Look at the octets of an island for what the purse has to spare.
+
+    :param allowance: how many octets may be gone over at most.
+    :param final: as of :meth:`Purse.lend`.
+    """
+    lent = known.purse.lend(allowance, final=final)
+    sight = Sight(island, known, lent, begin)
+    try:
+        yield sight
+    finally:
+        known.purse.settle(lent - sight.allowance, is_short=lent < allowance and not sight.is_all)
 
 
 def _in_common(one: bytes, other: bytes) -> int:

@@ -10,8 +10,9 @@ from scapy_mpa.stream.fpdus.heads import head_makes_sense
 from scapy_mpa.stream.fpdus.search import header_words
 from scapy_mpa.stream.inference.look import Look
 from scapy_mpa.stream.inference.places import Ballot
+from scapy_mpa.stream.inference.purse import Purse
 from scapy_mpa.stream.inference.rows import Rows
-from scapy_mpa.stream.inference.sight import OCTETS_AT_FIRST, Known, Sight
+from scapy_mpa.stream.inference.sight import OCTETS_AT_FIRST, Known, looking
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.stream.octets.scan import FoundStartup, may_be_marker
 from scapy_mpa.wire.crc import CRC_LENGTH
@@ -26,20 +27,22 @@ from scapy_mpa.wire.startup import KEY_LENGTH
 __all__ = ["fpdu_begins", "fpdus_before", "is_in_payload", "is_marker"]
 
 
-def fpdu_begins(island: Island, position: int) -> bool:
+def fpdu_begins(island: Island, position: int, purse: Purse) -> bool:
     """Tell whether FPDUs follow each other from a position on, beyond doubt."""
     if not island.held <= position < island.end:
         return False
-    known = Known(None, None, position, sure=True)
-    if not Rows(Sight(island, known, OCTETS_AT_FIRST, position)).begins():
-        return False
+    known = Known(None, None, position, sure=True, purse=purse)
+    with looking(island, known, position) as sight:
+        if not Rows(sight).begins():
+            return False
     # Where their Markers are counted from elsewhere, the phase has begun before.
     known = known._replace(origin=None)
-    row = Rows(Sight(island, known, OCTETS_AT_FIRST, position)).row_at(position)
+    with looking(island, known, position) as sight:
+        row = Rows(sight).row_at(position)
     return row is None or not row.tells_places or row.phase(position) == 0
 
 
-def is_marker(island: Island, found: FoundStartup) -> bool:
+def is_marker(island: Island, found: FoundStartup, purse: Purse) -> bool:
     """Tell whether the word behind a Key is a Marker, by where those are in the FPDUs that follow.
 
     :param island: that holds the octets behind the frame.
@@ -47,12 +50,13 @@ def is_marker(island: Island, found: FoundStartup) -> bool:
     """
     if not may_be_marker(found):
         return False
-    known = Known(None, None, found.end, sure=True)
-    row = Rows(Sight(island, known, OCTETS_AT_FIRST, found.end)).row_at(found.end)
+    known = Known(None, None, found.end, sure=True, purse=purse)
+    with looking(island, known, found.end) as sight:
+        row = Rows(sight).row_at(found.end)
     return row is not None and row.phase(found.position + KEY_LENGTH) == 0
 
 
-def fpdus_before(islands: Iterable[Island], position: int) -> bool:
+def fpdus_before(islands: Iterable[Island], position: int, purse: Purse) -> bool:
     """Tell whether FPDUs follow each other before a position, as far as octets there are held.
 
     :param islands: those of the direction, ascending.  They are looked at for what one of them may
@@ -65,14 +69,16 @@ def fpdus_before(islands: Iterable[Island], position: int) -> bool:
         if island.held != island.start or island.runs:
             # Not all of it is held any more.
             continue
-        sight = Sight(island, Known(None, None, None, sure=False), allowance)
-        ballots: dict[int, Ballot] = {}
-        Look(sight).count(ballots)
-        if any(each.is_believed and each.reference < position for each in ballots.values()) or any(
-            row.start < position for row in Rows(sight).all()
-        ):
-            return True
-        allowance = sight.allowance
+        known = Known(None, None, None, sure=False, purse=purse)
+        with looking(island, known, allowance=allowance) as sight:
+            lent = sight.allowance
+            ballots: dict[int, Ballot] = {}
+            Look(sight).count(ballots)
+            if any(
+                each.is_believed and each.reference < position for each in ballots.values()
+            ) or any(row.start < position for row in Rows(sight).all()):
+                return True
+        allowance -= lent - sight.allowance
     return False
 
 

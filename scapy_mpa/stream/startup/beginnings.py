@@ -60,8 +60,13 @@ def decide(startup: StartupPhase, half: HalfConnection) -> None:
     payload are nothing beside a CRC.
     """
     other = startup.halves[1 - half.direction]
+    cut_short = half.purse.cut_short
     shown = other.is_unknown and shows_crcs(other.islands.whole(), _known_of(startup, other))
     look(startup, half, must_decide=True, crc=shown)
+    is_short = half.purse.cut_short > cut_short and half.octets > 0
+    if is_short and half.is_unknown and not half.seldom.unsearched:
+        half.counting.unsearched = True
+        half.purse.unsearched += 1
 
 
 def look(
@@ -230,9 +235,9 @@ def _known_of(startup: StartupPhase, half: HalfConnection) -> Known:
     direction = half.direction
     other = startup.halves[1 - direction]
     if startup.state is StartupState.REJECTED:
-        return Known(None, None, None, sure=other.framing is not None)
+        return Known(None, None, None, sure=other.framing is not None, purse=half.purse)
     if _is_unasked(startup, half):
-        return Known(True, None, None, sure=False, unasked=True)
+        return Known(True, None, None, sure=False, purse=half.purse, unasked=True)
     frames = [frame for frame in startup.declared if frame is not None]
     crc: bool | None = None
     if other.framing is not None and other.framing.crc_is_known:
@@ -254,7 +259,13 @@ def _known_of(startup: StartupPhase, half: HalfConnection) -> Known:
         if island is None or (island.holds(origin) and may_be_rtr(island, origin)):
             # An Rtr Frame may lie in the hole there, or in part.
             origin = None
-    return Known(crc, startup.has_markers(direction), origin, sure=is_held or other.is_mpa)
+    return Known(
+        crc,
+        startup.has_markers(direction),
+        origin,
+        sure=is_held or other.is_mpa,
+        purse=half.purse,
+    )
 
 
 def _is_unasked(startup: StartupPhase, half: HalfConnection) -> bool:

@@ -63,5 +63,5 @@ def had_begun(startup: StartupPhase, half: HalfConnection) -> bool:
     # Those that were passed on are not held any more.
     runs = (run for island in islands for run in island.runs)
     return any(run.start < position and not run.is_empty for run in runs) or (
-        fpdus_before(islands, position)
+        fpdus_before(islands, position, half.purse)
     )

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What may be searched is common to all connections: true ones are found all the same.
+
+And what was not searched is reported.
+"""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command import parsed, run
+from tests.truth import messages, mpastream, pcapfile
+from tests.truth.hostile import MSS, sound_headers_alone
+from tests.truth.impair import ACK, PSH, Segment
+
+SEED = 11
+
+
+def stream(*, crc: bool, markers: bool, mulpdu: int) -> tuple[bytes, list[tuple[int, int]]]:
+    """Octets of RDMA Writes, and where each of their FPDUs begins and ends."""
+    payload = random.Random(SEED).randbytes(30 * MSS)
+    octets, truth = mpastream.build_stream(
+        messages.write(1, 0, payload, mulpdu), crc=crc, markers=markers
+    )
+    return octets, [(each.start, each.end) for each in truth]
+
+
+def connection(number: int, octets: bytes, begin: int, segments: int) -> list[bytes]:
+    """Consecutive segments of a connection whose beginning was not captured."""
+    hosts = f"10.9.{number >> 8}.{number & 255}", "10.0.0.2"
+    return pcapfile.frames(
+        [
+            Segment(0, 5000 + at, 1, PSH | ACK, octets[at : at + MSS])
+            for at in range(begin, begin + segments * MSS, MSS)
+        ],
+        hosts=hosts,
+    )
+
+
+def found(path: Path, frames: list[bytes]) -> tuple[int, str]:
+    """How many FPDUs are found, and what is said on standard error."""
+    path.write_bytes(pcapfile.pcap(frames))
+    result = run("dissect", "--json", "--type", "fpdu", path)
+    return len(parsed(result.stdout)), result.stderr
+
+
+@pytest.mark.parametrize("segments", [1, 8])
+@pytest.mark.parametrize("mulpdu", [64, 300])
+@pytest.mark.parametrize("markers", [False, True])
+@pytest.mark.parametrize("crc", [False, True])
+def test_many_connections_in_their_midst(
+    tmp_path: Path, crc: bool, markers: bool, mulpdu: int, segments: int
+) -> None:
+    """All whole FPDUs of each are found; without CRCs at least four of them and two Markers."""
+    octets, places = stream(crc=crc, markers=markers, mulpdu=mulpdu)
+    frames: list[bytes] = []
+    wanted = 0
+    for number in range(40):
+        begin = 37 * number
+        frames += connection(number, octets, begin, segments)
+        end = begin + segments * MSS
+        wanted += sum(begin <= start and stop <= end for start, stop in places)
+    number, complaints = found(tmp_path / "many.pcap", frames)
+    assert complaints == ""
+    # Of FPDUs of 300 octets a segment holds four or three: three are no proof without CRCs.
+    assert number == wanted if crc or mulpdu == 64 or segments > 1 else number > wanted // 2
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+def test_true_connections_among_hostile_ones(tmp_path: Path, at_once: bool) -> None:
+    """FPDUs with CRCs are found at once, so a share of what is left is enough for them."""
+    octets, places = stream(crc=True, markers=False, mulpdu=300)
+    hostile = sound_headers_alone(60).hostile
+    true = [connection(number, octets, places[number][0], 4) for number in range(20)]
+    frames: list[bytes] = []
+    for number, each in enumerate(true):
+        frames += hostile if at_once and not number else hostile[3 * number : 3 * number + 3]
+        frames += each
+    number, complaints = found(tmp_path / "among.pcap", frames)
+    wanted = sum(
+        places[number][0] <= start and stop <= places[number][0] + 4 * MSS
+        for number in range(20)
+        for start, stop in places
+    )
+    assert number == wanted
+    assert "not searched to their end" in complaints
+
+
+@pytest.mark.parametrize("command", ["dissect", "summary"])
+def test_what_was_not_searched_is_reported(tmp_path: Path, command: str) -> None:
+    """Counted by direction, on standard error, the same from a pipe as from a file."""
+    path = tmp_path / "hostile.pcap"
+    path.write_bytes(pcapfile.pcap(sound_headers_alone(60).hostile))
+    result = run(command, "--json", path)
+    assert result.exit_code == 0
+    said = " directions were not searched to their end for FPDUs: too much looks like some\n"
+    assert result.stderr.endswith(said)
+    count = int(result.stderr.removesuffix(said).rsplit(" ", 1)[1])
+    assert 30 < count <= 60
+    assert run(command, "--json", "-", stdin=path.read_bytes()).stderr.endswith(f"{count}{said}")
