@@ -69,6 +69,9 @@ BOUNDS = {
     "Replies both ways in blocks": STARTUPS,
     "MSNs skipped behind damage": ORDINARY,
     **dict.fromkeys(ALONE, OF_THEIR_OWN),
+    "SCTP sessions, dozens to a packet": ORDINARY,
+    "SCTP associations": ORDINARY,
+    "session control messages, dozens to a packet": ORDINARY,
 }
 
 FEW_ALONE, MANY_ALONE = 125, 60

@@ -13,7 +13,7 @@ import struct
 from collections.abc import Callable
 from typing import NamedTuple
 
-from . import messages, mpastream, pcapfile
+from . import messages, mpastream, pcapfile, sctpstream
 from .impair import ACK, PSH, SYN, Segment
 
 MSS = 1448
@@ -394,6 +394,51 @@ ALONE: dict[str, Callable[[int], Pair]] = {
 }
 """Those of connections of one segment each, in the same way."""
 
+
+def session_controls(scale: int) -> Pair:
+    """An SCTP session of nothing but session control messages, dozens to a packet."""
+    chunks = [_control(at, 0, at, 1 + at % 8) for at in range(40 * scale)]
+    return Pair(_of_association(chunks), _of_association(_sends(scale)))
+
+
+def sctp_sessions(scale: int) -> Pair:
+    """A session on each of very many streams, dozens to a packet, of each nothing but its first."""
+    chunks = [_control(at, at, 0, 1) for at in range(40 * scale)]
+    return Pair(_of_association(chunks), _of_association(_sends(scale)))
+
+
+def sctp_associations(scale: int) -> Pair:
+    """Associations of one packet, with a session on each of dozens of streams."""
+    chunks = [_control(at, at, 0, 1) for at in range(40)]
+    hostile = []
+    for number in range(scale):
+        frame = sctpstream.frame(0, sctpstream.packet(0, *chunks, tag=number + 1))
+        hostile.append(frame[:26] + bytes((10, 2, number >> 8, number & 255)) + frame[30:])
+    return Pair(hostile, _of_association(_sends(scale)))
+
+
+def _control(tsn: int, stream: int, ddp_ssn: int, code: int) -> bytes:
+    octets = sctpstream.control(ddp_ssn, code)
+    return sctpstream.data(100 + tsn, sctpstream.CONTROL, octets, stream=stream & 0xFFFF)
+
+
+def _sends(scale: int) -> list[bytes]:
+    """A session with 40 small DDP Segments to a packet, in order."""
+    chunks = [_control(0, 0, 0, sctpstream.INITIATE)]
+    for at in range(1, 40 * scale):
+        octets = sctpstream.segment(at, sctpstream.send(at, b""))
+        chunks.append(sctpstream.data(100 + at, sctpstream.SEGMENT, octets))
+    return chunks
+
+
+def _of_association(chunks: list[bytes]) -> list[bytes]:
+    """The frames of an association in which one side sends these chunks, 40 to a packet."""
+    init = sctpstream.init(0, 100, streams=(65535, 65535))
+    packets = [sctpstream.packet(0, init, tag=0)]
+    packets += [sctpstream.packet(0, *chunks[at : at + 40]) for at in range(0, len(chunks), 40)]
+    return [sctpstream.frame(0, packet) for packet in packets]
+
+
 HOSTILE: dict[str, Callable[[int], Pair]] = {
     "a hole at the start of every flow": holes_at_the_start,
     "half-open flows": half_open_flows,
@@ -418,5 +463,8 @@ HOSTILE: dict[str, Callable[[int], Pair]] = {
     "Replies both ways in blocks": replies_in_blocks,
     "MSNs skipped behind damage": skipped_msns_behind_damage,
     **ALONE,
+    "SCTP sessions, dozens to a packet": sctp_sessions,
+    "SCTP associations": sctp_associations,
+    "session control messages, dozens to a packet": session_controls,
 }
 """Name to what makes the captures; scale is about how many segments there are."""
