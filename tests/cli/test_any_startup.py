@@ -174,7 +174,10 @@ def test_a_fault_costs_its_connection_only(tmp_path: Path, monkeypatch: pytest.M
         received(half, segment)
 
     monkeypatch.setattr(HalfConnection, "receive", receive)
-    path = capture_of([regular(), regular()], tmp_path / "fault.pcap")
+    odd = regular()
+    # The SYN comes twice, so that recovery is asked.
+    odd.segments.insert(0, odd.segments[0])
+    path = capture_of([odd, regular()], tmp_path / "fault.pcap")
     for source in (path, "-"):
         found = run("dissect", "--json", source, stdin=path.read_bytes())
         assert found.exit_code == 1
