@@ -25,6 +25,7 @@ from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD, Chunk
 from scapy_mpa.stream.octets.island import Island, Run
 from scapy_mpa.stream.ordinary_connection import OrdinaryConnection
+from scapy_mpa.stream.segment import Segment
 from scapy_mpa.stream.sequence import SEQUENCE_SPACE, compact, sequence_number
 
 __all__ = ["give_back", "recover", "take_out"]
@@ -120,17 +121,24 @@ def recover(ordinary: OrdinaryConnection, common: Common) -> Connection:
     apart.emit = _ignore
     connection = Connection(ordinary.identity, apart)
     connection.reverse = ordinary.reverse
+    fault: tuple[Exception, Segment] | None = None
     for segment in ordinary.beginning():
-        connection.receive(segment)
+        try:
+            connection.receive(segment)
+        except Exception as error:
+            fault = error, segment
+            break
     connection.common = common
     connection.frame, connection.time_ns = ordinary.frame, ordinary.time_ns
+    if fault is not None:
+        connection.fail(*fault)
     connection.lingers = ordinary.lingers
     directions, carries_fpdus = ordinary.directions, ordinary.carries_fpdus
     for direction, half in zip(directions, connection.halves, strict=False):
         common.recent.hand_over(direction, half)
         half.fin = compact(direction.position) if direction.is_closed else None
         direction.connection, direction.half = connection, half
-    if carries_fpdus:
+    if carries_fpdus and not connection.failed:
         for direction in directions:
             half = _half(direction)
             lay_down(half)

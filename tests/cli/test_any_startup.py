@@ -12,7 +12,6 @@ from scapy.sendrecv import sniff
 
 from scapy_mpa.layers import FPDU
 from scapy_mpa.session import MPASession, rdmpa
-from scapy_mpa.stream import flows
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.ordinary_connection import OrdinaryConnection
 from scapy_mpa.stream.segment import Segment as Received
@@ -179,9 +178,11 @@ def test_a_fault_costs_its_connection_only(
         return received(self, segment)
 
     monkeypatch.setattr(kind, "receive", receive)
+    odd = regular()
     if kind is HalfConnection:
-        monkeypatch.setattr(flows, "STRAIGHT_AT_LEAST", 1 << 62)
-    path = capture_of([regular(), regular()], tmp_path / "fault.pcap")
+        # The SYN comes twice, so that recovery is asked.
+        odd.segments.insert(0, odd.segments[0])
+    path = capture_of([odd, regular()], tmp_path / "fault.pcap")
     for source in (path, "-"):
         found = run("dissect", "--json", source, stdin=path.read_bytes())
         assert found.exit_code == 1

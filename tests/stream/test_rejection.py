@@ -283,7 +283,7 @@ def test_rejecting_again_costs_no_more_each_time(begun: bytes, *, syn: bool) -> 
         segments = [as_segment(number, each) for number, each in enumerate(talk.segments, 1)]
         flows = Flows()
         done = calls(lambda: [flows.receive(each) for each in segments])
-        return done, Limits().octets_in_total - flows.budget.room
+        return done, Limits().octets_in_total - flows.shared.budget.room
 
     fewer, more = cost(200), cost(600)
     assert more[0] < 3.3 * fewer[0]
