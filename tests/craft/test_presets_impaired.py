@@ -277,24 +277,6 @@ TINY = Resegmentation(7)
         ),
         pytest.param(
             "reject-then-accept",
-            105,
-            (
-                Resegmentation(1460),
-                Loss(0.3, captured=True),
-                Reordering(0.3, by_capture=True),
-                Duplication(0.3),
-                CaptureLoss(0.3),
-            ),
-            id="behind a rejection, a Request behind its Reply, and no FPDU behind it",
-        ),
-        pytest.param(
-            "reject-then-accept",
-            393,
-            (CaptureLoss(0.3),),
-            id="behind a rejection and a hole, a Request without a Reply",
-        ),
-        pytest.param(
-            "reject-then-accept",
             572,
             (CaptureLoss(0.3),),
             id="streaming mode octets behind a Request, and a Reply to another",
@@ -304,12 +286,6 @@ TINY = Resegmentation(7)
             729,
             (Loss(0.3, captured=True), Duplication(0.3), CaptureLoss(0.3)),
             id="a Reply before FPDUs that show what is carried while more is captured",
-        ),
-        pytest.param(
-            "reject-then-accept",
-            20062,
-            (Loss(0.05, captured=True), Duplication(0.05), CaptureLoss(0.3)),
-            id="a Request that no Reply answers, and another",
         ),
         pytest.param(
             "reject-then-accept",

@@ -158,7 +158,6 @@ class OSCFraming(OSCReader, InOrderFraming):
             and frames[-1].end == island.end
             and not frames[-1].startup.rejects
             and self._sink.may_start(island, frames[0])
-            and not self._sink.pass_bygone(island, frames[0])
         ):
             self._begin_behind(island, frames)
 

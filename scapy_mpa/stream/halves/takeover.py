@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from scapy_mpa.stream.fpdus.framing import Framing
 from scapy_mpa.stream.halves import holes
 from scapy_mpa.stream.halves.phase import Phase
+from scapy_mpa.stream.halves.streaming import Streaming
 from scapy_mpa.stream.octets.island import Island, Run
 from scapy_mpa.wire.dialect import Dialect
 
@@ -16,7 +17,14 @@ if TYPE_CHECKING:
     from scapy_mpa.stream.halves.half import HalfConnection
     from scapy_mpa.stream.halves.reader import Reader
 
-__all__ = ["enter_full_operation", "enter_ift", "hand_to_softuiwarp", "hold", "resume_streaming"]
+__all__ = [
+    "enter_full_operation",
+    "enter_ift",
+    "hand_to_softuiwarp",
+    "hold",
+    "leave_full_operation",
+    "resume_streaming",
+]
 
 
 def hold(half: HalfConnection) -> None:
@@ -61,9 +69,6 @@ def enter_full_operation(
     """
     if half.streaming is not None:
         half.streaming.refuse_startup()
-        if from_start and any(each.scan < min(each.end, origin) for each in half.islands.items):
-            # Mostly all before it was looked at.
-            half.owner.on_begun(half, origin)
     half.phase = Phase.FULL
     # Of SoftUiWARP's Markers and CRCs nothing is known; with CRCs alone osc is as RFC 5044.
     if dialect is Dialect.SOFTUIWARP and not (markers or crc):
@@ -101,6 +106,23 @@ def enter_full_operation(
         holes.leave_behind(half, behind)
         half.islands.floor = max(behind, half.islands.floor)
     _hand_over(half, behind)
+
+
+def leave_full_operation(half: HalfConnection, position: int, end: int) -> None:
+    """Go back to streaming mode at a startup frame that stands where an FPDU must begin.
+
+    :param position: where it begins.
+    :param end: where it ends, from which on startup frames are looked for.
+    """
+    half.phase = Phase.STREAMING
+    half.be_read_by(Streaming(half))
+    _let_go_before(half, position)
+    half.islands.floor = max(position, half.islands.floor)
+    for island in half.islands.items:
+        island.runs = ()
+        island.settled = island.is_torn = False
+        island.scan = island.need = max(island.start, end)
+        island.scanned = None
 
 
 def _let_go_before(half: HalfConnection, position: int) -> None:
