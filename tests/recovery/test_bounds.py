@@ -42,7 +42,7 @@ ORDINARY = Factors(calls=4, octets=4)
 SEARCHED = Factors(calls=12, octets=18)
 TRIED = Factors(calls=20, octets=18)
 UNKNOWN = Factors(calls=50, octets=4)
-STARTUPS = Factors(calls=24, octets=30)
+STARTUPS = Factors(calls=24, octets=40)
 BOUNDS = {
     "a hole at the start of every flow": ORDINARY,
     "half-open flows": ORDINARY,

@@ -128,7 +128,7 @@ class Connection(Telling):
             self.reset = Reset(half, self.halves[1 - direction], segment)
         startup = self.startup
         self.common.current = segment
-        if startup.waits_until:
+        if startup.waits_until or startup.state is StartupState.REJECTED:
             order.note(startup, half, segment)
         half.receive(segment)
         if self.reset is not None and not flags & RST and self.reset.is_dropped(segment, direction):

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.holes import LATE_SEGMENTS
+from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.octets.island import Island
-from scapy_mpa.stream.octets.scan import FoundStartup, key_in
+from scapy_mpa.stream.octets.scan import KEY_PREFIX, FoundStartup, key_in
 from scapy_mpa.stream.segment import ACK, Segment
 from scapy_mpa.stream.sequence import unwrap
-from scapy_mpa.stream.startup.steps import NOBODY, NOWHERE
+from scapy_mpa.stream.startup.steps import NOBODY, NOWHERE, StartupState
 from scapy_mpa.wire.startup import StartupKind
 
 if TYPE_CHECKING:
@@ -61,17 +62,16 @@ def must_wait(
     received = received_before(startup, half, found)
     if received is not None:
         startup.hear(half.direction, found.position, received)
-    if startup.waits_until == 0 or (half.begin is None and other.begin is None):
+    if startup.waits_until == 0 or half.begin is None or other.begin is None:
         return False
-    if other.begin is None or half.begin is None or half.islands.lies_beyond(island):
-        is_early = True
-    else:
+    is_early = half.islands.lies_beyond(island)
+    if not is_early:
         had = other.acknowledged or 0
         if received is not None and not is_refuted:
             had = unwrap(received, other.begin)
         islands = other.islands
         captured = other.begin if islands.front is None else islands.front_end()
-        is_early = captured < had or (not is_refuted and startup.waiting[other.direction] < had)
+        is_early = captured < had or (not is_refuted and _first_unread(startup, other) < had)
     if not is_early:
         startup.wait_at(half.direction, NOWHERE)
         return False
@@ -82,6 +82,17 @@ def must_wait(
         # Else it was taken before it was refuted.
         startup.wait_at(half.direction, min(found.position, startup.waiting[half.direction]))
     return segments < startup.waits_until
+
+
+def _first_unread(startup: StartupPhase, half: HalfConnection) -> int:
+    """Return a position before the first startup frame that was captured of a direction, and not
+    taken yet."""
+    origin = startup.origins[half.direction]
+    if startup.state is StartupState.REJECTED and half.phase is Phase.HELD:
+        island = half.islands.at(origin)
+        if island is not None and KEY_PREFIX in island.read(origin, island.end):
+            return origin
+    return startup.waiting[half.direction]
 
 
 def note(startup: StartupPhase, half: HalfConnection, segment: Segment) -> None:
