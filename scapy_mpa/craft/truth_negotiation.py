@@ -83,7 +83,8 @@ def negotiation_truth(
         if opcode == Opcode.TERMINATE or rtr in agreed:
             pass
         elif is_draft and is_send:
-            rtr = "send"
+            # A Send of the ULP's serves, and is no RTR indication.
+            rtr = None
         elif (is_draft and (rtr is not None or not agreed)) or (not is_draft and agreed):
             kept = False
     told: Record = {

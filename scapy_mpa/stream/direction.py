@@ -17,6 +17,7 @@ from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD, Chunk
 from scapy_mpa.stream.octets.overlap import RecentOctets, differing_stretch
 from scapy_mpa.stream.octets.past import PAST_OCTETS
+from scapy_mpa.stream.octets.scan import KEY_PREFIX
 from scapy_mpa.stream.ordinary import Row, lacks, read
 from scapy_mpa.stream.sequence import SEQUENCE_SPACE, sequence_number
 from scapy_mpa.stream.shapes import Shapes, ShapeTables
@@ -346,6 +347,9 @@ class Direction:
         rows = self.shared.rows
         rest = octets[end:]
         missing = lacks(self, rest, offset, self.shapes) if rest else 0
+        if rest and KEY_PREFIX.startswith(rest[: len(KEY_PREFIX)]):
+            # A startup frame where an FPDU must begin.
+            missing = 0
         # The first FPDU must be whole in its segment: it is looked at more closely.
         if (rest and not missing) or (self._begins and len(rows) == before):
             del rows[before:]

@@ -97,7 +97,8 @@ class Negotiation:
         first = self.words.fpdu
         if self.dialect is Dialect.DRAFT_PEER_CONNECT_01:
             if opcode in SEND_OPCODES and ulpdu_length > UNTAGGED_LENGTH:
-                return RTR.SEND, None
+                # A Send of the ULP's serves, and is no RTR indication.
+                return None, None
             if not self.rtr:
                 return kind, Violation(f"the first {first} is no Send of the ULP's", _DRAFT)
             if kind is None:
@@ -165,7 +166,10 @@ def _by_rfc6581(request: StartupFrame, reply: StartupFrame, words: Words) -> Neg
     of_peers = meaning.is_peer_to_peer(asked)
     if of_peers != meaning.is_peer_to_peer(offered):
         text = f"A of the {words.reply} is not that of the {words.request}"
-        broken.append(Violation(text, "RFC 6581 9.2"))
+        if of_peers:
+            refused.append(Violation(text, "RFC 6581 9.2", NO_MATCHING_RTR))
+        else:
+            broken.append(Violation(text, "RFC 6581 9.2"))
     for name, flags in ((words.request, asked), (words.reply, offered)):
         if flags and not meaning.is_peer_to_peer(flags):
             text = f"control flags {flags} of the {name} are set, and A is not"

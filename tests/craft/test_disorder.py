@@ -20,11 +20,9 @@ from scapy_mpa.craft import (
     impair,
 )
 from scapy_mpa.stream.halves.holes import LATE_SEGMENTS
-from scapy_mpa.stream.segment import SYN
 from scapy_mpa.wire.startup import KEYS, StartupKind
 from tests.craft.reading import plain, printed
 from tests.craft.small import FPDU, REPLY, REQUEST, found, kinds, one_send, pieces
-from tests.craft.test_presets_impaired import holds
 from tests.craft.test_told import agrees
 
 
@@ -199,19 +197,6 @@ def test_an_rtr_frame_in_a_hole(markers: bool, order: str) -> None:
     all_is_told(conversation, [segments[int(at)] for at in order.split()])
 
 
-@pytest.mark.parametrize("at", range(7))
-def test_a_rejection_behind_the_request_that_follows(at: int) -> None:
-    """Without the SYN, a Reply that had not received a Request rejects another one."""
-    conversation = conversation_of("reject-then-accept", seed=1)
-    segments = [each for each in conversation.segments() if each.octets]
-    rejection = next(each for each in segments if each.octets.startswith(KEYS[StartupKind.REPLY]))
-    later = segments[segments.index(rejection) + 1 :]
-    mixed = [*later[:at], rejection, *later[at:]]
-    records = found(conversation, mixed)
-    wanted = conversation.truth(mixed)
-    assert sorted(kinds(records)).count("startup") == kinds(wanted).count("startup")
-
-
 def test_any_order_around_a_rejection() -> None:
     """Two startups, of which the first is rejected, and an FPDU each way: each order of capture."""
     conversation = Conversation(ack_every=0)
@@ -272,56 +257,6 @@ def test_waiting_ends(missing: str) -> None:
     assert kinds(records).count("fpdu") == 200
     first = next(each for each in records if each["type"] == "fpdu")
     assert first["frame"] <= REQUEST + 4 + 2 * LATE_SEGMENTS
-
-
-def test_what_was_lost_around_a_rejection() -> None:
-    """A Reply says which Request it answers, also where the one before was not captured, nor what
-    stood before that."""
-    conversation = Conversation(ack_every=0)
-    conversation.initiator.octets(b"please")
-    conversation.startup(rejected=True)
-    conversation.responder.octets(b"no")
-    conversation.startup()
-    conversation.initiator.send(b"x")
-    conversation.responder.send(b"y")
-    please, request = conversation.segments()[REQUEST : REQUEST + 2]
-    for lost in ([please], [request], [please, request]):
-        segments = [each for each in conversation.segments() if each not in lost]
-        records = found(conversation, segments)
-        assert kinds(records).count("startup") == 4 - (request in lost)
-        assert kinds(records).count("fpdu") == 2
-        assert "error" not in kinds(records)
-
-
-@pytest.mark.parametrize(
-    "order",
-    ["qQ", "Qq", "Pp", "QtP", "QpP", "pQuP", "puQP", "uQpP", "stuqQwPf", "pquPftQw", "tqPpuQf"],
-)
-def test_a_rejected_startup_captured_in_part(order: str) -> None:
-    """Without both SYNs, of two startups only those segments are there, and in this order.
-
-    By letter, those of the conversation: the SYNs, a Request and its rejection, octets of either
-    side, another Request and its Reply, and FPDUs of either side.
-    """
-    conversation = conversation_of("reject-then-accept", seed=1)
-    telling = (each for each in conversation.segments() if each.octets or each.flags & SYN)
-    by_letter = dict(zip("sSqptuQPfw", telling, strict=False))
-    segments = [by_letter[each] for each in order]
-    frames = conversation.frames(segments)
-    told = conversation.truth(segments, messages=True, payload=True)
-    holds(plain(frames), told, crc=True)
-    holds(printed(frames), conversation.truth(segments), crc=True)
-
-
-@settings(max_examples=100, deadline=None)
-@given(data=st.data())
-def test_any_order_of_a_rejected_startup(data: st.DataObject) -> None:
-    """Without the SYNs, startup frames of two startups, octets between them, and the first FPDUs
-    are captured in any order: all are told, and nothing else."""
-    conversation = conversation_of("reject-then-accept", seed=1)
-    segments = conversation.segments()[REQUEST:]
-    segments[:8] = data.draw(st.permutations(segments[:8]))
-    all_is_told(conversation, segments)
 
 
 def test_one_fpdu_behind_the_rest_of_a_startup_frame() -> None:

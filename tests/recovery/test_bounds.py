@@ -44,7 +44,7 @@ TRIED = Factors(calls=20, octets=18)
 UNKNOWN = Factors(calls=50, octets=4)
 # What connections of one segment may, beside others that are as many, with FPDUs in them.
 OF_THEIR_OWN = Factors(calls=4, octets=14)
-STARTUPS = Factors(calls=24, octets=30)
+STARTUPS = Factors(calls=24, octets=40)
 BOUNDS = {
     "a hole at the start of every flow": ORDINARY,
     "half-open flows": ORDINARY,

@@ -37,11 +37,13 @@ PROBE_TERMINATES = {
 }
 """By connection, what siw has terminated it with, where that is as the standards have it."""
 
+OF_DRAFT = PCAPS / "crafted" / "draft_ulp_send.pcap"
 PROBE_OTHERS = {
     *(38, 62),  # RTR, TO wrap
     *(66, 67, 68, 69),  # queues
     *(77, 78, 79, 80, 81, 82, 83, 87, 88),  # versions, opcodes, T
     *(95, 99, 100, 101),  # RDMA Read
+    112,  # a ULPDU of 65535 octets
     *(105, 106, 119),  # Terminate on another queue, ULPDU_Length 0, behind a Terminate
 }
 """Connections in which the client, or in 38 the server, breaks another rule that octets show."""
@@ -133,10 +135,15 @@ def captured_errors(path: Path) -> list[ErrorFound]:
     return errors_of(events + flows.finish())
 
 
-@pytest.mark.parametrize("path", sorted({*OVER_TCP} - {PROBE}), ids=capture_name)
+@pytest.mark.parametrize("path", sorted({*OVER_TCP} - {PROBE, OF_DRAFT}), ids=capture_name)
 def test_real_captures_are_accepted(path: Path) -> None:
-    """Of what real stacks have sent each other nothing is said that was not said before."""
-    assert not captured_errors(path)
+    """Of what real stacks have sent each other nothing is said that was not said before.
+
+    But siw sends FPDUs over many segments, of ULPDUs that RFC 5044 3 does not allow.
+    """
+    is_too_long = "trygso" in path.name
+    texts = [error.text for error in captured_errors(path)]
+    assert [text for text in texts if not (is_too_long and "(RFC 5044 3)" in text)] == []
 
 
 def test_a_real_receiver_agrees() -> None:

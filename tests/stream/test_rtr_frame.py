@@ -157,15 +157,15 @@ def test_captured_out_of_order(order: tuple[int, ...], size: int, private: int) 
 
 
 def test_rtr_frame_where_nobody_has_set_s() -> None:
-    """It stands where an FPDU must, and is taken for one: a bad CRC, and FPDUs behind it."""
+    """It stands where an FPDU must: that is an error, and FPDUs follow it."""
     octets, _ = build_stream(ULPDUS, markers=False)
     talk = Talk()
     talk.say(0, request())
     talk.say(1, reply())
     at = talk.say(0, rtr())
     events = talk.speak(octets)
-    assert [each.ulpdu for each in fpdus(events, 0)][-len(ULPDUS) :] == ULPDUS
-    assert (0, ErrorCode.CRC_MISMATCH, at) in errors(events)
+    assert [each.ulpdu for each in fpdus(events, 0)] == ULPDUS
+    assert errors(events) == [(0, ErrorCode.INVALID_STARTUP_FRAME, at)]
     assert ended(events).dialect == "rfc5044"
 
 
@@ -232,15 +232,16 @@ def test_what_is_due_where_the_proposal_is_forced(
 
 @pytest.mark.parametrize("captured", [False, True])
 def test_no_rtr_frame_follows_a_rejection(captured: bool) -> None:
-    """2: only behind a Reply that accepts; behind another one it is streaming mode octets."""
+    """2: only behind a Reply that accepts; behind another one it is an error."""
     talk = Talk()
     talk.say(0, request(enhanced=1))
     talk.say(1, reply(enhanced=1, rejected=1))
-    if captured:
-        talk.say(0, rtr())
+    wrong = [(0, ErrorCode.INVALID_STARTUP_FRAME, talk.say(0, rtr()))] if captured else []
     talk.close()
     events = talk.fed()
-    assert [each.startup.kind.value for each in seen(events)] == ["request", "reply"]
+    assert errors(events) == wrong
+    kinds = ["request", "reply", "rtr"] if captured else ["request", "reply"]
+    assert [each.startup.kind.value for each in seen(events)] == kinds
     assert ended(events).rejected
     assert ended(events).dialect == "rfc5044"
 

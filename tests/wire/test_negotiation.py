@@ -234,12 +234,12 @@ def test_judged() -> None:
 def test_draft_8_judged() -> None:
     """The draft, 8: without a flag it is a Send of the ULP's; with some, that will do, too."""
     none = agreed(request("ABC"), reply(""), DRAFT)
-    assert none.judge(REAL_SEND, len(REAL_SEND)) == (RTR.SEND, None)
+    assert none.judge(REAL_SEND, len(REAL_SEND)) == (None, None)
     assert none.judge(SEND, 18)[1] is not None
     assert none.judge(WRITE, 14)[1] is not None
     some = agreed(request("ABC"), reply("B"), DRAFT)
     assert some.judge(WRITE, 14) == (RTR.WRITE, None)
-    assert some.judge(REAL_SEND, len(REAL_SEND)) == (RTR.SEND, None)
+    assert some.judge(REAL_SEND, len(REAL_SEND)) == (None, None)
     assert some.judge(SEND, 18)[1] is not None
     real = messages.write(1, 0, b"x")[0]
     assert some.judge(real, len(real)) == (None, None)

@@ -146,7 +146,7 @@ ENHANCED: Final = (
     Mutation(
         "rfc6581/9.2/reply-a-cleared",
         "Control flag A is set in the Request and not in the Reply.",
-        accept("the connection is of client and server"),
+        terminate(_NO_MATCHING_RTR, code=7),
         peer_to_peer,
         change_startup(_REPLY, control_flags=""),
     ),

@@ -127,14 +127,14 @@ RTR_FRAME: Final = (
     Mutation(
         f"{_NAME}/2/twice",
         "The Rtr Frame comes twice.",
-        error(1, 2, note="the second one is taken for an FPDU"),
+        error(4, note="it stands where an FPDU must"),
         announced,
         startup_twice(_RTR),
     ),
     Mutation(
         f"{_NAME}/2/from-responder",
         "The Responder sends an Rtr Frame, too.",
-        error(1, 2, note="it is taken for an FPDU"),
+        error(4, note="it stands where an FPDU must"),
         announced,
         _by_responder,
     ),

@@ -9,6 +9,7 @@ from scapy_mpa.stream.connections.ending import conclude, leave
 from scapy_mpa.stream.connections.reset import Reset
 from scapy_mpa.stream.connections.telling import Telling
 from scapy_mpa.stream.events import ConnectionId, Ending, GapReason
+from scapy_mpa.stream.halves import takeover
 from scapy_mpa.stream.halves.common import Common
 from scapy_mpa.stream.halves.extent import (
     holes,
@@ -23,12 +24,13 @@ from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.octets.ift_scan import FoundIndication
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.stream.octets.past import Span, Tail
-from scapy_mpa.stream.octets.scan import FoundStartup
+from scapy_mpa.stream.octets.scan import FoundStartup, startup_at
 from scapy_mpa.stream.segment import ACK, RST, Segment, reverse_flow
-from scapy_mpa.stream.startup import answers, breaches, bygone, doubts, rtr, turns
+from scapy_mpa.stream.startup import breaches, doubts, order, rtr
 from scapy_mpa.stream.startup.startup_phase import StartupPhase
 from scapy_mpa.stream.startup.steps import StartupState
 from scapy_mpa.wire.dialect import Dialect
+from scapy_mpa.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
     from scapy_mpa.stream.ift.phase import IFTPhase
@@ -50,6 +52,7 @@ class Connection(Telling):
         "hasty",
         "is_ordinary",
         "lingers",
+        "met_key",
         "reset",
         "resume_at",
         "reverse",
@@ -69,6 +72,8 @@ class Connection(Telling):
         """Whether a fault of this program keeps it from being followed (:meth:`fail`)."""
         self.reset: Reset | None = None
         """The RST with which it may have ended."""
+        self.met_key: tuple[HalfConnection, int] | None = None
+        """Where a startup frame stands that was met where an FPDU must begin."""
         self.is_ordinary = False
         """Whether the straight path has it (:mod:`~scapy_mpa.stream.handover`)."""
         self.hasty = 0
@@ -108,20 +113,20 @@ class Connection(Telling):
             self.reset = Reset(half, self.halves[1 - direction], segment)
         startup = self.startup
         self.common.current = segment
-        streaming = half.streaming
-        if startup.state is not StartupState.FULL:
-            turns.note(startup, half, segment)
+        if startup.waits_until or startup.state is StartupState.REJECTED:
+            order.note(startup, half, segment)
         half.receive(segment)
         if self.reset is not None and not flags & RST and self.reset.is_dropped(segment, direction):
             self.reset = None
-        if streaming is not None and streaming.waits_until:
-            turns.resume(startup, streaming, self.segments)
+        startup.look_behind(half)
+        if startup.waits_until:
+            order.resume(startup, self.segments)
+        while self.met_key is not None:
+            self._read_key(*self.met_key)
         if half.cuts is not None and half.cuts.awaited is not None:
             self.common.moments.note(segment.frame, segment.time_ns)
         if half.phase is Phase.HELD:
-            if startup.state is StartupState.REJECTED:
-                startup.reconsider(half)
-            elif startup.state is StartupState.ACCEPTED:
+            if startup.state is StartupState.ACCEPTED:
                 rtr.find(startup, final=False)
             half.fold()
         if startup.rtr_at is not None and direction == startup.initiator:
@@ -225,52 +230,61 @@ class Connection(Telling):
         """Take a startup frame, pass it on, and go on behind it (RFC 5044 7.1.2)."""
         taken = self.startup.take(half, found)
         if taken is None:
-            answers.received_of(self.startup).refuse(half.direction, found.position)
             return
         what, again = taken
         # Of one that reaches into a hole nobody knows what it says, but it is known to be there.
         is_torn = found.lacking > 0 and span(half)[1] > found.end - found.lacking
-        if not is_torn and self.tell_startup(half, found, frames):
+        if not is_torn:
+            self.tell_startup(half, found, frames)
             for breach in breaches.of_frame(self.startup, half, found, what):
                 self.report(breach)
         self.startup.go_on(half, found, what, again=again)
         self.startup.judge_first()
 
-    def on_late_startup(
-        self, half: HalfConnection, found: FoundStartup, frames: tuple[int, ...]
-    ) -> None:
-        """Pass on a startup frame captured behind what has followed it (RFC 5044 7.1.2)."""
-        if bygone.may_be_late(self.startup, half, found):
-            self.tell_startup(half, found, frames)
+    def on_key(self, half: HalfConnection, position: int) -> None:
+        """Take note of a startup frame that stands where an FPDU must begin."""
+        self.met_key = half, position
 
-    def puts_off(
+    def _read_key(self, half: HalfConnection, position: int) -> None:
+        """Go back to streaming mode at a startup frame that stands where an FPDU must begin.
+
+        If it begins no startup, FPDUs go on behind it as before.
+        """
+        self.met_key = None
+        framing, island = half.framing, half.islands.at(position)
+        if framing is None or island is None:
+            return
+        found = startup_at(island, position, island.end)
+        if found is None:
+            return
+        is_first = self.startup.state is StartupState.IDLE
+        takeover.leave_full_operation(half, position, found.end)
+        self.on_startup(half, found, island.frames(position, found.end))
+        if is_first:
+            text = "FPDUs before a Request (RFC 5044 7.1.2 rule 1)"
+            self.on_error(half, ErrorCode.INVALID_STARTUP_FRAME, position, text)
+        if half.phase is Phase.STREAMING:
+            takeover.enter_full_operation(
+                half,
+                found.end,
+                markers=bool(framing.markers),
+                crc=framing.crc,
+                dialect=framing.dialect,
+            )
+
+    def must_wait(
         self, half: HalfConnection, island: Island, found: FoundStartup, *, is_refuted: bool
     ) -> bool:
         """Tell whether a startup frame must wait for what was sent before it."""
-        return turns.put_off(self.startup, half, island, found, is_refuted=is_refuted)
+        return order.must_wait(self.startup, half, island, found, is_refuted=is_refuted)
+
+    def reads_before(self, half: HalfConnection, island: Island, found: FoundStartup) -> bool:
+        """Read FPDUs before a startup frame in streaming mode; tell whether there are some."""
+        return self.startup.read_before(half, island, found)
 
     def is_answered(self, half: HalfConnection, found: FoundStartup) -> bool:
         """Tell whether what seems to be a Request was answered."""
-        return answers.is_answered(self.startup, half, found)
-
-    def on_no_startup(self, half: HalfConnection, found: FoundStartup) -> None:
-        """Take it that what seems to be a startup frame is none."""
-        answers.received_of(self.startup).refuse(half.direction, found.position)
-
-    def on_begun(self, half: HalfConnection, position: int) -> None:
-        """Pass on startup frames before a position that were rejected, and not passed on yet."""
-        if self.startup.received is not None or self.startup.state is not StartupState.FULL:
-            # Else nobody knows any more which were passed on.
-            bygone.tell_missed(self.startup, half, position)
-
-    def pass_bygone(
-        self, half: HalfConnection, found: FoundStartup, frames: tuple[int, ...]
-    ) -> bool:
-        """Pass on a startup frame if it is of a startup that was rejected; tell whether it is."""
-        if not bygone.is_bygone(self.startup, half, found):
-            return False
-        self.on_startup(half, found, frames)
-        return True
+        return order.is_answered(self.startup, half, found)
 
     def on_doubtful(self, half: HalfConnection, found: FoundStartup) -> None:
         """Take what may be a startup frame."""
@@ -300,7 +314,7 @@ class Connection(Telling):
 
         Called more than once: also where octets have become many, or memory short.
         """
-        turns.wait_no_more(self.startup)
+        order.wait_no_more(self.startup)
         if self.spoken_ift is None:
             from scapy_mpa.stream.startup import beginnings
 

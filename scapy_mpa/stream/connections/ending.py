@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from scapy_mpa.stream.events import ConnectionEnded, Ending, GapReason
 from scapy_mpa.stream.halves import finishing
-from scapy_mpa.stream.startup import breaches, rtr, turns
+from scapy_mpa.stream.startup import breaches, order, rtr
 from scapy_mpa.stream.startup.steps import StartupState
 from scapy_mpa.wire.dialect import Dialect
 
@@ -46,7 +46,7 @@ def leave(connection: Connection, ending: Ending) -> None:
 def _conclude_startup(connection: Connection) -> None:
     """Find out, for the last time, what MPA carried, and what its startup lacked."""
     startup = connection.startup
-    turns.wait_no_more(startup)
+    order.wait_no_more(startup)
     if startup.state is StartupState.ACCEPTED:
         rtr.find(startup, final=True)
     if connection.halves[0].is_unknown or connection.halves[1].is_unknown:

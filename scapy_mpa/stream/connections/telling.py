@@ -19,11 +19,8 @@ from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.stream.octets.scan import FoundStartup
 from scapy_mpa.stream.sequence import sequence_number
-from scapy_mpa.stream.startup import answers
 from scapy_mpa.stream.startup.breaches import Breach
-from scapy_mpa.stream.startup.received import Received
 from scapy_mpa.stream.startup.startup_phase import StartupPhase
-from scapy_mpa.stream.startup.steps import StartupState
 from scapy_mpa.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
@@ -76,39 +73,17 @@ class Telling:
 
     def tell_startup(
         self, half: HalfConnection, found: FoundStartup, frames: tuple[int, ...]
-    ) -> bool:
-        """Pass on a startup frame, unless that was done; tell whether it was not.
-
-        Behind the Full Operation Phase nobody knows any more which were.
-        """
-        startup = self.startup
-        is_full = startup.state is StartupState.FULL and startup.received is None
-        if not is_full:
-            received = answers.received_of(startup)
-            if not received.tell(half.direction, found.position):
-                return False
-            self._forget_told(received)
+    ) -> None:
+        """Pass on a startup frame."""
         self.common.emit(
             StartupSeen(
                 *self._head(half, found.position),
                 octets=found.octets,
                 frames=frames,
                 startup=found.startup,
-                dialect=startup.dialect_of(found.startup),
+                dialect=self.startup.dialect_of(found.startup),
             )
         )
-        return True
-
-    def _forget_told(self, received: Received) -> None:
-        """Let go of startup frames that were passed on if there are too many: a Responder may
-        reject one Request after the other for as long as the Initiator likes."""
-        for half, begin in zip(self.startup.halves, received.forget(), strict=True):
-            # Framing lets go of octets itself.
-            for island in list(half.islands.items) if begin and half.streaming else ():
-                half.release(island, island.start, max(island.start, begin))
-                # Nothing is looked for in what is gone, and nothing leads across it.
-                island.scan = max(island.scan, island.held)
-                island.is_torn = island.is_torn or island.held > island.start
 
     def on_fpdu(self, half: HalfConnection, island: Island, fpdu: Candidate, by: LocatedBy) -> None:
         """Pass on an FPDU."""

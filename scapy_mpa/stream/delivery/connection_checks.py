@@ -25,6 +25,7 @@ from scapy_mpa.stream.sequence import first_position, unwrap
 from scapy_mpa.wire.ddp import DDPHeader, ddp_header_of
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
+from scapy_mpa.wire.fpdu import LARGEST_MULPDU
 from scapy_mpa.wire.negotiation import (
     INSUFFICIENT_IRD,
     MPA_WORDS,
@@ -168,6 +169,9 @@ class ConnectionChecks:
         Return its header, None if nothing can be told of it.
         """
         ulpdu = carrier.ulpdu
+        if carrier.ulpdu_length > LARGEST_MULPDU and isinstance(carrier, FPDURecovered):
+            text = f"a ULPDU of {carrier.ulpdu_length} octets, {LARGEST_MULPDU} at most are allowed"
+            self._report(carrier, Violation(text, "RFC 5044 3"))
         found = violation(ulpdu, carrier.ulpdu_length)
         header = ddp_header_of(ulpdu) if found is None else None
         if header is not None:

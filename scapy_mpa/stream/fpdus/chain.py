@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from scapy_mpa.stream.fpdus.candidate import UNREADABLE, WHOLE_FPDUS, Candidate
 from scapy_mpa.stream.fpdus.finder import FPDUFinder
 from scapy_mpa.stream.octets.island import Island, Run
+from scapy_mpa.stream.octets.scan import KEY_PREFIX, startup_reach
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_LENGTH, Layout
 
 if TYPE_CHECKING:
@@ -20,6 +21,9 @@ __all__ = ["FPDUChain"]
 
 # A place that no island reaches.
 _NOWHERE: Final = 1 << 62
+
+_LENGTH_IN_KEY: Final = int.from_bytes(KEY_PREFIX[:HEADER_LENGTH], "big")
+"""What the first octets of a Key say as ULPDU_Length."""
 
 
 class FPDUChain(FPDUFinder):
@@ -102,6 +106,8 @@ class FPDUChain(FPDUFinder):
                 break
             if isinstance(fpdu, int):
                 island.need = fpdu
+                if fpdu - at > _LENGTH_IN_KEY and not final and self._meets_startup(island, run):
+                    break
                 if final or fpdu == UNREADABLE:
                     makes_sense = self.crc or self._may_follow(island, at, limit)
                     run.trouble = at if makes_sense else run.last
@@ -109,6 +115,8 @@ class FPDUChain(FPDUFinder):
             if fpdu.sound or (not self.crc and self._is_believed(fpdu)):
                 self._pass_on(island, run, fpdu)
                 continue
+            if fpdu.ulpdu_length == _LENGTH_IN_KEY and self._meets_startup(island, run):
+                break
             if fpdu.crc == "bad" and not self.is_guess:
                 # Its start is certain, whatever it holds.
                 self._pass_on(island, run, fpdu)
@@ -120,6 +128,17 @@ class FPDUChain(FPDUFinder):
         # Without CRCs a length is not proven before the next FPDU stands behind it.
         done = run.end if self.crc else run.last
         self._sink.release(island, run.start, done if run.trouble is None else run.trouble)
+
+    def _meets_startup(self, island: Island, run: Run) -> bool:
+        """Leave a run at a startup frame, whose Key is no header of an FPDU; tell whether one
+        begins there."""
+        reach = startup_reach(island, run.end)
+        if reach > island.end:
+            island.need = reach
+        elif reach:
+            self._sink.meets_startup(run.end)
+            self._await(island, run)
+        return reach > 0
 
     def _is_believed(self, fpdu: Candidate) -> bool:
         """Tell whether an FPDU to which lengths have led is one, though its header looks wrong.

@@ -281,9 +281,6 @@ class Framing(FPDUWayBack):
             return runs
         if not self._sink.may_start(island, frames[0]):
             return runs
-        if self._sink.pass_bygone(island, frames[0]):
-            # FPDUs begin behind another startup, which came after it.
-            return runs
         end = frames[-1].end
         leads_on = known and end == limit
         follows = leads_on or self.verifies(island, end)

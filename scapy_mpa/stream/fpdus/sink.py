@@ -57,8 +57,8 @@ class Sink(Protocol):
         """Tell whether a startup frame with which an island begins may be one, by where it stands
         and what it says."""
 
-    def pass_bygone(self, island: Island, found: FoundStartup) -> bool:
-        """Pass on a startup frame if it is of a startup that was rejected; tell whether it is."""
+    def meets_startup(self, position: int) -> None:
+        """Take note of a startup frame that stands where an FPDU must begin."""
 
     def may_announce_rtr(self, found: FoundStartup) -> bool:
         """Tell whether an Rtr Frame may follow a startup frame."""

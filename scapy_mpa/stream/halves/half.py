@@ -310,13 +310,13 @@ class HalfConnection:
         is_first = self.begin is not None or self.islands.floor == 0
         return is_first and self.may_be_startup(island, found)
 
-    def pass_bygone(self, island: Island, found: FoundStartup) -> bool:
-        """Pass on a startup frame if it is of a startup that was rejected; tell whether it is."""
-        return self.owner.pass_bygone(self, found, island.frames(found.position, found.end))
-
     def may_announce_rtr(self, found: FoundStartup) -> bool:
         """Tell whether an Rtr Frame may follow a startup frame."""
         return self.owner.may_announce_rtr(self, found)
+
+    def meets_startup(self, position: int) -> None:
+        """Take note of a startup frame that stands where an FPDU must begin."""
+        self.owner.on_key(self, position)
 
     def started(self, island: Island, found: FoundStartup) -> None:
         """Pass on a startup frame that was captured behind FPDUs."""
@@ -331,7 +331,6 @@ class HalfConnection:
         if self.owner.ends_startup(self, found.end):
             # Passed on already, as one that nobody had asked for.
             return
-        self.owner.on_begun(self, found.position)
         self._drop_before(found.position)
         frames = island.frames(found.position, found.end)
         self.owner.on_startup(self, found, frames)

@@ -9,7 +9,6 @@ from scapy_mpa.stream.halves import holes
 from scapy_mpa.stream.halves.cuts import Cuts
 from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD
 from scapy_mpa.stream.octets.overlap import differing_stretches
-from scapy_mpa.stream.octets.scan import startup_of
 from scapy_mpa.stream.segment import Segment
 
 if TYPE_CHECKING:
@@ -33,8 +32,6 @@ def take(half: HalfConnection, position: int, segment: Segment) -> None:
     repeated = inserted.repeated and holes.fill_behind(half, inserted.repeated)
     if repeated:
         _compare(half, position, segment.payload, repeated)
-    elif inserted.repeated:
-        _look_behind(half, position, segment)
     half.octets += inserted.fresh
     half.held += inserted.fresh + CHUNK_OVERHEAD * inserted.chunks
     if cut > 0:
@@ -54,13 +51,6 @@ def take(half: HalfConnection, position: int, segment: Segment) -> None:
         half.seldom.acks.forget()
     if half.held != before:
         half.budget.update(half)
-
-
-def _look_behind(half: HalfConnection, position: int, segment: Segment) -> None:
-    """See whether a segment that fills a hole left behind is a startup frame."""
-    found = startup_of(segment.payload, position)
-    if found is not None:
-        half.owner.on_late_startup(half, found, (segment.frame,))
 
 
 def _compare(

@@ -55,26 +55,16 @@ class Owner(Protocol):
     ) -> None:
         """Take a startup frame."""
 
-    def on_late_startup(
-        self, half: HalfConnection, found: FoundStartup, frames: tuple[int, ...]
-    ) -> None:
-        """Take a startup frame captured behind what has followed it."""
-
-    def puts_off(
+    def must_wait(
         self, half: HalfConnection, island: Island, found: FoundStartup, *, is_refuted: bool
     ) -> bool:
         """Tell whether a startup frame must wait for what was sent before it."""
 
-    def on_no_startup(self, half: HalfConnection, found: FoundStartup) -> None:
-        """Take it that what seems to be a startup frame is none."""
+    def reads_before(self, half: HalfConnection, island: Island, found: FoundStartup) -> bool:
+        """Read FPDUs before a startup frame in streaming mode; tell whether there are some."""
 
-    def on_begun(self, half: HalfConnection, position: int) -> None:
-        """Take it that what lies before a position is of startups that were rejected."""
-
-    def pass_bygone(
-        self, half: HalfConnection, found: FoundStartup, frames: tuple[int, ...]
-    ) -> bool:
-        """Pass on a startup frame if it is of a startup that was rejected; tell whether it is."""
+    def on_key(self, half: HalfConnection, position: int) -> None:
+        """Take note of a startup frame that stands where an FPDU must begin."""
 
     def is_answered(self, half: HalfConnection, found: FoundStartup) -> bool:
         """Tell whether what seems to be a Request was answered."""

@@ -19,11 +19,10 @@ from scapy_mpa.stream.octets.scan import (
     lacks_octets,
     may_begin,
     refused_at,
-    startups_before,
     undecided_from,
 )
 from scapy_mpa.wire.errors import ErrorCode
-from scapy_mpa.wire.startup import KEY_LENGTH, StartupKind
+from scapy_mpa.wire.startup import KEY_LENGTH
 
 if TYPE_CHECKING:
     from scapy_mpa.stream.halves.half import HalfConnection
@@ -51,30 +50,19 @@ class Streaming:
     """
 
     __slots__ = (
-        "_answered",
         "_beyond",
         "_decide_at",
         "_half",
         "_key_checked",
         "_look_at",
         "doubtful",
-        "put_off",
-        "waits_until",
     )
 
     def __init__(self, half: "HalfConnection") -> None:
         self._half = half
         self.doubtful: DoubtfulStartup | None = None
-        self.put_off: int | None = None
-        """Where behind no hole a startup frame waits for its turn; None if none does."""
-        self.waits_until: int | None = None
-        """Segments of the connection up to which startup frames of either direction may wait for
-        their turn, 0 if none may any more; None if none does."""
         self._beyond: tuple[int, ...] = ()
         """Where beyond a hole what may be startup frames was found."""
-        self._answered: tuple[int, int, int] | None = None
-        """Where it was looked for a Request that a Reply answers, with how many octets captured and
-        held, if there was none: many Replies may say the same."""
         self._key_checked = False
         self._look_at: int | None = 0
         """How many held octets the next look at them needs; None to look no more."""
@@ -88,10 +76,9 @@ class Streaming:
         """Whether it is as it was made, but that a Key, which was right, may have been checked."""
         return (
             self.doubtful is None
-            and self.put_off is None
-            and self.waits_until is None
             and not self._beyond
-            and self._look_at == 0
+            and self._look_at is not None
+            and self._look_at < ASSUMING_OCTETS
             and self._decide_at == 0
         )
 
@@ -105,9 +92,12 @@ class Streaming:
         self._look_at = None
 
     def look_afresh(self) -> None:
-        """Begin to look again: the phase has changed."""
+        """Begin to look again: the phase has changed.
+
+        Where many startups are rejected, that costs no more than a few times what is held.
+        """
         self.doubtful = None
-        self._look_at = 0
+        self._look_at = 2 * self._half.held
 
     def _is_due(self, least: int) -> bool:
         """Tell whether to look at what is held: each time that it has doubled."""
@@ -134,7 +124,7 @@ class Streaming:
         if half.phase is Phase.STREAMING:
             self.scan(island)
         elif self.doubtful is not None and is_refuted(half, island, self.doubtful.found):
-            if not half.owner.puts_off(half, island, self.doubtful.found, is_refuted=True):
+            if not half.owner.must_wait(half, island, self.doubtful.found, is_refuted=True):
                 half.owner.on_refuted(half)
         elif self._is_due(ASSUMING_OCTETS):
             half.owner.on_unknown(half)
@@ -189,23 +179,11 @@ class Streaming:
             self._find_startup(island)
 
     def resume(self) -> None:
-        """See whether the turn has come of the startup frame that waits behind no hole."""
-        island = None if self.put_off is None else self._half.islands.at(self.put_off)
-        self.put_off = None
-        if island is not None:
-            self._look_again(island)
-
-    def resume_all(self) -> None:
-        """See what all islands are, now that nothing is put off any more."""
-        self.put_off = None
+        """See what all islands are, though they have not grown: what waited may do so no more."""
         for island in list(self._half.islands.items):
             if self._half.streaming is self:
-                self._look_again(island)
-
-    def _look_again(self, island: Island) -> None:
-        """See what an island is, though it has not grown."""
-        island.need = island.start
-        self.advance(island, 0)
+                island.need = island.start
+                self.advance(island, 0)
 
     def stop_looking(self, grown: Island | None = None) -> None:
         """Take the octets so far for those of something else; a startup frame may still come."""
@@ -295,11 +273,12 @@ class Streaming:
         for found in find_startups(island, half.begin, final=final):
             is_delayed = self._is_delayed(island, found)
             refuted = is_delayed and is_refuted(half, island, found)
-            if half.owner.puts_off(half, island, found, is_refuted=refuted):
+            if half.owner.must_wait(half, island, found, is_refuted=refuted):
                 return False
             if refuted:
-                half.owner.on_no_startup(half, found)
                 island.scan = found.position + 1
+            elif is_delayed and half.owner.reads_before(half, island, found):
+                break
             else:
                 self._pass_on(island, found, is_delayed=is_delayed)
             if half.phase is not Phase.STREAMING:
@@ -346,27 +325,6 @@ class Streaming:
         doubtful, self.doubtful = self.doubtful, None
         if half.phase is Phase.STREAMING:
             half.owner.on_startup(half, doubtful.found, doubtful.frames)
-
-    def answer(self, end: int) -> None:
-        """Take the Request that ends where a Reply says, if there is one.
-
-        :param end: position of what the sender of the Reply had not received.
-        """
-        half = self._half
-        looked_at = end, half.octets, half.held
-        if half.phase is not Phase.STREAMING or looked_at == self._answered:
-            return
-        island = half.islands.at(end - 1)
-        before = [] if island is None else startups_before(island, end)
-        is_request = bool(before) and before[-1].startup.kind is StartupKind.REQUEST
-        # What the snap length cut off, a copy may bring.
-        self._answered = None if is_request or half.cuts is not None else looked_at
-        if island is not None and is_request:
-            found = before[-1]
-            island.scan = max(island.scan, found.position + 1)
-            frames = island.frames(found.position, found.end)
-            self.doubtful = DoubtfulStartup(self._half, found, frames)
-            self.confirm()
 
     def refute(self) -> None:
         """Go back to streaming mode: what seemed to be a startup frame was part of a payload."""

@@ -10,6 +10,7 @@ from scapy_mpa.stream.dialects.softuiwarp import pads_otherwise
 from scapy_mpa.stream.fpdus.framing import Framing
 from scapy_mpa.stream.halves import holes
 from scapy_mpa.stream.halves.phase import Phase
+from scapy_mpa.stream.halves.streaming import Streaming
 from scapy_mpa.stream.octets.island import Island, Run
 from scapy_mpa.wire.dialect import Dialect
 
@@ -18,7 +19,14 @@ if TYPE_CHECKING:
     from scapy_mpa.stream.halves.half import HalfConnection
     from scapy_mpa.stream.halves.reader import Reader
 
-__all__ = ["enter_full_operation", "enter_ift", "hand_to_softuiwarp", "hold", "resume_streaming"]
+__all__ = [
+    "enter_full_operation",
+    "enter_ift",
+    "hand_to_softuiwarp",
+    "hold",
+    "leave_full_operation",
+    "resume_streaming",
+]
 
 
 def hold(half: HalfConnection) -> None:
@@ -61,9 +69,6 @@ def enter_full_operation(
     """
     if half.streaming is not None:
         half.streaming.refuse_startup()
-        if from_start and any(each.scan < min(each.end, origin) for each in half.islands.items):
-            # Mostly all before it was looked at.
-            half.owner.on_begun(half, origin)
     half.phase = Phase.FULL
     # Of SoftUiWARP's Markers and CRCs nothing is known; with CRCs alone osc is as RFC 5044.
     if (dialect is Dialect.SOFTUIWARP and not (markers or crc)) or (
@@ -92,6 +97,33 @@ def enter_full_operation(
         holes.leave_behind(half, origin)
         half.islands.floor = max(origin, half.islands.floor)
     _hand_over(half, origin if is_begin else 0)
+
+
+def leave_full_operation(half: HalfConnection, position: int, end: int) -> None:
+    """Go back to streaming mode at a startup frame that stands where an FPDU must begin.
+
+    :param position: where it begins.
+    :param end: where it ends, from which on startup frames are looked for.
+    """
+    half.phase = Phase.STREAMING
+    half.be_read_by(Streaming(half))
+    _let_go_before(half, position)
+    half.islands.floor = max(position, half.islands.floor)
+    for island in half.islands.items:
+        island.runs = ()
+        island.settled = island.is_torn = False
+        island.scan = island.need = max(island.start, end)
+        island.scanned = None
+
+
+def _let_go_before(half: HalfConnection, position: int) -> None:
+    """Let go of octets before a position, which are not to be searched for FPDUs."""
+    islands = half.islands
+    islands.front = max(position, islands.front or 0)
+    island = islands.at(position)
+    if island is not None and island.start < position:
+        half.release(island, island.start, position)
+        island.start = max(island.start, min(island.held, position))
 
 
 def hand_to_softuiwarp(half: HalfConnection, island: Island, run: Run, *, final: bool) -> Handover:

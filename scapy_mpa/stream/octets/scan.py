@@ -30,7 +30,7 @@ __all__ = [
     "FoundStartup",
     "almost_key",
     "find_startups",
-    "has_request",
+    "has_key",
     "key_in",
     "lacks_octets",
     "may_be_marker",
@@ -38,13 +38,11 @@ __all__ = [
     "may_be_rtr",
     "may_begin",
     "refused_at",
-    "request_before",
     "rtr_at",
     "startup_at",
-    "startup_of",
+    "startup_reach",
     "startups_at",
     "startups_before",
-    "startups_between",
     "undecided_from",
 ]
 
@@ -188,23 +186,16 @@ def startup_at(island: Island, position: int, limit: int) -> FoundStartup | None
     return None if found.startup.problems() else found
 
 
-def startups_between(island: Island, start: int, limit: int) -> Iterator[FoundStartup]:
-    """Yield the startup frames that a receiver may accept, fill whole segments, and lie between two
-    positions, ascending."""
-    start = max(start, island.held)
-    if start >= limit:
-        return
-    # Once, however many there are; most that may be some begin within a segment.
-    octets = island.read(start, limit)
-    begins = {chunk.position for chunk in island.chunks(start, limit)}
-    at = octets.find(KEY_PREFIX)
-    while at >= 0:
-        position = start + at
-        found = startup_at(island, position, limit) if position in begins else None
-        if found is not None and island.is_boundary(found.end):
-            yield found
-            at = found.end - start - 1
-        at = octets.find(KEY_PREFIX, at + 1)
+def startup_reach(island: Island, position: int) -> int:
+    """Return up to where a startup frame reaches that begins at a position, as far as its first
+    octets tell; 0 if none begins there."""
+    end = min(position + STARTUP_HEADER_LENGTH, island.end)
+    head = island.read(position, end) if island.captured_until(position, end) == end else b""
+    if not head or not any(key.startswith(head[:KEY_LENGTH]) for key in KIND_OF_KEY):
+        return 0
+    if len(head) < STARTUP_HEADER_LENGTH:
+        return position + STARTUP_HEADER_LENGTH
+    return 0 if parse_startup(head).problems() else position + _length_of(head)
 
 
 def startups_at(island: Island, position: int, limit: int) -> list[FoundStartup]:
@@ -217,20 +208,6 @@ def startups_at(island: Island, position: int, limit: int) -> list[FoundStartup]
         return [found]
     rtr = startup_at(island, found.end, limit)
     return [found] if rtr is None or rtr.startup.kind is not StartupKind.RTR else [found, rtr]
-
-
-def startup_of(octets: bytes, position: int) -> FoundStartup | None:
-    """Return the startup frame that a receiver may accept and that octets begin with, whole.
-
-    :param position: where they begin.
-    """
-    if len(octets) < STARTUP_HEADER_LENGTH or octets[:KEY_LENGTH] not in KIND_OF_KEY:
-        return None
-    length = parse_startup(octets).length
-    startup = parse_startup(octets[:length])
-    if length > len(octets) or startup.problems():
-        return None
-    return FoundStartup(position, octets[:length], startup, position + length)
 
 
 def startups_before(island: Island, limit: int) -> list[FoundStartup]:
@@ -260,18 +237,10 @@ def startups_before(island: Island, limit: int) -> list[FoundStartup]:
     return found
 
 
-def request_before(island: Island, begin: int, end: int) -> bool:
-    """Tell whether a Request directly precedes ``end``, and begins behind ``begin``."""
-    return any(
-        each.startup.kind is StartupKind.REQUEST and each.position > begin and each.end == end
-        for each in startups_before(island, end)
-    )
-
-
-def has_request(island: Island, position: int) -> bool:
-    """Tell whether the Key of a Request stands at a position."""
+def has_key(island: Island, position: int, kind: StartupKind) -> bool:
+    """Tell whether the Key of a kind of startup frame stands at a position."""
     end = position + KEY_LENGTH
-    return island.holds(position, end) and island.read(position, end) == KEYS[StartupKind.REQUEST]
+    return island.holds(position, end) and island.read(position, end) == KEYS[kind]
 
 
 def may_be_marker(found: FoundStartup) -> bool:

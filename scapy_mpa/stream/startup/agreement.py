@@ -58,7 +58,9 @@ class Agreement:
 
             self.negotiating = Negotiating()
         if self.negotiating is not None:
-            dialect = self.dialect_of(startup)
+            # What the Request asks for has the draft's meaning, whatever the Reply's revision is.
+            is_draft = self.forced is Dialect.DRAFT_PEER_CONNECT_01
+            dialect = self.forced if is_draft else self.dialect_of(startup)
             self.negotiating.take_startup(startup, what, dialect)
 
     # -- what they say -------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from scapy_mpa.stream.inference.inferred import Inferred, infer, shows_crcs
 from scapy_mpa.stream.inference.sight import Known
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.stream.octets.scan import may_be_rtr
-from scapy_mpa.stream.startup import answers, bygone, doubts, rtr
+from scapy_mpa.stream.startup import doubts, rtr
 from scapy_mpa.stream.startup.startup_phase import StartupPhase
 from scapy_mpa.stream.startup.steps import StartupState, rtr_may_follow
 from scapy_mpa.wire.ddp import UNTAGGED_LENGTH, ddp_header_of
@@ -39,9 +39,6 @@ def conclude(startup: StartupPhase) -> None:
     # What one direction shows counts for the other.
     for half in (*halves, halves[0]):
         look(startup, half, must_decide=True, crc=True)
-    for half in halves:
-        if half.phase is Phase.HELD:
-            bygone.tell_missed(startup, half, startup.origins[half.direction])
     for half in halves:
         decide(startup, half)
         streaming, doubtful = half.streaming, half.doubtful
@@ -81,15 +78,11 @@ def look(
     streaming, doubtful = half.streaming, half.doubtful
     if streaming is not None and doubtful is not None:
         continues = doubtful.is_followed_by_fpdus(final=must_decide)
-        if (continues and not doubts.had_begun(startup, half)) or (
-            must_decide and answers.is_rtr(startup, half, doubtful.found)
-        ):
+        if continues and not doubts.had_begun(startup, half):
             streaming.confirm()
-    startup.find_accepted()
     if half.direction == startup.initiator:
         if startup.state is StartupState.ACCEPTED and not must_decide:
             return
-        answers.find_repeated(startup, final=must_decide)
         rtr.find_unanswered(startup, half, final=must_decide)
     if startup.state is StartupState.REJECTED:
         if all(map(is_whole, halves, startup.origins)):

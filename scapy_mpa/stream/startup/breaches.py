@@ -8,11 +8,23 @@ from typing import NamedTuple
 
 from scapy_mpa.stream.halves.extent import how_it_ended, is_whole, span
 from scapy_mpa.stream.halves.half import HalfConnection
-from scapy_mpa.stream.octets.scan import LEAST_OF_KEY, FoundStartup, lacks_octets, rtr_at
+from scapy_mpa.stream.octets.scan import (
+    LEAST_OF_KEY,
+    FoundStartup,
+    lacks_octets,
+    rtr_at,
+    startup_reach,
+)
 from scapy_mpa.stream.segment import ACK, Segment
 from scapy_mpa.stream.sequence import unwrap
 from scapy_mpa.stream.startup.startup_phase import StartupPhase
-from scapy_mpa.stream.startup.steps import StartupState, Step, reply_problems, rtr_problems
+from scapy_mpa.stream.startup.steps import (
+    StartupState,
+    Step,
+    reply_problems,
+    rtr_may_follow,
+    rtr_problems,
+)
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_LENGTH
@@ -50,8 +62,6 @@ def of_frame(
     texts = frame.problems()
     if what.breach is not None:
         texts.append(what.breach)
-    elif startup.is_repeated:
-        texts.append("a Request behind one that no Reply has answered (RFC 5044 7.1.2 rule 3)")
     elif frame.kind is StartupKind.REPLY:
         # In osc it is the rule.
         is_osc = startup.dialect_of(frame) is Dialect.OSC
@@ -94,9 +104,12 @@ def _octets_before(
     if begin is None:
         return []
     island = answering.islands.at(found.position)
-    if island is None or not island.start <= begin < found.position:
+    if island is None or begin >= found.position:
         return []
-    is_cut = island.captured_until(begin, found.position) < found.position
+    if island.start > begin and not answering.fpdus:
+        return []
+    begun = max(begin, island.start)
+    is_cut = island.captured_until(begun, found.position) < found.position
     if is_cut and _begins(answering, StartupKind.REPLY, begin) is not False:
         # One that has rejected a Request, and another one of each may have followed.
         return []
@@ -128,9 +141,16 @@ def hear(startup: StartupPhase, segment: Segment) -> Breach | None:
     if asking.framing is not None:
         asked = asking.framing.origin
     answered = answering.framing.origin
-    if unwrap(segment.ack, asked) > asked - startup.saw_rtr:
+    had = unwrap(segment.ack, asked)
+    if had > asked - startup.saw_rtr and (
+        had <= asked or rtr_may_follow(*startup.declared) or not _has_no_fpdu(asking, asked, had)
+    ):
         startup.is_silent = False
     elif _has_spoken(answering, segment, answered):
+        island = answering.islands.at(answered)
+        if island is not None and island.holds(answered) and startup_reach(island, answered):
+            # It repeats its Reply, which is told with that.
+            return None
         if startup.negotiating is not None:
             opcode = _first_opcode(answering, segment)
             if opcode == Opcode.TERMINATE:
@@ -142,6 +162,20 @@ def hear(startup: StartupPhase, segment: Segment) -> Breach | None:
         text = "the Responder sends before it has received an FPDU (RFC 5044 7.1.2 rule 4)"
         return Breach(answering, None, answered, text)
     return None
+
+
+def _has_no_fpdu(asking: HalfConnection, asked: int, had: int) -> bool:
+    """Tell whether the Responder has octets of the Initiator, and no good FPDU among them.
+
+    That is known if all of them were captured.
+
+    :param asked: where FPDUs begin.
+    :param had: what the Responder had received.
+    """
+    if asking.fpdus > asking.seldom.crc_bad:
+        return False
+    island = asking.islands.at(asked)
+    return island is not None and had <= min(island.end, island.captured_until(asked, had))
 
 
 def _has_spoken(answering: HalfConnection, segment: Segment, answered: int) -> bool:
@@ -247,12 +281,15 @@ def of_silence(startup: StartupPhase, how: str | None) -> Breach | None:
     # Of the Initiator it is enough to know how much it sent.
     if not is_whole(asking, span(asking)[1]) or _may_be_answered(startup, answering):
         return None
-    if asking.framing is not None and answering.framing is not None:
-        at = _without_reply(answering)
+    has_fpdus = [half for half in (answering, asking) if half.framing is not None]
+    if len(has_fpdus) == 2 or (has_fpdus and startup.answer_at is None):
+        half, at = has_fpdus[0], _without_reply(answering)
+        if half is asking:
+            at = startup.origins[startup.initiator]
         if at is None:
             return None
         text = "FPDUs follow a Request, and no Reply has answered it (RFC 5044 7.1.2 rules 3, 5)"
-        return Breach(answering, ErrorCode.INVALID_STARTUP_FRAME, at, text)
+        return Breach(half, ErrorCode.INVALID_STARTUP_FRAME, at, text)
     if answering.octets:
         begin = startup.answer_at
         if begin is None:
@@ -335,8 +372,10 @@ def _without_reply(answering: HalfConnection) -> int | None:
 
     :param answering: of which everything was captured, perhaps in another order.
     """
+    if answering.framing is None or answering.framing.from_start:
+        return None
     island = answering.islands.items[0]
-    if answering.framing is None or answering.framing.from_start or not island.runs:
+    if not island.runs:
         return None
     at = island.runs[0].start
     if island.start < at and (

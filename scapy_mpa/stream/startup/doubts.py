@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.octets.scan import FoundStartup
-from scapy_mpa.stream.sequence import unwrap
-from scapy_mpa.stream.startup import answers
+from scapy_mpa.stream.sequence import sequence_number, unwrap
+from scapy_mpa.stream.startup import order
+from scapy_mpa.stream.startup.steps import StartupState
 from scapy_mpa.wire.startup import StartupKind
 
 if TYPE_CHECKING:
@@ -21,27 +22,35 @@ __all__ = ["had_begun", "take"]
 
 
 def take(startup: StartupPhase, half: HalfConnection, found: FoundStartup) -> None:
-    """Take what may be a startup frame, and see whether it was answered, or answers another.
+    """Take what may be a startup frame, and see whether it is a Reply to the last that the peer
+    has sent.
 
     Until the Reply is there, the Initiator sends nothing behind its Request (RFC 5044 7.1.2
     rule 3).
     """
     other = startup.halves[1 - half.direction]
-    streaming, asking = half.streaming, other.streaming
-    received = answers.received_before(startup, half, found)
-    if received is not None:
-        answers.remember(startup, half, found.position, received)
-    if streaming is not None and answers.was_accepted(startup, half, found):
-        streaming.confirm()
-    if found.startup.kind is not StartupKind.REPLY or asking is None or streaming is None:
+    received = order.received_before(startup, half, found)
+    if found.startup.kind is not StartupKind.REPLY or half.streaming is None:
         return
-    if received is not None:
-        asking.answer(unwrap(received, other.high or 0))
-    if other.direction == startup.initiator:
-        answers.find_repeated(startup, received)
-    is_asked = asking.doubtful is not None and asking.doubtful.awaits_reply(received)
-    if is_asked or answers.awaits_reply(startup, other, received):
-        streaming.confirm()
+    is_asked = other.doubtful is not None and other.doubtful.awaits_reply(received)
+    if is_asked or _awaits_reply(startup, other, received):
+        half.streaming.confirm()
+
+
+def _awaits_reply(startup: StartupPhase, asking: HalfConnection, received: int | None) -> bool:
+    """Tell whether the last that a side sent is a Request that was not answered.
+
+    :param received: sequence number of what its peer had received then.
+    """
+    end = startup.origins[asking.direction]
+    return (
+        startup.state is StartupState.REQUESTED
+        and asking.direction == startup.initiator
+        and (
+            received == sequence_number(end)
+            or (asking.islands.at(end) is None and (asking.acknowledged or 0) <= end)
+        )
+    )
 
 
 def had_begun(startup: StartupPhase, half: HalfConnection) -> bool:
@@ -50,9 +59,9 @@ def had_begun(startup: StartupPhase, half: HalfConnection) -> bool:
     Those come behind the startup frames of both (RFC 5044 7.1.2 rules 3, 4).
     """
     streaming = half.streaming
-    if streaming is None or streaming.doubtful is None or startup.received is None:
+    if streaming is None or streaming.doubtful is None:
         return False
-    received = startup.received.before(half.direction, streaming.doubtful.found.position)
+    received = startup.heard.get((half.direction, streaming.doubtful.found.position))
     islands = startup.halves[1 - half.direction].islands.items
     if received is None or not islands:
         return False

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The Startup Phase of a connection: its startup frames, and what they start (RFC 5044 7.1).
 
-What a startup frame is where it stands is a table (:mod:`~scapy_mpa.stream.startup.steps`).  Here
-is what the table does not know: that frames may be missing from the capture, or come in another
-order, and what a startup means for the two half connections.
+Frames come in order (:mod:`~scapy_mpa.stream.startup.order`).  What each is where it stands is a
+table (:mod:`~scapy_mpa.stream.startup.steps`).  Here is what the table does not know: that frames
+may be missing from the capture, and what a startup means for the two half connections.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ from scapy_mpa.stream.halves import takeover
 from scapy_mpa.stream.halves.extent import is_whole, span
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.phase import Phase
-from scapy_mpa.stream.octets.scan import FoundStartup
-from scapy_mpa.stream.startup import answers, bygone, rtr
+from scapy_mpa.stream.octets.island import Island
+from scapy_mpa.stream.octets.scan import FoundStartup, has_key, startup_reach
+from scapy_mpa.stream.sequence import unwrap
+from scapy_mpa.stream.startup import order, rtr
 from scapy_mpa.stream.startup.agreement import Agreement
-from scapy_mpa.stream.startup.received import Received
 from scapy_mpa.stream.startup.steps import (
+    NOBODY,
     UNKNOWN,
-    Origins,
     StartupState,
     Step,
     rtr_may_follow,
@@ -32,12 +33,11 @@ from scapy_mpa.wire.startup import StartupKind
 
 __all__ = ["StartupPhase"]
 
-_UNASKED: Final = (
-    Step.BOTH_RESPOND,
-    Step.REPLY_TO_OCTETS,
-    Step.REPLY_WITHOUT_REQUEST,
-    Step.READY_WITHOUT_REQUEST,
-)
+_REMEMBERED: Final = 64
+"""Of how many startup frames it is kept what their senders had received."""
+
+_STARTUPS: Final = 8
+"""Startups that are looked at with one segment."""
 
 
 class StartupPhase(Agreement):
@@ -50,14 +50,16 @@ class StartupPhase(Agreement):
     """
 
     __slots__ = (
+        "_heard",
         "answer_at",
         "early_ack",
-        "is_repeated",
         "is_silent",
         "is_waiting",
         "origins",
-        "received",
+        "replied_to",
         "state",
+        "waiting",
+        "waits_until",
     )
 
     def __init__(
@@ -70,12 +72,17 @@ class StartupPhase(Agreement):
         self.answer_at: int | None = None
         """Where the Reply must begin, by what the Initiator had received when it sent its Request;
         None if that is not known, as in a delayed startup, or the Reply is there."""
-        self.received: Received | None = None
-        """What who sent startup frames had received; gone when both directions carry FPDUs."""
+        self._heard: dict[tuple[int, int], int] | None = None
+        self.replied_to: int | None = None
+        """Sequence number of what the Responder had received when it sent a Reply that was captured
+        before its Request; None if that is not known."""
+        self.waits_until: int | None = None
+        """Segments of the connection up to which startup frames wait for their turn, 0 if none may
+        any more; None if none does."""
+        self.waiting = NOBODY
+        """By direction, where the first startup frame stands that waits for its turn."""
         self.is_silent = False
         """Whether the Responder may speak once it has something to go by, and has not yet."""
-        self.is_repeated = False
-        """Whether the Request that is taken now follows one to which there was no Reply."""
         self.is_waiting = False
         """Whether the Initiator has sent nothing behind its Request yet."""
         self.early_ack: int | None = None
@@ -86,10 +93,28 @@ class StartupPhase(Agreement):
         """Whether an Rtr Frame was captured, and the Request before it may yet be."""
         return (
             self.rtr_at is not None
-            and self.state is StartupState.IDLE
+            and self.state in (StartupState.IDLE, StartupState.ANSWERED)
             and self.initiator is not None
             and self.halves[self.initiator].begin is None
         )
+
+    @property
+    def heard(self) -> dict[tuple[int, int], int]:
+        """What senders of startup frames had received, as sequence numbers: by direction and
+        position of the frame."""
+        return self._heard or {}
+
+    def hear(self, direction: int, position: int, received: int) -> None:
+        """Keep what the sender of a startup frame had received; what was kept first stays."""
+        if self._heard is None:
+            self._heard = {}
+        if len(self._heard) < _REMEMBERED:
+            self._heard.setdefault((direction, position), received)
+
+    def wait_at(self, direction: int, position: int) -> None:
+        """Have the first startup frame that waits in a direction be another one."""
+        if self.waiting[direction] != position:
+            self.waiting = self.waiting.move(direction, position)
 
     def ends_at(self, direction: int, position: int) -> bool:
         """Tell whether the last startup frame of a direction ends at a position."""
@@ -103,31 +128,131 @@ class StartupPhase(Agreement):
         Return what it is, and whether it follows others; None if it is none, but octets of
         streaming mode.  What it means for the halves is up to :meth:`go_on`.
         """
-        direction = half.direction
+        direction, kind = half.direction, found.startup.kind
         is_first = self.state is StartupState.IDLE
-        if answers.follows_accept(self, half, found):
+        if kind is StartupKind.REPLY:
+            self._confirm_request(half, found)
+        if kind is StartupKind.REQUEST and self._follows_accepted(half, found):
             return None
-        if bygone.is_bygone(self, half, found):
-            if found.startup.kind is StartupKind.REQUEST:
-                answers.received_of(self).request = found
-            return Step.BYGONE, True
-        what = self._step(half, found)
-        if what in _UNASKED and found.position != span(half)[0]:
-            # Nobody has asked for it.
+        if kind is StartupKind.RTR and found.position == self.rtr_at:
+            # It was taken before the frames that precede it.
             return None
-        if found.startup.kind is StartupKind.RTR:
+        self.state, what = step(
+            self._state_before(half, found), found.startup, by_initiator=self.initiator == direction
+        )
+        if what is Step.REQUEST_AGAIN and not is_whole(self.halves[1 - direction]):
+            # A Reply that has rejected the first one was not captured.
+            what = Step.REQUEST
+        elif what is Step.REPLY_WITHOUT_REQUEST and self.initiator is None:
+            what = self._unasked(self.halves[1 - direction])
+        elif what is Step.LATE_READY and self.initiator is None:
+            if is_whole(half, self.origins[direction]):
+                what = Step.READY_WITHOUT_REQUEST
+            else:
+                self.initiator = direction
+        if what.is_unasked and not self._may_be_unasked(half, found):
+            return None
+        if kind is StartupKind.RTR:
             self.rtr_at = found.position if what.breach is None else None
-        elif what.breach is None:
+        elif what in (Step.REQUEST, Step.REQUEST_AGAIN):
+            self._begin_with(direction, found)
+        if kind is not StartupKind.RTR and (what.breach is None or what is Step.REQUEST_AGAIN):
             self.declare(direction, found.startup, what)
-            if what is Step.REQUEST and self.state is StartupState.REQUESTED:
-                if self.halves[1 - direction].begin is None:
-                    # Replies before the next one may not have been captured.
-                    answers.received_of(self).request = found
-                # In a delayed startup ULPs agree on where MPA begins (RFC 5044 7.1).
-                is_immediate = found.position == half.begin
-                self.answer_at = self.halves[1 - direction].acknowledged if is_immediate else None
-                self.is_waiting, self.early_ack = True, None
         return what, not is_first
+
+    def _confirm_request(self, answering: HalfConnection, found: FoundStartup) -> None:
+        """Before a Reply, take what may be the Request that it answers."""
+        asking = self.halves[1 - answering.direction]
+        asked = asking.doubtful
+        received = order.received_before(self, answering, found)
+        if asking.streaming is not None and asked is not None and asked.awaits_reply(received):
+            asking.streaming.confirm()
+
+    def _follows_accepted(self, half: HalfConnection, found: FoundStartup) -> bool:
+        """Tell whether what seems to be a Request ends behind what the Responder had received when
+        it sent a Reply that accepts.  FPDUs are all that the Initiator sends there."""
+        return (
+            self.state is StartupState.ANSWERED
+            and half.direction == self.initiator
+            and self.replied_to is not None
+            and found.end > unwrap(self.replied_to, found.end)
+        )
+
+    def _state_before(self, half: HalfConnection, found: FoundStartup) -> StartupState:
+        """Return the state before a startup frame: whether its Request was lost, for one."""
+        direction = half.direction
+        if found.startup.kind is not StartupKind.REPLY or self.state in (
+            StartupState.ACCEPTED,
+            StartupState.FULL,
+        ):
+            return self.state
+        asking = self.halves[1 - direction]
+        received = order.received_before(self, half, found)
+        if self.state is StartupState.REQUESTED and direction != self.initiator:
+            is_all = is_whole(half) and is_whole(asking, self.origins[asking.direction])
+            is_lost = not is_all and self._had_others(asking, found, received)
+        else:
+            # The Initiator sends nothing between Request and Reply (RFC 5044 7.1.2 rule 3).
+            is_lost = not is_whole(asking, self.origins[asking.direction])
+        if not is_lost:
+            return self.state
+        self.replied_to = received
+        self.initiator = 1 - direction
+        self.declared = None, None
+        # What the Initiator sent before was no answer to this one.
+        self.is_waiting, self.early_ack, self.answer_at = False, None, None
+        return StartupState.LOST
+
+    def _had_others(
+        self, asking: HalfConnection, found: FoundStartup, received: int | None
+    ) -> bool:
+        """Tell whether the Responder had octets behind the Request that are no FPDUs: then it
+        answers another one.
+
+        FPDUs are what an Initiator sends that goes on too early.
+        """
+        end = self.origins[asking.direction]
+        if received is None or unwrap(received, end) <= end:
+            return False
+        island = asking.islands.at(end)
+        if island is None:
+            # With the SYN it was waited for.
+            return asking.begin is not None
+        if not island.holds(end):
+            # FPDUs are not held any more, nor is what was found to be none.
+            return not any(run.start <= end < run.end for run in island.runs)
+        crc = found.startup.crc or bool(self.uses_crc)
+        reader = FPDUReader(end, markers=found.startup.markers, crc=crc)
+        return reader.verifies(island, end) is False
+
+    def _unasked(self, other: HalfConnection) -> Step:
+        """Return what a Reply is on a connection of which no Request is known."""
+        if not other.octets:
+            return Step.REPLY_WITHOUT_REQUEST
+        island = None if other.begin is None else other.islands.at(other.begin)
+        is_reply = island is not None and has_key(island, island.start, StartupKind.REPLY)
+        return Step.BOTH_RESPOND if is_reply else Step.REPLY_TO_OCTETS
+
+    def _may_be_unasked(self, half: HalfConnection, found: FoundStartup) -> bool:
+        """Tell whether a startup frame that nobody has asked for may be one, by where it stands."""
+        is_next = self.state is StartupState.REJECTED and self.ends_at(
+            half.direction, found.position
+        )
+        is_among_fpdus = self.state is StartupState.FULL or half.fpdus > 0
+        return is_next or is_among_fpdus or found.position == span(half)[0]
+
+    def _begin_with(self, direction: int, found: FoundStartup) -> None:
+        """Begin a startup with a Request."""
+        other = self.halves[1 - direction]
+        self.initiator = direction
+        self.declared = None, None
+        self.replied_to = None
+        if found.end != self.rtr_at:
+            self.rtr_at = None
+        # In a delayed startup ULPs agree on where MPA begins (RFC 5044 7.1).
+        is_immediate = found.position == self.halves[direction].begin
+        self.answer_at = other.acknowledged if is_immediate else None
+        self.is_waiting, self.early_ack = True, None
 
     def judge_first(self) -> None:
         """See whether the RTR indication was found before both startup frames were."""
@@ -141,16 +266,6 @@ class StartupPhase(Agreement):
         if first.start == framing.origin:
             self.negotiating.take_first(first.ulpdu, first.ulpdu_length, is_whole=first.is_whole)
 
-    def find_accepted(self) -> None:
-        """See whether FPDUs follow a Request that was taken for one rejected before by then."""
-        found = answers.accepted_request(self)
-        if found is None:
-            return
-        assert self.initiator is not None
-        half = self.halves[self.initiator]
-        self.declare(self.initiator, found.startup, Step.ACCEPT)
-        self.go_on(half, found, Step.ACCEPT, again=True)
-
     # -- what it means for the half connections --------------------------------------------------
 
     def go_on(self, half: HalfConnection, found: FoundStartup, what: Step, *, again: bool) -> None:
@@ -158,17 +273,11 @@ class StartupPhase(Agreement):
 
         :param again: whether it follows others.
         """
-        if what is Step.BYGONE:
-            return
         direction = half.direction
         # Behind a Request its Rtr Frame may have been captured before it.
         if found.end != self.rtr_at:
-            self._move_origin(direction, found.end)
-        if what in (Step.REQUEST, Step.ACCEPT, Step.REJECT, Step.LATE_ACCEPT, Step.LATE_READY):
-            other = self.halves[1 - direction]
-            if what is Step.REQUEST and self.state is StartupState.REJECTED and not other.is_mpa:
-                # It is known by now that they went back to streaming mode.
-                return
+            self.origins = self.origins.move(direction, found.end)
+        if what.holds or self.state is StartupState.REJECTED:
             takeover.hold(half)
         if what in (Step.ACCEPT, Step.REJECT):
             self.answer_at = None
@@ -176,70 +285,9 @@ class StartupPhase(Agreement):
             self._enter_full_operation()
         elif what is Step.READY and self.state is StartupState.FULL:
             self.begin_fpdus()
-        elif (
-            what in (Step.REQUEST, Step.LATE_ACCEPT)
-            and again
-            and self.state is not StartupState.REJECTED
-        ):
+        elif what in (Step.REQUEST, Step.REQUEST_AGAIN, Step.LATE_ACCEPT) and again:
             # What the peer has sent belongs to a startup that was rejected.
             self.resume_streaming(self.halves[1 - direction])
-        if what is Step.REQUEST and self.state is StartupState.REQUESTED:
-            answers.find_reply(self)
-
-    def _step(self, half: HalfConnection, found: FoundStartup) -> Step:
-        """Return what a startup frame is, where it stands, and go on to the state behind it."""
-        startup = found.startup
-        direction = half.direction
-        asking = self.halves[1 - direction]
-        if startup.kind is StartupKind.REPLY:
-            received = answers.received_before(self, half, found)
-            asked = asking.doubtful
-            if asking.streaming is not None and asked is not None and asked.awaits_reply(received):
-                asking.streaming.confirm()
-            if direction != self.initiator and not startup.rejected:
-                answers.find_repeated(self, received)
-        before = self.state
-        by_initiator = self.initiator == direction
-        self.state, what = step(before, startup, by_initiator=by_initiator)
-        if what is Step.REQUEST:
-            if before is StartupState.IDLE and answers.is_of_accepted(self, half, found):
-                # Its Reply was captured before it.
-                what = Step.ACCEPT
-            elif before is StartupState.REJECTED and answers.is_the_rejected(self, half, found):
-                self.state = before
-            else:
-                if direction != self.initiator and self.received is not None:
-                    # What a Responder had tells nothing of what it asks for itself.
-                    self.received.replied_to = None
-                self.initiator = direction
-                self.declared = None, None
-                if found.end != self.rtr_at:
-                    self.rtr_at = None
-        elif what is Step.LATE_READY:
-            if self.initiator is None and is_whole(half, self.origins[direction]):
-                return Step.READY_WITHOUT_REQUEST
-            self.initiator = direction
-        elif (
-            what is Step.REPLY_WITHOUT_REQUEST
-            and not is_whole(asking, self.origins[asking.direction])
-        ) or (what is Step.ACCEPT and answers.answers_another(self, half, found)):
-            # The Request was not captured.  The Initiator sends nothing between it and the Reply
-            # (RFC 5044 7.1.2 rule 3).
-            had = answers.received_before(self, half, found)
-            answers.received_of(self).replied_to = had
-            if had is not None:
-                # It may be looked at again.
-                answers.remember(self, half, found.position, had)
-            self.initiator = 1 - direction
-            self.declared = None, None
-            # What the Initiator sent before was no answer to this one.
-            self.is_waiting, self.early_ack, self.answer_at = False, None, None
-            self.state = StartupState.REJECTED if startup.rejected else StartupState.IDLE
-            what = Step.REJECT if startup.rejected else Step.LATE_ACCEPT
-        elif what is Step.REPLY_WITHOUT_REQUEST and self.initiator is None and asking.octets:
-            answers_reply = self.origins[1 - direction] > 0
-            what = Step.BOTH_RESPOND if answers_reply else Step.REPLY_TO_OCTETS
-        return what
 
     def _enter_full_operation(self) -> None:
         """Start both half connections, or the one of which it is known where FPDUs begin."""
@@ -252,10 +300,6 @@ class StartupPhase(Agreement):
         else:
             self.begin_fpdus()
 
-    def _move_origin(self, direction: int, position: int) -> None:
-        one, two = self.origins
-        self.origins = Origins(one, position) if direction else Origins(position, two)
-
     def begin_fpdus(self) -> None:
         """Start the half connections that were not started (RFC 5044 7.1.2)."""
         assert self.initiator is not None
@@ -263,7 +307,7 @@ class StartupPhase(Agreement):
         for direction in (self.initiator, 1 - self.initiator):
             self._begin_fpdus(direction)
         self.origins = UNKNOWN
-        self.received = None
+        self._heard = None
 
     def _begin_fpdus(self, direction: int) -> None:
         half = self.halves[direction]
@@ -286,8 +330,6 @@ class StartupPhase(Agreement):
 
     def forget(self) -> None:
         """Take it that no startup frames were captured that belong to what follows."""
-        if self.state is StartupState.REJECTED:
-            answers.received_of(self).rejected = answers.rejected_up_to(self)
         self.state = StartupState.IDLE
         self.initiator = None
         self.declared = None, None
@@ -296,7 +338,7 @@ class StartupPhase(Agreement):
         self.is_waiting = False
         self.negotiating = None
 
-    # -- behind a rejection --------------------------------------------------------------------
+    # -- behind a startup frame ----------------------------------------------------------------
 
     def resume_streaming(self, *halves: HalfConnection) -> None:
         """Go back to streaming mode, and look for startup frames there: first for a Request."""
@@ -305,36 +347,56 @@ class StartupPhase(Agreement):
             if half.streaming is not None:
                 half.streaming.scan_again()
 
-    def reconsider(self, half: HalfConnection) -> None:
-        """See what a connection that was rejected is used for.
-
-        It goes back to streaming mode (RFC 5044 7.1.2 rule 3).  But there are Responders that
-        reject in words only: Linux siw echoes R from a Request and then works.
-        """
+    def look_behind(self, half: HalfConnection) -> None:
+        """See what stands directly behind a startup frame: another Request, or, where the startup
+        was rejected, anything (RFC 5044 7.1.2 rule 3)."""
         come_to = -1
         # What was captured before may hold several startups.
-        while (
-            half.phase is Phase.HELD
-            and self.state is StartupState.REJECTED
-            and sum(self.origins) > come_to
-        ):
+        for _ in range(_STARTUPS):
+            if half.phase is not Phase.HELD or sum(self.origins) == come_to:
+                return
             come_to = sum(self.origins)
-            verdict = self._holds_fpdu(half)
-            if verdict and half.direction == self.initiator:
-                self._enter_full_operation()
-            elif verdict is False:
-                self.resume_streaming(*self.halves)
+            origin = self.origins[half.direction]
+            island = half.islands.at(origin)
+            if island is None or not island.holds(origin):
+                return
+            is_request = has_key(island, origin, StartupKind.REQUEST)
+            if self.state is StartupState.REJECTED:
+                self._look_behind_rejection(half, island, origin)
+            elif is_request and self.state is StartupState.REQUESTED:
+                self.resume_streaming(half)
 
-    def _holds_fpdu(self, half: HalfConnection) -> bool | None:
-        """Tell whether a verified FPDU follows a startup frame; None if it cannot be told yet.
+    def _look_behind_rejection(self, half: HalfConnection, island: Island, origin: int) -> None:
+        """See what a connection that was rejected is used for.
 
-        What cannot become one, a Key for one, is told from its first octets.
+        It goes back to streaming mode (RFC 5044 7.1.2 rule 3).  But there are Initiators that send
+        FPDUs all the same, and Responders that reject in words only: Linux siw echoes R.
         """
-        origin = self.origins[half.direction]
-        island = half.islands.at(origin)
-        if island is None or not island.holds(origin):
-            return None
-        reader = FPDUReader(
-            origin, markers=bool(self.has_markers(half.direction)), crc=bool(self.uses_crc)
-        )
-        return reader.verifies(island, origin)
+        reach = startup_reach(island, origin)
+        if reach:
+            if reach <= island.end:
+                self.resume_streaming(half)
+            return
+        markers, crc = bool(self.has_markers(half.direction)), bool(self.uses_crc)
+        verdict = FPDUReader(origin, markers=markers, crc=crc).verifies(island, origin)
+        if verdict:
+            text = "FPDUs after a Reply that rejects (RFC 5044 7.1.2 rules 2, 3)"
+            if half.direction == self.initiator and self.early_ack is not None:
+                text = "the Initiator sends before it has received the Reply"
+                text += " (RFC 5044 7.1.2 rule 3)"
+            half.owner.on_error(half, None, origin, text)
+            takeover.enter_full_operation(half, origin, markers=markers, crc=crc)
+        elif verdict is False:
+            self.resume_streaming(*self.halves)
+
+    def read_before(self, half: HalfConnection, island: Island, found: FoundStartup) -> bool:
+        """Read FPDUs that precede a startup frame on a connection that is in streaming mode; tell
+        whether there are some."""
+        begin = max(island.start, self.origins[half.direction])
+        if half.begin != island.start or not begin < found.position or not island.holds(begin):
+            return False
+        for markers in (False, True):
+            if FPDUReader(begin, markers=markers, crc=True).verifies(island, begin):
+                takeover.enter_full_operation(half, begin, markers=markers, crc=True)
+                return True
+        return False

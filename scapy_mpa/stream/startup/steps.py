@@ -46,6 +46,8 @@ from scapy_mpa.wire.interoperability import Offer
 from scapy_mpa.wire.startup import StartupFrame, StartupKind
 
 __all__ = [
+    "NOBODY",
+    "NOWHERE",
     "UNKNOWN",
     "Declared",
     "Origins",
@@ -91,6 +93,10 @@ class StartupState(enum.Enum):
     IDLE = enum.auto()
     REQUESTED = enum.auto()
     REJECTED = enum.auto()
+    LOST = enum.auto()
+    """A Reply comes, and the Request that it answers was not captured."""
+    ANSWERED = enum.auto()
+    """A Reply has accepted a Request that was not captured, or not yet."""
     ACCEPTED = enum.auto()
     """The first octets of the Initiator will tell whether an Rtr Frame comes."""
     FULL = enum.auto()
@@ -109,8 +115,9 @@ class Step(enum.Enum):
     """A Reply, and what it answers is no Request."""
     LATE_ACCEPT = enum.auto()
     """A Reply whose Request was not captured."""
-    BYGONE = enum.auto()
-    """A Request or Reply of a startup that was rejected before the one that is known."""
+    REQUEST_AGAIN = enum.auto()
+    """A Request, and the one before it was not answered."""
+    REQUEST_TOO_LATE = enum.auto()
     READY = enum.auto()
     """An Rtr Frame."""
     LATE_READY = enum.auto()
@@ -122,14 +129,41 @@ class Step(enum.Enum):
         """Which rule is broken if it is that."""
         return _BREACHES.get(self)
 
+    @property
+    def is_unasked(self) -> bool:
+        """Whether nobody has asked for it."""
+        return self in _UNASKED
+
+    @property
+    def holds(self) -> bool:
+        """Whether what follows it is held until it is known what it is."""
+        return self in _HOLDING
+
 
 _BREACHES: Final = {
     Step.BOTH_INITIATE: "both sides sent a Request (RFC 5044 7.1.2 rule 8)",
     Step.BOTH_RESPOND: "both sides sent a Reply, and none a Request (RFC 5044 7.1.2 rule 8)",
     Step.REPLY_WITHOUT_REQUEST: "a Reply that answers no Request (RFC 5044 7.1.2 rule 2)",
     Step.REPLY_TO_OCTETS: "a Reply that answers what is no Request (RFC 5044 7.1.2 rule 2)",
-    Step.READY_WITHOUT_REQUEST: f"an Rtr Frame behind no Reply ({_PROPOSAL} 2)",
+    Step.REQUEST_AGAIN: "a Request after one that no Reply has answered (RFC 5044 7.1.2 rule 3)",
+    Step.REQUEST_TOO_LATE: "a Request after a Reply that accepts (RFC 5044 7.1.2 rules 2, 3)",
+    Step.READY_WITHOUT_REQUEST: f"an Rtr Frame after no Reply that accepts ({_PROPOSAL} 2)",
 }
+
+_UNASKED: Final = (
+    Step.BOTH_RESPOND,
+    Step.REPLY_TO_OCTETS,
+    Step.REPLY_WITHOUT_REQUEST,
+    Step.READY_WITHOUT_REQUEST,
+)
+_HOLDING: Final = (
+    Step.REQUEST,
+    Step.REQUEST_AGAIN,
+    Step.ACCEPT,
+    Step.REJECT,
+    Step.LATE_ACCEPT,
+    Step.LATE_READY,
+)
 
 _S = StartupState
 # (state, kind of frame, sent by the Initiator, whether it rejects) -> (state, what it is)
@@ -142,6 +176,17 @@ _TABLE: Final[dict[tuple[StartupState, StartupKind, bool, bool], tuple[StartupSt
     (_S.REQUESTED, StartupKind.REPLY, False, False): (_S.FULL, Step.ACCEPT),
     (_S.REQUESTED, StartupKind.REPLY, False, True): (_S.REJECTED, Step.REJECT),
     (_S.REQUESTED, StartupKind.REQUEST, False, False): (_S.REQUESTED, Step.BOTH_INITIATE),
+    (_S.REQUESTED, StartupKind.REQUEST, True, False): (_S.REQUESTED, Step.REQUEST_AGAIN),
+    **{
+        (_S.LOST, StartupKind.REPLY, by_initiator, rejects): to
+        for by_initiator in (False, True)
+        for rejects, to in (
+            (False, (_S.ANSWERED, Step.LATE_ACCEPT)),
+            (True, (_S.REJECTED, Step.REJECT)),
+        )
+    },
+    (_S.ANSWERED, StartupKind.REQUEST, True, False): (_S.FULL, Step.ACCEPT),
+    (_S.ANSWERED, StartupKind.RTR, True, False): (_S.ANSWERED, Step.LATE_READY),
     (_S.IDLE, StartupKind.RTR, False, False): (_S.IDLE, Step.LATE_READY),
     (_S.IDLE, StartupKind.RTR, True, False): (_S.IDLE, Step.LATE_READY),
     # Its Reply was not captured, or not yet.
@@ -149,9 +194,16 @@ _TABLE: Final[dict[tuple[StartupState, StartupKind, bool, bool], tuple[StartupSt
     (_S.ACCEPTED, StartupKind.RTR, True, False): (_S.FULL, Step.READY),
 }
 
+_OUT_OF_PLACE: Final = {
+    StartupKind.REQUEST: Step.REQUEST_TOO_LATE,
+    StartupKind.REPLY: Step.REPLY_WITHOUT_REQUEST,
+    StartupKind.RTR: Step.READY_WITHOUT_REQUEST,
+}
+"""What a startup frame is where the table has none of its kind."""
+
 
 class Origins(NamedTuple):
-    """By direction, where FPDUs begin; 0 where that is not known.
+    """A position by direction: where FPDUs begin; 0 where that is not known.
 
     Of the plain tuples that go, Python puts up to 2000 of each length aside, and where many
     connections begin at a time, all memory around one of these stays in use.
@@ -160,6 +212,14 @@ class Origins(NamedTuple):
     one: int
     other: int
 
+    def move(self, direction: int, position: int) -> "Origins":
+        """Return them with another position for a direction."""
+        return Origins(self.one, position) if direction else Origins(position, self.other)
+
+
+NOWHERE: Final = 1 << 62
+NOBODY: Final = Origins(NOWHERE, NOWHERE)
+"""Where startup frames wait if none does."""
 
 UNKNOWN: Final = Origins(0, 0)
 """What all connections begin with, and have when both directions carry FPDUs."""
@@ -176,9 +236,7 @@ def step(
 ) -> tuple[StartupState, Step]:
     """Return the state behind a startup frame, and what the frame is where it stands."""
     key = (state, startup.kind, by_initiator, startup.rejects)
-    is_rtr = startup.kind is StartupKind.RTR
-    otherwise = Step.READY_WITHOUT_REQUEST if is_rtr else Step.REPLY_WITHOUT_REQUEST
-    return _TABLE.get(key, (state, otherwise))
+    return _TABLE.get(key, (state, _OUT_OF_PLACE[startup.kind]))
 
 
 def rtr_may_follow(request: Declared | None, reply: Declared | None) -> bool:

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The order of startup frames: each is taken after all that was sent before it.
+
+What was sent before a frame is what precedes it in its own direction, and what its segment
+acknowledges of the other one.  With both SYNs a frame *waits* until all that was captured, for
+64 segments of the connection at most: what it waits for may not have been captured at all.  So the
+table (:mod:`~scapy_mpa.stream.startup.steps`) need know nothing of disorder.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scapy_mpa.stream.halves.half import HalfConnection
+from scapy_mpa.stream.halves.holes import LATE_SEGMENTS
+from scapy_mpa.stream.halves.phase import Phase
+from scapy_mpa.stream.octets.island import Island
+from scapy_mpa.stream.octets.scan import KEY_PREFIX, FoundStartup, key_in
+from scapy_mpa.stream.segment import ACK, Segment
+from scapy_mpa.stream.sequence import unwrap
+from scapy_mpa.stream.startup.steps import NOBODY, NOWHERE, StartupState
+from scapy_mpa.wire.startup import StartupKind
+
+if TYPE_CHECKING:
+    from scapy_mpa.stream.startup.startup_phase import StartupPhase
+
+__all__ = ["is_answered", "must_wait", "note", "received_before", "resume", "wait_no_more"]
+
+
+def received_before(startup: StartupPhase, half: HalfConnection, found: FoundStartup) -> int | None:
+    """Return what the sender of a startup frame had received when it sent it, as a sequence number.
+
+    None if its segment did not come last, and the frame did not wait.
+    """
+    kept = startup.heard.get((half.direction, found.position))
+    if kept is not None:
+        return kept
+    segment = half.owner.common.current
+    if segment is None or not segment.flags & ACK:
+        return None
+    if (segment.flow == half.owner.identity.flow) == bool(half.direction):
+        return None
+    begin = unwrap(segment.seq, found.position)
+    return segment.ack if begin < found.end and found.position < begin + segment.length else None
+
+
+def must_wait(
+    startup: StartupPhase,
+    half: HalfConnection,
+    island: Island,
+    found: FoundStartup,
+    *,
+    is_refuted: bool = False,
+) -> bool:
+    """Tell whether a startup frame must wait for what was sent before it.
+
+    :param island: that holds it.
+    :param is_refuted: whether what follows it shows that it is none, unless it was rejected: then
+        the other direction may hold the Reply.
+    """
+    other = startup.halves[1 - half.direction]
+    received = received_before(startup, half, found)
+    if received is not None:
+        startup.hear(half.direction, found.position, received)
+    if startup.waits_until == 0 or half.begin is None or other.begin is None:
+        return False
+    is_early = half.islands.lies_beyond(island)
+    if not is_early:
+        had = other.acknowledged or 0
+        if received is not None and not is_refuted:
+            had = unwrap(received, other.begin)
+        islands = other.islands
+        captured = other.begin if islands.front is None else islands.front_end()
+        is_early = captured < had or (not is_refuted and _first_unread(startup, other) < had)
+    if not is_early:
+        startup.wait_at(half.direction, NOWHERE)
+        return False
+    segments = half.owner.segments
+    if startup.waits_until is None:
+        startup.waits_until = segments + LATE_SEGMENTS
+    if found.position >= startup.origins[half.direction]:
+        # Else it was taken before it was refuted.
+        startup.wait_at(half.direction, min(found.position, startup.waiting[half.direction]))
+    return segments < startup.waits_until
+
+
+def _first_unread(startup: StartupPhase, half: HalfConnection) -> int:
+    """Return a position before the first startup frame that was captured of a direction, and not
+    taken yet."""
+    origin = startup.origins[half.direction]
+    if startup.state is StartupState.REJECTED and half.phase is Phase.HELD:
+        island = half.islands.at(origin)
+        if island is not None and KEY_PREFIX in island.read(origin, island.end):
+            return origin
+    return startup.waiting[half.direction]
+
+
+def note(startup: StartupPhase, half: HalfConnection, segment: Segment) -> None:
+    """Keep what the sender of a segment had received, if it may bring a startup frame.
+
+    One behind another that waits is not looked at when it comes.
+    """
+    at = key_in(segment.payload)
+    if at < len(segment.payload) and half.high is not None and segment.flags & ACK:
+        startup.hear(half.direction, unwrap(segment.seq, half.high) + at, segment.ack)
+
+
+def resume(startup: StartupPhase, segments: int) -> None:
+    """Take the startup frames whose turn has come, or that have waited for long enough.
+
+    :param segments: of the connection received so far.
+    """
+    if segments < (startup.waits_until or 0):
+        _go_on(startup)
+    else:
+        wait_no_more(startup)
+        startup.waits_until = None
+        startup.waiting = NOBODY
+
+
+def wait_no_more(startup: StartupPhase) -> None:
+    """Take what waits as it stands; from now on nothing waits."""
+    is_waiting = startup.waits_until
+    startup.waits_until = 0
+    if is_waiting:
+        _go_on(startup)
+
+
+def _go_on(startup: StartupPhase) -> None:
+    """Take what waits, and what follows it, for as long as that changes something."""
+    come_to = -1
+    while sum(startup.origins) > come_to:
+        come_to = sum(startup.origins)
+        for half in startup.halves:
+            startup.look_behind(half)
+        for half in startup.halves:
+            if half.streaming is not None:
+                half.streaming.resume()
+    if startup.waiting == NOBODY and startup.waits_until:
+        startup.waits_until = None
+
+
+def is_answered(startup: StartupPhase, half: HalfConnection, found: FoundStartup) -> bool:
+    """Tell whether a startup frame of the peer acknowledges what seems to be a Request, and nothing
+    behind it."""
+    return found.startup.kind is StartupKind.REQUEST and any(
+        direction != half.direction and unwrap(received, found.end) == found.end
+        for (direction, _), received in startup.heard.items()
+    )
