@@ -17,7 +17,7 @@ from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD, Chunk
 from scapy_mpa.stream.octets.overlap import RecentOctets, differing_stretch
 from scapy_mpa.stream.octets.past import PAST_OCTETS
-from scapy_mpa.stream.octets.scan import KEY_PREFIX
+from scapy_mpa.stream.octets.scan import begins_like_key
 from scapy_mpa.stream.ordinary import Row, lacks, read
 from scapy_mpa.stream.sequence import SEQUENCE_SPACE, sequence_number
 from scapy_mpa.stream.shapes import Shapes, ShapeTables
@@ -268,7 +268,8 @@ class Direction:
         """Tell whether it keeps to its turn with its first octets (RFC 5044 7.1.2 rules 3, 4)."""
         peer = self.peer
         received = (ack - sequence_number(peer.origin)) & _MASK
-        if self.awaits and 0 < received < _BEHIND and peer.offset:
+        # What acknowledges part of them may not acknowledge the first FPDU.
+        if self.awaits and 0 < peer.offset <= received < _BEHIND:
             self.awaits = False
         if self.awaits:
             # It shows nothing of octets that it must not have sent yet.
@@ -347,7 +348,7 @@ class Direction:
         rows = self.shared.rows
         rest = octets[end:]
         missing = lacks(self, rest, offset, self.shapes) if rest else 0
-        if rest and KEY_PREFIX.startswith(rest[: len(KEY_PREFIX)]):
+        if begins_like_key(rest):
             # A startup frame where an FPDU must begin.
             missing = 0
         # The first FPDU must be whole in its segment: it is looked at more closely.

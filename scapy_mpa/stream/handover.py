@@ -24,9 +24,11 @@ from scapy_mpa.stream.halves.rest import LENT, Rest, lay_down
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD, Chunk
 from scapy_mpa.stream.octets.island import Island, Run
+from scapy_mpa.stream.octets.scan import begins_like_key
 from scapy_mpa.stream.ordinary_connection import OrdinaryConnection
 from scapy_mpa.stream.segment import Segment
 from scapy_mpa.stream.sequence import SEQUENCE_SPACE, compact, sequence_number
+from scapy_mpa.wire.startup import KEY_LENGTH
 
 __all__ = ["give_back", "recover", "take_out"]
 
@@ -203,6 +205,11 @@ def _last_run(half: HalfConnection) -> Run | None:
         or island.count(run.end) > PIECES
         # All that the FPDU will take counts from now on.
         or island.need - run.end > half.budget.room
+        # A startup frame where an FPDU must begin.
+        or (
+            run.end < island.end
+            and begins_like_key(island.read(run.end, min(run.end + KEY_LENGTH, island.end)))
+        )
     ):
         return None
     # Of those that were merged nobody knows the frames.

@@ -29,6 +29,7 @@ __all__ = [
     "LEAST_OF_KEY",
     "FoundStartup",
     "almost_key",
+    "begins_like_key",
     "find_startups",
     "has_key",
     "key_in",
@@ -353,6 +354,11 @@ def key_in(octets: bytes) -> int:
     parts = range(len(KEY_PREFIX) - 1, 0, -1) if octets[-1:] in _OCTETS_OF_KEY else ()
     part = next((length for length in parts if octets.endswith(KEY_PREFIX[:length])), 0)
     return len(octets) - part
+
+
+def begins_like_key(octets: bytes) -> bool:
+    """Tell whether a Key may begin with octets, as far as they go; False if there are none."""
+    return bool(octets) and KEY_PREFIX.startswith(octets[: len(KEY_PREFIX)])
 
 
 def almost_key(octets: bytes) -> bool:

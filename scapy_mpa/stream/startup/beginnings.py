@@ -265,15 +265,14 @@ def _is_unasked(startup: StartupPhase, half: HalfConnection) -> bool:
     """Tell whether no FPDUs can follow in a direction, since nobody has asked for MPA.
 
     Each direction begins with a startup frame, whatever octets of streaming mode stand before it
-    (RFC 5044 7.1.2 rules 1 and 2).  So if one was captured whole, from the SYN on, and holds none,
-    neither that direction nor its peer carries FPDUs.  Two exceptions: good CRCs in the peer show
-    that MPA is spoken against the rules; and behind a startup frame of its own a sender may go on
-    without an answer.
+    (RFC 5044 7.1.2 rules 1 and 2).  So if one was captured whole, from the SYN on, and neither
+    holds a startup frame, neither carries FPDUs.  One exception: good CRCs in the peer show that
+    MPA is spoken against the rules.
     """
     other = startup.halves[1 - half.direction]
-    if other.framing is not None or _holds_startup(startup, half):
+    if other.framing is not None or any(_holds_startup(startup, each) for each in (half, other)):
         return False
-    return is_whole(half) or (is_whole(other) and not _holds_startup(startup, other))
+    return is_whole(half) or is_whole(other)
 
 
 def _holds_startup(startup: StartupPhase, half: HalfConnection) -> bool:
