@@ -28,8 +28,9 @@ from scapy_mpa.craft.mutations.edit import (
 from scapy_mpa.craft.mutations.expectation import ACCEPT, REJECT, accept, error, improper
 from scapy_mpa.craft.mutations.mutation import Change, Mutation
 from scapy_mpa.craft.options import INITIATOR, RESPONDER
-from scapy_mpa.craft.script import CloseItem, OctetsItem, StartupItem
+from scapy_mpa.craft.script import CloseItem, FPDUItem, OctetsItem, StartupItem
 from scapy_mpa.wire.dialect import TRAITS, Dialect
+from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.rdmap_names import Opcode
 from scapy_mpa.wire.startup import KEYS, StartupKind, build_startup
 
@@ -248,6 +249,17 @@ def _incomplete(kind: StartupKind) -> Change:
     return apply
 
 
+def _without_any(conversation: Conversation, rng: Random) -> Conversation:
+    """Leave both startup frames out, if two good CRCs in a row still prove the FPDUs.
+
+    :raises LocalProtocolError: neither side sends two.
+    """
+    senders = [item.side for item in conversation.script if isinstance(item, FPDUItem)]
+    if not any(senders.count(side) > 1 for side in (INITIATOR, RESPONDER)):
+        raise LocalProtocolError("neither side sends two FPDUs")
+    return without_startup(_REPLY, _REQUEST)(conversation, rng)
+
+
 STARTUP: Final = (
     *_of_each_frame(),
     Mutation(
@@ -262,7 +274,7 @@ STARTUP: Final = (
         "The Initiator begins with FPDUs; there are no startup frames.",
         improper("the first FPDU comes where the Request must be"),
         plain,
-        without_startup(_REPLY, _REQUEST),
+        _without_any,
     ),
     Mutation(
         "rfc5044/7.1.2/rule-2-no-request",
