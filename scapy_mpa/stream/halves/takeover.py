@@ -51,7 +51,6 @@ def enter_full_operation(
     markers: bool,
     crc: bool,
     from_start: bool = True,
-    is_open: bool = False,
     is_guess: bool = False,
     crc_is_known: bool = True,
     dialect: Dialect | None = None,
@@ -61,7 +60,6 @@ def enter_full_operation(
 
     :param from_start: whether that is the beginning of the Full Operation Phase, and not
         merely a place from which Markers can be counted.
-    :param is_open: whether a startup frame may yet come of what lies before.
     :param is_guess: whether Markers may as well be elsewhere.
     :param crc_is_known: whether it is known that CRCs are on, or off.
     :param dialect: what the startup frames are of.
@@ -98,7 +96,6 @@ def enter_full_operation(
         )
     if from_start:
         half.islands.front = max(origin, half.islands.floor)
-    if from_start and not is_open:
         behind = origin
     elif behind:
         _let_go_before(half, behind)
