@@ -384,7 +384,8 @@ class StartupPhase(Agreement):
         verdict = FPDUReader(origin, markers=markers, crc=crc).verifies(island, origin)
         if verdict:
             text = "FPDUs after a Reply that rejects (RFC 5044 7.1.2 rules 2, 3)"
-            if half.direction == self.initiator and self.early_ack is not None:
+            answered = self.origins[1 - half.direction]
+            if half.direction == self.initiator and (self.early_ack or answered) < answered:
                 text = "the Initiator sends before it has received the Reply"
                 text += " (RFC 5044 7.1.2 rule 3)"
             half.owner.on_error(half, None, origin, text)
