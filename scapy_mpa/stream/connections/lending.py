@@ -13,6 +13,7 @@ from scapy_mpa.stream.halves.rest import LENT, Rest, lay_down
 from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD
 from scapy_mpa.stream.octets.island import Run
 from scapy_mpa.stream.sequence import SEQUENCE_SPACE, compact, sequence_number
+from scapy_mpa.stream.startup.steps import StartupState
 
 __all__ = ["lend", "reclaim"]
 
@@ -41,6 +42,9 @@ def lend(connection: Connection, *, may_begin: bool = True) -> tuple[Loan, Loan]
     if one.acknowledged is None or other.acknowledged is None:
         return None
     startup = connection.startup
+    if startup.state in (StartupState.REQUESTED, StartupState.REJECTED):
+        # A startup frame may stand where an FPDU must begin.
+        return None
     if startup.negotiating is not None and startup.negotiating.holds_back():
         return None
     lay_down(one)
