@@ -28,6 +28,7 @@ from scapy_mpa.stream.octets.scan import begins_like_key
 from scapy_mpa.stream.ordinary_connection import OrdinaryConnection
 from scapy_mpa.stream.segment import Segment
 from scapy_mpa.stream.sequence import SEQUENCE_SPACE, compact, sequence_number
+from scapy_mpa.stream.startup.steps import StartupState
 from scapy_mpa.wire.startup import KEY_LENGTH
 
 __all__ = ["give_back", "recover", "take_out"]
@@ -55,6 +56,8 @@ def take_out(connection: Connection, shared: Shared) -> tuple[Direction, Directi
         or connection.identity.flow == connection.reverse
         or one.acknowledged is None
         or other.acknowledged is None
+        # A startup frame may stand where an FPDU must begin.
+        or startup.state in (StartupState.REQUESTED, StartupState.REJECTED)
         # The next FPDU may be the RTR indication, which is looked at more closely.
         or (startup.negotiating is not None and startup.negotiating.holds_back())
     ):

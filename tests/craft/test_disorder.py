@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any, Literal
+from typing import Literal
 
 import pytest
 from hypothesis import given, settings
@@ -158,23 +158,18 @@ def test_any_order_behind_the_handshake(
 
 
 @pytest.mark.parametrize("markers", [False, True])
-@pytest.mark.parametrize("indication", [None, "frame", "send", "write", "read"])
+@pytest.mark.parametrize("indication", [None, "send", "write", "read"])
 @settings(max_examples=30, deadline=None)
 @given(data=st.data())
 def test_any_order_without_the_handshake(
-    indication: Literal["frame", "send", "write", "read"] | None,
-    markers: bool,
-    data: st.DataObject,
+    indication: Literal["send", "write", "read"] | None, markers: bool, data: st.DataObject
 ) -> None:
     """So may startup frames and FPDUs of which nobody knows where they begin before a startup frame
     tells: all of them are told, messages and the RTR indication included.
     """
-    is_frame = indication == "frame"
-    options: dict[str, Any] = {"rtr_frame": True} if is_frame else {}
-    if indication and not is_frame:
-        options["revision"] = 2
-    conversation = Conversation(handshake=False, markers=markers, ack_every=0, **options)
-    conversation.startup(rtr=None if indication == "frame" else indication)
+    revision = 2 if indication else 1
+    conversation = Conversation(handshake=False, markers=markers, ack_every=0, revision=revision)
+    conversation.startup(rtr=indication)
     sides = conversation.initiator, *data.draw(st.lists(st.sampled_from(conversation.sides)))[:2]
     for side in sides:
         octets = data.draw(st.sampled_from((b"", b"x", bytes(3000))))

@@ -22,9 +22,11 @@ import re
 import pytest
 
 from scapy_mpa.stream.events import ConnectionEnded, ErrorFound, Event, FPDURecovered, StartupSeen
+from scapy_mpa.stream.limits import Limits
+from tests.express.test_twin_limits import express, plain
 from tests.stream.startup import reply, request
 from tests.stream.talk import Talk
-from tests.truth import messages, mpastream
+from tests.truth import messages, mpastream, pcapfile
 from tests.truth.impair import ACK, FIN, PSH, RST
 
 RTR = mpastream.startup_frame(mpastream.RTR_KEY, crc=1)
@@ -193,3 +195,11 @@ def test_situation_captured_by_octets(situation: str) -> None:
     whole = reported(talk.fed())
     talk.segments = pieces
     assert sorted_words(reported(talk.fed())) == sorted_words(whole), f"seed {seed}"
+
+
+@pytest.mark.parametrize("situation", SITUATIONS)
+def test_situation_read_both_ways(situation: str) -> None:
+    """The inlined path reports of a file, octet for octet, what the plain one does."""
+    seed = random.randrange(2**32)
+    octets = pcapfile.pcap(pcapfile.frames(talk_of(situation, seed).segments))
+    assert express(octets, Limits()) == plain(octets, Limits()), f"seed {seed}"

@@ -129,8 +129,6 @@ class Connection(Telling):
             if startup.state is StartupState.ACCEPTED:
                 rtr.find(startup, final=False)
             half.fold()
-        if startup.rtr_at is not None and direction == startup.initiator:
-            rtr.find_request(startup, segment)
         self.common.current = None
         if startup.is_waiting and segment.length and direction == startup.initiator:
             self.report(breaches.speak(startup, segment))

@@ -36,7 +36,6 @@ from scapy_mpa.stream.sequence import (
 )
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
-from scapy_mpa.wire.startup import StartupKind
 
 if TYPE_CHECKING:
     from scapy_mpa.stream.budget import Budget
@@ -322,10 +321,7 @@ class HalfConnection:
         """Pass on a startup frame that was captured behind FPDUs."""
         if self.islands.floor == 0:
             holes.leave_behind(self, found.end)
-        is_rtr = found.startup.kind is StartupKind.RTR
-        if not (is_rtr and self.begin is None and self.islands.floor < found.position):
-            # Else its Request may come still later.
-            self.islands.floor = max(found.end, self.islands.floor)
+        self.islands.floor = max(found.end, self.islands.floor)
         # FPDUs may be missing between it and those that were found.
         self.islands.front = found.end
         if self.owner.ends_startup(self, found.end):

@@ -39,9 +39,6 @@ ASSUMING_OCTETS: Final = 1 << 16
 
 _LEAST: Final = 64
 
-_REMEMBERED: Final = 64
-"""Of how many startup frames that may be some it is kept what they acknowledge."""
-
 
 class Streaming:
     """What is kept of a half connection until it is known to carry FPDUs.
@@ -50,7 +47,6 @@ class Streaming:
     """
 
     __slots__ = (
-        "_beyond",
         "_decide_at",
         "_half",
         "_key_checked",
@@ -61,8 +57,6 @@ class Streaming:
     def __init__(self, half: "HalfConnection") -> None:
         self._half = half
         self.doubtful: DoubtfulStartup | None = None
-        self._beyond: tuple[int, ...] = ()
-        """Where beyond a hole what may be startup frames was found."""
         self._key_checked = False
         self._look_at: int | None = 0
         """How many held octets the next look at them needs; None to look no more."""
@@ -76,7 +70,6 @@ class Streaming:
         """Whether it is as it was made, but that a Key, which was right, may have been checked."""
         return (
             self.doubtful is None
-            and not self._beyond
             and self._look_at is not None
             and self._look_at < ASSUMING_OCTETS
             and self._decide_at == 0
@@ -150,7 +143,6 @@ class Streaming:
         half = self._half
         if island.joined:
             island.joined = False
-            self._find_again(island)
         elif island.end < island.need and not final:
             return
         at_begin = island.held == island.start == half.begin and not self._key_checked
@@ -205,15 +197,6 @@ class Streaming:
             if position < island.end:
                 return position
         return None
-
-    def _find_again(self, island: Island) -> None:
-        """Have it scanned again for what was found in it, if no hole lies before it any more."""
-        if not self._beyond or self._half.islands.lies_beyond(island):
-            return
-        others = tuple(each for each in self._beyond if not island.start <= each < island.end)
-        if len(others) < len(self._beyond):
-            self._beyond = others
-            island.scanned = None
 
     def awaits_rest(self) -> bool:
         """Tell whether the startup frame that the direction begins with may yet become whole.
@@ -302,8 +285,6 @@ class Streaming:
             island.scan = found.position + 1
             alone = island.fills_segments(found.position, found.end)
             self.doubtful = DoubtfulStartup(half, found, frames, is_alone=alone)
-            if len(self._beyond) < _REMEMBERED:
-                self._beyond = (*self._beyond, found.position)
             half.owner.on_doubtful(half, found)
 
     def _doubt(self, found: FoundStartup, frames: tuple[int, ...]) -> None:

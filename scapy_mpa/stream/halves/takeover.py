@@ -53,7 +53,6 @@ def enter_full_operation(
     markers: bool,
     crc: bool,
     from_start: bool = True,
-    is_open: bool = False,
     is_guess: bool = False,
     crc_is_known: bool = True,
     dialect: Dialect | None = None,
@@ -62,7 +61,6 @@ def enter_full_operation(
 
     :param from_start: whether that is the beginning of the Full Operation Phase, and not
         merely a place from which Markers can be counted.
-    :param is_open: whether a startup frame may yet come of what lies before.
     :param is_guess: whether Markers may as well be elsewhere.
     :param crc_is_known: whether it is known that CRCs are on, or off.
     :param dialect: what the startup frames are of.
@@ -92,11 +90,10 @@ def enter_full_operation(
         )
     if from_start:
         half.islands.front = max(origin, half.islands.floor)
-    is_begin = from_start and not is_open
-    if is_begin:
+    if from_start:
         holes.leave_behind(half, origin)
         half.islands.floor = max(origin, half.islands.floor)
-    _hand_over(half, origin if is_begin else 0)
+    _hand_over(half, origin if from_start else 0)
 
 
 def leave_full_operation(half: HalfConnection, position: int, end: int) -> None:

@@ -137,7 +137,6 @@ def look(
         markers=inferred.markers,
         crc=inferred.crc,
         from_start=known.origin is not None,
-        is_open=startup.awaits_request and half.direction == startup.initiator,
         is_guess=inferred.is_guess,
         crc_is_known=inferred.crc_is_known,
         dialect=Dialect.SOFTUIWARP if startup.may_be_softuiwarp else None,

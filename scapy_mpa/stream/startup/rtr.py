@@ -11,19 +11,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from scapy_mpa.stream.halves.phase import Phase
-from scapy_mpa.stream.octets.scan import FoundStartup, rtr_at, startups_before
-from scapy_mpa.stream.sequence import unwrap
+from scapy_mpa.stream.octets.scan import FoundStartup, rtr_at
 from scapy_mpa.stream.startup.steps import StartupState
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
-from scapy_mpa.wire.startup import STARTUP_HEADER_LENGTH, StartupKind
+from scapy_mpa.wire.startup import STARTUP_HEADER_LENGTH
 
 if TYPE_CHECKING:
     from scapy_mpa.stream.halves.half import HalfConnection
-    from scapy_mpa.stream.segment import Segment
     from scapy_mpa.stream.startup.startup_phase import StartupPhase
 
-__all__ = ["find", "find_request", "find_unanswered"]
+__all__ = ["find", "find_unanswered"]
 
 
 def find(startup: StartupPhase, *, final: bool) -> None:
@@ -60,27 +58,6 @@ def find_unanswered(startup: StartupPhase, half: HalfConnection, *, final: bool)
         found = _look(half, startup.origins[half.direction], final=final)
         if isinstance(found, FoundStartup):
             _take(half, found)
-
-
-def find_request(startup: StartupPhase, segment: Segment) -> None:
-    """Take a Request that was captured behind its own Rtr Frame.
-
-    :param segment: of the Initiator, and taken already.
-    """
-    begin = startup.rtr_at
-    if begin is None or startup.initiator is None or not startup.awaits_request:
-        return
-    half = startup.halves[startup.initiator]
-    island = half.islands.at(begin - 1)
-    if island is None or unwrap(segment.seq, begin) >= begin:
-        return
-    frames = startups_before(island, begin)
-    if not frames or frames[-1].startup.kind is not StartupKind.REQUEST:
-        return
-    found = frames[-1]
-    half.owner.on_startup(half, found, island.frames(found.position, found.end))
-    if half.phase is Phase.FULL:
-        half.release(island, found.position, found.end)
 
 
 def _look(half: HalfConnection, position: int, *, final: bool) -> FoundStartup | bool | None:

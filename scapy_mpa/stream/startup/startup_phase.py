@@ -89,16 +89,6 @@ class StartupPhase(Agreement):
         """What it had received when it first did so before a Reply was captured."""
 
     @property
-    def awaits_request(self) -> bool:
-        """Whether an Rtr Frame was captured, and the Request before it may yet be."""
-        return (
-            self.rtr_at is not None
-            and self.state in (StartupState.IDLE, StartupState.ANSWERED)
-            and self.initiator is not None
-            and self.halves[self.initiator].begin is None
-        )
-
-    @property
     def heard(self) -> dict[tuple[int, int], int]:
         """What senders of startup frames had received, as sequence numbers: by direction and
         position of the frame."""
@@ -247,8 +237,7 @@ class StartupPhase(Agreement):
         self.initiator = direction
         self.declared = None, None
         self.replied_to = None
-        if found.end != self.rtr_at:
-            self.rtr_at = None
+        self.rtr_at = None
         # In a delayed startup ULPs agree on where MPA begins (RFC 5044 7.1).
         is_immediate = found.position == self.halves[direction].begin
         self.answer_at = other.acknowledged if is_immediate else None
@@ -274,9 +263,7 @@ class StartupPhase(Agreement):
         :param again: whether it follows others.
         """
         direction = half.direction
-        # Behind a Request its Rtr Frame may have been captured before it.
-        if found.end != self.rtr_at:
-            self.origins = self.origins.move(direction, found.end)
+        self.origins = self.origins.move(direction, found.end)
         if what.holds or self.state is StartupState.REJECTED:
             takeover.hold(half)
         if what in (Step.ACCEPT, Step.REJECT):
@@ -381,7 +368,8 @@ class StartupPhase(Agreement):
         verdict = FPDUReader(origin, markers=markers, crc=crc).verifies(island, origin)
         if verdict:
             text = "FPDUs after a Reply that rejects (RFC 5044 7.1.2 rules 2, 3)"
-            if half.direction == self.initiator and self.early_ack is not None:
+            answered = self.origins[1 - half.direction]
+            if half.direction == self.initiator and (self.early_ack or answered) < answered:
                 text = "the Initiator sends before it has received the Reply"
                 text += " (RFC 5044 7.1.2 rule 3)"
             half.owner.on_error(half, None, origin, text)
