@@ -23,7 +23,7 @@ import pytest
 
 from scapy_mpa.stream.events import ConnectionEnded, ErrorFound, Event, FPDURecovered, StartupSeen
 from scapy_mpa.stream.limits import Limits
-from tests.express.test_twin_limits import express, plain
+from tests.straight.ways import recovery, straight
 from tests.stream.startup import reply, request
 from tests.stream.talk import Talk
 from tests.truth import messages, mpastream, pcapfile
@@ -202,4 +202,4 @@ def test_situation_read_both_ways(situation: str) -> None:
     """The inlined path reports of a file, octet for octet, what the plain one does."""
     seed = random.randrange(2**32)
     octets = pcapfile.pcap(pcapfile.frames(talk_of(situation, seed).segments))
-    assert express(octets, Limits()) == plain(octets, Limits()), f"seed {seed}"
+    assert straight(octets, Limits()) == recovery(octets, Limits()), f"seed {seed}"
