@@ -233,16 +233,15 @@ def test_recognised(
 
 
 def test_a_reply_before_its_request() -> None:
-    """It is read as RFC 5044's, unless the user says that osc is spoken."""
+    """Startup frames are put in order before they are read, so osc is still recognised."""
     made = conversation([100, 7], crc=False)
     segments = made.segments()
     request, reply = (at for at, each in enumerate(segments) if each.octets.startswith(b"MPA ID"))
     segments[request], segments[reply] = segments[reply], segments[request]
     frames = made.frames(segments)
-    assert of(plain(frames), "connection")[0]["dialect"] == "rfc5044"
-    found = plain(frames, FORCED)
-    assert of(found, "connection")[0]["dialect"] == "osc"
-    assert sorted(told(found)) == sorted(told(made.truth()))
+    for found in (plain(frames), plain(frames, FORCED)):
+        assert of(found, "connection")[0]["dialect"] == "osc"
+        assert sorted(told(found)) == sorted(told(made.truth()))
 
 
 @pytest.mark.parametrize("markers", [False, True])

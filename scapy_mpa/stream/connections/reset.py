@@ -35,10 +35,11 @@ class Reset:
         self._end = end = _end(half)
         self._peer_end = max(_end(peer), peer.acknowledged or 0)
         acknowledged = half.acknowledged or 0
-        # One that answers a SYN has a number that says nothing (RFC 9293 3.5.2).
+        # One that answers a SYN has a number that says nothing (RFC 9293 3.5.2).  A FIN that was
+        # not captured has one, too.
         self._at = None if half.high is None else unwrap(segment.seq, end)
         self.is_expected = self._at is None or (
-            self._at >= acknowledged and self._at in {end, acknowledged}
+            self._at >= acknowledged and self._at in {end, end + 1, acknowledged}
         )
         """Whether its receiver expected this number, as far as is known when it comes."""
 
