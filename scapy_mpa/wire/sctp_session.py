@@ -73,8 +73,8 @@ class HalfState(enum.Enum):
     REFUSED = enum.auto()
 
 
-SEGMENT: Final = 0
-"""Stands for a DDP Segment Chunk where function codes stand for the others."""
+SEGMENT: Final = -1
+"""Stands for a DDP Segment Chunk where function codes stand for the others; none is negative."""
 
 NEXT: Final[dict[tuple[Role, HalfState, int], HalfState]] = {
     **{(Role.ACTIVE, HalfState.START, code): HalfState.OPEN for code in INITIATES},

@@ -330,6 +330,7 @@ def test_rfc5043_5_2_3_private_data(code: int, octets: int, expected: list[str])
         (Role.PASSIVE, HalfState.START, 1, "RFC 5043 6.2"),
         (Role.PASSIVE, HalfState.START, SEGMENT, "RFC 5043 6.2"),
         (Role.ACTIVE, HalfState.OPEN, SEGMENT, None),
+        (Role.ACTIVE, HalfState.OPEN, 0, "RFC 5043 6.1"),  # a function code that is not defined
         (None, HalfState.OPEN, 4, None),
         (None, HalfState.START, SEGMENT, "RFC 5043 6.6"),
         (Role.PASSIVE, HalfState.OPEN, 2, "RFC 5043 6.1"),
