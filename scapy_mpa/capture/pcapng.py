@@ -91,7 +91,7 @@ _ORDERS: Final = {
 def pcapng_frames(source: Source, warn: Callable[[str], None]) -> Iterator[Frame]:
     """Check the first section header and return an iterator of the frames.
 
-    :param warn: is told what is wrong and costs no frame.
+    :param warn: called with what is wrong, if it costs no frame.
     :raises DamagedError: the header is cut, damaged or of another version. The iterator raises it
         where the file ends inside a block, or a block cannot be true.
     """

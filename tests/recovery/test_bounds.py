@@ -74,9 +74,9 @@ BOUNDS = {
     "session control messages, dozens to a packet": ORDINARY,
 }
 
-FEW_ALONE, MANY_ALONE = 125, 60
+FEW_ALONE, MANY_ALONE = 130, 60
 """Times the calls of a segment in order, of one connection, that a segment may take that is alone
-in its connection: of a few there are, and of many."""
+in its connection: of six there are, which share what may be searched at first, and of 600."""
 SKIPPED = 12
 """Times the calls of the clean capture that messages may take whose MSNs leave out a thousand."""
 LOW = Limits(octets_per_half=1 << 18, octets_in_total=1 << 18)
