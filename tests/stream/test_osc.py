@@ -151,6 +151,21 @@ def test_what_is_missing_is_not_made_up(
     printed(frames)
 
 
+@pytest.mark.parametrize("sizes", [(77, 110, 219, 300), (77, 219, 110, 300), (90, 200, 200)])
+def test_the_end_of_the_first_fpdu_is_missing(sizes: tuple[int, ...]) -> None:
+    """Nor is the Reply there: FPDUs after the hole do not say where osc puts the first Marker."""
+    made = conversation(sizes, markers=(False, True), packing="stream", mss=100)
+    segments = made.segments()
+    data = [number for number, each in enumerate(segments) if each.octets]
+    reply = next(number for number in data if segments[number].side == 1)
+    second = [number for number in data if segments[number].side == 0][2]
+    found = plain(
+        made.frames(each for at, each in enumerate(segments) if at not in (reply, second)), FORCED
+    )
+    assert set(told(found)) <= set(told(made.truth()))
+    assert of(found, "fpdu") and not of(found, "error")
+
+
 @pytest.mark.parametrize("crc", [True, False])
 def test_damage(crc: bool) -> None:
     """An FPDU that is damaged costs itself: its length tells where the next one begins."""

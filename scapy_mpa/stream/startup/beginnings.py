@@ -182,7 +182,7 @@ def _is_of_version_zero(islands: Iterable[Island], position: int) -> bool:
 def _begin_osc(half: HalfConnection, known: Known) -> bool:
     """Have a direction read as osc's, which the user says is spoken; return whether that was done.
 
-    An FPDU must be found: where FPDUs are known to begin, or anywhere if that is not known.
+    An FPDU must be found: where FPDUs are known to begin, or else anywhere.
     """
     origin, markers = known.origin, known.markers
     first = None if origin is None else half.islands.at(origin)
@@ -191,19 +191,20 @@ def _begin_osc(half: HalfConnection, known: Known) -> bool:
     elif markers is None:
         # A Marker of zeros leads the first FPDU (RFC 5044 4.3).
         markers = first.read(origin, origin + WORD) == bytes(WORD)
+    begin = None
     for crc in (True, False) if known.crc is None else (known.crc,):
-        begin = origin
-        if origin is None or first is None:
+        if origin is not None and first is not None:
+            reader = InOrder(half, origin, Dialect.OSC, markers=markers, crc=crc)
+            begin = origin if reader.begins(first) else None
+        if begin is None:
             begin = _osc_anywhere(half, markers, crc=crc)
-        elif not InOrder(half, origin, Dialect.OSC, markers=markers, crc=crc).begins(first):
-            begin = None
         if begin is not None:
             enter_full_operation(
                 half,
                 begin,
                 markers=bool(markers),
                 crc=crc,
-                from_start=origin is not None,
+                from_start=begin == origin,
                 is_guess=markers is None,
                 dialect=Dialect.OSC,
             )
