@@ -117,19 +117,18 @@ def zero_length_places(octets: bytes) -> Iterator[int]:
         found = marks.find(0, found + 1)
 
 
-def agreeing_words(octets: bytes, expected: bytes) -> Iterator[int]:
-    """Yield, ascending, each multiple of 4 at which a word stands as it does in ``expected``.
+def agreeing_words(octets: bytes, expected: bytes) -> list[int]:
+    """Return, ascending, each multiple of 4 at which a word stands as it does in ``expected``.
 
     All words are compared at once: those that agree come out as zeros.
     """
     size = min(len(octets), len(expected)) & -_WORD
     one, other = int.from_bytes(octets[:size], "big"), int.from_bytes(expected[:size], "big")
     differences = (one ^ other).to_bytes(size, "big")
-    found = differences.find(bytes(_WORD))
-    while found >= 0:
-        if found % _WORD == 0:
-            yield found
-        found = differences.find(bytes(_WORD), found + 1)
+    if bytes(_WORD) not in differences:
+        return []
+    words = memoryview(differences).cast("I")
+    return [_WORD * number for number, word in enumerate(words) if not word]
 
 
 def header_words(octets: bytes) -> list[int]:

@@ -53,7 +53,7 @@ class Look:
         """Let verified FPDUs vote, by alignment; tell whether no more votes are needed."""
         sight = self._sight
         island, scope = sight.island, sight.scope
-        if scope is not None and island.crcless == scope:
+        if island.crcless == scope:
             return False
         is_fruitless = True
         for header in self._headers():
@@ -91,7 +91,7 @@ class Look:
                     # No chance leads over them.
                     ballot.is_believed |= bool(between)
                     self._hear_begun(ballot, end)
-        if is_fruitless and scope is not None and sight.is_all:
+        if is_fruitless and sight.is_all:
             island.crcless = scope
         return False
 

@@ -124,31 +124,16 @@ class Ballot:
         """
         self._in_payload[self._place(origin)] += is_marked
 
-    def _standing(
-        self, markers: bool | None, origin: int | None
-    ) -> list[tuple[int, int, int | None]]:
-        """Return for each possibility, the best first, how many speak for it."""
-        places = range(_PLACES) if origin is None else [self._place(origin)]
-        standing: list[tuple[int, int, int | None]] = []
+    def _counts(self, markers: bool | None, origin: int | None) -> dict[int | None, int]:
+        """Return how many FPDUs speak for each possibility: a place, or None for no Markers."""
+        counts: dict[int | None, int] = {}
         if not markers:
-            # Where as much speaks for a place, Markers were seen there.
-            standing.append((self._unmarked, 0, None))
+            counts[None] = self._unmarked
         if markers is not False:
-            others = self._unmarked - self._spanning
-            standing += [
-                (others - self._against[place] + self._votes[place], self._in_payload[place], place)
-                for place in places
-            ]
-        standing.sort(key=self._rank, reverse=True)
-        return standing
-
-    def _rank(self, possibility: tuple[int, int, int | None]) -> tuple[int, int, int, int]:
-        """Return what to sort by: of equals, first those with which most FPDUs can be read, then
-        those for which Markers speak."""
-        count, in_payload, place = possibility
-        if place is None:
-            return count, in_payload, 0, 0
-        return count, in_payload, -self._behind[place], self._votes[place]
+            places = range(_PLACES) if origin is None else [self._place(origin)]
+            others, against, votes = self._unmarked - self._spanning, self._against, self._votes
+            counts |= {place: others - against[place] + votes[place] for place in places}
+        return counts
 
     @property
     def is_contradictory(self) -> bool:
@@ -163,18 +148,28 @@ class Ballot:
         """
         if not self.is_believed:
             return False
-        first, *rest = self._standing(markers, origin)
-        return not rest or first[0] - rest[0][0] >= _LEAD
+        counts = sorted(self._counts(markers, origin).values())
+        return len(counts) == 1 or counts[-1] - counts[-2] >= _LEAD
 
     def winners(self, markers: bool | None, origin: int | None) -> list[int | None]:
         """Return positions at which a Marker may be, None for no Markers: all for which most speak.
 
         The first is what the FPDUs alone would have chosen.
         """
-        standing = self._standing(markers, origin)
-        most = standing[0][:2]
+        ranks = {
+            place: (
+                (count, 0, 0, 0)
+                # Where as much speaks for a place, Markers were seen there.
+                if place is None
+                else (count, self._in_payload[place], -self._behind[place], self._votes[place])
+            )
+            for place, count in self._counts(markers, origin).items()
+        }
+        # Of equals, first those with which most FPDUs can be read, then those for which Markers
+        # speak.
+        best = sorted(ranks, key=ranks.__getitem__, reverse=True)
         return [
             None if place is None else self.reference + _WORD * place
-            for count, in_payload, place in standing
-            if (count, in_payload) == most
+            for place in best
+            if ranks[place][:2] == ranks[best[0]][:2]
         ]

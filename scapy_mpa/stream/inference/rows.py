@@ -88,7 +88,7 @@ class Rows:
         """Yield rows of FPDUs that no chance makes and that tell where Markers are."""
         sight = self._sight
         island, scope = sight.island, sight.scope
-        if scope is not None and island.rowless == scope:
+        if island.rowless == scope:
             return
         # What FPDUs with CRCs explain is not looked at.
         is_fruitless = not any(sight.explained)
@@ -117,7 +117,7 @@ class Rows:
                 sight.explain(row.start, row.end)
                 is_fruitless = False
                 yield row
-        if is_fruitless and scope is not None and sight.is_all:
+        if is_fruitless and sight.is_all:
             island.rowless = scope
 
     def _is_believed(self, row: Row) -> bool:

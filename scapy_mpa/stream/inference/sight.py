@@ -54,7 +54,7 @@ _COST_OF_WORD: Final = 128
 # What a header that makes sense costs beside the octets of its FPDU, which may be few, if no FPDU
 # is found there after all, or no row of them.
 COST_OF_FAILURE: Final = 4096
-_COST_OF_MARKERS: Final = 64
+_COST_OF_MARKERS: Final = 448
 # Octets of an FPDU in which its header is looked for once more, and how many must come again for
 # what they say to be explained by that: fewer may be a copy of a true header.
 _REPEATED: Final = 512
@@ -129,12 +129,11 @@ class Sight:
 
     @property
     def scope(self) -> Hashable:
-        """What the outcome of a look depends on if nothing is found; None if it may change."""
-        if self.island.absent:
-            # A copy may bring what was cut off.
-            return None
-        known = self.known
-        return self.begin, self.island.end, known.markers, known.origin, known.sure
+        """What the outcome of a look depends on if nothing is found."""
+        known, island = self.known, self.island
+        # A copy may bring what was cut off.
+        cut_off = tuple(island.absent or ())
+        return self.begin, island.end, known.markers, known.origin, known.sure, cut_off
 
     def headers(self) -> Iterator[int]:
         """Yield where the ULPDU_Length of an FPDU may stand that nothing explains so far, if its
@@ -373,13 +372,12 @@ class Sight:
         at = position - self.begin
         return int.from_bytes(self.octets[at : at + WORD], "big")
 
-    def markers_behind(self, header: int) -> Iterator[int]:
-        """Yield how far behind ``header`` words stand that read as Markers pointing there."""
+    def markers_behind(self, header: int) -> list[int]:
+        """Return how far behind ``header`` words stand that read as Markers pointing there."""
         self.allowance -= _COST_OF_MARKERS
         at = header - self.begin
         words = self.octets[at + WORD : at + 2 * MARKER_INTERVAL]
-        for found in agreeing_words(words, _POINTERS):
-            yield found + WORD
+        return [found + WORD for found in agreeing_words(words, _POINTERS)]
 
 
 @contextmanager
