@@ -474,7 +474,7 @@ class Direction:
         # A keep-alive probe repeats the last octet, and need not repeat it rightly.
         if len(octets) > back or len(octets) == 1:
             return False
-        known = self.shared.recent.before(end, self.half or self)
+        known = self.shared.recent.between(position, end, self.half or self)
         at = position
         for start, kept, _ in sorted(known, key=lambda each: each[0]):
             if start <= at < start + len(kept):

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import random
-import sys
 
 import pytest
 from hypothesis import given
@@ -12,7 +11,7 @@ from hypothesis import strategies as st
 
 from scapy_mpa.stream.events import ConnectionEnded, Event, OverlapDiffers
 from scapy_mpa.stream.octets.chunk import Chunk
-from scapy_mpa.stream.octets.overlap import RECENT_OCTETS, RecentOctets, differing_stretch
+from scapy_mpa.stream.octets.overlap import RECENT_OCTETS, differing_stretch
 from tests.stream.feed import as_segment, expected, feed, feed_truth, fpdus, halves, reported
 from tests.stream.talk import Talk
 from tests.truth import impair, messages, mpastream
@@ -298,65 +297,3 @@ def test_differing_stretch_is_what_a_dictionary_says(
     chunks = [Chunk(position, other, 1) for position, other in known]
     wanted = (min(differing), max(differing) + 1) if differing else None
     assert differing_stretch(at, octets, chunks) == wanted
-
-
-@given(
-    lengths=st.lists(st.integers(1, 40), min_size=1, max_size=4),
-    count=st.integers(1, 6),
-    start=st.integers(0, 9),
-    apart=st.integers(0, 60),
-)
-def test_cuttings_are_what_lies_in_the_buffer(
-    lengths: list[int], count: int, start: int, apart: int
-) -> None:
-    """Pieces of a buffer read as if they were cut out; the buffer is kept if most of it counts."""
-    recent = RecentOctets()
-    whole = sum(count * (start + length + apart) for length in lengths)
-    buffer = random.Random(whole).randbytes(whole)
-    known = []
-    at = position = 0
-    for length in lengths:
-        begins = [at + number * (start + length + apart) for number in range(count)]
-        known.append(b"".join(buffer[each + start : each + start + length] for each in begins))
-        recent.remember_cuttings("half", position, buffer, begins, start, length)
-        position += count * length
-        at += count * (start + length + apart)
-    alone = sys.getrefcount(buffer) - len(lengths) - 1
-    for _ in range(2):
-        kept = recent.before(position, "half")
-        for octets, (_, cuttings, _) in zip(known, kept, strict=True):
-            assert len(cuttings) == len(octets)
-            first, last = len(octets) // 3, len(octets) - len(octets) // 4
-            assert cuttings[:] == octets
-            assert cuttings[first:last] == octets[first:last]
-        recent.remember_cuttings("other half", 0, bytes(8), [0], 0, 8)
-    holds = sys.getrefcount(buffer) > alone
-    assert holds == (2 * position >= whole)
-
-
-@given(
-    lengths=st.lists(st.integers(1, 9), min_size=1, max_size=80),
-    cut=st.tuples(st.integers(0, 800), st.integers(0, 800)),
-    begin=st.integers(0, 1 << 40),
-)
-def test_segments_in_a_row_are_what_they_are_joined(
-    lengths: list[int], cut: tuple[int, int], begin: int
-) -> None:
-    """What is kept of a row of segments reads as if it were joined, wherever a copy begins."""
-    recent = RecentOctets()
-    stream = random.Random(begin).randbytes(sum(lengths))
-    run = []
-    at = 0
-    for length in lengths:
-        run.append((begin + at, stream[at : at + length], 1))
-        at += length
-    recent.remember_run("half", run, len(stream))
-    kept = recent.before(begin + len(stream), "half")
-    assert b"".join(octets[:] for _, octets, _ in kept) == stream
-    for position, octets, _ in kept:
-        lies = stream[position - begin : position - begin + len(octets)]
-        assert octets[cut[0] : cut[1]] == lies[cut[0] : cut[1]]
-        assert octets[cut[0] :] == lies[cut[0] :]
-    recent.forget("half", begin, begin + len(stream))
-    assert recent.octets == 0
-    assert not recent.order

@@ -90,7 +90,7 @@ def shows_new(connection: Connection | None, past: PastConnections, segment: Seg
         # A keep-alive probe need not repeat its octet rightly (RFC 9293 3.8.4).  And where copies
         # differed before, they will again.
         return False
-    known = connection.common.recent.before(end, half)
+    known = connection.common.recent.between(position, end, half)
     for island in half.islands.items:
         if island.start < end and position < island.end:
             known += island.captured(max(position, island.start), min(end, island.end))

@@ -9,9 +9,9 @@ whoever it belongs to, and a half connection that has nothing there costs nothin
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import Final, TypeAlias
+from typing import Final
 
 from scapy_mpa.stream.octets.chunk import Chunk
 from scapy_mpa.stream.octets.islands import Islands
@@ -20,7 +20,6 @@ from scapy_mpa.stream.octets.past import TAIL
 __all__ = [
     "RECENT_CHUNKS",
     "RECENT_OCTETS",
-    "Cuttings",
     "RecentOctets",
     "differing_stretch",
     "differing_stretches",
@@ -31,143 +30,29 @@ RECENT_OCTETS: Final = 1 << 20
 last round trip needs, on any but the fattest path, and little beside Python itself."""
 
 RECENT_CHUNKS: Final = 512
-"""Chunks kept, over all half connections: bounds the work of one comparison.  Cuttings and pieces
-count as one."""
-
+"""Chunks kept, over all half connections: bounds the work of one comparison."""
 
 # Little enough more to be trimmed many at a time.
 _SLACK: Final = RECENT_OCTETS >> 4
 _SLACK_CHUNKS: Final = RECENT_CHUNKS >> 4
-_RUN: Final = 32
-"""Segments in a row that are kept and dropped together."""
 _LOOKED_AT: Final = 64
 """Of what came last, how much is looked through for the last octets of a direction."""
-
-
-class Cuttings:
-    """Octets of one direction that lie in pieces of one length in a buffer, which is kept as it is.
-
-    Hardly any are ever asked for, and to cut out all of them would take longer than a CRC of them.
-
-    :param begins: places of the buffer; one at least.
-    :param start: how far behind each of them a piece begins.
-    """
-
-    __slots__ = ("_begins", "_buffer", "_length", "_start")
-
-    def __init__(self, buffer: bytes, begins: list[int], start: int, length: int) -> None:
-        self._buffer = buffer
-        self._begins: Sequence[int] = begins
-        self._start = start
-        self._length = length
-
-    def cut_out(self) -> None:
-        """Take the octets out of the buffer, so that it need not be kept."""
-        self._buffer = b"".join(self._pieces(self._begins))
-        self._begins = range(0, len(self._buffer), self._length)
-        self._start = 0
-
-    def _pieces(self, begins: Sequence[int]) -> list[bytes]:
-        buffer, start, end = self._buffer, self._start, self._start + self._length
-        return [buffer[at + start : at + end] for at in begins]
-
-    def __len__(self) -> int:
-        return len(self._begins) * self._length
-
-    def __getitem__(self, stretch: slice) -> bytes:
-        length = self._length
-        start, end, _ = stretch.indices(len(self))
-        first = start // length
-        pieces = self._pieces(self._begins[first : -(-end // length)])
-        return b"".join(pieces)[start - first * length : end - first * length]
-
-
-class Pieces:
-    """Octets of one direction that came in segments, one behind the other.
-
-    As with :class:`Cuttings`, hardly any are ever asked for.
-
-    :param segments: position, octets and frame of each; one at least.
-    :param length: octets of all of them.
-    """
-
-    __slots__ = ("_length", "_segments")
-
-    def __init__(self, segments: Sequence[tuple[int, bytes, int]], length: int) -> None:
-        self._segments = segments
-        self._length = length
-
-    def __len__(self) -> int:
-        return self._length
-
-    def __getitem__(self, stretch: slice) -> bytes:
-        start, end, _ = stretch.indices(self._length)
-        begin = self._segments[0][0]
-        pieces = []
-        for position, octets, _ in self._segments:
-            at = position - begin
-            if at >= end:
-                break
-            if at + len(octets) > start:
-                pieces.append(octets[max(0, start - at) : end - at])
-        return b"".join(pieces)
-
-
-Known: TypeAlias = bytes | Cuttings | Pieces
 
 
 class RecentOctets:
     """The shared place."""
 
-    __slots__ = ("_buffer", "_cuttings", "octets", "order")
+    __slots__ = ("octets", "order")
 
     def __init__(self) -> None:
-        self.order: deque[tuple[int, Known, object]] = deque()
+        self.order: deque[tuple[int, bytes, object]] = deque()
         """Position, octets, and whose they are, in the order in which they came."""
         self.octets = 0
-        self._buffer = b""
-        """The last one of which there were cuttings, and those that there were."""
-        self._cuttings: list[Cuttings] = []
 
     def remember(self, owner: object, chunk: Chunk) -> None:
         """Keep the octets of a chunk until others have pushed them out."""
         self.order.append((chunk.position, chunk.octets, owner))
         self.count(len(chunk.octets))
-
-    def remember_cuttings(
-        self,
-        owner: object,
-        position: int,
-        buffer: bytes,
-        begins: list[int],
-        start: int,
-        length: int,
-    ) -> None:
-        """Do the same for octets that lie in pieces in a buffer.
-
-        What is kept of a buffer is at least half of it, so no more than twice the octets that are
-        counted take memory; but for the last buffer, of which there may be more to come.
-        """
-        cuttings = Cuttings(buffer, begins, start, length)
-        if buffer is not self._buffer:
-            if 2 * sum(map(len, self._cuttings)) < len(self._buffer):
-                for each in self._cuttings:
-                    each.cut_out()
-            self._buffer = buffer
-            self._cuttings = []
-        self._cuttings.append(cuttings)
-        self.order.append((position, cuttings, owner))
-        self.count(len(cuttings))
-
-    def remember_run(self, owner: object, run: list[tuple[int, bytes, int]], length: int) -> None:
-        """Do the same for segments in a row that have ``length`` octets together."""
-        for first in range(0, len(run), _RUN):
-            segments = run[first : first + _RUN]
-            position, octets, _ = segments[-1]
-            begin = segments[0][0]
-            pieces = Pieces(segments, position + len(octets) - begin)
-            self.order.append((begin, pieces, owner))
-        self.count(length)
 
     def forget(self, owner: object, start: int, end: int) -> None:
         """Drop what is kept of ``owner`` from position ``start`` up to ``end``.
@@ -225,9 +110,13 @@ class RecentOctets:
                 return octets[max(0, len(octets) - TAIL) :]
         return b""
 
-    def before(self, end: int, owner: object) -> list[tuple[int, Known, object]]:
-        """Return what is kept of ``owner`` that begins before position ``end``."""
-        return [kept for kept in self.order if kept[2] is owner and kept[0] < end]
+    def between(self, start: int, end: int, owner: object) -> list[tuple[int, bytes, object]]:
+        """Return what is kept of ``owner`` that has octets from ``start`` up to ``end``."""
+        return [
+            kept
+            for kept in self.order
+            if kept[2] is owner and kept[0] < end and start < kept[0] + len(kept[1])
+        ]
 
 
 def differing_stretches(
@@ -246,7 +135,7 @@ def differing_stretches(
     """
     for start, end in _united(repeated):
         again = octets[start - position : end - position]
-        known = recent.before(end, owner)
+        known = recent.between(start, end, owner)
         for island in islands.items:
             if island.start < end and start < island.end:
                 # What the snap length cut off cannot be compared.
@@ -268,7 +157,7 @@ def _united(stretches: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def differing_stretch(
-    position: int, octets: bytes, known: Iterable[tuple[int, Known, object]]
+    position: int, octets: bytes, known: Iterable[tuple[int, bytes, object]]
 ) -> tuple[int, int] | None:
     """Return from where to where ``octets`` differ from what is known, None if nowhere.
 
