@@ -54,7 +54,7 @@ _COST_OF_WORD: Final = 128
 # What a header that makes sense costs beside the octets of its FPDU, which may be few, if no FPDU
 # is found there after all, or no row of them.
 COST_OF_FAILURE: Final = 4096
-_COST_OF_MARKERS: Final = 448
+_COST_OF_MARKERS: Final = 128
 # Octets of an FPDU in which its header is looked for once more, and how many must come again for
 # what they say to be explained by that: fewer may be a copy of a true header.
 _REPEATED: Final = 512
