@@ -20,7 +20,6 @@ from scapy_mpa.stream.fpdus.framing import Framing
 from scapy_mpa.stream.halves.common import Common
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.phase import Phase
-from scapy_mpa.stream.halves.rest import LENT, Rest, lay_down
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD, Chunk
 from scapy_mpa.stream.octets.island import Island, Run
@@ -62,8 +61,6 @@ def take_out(connection: Connection, shared: Shared) -> tuple[Direction, Directi
         or (startup.negotiating is not None and startup.negotiating.holds_back())
     ):
         return None
-    lay_down(one)
-    lay_down(other)
     silent = 1 - startup.initiator if startup.is_silent and startup.initiator is not None else None
     if silent is not None and connection.halves[silent].fpdus:
         # It spoke before it was to, and what it said may still be asked for to judge that.
@@ -100,8 +97,8 @@ def give_back(directions: tuple[Direction, Direction]) -> None:
         half = _half(direction)
         half.count_copies(direction.copies)
         if direction.early:
-            half.counting.out_of_order += direction.early
-            half.counting.farthest_ahead = max(half.counting.farthest_ahead, direction.farthest)
+            half.counters.out_of_order += direction.early
+            half.counters.farthest_ahead = max(half.counters.farthest_ahead, direction.farthest)
         if not direction.is_mute:
             _give_back(direction)
         direction.held = 0
@@ -145,9 +142,6 @@ def recover(ordinary: OrdinaryConnection, common: Common) -> Connection:
         direction.connection, direction.half = connection, half
     if carries_fpdus and not connection.failed:
         for direction in directions:
-            half = _half(direction)
-            lay_down(half)
-            half.lay_down(LENT)
             direction.is_mute = False
         connection.segments = 0
         connection.startup.negotiating = ordinary.negotiating
@@ -179,18 +173,32 @@ def _is_ordinary(half: HalfConnection, *, may_begin: bool) -> bool:
 
     :param may_begin: whether that may be before the first FPDU was found.
     """
-    rest = half.rest
-    if rest is None:
-        if _last_run(half) is None:
-            return False
-        end = half.islands.items[0].end
-    elif half.fin is None and (rest.end > rest.origin or (may_begin and rest.crc)):
+    if _begins(half):
+        framing = half.framing
         # Without CRCs, the first FPDU is looked at more closely than here.
-        end = rest.end
+        is_ready = may_begin and framing is not None and framing.crc
     else:
-        return False
+        is_ready = _last_run(half) is not None
     # Sequence numbers do not tell what was acknowledged ahead if they wrap on the way there.
-    return (half.acknowledged or 0) // SEQUENCE_SPACE <= end // SEQUENCE_SPACE
+    return is_ready and (
+        (half.acknowledged or 0) // SEQUENCE_SPACE <= half.islands.items[0].end // SEQUENCE_SPACE
+    )
+
+
+def _begins(half: HalfConnection) -> bool:
+    """Tell whether the next octet of a direction is the first of its first FPDU."""
+    framing, items = half.framing, half.islands.items
+    if not isinstance(framing, Framing) or len(items) != 1 or half.fin is not None:
+        return False
+    island = items[0]
+    return (
+        framing.from_start
+        and framing.crc_is_known
+        and not framing.is_guess
+        and island.start == half.begin
+        and island.end == framing.origin
+        and not (island.runs or island.open_left or island.is_torn or island.absent)
+    )
 
 
 def _last_run(half: HalfConnection) -> Run | None:
@@ -236,30 +244,22 @@ def _direction(
         direction = Direction(shared, connection, index, half, shared.nothing, acknowledged, 0, ack)
         direction.is_mute = True
         return direction
-    rest = half.rest
-    if rest is not None:
-        table = shared.tables.table(crc=rest.crc, marked=rest.markers, from_start=True)
-        direction = Direction(
-            shared, connection, index, half, table, rest.origin, rest.end - rest.origin, ack
-        )
-        half.lay_down(LENT)
-    else:
-        direction = _with_octets(connection, half, ack, shared)
+    direction = _following(connection, half, ack, shared)
     half.octets -= direction.offset + direction.have
     return direction
 
 
-def _with_octets(
-    connection: Connection, half: HalfConnection, ack: int, shared: Shared
-) -> Direction:
-    """Do the same for one that is in the midst of an FPDU, or whose last one is not proven."""
+def _following(connection: Connection, half: HalfConnection, ack: int, shared: Shared) -> Direction:
+    """Return a direction that goes on in the octets of its island, with what it needs of them."""
     framing, island = half.framing, half.islands.items[0]
     assert isinstance(framing, Framing)
-    run = island.runs[-1]
     table = shared.tables.table(
         crc=framing.crc, marked=framing.markers, from_start=framing.from_start
     )
     origin, index = framing.origin, half.direction
+    if not island.runs:
+        return Direction(shared, connection, index, half, table, origin, 0, ack)
+    run = island.runs[-1]
     direction = Direction(shared, connection, index, half, table, origin, run.end - origin, ack)
     direction.settled = half.islands.is_settled_before(run.last)
     held = island.chunks(island.start, island.end)
@@ -294,20 +294,16 @@ def _give_back(direction: Direction) -> None:
     half.high = max(half.high or 0, end)
     half.octets += direction.offset + direction.have
     half.fpdus += direction.fpdus
-    if half.rest is LENT:
-        half.lay_down(
-            Rest(
-                compact(origin + direction.offset),
-                compact(origin),
-                markers=direction.markers,
-                crc=direction.crc,
-            )
-        )
-        if not (direction.tail or direction.pieces or direction.ahead):
-            return
     framing = half.framing
     assert isinstance(framing, Framing)
     island = half.islands.items[0]
+    if not island.runs:
+        run = framing.first_run(island)
+        if direction.offset:
+            run.next_by = "length"
+        elif not (direction.pieces or direction.ahead):
+            return
+        island.runs = (run,)
     run = island.runs[-1]
     framing.allow(end - island.end)
     held, at = direction.tail, origin + direction.offset

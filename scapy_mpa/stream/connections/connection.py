@@ -125,10 +125,8 @@ class Connection(Telling):
             self._read_key(*self.met_key)
         if half.cuts is not None and half.cuts.awaited is not None:
             self.common.moments.note(segment.frame, segment.time_ns)
-        if half.phase is Phase.HELD:
-            if startup.state is StartupState.ACCEPTED:
-                rtr.find(startup, final=False)
-            half.fold()
+        if half.phase is Phase.HELD and startup.state is StartupState.ACCEPTED:
+            rtr.find(startup, final=False)
         self.common.current = None
         if startup.is_waiting and segment.length and direction == startup.initiator:
             self.report(breaches.speak(startup, segment))

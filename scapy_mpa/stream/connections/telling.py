@@ -119,7 +119,7 @@ class Telling:
         )
         startup = self.startup
         if None in startup.declared:
-            half.counting.note_first(event, fpdu.start)
+            half.counters.note_first(event, fpdu.start)
         elif half.direction == startup.initiator and startup.awaits_rtr:
             assert startup.negotiating is not None
             startup.negotiating.take_fpdu(event)

@@ -177,11 +177,6 @@ class FPDUReader:
         sound = agrees and self._plausible(octets, layout, ulpdu_length)
         return Candidate(start, end, ulpdu_length, layout, octets, "off", agrees, pointed, sound)
 
-    @staticmethod
-    def _fits(octets: bytes) -> bool:
-        """Tell whether the CRC is good with which octets end."""
-        return crc32c(octets) == RESIDUE
-
     def _judge_cut(
         self, island: Island, start: int, ulpdu_length: int, layout: Layout, seen: bytes
     ) -> Candidate:

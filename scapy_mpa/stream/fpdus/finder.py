@@ -19,7 +19,7 @@ from scapy_mpa.stream.fpdus.search import (
     zero_length_places,
 )
 from scapy_mpa.stream.octets.island import Island, Run
-from scapy_mpa.wire.crc import CRC_LENGTH
+from scapy_mpa.wire.crc import CRC_LENGTH, RESIDUE, crc32c
 from scapy_mpa.wire.ddp import TAGGED, UNTAGGED_LENGTH
 from scapy_mpa.wire.fpdu import (
     HEADER_LENGTH,
@@ -146,7 +146,7 @@ class FPDUFinder(FPDUFollower):
                 ):
                     self._allowance -= length
                     end = start - begin + length
-                    if tells and end <= there and not self._fits(octets[start - begin : end]):
+                    if tells and end <= there and crc32c(octets[start - begin : end]) != RESIDUE:
                         continue
                     yield start
             begin = upto
@@ -185,7 +185,7 @@ class FPDUFinder(FPDUFollower):
                 self._spare -= _COST_OF_TRY + length
                 if self._spare < 0:
                     return
-                if self._fits(octets[WORD * at : WORD * at + length]):
+                if crc32c(octets[WORD * at : WORD * at + length]) == RESIDUE:
                     fpdu = self._try(island, start, limit)
                     if isinstance(fpdu, Candidate) and not self._header_makes_sense(fpdu):
                         yield fpdu

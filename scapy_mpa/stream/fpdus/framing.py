@@ -164,7 +164,7 @@ class Framing(FPDUWayBack):
             # A startup frame, and what it brings may look like an FPDU.
             return False
         if self.from_start and island.start <= self.origin:
-            island.runs = (self._first_run(island),)
+            island.runs = (self.first_run(island),)
             return True
         found = self._by_marker(island, island.end)
         if found is not None:
@@ -190,7 +190,7 @@ class Framing(FPDUWayBack):
         """Return the run that begins with what a Marker leads to, or right before that."""
         return Run(self._over_zero_length(island, island.start, found.start), "marker")
 
-    def _first_run(self, island: Island) -> Run:
+    def first_run(self, island: Island) -> Run:
         """Return the run that begins with the Full Operation Phase."""
         run = Run(self.origin, "start")
         # What lies before is none of framing's business, and is released with the rest.
@@ -262,7 +262,7 @@ class Framing(FPDUWayBack):
             runs = self._find_beginning(island, runs)
         begins = self.from_start and island.start <= self.origin
         if begins and (not runs or self.origin < runs[0].start):
-            runs = (self._first_run(island), *runs)
+            runs = (self.first_run(island), *runs)
         elif island.open_left and (found := self._by_marker(island, runs[0].start)) is not None:
             runs = (self._run_from(island, found), *runs)
         self._unite_all(island, runs)

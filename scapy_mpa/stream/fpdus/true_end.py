@@ -69,13 +69,6 @@ class FPDUEnds(FPDUReader):
         self._allowance += fresh * _OCTETS_PER_OCTET
         self._spare += fresh * _SPARE_PER_OCTET
 
-    def has_spent_nothing(self, octets: int) -> bool:
-        """Tell whether searches may still spend all that so many octets of stream are worth."""
-        return (
-            self._allowance == _OCTETS_AT_FIRST + octets * _OCTETS_PER_OCTET
-            and self._spare == _SPARE_AT_FIRST + octets * _SPARE_PER_OCTET
-        )
-
     def _is_scarce(self) -> bool:
         """Tell whether less is left for searches than there was at first."""
         return self._allowance < _OCTETS_AT_FIRST

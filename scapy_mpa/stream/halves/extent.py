@@ -151,7 +151,7 @@ def tail(half: HalfConnection) -> Tail:
     """Return how many of the last octets of a direction are still known, and their CRC-32."""
     end = span(half)[1]
     octets = half.owner.common.recent.last_of(half, end)
-    if not octets and half.rest is None and half.islands.items:
+    if not octets and half.islands.items:
         held = half.islands.items[-1].captured(max(0, end - TAIL), end)
         if held and held[-1].end == end:
             octets = held[-1].octets[-TAIL:]
@@ -171,8 +171,6 @@ def is_captured(half: HalfConnection) -> bool:
     """Tell whether the FIN was captured, and every octet before it that is still waited for."""
     if half.fin is None:
         return False
-    if half.rest is not None:
-        return half.rest.end >= half.fin
     items = half.islands.items
     if not items:
         return half.islands.front is None or half.islands.front >= half.fin
@@ -186,8 +184,8 @@ def is_whole(half: HalfConnection, known: int = 0) -> bool:
 
     :param known: up to where it is no matter, either.
     """
-    seldom = half.seldom
-    if half.begin is None or seldom.gaps or (seldom.acks is not None and seldom.acks.behind):
+    counters = half.counters
+    if half.begin is None or counters.gaps or (counters.acks is not None and counters.acks.behind):
         return False
     end = half.islands.items[-1].end if half.islands.items else half.begin
     if half.fin is not None:
@@ -222,11 +220,10 @@ def holes(half: HalfConnection) -> Iterator[Span]:
     Those that are no longer waited for are not told again.
     """
     begin, end = span(half)
-    at = begin if half.rest is None else half.rest.end
-    yield from _holes(half, at)
+    yield from _holes(half, begin)
     items = half.islands.items
     # Of what was found to be no iWARP, no octets are held.
-    captured = items[-1].end if items else max(at, half.high or 0)
+    captured = items[-1].end if items else max(begin, half.high or 0)
     if captured < end:
         yield captured, end
 

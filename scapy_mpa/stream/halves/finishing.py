@@ -18,15 +18,11 @@ def finish(half: HalfConnection, reason: GapReason) -> None:
     """Take it that nothing more will come: report what can be said now."""
     if half.streaming is not None:
         half.streaming.look_no_more()
-    acks = half.seldom.acks
+    acks = half.counters.acks
     if acks is not None:
         for hole in acks.behind:
             half.report_gap(*hole, reason)
         acks.behind = []
-    at_rest = half.rest
-    if at_rest is not None:
-        _report_missing(half, at_rest.end, reason)
-        return
     end = half.islands.front
     while items := half.islands.items:
         end = items[-1].end
@@ -42,7 +38,7 @@ def _report_missing(half: HalfConnection, end: int, reason: GapReason) -> None:
     :param end: where these end.
     """
     upto = half.fin
-    acknowledged = max(half.acknowledged or 0, half.seldom.acknowledged_early(end))
+    acknowledged = max(half.acknowledged or 0, half.counters.acknowledged_early(end))
     # One octet more than was captured is the acknowledgement of a FIN that was not.
     if upto is None and acknowledged > end + 1:
         upto = acknowledged

@@ -15,12 +15,11 @@ from scapy_mpa.stream.dialects.in_order import InOrder
 from scapy_mpa.stream.events import GapReason, HalfSummary, LocatedBy
 from scapy_mpa.stream.fpdus.candidate import Candidate
 from scapy_mpa.stream.fpdus.framing import Framing
-from scapy_mpa.stream.halves import holes, intake, rest, takeover
+from scapy_mpa.stream.halves import holes, intake, takeover
+from scapy_mpa.stream.halves.counters import Counters
 from scapy_mpa.stream.halves.cuts import Cuts
 from scapy_mpa.stream.halves.extent import how_it_ended
 from scapy_mpa.stream.halves.phase import Phase
-from scapy_mpa.stream.halves.rest import Rest
-from scapy_mpa.stream.halves.seldom import NOTHING, Seldom
 from scapy_mpa.stream.halves.streaming import Streaming
 from scapy_mpa.stream.octets.chunk import Chunk, weight_of
 from scapy_mpa.stream.octets.island import Island, Run
@@ -56,30 +55,30 @@ class HalfConnection:
     """
 
     __slots__ = (
-        "_islands",
-        "_reader",
         "acknowledged",
         "begin",
+        "counters",
         "cuts",
         "direction",
         "fin",
         "fpdus",
         "held",
         "high",
+        "islands",
         "octets",
         "owner",
         "phase",
-        "seldom",
+        "reader",
     )
 
     def __init__(self, direction: int, owner: Owner) -> None:
         self.direction = direction
         self.owner = owner
-        # A chunk stands for them as long as they are no more than that, a startup frame.
-        self._islands: Islands | Chunk | None = None
+        self.islands = Islands()
+        """The octets that were captured."""
         self.phase = Phase.STREAMING
-        # None: streaming mode, of which there is nothing to be kept.
-        self._reader: Reader | Rest | None = None
+        self.reader: Reader = Streaming(self)
+        """What reads its octets."""
         self.held = 0
         """Octets held in memory."""
         self.high: int | None = None
@@ -93,8 +92,7 @@ class HalfConnection:
         """What the snap length cut off, None if nothing was."""
         self.fpdus = 0
         self.octets = 0
-        self.seldom = NOTHING
-        """What is known of what seldom happens; what happens goes to ``counting``."""
+        self.counters = Counters()
 
     @property
     def budget(self) -> Budget:
@@ -107,102 +105,40 @@ class HalfConnection:
         return self.owner.common.purse
 
     @property
-    def islands(self) -> Islands:
-        """The octets that were captured.  To ask for them wakes a half connection at rest."""
-        islands = self._islands
-        return islands if type(islands) is Islands else self._wake()
-
-    @property
     def framing(self) -> Framing | InOrder | None:
-        """What finds its FPDUs, once it carries some.  To ask for it wakes it, too."""
-        reader = self._reader
-        if type(reader) is Rest:
-            self._wake()
-            reader = self._reader
-        # Asked of each segment: what is seldom one costs more to be looked through.
-        if reader is None or type(reader) is Streaming:
-            return None
+        """What finds its FPDUs, once it carries some."""
+        reader = self.reader
         return reader if isinstance(reader, (Framing, InOrder)) else None
 
     @property
     def streaming(self) -> Streaming | None:
         """What is kept until it is known to carry FPDUs, None from then on."""
-        reader = self._reader
-        if reader is None:
-            reader = self._reader = Streaming(self)
+        reader = self.reader
         return reader if type(reader) is Streaming else None
 
     @property
     def doubtful(self) -> DoubtfulStartup | None:
         """What seems to be a startup frame of it, in the midst of octets that may be anything."""
-        reader = self._reader
+        reader = self.reader
         return reader.doubtful if type(reader) is Streaming else None
 
     @property
     def ift(self) -> FrameReader | None:
         """What finds the frames of iWARP Framing for TCP, if it carries these."""
         # Of its own it is not imported, for a command is to start soon.
-        return cast("FrameReader", self._reader) if self.phase is Phase.IFT else None
-
-    @property
-    def rest(self) -> Rest | None:
-        """What stands for islands and framing while it does without them."""
-        reader = self._reader
-        return reader if type(reader) is Rest else None
+        return cast("FrameReader", self.reader) if self.phase is Phase.IFT else None
 
     def be_read_by(self, reader: Reader) -> None:
         """Have its octets read by something else than streaming mode from now on."""
-        self._reader = reader
-
-    def _wake(self) -> Islands:
-        if type(self._reader) is Rest:
-            self._reader, islands = rest.wake(self, self._reader)
-        elif self._islands is not None:
-            assert isinstance(self._islands, Chunk)
-            islands = rest.unfold(self._islands)
-            self.held = weight_of(self._islands)
-            self.budget.count(self)
-        else:
-            # None were made before octets come: what lives on is not to lie in memory between
-            # what soon is gone.
-            islands = Islands()
-            if self.begin is not None:
-                islands.front = islands.floor = self.begin
-        self._islands = islands
-        return islands
-
-    def lay_down(self, at_rest: Rest) -> None:
-        """Do without framing and islands from now on.
-
-        :param at_rest: what they are made anew from.
-        """
-        self._reader = at_rest
-        self._islands = None
-
-    def fold(self) -> None:
-        """Keep of a startup frame that waits for the peer's no more than its segment, if that is
-        all that was captured, and there is nothing else to be kept.
-
-        It does not count as held then: the connection itself takes many times as much.
-        """
-        islands, reader = self._islands, self._reader
-        if type(islands) is Islands:
-            chunk = rest.folded(self, islands) if self.phase is Phase.HELD else None
-            if chunk is None:
-                return
-            self._islands = chunk
-            self.held = 0
-            self.budget.count(self)
-        if type(reader) is Streaming and reader.is_fresh:
-            self._reader = None
+        self.reader = reader
 
     # -- in ----------------------------------------------------------------------------------
 
     def _begin_at(self, position: int) -> None:
         """Take a SYN."""
         self.begin = position
-        if self.framing is None and self._islands is not None:
-            # Octets came first, and there may be others before them.
+        if self.framing is None:
+            # If octets came first, there may be others before them.
             islands = self.islands
             islands.front = islands.floor = position
             for island in islands.items:
@@ -250,7 +186,7 @@ class HalfConnection:
     def acknowledge(self, ack: int) -> None:
         """Take an acknowledgement number that the peer has sent."""
         if self.high is None:
-            self.counting.note_early_ack(ack)
+            self.counters.note_early_ack(ack)
             return
         high = self.high
         position = unwrap(ack, high)
@@ -266,7 +202,11 @@ class HalfConnection:
     def acknowledged_number(self) -> int | None:
         """What the peer has acknowledged, as a sequence number, None if nothing."""
         if self.acknowledged is None:
-            return None if self.seldom.early_ack is None else sequence_number(self.seldom.early_ack)
+            return (
+                None
+                if self.counters.early_ack is None
+                else sequence_number(self.counters.early_ack)
+            )
         return sequence_number(self.acknowledged)
 
     # -- startup frames ----------------------------------------------------------------------
@@ -297,10 +237,10 @@ class HalfConnection:
         """Count an FPDU and pass it on."""
         self.fpdus += 1
         if fpdu.crc == "bad":
-            self.counting.crc_bad += 1
+            self.counters.crc_bad += 1
         if self.islands.is_ahead(island, fpdu.start):
             distance = fpdu.start - self.islands.delivery_point(island)
-            self.counting.ahead(distance)
+            self.counters.ahead(distance)
         self.owner.on_fpdu(self, island, fpdu, located_by)
 
     def may_start(self, island: Island, found: FoundStartup) -> bool:
@@ -338,17 +278,9 @@ class HalfConnection:
                 self.release(island, island.start, island.end)
                 self.islands.items.remove(island)
 
-    @property
-    def counting(self) -> Seldom:
-        """Where to note what seldom happens."""
-        if self.seldom is NOTHING:
-            self.seldom = Seldom()
-        return self.seldom
-
     def count_copies(self, segments: int) -> None:
         """Count segments that brought octets captured before."""
-        if segments:
-            self.counting.retransmitted += segments
+        self.counters.retransmitted += segments
 
     def wrong(self, code: ErrorCode, position: int, text: str) -> None:
         """Pass on an error."""
@@ -361,12 +293,11 @@ class HalfConnection:
     @property
     def reached(self) -> int:
         """Up to where the FPDU reaches that the last hole cut off."""
-        return self.seldom.reached
+        return self.counters.reached
 
     def reaches(self, end: int) -> None:
         """Take note of up to where an FPDU reaches of which octets will never be there; 0: none."""
-        if end != self.seldom.reached:
-            self.counting.reached = end
+        self.counters.reached = end
 
     def before(self, island: Island) -> Island | None:
         """Return the island before another one, if it is still held."""
@@ -434,7 +365,7 @@ class HalfConnection:
         """Report a hole that will stay."""
         # Without a SYN nobody knows what came before the first octets.
         if 0 < start < end:
-            self.counting.gaps += 1
+            self.counters.gaps += 1
             self.owner.on_gap(self, start, end, reason)
 
     def relieve(self) -> None:
@@ -449,20 +380,9 @@ class HalfConnection:
     # -- how it stands -----------------------------------------------------------------------
 
     @property
-    def reader(self) -> Reader:
-        """What reads its octets."""
-        if type(self._reader) is Rest:
-            self._wake()
-        reader = self._reader or self.streaming
-        assert reader is not None
-        assert not isinstance(reader, Rest)
-        return reader
-
-    @property
     def dialect(self) -> Dialect | None:
         """Whose FPDUs it carries, None if they are laid out as RFC 5044 4 has it."""
-        # None of the others is at rest.
-        reader = self._reader
+        reader = self.reader
         return reader.dialect if isinstance(reader, InOrder) else None
 
     @property
@@ -473,8 +393,8 @@ class HalfConnection:
     @property
     def is_unknown(self) -> bool:
         """Whether it is worth looking at its octets to find out what they are."""
-        reader = self._reader
-        return reader is None or (type(reader) is Streaming and reader.is_looked_at)
+        reader = self.reader
+        return type(reader) is Streaming and reader.is_looked_at
 
     @property
     def awaits(self) -> int | None:
@@ -493,28 +413,30 @@ class HalfConnection:
 
     def abandon(self) -> None:
         """Forget its octets, and what reads them: after a fault nobody knows how they stand."""
-        self._islands = self._reader = self.cuts = None
+        self.islands = Islands()
+        self.reader = Streaming(self)
+        self.cuts = None
         self.phase = Phase.STREAMING
         self.held = 0
         self.budget.count(self)
 
     def leave(self) -> None:
         """Let go of the connection, which is over: no cycle must keep the two alive."""
-        del self.owner
-        self._reader = self.cuts = None
+        del self.owner, self.reader
+        self.cuts = None
 
     def summary(self) -> HalfSummary:
         """Return what was counted."""
         ift = self.ift
-        reading = self.rest or self.framing or ift
+        reading = self.framing or ift
         return HalfSummary(
             markers=None if reading is None else reading.markers,
             fpdus=self.fpdus,
             octets=self.octets,
-            crc_bad=self.seldom.crc_bad,
-            gaps=self.seldom.gaps,
-            out_of_order=self.seldom.out_of_order,
-            retransmitted=self.seldom.retransmitted,
-            farthest_ahead=self.seldom.farthest_ahead,
+            crc_bad=self.counters.crc_bad,
+            gaps=self.counters.gaps,
+            out_of_order=self.counters.out_of_order,
+            retransmitted=self.counters.retransmitted,
+            farthest_ahead=self.counters.farthest_ahead,
             crcs=None if ift is None else ift.crcs,
         )

@@ -99,8 +99,8 @@ def check(half: HalfConnection) -> None:
             break
     if islands.behind_open_hole() is not None:
         _close_acknowledged(half)
-    elif half.seldom.acks is not None:
-        half.seldom.acks.forget()
+    elif half.counters.acks is not None:
+        half.counters.acks.forget()
     # As long as nobody knows what is there, all of it may tell.
     if (
         not half.is_unknown
@@ -123,9 +123,9 @@ def leave_behind(half: HalfConnection, origin: int) -> None:
             break
         at = max(at, island.end)
     if behind:
-        acks = half.seldom.acks
+        acks = half.counters.acks
         if acks is None:
-            acks = half.counting.acks = Acknowledgements()
+            acks = half.counters.acks = Acknowledgements()
         acks.behind = behind
 
 
@@ -135,7 +135,7 @@ def fill_behind(half: HalfConnection, copy: list[tuple[int, int]]) -> list[tuple
     :param copy: stretches that are not waited for, ascending.
     :return: what of them had been captured before.
     """
-    acks = half.seldom.acks
+    acks = half.counters.acks
     if acks is None or not acks.behind:
         return copy
     behind = acks.behind
@@ -194,21 +194,21 @@ def _merge(half: HalfConnection) -> bool:
     # Before FPDUs begin it counts where segments do, be they tiny.
     if half.framing is None:
         return False
-    counting = half.counting
-    if counting.unmerged:
-        counting.unmerged -= 1
+    counters = half.counters
+    if counters.unmerged:
+        counters.unmerged -= 1
         return False
     items = half.islands.items
     chunks = _chunks(items)
-    counting.merged = min(counting.merged, chunks)
+    counters.merged = min(counters.merged, chunks)
     # It may be in vain, so not before half as many have come as were left the last time.
-    is_due = chunks >= counting.merged + counting.merged // 2 + _WORTH_MERGING
+    is_due = chunks >= counters.merged + counters.merged // 2 + _WORTH_MERGING
     if not is_due or 2 * CHUNK_OVERHEAD * chunks < half.held:
         # To count them takes a step for each island.
-        counting.unmerged = len(items)
+        counters.unmerged = len(items)
         return False
     saved = sum(island.merge() for island in items)
-    counting.merged = _chunks(items)
+    counters.merged = _chunks(items)
     half.held -= saved
     return saved > 0
 
@@ -249,9 +249,9 @@ def give_up(half: HalfConnection, reason: GapReason) -> None:
 
 def _close_acknowledged(half: HalfConnection) -> None:
     """Close the holes that the peer acknowledged long enough ago."""
-    acks = half.seldom.acks
+    acks = half.counters.acks
     if acks is None:
-        acks = half.counting.acks = Acknowledgements()
+        acks = half.counters.acks = Acknowledgements()
     acks.note(half.owner.segments, half.acknowledged)
     while (island := half.islands.behind_open_hole()) is not None and island.start <= acks.passed:
         if half.ift is None:

@@ -47,8 +47,8 @@ def take(half: HalfConnection, position: int, segment: Segment) -> None:
         half.advance(island, inserted.fresh)
     if len(islands.items) > 1 or half.held > half.budget.each or island.open_left:
         holes.check(half)
-    elif half.seldom.acks is not None:
-        half.seldom.acks.forget()
+    elif half.counters.acks is not None:
+        half.counters.acks.forget()
     if half.held != before:
         half.budget.update(half)
 
@@ -65,5 +65,5 @@ def _compare(
         position, octets, repeated, half.islands, half.owner.common.recent, half
     )
     for stretch in differing:
-        half.counting.differs = True
+        half.counters.differs = True
         half.owner.on_overlap(half, *stretch)

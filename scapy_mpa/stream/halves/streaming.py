@@ -66,16 +66,6 @@ class Streaming:
     # -- when to look ------------------------------------------------------------------------
 
     @property
-    def is_fresh(self) -> bool:
-        """Whether it is as it was made, but that a Key, which was right, may have been checked."""
-        return (
-            self.doubtful is None
-            and self._look_at is not None
-            and self._look_at < ASSUMING_OCTETS
-            and self._decide_at == 0
-        )
-
-    @property
     def is_looked_at(self) -> bool:
         """Whether it is worth looking at the octets to find out what they are."""
         return self._look_at is not None

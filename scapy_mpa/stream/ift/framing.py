@@ -287,14 +287,14 @@ class IFTFraming:
         owner = half.owner
         half.fpdus += 1
         if "bad" in (head.crc, payload_crc):
-            half.counting.crc_bad += 1
+            half.counters.crc_bad += 1
         faults = "h" * self._is_fault(head.crc, "h") + "p" * self._is_fault(payload_crc, "p")
         problems = self._problems(head, faults)
         hole = None
         if head.makes_sense and not problems and payload_crc != "unknown":
             hole = self._hole_before(start, end)
         if hole is not None:
-            half.counting.ahead(start - hole)
+            half.counters.ahead(start - hole)
         owner.common.emit(
             IFTFrameRecovered(
                 owner.identity,

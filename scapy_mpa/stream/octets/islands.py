@@ -174,7 +174,7 @@ class Islands:
         return (
             island.settled
             and island.start <= self.floor
-            and position < island.end
+            and position <= island.end
             and (len(runs) == 1 or position < runs[1].start)
         )
 

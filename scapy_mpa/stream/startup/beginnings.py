@@ -61,8 +61,8 @@ def decide(startup: StartupPhase, half: HalfConnection) -> None:
     shown = other.is_unknown and shows_crcs(other.islands.whole(), _known_of(startup, other))
     look(startup, half, must_decide=True, crc=shown)
     is_short = half.purse.cut_short > cut_short and half.octets > 0
-    if is_short and half.is_unknown and not half.seldom.unsearched:
-        half.counting.unsearched = True
+    if is_short and half.is_unknown and not half.counters.unsearched:
+        half.counters.unsearched = True
         half.purse.unsearched += 1
 
 

@@ -172,7 +172,7 @@ def _has_no_fpdu(asking: HalfConnection, asked: int, had: int) -> bool:
     :param asked: where FPDUs begin.
     :param had: what the Responder had received.
     """
-    if asking.fpdus > asking.seldom.crc_bad:
+    if asking.fpdus > asking.counters.crc_bad:
         return False
     island = asking.islands.at(asked)
     return island is not None and had <= min(island.end, island.captured_until(asked, had))

@@ -249,7 +249,7 @@ class StartupPhase(Agreement):
             return
         assert self.negotiating is not None
         asking = self.halves[self.initiator]
-        first, framing = asking.seldom.first, asking.framing
+        first, framing = asking.counters.first, asking.framing
         if first is None or framing is None or not framing.from_start:
             return
         if first.start == framing.origin:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What is kept of a half connection when something happens that in most of them never does."""
+"""Counters of one direction, and what is kept beside them."""
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from scapy_mpa.stream.events import FPDURecovered
     from scapy_mpa.stream.halves.holes import Acknowledgements
 
-__all__ = ["NOTHING", "FirstFPDU", "Seldom"]
+__all__ = ["Counters", "FirstFPDU"]
 
 # Octets of a ULPDU that tell whether it is an RTR indication: those of the longest.
 _OF_FIRST: Final = UNTAGGED_LENGTH + READ_REQUEST_LENGTH
@@ -30,7 +30,7 @@ class FirstFPDU(NamedTuple):
     """Whether all of it was captured, and nothing tells that it was damaged."""
 
 
-class Seldom:
+class Counters:
     """Counts, as :class:`~scapy_mpa.stream.events.HalfSummary` explains them, and more."""
 
     __slots__ = (
@@ -100,7 +100,3 @@ class Seldom:
         """Count an FPDU out of order, so many octets before its turn."""
         self.out_of_order += 1
         self.farthest_ahead = max(self.farthest_ahead, distance)
-
-
-NOTHING: Final = Seldom()
-"""What all of them begin with; nothing is changed there."""
