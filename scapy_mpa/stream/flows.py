@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from scapy_mpa.stream.budget import Budget
 from scapy_mpa.stream.connections.connection import Connection
-from scapy_mpa.stream.connections.contest import Contest, may_be_astray
 from scapy_mpa.stream.connections.repeat import HELD_REPEATS, Repeat, begin, shows_new
 from scapy_mpa.stream.direction import Direction, Shared, event_of
 from scapy_mpa.stream.events import ConnectionId, Ending
@@ -66,7 +65,6 @@ class Flows:
     __slots__ = (
         "_common",
         "_connections",
-        "_contests",
         "_dialect",
         "_held",
         "_is_straight",
@@ -101,8 +99,6 @@ class Flows:
         # Of those that linger: what is known of their last octets.
         self._tails: dict[Either, tuple[Tail, Tail]] = {}
         # By what _ports() returns.
-        self._contests: dict[bytes, Contest] = {}
-        # By the same.
         self._repeats: dict[bytes, Repeat] = {}
         self._held = 0
         self._common = common = Common(Budget(self.limits))
@@ -217,11 +213,7 @@ class Flows:
     def _take_out(self, flow: bytes) -> None:
         """Let the straight path have the connection of a flow if all is as it should be."""
         connection = self.connection(flow)
-        if (
-            connection is None
-            or connection.lingers
-            or (self._contests and _ports(flow) in self._contests)
-        ):
+        if connection is None or connection.lingers:
             return
         directions = take_out(connection, self.shared)
         if directions is not None:
@@ -261,8 +253,6 @@ class Flows:
             # No other segment says what time it is, so that most need not come here to do so.
             self._expire(connection, segment.time_ns)
             connection = self.connection(segment.flow)
-        if self._contests and connection is not None:
-            connection = self._judged(segment) or connection
         if connection is None or not self._is_of(connection, segment):
             if not segment.length and not segment.flags & SYN:
                 # It carries nothing and opens nothing: a late word of a connection that is over.
@@ -270,12 +260,9 @@ class Flows:
             if self._past.has(segment) or self._past.begins(segment):
                 self.late_copies += 1
                 return
-            parts = self._past.fill(segment)
-            if parts:
-                for each in parts:
-                    self._take_aside(each)
-                return
-            connection = self._open_behind(connection, segment)
+            if connection is not None:
+                self._end(connection, "reused")
+            connection = self._open(segment)
         try:
             connection.receive(segment)
         except Exception as error:
@@ -308,7 +295,7 @@ class Flows:
         connection = self.connection(segment.flow)
         repeat = self._repeats.get(ports)
         if repeat is None:
-            repeat = None if ports in self._contests else begin(connection, self._past, segment)
+            repeat = begin(connection, self._past, segment)
             if repeat is None:
                 self._recover(segment)
                 return
@@ -401,11 +388,7 @@ class Flows:
         for ports in list(self._repeats):
             self._take_copies(ports)
         live = list(self._connections.values())
-        if self._contests:
-            live += [each.other(each.has_ports) for each in self._contests.values()]
-            live.sort(key=lambda each: each.identity.number)
         self._connections.clear()
-        self._contests.clear()
         self._lingering = Lingering()
         self._past = PastConnections()
         self._tails.clear()
@@ -426,64 +409,6 @@ class Flows:
         connection = Connection(self._identity(segment), self._common, self._dialect)
         self._connections[segment.flow] = connection
         return connection
-
-    def _open_behind(self, former: Connection | None, segment: Segment) -> Connection:
-        """Begin a connection on ports that another one may still have."""
-        if former is None:
-            return self._open(segment)
-        if not may_be_astray(former, segment):
-            self._end(former, "reused")
-            return self._open(segment)
-        del self._connections[former.identity.flow]
-        claim = self._open(segment)
-        self._contests[_ports(segment.flow)] = Contest(former, claim, segment)
-        return claim
-
-    def _judged(self, segment: Segment) -> Connection | None:
-        """Return the connection that a segment of contested ports is of, None if they are not.
-
-        It has the ports from now on.
-        """
-        contest = self._contests.get(_ports(segment.flow))
-        if contest is None:
-            return None
-        if contest.repeats(segment) and not contest.former.is_over:
-            self._give_ports(contest, contest.claim)
-        elif contest.repeats(segment) or contest.is_of_claim(segment):
-            self._settle(contest, contest.claim)
-        elif segment.flags & SYN and not segment.flags & ACK and not contest.is_own(segment):
-            # It may be astray, too, but the one before it was.
-            self._settle(contest, contest.former)
-        else:
-            contest.hear(segment)
-            if contest.is_refuted:
-                self._settle(contest, contest.former)
-            else:
-                self._give_ports(contest, contest.former)
-        return contest.has_ports
-
-    def _give_ports(self, contest: Contest, connection: Connection) -> None:
-        del self._connections[contest.has_ports.identity.flow]
-        contest.has_ports = connection
-        self._connections[connection.identity.flow] = connection
-
-    def _settle(self, contest: Contest, connection: Connection) -> None:
-        """Let one of two connections have the ports for good, and end the other."""
-        self._give_ports(contest, connection)
-        del self._contests[_ports(connection.identity.flow)]
-        self._close(contest.other(connection), "reused")
-
-    def _take_aside(self, segment: Segment) -> None:
-        """Take octets that fill a hole in a connection that was ended.
-
-        What they hold is told of a connection of their own, which ends with them: neither are they
-        of the one that may have the same ports now, nor is what follows them.
-        """
-        connection = Connection(
-            ConnectionId(self.take_number(), segment.flow), self._common, self._dialect
-        )
-        connection.receive(segment)
-        connection.finish("connection ended")
 
     def _sweep(self, time_ns: int) -> None:
         """Make room for a connection: end those that have been idle for long, or for longest."""
@@ -520,20 +445,8 @@ class Flows:
         self._past.apart = self._lingering.apart_ns // SECOND
 
     def _end(self, connection: Either, ending: Ending | None = None) -> None:
-        if self._contests:
-            contest = self._contests.get(_ports(connection.identity.flow))
-            if contest is not None:
-                assert isinstance(connection, Connection)
-                if ending is None:
-                    # It is long over, and the other one is not.
-                    self._settle(contest, contest.other(connection))
-                    return
-                self._settle(contest, connection)
+        """Report what can be said of a connection, which loses its ports."""
         del self._connections[connection.identity.flow]
-        self._close(connection, ending)
-
-    def _close(self, connection: Either, ending: Ending | None) -> None:
-        """Say what can be said of a connection that has its ports no more."""
         connection = self._settled(connection)
         flow = connection.identity.flow
         self._lingering.discard(connection)
@@ -541,7 +454,7 @@ class Flows:
         if repeat is not None:
             repeat.former = None
         tails = self._tails.pop(connection, None) or connection.tails()
-        self._past.add(flow, connection.last_time_ns, connection.spans(), connection.holes(), tails)
+        self._past.add(flow, connection.last_time_ns, connection.spans(), tails=tails)
         if connection.is_over:
             ending = None
         connection.finish("limit" if ending == "limit" else "connection ended", ending)
