@@ -6,7 +6,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scapy_mpa.stream.fpdus.leads import Leads
+from scapy_mpa.stream.octets.leads import Leads
 
 PLACES = st.integers(0, 300)
 

@@ -209,7 +209,7 @@ class Framing(FPDUWayBack):
         leads = island.leads
         if leads is None:
             # Most captures need none, and a command is to start soon.
-            from scapy_mpa.stream.fpdus.leads import Leads
+            from scapy_mpa.stream.octets.leads import Leads
 
             leads = island.leads = Leads(lowest)
         before = min(leads.begin + MARKER_LENGTH - 1, limit)

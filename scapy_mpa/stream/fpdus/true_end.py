@@ -5,22 +5,18 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 from scapy_mpa.stream.fpdus.candidate import FRAMING_WINDOW, WORD, FPDUReader
 from scapy_mpa.stream.fpdus.search import header_words
-from scapy_mpa.stream.octets.island import Island
+from scapy_mpa.stream.octets.island import Asked, Island
 from scapy_mpa.wire.crc import RESIDUE, crc32c
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_INTERVAL, MARKER_LENGTH, fpdu_length
 
 if TYPE_CHECKING:
     from scapy_mpa.wire.sound_length import SoundLength
 
-__all__ = ["Asked", "FPDUEnds"]
-
-Asked: TypeAlias = "dict[int, SoundLength]"
-"""FPDUs of which it is asked where they truly end, by where they begin, ascending; and the CRC of
-each, up to where it was asked."""
+__all__ = ["FPDUEnds"]
 
 # What searches may spend: a multiple of the octets that the stream brought, so that no content
 # makes the cost per octet grow, and something to begin with.

@@ -3,16 +3,20 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from scapy_mpa.stream.events import LocatedBy
 from scapy_mpa.stream.octets.chunk import Chunk, merge, weight_of
 
 if TYPE_CHECKING:
-    from scapy_mpa.stream.fpdus.leads import Leads
-    from scapy_mpa.stream.fpdus.true_end import Asked
+    from scapy_mpa.stream.octets.leads import Leads
+    from scapy_mpa.wire.sound_length import SoundLength
 
-__all__ = ["SEAM", "Island", "Run"]
+__all__ = ["SEAM", "Asked", "Island", "Run"]
+
+Asked: TypeAlias = "dict[int, SoundLength]"
+"""FPDUs of which it is asked where they truly end, by where they begin, ascending; and the CRC of
+each, up to where it was asked."""
 
 SEAM: Final = 20
 """Octets behind the place where islands join that are looked at again: a startup header's."""
