@@ -132,13 +132,13 @@ class Flows:
                 return
             if direction is not None:
                 self.connection(flow)
+            if flags & SYN or self._repeats:
+                self._hold_or_take(segment)
+            else:
+                self._recover(segment)
         except Exception as error:
             self._fail(segment, error)
             return
-        if flags & SYN or self._repeats:
-            self._hold_or_take(segment)
-        else:
-            self._recover(segment)
         if length and self._is_straight:
             self._take_out(flow)
 
@@ -172,10 +172,13 @@ class Flows:
         return True
 
     def _fail(self, segment: Segment, error: Exception) -> None:
-        """Report a fault of this program in a connection that the straight path has."""
+        """Report a fault of this program, which costs the connection of a segment and no other."""
         known = self._find(segment.flow)
         if known is None:
             raise error
+        if isinstance(known, Connection) and not known.is_ordinary:
+            known.fail(error, segment)
+            return
         flow = known.identity.flow
         connection = self._connections[flow] = Connection(known.identity, self._common)
         for each in (flow, connection.reverse):
@@ -263,10 +266,7 @@ class Flows:
             if connection is not None:
                 self._end(connection, "reused")
             connection = self._open(segment)
-        try:
-            connection.receive(segment)
-        except Exception as error:
-            connection.fail(error, segment)
+        connection.receive(segment)
         if connection.lingers and not connection.is_over:
             # A RST seemed to have ended it.
             connection.lingers = False
