@@ -264,6 +264,10 @@ class OrdinaryConnection:
         """When its last segment was captured."""
         return self.time_ns
 
+    def holes(self) -> tuple[list[Span], list[Span]]:
+        """Return what is missing between its octets: nothing."""
+        return [], []
+
     @property
     def is_over(self) -> bool:
         """Whether nothing but late copies is to be expected."""

@@ -280,17 +280,45 @@ def ended_with_a_hole(flows: Flows) -> tuple[list[Event], int]:
     return events, hole
 
 
-def test_a_hole_stays_when_the_connection_was_ended() -> None:
-    """What would fill it is a late copy: nothing is reported of it, and it opens no connection."""
+def told(events: list[Event]) -> list[bytes]:
+    """The ULPDUs of all connections."""
+    return [each.ulpdu for each in fpdus(events)]
+
+
+def test_a_hole_is_filled_when_the_connection_was_ended() -> None:
+    """FPDUs in it are found, each once, however often they come, and what stands around them."""
     flows = Flows()
     _, hole = ended_with_a_hole(flows)
+    first, second = TRUTH[2].end - TRUTH[2].start, TRUTH[3].end - TRUTH[2].start
     after = LINGER_NS + 2 * SECOND
-    assert flows.receive(late(hole, HOLE, after=after)) == []
+    assert told(flows.receive(late(hole + first, HOLE[first:second], after=after))) == ULPDUS[3:4]
+    assert flows.late_copies == 0
+    assert told(flows.receive(late(hole + first, HOLE[first:second], after=after))) == []
+    assert flows.late_copies == 1
+    # With the FPDUs before and behind the hole.
     around = STREAM[TRUTH[1].start : TRUTH[5].end]
-    begin = hole - (TRUTH[2].start - TRUTH[1].start)
-    assert flows.receive(late(begin, around, after=after)) == []
+    again = late(hole - (TRUTH[2].start - TRUTH[1].start), around, after=after)
+    assert told(flows.receive(again)) == [ULPDUS[2], ULPDUS[4]]
+    assert flows.late_copies == 1
+    assert told(flows.receive(again)) == []
     assert flows.late_copies == 2
-    assert fpdus(flows.finish()) == []
+    assert told(flows.finish()) == []
+
+
+def test_a_hole_is_filled_when_the_ports_are_used_again() -> None:
+    """The connection that has them now goes on."""
+    flows = Flows()
+    _, hole = ended_with_a_hole(flows)
+    events: list[Event] = []
+    for number, each in enumerate(whole((2**31 + 5000, 2**31 + 9000)).segments, 5000):
+        events += flows.receive(as_segment(number, each))
+        if number == 5010:
+            fill = flows.receive(late(hole, HOLE, after=LINGER_NS + 2 * SECOND))
+            assert told(fill) == ULPDUS[2:5]
+            assert [each.ending for each in ends(fill)] == ["capture ended"]
+    events += flows.finish()
+    check_whole(events, 65)
+    assert flows.late_copies == 0
 
 
 def test_a_clock_that_was_set_back() -> None:
