@@ -11,7 +11,13 @@ import pytest
 
 from scapy_mpa.stream.checks import Checks
 from scapy_mpa.stream.doubtful import DOUBTFUL
-from scapy_mpa.stream.events import ConnectionEnded, ErrorFound, Event, SessionControlSeen
+from scapy_mpa.stream.events import (
+    ChunksMissing,
+    ConnectionEnded,
+    ErrorFound,
+    Event,
+    SessionControlSeen,
+)
 from scapy_mpa.stream.sctp.associations import Associations
 from scapy_mpa.wire.dialect import Dialect
 from tests.stream.sctp_feed import OPENING, Talk, closing, events_of, frames_of
@@ -299,6 +305,23 @@ def test_the_rule_that_is_broken(script: Callable[[Talk], None], expected: list[
     events = run(script)
     assert errors(events) == expected
     assert ended(events)[0].errors == len(expected)
+
+
+@pytest.mark.parametrize("user_data", [b"\0\1", b"\0\1\0"])
+def test_rfc5043_5_2_3_a_message_too_short_leaves_no_gap(user_data: bytes) -> None:
+    """Its DDP-SSN was captured, so that nothing is missing; the order after it is not judged."""
+
+    def script(talk: Talk) -> None:
+        talk.begin_session()
+        talk.say(0, sctp.CONTROL, user_data)
+        talk.ssns[0] += 1
+        talk.end_session()
+
+    events = run(script)
+    assert errors(events) == ["RFC 5043 5.2.3"]
+    assert not [each for each in events if isinstance(each, ChunksMissing)]
+    controls = [each for each in events if isinstance(each, SessionControlSeen)]
+    assert [each.out_of_order for each in controls] == [False] * 4
 
 
 @pytest.mark.parametrize("times", [7, 8, 9, 10, 100])

@@ -318,6 +318,7 @@ class Association:
                 self._drop(CUT, packet.frame)
             else:
                 self._add_problem(packet, direction, chunk, what)
+                self._lose_all_but_number(direction, message, None)
             return
         session = self._place(direction, message, ddp_ssn, control)
         before = session.waiting
@@ -453,17 +454,26 @@ class Association:
     def _lose(self, direction: int, run: deque[UserMessage], reason: GapReason) -> None:
         """Report consecutive fragments of a message that will not be whole."""
         self._unplaced = True
-        first = run[0]
-        session = self._streams.session_with(direction, first)
-        if session is not None:
-            ddp_ssn, _ = parse_segment(first.chunk.user_data)
-            before = session.waiting
-            is_told = session.lose(direction, ddp_ssn, reason)
-            self._note_waiting(session, before)
-            if is_told:
-                return
-        for each in run:
-            self._drop(INCOMPLETE, each.frame)
+        if not self._lose_all_but_number(direction, run[0], reason):
+            for each in run:
+                self._drop(INCOMPLETE, each.frame)
+
+    def _lose_all_but_number(
+        self, direction: int, message: UserMessage, reason: GapReason | None
+    ) -> bool:
+        """Give a chunk that cannot be read the place of its DDP-SSN.
+
+        :param reason: why the rest of it is missing; None if its sender sent no more.
+        :return: whether it is, or was, reported as missing.
+        """
+        session = self._streams.session_with(direction, message)
+        if session is None:
+            return False
+        ddp_ssn, _ = parse_segment(message.chunk.user_data)
+        before = session.waiting
+        is_reported = session.lose(direction, ddp_ssn, reason)
+        self._note_waiting(session, before)
+        return is_reported
 
     # -- the end ---------------------------------------------------------------------------------
 

@@ -42,8 +42,10 @@ class Turn(NamedTuple):
     time_ns: int
     number: int
     """Its DDP-SSN as it is."""
+    is_whole: bool = True
+    """Whether there is more of it than its DDP-SSN."""
     lost: GapReason | None = None
-    """Why there is nothing more of it than its DDP-SSN, None if it is whole."""
+    """Why the rest of it is missing; None if it is not, or was never sent."""
 
 
 class SessionHalf:

@@ -156,10 +156,10 @@ class Session:
                 self.error(direction, turn.seq, found)
         self._wait(direction, turn)
 
-    def lose(self, direction: int, ddp_ssn: int, reason: GapReason) -> bool:
+    def lose(self, direction: int, ddp_ssn: int, reason: GapReason | None) -> bool:
         """Take note of a chunk of which no more than a part will ever be there.
 
-        :param reason: why that is so.
+        :param reason: why the rest of it is missing; None if its sender sent no more.
         :return: whether it is, or was, reported as missing.
         """
         half = self.halves[direction]
@@ -167,7 +167,7 @@ class Session:
         assert half.expected is not None
         if serial < half.expected:
             return not half.is_whole
-        self._wait(direction, Turn(serial, 0, SEGMENT, 0, 0, 0, ddp_ssn, reason))
+        self._wait(direction, Turn(serial, 0, SEGMENT, 0, 0, 0, ddp_ssn, False, reason))
         return True
 
     def _wait(self, direction: int, turn: Turn) -> None:
@@ -210,10 +210,11 @@ class Session:
     def _deliver(self, direction: int) -> None:
         half = self.halves[direction]
         for turn, is_late in half.due():
-            if turn.lost is not None:
+            if not turn.is_whole:
                 if not is_late:
                     half.note_loss()
-                    self._tell_missing(direction, turn.serial, 1, turn.lost)
+                    if turn.lost is not None:
+                        self._tell_missing(direction, turn.serial, 1, turn.lost)
             elif is_late:
                 # It may still tell which side is which.
                 self._role(direction, turn.code)
