@@ -89,7 +89,7 @@ class Capture:
             self.segment(at=-1, side=side, flags=ACK * side | SYN)
         if flags:
             self.segment(indication(flags[0], VTAG_A))
-            self.segment(indication(flags[1] | PH, VTAG_B), side=1)
+            self.segment(indication(flags[1] | PH, VTAG_B), side=1, ack=64)
 
     def segment(
         self,

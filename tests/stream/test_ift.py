@@ -248,7 +248,7 @@ def test_6_captured_in_any_order(flags: int, size: int, seed: int) -> None:
     random.Random(seed).shuffle(segments)
     capture = Capture(handshake=False)
     for piece, at, side, bits in segments:
-        capture.segment(piece, at, side=side, flags=bits)
+        capture.segment(piece, at, side=side, flags=bits, ack=64 * (side and at >= 0))
     capture.finish()
     assert [each["offset"] for each in capture.of("ift_frame")] == places(octets)[:-1]
     assert not capture.errors

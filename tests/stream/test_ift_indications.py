@@ -139,6 +139,45 @@ def test_4_2_phase_0_is_not_answered(ending: str, flag: int, lost: int) -> None:
     assert capture.errors == ([text] if ending and not lost else [])
 
 
+@pytest.mark.parametrize(
+    ("turns", "is_broken"),
+    [
+        # Who sends which phase, and what was received of the other one then: A, B.
+        ([(A1, 0), (B0, 64)], True),
+        ([(A1, 0), (B0, 0)], True),
+        ([(A0, 0), (B1, 63)], True),
+        ([(A0, 0), (B1, 64)], False),
+        ([(A0, 64), (B1, 0)], True),
+        ([(A1, 64), (B0, 0)], False),
+    ],
+)
+@pytest.mark.parametrize("is_first", [0, 1])
+def test_4_2_order_of_the_phases(
+    turns: list[tuple[bytes, int]], is_broken: bool, is_first: int
+) -> None:
+    """Phase 1 answers phase 0, so its sender had received that, whichever was captured first."""
+    capture = Capture()
+    for side in (is_first, 1 - is_first):
+        octets, received = turns[side]
+        capture.segment(octets, side=side, ack=received)
+    capture.finish()
+    text = f"phase 1 was sent before phase 0 was received ({IFT} 4.2)"
+    assert capture.errors == [text] * is_broken
+
+
+@pytest.mark.parametrize("ending", [FIN, RST])
+@pytest.mark.parametrize("there", [1, 11, 12, 20, 40, 63])
+def test_4_2_cut_within_an_indication(there: int, ending: int) -> None:
+    """From the twelfth octet on it is not taken for something else."""
+    capture = Capture()
+    capture.segment(A0[:there])
+    capture.segment(at=there, flags=ACK | ending)
+    capture.finish()
+    how = "closed" if ending == FIN else "reset"
+    text = f"the connection was {how} {there} octets into an adaption indication ({IFT} 4.2)"
+    assert capture.errors == [text] * (there >= 12)
+
+
 @pytest.mark.parametrize(("before", "found"), [(262_080, 2), (262_081, 0), (400_000, 0)])
 @pytest.mark.parametrize("size", [1460, 65_000])
 def test_4_2_behind_many_octets_of_the_ulp(before: int, found: int, size: int) -> None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from scapy_mpa.stream.halves.half import HalfConnection
 
 __all__ = [
+    "acknowledged_with",
     "belongs",
     "holes",
     "how_it_ended",
@@ -32,6 +33,20 @@ __all__ = [
 _FIRST_WINDOW: Final = 65_535
 
 _KEYS: Final = tuple(KIND_OF_KEY)
+
+
+def acknowledged_with(half: HalfConnection, start: int, end: int) -> int | None:
+    """Return the acknowledgement number of the last segment, if it brought octets of a stretch.
+
+    It says what their sender had received when it sent them.
+    """
+    segment = half.owner.common.current
+    if segment is None or not segment.flags & ACK:
+        return None
+    if (segment.flow == half.owner.identity.flow) == bool(half.direction):
+        return None
+    begin = unwrap(segment.seq, start)
+    return segment.ack if begin < end and start < begin + segment.length else None
 
 
 def belongs(half: HalfConnection, peer: HalfConnection, segment: Segment) -> bool:

@@ -9,13 +9,13 @@ once there is one in each direction, since only then their VTags are known.
 from __future__ import annotations
 
 from scapy_mpa.stream.events import AdaptionIndicationSeen
-from scapy_mpa.stream.halves.extent import is_whole
+from scapy_mpa.stream.halves.extent import acknowledged_with, is_whole
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.halves.takeover import enter_ift
 from scapy_mpa.stream.ift.framing import IFTFraming
 from scapy_mpa.stream.octets.ift_scan import FoundIndication
-from scapy_mpa.stream.sequence import sequence_number
+from scapy_mpa.stream.sequence import sequence_number, unwrap
 from scapy_mpa.wire.ift_indication import Problem
 from scapy_mpa.wire.ift_negotiation import negotiate
 
@@ -28,12 +28,14 @@ class IFTPhase:
     :param halves: both half connections, by direction.
     """
 
-    __slots__ = ("_halves", "_seen", "_unreported", "is_begun")
+    __slots__ = ("_halves", "_received", "_seen", "_unreported", "is_begun")
 
     def __init__(self, halves: tuple[HalfConnection, HalfConnection]) -> None:
         self._halves = halves
         self._seen: list[FoundIndication | None] = [None, None]
         """By direction, the first that was found."""
+        self._received: list[int | None] = [None, None]
+        """What the sender of each had received then, as a sequence number."""
         self._unreported: list[AdaptionIndicationSeen] = []
         self.is_begun = False
         """Whether an indication was reported."""
@@ -63,6 +65,7 @@ class IFTPhase:
         if seen[direction] or any(each.phase is not Phase.STREAMING for each in self._halves):
             return
         seen[direction] = found
+        self._received[direction] = acknowledged_with(half, found.position, found.end)
         self._unreported.append(
             AdaptionIndicationSeen(
                 connection=owner.identity,
@@ -97,10 +100,22 @@ class IFTPhase:
         self._unreported = []
         if agreement is None or one is None or other is None:
             return
+        self._check_order(one, other)
         for half, found in zip(self._halves, (one, other), strict=True):
             agreed = agreement.directions[half.direction]
             framing = IFTFraming(half, found.end, agreed, agreement.rdma)
             enter_ift(half, framing, found.end)
+
+    def _check_order(self, one: FoundIndication, other: FoundIndication) -> None:
+        """Report a phase 1 whose sender had not received phase 0, which it answers."""
+        if one.indication.ph == other.indication.ph:
+            return
+        answer, asked = (one, other) if one.indication.ph else (other, one)
+        half = self._halves[answer is other]
+        received = self._received[half.direction]
+        if received is not None and unwrap(received, asked.end) < asked.end:
+            problem = Problem("phase 1 was sent before phase 0 was received", "4.2")
+            half.owner.on_error(half, None, answer.position, str(problem))
 
     def conclude(self, how: str | None) -> None:
         """Report an indication that was not answered, now that nothing more will come.

@@ -18,7 +18,7 @@ from scapy_mpa.wire.ift_indication import (
     parse_indication,
 )
 
-__all__ = ["FoundIndication", "find_indication"]
+__all__ = ["FoundIndication", "begins_indication", "find_indication"]
 
 _MAGIC: Final = MAGIC.to_bytes(4, "big")
 _VERSIONS: Final = VERSION.to_bytes(2, "big") * 2
@@ -58,6 +58,12 @@ def find_indication(
             return FoundIndication(start + at, whole, told)
         at = octets.find(_MAGIC, at + 1)
     return None
+
+
+def begins_indication(island: Island, start: int) -> bool:
+    """Tell whether octets begin with the magic number and the versions of an indication."""
+    end = start + _VERSIONS_AT + len(_VERSIONS)
+    return island.holds(start, end) and island.read(start, end) == _MAGIC + _VERSIONS
 
 
 def _may_begin(octets: bytes) -> bool:

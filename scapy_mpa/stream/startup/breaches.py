@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from scapy_mpa.stream.halves.extent import how_it_ended, is_whole, span
 from scapy_mpa.stream.halves.half import HalfConnection
+from scapy_mpa.stream.octets.ift_scan import begins_indication
 from scapy_mpa.stream.octets.scan import (
     LEAST_OF_KEY,
     FoundStartup,
@@ -28,6 +29,8 @@ from scapy_mpa.stream.startup.steps import (
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_LENGTH
+from scapy_mpa.wire.ift_indication import DOCUMENT as INDICATION_DOCUMENT
+from scapy_mpa.wire.ift_indication import INDICATION_LENGTH
 from scapy_mpa.wire.rdmap import parse_control
 from scapy_mpa.wire.rdmap_names import Opcode
 from scapy_mpa.wire.startup import KEY_LENGTH, KEYS, STARTUP_HEADER_LENGTH, StartupKind
@@ -83,13 +86,21 @@ def of_frame(
     return breaches
 
 
-def cut_short(half: HalfConnection, position: int, there: int, how: str) -> Breach:
+def cut_short(
+    half: HalfConnection,
+    position: int,
+    there: int,
+    how: str,
+    *,
+    what: str = "a startup frame",
+    clause: str = "RFC 5044 7.1.2 rule 10",
+) -> Breach:
     """Return that a connection ended within a startup frame (rule 10).
 
     :param there: octets of the frame that there are.
     :param how: how the connection ended.
     """
-    text = f"the connection was {how} {there} octets into a startup frame (RFC 5044 7.1.2 rule 10)"
+    text = f"the connection was {how} {there} octets into {what} ({clause})"
     return Breach(half, ErrorCode.CONNECTION_LOST, position, text)
 
 
@@ -352,7 +363,9 @@ def _begins(half: HalfConnection, kind: StartupKind, position: int) -> bool | No
 
 
 def of_part(startup: StartupPhase, how: str | None) -> Breach | None:
-    """Tell whether the connection ended in the midst of the Request's header (rule 10).
+    """Tell whether the connection ended within what it began with (rule 10).
+
+    That is the header of a Request, or an adaption indication (draft-williams-iwarp-ift-01 4.2).
 
     :param how: how the connection ended; None if that was not captured.
     """
@@ -360,10 +373,14 @@ def of_part(startup: StartupPhase, how: str | None) -> Breach | None:
         return None
     for half in startup.halves:
         begin, there = half.begin, half.octets
-        if begin is None or not LEAST_OF_KEY <= there < STARTUP_HEADER_LENGTH:
+        if begin is None or not LEAST_OF_KEY <= there < INDICATION_LENGTH or not is_whole(half):
             continue
-        if is_whole(half) and _begins(half, StartupKind.REQUEST, begin):
+        if there < STARTUP_HEADER_LENGTH and _begins(half, StartupKind.REQUEST, begin):
             return cut_short(half, begin, there, how)
+        island = half.islands.at(begin)
+        if island is not None and begins_indication(island, begin):
+            what, clause = "an adaption indication", f"{INDICATION_DOCUMENT} 4.2"
+            return cut_short(half, begin, there, how, what=what, clause=clause)
     return None
 
 

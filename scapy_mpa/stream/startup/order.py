@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from scapy_mpa.stream.halves.extent import acknowledged_with
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.holes import LATE_SEGMENTS
 from scapy_mpa.stream.halves.phase import Phase
@@ -35,13 +36,7 @@ def received_before(startup: StartupPhase, half: HalfConnection, found: FoundSta
     kept = startup.heard.get((half.direction, found.position))
     if kept is not None:
         return kept
-    segment = half.owner.common.current
-    if segment is None or not segment.flags & ACK:
-        return None
-    if (segment.flow == half.owner.identity.flow) == bool(half.direction):
-        return None
-    begin = unwrap(segment.seq, found.position)
-    return segment.ack if begin < found.end and found.position < begin + segment.length else None
+    return acknowledged_with(half, found.position, found.end)
 
 
 def must_wait(
