@@ -119,12 +119,11 @@ class Recovery:
         brought, is_made = self._brought(events, frame) if events else ([], False)
         if not segment.length:
             return brought, not is_made
-        connection = self._flows.connection(flow)
-        if connection is None:
+        carries_mpa = self._flows.carries_mpa(flow)
+        if carries_mpa is None:
             # Octets of a connection that was ended.
             self._last.pop(flow, None)
-            return brought, not is_made
-        return brought, not (is_made or connection.carries_mpa(flow))
+        return brought, not (is_made or carries_mpa)
 
     def _take_sctp(self, packet: SctpPacket) -> None:
         self._packet = packet
@@ -191,7 +190,7 @@ class Recovery:
 
     def _are_used(self, connection: ConnectionId) -> bool:
         """Tell whether another connection uses the ports of one that has ended."""
-        return self._flows.connection(connection.flow) is not None
+        return self._flows.carries_mpa(connection.flow) is not None
 
     def _stacked(self, layer: Packet, below: Frame | None) -> Packet:
         """Put a recovered layer on the lower layers of the frame that completed it."""

@@ -211,18 +211,21 @@ class Direction:
             if not more <= (self.peer.seq - self.ack) & _MASK < _BEHIND:
                 return False
             self.ack = ack
-        is_first = self.awaits or self._begins or self.is_mute
-        if is_first and not self._keeps_turn(seq, len(octets), ack):
+        if not self.plain and self._is_first and not self._keeps_turn(seq, len(octets), ack):
             return False
         if octets:
-            if not self._take(seq, octets, frame, time_ns):
+            if seq == self.seq and not self.ahead:
+                if not self._go_on(octets, frame, frame, time_ns):
+                    return False
+            elif not self._take(seq, octets, frame, time_ns):
                 return False
         elif (seq - self.seq + _NEAR) & _MASK > 2 * _NEAR:
             return False
         self.segments += 1
         self.connection.frame = frame
         self.connection.time_ns = time_ns
-        self.plain = self.is_plain
+        if not self.plain or self.pieces or self.ahead:
+            self.plain = self.is_plain
         if self.is_stuck:
             self.shared.give_back(self.connection)
         elif self.shared.budget.room < 0:
@@ -232,9 +235,7 @@ class Direction:
     @property
     def is_plain(self) -> bool:
         """What ``plain`` must be."""
-        return self.crc and not (
-            self._begins or self.pieces or self.ahead or self.awaits or self.is_mute
-        )
+        return self.crc and not (self.pieces or self.ahead or self._is_first)
 
     @property
     def is_stuck(self) -> bool:
@@ -278,6 +279,11 @@ class Direction:
         return not length or (not self.is_mute and received < _BEHIND)
 
     @property
+    def _is_first(self) -> bool:
+        """Whether its turn must be looked at: its first octets come next, or may not come yet."""
+        return self.awaits or self.is_mute or self._begins
+
+    @property
     def _begins(self) -> bool:
         """Whether the first octets of the Full Operation Phase come next."""
         return self.shapes.from_start and not self.offset
@@ -289,8 +295,6 @@ class Direction:
         if ahead:
             return self._keep(self.offset + self.have + ahead, octets, frame, time_ns)
         waiting = self.ahead
-        if not waiting:
-            return self._go_on(octets, frame, frame, time_ns)
         if self.offset + self.have + len(octets) > waiting[0][0]:
             return False
         if not self._go_on(octets, frame, frame, time_ns):
@@ -347,12 +351,11 @@ class Direction:
         """
         rows = self.shared.rows
         rest = octets[end:]
-        missing = lacks(self, rest, offset, self.shapes) if rest else 0
-        if begins_like_key(rest):
-            # A startup frame where an FPDU must begin.
-            missing = 0
+        # A startup frame may stand where an FPDU must begin.
+        is_lacking = rest and not begins_like_key(rest)
+        missing = lacks(self, rest, offset, self.shapes) if is_lacking else 0
         # The first FPDU must be whole in its segment: it is looked at more closely.
-        if (rest and not missing) or (self._begins and len(rows) == before):
+        if (rest and not missing) or (len(rows) == before and self._begins):
             del rows[before:]
             return False
         if len(rows) > before:

@@ -360,6 +360,14 @@ class Flows:
         self._number = number + 1
         return number
 
+    def carries_mpa(self, flow: bytes) -> bool | None:
+        """Tell whether what a direction carries now is MPA: octets after its startup frame.
+
+        None if there is no connection of that flow.
+        """
+        connection = self._find(flow)
+        return None if connection is None else connection.carries_mpa(flow)
+
     def connection(self, flow: bytes) -> Connection | None:
         """Return the connection of a flow as it stands now, None if there is none.
 

@@ -264,6 +264,11 @@ class OrdinaryConnection:
         """When its last segment was captured."""
         return self.time_ns
 
+    def carries_mpa(self, flow: bytes) -> bool:
+        """Tell whether what a direction carries now is MPA: octets after its startup frame."""
+        direction = self.one if flow == self.identity.flow else self.other
+        return direction is not None and bool(direction.startup)
+
     def holes(self) -> tuple[list[Span], list[Span]]:
         """Return what is missing between its octets: nothing."""
         return [], []

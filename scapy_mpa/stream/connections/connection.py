@@ -160,7 +160,7 @@ class Connection(Telling):
             startup.negotiating.take_breach(breach.text)
 
     def carries_mpa(self, flow: bytes) -> bool:
-        """Tell whether what a direction carries now is MPA: behind its startup frame."""
+        """Tell whether what a direction carries now is MPA: octets after its startup frame."""
         return self.half(flow).phase is not Phase.STREAMING
 
     def spans(self) -> tuple[Span, Span]:
