@@ -19,9 +19,7 @@ from scapy_mpa.capture.link import ETHERNET
 from scapy_mpa.capture.pcap import PcapHeader, cut_record, lying_length
 from scapy_mpa.capture.reader import Capture
 from scapy_mpa.stream.flows import Flows
-from scapy_mpa.stream.ordinary import read
 from scapy_mpa.stream.segment import ACK, PSH, SECOND, Segment
-from scapy_mpa.stream.sequence import SEQUENCE_SPACE
 
 __all__ = ["walk"]
 
@@ -38,8 +36,6 @@ _ETHERNET_IPV4: Final = 0x08004500
 _FRAGMENT_AND_PROTOCOL: Final = 0x3FFF00FF
 _WHOLE_TCP: Final = 6
 _FLAGS: Final = 0xFF & ~PSH
-_MASK: Final = SEQUENCE_SPACE - 1
-_BEHIND: Final = SEQUENCE_SPACE // 2
 _ROWS: Final = 1024
 """What was found is handed out when there is so much of it."""
 _FRAMES: Final = 4096
@@ -135,10 +131,9 @@ class _Walk:
         size, unit = header.record.size, header.unit
         # All but the original length, which is of no account here.
         unpack_record = Struct(header.record.format[:4]).unpack_from
-        find, shared = flows.directions.get, flows.shared
-        rows, remember = shared.rows, shared.recent.order.append
+        find, take = flows.directions.get, flows.take
         available, number = len(window), self.number
-        fresh = latest = payload_at = 0
+        latest = payload_at = 0
         second, whole = -1, 0
         while True:
             start = at + size
@@ -171,43 +166,18 @@ class _Walk:
             if is_usual:
                 flow = window[start + _FLOW_AT : start + _TCP_AT + 4]
                 octets = window[start + payload_at : start + total]
-                length = total - payload_at
                 direction = find(flow)
-                if (
-                    direction is not None
-                    and rest & _FLAGS == ACK
-                    and (ack == direction.ack or direction.ack < ack <= direction.peer.seq)
-                    and (
-                        seq == direction.seq and direction.plain if length else not direction.awaits
-                    )
-                ):
-                    direction.ack = ack
-                    offset = direction.offset
-                    before = len(rows)
-                    shapes = direction.shapes
-                    stop = length and read(
-                        direction, octets, 0, offset, number, time_ns, number, shapes, rows
-                    )
-                    if stop == length:
-                        if length:
-                            remember(
-                                (direction.origin + offset, octets, direction.half or direction)
-                            )
-                            fresh += length
-                            direction.fpdus += len(rows) - before
-                            direction.offset = offset + length
-                            direction.seq = (seq + length) & _MASK
-                    elif direction.move(octets, stop, offset + stop, before, number):
-                        direction.plain = False
-                    else:
-                        direction = None
-                    if direction is not None:
-                        direction.segments += 1
-                        connection = direction.connection
-                        connection.frame = number
-                        connection.time_ns = time_ns
+                if direction is not None and rest & _FLAGS == ACK:
+                    try:
+                        is_taken = direction.receive(seq, ack, octets, number, time_ns)
+                    except Exception as error:
+                        fault = Segment(flow, seq, ack, ACK, octets, len(octets), number, time_ns)
+                        flows.fail(fault, error)
+                        is_taken = True
+                    if is_taken:
                         at = end
                         continue
+                length = total - payload_at
                 segment = Segment(flow, seq, ack, rest & 0xFF, octets, length, number, time_ns)
             if number == 1:
                 self._begin(time_ns)
@@ -218,9 +188,7 @@ class _Walk:
                     Frame(number, time_ns, header.link_type, frame, original, None)
                 )
             if segment is not None:
-                flows.take(segment)
+                take(segment)
             at = end
         self.number = number
-        if fresh:
-            shared.recent.count(fresh)
         return at

@@ -9,7 +9,7 @@ from typing import Any, Final
 from scapy_mpa.cli.lines import Lines
 from scapy_mpa.stream.direction import event_of
 from scapy_mpa.stream.segment import SECOND
-from scapy_mpa.stream.sequence import sequence_number
+from scapy_mpa.stream.sequence import SEQUENCE_SPACE
 from scapy_mpa.stream.shapes import Shape
 
 __all__ = ["LinePage"]
@@ -54,7 +54,7 @@ class LinePage:
                     direction.label = label
                 head = b"%6d %11.6f %b" % (frame, (time_ns - first_time_ns) / SECOND, label)
             patterns.append(pattern)
-            seq = sequence_number(direction.origin + offset + shape.lead)
+            seq = (direction.origin + offset + shape.lead) % SEQUENCE_SPACE
             if shape.tagged:
                 fields += (head, first, second, seq)
             else:

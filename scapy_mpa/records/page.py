@@ -13,7 +13,7 @@ from typing import Any, Final
 from scapy_mpa.records.jsonline import beginning, control_keys, json_line
 from scapy_mpa.stream.direction import event_of
 from scapy_mpa.stream.segment import SECOND
-from scapy_mpa.stream.sequence import sequence_number
+from scapy_mpa.stream.sequence import SEQUENCE_SPACE
 from scapy_mpa.stream.shapes import Shape
 from scapy_mpa.wire.rdmap_names import INVALIDATING_OPCODES
 
@@ -58,7 +58,7 @@ class RecordPage:
             pattern = shape.first_json if is_first else shape.json
             patterns.append(pattern or _pattern(shape, is_first=is_first))
             place = offset + shape.lead
-            fields += (label, frame, moment, sequence_number(direction.origin + place))
+            fields += (label, frame, moment, (direction.origin + place) % SEQUENCE_SPACE)
             if shape.table.from_start:
                 fields.append(place)
             fields.append(

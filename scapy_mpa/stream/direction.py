@@ -15,7 +15,7 @@ from scapy_mpa.stream.budget import Budget
 from scapy_mpa.stream.events import ConnectionId, FPDURecovered
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD, Chunk
-from scapy_mpa.stream.octets.overlap import RecentOctets, differing_stretch
+from scapy_mpa.stream.octets.overlap import FRESH_OCTETS, RecentOctets, differing_stretch
 from scapy_mpa.stream.octets.past import PAST_OCTETS
 from scapy_mpa.stream.octets.scan import begins_like_key
 from scapy_mpa.stream.ordinary import Row, lacks, read
@@ -205,32 +205,58 @@ class Direction:
         :param seq: 32 bits, like ``ack``.
         :param octets: all that it carries.
         """
-        more = (ack - self.ack) & _MASK
-        if more < _BEHIND:
-            # No more can be acknowledged than was captured of the peer, if nothing is missing.
-            if not more <= (self.peer.seq - self.ack) & _MASK < _BEHIND:
-                return False
-            self.ack = ack
-        if not self.plain and self._is_first and not self._keeps_turn(seq, len(octets), ack):
-            return False
-        if octets:
-            if seq == self.seq and not self.ahead:
-                if not self._go_on(octets, frame, frame, time_ns):
+        if ack != self.ack:
+            more = (ack - self.ack) & _MASK
+            if more < _BEHIND:
+                # No more can be acknowledged than was captured of the peer, if nothing is missing.
+                if not more <= (self.peer.seq - self.ack) & _MASK < _BEHIND:
                     return False
-            elif not self._take(seq, octets, frame, time_ns):
+                self.ack = ack
+        if not octets:
+            if (seq - self.seq + _NEAR) & _MASK > 2 * _NEAR:
                 return False
-        elif (seq - self.seq + _NEAR) & _MASK > 2 * _NEAR:
+            if self.awaits and not self._keeps_turn(seq, 0, ack):
+                return False
+        elif self.plain and seq == self.seq:
+            shared, offset = self.shared, self.offset
+            rows, recent = shared.rows, shared.recent
+            before = len(rows)
+            end = read(self, octets, 0, offset, frame, time_ns, frame, self.shapes, rows)
+            if end == len(octets):
+                self.fpdus += len(rows) - before
+                recent.order.append((self.origin + offset, octets, self.half or self))
+                recent.fresh += end
+                if recent.fresh > FRESH_OCTETS:
+                    recent.trim()
+                self.offset = offset + end
+                self.seq = (seq + end) & _MASK
+            elif not self._move(octets, end, offset + end, before, frame):
+                return False
+        elif not self._take(seq, ack, octets, frame, time_ns):
             return False
         self.segments += 1
-        self.connection.frame = frame
-        self.connection.time_ns = time_ns
-        if not self.plain or self.pieces or self.ahead:
-            self.plain = self.is_plain
+        connection = self.connection
+        connection.frame = frame
+        connection.time_ns = time_ns
+        if octets and not self.plain:
+            self._look_ahead()
+        return True
+
+    def _take(self, seq: int, ack: int, octets: bytes, frame: int, time_ns: int) -> bool:
+        """Take octets that do not just go on with an FPDU; tell whether that is possible."""
+        if self._is_first and not self._keeps_turn(seq, len(octets), ack):
+            return False
+        if seq == self.seq and not self.ahead:
+            return self._go_on(octets, frame, frame, time_ns)
+        return self._take_elsewhere(seq, octets, frame, time_ns)
+
+    def _look_ahead(self) -> None:
+        """See what the next segment will meet, after one that was taken."""
+        self.plain = self.is_plain
         if self.is_stuck:
             self.shared.give_back(self.connection)
         elif self.shared.budget.room < 0:
             self.shared.budget.make_room()
-        return True
 
     @property
     def is_plain(self) -> bool:
@@ -288,7 +314,8 @@ class Direction:
         """Whether the first octets of the Full Operation Phase come next."""
         return self.shapes.from_start and not self.offset
 
-    def _take(self, seq: int, octets: bytes, frame: int, time_ns: int) -> bool:
+    def _take_elsewhere(self, seq: int, octets: bytes, frame: int, time_ns: int) -> bool:
+        """Take octets that do not begin where it stands, or that may fill a hole."""
         ahead = (seq - self.seq) & _MASK
         if ahead >= _BEHIND:
             return self._repeats(SEQUENCE_SPACE - ahead, octets)
@@ -340,9 +367,9 @@ class Direction:
             at = need
             offset += len(head)
         end = read(self, octets, at, offset, frame, time_ns, brought_by, shapes, rows)
-        return self.move(octets, end, offset + end - at, before, brought_by)
+        return self._move(octets, end, offset + end - at, before, brought_by)
 
-    def move(self, octets: bytes, end: int, offset: int, before: int, brought_by: int) -> bool:
+    def _move(self, octets: bytes, end: int, offset: int, before: int, brought_by: int) -> bool:
         """Go on after octets that were read; tell whether that is possible.
 
         :param end: up to where they are whole FPDUs.
@@ -366,6 +393,7 @@ class Direction:
         self.pieces = [(rest, brought_by)] if rest else ()
         self.have, self.missing = len(rest), missing
         if rest:
+            self.plain = False
             self._reserve()
         return True
 
@@ -433,6 +461,7 @@ class Direction:
             ahead.insert(index, (offset, octets, frame))
         else:
             self.ahead = [(offset, octets, frame)]
+            self.plain = False
         self.hold(len(octets) + CHUNK_OVERHEAD)
         return True
 

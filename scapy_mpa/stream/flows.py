@@ -137,7 +137,7 @@ class Flows:
             else:
                 self._recover(segment)
         except Exception as error:
-            self._fail(segment, error)
+            self.fail(segment, error)
             return
         if length and self._is_straight:
             self._take_out(flow)
@@ -171,7 +171,7 @@ class Flows:
             self._linger(connection, time_ns)
         return True
 
-    def _fail(self, segment: Segment, error: Exception) -> None:
+    def fail(self, segment: Segment, error: Exception) -> None:
         """Report a fault of this program, which costs the connection of a segment and no other."""
         known = self._find(segment.flow)
         if known is None:

@@ -18,6 +18,7 @@ from scapy_mpa.stream.octets.islands import Islands
 from scapy_mpa.stream.octets.past import TAIL
 
 __all__ = [
+    "FRESH_OCTETS",
     "RECENT_CHUNKS",
     "RECENT_OCTETS",
     "RecentOctets",
@@ -32,9 +33,8 @@ last round trip needs, on any but the fattest path, and little beside Python its
 RECENT_CHUNKS: Final = 512
 """Chunks kept, over all half connections: bounds the work of one comparison."""
 
-# Little enough more to be trimmed many at a time.
-_SLACK: Final = RECENT_OCTETS >> 4
-_SLACK_CHUNKS: Final = RECENT_CHUNKS >> 4
+FRESH_OCTETS: Final = RECENT_OCTETS >> 4
+"""Octets that may be added before those that are too many are dropped."""
 _LOOKED_AT: Final = 64
 """Of what came last, how much is looked through for the last octets of a direction."""
 
@@ -42,41 +42,44 @@ _LOOKED_AT: Final = 64
 class RecentOctets:
     """The shared place."""
 
-    __slots__ = ("octets", "order")
+    __slots__ = ("fresh", "order")
 
     def __init__(self) -> None:
-        self.order: deque[tuple[int, bytes, object]] = deque()
+        self.order: deque[tuple[int, bytes, object]] = deque(maxlen=RECENT_CHUNKS)
         """Position, octets, and whose they are, in the order in which they came."""
-        self.octets = 0
+        self.fresh = 0
+        """Octets added since :meth:`trim`: at most ``FRESH_OCTETS``, who adds them sees to it."""
 
     def remember(self, owner: object, chunk: Chunk) -> None:
         """Keep the octets of a chunk until others have pushed them out."""
         self.order.append((chunk.position, chunk.octets, owner))
-        self.count(len(chunk.octets))
+        self.fresh += len(chunk.octets)
+        if self.fresh > FRESH_OCTETS:
+            self.trim()
+
+    def trim(self) -> None:
+        """Drop the octets that are too many."""
+        order = self.order
+        surplus = sum([len(octets) for _, octets, _ in order]) - RECENT_OCTETS
+        while surplus > 0:
+            surplus -= len(order.popleft()[1])
+        self.fresh = 0
 
     def forget(self, owner: object, start: int, end: int) -> None:
         """Drop what is kept of ``owner`` from position ``start`` up to ``end``.
 
         It is held elsewhere again, and comes back from there: kept twice, it would push out others.
         """
-        order = self.order
-        left = end - start
-        for at in range(len(order) - 1, -1, -1):
-            if left <= 0:
-                break
-            position, octets, whose = order[at]
-            first, last = max(start, position), min(end, position + len(octets))
-            if whose is not owner or first >= last:
+        kept: list[tuple[int, bytes, object]] = []
+        for position, octets, whose in self.order:
+            if whose is not owner or end <= position or position + len(octets) <= start:
+                kept.append((position, octets, whose))
                 continue
-            del order[at]
-            for begin, rest in (
-                (last, octets[last - position :]),
-                (position, octets[: first - position]),
-            ):
-                if rest:
-                    order.insert(at, (begin, rest, owner))
-            left -= last - first
-            self.octets -= last - first
+            if position < start:
+                kept.append((position, octets[: start - position], owner))
+            if end < position + len(octets):
+                kept.append((end, octets[end - position :], owner))
+        self.order = deque(kept, RECENT_CHUNKS)
 
     def hand_over(self, owner: object, other: object) -> None:
         """Take what is kept of ``owner`` for what is kept of another one."""
@@ -84,21 +87,6 @@ class RecentOctets:
         for at, (position, octets, whose) in enumerate(order):
             if whose is owner:
                 order[at] = position, octets, other
-
-    def count(self, octets: int) -> None:
-        """Count octets that were added to ``order``, and drop what is too much."""
-        self.octets += octets
-        if (
-            self.octets <= RECENT_OCTETS + _SLACK
-            and len(self.order) <= RECENT_CHUNKS + _SLACK_CHUNKS
-        ):
-            return
-        drop, octets = self.order.popleft, self.octets
-        for _ in range(len(self.order) - RECENT_CHUNKS):
-            octets -= len(drop()[1])
-        while octets > RECENT_OCTETS:
-            octets -= len(drop()[1])
-        self.octets = octets
 
     def last_of(self, owner: object, end: int) -> bytes:
         """Return octets of ``owner`` up to position ``end``, b"" if none are known.
