@@ -17,7 +17,6 @@ from scapy_mpa.stream.events import (
     HalfSummary,
     SctpConnectionId,
 )
-from scapy_mpa.stream.sctp.dropped import CUT, INCOMPLETE, UNPROVEN, Dropped
 from scapy_mpa.stream.sctp.fragments import Fragments, UserMessage
 from scapy_mpa.stream.sctp.packet import SctpPacket
 from scapy_mpa.stream.sctp.session import Session
@@ -92,6 +91,7 @@ class Association:
         "_dialect",
         "_emit",
         "_fragments",
+        "_last_dropped",
         "_number",
         "_problems",
         "_setup",
@@ -101,6 +101,7 @@ class Association:
         "_unplaced",
         "_waiters",
         "_waiting",
+        "before",
         "carries_ddp",
         "damaged",
         "dropped",
@@ -148,8 +149,11 @@ class Association:
         self.packets = 0
         self.damaged = 0
         """Packets with a bad Checksum that no error tells of."""
-        self.dropped: Dropped | None = None
-        """Chunks that came to nothing; None, as of nearly every association, if there are none."""
+        self.dropped = 0
+        """Frames with DATA chunks that came to nothing, though nothing else tells of them."""
+        self._last_dropped = 0
+        self.before: Association | None = None
+        """The association before, as long as only a setup shows that it may be over."""
         self.sessions = 0
         """How many sessions are kept."""
         self.held = 0
@@ -157,12 +161,13 @@ class Association:
 
     # -- whose packet it is ----------------------------------------------------------------------
 
-    def direction_of(self, packet: SctpPacket) -> int | None:
+    def direction_of(self, packet: SctpPacket, *, by_tag: bool) -> int | None:
         """Return which direction a packet belongs to, None if it is none of this association's.
 
         :param packet: one between the same endpoints.
+        :param by_tag: only a known Verification Tag shows that it does.
         """
-        return self._setup.direction_of(packet, is_over=self.ending is not None)
+        return self._setup.direction_of(packet, by_tag=by_tag or self.ending is not None)
 
     @property
     def tags(self) -> list[int | None]:
@@ -198,8 +203,10 @@ class Association:
                 self.ending = "reset"
             elif kind in (ChunkType.SHUTDOWN_ACK, ChunkType.SHUTDOWN_COMPLETE):
                 self.ending = "closed"
-        if self.tags[direction] is None and packet.verification_tag:
-            self.tags[direction] = packet.verification_tag
+        is_first = self.tags[direction] is None
+        if is_first and (not any(self._setup.inits) or self._tsns[direction].begins_as_told):
+            # Else the answer to the INIT says it.
+            self.tags[direction] = packet.verification_tag or None
 
     def _take_init(self, packet: SctpPacket, direction: int, chunk: Chunk) -> None:
         try:
@@ -210,33 +217,12 @@ class Association:
         setup = self._setup
         if not setup.believes(direction, init):
             return
-        if setup.is_denied_by(direction, init):
-            if not setup.is_doubtful(1 - direction, self.packets):
-                return
-            self._disown(1 - direction)
         setup.take(direction, init)
         if speaks_ddp(init):
             self.carries_ddp = True
         name = "INIT" if chunk.type == ChunkType.INIT else "INIT ACK"
         for what in init_violations(init, name, whole=len(chunk.value) == chunk.length):
             self._add_problem(packet, direction, init, what)
-
-    def _disown(self, direction: int) -> None:
-        """End what a direction has brought: it had another tag, so it was another association's.
-
-        Nothing has come in the other direction but what came with the setup.
-        """
-        self._lose_fragments("connection ended")
-        self._finish_sessions("reused", "connection ended", orderly=True)
-        init = self._setup.inits[direction]
-        self._tsns[:] = TSNSpace(), TSNSpace()
-        if init is not None:
-            self._tsns[direction].begin(init.initial_tsn)
-        self._streams = Streams(self._tsns)
-        self._unplaced = False
-        self.carries_ddp = init is not None and speaks_ddp(init)
-        self.ending = None
-        self._weigh()
 
     def _take_ack(self, direction: int, chunk: Chunk) -> None:
         try:
@@ -255,10 +241,8 @@ class Association:
         tsns = self._tsns[direction]
         position = tsns.position(data.tsn)
         if not tsns.take(position):
-            why = tsns.why_dropped(position)
-            if why is not None:
-                self._unplaced = True
-                self._drop(why, packet.frame)
+            if tsns.is_unsure(position):
+                self._drop(packet.frame)
                 return
             session = self._streams.session_of(direction, data.stream, position)
             if session is not None:
@@ -274,17 +258,18 @@ class Association:
             self._take_message(packet, direction, message)
         self._weigh()
 
-    def _drop(self, reason: str, frame: int) -> None:
-        """Count a chunk that came to nothing."""
-        if self.dropped is None:
-            self.dropped = Dropped()
-        self.dropped.add(reason, frame)
+    def _drop(self, frame: int) -> None:
+        """Count a frame with a chunk of which no session knows."""
+        self._unplaced = True
+        # It may have brought several.
+        self.dropped += frame != self._last_dropped
+        self._last_dropped = frame
 
     def _check_header(self, packet: SctpPacket, direction: int, chunk: Chunk) -> None:
         """Report a DATA chunk that was too short for its header when it was sent."""
         what = header_violation(chunk.length)
         if what is None:
-            self._drop(CUT, packet.frame)
+            self._drop(packet.frame)
             return
         self._unplaced = True
         # By its TSN, as far as it has one.
@@ -299,8 +284,7 @@ class Association:
             self._take_other(packet, direction, chunk)
             return
         if not (self.carries_ddp or self._assumed or _looks_like_ddp(chunk)):
-            self._unplaced = True
-            self._drop(UNPROVEN, packet.frame)
+            self._drop(packet.frame)
             return
         self.carries_ddp = True
         control: SessionControl | None = None
@@ -315,7 +299,7 @@ class Association:
             self._unplaced = True
             what = length_violation(chunk)
             if what is None:
-                self._drop(CUT, packet.frame)
+                self._drop(packet.frame)
             else:
                 self._add_problem(packet, direction, chunk, what)
                 self._lose_all_but_number(direction, message, None)
@@ -456,7 +440,7 @@ class Association:
         self._unplaced = True
         if not self._lose_all_but_number(direction, run[0], reason):
             for each in run:
-                self._drop(INCOMPLETE, each.frame)
+                self._drop(each.frame)
 
     def _lose_all_but_number(
         self, direction: int, message: UserMessage, reason: GapReason | None

@@ -14,11 +14,8 @@ from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.lingering import Lingering
 from scapy_mpa.stream.sctp.association import Association
 from scapy_mpa.stream.sctp.packet import SctpPacket
-from scapy_mpa.stream.sctp.restart import Restart
 from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.wire.dialect import Dialect
-from scapy_mpa.wire.errors import RemoteProtocolError
-from scapy_mpa.wire.sctp_chunks import parse_init
 from scapy_mpa.wire.sctp_packet import ChunkType
 
 __all__ = ["Associations"]
@@ -40,6 +37,16 @@ _TURNS: Final = frozenset(
     }
 )
 """Chunks with which associations begin and end."""
+
+_SETUP: Final = frozenset(
+    {ChunkType.INIT, ChunkType.INIT_ACK, ChunkType.COOKIE_ECHO, ChunkType.COOKIE_ACK}
+)
+"""Chunks to which an association that is there owes nothing (RFC 4960 5.2.2)."""
+
+_NOT_PLACED: Final = "SCTP chunk not placed"
+"""Why a frame is not followed that brought a DATA chunk of which nothing else tells: a fragment of
+which others did not come, a TSN before the first or in a forgotten hole, too little of a chunk, or
+a chunk before anything had shown that the association carries DDP."""
 
 _HELD_BY_ASSOCIATION: Final = 2560
 _HELD_BY_SESSION: Final = 2048
@@ -68,7 +75,6 @@ class Associations:
         "_lingering",
         "_live",
         "_number",
-        "_restarts",
         "_sessions",
         "damaged",
         "dropped",
@@ -96,8 +102,6 @@ class Associations:
         """The one without a packet for longest comes first."""
         self._lingering: Lingering[Association] = Lingering()
         """Those of them that are over."""
-        self._restarts: dict[Association, Restart] = {}
-        """By the association that goes on, the INIT of what may be the next one."""
         self._sessions = 0
         self.without_ddp = 0
         """Packets of associations that have shown nothing of DDP, damaged ones apart, counted when
@@ -106,10 +110,11 @@ class Associations:
         """Packets with a bad Checksum (RFC 4960 6.8) of which no error is reported.  Their receiver
         discards them, so nothing in them is believed."""
         self.dropped: Counter[str] = Counter()
-        """Frames with DATA chunks of DDP associations that came to nothing, by reason, counted when
-        these end."""
+        """Frames with DATA chunks of DDP associations that came to nothing, counted when these
+        end, and packets that met a fault of this program, by reason."""
         self.unknown = 0
-        """Packets that belong to no association, by their Verification Tags (RFC 4960 8.5)."""
+        """Packets that belong to no association, by their Verification Tags (RFC 4960 8.5), or to a
+        setup to which nothing followed."""
 
     def receive(self, packet: SctpPacket) -> list[Event]:
         """Take a packet; return what it brought to light, in order of recovery."""
@@ -123,6 +128,7 @@ class Associations:
             return self._taken()
         association, direction = found
         try:
+            self._replace(association, packet)
             self._give(association, packet, direction)
         except Exception as error:
             self._fail(association, error)
@@ -174,12 +180,12 @@ class Associations:
 
     def _give(self, association: Association, packet: SctpPacket, direction: int) -> None:
         """Let an association take a packet, and take note of what is known of it then."""
-        before, damaged = association.sessions, association.damaged
+        sessions, damaged = association.sessions, association.damaged
         tags = association.tags[:]
         try:
             association.receive(packet, direction)
         finally:
-            self._count_sessions(association.sessions - before)
+            self._count_sessions(association.sessions - sessions)
         self.damaged += association.damaged - damaged
         for side, tag in enumerate(association.tags):
             if tag != tags[side]:
@@ -212,66 +218,46 @@ class Associations:
     def _find(self, packet: SctpPacket) -> tuple[Association, int] | None:
         """Return whose packet it is, and in which direction; None if it is nobody's."""
         association = self._by_flow.get(packet.flow)
-        if association is not None:
-            restart = self._restarts.get(association)
-            if restart is None or not restart.is_answered_by(packet):
-                direction = association.direction_of(packet)
+        before = None if association is None else association.before
+        for each in (before, association):
+            if each is not None:
+                direction = each.direction_of(packet, by_tag=before is not None)
                 if direction is not None:
-                    return association, direction
+                    return each, direction
         known = self._by_tag.get((packet.flow[-4:], packet.verification_tag))
         if known is not None:
             return known
-        if packet.crc == "bad":
-            # Nothing that may be believed.
+        first = packet.chunks[0].type if packet.chunks else None
+        if packet.crc == "bad" or not {chunk.type for chunk in packet.chunks} & _OPENING:
+            # Nothing that may be believed, or that carries anything.
             return None
-        if association is not None:
-            following = self._find_next(association, packet)
-            if following is not None or association.ending is None:
-                return following
-        if not {chunk.type for chunk in packet.chunks} & _OPENING:
-            # Nothing that carries anything.
-            return None
-        if association is not None:
+        if association is None:
+            return self._open(packet), 0
+        if association.ending is not None:
             self._end(association, "reused", "connection ended")
-        return self._open(packet), 0
+        elif first != ChunkType.INIT:
+            # It is discarded (RFC 4960 8.5).
+            return None
+        elif before is not None:
+            self._end(association, "reused", "connection ended")
+            association = before
+        begun = self._open(packet)
+        if association in self._live and association.ending is None:
+            begun.before = association
+        return begun, 0
 
-    def _find_next(
-        self, association: Association, packet: SctpPacket
-    ) -> tuple[Association, int] | None:
-        """Return the next association if a packet shows that the one before it is over.
+    def _replace(self, association: Association, packet: SctpPacket) -> None:
+        """End the association before once more than its setup shows the next one.
 
-        Else the packet is discarded (RFC 4960 8.5), or is only of its setup (5.2.2, 5.2.3).
+        A setup alone does not: the INIT may be late, or forged, and its receiver answers it and
+        goes on as before (RFC 4960 5.2.2).
         """
-        restart = self._restarts.get(association)
-        if packet.chunks and packet.chunks[0].type == ChunkType.INIT:
-            if association.ending is not None:
-                return None
-            try:
-                init = parse_init(packet.chunks[0].value)
-            except RemoteProtocolError:
-                return None
-            if restart is None or not restart.repeats(init):
-                self._forget_restart(association)
-                self._restarts[association] = restart = Restart(packet, init)
-                self._budget.update(restart)
-            return None
-        if restart is None:
-            return None
-        if not restart.is_shown_by(packet):
-            self._budget.update(restart)
-            return None
-        setup, self.unknown = restart.packets[:], self.unknown - restart.seen
-        self._end(association, "reused", "connection ended")
-        begun = self._open(setup[0])
-        for each in setup:
-            self._give(begun, each, int(each.flow != begun.flow))
-        return begun, int(packet.flow != begun.flow)
-
-    def _forget_restart(self, association: Association) -> None:
-        restart = self._restarts.pop(association, None)
-        if restart is not None:
-            restart.relieve()
-            self._budget.count(restart)
+        before = association.before
+        if before is None or packet.crc == "bad":
+            return
+        if any(chunk.type not in _SETUP for chunk in packet.chunks):
+            association.before = None
+            self._end(before, "reused", "connection ended")
 
     def _open(self, packet: SctpPacket) -> Association:
         # By another clock, one that is not idle may seem to be for as long as they are apart.
@@ -312,12 +298,19 @@ class Associations:
             if self._by_flow.get(flow) is association:
                 del self._by_flow[flow]
             self._forget_tag(association, side, association.tags[side])
-        self._forget_restart(association)
+            newest = self._by_flow.get(flow)
+            if newest is not None and newest.before is association:
+                newest.before = None
+            elif association.before is not None:
+                self._by_flow[flow] = association.before
         self._count_sessions(-association.sessions)
-        if association.finish(ending, reason):
-            if association.dropped is not None:
-                self.dropped.update(association.dropped.frames)
+        if association.before is not None:
+            self.unknown += association.packets - association.damaged
+        elif association.finish(ending, reason):
+            if association.dropped:
+                self.dropped[_NOT_PLACED] += association.dropped
         else:
             self.without_ddp += association.packets - association.damaged
+        association.before = None
         association.held = 0
         self._budget.count(association)

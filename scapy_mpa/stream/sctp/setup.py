@@ -11,7 +11,7 @@ from scapy_mpa.stream.sctp.tsn import TSNSpace
 from scapy_mpa.wire.errors import RemoteProtocolError
 from scapy_mpa.wire.rules import Violation
 from scapy_mpa.wire.sctp_chunks import DataChunk, InitChunk, parse_init
-from scapy_mpa.wire.sctp_packet import Chunk, ChunkType
+from scapy_mpa.wire.sctp_packet import ChunkType
 from scapy_mpa.wire.sctp_rules import stream_violation
 
 __all__ = ["Setup"]
@@ -40,35 +40,29 @@ class Setup:
         self.inits: list[InitChunk | None] = [None, None]
         """By direction, its INIT or INIT ACK, None if it was not captured."""
 
-    def direction_of(self, packet: SctpPacket, *, is_over: bool) -> int | None:
+    def direction_of(self, packet: SctpPacket, *, by_tag: bool) -> int | None:
         """Return which direction a packet belongs to, None if it is none of this association's.
 
         :param packet: one between the same endpoints.
-        :param is_over: whether the association has ended.
+        :param by_tag: only a known Verification Tag shows that it does.
         """
         direction = 0 if packet.flow == self._flow else 1
-        tag = packet.verification_tag
-        if packet.chunks and packet.chunks[0].type == ChunkType.INIT:
-            is_own = self._takes_init(direction, packet.chunks[0], is_over=is_over)
-            return direction if is_own else None
-        known = self.tags[direction]
-        if known is None or known == tag:
-            return direction
-        if packet.chunks and packet.chunks[0].type in _OUT_OF_THE_BLUE:
-            reflects = packet.chunks[0].flags & _T_FLAG and self.tags[1 - direction] == tag
-            return direction if reflects else None
-        return None
-
-    def _takes_init(self, direction: int, chunk: Chunk, *, is_over: bool) -> bool:
-        """Tell whether an INIT is of this association, and not the beginning of another one."""
-        try:
-            init = parse_init(chunk.value)
-        except RemoteProtocolError:
-            return True
-        known = self.tags[1 - direction]
-        if known == init.initiate_tag:
-            return True
-        return known is None and self._agrees(direction, init) and not is_over
+        first = packet.chunks[0] if packet.chunks else None
+        kind = None if first is None else first.type
+        tag, known, peer = packet.verification_tag, self.tags[direction], self.tags[1 - direction]
+        if first is not None and kind == ChunkType.INIT:
+            try:
+                init = parse_init(first.value)
+            except RemoteProtocolError:
+                return direction
+            # It says the tag of the other direction.
+            may_be = peer is None and not by_tag and self._agrees(direction, init)
+            is_own = peer == init.initiate_tag or may_be
+        elif first is not None and kind in _OUT_OF_THE_BLUE and first.flags & _T_FLAG:
+            is_own = tag in (known, peer)
+        else:
+            is_own = tag == known or (known is None and not by_tag)
+        return direction if is_own else None
 
     def _agrees(self, direction: int, init: InitChunk) -> bool:
         """Tell whether what the sender of an INIT or INIT ACK has said may follow it."""
@@ -77,29 +71,12 @@ class Setup:
     def believes(self, direction: int, init: InitChunk) -> bool:
         """Tell whether to take an INIT or INIT ACK for that of a direction.
 
-        One that is late, or forged, is none (RFC 4960 5.2.3).
+        One that is late, or forged, is none (RFC 4960 5.2.3): its Initial TSN, or the tag that it
+        says, is not what was captured.
         """
-        return self.inits[direction] is None and self._agrees(direction, init)
-
-    def is_denied_by(self, direction: int, init: InitChunk) -> bool:
-        """Tell whether an INIT ACK of a direction says another tag than was seen."""
-        guessed = self.tags[1 - direction]
-        return guessed is not None and guessed != init.initiate_tag
-
-    def is_doubtful(self, direction: int, packets: int) -> bool:
-        """Tell whether an INIT ACK may deny the Verification Tag that was seen in a direction.
-
-        Before it, its sender has nothing to say; and DATA that begin with the Initial TSN of the
-        direction prove the tag.
-
-        :param packets: how many the association has, with the one of the INIT ACK.
-        """
-        if self._tsns[1 - direction].highest >= 0:
-            return False
-        if self.inits[direction] is None:
-            # Then it is one packet against another.
-            return packets <= 2
-        return not self._tsns[direction].begins_as_told
+        is_first = self.inits[direction] is None
+        is_own = self.tags[1 - direction] in (None, init.initiate_tag)
+        return is_first and is_own and self._agrees(direction, init)
 
     def take(self, direction: int, init: InitChunk) -> None:
         """Take an INIT or INIT ACK, which says the tag of the other direction."""

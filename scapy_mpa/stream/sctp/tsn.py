@@ -6,7 +6,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import Final
 
-from scapy_mpa.stream.sctp.dropped import BEFORE_FIRST, FORGOTTEN
 from scapy_mpa.stream.sequence import first_position, unwrap
 
 __all__ = ["HOLES", "TSNSpace"]
@@ -140,8 +139,9 @@ class TSNSpace:
         self._forgotten = max(self._forgotten, self._starts[count])
         del self._starts[1 : count + 1], self._ends[:count]
 
-    def why_dropped(self, position: int) -> str | None:
-        """Return why a TSN was not taken that may not have come before, None for a copy."""
-        if self._first is not None and position < self._first:
-            return BEFORE_FIRST
-        return FORGOTTEN if position < self._forgotten else None
+    def is_unsure(self, position: int) -> bool:
+        """Tell whether a TSN that was not taken may be none that came before.
+
+        It lies before the first one, or in a hole that was forgotten.
+        """
+        return position < self._forgotten or (self._first is not None and position < self._first)
