@@ -49,8 +49,6 @@ def take_out(connection: Connection, shared: Shared) -> tuple[Direction, Directi
         or connection.failed
         or not (one.phase is Phase.FULL or other.phase is Phase.FULL)
         or connection.segments < connection.resume_at
-        or _awaits_copies(one)
-        or _awaits_copies(other)
         # A connection from an endpoint to itself: nobody could tell the two apart.
         or connection.identity.flow == connection.reverse
         or one.acknowledged is None
@@ -161,11 +159,6 @@ def recover(ordinary: OrdinaryConnection, common: Common) -> Connection:
 
 def _ignore(event: object) -> None:
     """Do nothing with an event."""
-
-
-def _awaits_copies(half: HalfConnection) -> bool:
-    """Tell whether a copy may bring octets that the snap length cut off."""
-    return half.cuts is not None and half.cuts.awaited is not None
 
 
 def _is_ordinary(half: HalfConnection, *, may_begin: bool) -> bool:

@@ -12,10 +12,7 @@ from hypothesis import strategies as st
 from scapy_mpa.stream.events import ConnectionEnded, ErrorFound, Event, GapFound, OverlapDiffers
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.fpdus.search import header_words
-from scapy_mpa.stream.halves import cuts as cuts_module
-from scapy_mpa.stream.halves.cuts import COPY_SEGMENTS
 from scapy_mpa.stream.inference import sight
-from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.segment import Segment
 from tests.stream.cut import fed_with_cuts, stream, wrong
 from tests.stream.feed import as_segment, feed, fpdus
@@ -324,37 +321,6 @@ def test_a_length_beyond_reason() -> None:
 
 
 @pytest.mark.parametrize("markers", [False, True])
-@pytest.mark.parametrize("crc", [False, True])
-def test_octets_that_a_copy_brings_are_no_longer_missing(markers: bool, crc: bool) -> None:
-    """What was cut off of one segment was captured in the next, before the FPDU was complete."""
-    octets, truth = stream([600, 600, 600], markers=markers, crc=crc)
-    segments = started(markers=markers, crc=crc)
-    template = template_of(segments)
-    begin, end = truth[1].start, truth[1].end
-    pieces = [
-        (0, begin, None),
-        (begin, end - 100, 200),
-        (begin + 150, end - 50, None),
-        (end - 50, len(octets), None),
-    ]
-    for at, upto, snap in pieces:
-        piece = octets[at:upto]
-        segments.append(
-            template._replace(
-                seq=BASE + at, payload=piece[:snap], length=len(piece), frame=len(segments) + 1
-            )
-        )
-    events = feed(segments)
-    found = fpdus(events, 0)
-    assert [each.crc for each in found] == ["good" if crc else "off"] * 3
-    assert [each.ulpdu for each in found] == [fpdu.ulpdu for fpdu in truth]
-    first = len(segments) - 2
-    assert found[1].frames == (first, first + 1, first + 2)
-    (ended,) = [each for each in events if isinstance(each, ConnectionEnded)]
-    assert ended.halves[0].octets == 20 + len(octets)
-
-
-@pytest.mark.parametrize("markers", [False, True])
 @pytest.mark.parametrize("left", range(0, 24, 2))
 def test_good_fpdus_right_before_a_place_that_was_cut_off(markers: bool, left: int) -> None:
     """They stay good, however little is left of the one behind them."""
@@ -435,151 +401,22 @@ def acknowledging(segments: list[Segment], upto: int, count: int) -> list[Segmen
 
 
 @pytest.mark.parametrize("markers", [False, True])
-def test_a_copy_that_comes_after_what_follows(markers: bool) -> None:
-    """An FPDU that was cut off is good if a copy brings the rest, and keeps its place in the order.
-
-    Its record names the frame that completed it; those of the FPDUs behind it name theirs.
-    """
+def test_a_copy_brings_nothing_back(markers: bool) -> None:
+    """What was cut off stays so, and is reported at once; a whole copy differs in nothing."""
     octets, truth = stream([600] * 6, markers=markers)
     second = truth[1]
     pieces: list[tuple[int, int, int | None]] = [
         (fpdu.start, fpdu.end, 100 if fpdu is second else None) for fpdu in truth
     ]
     pieces += [(second.start + 50, second.end, None)]
-    segments = cut_segments(octets, pieces, markers=markers)
-    found = fpdus(feed(segments), 0)
-    assert [(each.offset, each.crc) for each in found] == [
-        (fpdu.seq_offset, "good") for fpdu in truth
-    ]
-    first = len(segments) - 6
-    last = len(segments)
-    frames = [first, last, first + 2, first + 3, first + 4, first + 5]
-    assert [(each.frame, each.time_ns) for each in found] == [
-        (frame, frame * 1_000_000) for frame in frames
-    ]
-    assert not any(each.out_of_order for each in found)
-
-
-@pytest.mark.parametrize("cut_off", range(0, 24, 2))
-@pytest.mark.parametrize("markers", [False, True])
-def test_a_copy_brings_a_ulpdu_length(cut_off: int, markers: bool) -> None:
-    """Where even the header was cut off, the copy says how the stream goes on."""
-    octets, truth = stream([300, 40, 500, 700, 60], markers=markers)
-    third = truth[2]
-    pieces: list[tuple[int, int, int | None]] = [
-        (0, truth[1].end, None),
-        (third.start, third.end, cut_off),
-        (third.end, len(octets), None),
-        (third.start - 30, third.end, None),
-    ]
-    events = feed(cut_segments(octets, pieces, markers=markers))
-    assert [(each.offset, each.crc) for each in fpdus(events, 0)] == [
-        (fpdu.seq_offset, "good") for fpdu in truth
-    ]
-    assert wrong(events) == []
-
-
-@settings(max_examples=60, deadline=None)
-@given(
-    seed=st.integers(0, 2**32),
-    markers=st.booleans(),
-    size=st.integers(20, 900),
-    snap=st.integers(0, 400),
-    hole=st.booleans(),
-)
-def test_whatever_copies_bring_counts(
-    seed: int, markers: bool, size: int, snap: int, hole: bool
-) -> None:
-    """Any segments, cut, then all of it again in other ones: each FPDU is good, once, in order.
-
-    hole: the first segment comes last of all.
-    """
-    rng = random.Random(seed)
-    octets, truth = stream([rng.randrange(900) for _ in range(10)], markers=markers)
-    places = range(0, len(octets), size)
-    pieces: list[tuple[int, int, int | None]] = [
-        (at, min(at + size, len(octets)), snap) for at in places
-    ]
-    again = 1 + rng.randrange(1, 700)
-    whole = [(at, min(at + again, len(octets)), None) for at in range(0, len(octets), again)]
-    rng.shuffle(whole)
-    pieces += whole
-    if hole:
-        pieces.append((*pieces.pop(0)[:2], None))
     events = feed(cut_segments(octets, pieces, markers=markers))
     found = fpdus(events, 0)
-    assert sorted(each.offset or 0 for each in found) == [fpdu.seq_offset for fpdu in truth]
-    assert {each.crc for each in found} == {"good"}
-    assert wrong(events) == []
-
-
-def test_copies_are_not_waited_for_for_ever() -> None:
-    """Some time after the peer has acknowledged it, what was captured of an FPDU is reported."""
-    octets, truth = stream([600] * 3, markers=False)
-    pieces: list[tuple[int, int, int | None]] = [(fpdu.start, fpdu.end, 100) for fpdu in truth]
-    segments = cut_segments(octets, pieces)
-    for acknowledged, expected in ((truth[0].end, 1), (len(octets), 3)):
-        flows = Flows()
-        events: list[Event] = []
-        for each in acknowledging(segments, acknowledged, COPY_SEGMENTS):
-            events += flows.receive(each)
-        assert fpdus(events, 0) == []
-        for each in acknowledging(segments, acknowledged, 4 * COPY_SEGMENTS)[-3 * COPY_SEGMENTS :]:
-            events += flows.receive(each)
-        found = fpdus(events, 0)
-        assert [each.crc for each in found] == ["unknown"] * expected
-        # As if they had not been held back.
-        assert [each.frame for each in found] == [
-            each.frame for each in segments if each.length > 100
-        ][:expected]
-        flows.finish()
-
-
-def test_without_acknowledgements_copies_are_waited_for_as_long() -> None:
-    """Of a direction alone: the receiver is taken to have what was sent."""
-    octets, truth = stream([100] * (4 * COPY_SEGMENTS), markers=False)
-    segments = [
-        each._replace(flags=each.flags & ~0x10)
-        for each in cut_segments(octets, [(each.start, each.end, 50) for each in truth])
+    assert [(each.offset, each.crc) for each in found] == [
+        (fpdu.seq_offset, "unknown" if fpdu is second else "good") for fpdu in truth
     ]
-    flows = Flows()
-    told = 0
-    for number, each in enumerate(segments, 1):
-        told += len(fpdus(flows.receive(each), 0))
-        assert number - 5 - told <= 2 * COPY_SEGMENTS + 1
-    assert told >= 2 * COPY_SEGMENTS - 5
-    assert told + len(fpdus(flows.finish(), 0)) == len(truth)
-
-
-def test_what_is_held_back_is_limited() -> None:
-    """Who may hold little waits less: all FPDUs are reported, and no octets are lost for it."""
-    octets, truth = stream([1000] * 60, markers=False)
-    flows = Flows(limits=Limits(octets_per_half=1 << 14))
-    events: list[Event] = []
-    for each in cut_segments(octets, [(each.start, each.end, 100) for each in truth]):
-        events += flows.receive(each)
-    assert len(fpdus(events, 0)) > 40
-    events += flows.finish()
-    assert [each.offset for each in fpdus(events, 0)] == [fpdu.seq_offset for fpdu in truth]
-    assert wrong(events) == []
-
-
-def test_what_follows_and_was_found_is_ahead() -> None:
-    """Behind a filled hole in which octets were cut off, Markers have led to further FPDUs."""
-    octets, truth = stream([700] * 6, markers=True)
-    hole = truth[1].start, truth[3].start
-    pieces: list[tuple[int, int, int | None]] = [
-        (0, hole[0], None),
-        (hole[1], truth[4].end, None),
-        (*hole, 300),
-        (truth[4].end, len(octets), None),
-        (*hole, None),
-    ]
-    found = fpdus(feed(cut_segments(octets, pieces, markers=True)), 0)
-    assert all(each.crc == "good" for each in found)
-    order = [0, 3, 4, 5, 1, 2]
-    assert [each.offset for each in found] == [truth[index].seq_offset for index in order]
-    assert [each.out_of_order for each in found] == [index >= 3 for index in order]
+    assert all(each.frames == (each.frame,) for each in found)
+    assert not any(each.out_of_order for each in found)
+    assert wrong(events) == [] and not any(isinstance(each, OverlapDiffers) for each in events)
 
 
 def test_octets_that_were_cut_off_are_no_lie() -> None:
@@ -638,16 +475,15 @@ def test_whether_crcs_are_on_is_not_concluded_from_what_was_cut_off(crc: bool, w
     ],
 )
 def test_a_few_are_whole_and_no_startup_frame_was_captured(count: int, whole: list[int]) -> None:
-    """Each segment is cut before the end of its FPDU, and copies complete a few: nothing but what
-    the snap length has left of FPDUs stands around them, from which lengths lead to the next."""
+    """Nearly each segment is cut before the end of its FPDU: nothing but what the snap length has
+    left of FPDUs stands around those that are whole, from which lengths lead to the next."""
     octets, truth = stream([40] * count, markers=False)
     talk = Talk(syn=False)
     there: dict[int, int | None] = {}
     for number, each in enumerate(truth):
-        there[len(talk.segments)] = each.end - each.start - 10
-        seq = talk.say(0, octets[each.start : each.end])
-        if number in whole:
-            talk.copy(0, seq + each.end - each.start - 12, octets[each.end - 12 : each.end])
+        if number not in whole:
+            there[len(talk.segments)] = each.end - each.start - 10
+        talk.say(0, octets[each.start : each.end])
     good = [each for each in fpdus(fed_with_cuts(talk, there), 0) if each.crc == "good"]
     assert [each.ulpdu for each in good] == [truth[number].ulpdu for number in whole]
 
@@ -672,12 +508,11 @@ def test_markers_that_were_cut_off_say_nothing(seed: int) -> None:
 
 @given(
     seed=st.integers(0, 2**32),
-    settles_after=st.sampled_from((1, 20, COPY_SEGMENTS)),
     markers=st.booleans(),
     crc=st.booleans(),
 )
 def test_what_was_captured_is_compared_and_nothing_else(
-    seed: int, settles_after: int, markers: bool, crc: bool
+    seed: int, markers: bool, crc: bool
 ) -> None:
     """Of a copy a difference is told where the octet was captured; what was cut off differs not."""
     rng = random.Random(seed)
@@ -712,8 +547,6 @@ def test_what_was_captured_is_compared_and_nothing_else(
             )
         )
         segments = acknowledging(segments, at, rng.randrange(3))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cuts_module, "COPY_SEGMENTS", settles_after)
-        events = feed(segments)
+    events = feed(segments)
     told = [(each.seq, each.length) for each in events if isinstance(each, OverlapDiffers)]
     assert told == differing

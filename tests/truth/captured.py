@@ -1,16 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What of one direction was captured: of octets that came twice the first, and in time."""
+"""What of one direction was captured: of octets that came twice, the first copy."""
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Sequence
-from operator import itemgetter
 
-from .impair import ACK, RST, Half, Segment
-
-COPY_SEGMENTS = 512
-"""Captured segments of a connection for which a copy with other boundaries must be waited for."""
+from .impair import Half, Segment
 
 
 class Captured:
@@ -21,30 +16,18 @@ class Captured:
         size = self.before + len(half.octets)
         self._carried = bytearray(size)
         self._captured = bytearray(size)
-        self._in_time = bytearray(size)
-        self._cut: list[tuple[int, int, int]] = []
-        """From where to where which segment was cut off."""
-        self._received: list[tuple[int, int]] = []
-        """Ascending, up to where the receiver is known to have all, and from which segment on."""
+        self._at_first = bytearray(size)
         stream = half.startup + half.octets
         self._octets = bytearray(size)
-        acknowledged = False
-        for number, (segment, left) in enumerate(segments):
+        for segment, left in segments:
             if segment.direction != direction:
-                if segment.flags & ACK and not segment.flags & RST:
-                    acknowledged = True
-                    self._receive(self._offset(segment.ack, half), number)
                 continue
             at = self._offset(segment.seq, half)
             end = at + len(segment.payload)
             if at < 0 or end > size:
                 continue
-            self._put(at, segment.payload[:left], number)
+            self._put(at, segment.payload[:left])
             self._carried[at:end] = b"\1" * (end - at)
-            if left < len(segment.payload):
-                self._cut.append((at + left, end, number))
-            if not acknowledged:
-                self._receive(end, number)
         self._stream = stream
 
     def _offset(self, number: int, half: Half) -> int:
@@ -52,11 +35,7 @@ class Captured:
         # Streams made here are far below 2 GiB: the signed distance is the offset.
         return (number - half.base + 2**31) % 2**32 - 2**31 + self.before
 
-    def _receive(self, upto: int, number: int) -> None:
-        if not self._received or upto > self._received[-1][0]:
-            self._received.append((upto, number))
-
-    def _put(self, at: int, octets: bytes, number: int) -> None:
+    def _put(self, at: int, octets: bytes) -> None:
         """Place octets where there are none yet."""
         end = at + len(octets)
         begin = self._captured.find(0, at, end)
@@ -66,16 +45,9 @@ class Captured:
             self._octets[begin:stop] = octets[begin - at : stop - at]
             self._captured[begin:stop] = b"\1" * (stop - begin)
             for place in range(begin, stop):
-                self._in_time[place] = not self._is_late(place, number)
+                # What the first copy was cut off stays so.
+                self._at_first[place] = not self._carried[place]
             begin = self._captured.find(0, stop, end)
-
-    def _is_late(self, place: int, number: int) -> bool:
-        """Whether the receiver had an octet that was cut off long before a copy brings it."""
-        index = bisect_right(self._received, place, key=itemgetter(0))
-        if not self._carried[place] or index == len(self._received):
-            return False
-        cut = next(which for start, end, which in self._cut if start <= place < end)
-        return number - max(cut, self._received[index][1]) > COPY_SEGMENTS
 
     @property
     def has_startup(self) -> bool:
@@ -83,12 +55,12 @@ class Captured:
         return self.is_whole(-self.before, 0)
 
     def is_whole(self, start: int, end: int) -> bool:
-        """Whether each octet was captured in time, and is that of the stream."""
+        """Whether each octet was captured with its first copy, and is that of the stream."""
         return self.captured_until(start, end) == end
 
     def is_complete(self, start: int, end: int) -> bool:
-        """Whether each octet was captured in time, whatever it is."""
-        return self._in_time.find(0, start + self.before, end + self.before) < 0
+        """Whether each octet was captured with its first copy, whatever it is."""
+        return self._at_first.find(0, start + self.before, end + self.before) < 0
 
     def differs(self, start: int, end: int) -> bool:
         """Whether octets were captured that are not those of the stream."""
@@ -126,11 +98,11 @@ class Captured:
     def captured_until(self, start: int, end: int, *, at_last: bool = False) -> int:
         """Up to where octets of the stream were captured without a hole.
 
-        at_last: those count, too, that a copy brought too late to be waited for.
+        at_last: those count, too, of which the first copy was cut off.
         """
         start += self.before
         end += self.before
-        hole = (self._captured if at_last else self._in_time).find(0, start, end)
+        hole = (self._captured if at_last else self._at_first).find(0, start, end)
         if hole >= 0:
             end = hole
         captured, stream = self._octets[start:end], self._stream[start:end]

@@ -50,13 +50,7 @@ Of frames that were cut to a snap length:
    known without both startup frames, and the CRC field that could tell was cut off: it may be said
    to be unknown. So may that of an FPDU that is whole, whose CRC field may hold anything, if
    lengths lead from it to no other such one, and none need be found.
-8. What one copy was cut off and another one brings counts as captured. But who reads a stream in
-   bounded memory cannot wait for it for ever. Nobody sends again what he knows to be acknowledged,
-   so a copy that comes after the acknowledgement was under way when that passed the capture point:
-   what comes in between is no more than the path holds. If it comes more than ``COPY_SEGMENTS``
-   segments of the connection later, and as much later than the copy that was cut off, then what it
-   brings may be used or not. Where no acknowledgement was captured yet, the receiver is taken to
-   have what was sent.
+8. What the first copy was cut off stays cut off. What a later copy brings of it may be used or not.
 """
 
 from __future__ import annotations

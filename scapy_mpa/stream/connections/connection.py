@@ -122,8 +122,6 @@ class Connection(Telling):
             order.resume(startup, self.segments)
         while self.met_key is not None:
             self._read_key(*self.met_key)
-        if half.cuts is not None and half.cuts.awaited is not None:
-            self.common.moments.note(segment.frame, segment.time_ns)
         if half.phase is Phase.HELD and startup.state is StartupState.ACCEPTED:
             rtr.find(startup, final=False)
         self.common.current = None

@@ -94,11 +94,6 @@ class Telling:
         offset = header - framing.origin if framing.from_start else None
         frames = island.frames(fpdu.start, fpdu.end)
         frame, time_ns = self.frame, self.time_ns
-        if half.cuts is not None and half.cuts.awaited is not None:
-            then = self.common.moments.time_of(max(frames))
-            if then is not None:
-                # It was held back.
-                frame, time_ns = max(frames), then
         event = framing.recovered(
             self.identity,
             half.direction,

@@ -12,7 +12,7 @@ from scapy_mpa.stream.fpdus.candidate import UNREADABLE, WHOLE_FPDUS, Candidate
 from scapy_mpa.stream.fpdus.finder import FPDUFinder
 from scapy_mpa.stream.octets.island import Island, Run
 from scapy_mpa.stream.octets.scan import KEY_PREFIX, startup_reach
-from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_LENGTH, Layout
+from scapy_mpa.wire.fpdu import HEADER_LENGTH, Layout
 
 if TYPE_CHECKING:
     from scapy_mpa.stream.fpdus.sink import Sink
@@ -101,9 +101,6 @@ class FPDUChain(FPDUFinder):
                 run.end = island.need = limit
                 break
             fpdu = self._try(island, at, limit)
-            if island.absent and self._awaits_copy(island, at, fpdu):
-                self._await(island, run)
-                break
             if isinstance(fpdu, int):
                 island.need = fpdu
                 if fpdu - at > _LENGTH_IN_KEY and not final and self._meets_startup(island, run):
@@ -184,19 +181,8 @@ class FPDUChain(FPDUFinder):
         """Tell whether octets between two places were cut off."""
         return bool(island.absent) and island.captured_until(start, end) < end
 
-    def _awaits(self, island: Island, start: int, end: int) -> bool:
-        """Tell whether a copy may yet bring octets that were cut off between two places."""
-        start = max(start, self._sink.settled_below)
-        return start < end and self._is_cut(island, start, end)
-
-    def _awaits_copy(self, island: Island, start: int, fpdu: Candidate | int) -> bool:
-        """Tell whether a copy may yet bring what is missing of the FPDU at ``start``."""
-        if fpdu == UNREADABLE:
-            return self._awaits(island, start, start + MARKER_LENGTH + HEADER_LENGTH)
-        return not isinstance(fpdu, int) and self._awaits(island, start, fpdu.end)
-
     @staticmethod
     def _await(island: Island, run: Run) -> None:
-        """Leave a run as it is until there is more to be known (:meth:`Island.look_again`)."""
+        """Leave a run as it is until the startup frame behind it was read."""
         run.awaits = True
         island.need = _NOWHERE

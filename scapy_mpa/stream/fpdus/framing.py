@@ -353,8 +353,6 @@ class Framing(FPDUWayBack):
     def _settle(self, island: Island) -> None:
         """Search before the first run, now that the hole before it will not be filled."""
         first = island.runs[0]
-        if self._awaits(island, island.start, first.start):
-            return
         island.settled = True
         island.leads = None
         if island.start == first.start:

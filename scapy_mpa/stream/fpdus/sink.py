@@ -21,10 +21,6 @@ missing to tell whose it is."""
 class Sink(Protocol):
     """Who is told what framing finds."""
 
-    @property
-    def settled_below(self) -> int:
-        """Octets below this position that the snap length cut off are no longer waited for."""
-
     def found(self, island: Island, fpdu: Candidate, located_by: LocatedBy) -> None:
         """Take an FPDU."""
 

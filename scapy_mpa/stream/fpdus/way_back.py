@@ -66,9 +66,6 @@ class FPDUWayBack(FPDUChain):
         """Find the way back to where FPDUs begin; tell whether that succeeded."""
         trouble = run.trouble
         assert trouble is not None
-        if self._awaits(island, trouble, min(limit, trouble + FRAMING_WINDOW)):
-            self._await(island, run)
-            return False
         bridge: list[Candidate] = []
         reached: Reached | None = None
         if run.anchored:

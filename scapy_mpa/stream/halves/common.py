@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from scapy_mpa.stream.budget import Budget
 from scapy_mpa.stream.inference.purse import Purse
-from scapy_mpa.stream.octets.moments import Moments
 from scapy_mpa.stream.octets.overlap import RecentOctets
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ class Common:
     :param budget: what all half connections together may hold.
     """
 
-    __slots__ = ("budget", "current", "emit", "moments", "purse", "recent")
+    __slots__ = ("budget", "current", "emit", "purse", "recent")
 
     emit: Callable[[Event], None]
     """Called with each event."""
@@ -33,8 +32,6 @@ class Common:
         self.budget = budget
         self.recent = RecentOctets()
         """Where octets are kept for comparison."""
-        self.moments = Moments()
-        """Where times of frames are kept."""
         self.purse = Purse()
         """What may be searched for FPDUs."""
         self.current: Segment | None = None

@@ -217,9 +217,7 @@ def is_whole(half: HalfConnection, known: int = 0) -> bool:
 
 def _is_cut(half: HalfConnection, known: int) -> bool:
     """Tell whether the snap length cut off octets behind ``known`` that may be anything."""
-    if half.cuts is None:
-        return False
-    if half.cuts.forgotten_below > known:
+    if half.cut_below > known:
         return True
     items = half.islands.items
     fpdus = (run.start for island in items for run in island.runs if not run.is_empty)

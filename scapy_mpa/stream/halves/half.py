@@ -17,7 +17,6 @@ from scapy_mpa.stream.fpdus.candidate import Candidate
 from scapy_mpa.stream.fpdus.framing import Framing
 from scapy_mpa.stream.halves import holes, intake, takeover
 from scapy_mpa.stream.halves.counters import Counters
-from scapy_mpa.stream.halves.cuts import Cuts
 from scapy_mpa.stream.halves.extent import how_it_ended
 from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.halves.streaming import Streaming
@@ -58,7 +57,7 @@ class HalfConnection:
         "acknowledged",
         "begin",
         "counters",
-        "cuts",
+        "cut_below",
         "direction",
         "fin",
         "fpdus",
@@ -88,8 +87,9 @@ class HalfConnection:
         self.acknowledged: int | None = None
         """What the peer has acknowledged."""
         self.fin: int | None = None
-        self.cuts: Cuts | None = None
-        """What the snap length cut off, None if nothing was."""
+        self.cut_below = 0
+        """Below this position nobody knows any more what the snap length cut off in streaming
+        mode; 0 if it cut off nothing there."""
         self.fpdus = 0
         self.octets = 0
         self.counters = Counters()
@@ -168,8 +168,6 @@ class HalfConnection:
             end = position + segment.length
             if end > high:
                 self.high = compact(end)
-        if self.cuts is not None:
-            self.cuts.settle_acknowledged()
 
     def advance(self, island: Island, fresh: int) -> None:
         """See what can be made of an island that has grown.
@@ -195,8 +193,6 @@ class HalfConnection:
         ):
             # Mostly as one object: all that was sent was received.
             self.acknowledged = high if position == high else compact(position)
-        if self.cuts is not None:
-            self.cuts.settle_acknowledged()
 
     @property
     def acknowledged_number(self) -> int | None:
@@ -324,11 +320,6 @@ class HalfConnection:
         """Have a run read on as SoftUiWARP's, if it is seen by now to be so."""
         return takeover.hand_to_softuiwarp(self, island, run, final=final)
 
-    @property
-    def settled_below(self) -> int:
-        """Octets below this position that the snap length cut off are no longer waited for."""
-        return 0 if self.cuts is None else self.cuts.settled_below
-
     def cut_off(self, start: int, end: int) -> None:
         """Report a stretch in which the snap length left no way to go on."""
         self.report_gap(start, end, "snap length")
@@ -344,8 +335,8 @@ class HalfConnection:
         """Let go of octets, but keep them for comparison for a while."""
         # What the snap length cut off reads as zeros, which are not to be remembered.
         cut = island.captured(start, end) if island.absent else ()
-        if self.streaming is not None and self.cuts is not None:
-            self.cuts.forget(island, start, end)
+        if cut and self.streaming is not None and island.captured_until(start, end) < end:
+            self.cut_below = max(end, self.cut_below)
         known = {chunk.position: chunk for chunk in cut}
         for chunk in island.release(start, end):
             self.held -= weight_of(chunk)
@@ -398,11 +389,9 @@ class HalfConnection:
 
     @property
     def awaits(self) -> int | None:
-        """Position of the first octet that is waited for although later ones were captured, or of
-        the FPDU that lacks what the snap length cut off; None if there is none such."""
-        cut = [run.end for island in self.islands.items for run in island.runs if run.awaits]
-        hole = [] if self.islands.behind_open_hole() is None else [self.islands.front_end()]
-        return min((*cut, *hole), default=None)
+        """Position of the first octet that is waited for although later ones were captured, None if
+        there is none such."""
+        return None if self.islands.behind_open_hole() is None else self.islands.front_end()
 
     # -- the end -----------------------------------------------------------------------------
 
@@ -415,7 +404,6 @@ class HalfConnection:
         """Forget its octets, and what reads them: after a fault nobody knows how they stand."""
         self.islands = Islands()
         self.reader = Streaming(self)
-        self.cuts = None
         self.phase = Phase.STREAMING
         self.held = 0
         self.budget.count(self)
@@ -423,7 +411,6 @@ class HalfConnection:
     def leave(self) -> None:
         """Let go of the connection, which is over: no cycle must keep the two alive."""
         del self.owner, self.reader
-        self.cuts = None
 
     def summary(self) -> HalfSummary:
         """Return what was counted."""

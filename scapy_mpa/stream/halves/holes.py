@@ -167,10 +167,6 @@ def relieve(half: HalfConnection) -> None:
     before = half.held
     if _merge(half):
         return
-    if half.cuts is not None and half.cuts.awaited is not None:
-        half.cuts.settle(half.high or 0)
-        if half.held < before:
-            return
     if half.streaming is not None:
         half.streaming.decide()
     # That may have begun the Full Operation Phase.
@@ -278,8 +274,6 @@ def _finish(half: HalfConnection, island: Island, *, is_over: bool) -> int:
 
     :param is_over: nothing more will come, so that none are.
     """
-    if half.cuts is not None:
-        half.cuts.settled_below = max(half.cuts.settled_below, island.end)
     island.look_again()
     if not is_over:
         return half.reader.give_up(island)

@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from scapy_mpa.stream.halves import holes
-from scapy_mpa.stream.halves.cuts import Cuts
 from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD
+from scapy_mpa.stream.octets.islands import Inserted
 from scapy_mpa.stream.octets.overlap import differing_stretches
 from scapy_mpa.stream.segment import Segment
 
@@ -35,15 +35,10 @@ def take(half: HalfConnection, position: int, segment: Segment) -> None:
     half.octets += inserted.fresh
     half.held += inserted.fresh + CHUNK_OVERHEAD * inserted.chunks
     if cut > 0:
-        if half.cuts is None:
-            half.cuts = Cuts(half)
-        half.cuts.mark(position + len(segment.payload), position + segment.length, inserted)
-    grown = inserted.islands
-    if inserted.repeated and half.cuts is not None:
-        grown = grown + half.cuts.fill(position, segment)
-    if not grown:
+        _mark_cut(half, position + len(segment.payload), position + segment.length, inserted)
+    if not inserted.islands:
         return
-    for island in grown:
+    for island in inserted.islands:
         half.advance(island, inserted.fresh)
     if len(islands.items) > 1 or half.held > half.budget.each or island.open_left:
         holes.check(half)
@@ -51,6 +46,18 @@ def take(half: HalfConnection, position: int, segment: Segment) -> None:
         half.counters.acks.forget()
     if half.held != before:
         half.budget.update(half)
+
+
+def _mark_cut(half: HalfConnection, start: int, end: int, inserted: Inserted) -> None:
+    """Note what the snap length cut off a segment, unless it was captured before.
+
+    It reads as zeros, and stays cut off, whatever a copy brings.
+    """
+    for known_start, known_end in (*inserted.repeated, (end, end)):
+        if start < min(known_start, end):
+            half.islands.mark_absent(start, min(known_start, end))
+            half.octets -= min(known_start, end) - start
+        start = max(start, known_end)
 
 
 def _compare(

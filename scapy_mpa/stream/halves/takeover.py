@@ -174,6 +174,4 @@ def _hand_over(half: HalfConnection, begin: int) -> None:
             half.release(island, island.start, island.end)
             if island is not items[-1]:
                 items.remove(island)
-    if half.cuts is not None:
-        half.cuts.wait()
     half.budget.count(half)

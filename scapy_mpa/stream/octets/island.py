@@ -76,7 +76,7 @@ class Run:
         self.phase: int | None = None
         """Phase of what begins at ``end``, where that does not follow from its position."""
         self.awaits = False
-        """Whether it cannot go on while a copy may bring what the snap length cut off."""
+        """Whether a startup frame stands where it ends, and was not read yet."""
 
     @property
     def is_empty(self) -> bool:
@@ -233,10 +233,11 @@ class Island:
         octets = chunk.octets
         begin = start - chunk.position
         stop = end - chunk.position
-        if begin > len(octets):
+        there = len(octets)
+        if begin > there:
             raise IndexError("octets that were released")
-        if stop <= len(octets):
-            return octets if begin == 0 and stop == len(octets) else octets[begin:stop]
+        if stop <= there:
+            return octets[begin:stop]
         pieces = [octets[begin:]]
         for position, octets, _ in chunks[index + 1 : bisect_left(chunks, (end,))]:
             stop = end - position
@@ -338,55 +339,6 @@ class Island:
             if gap_start < end and start < gap_end:
                 return max(start, gap_start)
         return end
-
-    def fill(self, position: int, octets: bytes, frame: int) -> int:
-        """Put octets where the snap length had cut some off, if those are still held.
-
-        Return how many.
-
-        :param position: of the first of them.
-        :param frame: that brought them.
-        """
-        chunks = self._chunks or []
-        known = self.absent or []
-        absent: list[tuple[int, int]] = []
-        filled = 0
-        lower = max(0, bisect_left(known, (position, 0)) - 1)
-        upper = bisect_left(known, (position + len(octets), 0), lower)
-        for start, end in known[lower:upper]:
-            first, last = max(start, position), min(end, position + len(octets))
-            index = bisect_left(chunks, (first + 1,)) - 1
-            old = chunks[index] if index >= 0 else None
-            if first >= last or old is None or old.position + len(old.octets) < last:
-                absent.append((start, end))
-                continue
-            pieces = (
-                Chunk(old.position, old.octets[: first - old.position], old.frame),
-                Chunk(first, octets[first - position : last - position], frame),
-                old.behind(last),
-            )
-            chunks[index : index + 1] = [piece for piece in pieces if piece.octets]
-            absent += [each for each in ((start, first), (last, end)) if each[0] < each[1]]
-            filled += last - first
-        if filled:
-            # What was tried without them may be an FPDU.
-            self.leads = None
-            for run in self.runs:
-                run.searched = 0
-        known[lower:upper] = absent
-        return filled
-
-    def scan_again(self, start: int, end: int) -> None:
-        """Have startup frames looked for again whose headers lie, in part, between two places."""
-        begin = max(self.held, start - SEAM + 1)
-        done = [(min(self.scan, begin), self.scan), *(self.scanned or ())]
-        self.scan = done[0][0]
-        pieces = (
-            piece
-            for one, other in done
-            for piece in ((one, min(other, begin)), (max(one, end), other))
-        )
-        self.scanned = [piece for piece in pieces if piece[0] < piece[1]] or None
 
     def merge(self) -> int:
         """Merge tiny segments; return how much less memory is taken, in octets."""
