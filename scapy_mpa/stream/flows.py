@@ -111,7 +111,7 @@ class Flows:
         self.segments = 0
         """Segments taken here, which is where each connection begins."""
         self.late_copies = 0
-        """Segments that brought nothing but octets of connections that were ended before."""
+        """Segments with nothing but octets of connections that were ended before."""
 
     def receive(self, segment: Segment) -> list[Event]:
         """Take a segment; return what it brought to light, in order of recovery."""
@@ -260,13 +260,8 @@ class Flows:
             if not segment.length and not segment.flags & SYN:
                 # It carries nothing and opens nothing: a late word of a connection that is over.
                 return
-            if self._past.has(segment) or self._past.begins(segment):
+            if self._past.spans(segment) or self._past.begins(segment):
                 self.late_copies += 1
-                return
-            parts = self._past.fill(segment)
-            if parts:
-                for each in parts:
-                    self._take_aside(each)
                 return
             if connection is not None:
                 self._end(connection, "reused")
@@ -423,18 +418,6 @@ class Flows:
         self._connections[segment.flow] = connection
         return connection
 
-    def _take_aside(self, segment: Segment) -> None:
-        """Take octets that fill a hole in a connection that was ended.
-
-        What they hold is told of a connection of their own, which ends with them: neither are they
-        of the one that may have the same ports now, nor is what follows them.
-        """
-        connection = Connection(
-            ConnectionId(self.take_number(), segment.flow), self._common, self._dialect
-        )
-        connection.receive(segment)
-        connection.finish("connection ended")
-
     def _sweep(self, time_ns: int) -> None:
         """Make room for a connection: end those that have been idle for long, or for longest."""
         live = sorted(self._connections.values(), key=lambda each: each.last_time_ns)
@@ -479,7 +462,7 @@ class Flows:
         if repeat is not None:
             repeat.former = None
         tails = self._tails.pop(connection, None) or connection.tails()
-        self._past.add(flow, connection.last_time_ns, connection.spans(), connection.holes(), tails)
+        self._past.add(flow, connection.last_time_ns, connection.spans(), tails)
         if connection.is_over:
             ending = None
         connection.finish("limit" if ending == "limit" else "connection ended", ending)

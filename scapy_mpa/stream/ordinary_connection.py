@@ -269,10 +269,6 @@ class OrdinaryConnection:
         direction = self.one if flow == self.identity.flow else self.other
         return direction is not None and bool(direction.startup)
 
-    def holes(self) -> tuple[list[Span], list[Span]]:
-        """Return what is missing between its octets: nothing."""
-        return [], []
-
     @property
     def is_over(self) -> bool:
         """Whether nothing but late copies is to be expected."""

@@ -13,7 +13,6 @@ from scapy_mpa.stream.events import Event
 from scapy_mpa.stream.flows import LINGER_NS, LINGERING_CONNECTIONS, Flows
 from scapy_mpa.stream.octets.past import (
     PAST_CONNECTIONS,
-    PAST_HOLES,
     PAST_SECONDS,
     PastConnections,
 )
@@ -205,10 +204,10 @@ def test_every_place(
         1,
         (second + 1) * SECOND,
     )
-    assert past.has(segment) == (at >= 0 and at + size <= length)
+    assert past.spans(segment) == (at >= 0 and at + size <= length)
     other = segment._replace(flow=reverse_flow(segment.flow))
-    assert not past.has(other)
-    assert not past.has(segment._replace(flags=SYN))
+    assert not past.spans(other)
+    assert not past.spans(segment._replace(flags=SYN))
 
 
 def test_the_last_octets_of_many() -> None:
@@ -216,8 +215,8 @@ def test_the_last_octets_of_many() -> None:
     past = PastConnections()
     past.add(INITIATOR_FLOW, 0, ((0, 2**40), (5, 5)))
     copy = late(-1000, bytes(1000), after=0)
-    assert past.has(copy)
-    assert not past.has(copy._replace(seq=2**31))
+    assert past.spans(copy)
+    assert not past.spans(copy._replace(seq=2**31))
 
 
 def test_so_many_and_no_more() -> None:
@@ -227,34 +226,25 @@ def test_so_many_and_no_more() -> None:
     for flow in flows:
         past.add(flow, 0, ((100, 200), (300, 400)))
     copies = [late(100, bytes(100), after=0)._replace(flow=flow) for flow in flows]
-    known = [past.has(copy) for copy in copies]
+    known = [past.spans(copy) for copy in copies]
     assert not known[0]
     assert all(known[-(PAST_CONNECTIONS // 2) :])
 
 
 @given(
     begin=st.integers(0, 2**32 - 1),
-    holes=st.lists(st.integers(0, 200), max_size=2 * PAST_HOLES, unique=True).map(sorted),
     at=st.integers(0, 199),
     size=st.integers(1, 200),
     direction=st.integers(0, 1),
 )
-def test_what_lies_in_a_hole(
-    begin: int, holes: list[int], at: int, size: int, direction: int
-) -> None:
-    """It was not there before, and is no copy, wherever sequence numbers wrap."""
-    lacking = [(begin + a, begin + b) for a, b in zip(holes[::2], holes[1::2], strict=False)]
+def test_what_lies_within(begin: int, at: int, size: int, direction: int) -> None:
+    """It is a copy, wherever sequence numbers wrap."""
     past = PastConnections()
-    spans = ((begin, begin + 200), (begin, begin + 200))
-    past.add(INITIATOR_FLOW, 0, spans, ([], lacking) if direction else (lacking, []))
+    past.add(INITIATOR_FLOW, 0, ((begin, begin + 200), (begin, begin + 200)))
     segment = late(begin + at, bytes(size), after=0)
     if direction:
         segment = segment._replace(flow=RESPONDER_FLOW)
-    missing = {number for a, b in lacking for number in range(a, b)}
-    is_new = any(begin + at + number in missing for number in range(size))
-    assert past.has(segment) == (at + size <= 200 and not is_new)
-    other = segment._replace(flow=reverse_flow(segment.flow))
-    assert past.has(other) == (at + size <= 200)
+    assert past.spans(segment) == (at + size <= 200)
 
 
 HOLE = STREAM[TRUTH[2].start : TRUTH[4].end]
@@ -280,45 +270,18 @@ def ended_with_a_hole(flows: Flows) -> tuple[list[Event], int]:
     return events, hole
 
 
-def told(events: list[Event]) -> list[bytes]:
-    """The ULPDUs of all connections."""
-    return [each.ulpdu for each in fpdus(events)]
-
-
-def test_a_hole_is_filled_when_the_connection_was_ended() -> None:
-    """FPDUs in it are found, each once, however often they come, and what stands around them."""
-    flows = Flows()
-    _, hole = ended_with_a_hole(flows)
-    first, second = TRUTH[2].end - TRUTH[2].start, TRUTH[3].end - TRUTH[2].start
-    after = LINGER_NS + 2 * SECOND
-    assert told(flows.receive(late(hole + first, HOLE[first:second], after=after))) == ULPDUS[3:4]
-    assert flows.late_copies == 0
-    assert told(flows.receive(late(hole + first, HOLE[first:second], after=after))) == []
-    assert flows.late_copies == 1
-    # With the FPDUs before and behind the hole.
-    around = STREAM[TRUTH[1].start : TRUTH[5].end]
-    again = late(hole - (TRUTH[2].start - TRUTH[1].start), around, after=after)
-    assert told(flows.receive(again)) == [ULPDUS[2], ULPDUS[4]]
-    assert flows.late_copies == 1
-    assert told(flows.receive(again)) == []
-    assert flows.late_copies == 2
-    assert told(flows.finish()) == []
-
-
-def test_a_hole_is_filled_when_the_ports_are_used_again() -> None:
-    """The connection that has them now goes on."""
+def test_a_hole_of_a_connection_that_was_ended() -> None:
+    """What fills it then is counted, and found no more; the next connection goes on."""
     flows = Flows()
     _, hole = ended_with_a_hole(flows)
     events: list[Event] = []
     for number, each in enumerate(whole((2**31 + 5000, 2**31 + 9000)).segments, 5000):
         events += flows.receive(as_segment(number, each))
         if number == 5010:
-            fill = flows.receive(late(hole, HOLE, after=LINGER_NS + 2 * SECOND))
-            assert told(fill) == ULPDUS[2:5]
-            assert [each.ending for each in ends(fill)] == ["capture ended"]
+            assert flows.receive(late(hole, HOLE, after=LINGER_NS + 2 * SECOND)) == []
     events += flows.finish()
     check_whole(events, 65)
-    assert flows.late_copies == 0
+    assert flows.late_copies == 1
 
 
 def test_a_clock_that_was_set_back() -> None:
@@ -327,39 +290,3 @@ def test_a_clock_that_was_set_back() -> None:
     ended(flows)
     assert flows.receive(late(BEGIN, STREAM[:300], after=-20 * SECOND)) == []
     assert flows.late_copies == 1
-
-
-@given(
-    begin=st.integers(0, 2**32 - 1),
-    holes=st.lists(st.integers(0, 200), max_size=PAST_HOLES, unique=True).map(sorted),
-    fills=st.lists(st.tuples(st.integers(0, 199), st.integers(1, 200)), max_size=PAST_HOLES // 2),
-)
-def test_holes_are_filled(begin: int, holes: list[int], fills: list[tuple[int, int]]) -> None:
-    """Each octet of them once."""
-    lacking = [(begin + a, begin + b) for a, b in zip(holes[::2], holes[1::2], strict=False)]
-    past = PastConnections()
-    past.add(INITIATOR_FLOW, 0, ((begin, begin + 200), (7, 7)), (lacking, []))
-    missing = {number - begin for a, b in lacking for number in range(a, b)}
-    for at, size in fills:
-        segment = late(begin + at, bytes(range(size)), FIN | ACK, after=0)
-        parts = past.fill(segment)
-        brought = [(each.seq - begin) % 2**32 + n for each in parts for n in range(each.length)]
-        fresh = missing & set(range(at, at + size)) if at + size <= 200 else set()
-        assert sorted(brought) == sorted(fresh)
-        for each in parts:
-            first = (each.seq - begin) % 2**32 - at
-            assert each.payload == bytes(range(size))[first : first + each.length]
-            assert each.flags == ACK
-        missing -= fresh
-        assert past.has(segment) == (at + size <= 200)
-
-
-def test_many_holes_of_one() -> None:
-    """What is remembered does not grow when a hole is filled here and there."""
-    past = PastConnections()
-    past.add(INITIATOR_FLOW, 0, ((0, 4000), (0, 4000)), ([(0, 4000)], [(0, 4000)]))
-    for flow in (INITIATOR_FLOW, RESPONDER_FLOW):
-        for at in range(3990, 0, -10):
-            assert past.fill(late(at, b"a", after=0)._replace(flow=flow)) or at < 3920
-        assert past.has(late(at, b"a", after=0)._replace(flow=flow))
-    assert len(past._later[INITIATOR_FLOW]) < 200

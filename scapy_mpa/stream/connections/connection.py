@@ -11,7 +11,6 @@ from scapy_mpa.stream.events import ConnectionEnded, ConnectionId, Ending, GapRe
 from scapy_mpa.stream.halves import finishing, takeover
 from scapy_mpa.stream.halves.common import Common
 from scapy_mpa.stream.halves.extent import (
-    holes,
     is_captured,
     is_complete,
     may_reset,
@@ -164,10 +163,6 @@ class Connection(Telling):
     def spans(self) -> tuple[Span, Span]:
         """Return where the octets of direction 0 and direction 1 lie."""
         return span(self.halves[0]), span(self.halves[1])
-
-    def holes(self) -> tuple[list[Span], list[Span]]:
-        """Return what of the octets between them is missing."""
-        return list(holes(self.halves[0])), list(holes(self.halves[1]))
 
     def tails(self) -> tuple[Tail, Tail]:
         """Return what is known of the last octets of direction 0 and direction 1."""

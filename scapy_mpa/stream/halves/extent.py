@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 __all__ = [
     "acknowledged_with",
     "belongs",
-    "holes",
     "how_it_ended",
     "is_captured",
     "is_complete",
@@ -225,20 +224,6 @@ def _is_cut(half: HalfConnection, known: int) -> bool:
     return any(
         start < upto and known < end for island in items for start, end in island.absent or ()
     )
-
-
-def holes(half: HalfConnection) -> Iterator[Span]:
-    """Yield where octets are missing, as far as is known that there are some.
-
-    Those that are no longer waited for are not told again.
-    """
-    begin, end = span(half)
-    yield from _holes(half, begin)
-    items = half.islands.items
-    # Of what was found to be no iWARP, no octets are held.
-    captured = items[-1].end if items else max(begin, half.high or 0)
-    if captured < end:
-        yield captured, end
 
 
 def _holes(half: HalfConnection, begin: int) -> Iterator[Span]:

@@ -7,13 +7,12 @@ from collections.abc import Iterator, Sequence
 from struct import Struct
 from typing import Final, TypeAlias
 
-from scapy_mpa.stream.segment import ACK, FIN, RST, SECOND, SYN, Segment, reverse_flow
+from scapy_mpa.stream.segment import FIN, RST, SECOND, SYN, Segment, reverse_flow
 from scapy_mpa.stream.sequence import sequence_number
 from scapy_mpa.wire.crc import crc32c
 
 __all__ = [
     "PAST_CONNECTIONS",
-    "PAST_HOLES",
     "PAST_OCTETS",
     "PAST_OF_PORTS",
     "PAST_SECONDS",
@@ -38,16 +37,11 @@ octets of memory."""
 PAST_OF_PORTS: Final = 4
 """Connections on the same ports of which copies are known, the last ones."""
 
-PAST_HOLES: Final = 8
-"""Holes of a direction that are remembered, the last ones; each takes some 10 octets of memory."""
-
 _RECORD: Final = Struct(">I" + 2 * "IIIBI")
 """When the connection was ended, in seconds; for each direction the sequence number of its first
 octet and of its end, how many octets before the end are known, and its tail."""
 _DIRECTION: Final = 5
 """Numbers of a direction."""
-_HOLE: Final = Struct(">?II")
-"""Behind that for each hole: its direction, sequence number and length."""
 _SECONDS: Final = 0xFFFFFFFF
 
 TAIL: Final = 64
@@ -80,14 +74,12 @@ class PastConnections:
         flow: bytes,
         time_ns: int,
         spans: tuple[Span, Span],
-        holes: tuple[Sequence[Span], Sequence[Span]] = ((), ()),
         tails: tuple[Tail, Tail] = (_NO_TAIL, _NO_TAIL),
     ) -> None:
         """Take note of a connection that was ended.
 
         :param flow: of direction 0.
         :param spans: of direction 0 and direction 1.
-        :param holes: what of these was never captured, ascending.
         :param tails: of direction 0 and direction 1, as far as they are known.
         """
         if all(begin == end for begin, end in spans):
@@ -99,36 +91,22 @@ class PastConnections:
             length = min(end - begin, PAST_OCTETS)
             numbers += [sequence_number(begin), sequence_number(end), length, *tail]
         record = _RECORD.pack(time_ns // SECOND & _SECONDS, *numbers)
-        for direction, (each, (_, last)) in enumerate(zip(holes, spans, strict=True)):
-            for begin, end in each[-PAST_HOLES:]:
-                at = max(begin, last - PAST_OCTETS)
-                if at < end:
-                    record += _HOLE.pack(direction, sequence_number(at), end - at)
         records = self._later.get(flow) or self._earlier.get(flow) or ()
         self._later[flow] = record, *records[: PAST_OF_PORTS - 1]
 
-    def has(self, segment: Segment) -> bool:
-        """Tell whether a segment carries nothing but octets of a connection that was ended.
+    def spans(self, segment: Segment) -> bool:
+        """Tell whether a segment carries nothing but octets that lie between the first and the last
+        of a connection that was ended, captured then or not.
 
         A SYN is a beginning, unless :meth:`begins` knows better.
         """
-        known = self._known(segment)
-        return known is not None and not known.lacked(segment)
-
-    def spans(self, segment: Segment) -> bool:
-        """Tell whether a segment lies within a connection that was ended, captured then or not."""
-        return self._known(segment) is not None
+        known = self._of_ports(segment.flow)
+        return not segment.flags & SYN and any(each.spans(segment) for each in known)
 
     def begins(self, segment: Segment) -> bool:
         """Tell whether a segment is a SYN with the number of one that was ended, at any time."""
-        if not segment.flags & SYN:
-            return False
-        flow = segment.flow
-        for direction, own in (0, flow), (1, reverse_flow(flow)):
-            for record in self._later.get(own) or self._earlier.get(own) or ():
-                if _Known(own, direction, record, self.apart).begins(segment):
-                    return True
-        return False
+        is_syn = bool(segment.flags & SYN)
+        return is_syn and any(known.begins(segment) for known in self._of_ports(segment.flow))
 
     def contradicts(self, segment: Segment) -> bool:
         """Tell whether a segment can be of no connection that was ended on its ports."""
@@ -136,59 +114,23 @@ class PastConnections:
 
     def renew(self, segment: Segment) -> None:
         """Keep the connection that was ended on the ports of a segment as if it ended then."""
-        for known in list(self._of_ports(segment.flow)):
-            known.renew(segment.time_ns)
-            self._keep(known)
+        seconds = segment.time_ns // SECOND & _SECONDS
+        for flow in (segment.flow, reverse_flow(segment.flow)):
+            flows = self._later if flow in self._later else self._earlier
+            if flow in flows:
+                flows[flow] = tuple(
+                    _RECORD.pack(seconds, *_RECORD.unpack(each)[1:]) for each in flows[flow]
+                )
 
     def _of_ports(self, flow: bytes) -> Iterator[_Known]:
         for direction, own in enumerate((flow, reverse_flow(flow))):
             for record in self._later.get(own) or self._earlier.get(own) or ():
-                yield _Known(own, direction, record, self.apart)
-
-    def _keep(self, known: _Known) -> None:
-        flows = self._later if known.flow in self._later else self._earlier
-        records = flows[known.flow]
-        flows[known.flow] = tuple(
-            known.packed() if each is known.record else each for each in records
-        )
-
-    def fill(self, segment: Segment) -> list[Segment]:
-        """Return what a segment brings of octets of a connection that was ended, and that were not
-        captured before; from now on they were.
-
-        :return: nothing if it carries any other octets, too.
-        """
-        known = self._known(segment)
-        if known is None:
-            return []
-        parts = []
-        for start, end in known.lacked(segment):
-            parts.append(
-                segment._replace(
-                    seq=sequence_number(segment.seq + start),
-                    flags=segment.flags & ACK,
-                    payload=segment.payload[start:end],
-                    length=end - start,
-                )
-            )
-            known.fill(sequence_number(segment.seq + start), end - start)
-        if parts:
-            self._keep(known)
-        return parts
-
-    def _known(self, segment: Segment) -> _Known | None:
-        """Return what is known of a connection that was ended, if a segment carries nothing but
-        octets that lie between its first and its last."""
-        if segment.flags & SYN:
-            return None
-        known = self._of_ports(segment.flow)
-        return next((each for each in known if each.spans(segment)), None)
+                yield _Known(direction, record, self.apart)
 
 
 class _Known:
     """What is kept of one connection, for one of its directions.
 
-    :param flow: of direction 0.
     :param direction: which one.
     :param record: of the connection.
     :param apart: seconds by which clocks are apart.
@@ -197,31 +139,21 @@ class _Known:
     __slots__ = (
         "_apart",
         "_begin",
-        "_direction",
         "_end",
         "_ended",
         "_first",
-        "_head",
-        "_holes",
         "_length",
         "_tail",
-        "flow",
-        "record",
     )
 
-    def __init__(self, flow: bytes, direction: int, record: bytes, apart: int) -> None:
-        self.flow = flow
+    def __init__(self, direction: int, record: bytes, apart: int) -> None:
         self._apart = apart
-        self.record = record
-        self._direction = direction
-        self._head = record[: _RECORD.size]
-        ended, *numbers = _RECORD.unpack(self._head)
-        self._ended: int = ended
+        self._ended: int
+        self._ended, *numbers = _RECORD.unpack(record)
         own: list[int] = numbers[_DIRECTION * direction :][:_DIRECTION]
         self._first, self._end, self._length, *tail = own
         self._begin = sequence_number(self._end - self._length)
         self._tail: Sequence[int] = tail
-        self._holes: list[tuple[bool, int, int]] = list(_HOLE.iter_unpack(record[_RECORD.size :]))
 
     def begins(self, segment: Segment) -> bool:
         """Tell whether a SYN has the number with which the direction began."""
@@ -246,11 +178,6 @@ class _Known:
         is_last = end == self._end and length == len(segment.payload) and 0 < tail <= length
         return is_last and crc32c(segment.payload[-tail:]) != crc
 
-    def renew(self, time_ns: int) -> None:
-        """Take it that the connection ended at a time, in nanoseconds since the epoch."""
-        seconds = time_ns // SECOND & _SECONDS
-        self._head = _RECORD.pack(seconds, *_RECORD.unpack(self._head)[1:])
-
     def spans(self, segment: Segment) -> bool:
         """Tell whether a segment lies between the first and the last octet, and came in time."""
         elapsed = segment.time_ns // SECOND - self._ended & _SECONDS
@@ -259,38 +186,3 @@ class _Known:
         if PAST_SECONDS + self._apart < elapsed <= _SECONDS // 2:
             return False
         return sequence_number(segment.seq - self._begin) + segment.length <= self._length
-
-    def lacked(self, segment: Segment) -> list[Span]:
-        """Return where in such a segment octets are that were not captured before."""
-        at = sequence_number(segment.seq - self._begin)
-        parts = []
-        for direction, seq, length in self._holes:
-            hole = sequence_number(seq - self._begin)
-            start, end = max(hole, at), min(hole + length, at + segment.length)
-            if direction == self._direction and start < end:
-                parts.append((start - at, end - at))
-        return parts
-
-    def fill(self, seq: int, length: int) -> None:
-        """Take note of octets that lie in one hole and were captured now."""
-        kept = []
-        for direction, first, lacking in self._holes:
-            before = sequence_number(seq - first)
-            if direction != self._direction or before >= lacking:
-                kept.append((direction, first, lacking))
-                continue
-            if before:
-                kept.append((direction, first, before))
-            # One that is filled in its midst becomes two.
-            behind = lacking - before - length
-            if behind:
-                kept.append((direction, sequence_number(seq + length), behind))
-        self._holes = kept
-
-    def packed(self) -> bytes:
-        """Return the record of the connection, as it is now."""
-        record = self._head
-        for direction in (False, True):
-            holes = [each for each in self._holes if each[0] is direction]
-            record += b"".join(_HOLE.pack(*each) for each in holes[-PAST_HOLES:])
-        return record
