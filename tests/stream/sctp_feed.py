@@ -15,7 +15,7 @@ from scapy_mpa.stream.sctp.packet import SctpPacket
 from tests.truth import sctpstream as sctp
 from tests.truth.sctpstream import Unit
 
-__all__ = ["OPENING", "Talk", "closing", "events_of", "frames_of"]
+__all__ = ["OPENING", "Talk", "closing", "events_of", "frames_of", "said"]
 
 MILLISECOND = 1_000_000
 
@@ -74,6 +74,46 @@ class Talk:
     def _ssn(self, side: int) -> int:
         self.ssns[side] += 1
         return self.ssns[side] - 1
+
+
+_CONTROLS = {
+    "I": sctp.INITIATE,
+    "A": sctp.ACCEPT,
+    "R": sctp.REJECT,
+    "T": sctp.TERMINATE,
+    "EI": sctp.ENHANCED_INITIATE,
+    "EA": sctp.ENHANCED_ACCEPT,
+    "ER": sctp.ENHANCED_REJECT,
+}
+
+
+def said(words: str) -> Talk:
+    """What both sides say, in shorthand: ``>I <A >S <T``.
+
+    ``>`` and ``<`` are the sides. I, A, R, T, EI, EA and ER are session control messages, with so
+    many octets of Private Data behind a colon; S is a Send; ``+3`` leaves out 3 DDP-SSNs, ``-1``
+    uses one again; ``c8`` is a message with function code 8, ``p46`` a chunk with PPID 46. ``|``:
+    DDP-SSNs and MSNs begin anew.
+    """
+    talk = Talk()
+    for word in words.split():
+        if word == "|":
+            talk.ssns, talk.msns = [0, 0], [0, 0]
+            continue
+        side = "><".index(word[0])
+        what, _, private = word[1:].partition(":")
+        if what == "S":
+            talk.send(side)
+        elif what[0] in "+-":
+            talk.ssns[side] += int(what)
+        elif what[0] == "p":
+            talk.say(side, int(what[1:]), b"diameter")
+        elif what[0] == "c":
+            talk.control(side, int(what[1:]))
+        else:
+            data = sctp.enhanced(4, 4, a=1, b=1) if what in ("EI", "EA") else b""
+            talk.control(side, _CONTROLS[what], data + bytes(int(private or 0)))
+    return talk
 
 
 def closing(talk: Talk) -> list[bytes]:
