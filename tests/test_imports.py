@@ -68,7 +68,9 @@ PURE_IMPORTS = frozenset(
 
 STREAM_ROOMS = (
     ("flows", "messages", "checks"),
+    ("recovery",),
     ("handover",),
+    ("table",),
     ("ordinary_connection",),
     ("direction",),
     ("connections",),

@@ -9,11 +9,10 @@ goes to recovery (:mod:`~scapy_mpa.stream.handover`) until all is as it should b
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from scapy_mpa.stream.budget import Budget
 from scapy_mpa.stream.events import ConnectionId, FPDURecovered
-from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD, Chunk
 from scapy_mpa.stream.octets.overlap import FRESH_OCTETS, RecentOctets, differing_stretch
 from scapy_mpa.stream.octets.past import PAST_OCTETS
@@ -22,6 +21,9 @@ from scapy_mpa.stream.ordinary import Row, lacks, read
 from scapy_mpa.stream.sequence import SEQUENCE_SPACE, sequence_number
 from scapy_mpa.stream.shapes import Shapes, ShapeTables
 from scapy_mpa.wire.fpdu import MARKER_INTERVAL, MARKER_LENGTH
+
+if TYPE_CHECKING:
+    from scapy_mpa.stream.halves.half import HalfConnection
 
 __all__ = [
     "AHEAD_OCTETS",
@@ -59,6 +61,9 @@ class Carried(Protocol):
     frame: int
     """The frame that brought its last segment."""
     time_ns: int
+
+    def carries_mpa(self, flow: bytes) -> bool:
+        """Tell whether what a direction carries now is MPA: octets after its startup frame."""
 
 
 class Shared:

@@ -9,7 +9,7 @@ changed.  A connection that refuses one goes to recovery, which is shown its beg
 """
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from scapy_mpa.stream.direction import Direction, Shared, event_of
 from scapy_mpa.stream.events import (
@@ -24,13 +24,11 @@ from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD, Chunk
 from scapy_mpa.stream.octets.past import Span, Tail
 from scapy_mpa.stream.segment import ACK, FIN, PSH, RST, SYN, Segment
 from scapy_mpa.stream.sequence import compact, first_position, sequence_number
+from scapy_mpa.stream.startup.negotiation import Negotiating
 from scapy_mpa.stream.startup.steps import Step
 from scapy_mpa.stream.startup.usual import Agreed, agreed, usual_startup
 from scapy_mpa.wire.crc import crc32c
 from scapy_mpa.wire.startup import StartupKind
-
-if TYPE_CHECKING:
-    from scapy_mpa.stream.startup.negotiation import Negotiating
 
 __all__ = ["OrdinaryConnection"]
 
@@ -189,9 +187,6 @@ class OrdinaryConnection:
         self.other.awaits = True
         request, reply = both.request, both.reply
         if request.startup.revision == 2:
-            # Not all captures have some, and a command is to start soon.
-            from scapy_mpa.stream.startup.negotiation import Negotiating
-
             negotiating = self.negotiating = Negotiating()
             negotiating.take_startup(request.startup, Step.REQUEST, request.dialect)
             negotiating.take_startup(reply.startup, Step.ACCEPT, reply.dialect)

@@ -2,6 +2,7 @@
 """What the stream core is fed with: one TCP segment as it was captured."""
 
 from functools import lru_cache
+from ipaddress import IPv6Address
 from struct import Struct
 from typing import Final, NamedTuple
 
@@ -12,6 +13,7 @@ __all__ = [
     "RST",
     "SECOND",
     "SYN",
+    "TURNS",
     "Segment",
     "flow_endpoints",
     "reverse_flow",
@@ -22,6 +24,9 @@ SYN: Final = 0x02
 RST: Final = 0x04
 PSH: Final = 0x08
 ACK: Final = 0x10
+
+TURNS: Final = SYN | FIN | RST
+"""Flags of segments with which connections begin and end."""
 
 SECOND: Final = 1_000_000_000
 """Nanoseconds: all times are counted in these."""
@@ -65,9 +70,6 @@ def flow_endpoints(flow: bytes) -> tuple[str, str]:
     if len(flow) == _IPV4_FLOW.size:
         a, b, c, d, e, f, g, h, source_port, target_port = _IPV4_FLOW.unpack(flow)
         return f"{a}.{b}.{c}.{d}:{source_port}", f"{e}.{f}.{g}.{h}:{target_port}"
-    # Not all captures have some, and a command is to start soon.
-    from ipaddress import IPv6Address
-
     source = f"[{IPv6Address(flow[:16])}]"
     target = f"[{IPv6Address(flow[16:32])}]"
     source_port = int.from_bytes(flow[-4:-2], "big")

@@ -351,10 +351,10 @@ def usual(
 def test_recovery_is_not_needed(
     monkeypatch: pytest.MonkeyPatch, close: str, revision: int, rtr: bool, data: bytes
 ) -> None:
-    """Of what is ordinary it never hears, and what is said is the same."""
+    """For what is ordinary it is not even loaded, and the same is reported."""
     markers = (True, True) if revision == 0 else (False, rtr)
     segments = usual(revision, close, markers=markers, rtr=rtr and revision == 2, data=data)
     octets = pcapfile.pcap(pcapfile.frames(segments))
     lines = recovery(octets)
-    monkeypatch.setattr(core.Connection, "receive", lambda *_: pytest.fail("it heard of it"))
+    monkeypatch.setattr(core.Flows, "recovery", lambda _: pytest.fail("it was asked for"))
     assert straight(octets) == lines

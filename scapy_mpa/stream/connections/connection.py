@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from scapy_mpa.stream.connections.reset import Reset
 from scapy_mpa.stream.connections.telling import Telling
 from scapy_mpa.stream.events import ConnectionEnded, ConnectionId, Ending, GapReason
@@ -19,19 +17,17 @@ from scapy_mpa.stream.halves.extent import (
 )
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.phase import Phase
+from scapy_mpa.stream.ift.phase import IFTPhase
 from scapy_mpa.stream.octets.ift_scan import FoundIndication
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.stream.octets.past import Span, Tail
 from scapy_mpa.stream.octets.scan import FoundStartup, startup_at
 from scapy_mpa.stream.segment import ACK, RST, Segment, reverse_flow
-from scapy_mpa.stream.startup import breaches, doubts, order, rtr
+from scapy_mpa.stream.startup import beginnings, breaches, doubts, order, rtr
 from scapy_mpa.stream.startup.startup_phase import StartupPhase
 from scapy_mpa.stream.startup.steps import StartupState
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
-
-if TYPE_CHECKING:
-    from scapy_mpa.stream.ift.phase import IFTPhase
 
 __all__ = ["Connection"]
 
@@ -293,8 +289,6 @@ class Connection(Telling):
     def on_unknown(self, half: HalfConnection) -> None:
         """Find out what a direction carries, if startup frames are missing."""
         if self.spoken_ift is None:
-            from scapy_mpa.stream.startup import beginnings
-
             beginnings.look(self.startup, half, must_decide=False)
 
     def decide(self, half: HalfConnection) -> None:
@@ -304,8 +298,6 @@ class Connection(Telling):
         """
         order.wait_no_more(self.startup)
         if self.spoken_ift is None:
-            from scapy_mpa.stream.startup import beginnings
-
             beginnings.decide(self.startup, half)
 
     @property
@@ -326,9 +318,6 @@ class Connection(Telling):
         :param is_first: whether its direction begins with it.
         """
         if self.ift is None:
-            # Hardly any capture has some, and a command is to start soon.
-            from scapy_mpa.stream.ift.phase import IFTPhase
-
             self.ift = IFTPhase(self.halves)
         self.ift.take(half, found, frames, is_first=is_first)
 
@@ -366,9 +355,6 @@ def _conclude_startup(connection: Connection) -> None:
     if startup.state is StartupState.ACCEPTED:
         rtr.find(startup, final=True)
     if connection.halves[0].is_unknown or connection.halves[1].is_unknown:
-        # Most captures show how connections begin, and a command is to start soon.
-        from scapy_mpa.stream.startup import beginnings
-
         beginnings.conclude(startup)
     if not connection.errors:
         connection.report(breaches.of_beginning(startup))

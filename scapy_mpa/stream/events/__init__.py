@@ -6,13 +6,9 @@
 
 Events are named tuples: some are made a million times, and as dataclasses they would take a quarter
 of the time in which a command starts.
-
-What most captures have nothing of is imported when it is asked for: a command is to start soon.
 """
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
 
 from scapy_mpa.stream.events.carrier import CrcVerdict, DDPCarrier, LocatedBy, Place
 from scapy_mpa.stream.events.connection import (
@@ -29,20 +25,18 @@ from scapy_mpa.stream.events.mpa import (
     StartupSeen,
 )
 from scapy_mpa.stream.events.trouble import ErrorFound, GapFound, GapReason, OverlapDiffers
-
-if TYPE_CHECKING:
-    from scapy_mpa.stream.events.union import (
-        CARRIERS,
-        AdaptionIndicationSeen,
-        Carrier,
-        ChunksMissing,
-        DDPSegmentRecovered,
-        Event,
-        IFTFrameRecovered,
-        MessageRecovered,
-        SctpConnectionId,
-        SessionControlSeen,
-    )
+from scapy_mpa.stream.events.union import (
+    CARRIERS,
+    AdaptionIndicationSeen,
+    Carrier,
+    ChunksMissing,
+    DDPSegmentRecovered,
+    Event,
+    IFTFrameRecovered,
+    MessageRecovered,
+    SctpConnectionId,
+    SessionControlSeen,
+)
 
 __all__ = [
     "CARRIERS",
@@ -73,13 +67,3 @@ __all__ = [
     "SoftUiWARPRecovered",
     "StartupSeen",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    """Return what is not there from the beginning (PEP 562)."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from scapy_mpa.stream.events import union
-
-    found = globals()[name] = getattr(union, name)
-    return found

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What iWARP Framing for TCP brings (draft-williams-iwarp-ift-01): indications and frames."""
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from scapy_mpa.stream.events.carrier import CrcVerdict, LocatedBy, Place
 from scapy_mpa.stream.events.connection import ConnectionId
+from scapy_mpa.wire.ddp import ddp_header_length
+from scapy_mpa.wire.ift_frame import FRAME_HEADER_LENGTH, FrameHeader, FrameLayout, frame_layout
 from scapy_mpa.wire.ift_indication import AdaptionIndication
-
-if TYPE_CHECKING:
-    from scapy_mpa.wire.ift_frame import FrameHeader, FrameLayout
 
 __all__ = ["AdaptionIndicationSeen", "IFTFrameRecovered"]
 
@@ -41,7 +40,7 @@ class IFTFrameRecovered(NamedTuple):
     """Sequence number of its header_size field."""
     offset: int
     """Octets from the end of the adaption indication to that field."""
-    header: "FrameHeader"
+    header: FrameHeader
     octets: bytes
     """The frame as it lay in the stream, CRCs included.  From its end is missing what a snap length
     cut off."""
@@ -71,11 +70,8 @@ class IFTFrameRecovered(NamedTuple):
         return header if self.payload_crc == "off" else f"{header}p"
 
     @property
-    def layout(self) -> "FrameLayout":
+    def layout(self) -> FrameLayout:
         """Where its parts lie."""
-        # Hardly any capture has some, and a command is to start soon.
-        from scapy_mpa.wire.ift_frame import frame_layout
-
         crcs = self.crcs
         return frame_layout(self.header, header_crc="h" in crcs, payload_crc="p" in crcs)
 
@@ -92,8 +88,6 @@ class IFTFrameRecovered(NamedTuple):
     @property
     def ulpdu(self) -> bytes:
         """DDP header and payload, as far as they were captured."""
-        from scapy_mpa.wire.ift_frame import FRAME_HEADER_LENGTH
-
         layout, octets = self.layout, self.octets
         payload = octets[layout.payload : layout.payload_end]
         return octets[FRAME_HEADER_LENGTH : layout.header_end] + payload
@@ -130,9 +124,6 @@ class IFTFrameRecovered(NamedTuple):
     @property
     def is_acceptable(self) -> bool:
         """Whether a receiver takes its DDP segment for what it is."""
-        from scapy_mpa.wire.ddp import ddp_header_length
-        from scapy_mpa.wire.ift_frame import FRAME_HEADER_LENGTH
-
         first = self.octets[FRAME_HEADER_LENGTH : FRAME_HEADER_LENGTH + 1]
         return (
             not self.faults and bool(first) and ddp_header_length(first) == self.header.header_size

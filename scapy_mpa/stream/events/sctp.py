@@ -1,16 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What DDP over SCTP brings (RFC 5043): segments, session control, and what of them is missing."""
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from scapy_mpa.stream.events.carrier import CrcVerdict, Place
 from scapy_mpa.stream.events.connection import ConnectionId
 from scapy_mpa.stream.events.trouble import GapFound
 from scapy_mpa.stream.sequence import sequence_number
 from scapy_mpa.wire.dialect import Dialect
-
-if TYPE_CHECKING:
-    from scapy_mpa.wire.sctp_ddp import SessionControl
+from scapy_mpa.wire.sctp_ddp import DDP_SSN_LENGTH, SessionControl
 
 __all__ = ["ChunksMissing", "DDPSegmentRecovered", "SctpConnectionId", "SessionControlSeen"]
 
@@ -81,9 +79,6 @@ class DDPSegmentRecovered(NamedTuple):
     @property
     def ulpdu(self) -> bytes:
         """The DDP segment, as far as it was captured."""
-        # Hardly any capture has some, and a command is to start soon.
-        from scapy_mpa.wire.sctp_ddp import DDP_SSN_LENGTH
-
         return self.octets[DDP_SSN_LENGTH:]
 
     @property
@@ -123,7 +118,7 @@ class SessionControlSeen(NamedTuple):
     unordered: bool
     out_of_order: bool
     frames: tuple[int, ...]
-    control: "SessionControl"
+    control: SessionControl
     dialect: Dialect = Dialect.RFC5043
     """Whose meaning the control flags have of an enhanced message."""
 

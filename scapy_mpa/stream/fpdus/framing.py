@@ -31,6 +31,7 @@ from scapy_mpa.stream.fpdus.finder import found_by
 from scapy_mpa.stream.fpdus.search import COST_OF_PLACE
 from scapy_mpa.stream.fpdus.way_back import FPDUWayBack
 from scapy_mpa.stream.octets.island import Island, Run
+from scapy_mpa.stream.octets.leads import Leads
 from scapy_mpa.stream.octets.scan import FoundStartup, may_be_marker, startups_at, startups_before
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_INTERVAL, MARKER_LENGTH, fpdu_length
 from scapy_mpa.wire.startup import KEY_LENGTH
@@ -208,9 +209,6 @@ class Framing(FPDUWayBack):
         lowest = max(island.start, self.origin) if self.from_start else island.start
         leads = island.leads
         if leads is None:
-            # Most captures need none, and a command is to start soon.
-            from scapy_mpa.stream.octets.leads import Leads
-
             leads = island.leads = Leads(lowest)
         before = min(leads.begin + MARKER_LENGTH - 1, limit)
         for begin, end in ((lowest, before), (leads.end, limit)):

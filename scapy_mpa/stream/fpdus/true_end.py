@@ -5,16 +5,14 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from scapy_mpa.stream.fpdus.candidate import FRAMING_WINDOW, WORD, FPDUReader
 from scapy_mpa.stream.fpdus.search import header_words
 from scapy_mpa.stream.octets.island import Asked, Island
 from scapy_mpa.wire.crc import RESIDUE, crc32c
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_INTERVAL, MARKER_LENGTH, fpdu_length
-
-if TYPE_CHECKING:
-    from scapy_mpa.wire.sound_length import SoundLength
+from scapy_mpa.wire.sound_length import SoundLength
 
 __all__ = ["FPDUEnds"]
 
@@ -87,9 +85,6 @@ class FPDUEnds(FPDUReader):
 
     def _measure(self, start: int) -> SoundLength:
         """Return what tells whether one FPDU reaches from ``start`` to somewhere."""
-        # Most captures need none, and a command is to start soon.
-        from scapy_mpa.wire.sound_length import SoundLength
-
         return SoundLength((start - self.origin) % MARKER_INTERVAL if self.markers else None)
 
     def _to_ask(self, places: Sequence[int]) -> Asked:

@@ -8,6 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from scapy_mpa.stream.fpdus.heads import may_be_fpdu
+from scapy_mpa.stream.inference.surroundings import (
+    fpdu_begins,
+    fpdus_before,
+    is_in_payload,
+    is_marker,
+)
 from scapy_mpa.stream.octets.scan import FoundStartup, may_be_payload, may_be_rtr
 from scapy_mpa.stream.sequence import unwrap
 from scapy_mpa.wire.rdmap import BOUNDS
@@ -57,14 +64,6 @@ class DoubtfulStartup:
 
         :param final: nothing more will be captured: a hole may follow what stands alone.
         """
-        # Few startup frames are doubtful, and a command is to start soon.
-        from scapy_mpa.stream.inference.surroundings import (
-            fpdu_begins,
-            fpdus_before,
-            is_in_payload,
-            is_marker,
-        )
-
         found, purse = self.found, self._half.purse
         islands = self._half.islands.items
         island = self._half.islands.at(found.end - 1)
@@ -146,9 +145,6 @@ def is_refuted(half: HalfConnection, island: Island, found: FoundStartup) -> boo
 
 def _may_be_followed(island: Island, found: FoundStartup) -> bool:
     """Tell whether an FPDU may follow a startup frame, or the Rtr Frame of a Request."""
-    # Few startup frames are delayed, and a command is to start soon.
-    from scapy_mpa.stream.fpdus.heads import may_be_fpdu
-
     return (
         island.start > found.end
         or may_be_fpdu(island, found.end)

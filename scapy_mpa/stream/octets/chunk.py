@@ -5,11 +5,9 @@ A segment of one octet takes 150 times what it carries.  Where that is too much,
 *merged*: what is still known of each then is the frame that brought it.
 """
 
+from array import array
 from bisect import bisect_left, bisect_right
-from typing import TYPE_CHECKING, Final, NamedTuple, cast
-
-if TYPE_CHECKING:
-    from array import array
+from typing import Final, NamedTuple, cast
 
 __all__ = ["CHUNK_OVERHEAD", "Chunk", "Frames", "merge", "weight_of"]
 
@@ -33,9 +31,6 @@ class Frames:
     __slots__ = ("_frames", "_starts")
 
     def __init__(self, chunks: "list[Chunk]") -> None:
-        # Most captures need none, and a command is to start soon.
-        from array import array
-
         self._starts = array("Q", [chunk.position for chunk in chunks])
         self._frames = array("Q", [cast("int", chunk.frame) for chunk in chunks])
 

@@ -3,17 +3,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from scapy_mpa.stream.halves.half import HalfConnection
+from scapy_mpa.stream.startup.negotiation import Negotiating
 from scapy_mpa.stream.startup.steps import Declared, Step, both, declared, rtr_may_follow
 from scapy_mpa.wire.dialect import OSC_REVISIONS, Dialect, dialect_of
 from scapy_mpa.wire.forced import dialect_in_force
 from scapy_mpa.wire.interoperability import Kinds, agreed_markers, kinds_of
 from scapy_mpa.wire.startup import StartupFrame, StartupKind
-
-if TYPE_CHECKING:
-    from scapy_mpa.stream.startup.negotiation import Negotiating
 
 __all__ = ["Agreement"]
 
@@ -53,9 +49,6 @@ class Agreement:
     def _negotiate(self, startup: StartupFrame, what: Step) -> None:
         """Take note of what a startup frame asks for, or agrees to."""
         if startup.revision == 2 and self.negotiating is None:
-            # Not all captures have some, and a command is to start soon.
-            from scapy_mpa.stream.startup.negotiation import Negotiating
-
             self.negotiating = Negotiating()
         if self.negotiating is not None:
             # What the Request asks for has the draft's meaning, whatever the Reply's revision is.

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from scapy_mpa.stream.halves.half import HalfConnection
+from scapy_mpa.stream.inference.surroundings import fpdus_before
 from scapy_mpa.stream.octets.scan import FoundStartup
 from scapy_mpa.stream.sequence import sequence_number, unwrap
 from scapy_mpa.stream.startup import order
@@ -66,9 +67,6 @@ def had_begun(startup: StartupPhase, half: HalfConnection) -> bool:
     if received is None or not islands:
         return False
     position = unwrap(received, islands[0].start)
-    # Most captures need none of it, and a command is to start soon.
-    from scapy_mpa.stream.inference.surroundings import fpdus_before
-
     # Those that were passed on are not held any more.
     runs = (run for island in islands for run in island.runs)
     return any(run.start < position and not run.is_empty for run in runs) or (

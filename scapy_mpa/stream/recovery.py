@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The door of recovery: segments that are not ordinary, and connections that are not.
+
+All below is loaded with the first of them (:class:`~scapy_mpa.stream.flows.Flows`).
+"""
+
+from __future__ import annotations
+
+from scapy_mpa.stream.connections.connection import Connection
+from scapy_mpa.stream.connections.repeat import HELD_REPEATS, Repeat, begin, shows_new
+from scapy_mpa.stream.direction import Direction, Shared
+from scapy_mpa.stream.halves.common import Common
+from scapy_mpa.stream.halves.extent import belongs
+from scapy_mpa.stream.handover import give_back, recover, take_out
+from scapy_mpa.stream.limits import Limits
+from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD
+from scapy_mpa.stream.octets.past import PAST_OCTETS
+from scapy_mpa.stream.ordinary_connection import OrdinaryConnection
+from scapy_mpa.stream.segment import ACK, SYN, TURNS, Segment, reverse_flow
+from scapy_mpa.stream.sequence import unwrap
+from scapy_mpa.stream.table import ConnectionTable, Either
+from scapy_mpa.wire.dialect import Dialect
+
+__all__ = ["Recovery"]
+
+
+class Recovery:
+    """Follows connections in any state.
+
+    :param table: where connections are found.
+    :param directions: by flow, those that the straight path has.
+    :param shared: what these share.
+    :param common: what connections in recovery have in common.
+    :param limits: what may be held in memory.
+    :param dialect: what the user says is spoken.
+    """
+
+    __slots__ = (
+        "_common",
+        "_dialect",
+        "_directions",
+        "_held",
+        "_limits",
+        "_repeats",
+        "_shared",
+        "_table",
+        "late_copies",
+    )
+
+    def __init__(
+        self,
+        table: ConnectionTable,
+        directions: dict[bytes, Direction],
+        shared: Shared,
+        common: Common,
+        limits: Limits,
+        dialect: Dialect | None,
+    ) -> None:
+        self._table = table
+        self._directions = directions
+        self._shared = shared
+        self._common = common
+        self._limits = limits
+        self._dialect = dialect
+        # By what _ports() returns.
+        self._repeats: dict[bytes, Repeat] = {}
+        self._held = 0
+        self.late_copies = 0
+        """Segments with nothing but octets of connections that were ended before."""
+
+    # -- to the straight path and back -------------------------------------------------------------
+
+    def connection(self, flow: bytes) -> Connection | None:
+        """Return the connection of a flow, None if there is none; recovery has it from now on."""
+        connection = self._table.find(flow)
+        return None if connection is None else self.give_back(connection)
+
+    def take_out(self, flow: bytes) -> None:
+        """Let the straight path have the connection of a flow if all is as it should be."""
+        connection = self.connection(flow)
+        if connection is None or connection.lingers:
+            return
+        directions = take_out(connection, self._shared)
+        if directions is not None:
+            self._directions[connection.identity.flow] = directions[0]
+            self._directions[connection.reverse] = directions[1]
+
+    def give_back(self, connection: Either) -> Connection:
+        """Let recovery have a connection, if the straight path has it; return it."""
+        if isinstance(connection, OrdinaryConnection):
+            self._forget_directions(connection)
+            recovered = recover(connection, self._common)
+            self._table.exchange(connection, recovered)
+            return recovered
+        if connection.is_ordinary:
+            one = self._directions.pop(connection.identity.flow)
+            give_back((one, self._directions.pop(connection.reverse)))
+        return connection
+
+    def fail(self, segment: Segment, error: Exception) -> None:
+        """Report a fault of this program, which costs the connection of a segment and no other."""
+        known = self._table.find(segment.flow)
+        if known is None:
+            raise error
+        if isinstance(known, Connection) and not known.is_ordinary:
+            known.fail(error, segment)
+            return
+        connection = Connection(known.identity, self._common)
+        self._forget_directions(known)
+        self._table.linger_no_more(known)
+        self._table.add(connection)
+        connection.frame, connection.time_ns = segment.frame, segment.time_ns
+        connection.fail(error, segment)
+
+    def _forget_directions(self, connection: Either) -> None:
+        for flow in (connection.identity.flow, connection.reverse):
+            self._directions.pop(flow, None)
+
+    # -- in ----------------------------------------------------------------------------------------
+
+    def take(self, segment: Segment) -> None:
+        """Take a segment that is not ordinary, or of a connection that is not."""
+        if segment.flags & SYN or self._repeats:
+            self._hold_or_take(segment)
+        else:
+            self._take(segment)
+
+    def _take(self, segment: Segment) -> None:
+        table = self._table
+        connection = self.connection(segment.flow)
+        if segment.flags & TURNS or connection is None or connection.lingers:
+            # No other segment says what time it is, so that most need not come here to do so.
+            table.expire(connection, segment.time_ns)
+            connection = self.connection(segment.flow)
+        if connection is None or not self._is_of(connection, segment):
+            if not segment.length and not segment.flags & SYN:
+                # It carries nothing and opens nothing: a late word of a connection that is over.
+                return
+            if table.past.spans(segment) or table.past.begins(segment):
+                self.late_copies += 1
+                return
+            if connection is not None:
+                table.end(connection, "reused")
+            connection = self._open(segment)
+        connection.receive(segment)
+        if connection.lingers and not connection.is_over:
+            # A RST seemed to have ended it.
+            table.linger_no_more(connection)
+        elif connection.lingers:
+            table.lingering.refresh(connection, segment.time_ns)
+        elif connection.is_over:
+            table.linger(connection, segment.time_ns)
+
+    def _open(self, segment: Segment) -> Connection:
+        connection = Connection(self._table.identity(segment), self._common, self._dialect)
+        self._table.add(connection)
+        return connection
+
+    def _is_of(self, connection: Connection, segment: Segment) -> bool:
+        """Tell whether a segment is of the connection that has its ports."""
+        half, peer = connection.pair(segment.flow)
+        if not belongs(half, peer, segment):
+            return False
+        number, high = segment.seq, half.high
+        if high is None:
+            number, high = segment.ack, peer.high or 0
+        # So far off it is rather of the connection before, where that had octets there.
+        is_far = abs(unwrap(number, high) - high) > PAST_OCTETS
+        past = self._table.past
+        return not (is_far and (past.spans(segment) or past.begins(segment)))
+
+    # -- what may be copies ------------------------------------------------------------------------
+
+    def holds(self, flow: bytes) -> bool:
+        """Whether segments of these ports are held until it is known whether they are copies."""
+        return bool(self._repeats) and _ports(flow) in self._repeats
+
+    def take_all_copies(self) -> None:
+        """Take all that is held, now that the capture has ended: nothing told it from copies."""
+        for ports in list(self._repeats):
+            self._take_copies(ports)
+
+    def _hold_or_take(self, segment: Segment) -> None:
+        """Hold a segment that may be a copy of a connection that is over, or take it."""
+        ports, table = _ports(segment.flow), self._table
+        connection = self.connection(segment.flow)
+        repeat = self._repeats.get(ports)
+        if repeat is None:
+            repeat = begin(connection, table.past, segment)
+            if repeat is None:
+                self._take(segment)
+                return
+            self._repeats[ports] = repeat
+        elif shows_new(self._former(repeat), table.past, segment):
+            if segment.flags & (SYN | ACK) == SYN:
+                # Another beginning: nothing has told the one before it from copies.
+                self._take_copies(ports)
+                self._hold_or_take(segment)
+                return
+            if connection is not None:
+                table.end(connection)
+            following = self._open(repeat.segments[0])
+            for each in self._let_go(ports):
+                following.receive(each)
+            self._take(segment)
+            return
+        if connection is not None:
+            table.lingering.refresh(connection, segment.time_ns)
+        self._held += len(segment.payload) + CHUNK_OVERHEAD
+        if repeat.hold(segment):
+            self._take_copies(ports)
+        while self._held > min(HELD_REPEATS, self._limits.octets_in_total):
+            self._take_copies(next(iter(self._repeats)))
+
+    def _former(self, repeat: Repeat) -> Connection | None:
+        """Return the connection that is over, None if it was ended."""
+        former = repeat.former
+        is_there = former is not None and self._table.find(former.identity.flow) is former
+        return former if is_there else None
+
+    def _take_copies(self, ports: bytes) -> None:
+        """Take the segments held of some ports, which are copies."""
+        former = self._former(self._repeats[ports])
+        segments = self._let_go(ports)
+        if former is None:
+            self._table.past.renew(segments[-1])
+        for each in segments:
+            self._take(each)
+
+    def _let_go(self, ports: bytes) -> list[Segment]:
+        """Hold the segments of some ports no more; return them."""
+        repeat = self._repeats.pop(ports)
+        self._held -= repeat.octets
+        return repeat.segments
+
+
+def _ports(flow: bytes) -> bytes:
+    """Return what names the ports of a flow and of its reverse."""
+    return min(flow, reverse_flow(flow))
