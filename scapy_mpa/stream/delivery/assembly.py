@@ -8,28 +8,19 @@ which begins anywhere.  The one with the Last flag says where the message ends.
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import Final
 
+from scapy_mpa.stream.delivery.request import REQUESTS, Request
+from scapy_mpa.stream.delivery.segment import WITH_HEADER, DDPSegment
 from scapy_mpa.stream.delivery.split import SplitHeader
-from scapy_mpa.stream.events import ConnectionId, MessageRecovered
-from scapy_mpa.wire.ddp import DDPHeader
-from scapy_mpa.wire.rdmap import (
-    ATOMIC_REQUEST_LENGTH,
-    ATOMIC_RESPONSE_LENGTH,
-    READ_REQUEST_LENGTH,
-)
+from scapy_mpa.stream.events import MessageRecovered
+from scapy_mpa.wire.rdmap import parse_atomic_request, parse_read_request
 from scapy_mpa.wire.rdmap_names import Opcode
-
-if TYPE_CHECKING:
-    from scapy_mpa.stream.delivery.request import Request
 
 __all__ = [
     "LISTED_STRETCHES",
     "STRETCHES",
-    "WITH_HEADER",
     "DDPMessage",
-    "DDPSegment",
-    "Origin",
 ]
 
 STRETCHES: Final = 1024
@@ -37,56 +28,6 @@ STRETCHES: Final = 1024
 
 LISTED_STRETCHES: Final = 64
 """Missing stretches that are listed of one message."""
-
-
-WITH_HEADER: Final[dict[int, int]] = {
-    Opcode.READ_REQUEST: READ_REQUEST_LENGTH,
-    Opcode.ATOMIC_REQUEST: ATOMIC_REQUEST_LENGTH,
-    Opcode.ATOMIC_RESPONSE: ATOMIC_RESPONSE_LENGTH,
-}
-"""Opcodes of the messages whose RDMAP header says which Request and Response belong together, and
-how many octets that has."""
-
-Origin: TypeAlias = tuple[ConnectionId, int, int, int, int]
-"""Connection, direction, frame, time in nanoseconds and sequence number: the first fields of
-:class:`~scapy_mpa.stream.events.FPDURecovered`."""
-
-
-class DDPSegment(NamedTuple):
-    """What counts of a DDP segment."""
-
-    start: int
-    """Position of the first octet of its FPDU."""
-    header: DDPHeader
-    opcode: int
-    length: int
-    """Octets behind the DDP header."""
-    cut_off: int
-    """How many of them the snap length cut off."""
-    body: bytes
-    """Those octets, if they may be of the RDMAP header of a Request or of an Atomic Response; none
-    if any of them was cut off."""
-    phase: int | None
-    """Offset of the FPDU's first octet modulo 512, None without Markers."""
-    origin: Origin
-    captured: int
-    """The frame that brought the last of its octets."""
-
-    @property
-    def offset(self) -> int:
-        """Tagged Offset or Message Offset."""
-        at = self.header.to if self.header.tagged else self.header.mo
-        assert at is not None
-        return at
-
-    @property
-    def is_message(self) -> bool:
-        """Whether it is all of an Untagged message, or holds all of its RDMAP header.
-
-        There are receivers that take it for that whatever MO is.
-        """
-        header = self.header
-        return header.last and (header.mo == 0 or self.length == WITH_HEADER.get(self.opcode))
 
 
 class DDPMessage:
@@ -204,6 +145,18 @@ class DDPMessage:
         """The RDMAP header of a Request or an Atomic Response, of however many segments it came
         in; no octets if they are not all there."""
         return self.first.body if self._header is None else self._header.octets or b""
+
+    def what_it_asks(self) -> Request | None:
+        """Return the Request that a whole Untagged message is, None if it is none."""
+        msn, opcode = self.first.header.msn, self.first.opcode
+        body = self.body
+        if msn is None or opcode not in REQUESTS or len(body) != WITH_HEADER[opcode]:
+            return None
+        if opcode == Opcode.READ_REQUEST:
+            read = parse_read_request(body)
+            return Request(msn, self.completed_by, self.captured, read=read)
+        identifier = parse_atomic_request(body).request_identifier
+        return Request(msn, self.completed_by, self.captured, identifier=identifier)
 
     @property
     def is_cut_off(self) -> bool:

@@ -15,9 +15,10 @@ from __future__ import annotations
 from heapq import heappop, heappush
 from typing import Final
 
-from scapy_mpa.stream.delivery.assembly import WITH_HEADER, DDPMessage, DDPSegment
+from scapy_mpa.stream.delivery.assembly import DDPMessage
 from scapy_mpa.stream.delivery.pairing import PATIENCE, Hole, Requests
 from scapy_mpa.stream.delivery.responses import Responses
+from scapy_mpa.stream.delivery.segment import WITH_HEADER, DDPSegment
 from scapy_mpa.stream.delivery.split import LONGEST_HEADER
 from scapy_mpa.stream.delivery.tagged import TaggedMessages
 from scapy_mpa.stream.delivery.untagged import UntaggedMessages

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from scapy_mpa.stream.delivery.assembly import DDPMessage, Origin
+from scapy_mpa.stream.delivery.assembly import DDPMessage
+from scapy_mpa.stream.delivery.segment import Origin
 from scapy_mpa.stream.sequence import first_position, unwrap
 
 __all__ = ["FIRST_MSN", "SKIPPED_STRETCHES", "MSNSequence", "Skipped"]

@@ -21,8 +21,9 @@ from itertools import chain, islice
 from operator import attrgetter
 from typing import Final, NamedTuple
 
-from scapy_mpa.stream.delivery.assembly import DDPMessage, DDPSegment
+from scapy_mpa.stream.delivery.assembly import DDPMessage
 from scapy_mpa.stream.delivery.request import EMPTY, Key, Request, keys_of
+from scapy_mpa.stream.delivery.segment import DDPSegment
 from scapy_mpa.stream.events import MessageRecovered
 from scapy_mpa.wire.ddp import TAGGED_LENGTH
 from scapy_mpa.wire.fpdu import fpdu_length

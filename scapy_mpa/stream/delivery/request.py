@@ -5,20 +5,16 @@ from __future__ import annotations
 
 from typing import Final, TypeAlias
 
-from scapy_mpa.stream.delivery.assembly import DDPMessage, DDPSegment, Origin
+from scapy_mpa.stream.delivery.segment import DDPSegment, Origin
 from scapy_mpa.stream.events import MessageRecovered
 from scapy_mpa.wire.rdmap import (
-    ATOMIC_REQUEST_LENGTH,
     ATOMIC_RESPONSE_LENGTH,
-    READ_REQUEST_LENGTH,
     ReadRequest,
-    parse_atomic_request,
     parse_atomic_response,
-    parse_read_request,
 )
 from scapy_mpa.wire.rdmap_names import Opcode, QueueNumber
 
-__all__ = ["EMPTY", "REQUESTS", "Key", "Request", "keys_of", "request_of"]
+__all__ = ["EMPTY", "REQUESTS", "Key", "Request", "keys_of"]
 
 Key: TypeAlias = tuple[str, int, int]
 """What a Request and its Response have in common: their kind, then Data Sink STag and Tagged
@@ -133,22 +129,6 @@ class Request:
             read_request=read,
             request_identifier=self.identifier,
         )
-
-
-def request_of(message: DDPMessage) -> Request | None:
-    """Return the Request that a whole Untagged message is, None if it is none."""
-    first = message.first
-    msn = first.header.msn
-    if msn is None or first.opcode not in REQUESTS:
-        return None
-    body = message.body
-    if first.opcode == Opcode.READ_REQUEST and len(body) == READ_REQUEST_LENGTH:
-        read = parse_read_request(body)
-        return Request(msn, message.completed_by, message.captured, read=read)
-    if first.opcode == Opcode.ATOMIC_REQUEST and len(body) == ATOMIC_REQUEST_LENGTH:
-        identifier = parse_atomic_request(body).request_identifier
-        return Request(msn, message.completed_by, message.captured, identifier=identifier)
-    return None
 
 
 def keys_of(first: DDPSegment, body: bytes = b"") -> tuple[Key, ...]:

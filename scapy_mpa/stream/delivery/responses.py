@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from scapy_mpa.stream.delivery.assembly import DDPMessage, DDPSegment
+from scapy_mpa.stream.delivery.assembly import DDPMessage
 from scapy_mpa.stream.delivery.pairing import Hole, Requests
 from scapy_mpa.stream.delivery.request import Request
+from scapy_mpa.stream.delivery.segment import DDPSegment
 from scapy_mpa.stream.events import MessageRecovered
 
 __all__ = ["WAITING_RESPONSES", "Responses"]

@@ -7,7 +7,8 @@ flags, one behind the other in the stream, to one STag.
 
 from __future__ import annotations
 
-from scapy_mpa.stream.delivery.assembly import DDPMessage, DDPSegment
+from scapy_mpa.stream.delivery.assembly import DDPMessage
+from scapy_mpa.stream.delivery.segment import DDPSegment
 from scapy_mpa.stream.events import MessageRecovered
 from scapy_mpa.wire.rdmap_names import TAGGED_OPCODES
 

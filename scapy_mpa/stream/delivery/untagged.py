@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from typing import Final, TypeAlias
 
-from scapy_mpa.stream.delivery.assembly import DDPMessage, DDPSegment
+from scapy_mpa.stream.delivery.assembly import DDPMessage
 from scapy_mpa.stream.delivery.msn import FIRST_MSN, SKIPPED_STRETCHES, MSNSequence, Skipped
 from scapy_mpa.stream.delivery.pairing import OUTSTANDING_REQUESTS, Requests
-from scapy_mpa.stream.delivery.request import REQUESTS, Request, request_of
+from scapy_mpa.stream.delivery.request import REQUESTS, Request
 from scapy_mpa.stream.delivery.responses import Responses
+from scapy_mpa.stream.delivery.segment import DDPSegment
 from scapy_mpa.stream.events import MessageRecovered
 from scapy_mpa.stream.sequence import sequence_number, sequence_numbers
 from scapy_mpa.wire.rdmap_names import UNTAGGED_QUEUES, Opcode, QueueNumber
@@ -212,7 +213,7 @@ class UntaggedMessages:
         """
         if message.asks is not None or message.first.opcode not in REQUESTS:
             return
-        request = message.asks = request_of(message)
+        request = message.asks = message.what_it_asks()
         if message.repeats:
             return
         qn, msn = message.first.header.qn, message.first.header.msn
