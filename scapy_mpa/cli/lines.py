@@ -66,7 +66,7 @@ from scapy_mpa.wire.interoperability import RNIC
 from scapy_mpa.wire.rdmap import parse_control, parse_read_request
 from scapy_mpa.wire.rdmap_names import INVALIDATING_OPCODES, Opcode, message_name
 from scapy_mpa.wire.startup import StartupFrame
-from scapy_mpa.wire.terminate import parse_terminate, terminate_text
+from scapy_mpa.wire.terminate import Terminate, parse_terminate, terminate_text
 
 __all__ = ["Lines"]
 
@@ -304,14 +304,15 @@ def _enhanced(ird: int | None, ord: int | None, control_flags: str | None, meani
 def _ddp(event: DDPCarrier) -> str:
     """Return what the DDP and RDMAP headers say."""
     fields = ddp_fields(event)
-    what = _segment(fields, ddp_payload(event))
+    by_responder = event.connection.initiator == 1 - event.direction
+    what = _segment(fields, ddp_payload(event), by_responder=by_responder)
     if what is None:
         unit = "FPDU" if isinstance(event, FPDURecovered) else "DDP Segment Chunk"
         what = f"{fields.message or unit}, ULPDU of {event.ulpdu_length} octets"
     return what
 
 
-def _segment(fields: DDPFields, payload: bytes) -> str | None:
+def _segment(fields: DDPFields, payload: bytes, *, by_responder: bool = False) -> str | None:
     """Return what a DDP segment is, None if not all of its header is there."""
     name = fields.message or "DDP segment"
     last = " L" if fields.last else ""
@@ -323,26 +324,30 @@ def _segment(fields: DDPFields, payload: bytes) -> str | None:
     if fields.mo is not None:
         return (
             f"{name} qn {fields.qn} msn {fields.msn} mo {fields.mo} "
-            f"{fields.payload_length} octets{last}{_within(payload, fields)}"
+            f"{fields.payload_length} octets{last}"
+            f"{_within(payload, fields, by_responder)}"
         )
     return None
 
 
-def _within(payload: bytes, fields: DDPFields) -> str:
+def _terminate(terminate: Terminate) -> str:
+    """Return the error that a Terminate reports; where octets allow two, the likelier one first."""
+    layer, etype, error_code = terminate.layer, terminate.etype, terminate.error_code
+    text = terminate_text(layer, etype, error_code)
+    # The other reading has Layer and EType swapped.
+    other = terminate_text(etype, layer, error_code) if terminate.ambiguous else ""
+    if terminate.mirrored:
+        return f"{text} (mirrored{', or not: ' * bool(other)}{other})"
+    return f"{text} (or mirrored: {other})" if other else text
+
+
+def _within(payload: bytes, fields: DDPFields, by_responder: bool) -> str:
     """Return what an untagged header, or what it brings, has to say beyond its numbers."""
     if fields.invalidate_stag is not None:
         return f" invalidates 0x{fields.invalidate_stag:08x}"
     try:
         if fields.opcode == Opcode.TERMINATE:
-            terminate = parse_terminate(payload)
-            text = terminate_text(terminate.layer, terminate.etype, terminate.error_code)
-            if terminate.mirrored:
-                return f": {text} (mirrored)"
-            if terminate.ambiguous:
-                # Mirrored is with Layer and EType swapped.
-                other = terminate_text(terminate.etype, terminate.layer, terminate.error_code)
-                return f": {text} (or mirrored: {other})"
-            return f": {text}"
+            return f": {_terminate(parse_terminate(payload, by_responder=by_responder))}"
         if fields.opcode == Opcode.READ_REQUEST:
             request = parse_read_request(payload)
             return f" reads {request.rdma_read_size} of stag 0x{request.src_stag:08x}"

@@ -150,6 +150,7 @@ class OrdinaryConnection:
             return False
         direction.startup = found.octets
         direction.brought_by = segment.frame
+        self.identity.note_startup(index, found.startup.kind)
         direction.shared.rows.append(
             StartupSeen(
                 self.identity,

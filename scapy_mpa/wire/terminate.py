@@ -43,6 +43,9 @@ _RESERVED: Final = 0x1FFF
 # M, D and R in the third octet, by RFC 5040 figure 8 and mirrored.
 _HDRCT: Final = 0xE0
 _MIRRORED_HDRCT: Final = 0x07
+_OF_INITIATORS: Final = frozenset({0x05, 0x06})
+"""Codes of MPA errors (RFC 6581 8) that Initiators report, before FPDUs come from them.  Mirrored,
+they are errors of RDMAP that a Responder finds in FPDUs."""
 
 
 class ErrorType(NamedTuple):
@@ -244,11 +247,12 @@ class _Verdict(NamedTuple):
     ambiguous: bool = False
 
 
-def _judge(octets: bytes, followed: bool) -> _Verdict:
+def _judge(octets: bytes, followed: bool, by_responder: bool) -> _Verdict:
     """Decide how the four octets of ``octets`` are to be read.
 
     No conforming Terminate is read mirrored: its error is defined and its reserved bits are zero,
-    so that its third octet is either 0 or has one of M, D and R where they belong.
+    so that its third octet is either 0 or has one of M, D and R where they belong.  One exception:
+    what a Responder does not send (``_OF_INITIATORS``).
     """
     first, error_code, third, fourth = octets
     high, low = first >> 4, first & 15
@@ -267,6 +271,10 @@ def _judge(octets: bytes, followed: bool) -> _Verdict:
     if plain and mirror:
         if high == low:
             return _Verdict(False, "both layouts give the same error")
+        if by_responder and (high, low) == (2, 0) and error_code in _OF_INITIATORS:
+            other = terminate_text(high, low, error_code)
+            text = f"both readings possible, and a Responder does not report {other}"
+            return _Verdict(True, text, ambiguous=True)
         other = terminate_text(low, high, error_code)
         return _Verdict(False, f"both readings possible: mirrored it is {other}", ambiguous=True)
     if plain:
@@ -277,7 +285,10 @@ def _judge(octets: bytes, followed: bool) -> _Verdict:
 
 
 def parse_terminate(
-    octets: bytes | bytearray | memoryview, mirrored: bool | None = None
+    octets: bytes | bytearray | memoryview,
+    mirrored: bool | None = None,
+    *,
+    by_responder: bool = False,
 ) -> Terminate:
     """Read a Terminate Header: what follows the DDP header of a Terminate message.
 
@@ -287,6 +298,8 @@ def parse_terminate(
     :param octets: the header, at least 4 octets.
     :param mirrored: False to read as RFC 5040 figure 8 has it, True to read as siw writes it,
         None to let the octets decide.
+    :param by_responder: whether the Responder of the connection has sent it, which decides where
+        the octets leave a choice.
     :raises RemoteProtocolError: fewer than 4 octets.
     """
     if len(octets) < TERMINATE_CONTROL_LENGTH:
@@ -296,7 +309,7 @@ def parse_terminate(
     octets = bytes(octets)
     word, rest = octets[:TERMINATE_CONTROL_LENGTH], octets[TERMINATE_CONTROL_LENGTH:]
     verdict = (
-        _judge(word, bool(rest))
+        _judge(word, bool(rest), by_responder)
         if mirrored is None
         else _Verdict(mirrored, "the caller asked for this reading")
     )

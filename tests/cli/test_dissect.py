@@ -64,11 +64,12 @@ OF_SCTP = {"session_control", "ddp_segment"}
 
 
 def test_both_readings_of_a_terminate_are_named() -> None:
-    """siw means that the RDMAP version is invalid: its four octets are as good by RFC 5040."""
+    """siw means that the RDMAP version is invalid: its four octets are as good by RFC 5040, but a
+    Responder does not report that error."""
     text = run("dissect", "--connection", "76", PROBE).stdout
     assert (
-        "L: LLP / MPA / Local catastrophic "
-        "(or mirrored: RDMA / Remote Operation Error / Invalid RDMAP version), seq" in text
+        "L: RDMA / Remote Operation Error / Invalid RDMAP version "
+        "(mirrored, or not: LLP / MPA / Local catastrophic), seq" in text
     )
 
 

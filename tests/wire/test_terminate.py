@@ -326,6 +326,18 @@ def test_siw_by_evidence(
     assert (found.trailing, found.problem) == (b"", None)
 
 
+@pytest.mark.parametrize(
+    ("control", "is_mirrored"),
+    [("20050000", True), ("20060000", True), ("20070000", False), ("02060000", False)],
+)
+def test_what_a_responder_sends(control: str, is_mirrored: bool) -> None:
+    """MPA errors 5 and 6 are the Initiator's to report (RFC 6581 8): a Responder means RDMAP's."""
+    octets = bytes.fromhex(control)
+    found = parse_terminate(octets, by_responder=True)
+    assert (found.mirrored, found.ambiguous) == (is_mirrored, True)
+    assert not parse_terminate(octets).mirrored
+
+
 @pytest.mark.parametrize(("control", "length", "copied", "error"), SIW)
 def test_siw_on_demand(
     control: str, length: str, copied: bytes, error: tuple[int, int, int]

@@ -75,6 +75,7 @@ class Telling:
         self, half: HalfConnection, found: FoundStartup, frames: tuple[int, ...]
     ) -> None:
         """Pass on a startup frame."""
+        self.identity.note_startup(half.direction, found.startup.kind)
         self.common.emit(
             StartupSeen(
                 *self._head(half, found.position),

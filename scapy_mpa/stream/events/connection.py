@@ -7,6 +7,7 @@ from scapy_mpa.stream.segment import flow_endpoints, reverse_flow
 from scapy_mpa.wire.control_flags import RTR
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.interoperability import Kinds
+from scapy_mpa.wire.startup import StartupKind
 
 __all__ = ["ConnectionEnded", "ConnectionId", "Ending", "HalfSummary", "Negotiated"]
 
@@ -24,11 +25,13 @@ class ConnectionId:
     :param flow: the flow of direction 0 (:class:`~scapy_mpa.stream.segment.Segment`).
     """
 
-    __slots__ = ("flow", "number")
+    __slots__ = ("flow", "initiator", "number")
 
     def __init__(self, number: int, flow: bytes) -> None:
         self.number = number
         self.flow = flow
+        self.initiator: int | None = None
+        """The direction that the Initiator sends, None as long as no startup frame was found."""
 
     def _values(self) -> tuple[int | bytes | None, ...]:
         return self.number, self.flow
@@ -45,6 +48,10 @@ class ConnectionId:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}{self._values()}"
+
+    def note_startup(self, direction: int, kind: StartupKind) -> None:
+        """Take note of a startup frame: it shows who is the Initiator."""
+        self.initiator = 1 - direction if kind is StartupKind.REPLY else direction
 
     @property
     def endpoints(self) -> tuple[str, str]:
