@@ -20,13 +20,14 @@ from scapy_mpa.craft.mutations.edit import (
     other_than,
 )
 from scapy_mpa.craft.mutations.expectation import ACCEPT, accept, surface, terminate
-from scapy_mpa.craft.mutations.mutation import Change, Mutation
+from scapy_mpa.craft.mutations.mutation import Change, Family, Mutation
 from scapy_mpa.craft.script import FPDUItem
 from scapy_mpa.wire.ddp import DDPHeader
 from scapy_mpa.wire.rdmap_names import SEND_OPCODES, Opcode, QueueNumber
 
 __all__ = ["DDP"]
 
+_mutation: Final = Family("rfc5041", plain)
 _INVALID_STAG: Final = (1, 1, 0)
 _OUT_OF_BOUNDS: Final = (1, 1, 1)
 _TO_WRAP: Final = (1, 1, 3)
@@ -77,12 +78,11 @@ def _versions() -> list[Mutation]:
             ("untagged", _is_untagged, _UNTAGGED_VERSION),
         ):
             found.append(
-                Mutation(
-                    f"rfc5041/4.1/dv-{version}-{what}",
+                _mutation(
+                    f"4.1/dv-{version}-{what}",
                     f"DV of {'an' if what[0] == 'u' else 'a'} {what.capitalize()} segment is "
                     f"{version}, that of all others is 1.",
                     terminate(code),
-                    plain,
                     change_fpdu(header(ddp_version=version), where=where),
                 )
             )
@@ -203,55 +203,48 @@ def _segments_in_a_row(conversation: Conversation) -> Iterator[tuple[int, int]]:
 
 DDP: Final = (
     *_versions(),
-    Mutation(
-        "rfc5041/4.1/reserved-set",
+    _mutation(
+        "4.1/reserved-set",
         "A reserved bit of the DDP Control Field is set.",
         ACCEPT,
-        plain,
         change_fpdu(header(reserved=lambda _, rng: rng.randrange(1, 16))),
     ),
-    Mutation(
-        "rfc5041/4.1/l-missing",
+    _mutation(
+        "4.1/l-missing",
         "L is not set in the last segment of an Untagged message.",
         accept("the message is never Delivered; nothing else tells that it was the last segment"),
-        plain,
         change_fpdu(header(last=False), SEND_OPCODES, _is_in_several),
     ),
-    Mutation(
-        "rfc5041/4.1/l-missing-in-single-segment",
+    _mutation(
+        "4.1/l-missing-in-single-segment",
         "L is not set in a message that is one segment.",
         accept("the message is never Delivered; nothing else tells that it was the last segment"),
-        plain,
         change_fpdu(header(last=False), SEND_OPCODES, _is_alone),
     ),
-    Mutation(
-        "rfc5041/4.1/l-too-early",
+    _mutation(
+        "4.1/l-too-early",
         "L is set in an Untagged segment that is not the last of its message.",
         terminate(_MSN_RANGE, _INVALID_MO, note="what follows belongs to a message Delivered"),
-        plain,
         change_fpdu(header(last=True), SEND_OPCODES, _is_not_last),
     ),
-    Mutation(
-        "rfc5041/4.1/l-twice",
+    _mutation(
+        "4.1/l-twice",
         "Two segments of an Untagged message have L set.",
         terminate(_MSN_RANGE, _INVALID_MO, note="the second belongs to a message Delivered"),
-        plain,
         change_fpdu(
             _split_with_l, SEND_OPCODES, lambda item: _is_alone(item) and len(item.payload) > 1
         ),
     ),
-    Mutation(
-        "rfc5041/4.1/l-too-early-tagged",
+    _mutation(
+        "4.1/l-too-early-tagged",
         "L is set in a Tagged segment that is not the last of its message.",
         accept("the rest is a message of its own"),
-        plain,
         change_fpdu(header(last=True), (Opcode.WRITE,), _is_not_last),
     ),
-    Mutation(
-        "rfc5041/4.2/stag-differs-within-message",
+    _mutation(
+        "4.2/stag-differs-within-message",
         "A segment of an RDMA Write has another STag than the others.",
         terminate(_INVALID_STAG, note="unless that STag is valid, too"),
-        plain,
         change_fpdu(
             header(stag=lambda before, rng: other_than(before.stag or 0, _WORD, rng)),
             (Opcode.WRITE,),
@@ -259,11 +252,10 @@ DDP: Final = (
         ),
         is_evident=False,
     ),
-    Mutation(
-        "rfc5041/7.1/stag-invalid",
+    _mutation(
+        "7.1/stag-invalid",
         "A Tagged message has an STag that nobody has advertised.",
         terminate(_INVALID_STAG),
-        plain,
         change_fpdu(
             header(stag=lambda before, rng: other_than(before.stag or 0, _WORD, rng)),
             (Opcode.WRITE,),
@@ -271,146 +263,126 @@ DDP: Final = (
         ),
         is_evident=False,
     ),
-    Mutation(
-        "rfc5041/7.1/to-out-of-bounds",
+    _mutation(
+        "7.1/to-out-of-bounds",
         "A Tagged message has a TO beyond its buffer.",
         terminate(_OUT_OF_BOUNDS),
-        plain,
         change_fpdu(
             header(to=lambda before, rng: (before.to or 0) ^ 1 << rng.randrange(56, 63)),
             (Opcode.WRITE,),
         ),
         is_evident=False,
     ),
-    Mutation(
-        "rfc5041/7.1/to-wrap",
+    _mutation(
+        "7.1/to-wrap",
         "TO and the octets of a Tagged segment add up to more than 64 bits.",
         terminate(_TO_WRAP, _OUT_OF_BOUNDS),
-        plain,
         change_fpdu(_wrapping, where=lambda item: _is_tagged(item) and len(item.payload) > 1),
     ),
-    Mutation(
-        "rfc5041/5.2/stag-of-no-octets",
+    _mutation(
+        "5.2/stag-of-no-octets",
         "A Tagged message without octets has an STag and a TO that mean nothing.",
         ACCEPT,
-        plain,
         change_fpdu(
             _without_octets,
             (Opcode.WRITE,),
             lambda item: item.header.last and len(item.payload) < 1000,
         ),
     ),
-    Mutation(
-        "rfc5041/4.3/qn-unknown",
+    _mutation(
+        "4.3/qn-unknown",
         "QN is that of no queue.",
         terminate(_INVALID_QN),
-        plain,
         change_fpdu(
             header(qn=lambda before, rng: other_than(0, _WORD, rng, QueueNumber)),
             where=_is_untagged,
         ),
     ),
-    Mutation(
-        "rfc5041/4.3/msn-skipped",
+    _mutation(
+        "4.3/msn-skipped",
         "An MSN is left out.",
         terminate(_MSN_RANGE, _NO_BUFFER, note="if there is no buffer for that MSN already"),
-        plain,
         _on_queue(lambda msn, _: msn + 1, which=_is_highest),
     ),
-    Mutation(
-        "rfc5041/4.3/msn-far-ahead",
+    _mutation(
+        "4.3/msn-far-ahead",
         "An MSN is beyond that of any buffer.",
         terminate(_MSN_RANGE, _NO_BUFFER),
-        plain,
         _on_queue(lambda msn, rng: msn + (1 << rng.randrange(20, 31)), which=_is_highest),
     ),
-    Mutation(
-        "rfc5041/4.3/msn-repeated",
+    _mutation(
+        "4.3/msn-repeated",
         "Two messages have the same MSN.",
         terminate(_MSN_RANGE),
-        plain,
         _on_queue(lambda msn, _: msn - 1, which=_is_second_or_later),
     ),
-    Mutation(
-        "rfc5041/4.3/msn-from-zero",
-        "The MSNs of a queue begin with 0.",
-        terminate(_MSN_RANGE),
-        plain,
-        _from_zero,
+    _mutation(
+        "4.3/msn-from-zero", "The MSNs of a queue begin with 0.", terminate(_MSN_RANGE), _from_zero
     ),
-    Mutation(
-        "rfc5041/4.3/msn-differs-within-message",
+    _mutation(
+        "4.3/msn-differs-within-message",
         "A segment has another MSN than the others of its message.",
         terminate(_MSN_RANGE, _INVALID_MO, _NO_BUFFER),
-        plain,
         change_fpdu(
             header(msn=lambda before, rng: (before.msn or 0) + (1 << rng.randrange(20, 31))),
             SEND_OPCODES,
             _is_within,
         ),
     ),
-    Mutation(
-        "rfc5041/5.2/mo-gap",
+    _mutation(
+        "5.2/mo-gap",
         "MO leaves out octets of the message.",
         accept("the Data Sink need not notice; it may report Invalid MO"),
-        plain,
         change_fpdu(header(mo=_gap), SEND_OPCODES, lambda item: bool(item.header.mo)),
     ),
-    Mutation(
-        "rfc5041/5.2/mo-overlap",
+    _mutation(
+        "5.2/mo-overlap",
         "MO repeats octets of the message.",
         accept("the Data Sink need not notice; it may report Invalid MO"),
-        plain,
         change_fpdu(header(mo=_overlap), SEND_OPCODES, lambda item: bool(item.header.mo)),
     ),
-    Mutation(
-        "rfc5041/4.3/mo-not-zero",
+    _mutation(
+        "4.3/mo-not-zero",
         "MO of the first segment of a message is not zero.",
         accept("the Data Sink need not notice; it may report Invalid MO"),
-        plain,
         change_fpdu(
             header(mo=lambda _, rng: rng.randrange(1, 1000)),
             SEND_OPCODES,
             lambda item: item.header.mo == 0,
         ),
     ),
-    Mutation(
-        "rfc5041/7.1/mo-out-of-bounds",
+    _mutation(
+        "7.1/mo-out-of-bounds",
         "MO is beyond any buffer.",
         terminate(_INVALID_MO, _TOO_LONG),
-        plain,
         change_fpdu(
             header(mo=lambda _, rng: rng.randrange(1 << 31, _WORD - 65536)),
             SEND_OPCODES,
         ),
         is_evident=False,
     ),
-    Mutation(
-        "rfc5041/5.2/message-too-long",
+    _mutation(
+        "5.2/message-too-long",
         "A message has octets behind 2 to the power of 32.",
         terminate(_TOO_LONG, _INVALID_MO),
-        plain,
         change_fpdu(_beyond_message, SEND_OPCODES, lambda item: bool(item.payload)),
     ),
-    Mutation(
-        "rfc5041/5.3/segments-swapped",
+    _mutation(
+        "5.3/segments-swapped",
         "Two segments of a message come in the wrong order.",
         accept("the order is only what a sender should keep"),
-        plain,
         _swapped,
     ),
-    Mutation(
-        "rfc5041/4.4/header-cut",
+    _mutation(
+        "4.4/header-cut",
         "A ULPDU is too short for its DDP header.",
         surface("no code is defined for it"),
-        plain,
         change_fpdu(_cut_header),
     ),
-    Mutation(
-        "rfc5041/4.4/no-header",
+    _mutation(
+        "4.4/no-header",
         "A ULPDU has no octets.",
         surface("no code is defined for it"),
-        plain,
         change_fpdu(_no_header),
     ),
 )

@@ -10,7 +10,7 @@ from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.mutations.bases import oldest
 from scapy_mpa.craft.mutations.edit import change_startup, longer, shorter
 from scapy_mpa.craft.mutations.expectation import ACCEPT, error, improper, terminate
-from scapy_mpa.craft.mutations.mutation import Mutation
+from scapy_mpa.craft.mutations.mutation import Family, Mutation
 from scapy_mpa.craft.options import RESPONDER
 from scapy_mpa.craft.script import FPDUItem, StartupItem
 from scapy_mpa.wire.dialect import LARGEST_PD_LENGTH
@@ -22,6 +22,7 @@ __all__ = ["DRAFT_MPA"]
 _REQUEST, _REPLY = StartupKind.REQUEST, StartupKind.REPLY
 _NAMES: Final = {_REQUEST: "Request", _REPLY: "Reply"}
 _NAME: Final = "draft-ietf-rddp-mpa-01"
+_mutation: Final = Family(_NAME, oldest)
 _FARTHEST: Final = 4000
 _TAGGED_VERSION: Final = (1, 1, 4)
 _UNTAGGED_VERSION: Final = (1, 2, 6)
@@ -34,31 +35,28 @@ def _more_than_rfc5044_allows(item: StartupItem, rng: Random) -> bytes:
 def _of_each_frame() -> list[Mutation]:
     found = []
     for kind, name in _NAMES.items():
-        prefix = f"{_NAME}/6.1.1/{name.lower()}"
+        prefix = f"6.1.1/{name.lower()}"
         found += [
-            Mutation(
+            _mutation(
                 f"{prefix}-private-data-over-512",
                 f"The {name} has more than 512 octets of Private Data, as the draft allows.",
                 ACCEPT,
-                oldest,
                 change_startup(kind, private_data=_more_than_rfc5044_allows),
             ),
-            Mutation(
+            _mutation(
                 f"{prefix}-reserved-set",
                 f"A reserved bit of the {name} is set, S among them.",
                 ACCEPT,
-                oldest,
                 change_startup(
                     kind,
                     s_bit=True,
                     reserved=lambda _, rng: rng.randrange(16),
                 ),
             ),
-            Mutation(
+            _mutation(
                 f"{prefix}-pd-length-shorter",
                 f"PD_Length of the {name} says fewer octets than there are.",
                 error(1, 2, 4, note="what is left of the Private Data is taken for an FPDU"),
-                oldest,
                 change_startup(kind, pd_length=shorter),
             ),
         ]
@@ -87,26 +85,23 @@ DRAFT_MPA: Final = (
         oldest,
         _versions_differ,
     ),
-    Mutation(
-        f"{_NAME}/6.1.1/request-rev-1",
+    _mutation(
+        "6.1.1/request-rev-1",
         "The Request has revision 1, and the Reply 0.",
         improper("a permissive RNIC would go on (RFC 5044 C.2.5)"),
-        oldest,
         change_startup(_REQUEST, revision=1),
         is_evident=False,
     ),
-    Mutation(
-        f"{_NAME}/6.1.1/reply-rev-1",
+    _mutation(
+        "6.1.1/reply-rev-1",
         "The Reply has revision 1, and the Request 0.",
         improper(),
-        oldest,
         change_startup(_REPLY, revision=1),
     ),
-    Mutation(
-        f"{_NAME}/6.1.1/reply-pd-length-longer",
+    _mutation(
+        "6.1.1/reply-pd-length-longer",
         "PD_Length of the Reply says more octets than there are.",
         error(1, 2, 4, note="what follows is taken for Private Data"),
-        oldest,
         change_startup(_REPLY, pd_length=longer),
     ),
 )

@@ -6,11 +6,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from random import Random
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.mutations.mutation import Change
-from scapy_mpa.craft.script import FPDUItem, Item, StartupItem
+from scapy_mpa.craft.script import FPDUItem, FrameItem, Item, StartupItem
+from scapy_mpa.wire.crc import CRC_LENGTH
 from scapy_mpa.wire.dialect import LARGEST_PD_LENGTH
 from scapy_mpa.wire.rdmap import parse_control
 from scapy_mpa.wire.startup import StartupKind
@@ -28,17 +29,22 @@ __all__ = [
     "moved",
     "opcode_of",
     "other_than",
+    "override",
     "replaced",
     "shorter",
     "startup_at",
     "startup_before",
     "startup_twice",
+    "swapped",
     "too_much",
+    "with_bits_wrong",
     "without_startup",
 ]
 
 Edit: TypeAlias = Callable[[FPDUItem, Random], Item | Sequence[Item]]
 """Makes of an FPDU what stands in its place."""
+
+_Segment = TypeVar("_Segment", FPDUItem, FrameItem)
 
 
 def opcode_of(item: FPDUItem) -> int:
@@ -145,6 +151,31 @@ def header(**fields: Any) -> Edit:
         )
 
     return edit
+
+
+def override(**fields: Any) -> Callable[[_Segment, Random], _Segment]:
+    """Return what overrides fields of an FPDU or a frame; callables are given it and a generator.
+
+    Where the field may itself be a callable, the callable returns that.
+    """
+
+    def edit(item: _Segment, rng: Random) -> _Segment:
+        values = {
+            name: value(item, rng) if callable(value) else value for name, value in fields.items()
+        }
+        return item.override(**values)
+
+    return edit
+
+
+def with_bits_wrong(wrong: int) -> Callable[[bytes], bytes]:
+    """Return what inverts bits of a CRC field, octets in network order."""
+    return lambda right: (int.from_bytes(right, "big") ^ wrong).to_bytes(CRC_LENGTH, "big")
+
+
+def swapped(right: bytes) -> bytes:
+    """Return a CRC field in the wrong octet order."""
+    return right[::-1]
 
 
 def change_startup(kind: StartupKind, **fields: Any) -> Change:

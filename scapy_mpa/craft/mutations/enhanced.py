@@ -17,7 +17,7 @@ from scapy_mpa.craft.mutations.bases import (
 )
 from scapy_mpa.craft.mutations.edit import change_startup, first_fpdu, fpdus, moved
 from scapy_mpa.craft.mutations.expectation import ACCEPT, accept, improper, terminate
-from scapy_mpa.craft.mutations.mutation import Base, Mutation
+from scapy_mpa.craft.mutations.mutation import Family, Mutation
 from scapy_mpa.craft.options import INITIATOR, RESPONDER
 from scapy_mpa.craft.script import StartupItem
 from scapy_mpa.wire.rdmap_names import Opcode
@@ -25,6 +25,7 @@ from scapy_mpa.wire.startup import StartupKind
 
 __all__ = ["ENHANCED", "without_data"]
 
+_mutation: Final = Family("rfc6581", enhanced)
 _REQUEST, _REPLY = StartupKind.REQUEST, StartupKind.REPLY
 _NAMES: Final = {_REQUEST: "Request", _REPLY: "Reply"}
 _OF_REV_1: Final = {
@@ -57,16 +58,15 @@ def _fewer(item: StartupItem, rng: Random, name: str) -> int:
     return rng.randrange(1, value)
 
 
-def without_data(prefix: str, kind: StartupKind, base: Base) -> Mutation:
+def without_data(family: Family, kind: StartupKind) -> Mutation:
     """Return what leaves no room for enhanced data in a startup frame that announces them.
 
-    :param prefix: what its name begins with.
+    :param family: to which it belongs.
     """
-    return Mutation(
-        f"{prefix}-s-set-without-data",
+    return family(
+        f"6/{_NAMES[kind].lower()}-s-set-without-data",
         f"S of the {_NAMES[kind]} is set, and the Private Data are too short for enhanced data.",
         improper(),
-        base,
         change_startup(
             kind,
             s_bit=True,
@@ -81,28 +81,25 @@ def without_data(prefix: str, kind: StartupKind, base: Base) -> Mutation:
 def _of_each_frame() -> list[Mutation]:
     found = []
     for kind, name in _NAMES.items():
-        prefix = f"rfc6581/6/{name.lower()}"
+        prefix = f"6/{name.lower()}"
         found += [
-            without_data(prefix, kind, enhanced),
-            Mutation(
+            without_data(_mutation, kind),
+            _mutation(
                 f"{prefix}-s-cleared",
                 f"S of the {name} is not set, and enhanced data are there.",
                 accept("they are Private Data of the ULP"),
-                enhanced,
                 change_startup(kind, s_bit=False),
             ),
-            Mutation(
+            _mutation(
                 f"{prefix}-rev-1",
                 f"The {name} has S set and enhanced data, and revision 1.",
                 _OF_REV_1[kind],
-                enhanced,
                 change_startup(kind, revision=1),
             ),
-            Mutation(
-                f"rfc6581/9.2/{name.lower()}-flags-without-a",
+            _mutation(
+                f"9.2/{name.lower()}-flags-without-a",
                 f"Control flag A of the {name} is not set, and others are.",
                 ACCEPT,
-                enhanced,
                 change_startup(
                     kind, control_flags=lambda _, rng: rng.choice(("B", "C", "D", "BCD"))
                 ),
@@ -113,104 +110,99 @@ def _of_each_frame() -> list[Mutation]:
 
 ENHANCED: Final = (
     *_of_each_frame(),
-    Mutation(
-        "rfc6581/9.1/reply-ord-exceeds-ird",
+    _mutation(
+        "9.1/reply-ord-exceeds-ird",
         "ORD of the Reply exceeds IRD of the Request.",
         terminate(
             _INSUFFICIENT_IRD, code=6, note="unless the Initiator has the resources all the same"
         ),
-        enhanced,
         change_startup(_REPLY, ord=lambda item, rng: _more(item, rng, "ord")),
     ),
-    Mutation(
-        "rfc6581/9.1/reply-ird-below-ord",
+    _mutation(
+        "9.1/reply-ird-below-ord",
         "IRD of the Reply is less than ORD of the Request.",
         accept("the Initiator lowers its ORD"),
-        enhanced,
         change_startup(_REPLY, ird=lambda item, rng: _fewer(item, rng, "ird")),
     ),
-    Mutation(
-        "rfc6581/9.1/ird-exceeded",
+    _mutation(
+        "9.1/ird-exceeded",
         "More RDMA Read Requests are outstanding than IRD of the Reply allows.",
         terminate(_NO_BUFFER, _MSN_RANGE),
-        reading,
         _beyond_ird,
+        base=reading,
     ),
-    Mutation(
-        "rfc6581/9.2/reply-no-matching-rtr",
+    _mutation(
+        "9.2/reply-no-matching-rtr",
         "The Reply offers no RTR indication that the Request has asked for.",
         terminate(_NO_MATCHING_RTR, code=7),
-        peer_to_peer,
         change_startup(_REPLY, control_flags="AD"),
+        base=peer_to_peer,
     ),
-    Mutation(
-        "rfc6581/9.2/reply-a-cleared",
+    _mutation(
+        "9.2/reply-a-cleared",
         "Control flag A is set in the Request and not in the Reply.",
         terminate(_NO_MATCHING_RTR, code=7),
-        peer_to_peer,
         change_startup(_REPLY, control_flags=""),
+        base=peer_to_peer,
     ),
-    Mutation(
-        "rfc6581/9.1/reply-ord-not-left",
+    _mutation(
+        "9.1/reply-ord-not-left",
         "IRD of the Request is left to the ULP, and ORD of the Reply is a number.",
         accept("no consequence is named"),
-        left_to_ulp,
         change_startup(_REPLY, ord=lambda _, rng: rng.randrange(0x3FFF)),
+        base=left_to_ulp,
     ),
-    Mutation(
-        "rfc6581/9.1/reply-ird-not-left",
+    _mutation(
+        "9.1/reply-ird-not-left",
         "ORD of the Request is left to the ULP, and IRD of the Reply is a number.",
         accept("no consequence is named"),
-        left_to_ulp,
         change_startup(_REPLY, ird=lambda _, rng: rng.randrange(1, 0x3FFF)),
+        base=left_to_ulp,
     ),
-    Mutation(
-        "rfc6581/9.2/request-without-rtr",
+    _mutation(
+        "9.2/request-without-rtr",
         "The Request asks for a connection of peers and for no RTR indication.",
         terminate(_NO_MATCHING_RTR, code=7),
-        peer_to_peer,
         change_startup(_REQUEST, control_flags="A"),
+        base=peer_to_peer,
     ),
-    Mutation(
-        "rfc6581/9.2/reply-without-rtr",
+    _mutation(
+        "9.2/reply-without-rtr",
         "The Reply agrees to a connection of peers and offers no RTR indication.",
         terminate(_NO_MATCHING_RTR, code=7),
-        peer_to_peer,
         change_startup(_REPLY, control_flags="A"),
+        base=peer_to_peer,
     ),
-    Mutation(
-        "rfc6581/9.2/reply-a-set",
+    _mutation(
+        "9.2/reply-a-set",
         "Control flag A is set in the Reply and not in the Request.",
         accept("the connection is of client and server"),
-        enhanced,
         change_startup(_REPLY, control_flags=lambda _, rng: rng.choice(("AB", "AC", "ABCD"))),
     ),
-    Mutation(
-        "rfc6581/9.2/rtr-not-agreed",
+    _mutation(
+        "9.2/rtr-not-agreed",
         "The RTR indication is a Send, which the Reply does not offer.",
         accept(_UNBLOCKED),
-        peers_of_any_kind,
         change_startup(_REPLY, control_flags=lambda _, rng: rng.choice(("AC", "AD", "ACD"))),
+        base=peers_of_any_kind,
     ),
-    Mutation(
-        "rfc6581/9.2/rtr-with-payload",
+    _mutation(
+        "9.2/rtr-with-payload",
         "The first FPDU of the Initiator is a Send with octets in it, and no RTR indication.",
         accept(_UNBLOCKED),
-        peer_to_peer,
         first_fpdu(lambda item, rng: item.with_payload(rng.randbytes(rng.randrange(1, 60)))),
+        base=peer_to_peer,
     ),
-    Mutation(
-        "rfc6581/10/reply-unenhanced",
+    _mutation(
+        "10/reply-unenhanced",
         "The Request has enhanced data, and the Reply has none.",
         accept("nothing is negotiated"),
-        enhanced,
         change_startup(_REPLY, control_flags=None, ird=None, ord=None),
     ),
-    Mutation(
-        "rfc6581/10/reply-rev-1-unenhanced",
+    _mutation(
+        "10/reply-rev-1-unenhanced",
         "The Request has revision 2 and enhanced data, and the Reply is one of revision 1.",
         accept("nothing is negotiated"),
-        enhanced,
         change_startup(_REPLY, control_flags=None, ird=None, ord=None, revision=1),
     ),
 )

@@ -16,9 +16,9 @@ from scapy_mpa.craft.mutations.bases import (
     framed_speculative,
     framed_without_crcs,
 )
-from scapy_mpa.craft.mutations.edit import other_than, replaced
+from scapy_mpa.craft.mutations.edit import other_than, override, replaced, swapped, with_bits_wrong
 from scapy_mpa.craft.mutations.expectation import Action, Expectation, accept
-from scapy_mpa.craft.mutations.mutation import Base, Change, Mutation
+from scapy_mpa.craft.mutations.mutation import Base, Change, Family, Mutation
 from scapy_mpa.craft.script import FrameItem
 from scapy_mpa.wire.crc import crc_field
 from scapy_mpa.wire.ddp import ddp_header_length
@@ -26,6 +26,8 @@ from scapy_mpa.wire.ift_frame import LARGEST_SIZE, build_frame
 from scapy_mpa.wire.ift_indication import DOCUMENT
 
 __all__ = ["IFT_FRAMES"]
+
+_family: Final = Family(DOCUMENT, framed)
 
 _REPORTED: Final = Expectation(
     Action.CLOSE, note="the next layer is told of the error, and typically closes (7)"
@@ -77,75 +79,13 @@ def _has_payload_and_followers(item: FrameItem) -> bool:
     return _has_payload(item) and _is_tagged(item)
 
 
-def _header_crc_wrong(item: FrameItem, rng: Random) -> FrameItem:
-    return item.override(header_crc=_Xor(1 << rng.randrange(32)))
+def _bit_wrong(item: FrameItem, rng: Random) -> Callable[[bytes], bytes]:
+    return with_bits_wrong(1 << rng.randrange(32))
 
 
-def _payload_crc_wrong(item: FrameItem, rng: Random) -> FrameItem:
-    return item.override(payload_crc=_Xor(1 << rng.randrange(32)))
-
-
-class _Xor:
-    """Changes bits of a CRC."""
-
-    def __init__(self, wrong: int) -> None:
-        self._wrong = wrong
-
-    def __call__(self, right: bytes) -> bytes:
-        return (int.from_bytes(right, "big") ^ self._wrong).to_bytes(4, "big")
-
-
-def _swapped(right: bytes) -> bytes:
-    return right[::-1]
-
-
-def _header_crc_swapped(item: FrameItem, rng: Random) -> FrameItem:
-    return item.override(header_crc=_swapped)
-
-
-def _payload_crc_swapped(item: FrameItem, rng: Random) -> FrameItem:
-    return item.override(payload_crc=_swapped)
-
-
-def _header_crc_missing(item: FrameItem, rng: Random) -> FrameItem:
-    return item.override(header_crc=b"")
-
-
-def _payload_crc_missing(item: FrameItem, rng: Random) -> FrameItem:
-    return item.override(payload_crc=b"")
-
-
-def _crc_added(name: str) -> _Edit:
-    """Return what puts a CRC where none was announced."""
-
-    def edit(item: FrameItem, rng: Random) -> FrameItem:
-        return item.override(**{name: crc_field(item.ulpdu)})
-
-    return edit
-
-
-def _payload_longer(item: FrameItem, rng: Random) -> FrameItem:
-    return item.override(payload_size=_length(item) + rng.randrange(1, 1000))
-
-
-def _payload_shorter(item: FrameItem, rng: Random) -> FrameItem:
-    return item.override(payload_size=rng.randrange(_length(item)))
-
-
-def _payload_longest(item: FrameItem, rng: Random) -> FrameItem:
-    return item.override(payload_size=LARGEST_SIZE)
-
-
-def _header_longer(item: FrameItem, rng: Random) -> FrameItem:
-    return item.override(header_size=_size(item) + rng.randrange(5, 100))
-
-
-def _header_shorter(item: FrameItem, rng: Random) -> FrameItem:
-    return item.override(header_size=rng.randrange(_size(item)))
-
-
-def _header_of_the_other_kind(item: FrameItem, rng: Random) -> FrameItem:
-    return item.override(header_size=32 - _size(item))
+def _crc_of_all(item: FrameItem, rng: Random) -> bytes:
+    """Return a CRC where none was announced."""
+    return crc_field(item.ulpdu)
 
 
 def _vtag(
@@ -196,159 +136,140 @@ def _in_payload(conversation: Conversation, rng: Random) -> Conversation:
     return _frame(edit, lambda item: _length(item) >= 200)(conversation, rng)
 
 
-def _both(section: str, what: str, breaks: str, edit: _Edit, **more: Any) -> Mutation:
-    return _of_frame(section, what, breaks, _frame(edit, more.pop("where", None)), **more)
-
-
-def _of_frame(
-    section: str,
-    what: str,
+def _mutation(
+    name: str,
     breaks: str,
-    change: Change,
+    edit: _Edit,
+    where: Callable[[FrameItem], bool] | None = None,
     *,
     expectation: Expectation = _REPORTED,
     base: Base = framed,
 ) -> Mutation:
-    return Mutation(f"{DOCUMENT}/{section}/{what}", breaks, expectation, base, change)
+    return _family(name, breaks, expectation, _frame(edit, where), base)
 
 
 IFT_FRAMES: Final = [
-    _of_frame(
-        "4.2",
-        "vtag-wrong",
+    _family(
+        "4.2/vtag-wrong",
         "A frame has a VTag that nobody has announced.",
+        _REPORTED,
         _vtag(
             lambda both, item, rng: other_than(
                 both[1 - item.side].vtag, 0xFFFF, rng, [both[item.side].vtag]
             )
         ),
     ),
-    _of_frame(
-        "4.2",
-        "vtag-of-sender",
+    _family(
+        "4.2/vtag-of-sender",
         "A frame has the VTag of its own sender.",
+        _REPORTED,
         _vtag(lambda both, item, rng: int(both[item.side].vtag)),
     ),
-    _both(
-        "5.1", "header-crc-wrong", "The header CRC of a frame has a wrong bit.", _header_crc_wrong
+    _mutation(
+        "5.1/header-crc-wrong",
+        "The header CRC of a frame has a wrong bit.",
+        override(header_crc=_bit_wrong),
     ),
-    _both(
-        "5.1",
-        "header-crc-wrong-ignored",
+    _mutation(
+        "5.1/header-crc-wrong-ignored",
         "A header CRC has a wrong bit, and its receiver has set IH.",
-        _header_crc_wrong,
+        override(header_crc=_bit_wrong),
         expectation=accept("its receiver does not check header CRCs (4.2)"),
         base=framed_ignoring,
     ),
-    _both(
-        "5.1",
-        "header-crc-swapped",
+    _mutation(
+        "5.1/header-crc-swapped",
         "A header CRC has its octets in the other order.",
-        _header_crc_swapped,
+        override(header_crc=lambda *_: swapped),
     ),
-    _both(
-        "5.1",
-        "header-crc-missing",
+    _mutation(
+        "5.1/header-crc-missing",
         "A frame lacks the header CRC that was announced.",
-        _header_crc_missing,
+        override(header_crc=b""),
     ),
-    _both(
-        "5.1",
-        "header-crc-unannounced",
+    _mutation(
+        "5.1/header-crc-unannounced",
         "A frame has a header CRC that was not announced.",
-        _crc_added("header_crc"),
+        override(header_crc=_crc_of_all),
         base=framed_without_crcs,
         where=_is_tagged,
     ),
-    _both(
-        "5.1",
-        "payload-crc-wrong",
+    _mutation(
+        "5.1/payload-crc-wrong",
         "The payload CRC of a frame has a wrong bit.",
-        _payload_crc_wrong,
+        override(payload_crc=_bit_wrong),
     ),
-    _both(
-        "5.1",
-        "payload-crc-wrong-ignored",
+    _mutation(
+        "5.1/payload-crc-wrong-ignored",
         "A payload CRC has a wrong bit, and its receiver has set IP.",
-        _payload_crc_wrong,
+        override(payload_crc=_bit_wrong),
         expectation=accept("its receiver does not check payload CRCs (4.2)"),
         base=framed_ignoring,
     ),
-    _both(
-        "5.1",
-        "payload-crc-swapped",
+    _mutation(
+        "5.1/payload-crc-swapped",
         "A payload CRC has its octets in the other order.",
-        _payload_crc_swapped,
+        override(payload_crc=lambda *_: swapped),
         where=_has_payload,
     ),
-    _both(
-        "5.1",
-        "payload-crc-missing",
+    _mutation(
+        "5.1/payload-crc-missing",
         "A frame lacks the payload CRC that was announced.",
-        _payload_crc_missing,
+        override(payload_crc=b""),
         where=_has_payload_and_followers,
     ),
-    _both(
-        "5.1",
-        "payload-crc-unannounced",
+    _mutation(
+        "5.1/payload-crc-unannounced",
         "A frame has a payload CRC that was not announced.",
-        _crc_added("payload_crc"),
+        override(payload_crc=_crc_of_all),
         base=framed_without_crcs,
         where=_is_tagged,
     ),
-    _both(
-        "5.1",
-        "header-size-longer",
+    _mutation(
+        "5.1/header-size-longer",
         "The header_size of a frame exceeds its DDP header.",
-        _header_longer,
+        override(header_size=lambda item, rng: _size(item) + rng.randrange(5, 100)),
         where=_is_tagged,
     ),
-    _both(
-        "5.1",
-        "header-size-shorter",
+    _mutation(
+        "5.1/header-size-shorter",
         "The header_size of a frame ends within its DDP header.",
-        _header_shorter,
+        override(header_size=lambda item, rng: rng.randrange(_size(item))),
     ),
-    _both(
-        "5.1",
-        "header-size-of-other-kind",
+    _mutation(
+        "5.1/header-size-of-other-kind",
         "The header_size is that of the other kind of DDP header.",
-        _header_of_the_other_kind,
+        override(header_size=lambda item, _: 32 - _size(item)),
     ),
-    _both(
-        "5.1",
-        "payload-size-longer",
+    _mutation(
+        "5.1/payload-size-longer",
         "The payload_size of a frame exceeds its payload.",
-        _payload_longer,
+        override(payload_size=lambda item, rng: _length(item) + rng.randrange(1, 1000)),
         where=_is_tagged,
     ),
-    _both(
-        "5.1",
-        "payload-size-shorter",
+    _mutation(
+        "5.1/payload-size-shorter",
         "The payload_size of a frame ends within its payload.",
-        _payload_shorter,
+        override(payload_size=lambda item, rng: rng.randrange(_length(item))),
         where=_has_payload,
     ),
-    _both(
-        "5.1",
-        "payload-size-largest",
+    _mutation(
+        "5.1/payload-size-largest",
         "The payload_size of a frame is 65535, and its payload shorter.",
-        _payload_longest,
+        override(payload_size=LARGEST_SIZE),
         where=_is_tagged,
     ),
-    _both(
-        "5.1",
-        "padded",
+    _mutation(
+        "5.1/padded",
         "A payload is padded to 4 octets, and payload_size does not say so.",
         _padded,
         where=_is_padded,
     ),
-    _of_frame(
-        "8",
-        "frame-in-payload",
+    _family(
+        "8/frame-in-payload",
         "A payload holds a whole frame with the right VTag.",
+        accept("whoever places it speculatively must place it again (8)"),
         _in_payload,
-        expectation=accept("whoever places it speculatively must place it again (8)"),
         base=framed_speculative,
     ),
 ]

@@ -11,7 +11,7 @@ from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.mutations.bases import framed
 from scapy_mpa.craft.mutations.edit import other_than, replaced
 from scapy_mpa.craft.mutations.expectation import ACCEPT, Action, Expectation, accept
-from scapy_mpa.craft.mutations.mutation import Change, Mutation
+from scapy_mpa.craft.mutations.mutation import Change, Family, Mutation
 from scapy_mpa.craft.script import IndicationItem
 from scapy_mpa.wire.ift_indication import (
     DOCUMENT,
@@ -22,6 +22,8 @@ from scapy_mpa.wire.ift_indication import (
 )
 
 __all__ = ["IFT_INDICATIONS"]
+
+_family: Final = Family(DOCUMENT, framed)
 
 _RESERVED_FLAGS: Final = 23
 _CLOSED: Final = Expectation(Action.CLOSE)
@@ -109,11 +111,10 @@ def _of_indication(
 ) -> list[Mutation]:
     """Return a mutation of each phase."""
     return [
-        Mutation(
-            f"{DOCUMENT}/{section}/phase-{phase}-{what}",
+        _family(
+            f"{section}/phase-{phase}-{what}",
             breaks.format(f"phase {phase}"),
             expectation,
-            framed,
             _indication(phase, **fields),
         )
         for phase in phases
@@ -190,25 +191,19 @@ IFT_INDICATIONS: Final = [
     *_of_indication(
         "4.2", "ph-cleared", "Both indications are phase 0.", _CLOSED, phases=(1,), ph=False
     ),
-    Mutation(
-        f"{DOCUMENT}/4.2/phase-1-missing",
-        "Frames follow where phase 0 must be answered.",
-        _CLOSED,
-        framed,
-        _unanswered,
+    _family(
+        "4.2/phase-1-missing", "Frames follow where phase 0 must be answered.", _CLOSED, _unanswered
     ),
-    Mutation(
-        f"{DOCUMENT}/4.2/phase-0-unanswered",
+    _family(
+        "4.2/phase-0-unanswered",
         "Nothing at all answers phase 0 before the connection is closed.",
         _CLOSED,
-        framed,
         _silent,
     ),
-    Mutation(
-        f"{DOCUMENT}/9/markers-agreed",
+    _family(
+        "9/markers-agreed",
         "Markers are agreed on, which are not defined.",
         Expectation(Action.CLOSE, note="nobody knows what they look like"),
-        framed,
         _markers,
     ),
 ]

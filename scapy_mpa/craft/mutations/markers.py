@@ -13,7 +13,7 @@ from scapy_mpa.craft.layout import assembled
 from scapy_mpa.craft.mutations.bases import marked
 from scapy_mpa.craft.mutations.edit import fpdu_at, fpdus, replaced
 from scapy_mpa.craft.mutations.expectation import ACCEPT, Expectation, error
-from scapy_mpa.craft.mutations.mutation import Change, Mutation
+from scapy_mpa.craft.mutations.mutation import Change, Family, Mutation
 from scapy_mpa.craft.script import FPDUItem
 from scapy_mpa.wire.crc import CRC_LENGTH, crc_field
 from scapy_mpa.wire.fpdu import (
@@ -25,6 +25,8 @@ from scapy_mpa.wire.fpdu import (
 )
 
 __all__ = ["MARKERS"]
+
+_family: Final = Family("rfc5044", marked)
 
 _FPDUPTR_AT: Final = 2
 
@@ -179,8 +181,7 @@ def _mutation(
     fewest: int = 1,
     leading: bool | None = None,
 ) -> Mutation:
-    change = _change(edit, fewest, leading)
-    return Mutation(f"rfc5044/{name}", breaks, expectation, marked, change)
+    return _family(name, breaks, expectation, _change(edit, fewest, leading))
 
 
 MARKERS: Final = (
@@ -220,18 +221,16 @@ MARKERS: Final = (
         fewest=2,
         leading=True,
     ),
-    Mutation(
-        "rfc5044/7.1.2/rule-7-first-marker-not-zero",
+    _family(
+        "7.1.2/rule-7-first-marker-not-zero",
         "The first Marker of the Full Operation Phase has an FPDUPTR that is not zero.",
         error(3),
-        marked,
         _change_first(_first_not_zero),
     ),
-    Mutation(
-        "rfc5044/7.1.2/rule-7-first-marker-missing",
+    _family(
+        "7.1.2/rule-7-first-marker-missing",
         "The first FPDU of the Full Operation Phase has no Marker before it.",
         error(1, 2),
-        marked,
         _change_first(
             lambda fpdu, _: fpdu.item.override(
                 marker_places=tuple(place - MARKER_LENGTH for place in fpdu.places[1:])
@@ -246,12 +245,7 @@ MARKERS: Final = (
         _misplaced,
         leading=False,
     ),
-    _mutation(
-        "4.3/marker-too-many",
-        "There is a Marker where none must be.",
-        error(1, 2),
-        _extra,
-    ),
+    _mutation("4.3/marker-too-many", "There is a Marker where none must be.", error(1, 2), _extra),
     _mutation(
         "4.3/marker-not-in-crc",
         "The CRC of an FPDU does not include its Markers.",

@@ -11,7 +11,7 @@ from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.mutations.bases import drifting, lacking_crcs
 from scapy_mpa.craft.mutations.edit import change_fpdu, fpdu_at, fpdus, replaced
 from scapy_mpa.craft.mutations.expectation import ACCEPT, error
-from scapy_mpa.craft.mutations.mutation import Change, Mutation
+from scapy_mpa.craft.mutations.mutation import Change, Family
 from scapy_mpa.craft.script import FPDUItem
 from scapy_mpa.wire.crc import CRC_LENGTH
 from scapy_mpa.wire.fpdu import MARKER_INTERVAL, MARKER_LENGTH, marker_octets, marker_places
@@ -20,6 +20,7 @@ from scapy_mpa.wire.osc import marker_octets as osc_marker
 
 __all__ = ["OSC"]
 
+_mutation: Final = Family("osc", drifting)
 _WORD: Final = 0xFFFFFFFF
 
 _Edit = Callable[[FPDUItem, int, int, Random], FPDUItem | None]
@@ -82,40 +83,28 @@ def _wrong_crc(item: FPDUItem, rng: Random) -> FPDUItem:
 
 
 OSC: Final = (
-    Mutation(
-        "osc/marker/fpduptr-in-network-order",
+    _mutation(
+        "marker/fpduptr-in-network-order",
         "An FPDUPTR has its most significant octet first.",
         error(3),
-        drifting,
         _change(_in_network_order),
     ),
-    Mutation(
-        "osc/marker/reserved-set",
-        "RESERVED of a Marker is not zero.",
-        ACCEPT,
-        drifting,
-        _change(_reserved),
+    _mutation(
+        "marker/reserved-set", "RESERVED of a Marker is not zero.", ACCEPT, _change(_reserved)
     ),
-    Mutation(
-        "osc/marker/misplaced-as-in-rfc5044",
+    _mutation(
+        "marker/misplaced-as-in-rfc5044",
         "The Markers of an FPDU are where a count that includes CRC fields has them.",
         error(3),
-        drifting,
         _change(_not_drifting),
     ),
-    Mutation(
-        "osc/crc/wrong",
-        "The CRC of an FPDU is wrong.",
-        error(2),
-        drifting,
-        change_fpdu(_wrong_crc),
-    ),
-    Mutation(
-        "osc/crc/field-with-crcs-off",
+    _mutation("crc/wrong", "The CRC of an FPDU is wrong.", error(2), change_fpdu(_wrong_crc)),
+    _mutation(
+        "crc/field-with-crcs-off",
         "An FPDU has a CRC field though CRCs are off.",
         error(1, 3, note="the length leads to no FPDU"),
-        lacking_crcs,
         change_fpdu(lambda item, _: item.override(crc=bytes)),
+        base=lacking_crcs,
     ),
 )
 """The Ohio Supercomputer Center's software iWARP, by what of it is broken."""

@@ -12,7 +12,7 @@ from scapy_mpa.craft.mutations.bases import peer_connect, peer_connect_ulp
 from scapy_mpa.craft.mutations.edit import change_startup, first_fpdu
 from scapy_mpa.craft.mutations.enhanced import without_data
 from scapy_mpa.craft.mutations.expectation import accept
-from scapy_mpa.craft.mutations.mutation import Mutation
+from scapy_mpa.craft.mutations.mutation import Family, Mutation
 from scapy_mpa.wire.startup import StartupKind
 
 __all__ = ["PEER_CONNECT"]
@@ -20,6 +20,7 @@ __all__ = ["PEER_CONNECT"]
 _REQUEST, _REPLY = StartupKind.REQUEST, StartupKind.REPLY
 _NAMES: Final = {_REQUEST: "Request", _REPLY: "Reply"}
 _DRAFT: Final = "draft-ietf-storm-mpa-peer-connect-01"
+_family: Final = Family(_DRAFT, peer_connect)
 _UNBLOCKED: Final = "no consequence is named, and any FPDU will do in RFC 5044 7.1.2 rule 4"
 
 
@@ -27,12 +28,11 @@ def _of_each_frame() -> list[Mutation]:
     found = []
     for kind, name in _NAMES.items():
         found += [
-            without_data(f"{_DRAFT}/6/{name.lower()}", kind, peer_connect),
-            Mutation(
-                f"{_DRAFT}/8/{name.lower()}-d-set",
+            without_data(_family, kind),
+            _family(
+                f"8/{name.lower()}-d-set",
                 f"Control flag D of the {name} is set, which is reserved.",
                 accept("it is ignored"),
-                peer_connect,
                 change_startup(kind, control_flags="ABCD"),
             ),
         ]
@@ -41,19 +41,18 @@ def _of_each_frame() -> list[Mutation]:
 
 PEER_CONNECT: Final = (
     *_of_each_frame(),
-    Mutation(
-        f"{_DRAFT}/8/rtr-not-accepted",
+    _family(
+        "8/rtr-not-accepted",
         "The RTR indication is one that the Reply does not accept.",
         accept(_UNBLOCKED),
-        peer_connect,
         change_startup(_REPLY, control_flags=lambda _, rng: rng.choice(("A", "C", "AC"))),
     ),
-    Mutation(
-        f"{_DRAFT}/8/ulp-send-without-payload",
+    _family(
+        "8/ulp-send-without-payload",
         "The Reply asks for a Send of the ULP's, and the first Send is one of no octets.",
         accept(_UNBLOCKED),
-        peer_connect_ulp,
         first_fpdu(lambda item, rng: item.with_payload(b"")),
+        base=peer_connect_ulp,
     ),
 )
 """draft-ietf-storm-mpa-peer-connect-01."""

@@ -19,7 +19,7 @@ from scapy_mpa.craft.mutations.edit import (
     replaced,
 )
 from scapy_mpa.craft.mutations.expectation import ACCEPT, Expectation, accept, surface, terminate
-from scapy_mpa.craft.mutations.mutation import Change, Mutation
+from scapy_mpa.craft.mutations.mutation import Change, Family, Mutation
 from scapy_mpa.craft.options import RESPONDER
 from scapy_mpa.craft.script import FPDUItem
 from scapy_mpa.wire.ddp import DDPHeader
@@ -33,6 +33,8 @@ from scapy_mpa.wire.rdmap_names import (
 )
 
 __all__ = ["RDMAP", "on_queue"]
+
+_family: Final = Family("rfc5040", plain)
 
 _INVALID_STAG: Final = (0, 1, 0)
 _RDMA_OUT_OF_BOUNDS: Final = (0, 1, 1)
@@ -144,11 +146,10 @@ def _is_alone(item: FPDUItem) -> bool:
 
 def _versions() -> list[Mutation]:
     return [
-        Mutation(
-            f"rfc5040/4.1/rv-{version}",
+        _family(
+            f"4.1/rv-{version}",
             f"RV of a message is {version}.",
             terminate(_INVALID_VERSION),
-            plain,
             change_fpdu(_control(rdmap_version=version)),
         )
         for version in (2, 3)
@@ -159,12 +160,12 @@ def _queues() -> list[Mutation]:
     """Return messages on queues that are not theirs."""
     expected = terminate(_UNEXPECTED_OPCODE, _INVALID_QN, _NO_BUFFER, _MSN_RANGE)
     return [
-        Mutation(
-            f"rfc5040/4.1/{MESSAGE_NAMES[opcode].lower().replace(' ', '-')}-on-queue-{qn}",
+        _family(
+            f"4.1/{MESSAGE_NAMES[opcode].lower().replace(' ', '-')}-on-queue-{qn}",
             f"{MESSAGE_NAMES[opcode]} comes on queue {int(qn)}.",
             expected,
-            terminated if opcode == Opcode.TERMINATE else plain,
             on_queue(qn, opcode),
+            base=terminated if opcode == Opcode.TERMINATE else plain,
         )
         for opcode in (Opcode.SEND, Opcode.READ_REQUEST, Opcode.TERMINATE)
         for qn in QueueNumber
@@ -229,9 +230,7 @@ def _mutation(
     opcodes: tuple[int, ...],
     **others: Any,
 ) -> Mutation:
-    return Mutation(
-        f"rfc5040/{name}", breaks, expectation, plain, change_fpdu(edit, opcodes), **others
-    )
+    return _family(name, breaks, expectation, change_fpdu(edit, opcodes), **others)
 
 
 def _invalidate_stag(before: DDPHeader, rng: Random) -> int:
@@ -255,18 +254,16 @@ def _twice(conversation: Conversation, rng: Random) -> Conversation:
 
 RDMAP: Final = (
     *_versions(),
-    Mutation(
-        "rfc5040/4.1/rv-0",
+    _family(
+        "4.1/rv-0",
         "RV of a message is 0, that of all others is 1.",
         accept("both are valid; which of them is right is a matter of MPA's revision"),
-        plain,
         change_fpdu(_control(rdmap_version=0), range(_FIRST_OF_RFC7306)),
     ),
-    Mutation(
-        "rfc5040/4.1/reserved-set",
+    _family(
+        "4.1/reserved-set",
         "A reserved bit of the RDMAP Control Field is set.",
         ACCEPT,
-        plain,
         change_fpdu(_reserved),
     ),
     *_opcodes(),
@@ -356,40 +353,40 @@ RDMAP: Final = (
         ),
         _READ,
     ),
-    Mutation(
-        "rfc5040/5.2.2/responses-swapped",
+    _family(
+        "5.2.2/responses-swapped",
         "RDMA Read Responses come in another order than their Requests.",
         accept("the Data Sink may check STag, TO and length"),
-        reading,
         _swapped_responses,
+        base=reading,
     ),
-    Mutation(
-        "rfc5040/5.2.2/response-unrequested",
+    _family(
+        "5.2.2/response-unrequested",
         "An RDMA Read Response comes twice: to the second there is no Request.",
         accept("the Data Sink may check STag, TO and length"),
-        reading,
         change_fpdu(_unrequested, (Opcode.READ_RESPONSE,)),
+        base=reading,
     ),
-    Mutation(
-        "rfc5040/5.2.2/response-shorter",
+    _family(
+        "5.2.2/response-shorter",
         "An RDMA Read Response has fewer octets than its Request asks for.",
         accept("the Data Sink may check STag, TO and length"),
-        reading,
         change_fpdu(_shorter_response, (Opcode.READ_RESPONSE,)),
+        base=reading,
     ),
-    Mutation(
-        "rfc5040/5.4/message-after-terminate",
+    _family(
+        "5.4/message-after-terminate",
         "A side that has sent a Terminate sends another message.",
         surface("the stream is over"),
-        terminated,
         _after_terminate,
+        base=terminated,
     ),
-    Mutation(
-        "rfc5040/5.4/terminate-twice",
+    _family(
+        "5.4/terminate-twice",
         "A side sends a second Terminate.",
         surface("the stream is over"),
-        terminated,
         _twice,
+        base=terminated,
     ),
 )
 """RFC 5040, but for what is in a Terminate."""

@@ -20,7 +20,7 @@ from scapy_mpa.craft.mutations.edit import (
     without_startup,
 )
 from scapy_mpa.craft.mutations.expectation import ACCEPT, accept, error, improper
-from scapy_mpa.craft.mutations.mutation import Mutation
+from scapy_mpa.craft.mutations.mutation import Family
 from scapy_mpa.craft.options import RESPONDER
 from scapy_mpa.craft.script import StartupItem
 from scapy_mpa.wire.startup import RTR_KEYS, StartupKind
@@ -29,6 +29,7 @@ __all__ = ["RTR_FRAME"]
 
 _REQUEST, _REPLY, _RTR = StartupKind
 _NAME: Final = "rtr-frame-proposal-2007"
+_mutation: Final = Family(_NAME, announced)
 _TAKEN_FOR_FPDU: Final = "or what RFC 5044 has for an FPDU that does not check"
 
 
@@ -44,105 +45,90 @@ def _by_responder(conversation: Conversation, rng: Random) -> Conversation:
 
 
 RTR_FRAME: Final = (
-    Mutation(
-        f"{_NAME}/1/key-altered",
+    _mutation(
+        "1/key-altered",
         "A bit of the Rtr Frame's Key is wrong.",
         error(1, 2, 4, note=_TAKEN_FOR_FPDU),
-        announced,
         change_startup(_RTR, key=_altered_key),
     ),
-    Mutation(
-        f"{_NAME}/1/key-rtr",
+    _mutation(
+        "1/key-rtr",
         "The Key is spelled as the octets of the proposal have it, not its words.",
         ACCEPT,
-        announced,
         change_startup(_RTR, key=RTR_KEYS[1]),
     ),
-    Mutation(
-        f"{_NAME}/1/rev-not-1",
+    _mutation(
+        "1/rev-not-1",
         "The Rtr Frame has another revision than 1.",
         improper(),
-        announced,
         change_startup(_RTR, revision=lambda _, rng: rng.choice((0, *range(2, 256)))),
     ),
-    Mutation(
-        f"{_NAME}/1/pd-length-over-512",
+    _mutation(
+        "1/pd-length-over-512",
         "The Rtr Frame has more than 512 octets of Private Data, and says so.",
         improper("as for the other startup frames (RFC 5044 7.1.1)"),
-        announced,
         change_startup(_RTR, private_data=too_much),
     ),
-    Mutation(
-        f"{_NAME}/2/s-set",
+    _mutation(
+        "2/s-set",
         "S of the Rtr Frame is set, which the Responder ignores.",
         ACCEPT,
-        announced,
         change_startup(_RTR, s_bit=True),
     ),
-    Mutation(
-        f"{_NAME}/2/r-set",
+    _mutation(
+        "2/r-set",
         "R of the Rtr Frame is set, which is not checked as in a Request.",
         ACCEPT,
-        announced,
         change_startup(_RTR, rejected=True),
     ),
-    Mutation(
-        f"{_NAME}/2/reserved-set",
+    _mutation(
+        "2/reserved-set",
         "A reserved bit of the Rtr Frame is set.",
         ACCEPT,
-        announced,
         change_startup(_RTR, reserved=lambda _, rng: rng.randrange(1, 16)),
     ),
-    Mutation(
-        f"{_NAME}/2/c-not-that-of-reply",
+    _mutation(
+        "2/c-not-that-of-reply",
         "C of the Rtr Frame is not that of the Reply.",
         improper("the proposal does not say what is to become of it"),
-        announced,
         change_startup(_RTR, crc=False),
     ),
-    Mutation(
-        f"{_NAME}/2/request-s-cleared",
+    _mutation(
+        "2/request-s-cleared",
         "S of the Request is not set, and an Rtr Frame comes.",
         improper(_TAKEN_FOR_FPDU),
-        announced,
         change_startup(_REQUEST, s_bit=False),
     ),
-    Mutation(
-        f"{_NAME}/2/missing",
+    _mutation(
+        "2/missing",
         "S is set in Request and Reply, and no Rtr Frame comes.",
         improper("the Responder waits for it, and gets an FPDU"),
-        announced,
         without_startup(_RTR),
-        # Linux siw echoes S, and means nothing by it.
         is_evident=False,
     ),
-    Mutation(
-        f"{_NAME}/2/before-reply",
+    _mutation(
+        "2/before-reply",
         "The Rtr Frame comes before the Reply.",
         accept("nothing shows the Responder when the frame was sent"),
-        announced,
         startup_before(_RTR, _REPLY),
         is_overheard=True,
     ),
-    Mutation(
-        f"{_NAME}/2/twice",
+    _mutation(
+        "2/twice",
         "The Rtr Frame comes twice.",
         error(4, note="it stands where an FPDU must"),
-        announced,
         startup_twice(_RTR),
     ),
-    Mutation(
-        f"{_NAME}/2/from-responder",
+    _mutation(
+        "2/from-responder",
         "The Responder sends an Rtr Frame, too.",
         error(4, note="it stands where an FPDU must"),
-        announced,
         _by_responder,
     ),
-    Mutation(
-        f"{_NAME}/5/reply-s-cleared",
+    _mutation(
+        "5/reply-s-cleared",
         "S of the Reply is not set, and an Rtr Frame comes.",
         improper(_TAKEN_FOR_FPDU),
-        announced,
         change_startup(_REPLY, s_bit=False),
     ),
 )

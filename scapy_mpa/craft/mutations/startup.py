@@ -26,7 +26,7 @@ from scapy_mpa.craft.mutations.edit import (
     without_startup,
 )
 from scapy_mpa.craft.mutations.expectation import ACCEPT, REJECT, accept, error, improper
-from scapy_mpa.craft.mutations.mutation import Change, Mutation
+from scapy_mpa.craft.mutations.mutation import Change, Family, Mutation
 from scapy_mpa.craft.options import INITIATOR, RESPONDER
 from scapy_mpa.craft.script import CloseItem, FPDUItem, OctetsItem, StartupItem
 from scapy_mpa.wire.dialect import TRAITS, Dialect
@@ -36,6 +36,7 @@ from scapy_mpa.wire.startup import KEYS, StartupKind, build_startup
 
 __all__ = ["STARTUP"]
 
+_mutation: Final = Family("rfc5044", plain)
 _REQUEST, _REPLY = StartupKind.REQUEST, StartupKind.REPLY
 _ERDMA: Final = TRAITS[Dialect.ERDMA].revision
 _NAMES: Final = {_REQUEST: "Request", _REPLY: "Reply"}
@@ -65,79 +66,71 @@ def _of_each_frame() -> list[Mutation]:
     """Return what can be wrong in the Request and in the Reply alike."""
     found = []
     for kind, name in _NAMES.items():
-        prefix = f"rfc5044/7.1.1/{name.lower()}"
+        prefix = f"7.1.1/{name.lower()}"
         found += [
-            Mutation(
+            _mutation(
                 f"{prefix}-key-altered",
                 f"A bit of the {name}'s Key is wrong.",
                 improper(),
-                plain,
                 change_startup(kind, key=_altered_key),
             ),
-            Mutation(
+            _mutation(
                 f"{prefix}-key-lower-case",
                 f"The {name}'s Key is in lower case.",
                 improper(),
-                plain,
                 change_startup(kind, key=KEYS[kind].lower()),
             ),
-            Mutation(
+            _mutation(
                 f"{prefix}-reserved-set",
                 f"A reserved bit of the {name} is set.",
                 ACCEPT,
-                plain,
                 change_startup(kind, reserved=lambda _, rng: rng.randrange(1, 16)),
             ),
-            Mutation(
+            _mutation(
                 f"{prefix}-s-set",
                 f"S of the {name} is set, which RFC 5044 reserves, in revision 1.",
                 ACCEPT,
-                plain,
                 change_startup(kind, s_bit=True),
             ),
-            Mutation(
+            _mutation(
                 f"{prefix}-rev-unknown",
                 f"The {name} has a revision that no document defines.",
                 improper("a receiver that cannot interoperate with the revision"),
-                plain,
                 change_startup(
                     kind, revision=lambda _, rng: other_than(_ERDMA, 255, rng, (0, 1, 2))
                 ),
             ),
-            Mutation(
+            _mutation(
                 f"{prefix}-pd-length-over-512",
                 f"The {name} has more than 512 octets of Private Data, and says so.",
                 improper(),
-                plain,
                 change_startup(kind, private_data=too_much),
             ),
-            Mutation(
+            _mutation(
                 f"{prefix}-m-set-but-no-markers",
                 f"M of the {name} is set, and its sender is sent no Markers.",
                 error(1, 2, 3, note="the first four octets are taken for a Marker"),
-                plain,
                 _markers_asked_for(kind),
             ),
-            Mutation(
+            _mutation(
                 f"{prefix}-m-cleared-but-markers",
                 f"M of the {name} is not set, and its sender is sent Markers.",
                 error(1, 2, note="the first Marker is taken for a ULPDU_Length"),
-                marked,
                 change_startup(kind, markers=False),
+                base=marked,
             ),
-            Mutation(
+            _mutation(
                 f"{prefix}-c-cleared",
                 f"C of the {name} is not set, that of the other frame is: CRCs are on.",
                 ACCEPT,
-                plain,
                 change_startup(kind, crc=False),
             ),
-            Mutation(
+            _mutation(
                 f"{prefix}-c-set-but-no-crcs",
                 f"C of the {name} is set, and the FPDUs have no CRCs.",
                 error(2),
-                without_crcs,
                 change_startup(kind, crc=True),
+                base=without_crcs,
             ),
         ]
     return found
@@ -148,46 +141,40 @@ def _of_private_data() -> list[Mutation]:
     swallowed = "what follows is taken for Private Data"
     left_over = "what is left of the Private Data is taken for an FPDU, if not for a fault here"
     return [
-        Mutation(
-            "rfc5044/7.1.2/rule-9-request-pd-length-longer",
+        _mutation(
+            "7.1.2/rule-9-request-pd-length-longer",
             "PD_Length of the Request says more octets than there are.",
             improper("while it waits for the rest, or when that never comes (rule 10)"),
-            plain,
             change_startup(_REQUEST, pd_length=longer),
         ),
-        Mutation(
-            "rfc5044/7.1.2/rule-9-reply-pd-length-longer",
+        _mutation(
+            "7.1.2/rule-9-reply-pd-length-longer",
             "PD_Length of the Reply says more octets than there are.",
             error(1, 2, 4, note=swallowed),
-            plain,
             change_startup(_REPLY, pd_length=longer),
         ),
-        Mutation(
-            "rfc5044/7.1.2/rule-9-request-pd-length-shorter",
+        _mutation(
+            "7.1.2/rule-9-request-pd-length-shorter",
             "PD_Length of the Request says fewer octets than there are.",
             error(1, 2, 4, note=left_over),
-            plain,
             change_startup(_REQUEST, pd_length=shorter),
         ),
-        Mutation(
-            "rfc5044/7.1.2/rule-9-reply-pd-length-shorter",
+        _mutation(
+            "7.1.2/rule-9-reply-pd-length-shorter",
             "PD_Length of the Reply says fewer octets than there are.",
             error(1, 2, 4, note=left_over),
-            plain,
             change_startup(_REPLY, pd_length=shorter),
         ),
-        Mutation(
-            "rfc5044/7.1.2/rule-9-request-pd-length-65535",
+        _mutation(
+            "7.1.2/rule-9-request-pd-length-65535",
             "PD_Length of the Request is 65535, and hardly any octets are there.",
             improper(),
-            plain,
             change_startup(_REQUEST, pd_length=0xFFFF),
         ),
-        Mutation(
-            "rfc5044/7.1.2/rule-9-reply-pd-length-65535",
+        _mutation(
+            "7.1.2/rule-9-reply-pd-length-65535",
             "PD_Length of the Reply is 65535, and hardly any octets are there.",
             improper(),
-            plain,
             change_startup(_REPLY, pd_length=0xFFFF),
         ),
     ]
@@ -262,119 +249,103 @@ def _without_any(conversation: Conversation, rng: Random) -> Conversation:
 
 STARTUP: Final = (
     *_of_each_frame(),
-    Mutation(
-        "rfc5044/7.1.1/request-r-set",
+    _mutation(
+        "7.1.1/request-r-set",
         "R of the Request is set.",
         ACCEPT,
-        plain,
         change_startup(_REQUEST, rejected=True),
     ),
-    Mutation(
-        "rfc5044/7.1.2/rule-1-no-startup-frames",
+    _mutation(
+        "7.1.2/rule-1-no-startup-frames",
         "The Initiator begins with FPDUs; there are no startup frames.",
         improper("the first FPDU comes where the Request must be"),
-        plain,
         _without_any,
     ),
-    Mutation(
-        "rfc5044/7.1.2/rule-2-no-request",
+    _mutation(
+        "7.1.2/rule-2-no-request",
         "A Reply comes without a Request.",
         improper("the Initiator gets a Reply that it has not asked for"),
-        plain,
         without_startup(_REQUEST),
     ),
-    Mutation(
-        "rfc5044/7.1.2/rule-2-reply-first",
+    _mutation(
+        "7.1.2/rule-2-reply-first",
         "The Reply comes before the Request.",
         improper(),
-        plain,
         startup_before(_REPLY, _REQUEST),
     ),
-    Mutation(
-        "rfc5044/7.1.2/rule-2-octets-for-request",
+    _mutation(
+        "7.1.2/rule-2-octets-for-request",
         "Octets that are no Request come where it must be, and a Reply answers them.",
         improper(),
-        plain,
         _octets_for_request,
     ),
-    Mutation(
-        "rfc5044/7.1.2/rule-3-fpdu-before-reply",
+    _mutation(
+        "7.1.2/rule-3-fpdu-before-reply",
         "The Initiator sends an FPDU before it has received the Reply.",
         accept("nothing shows the Responder when the FPDU was sent"),
-        plain,
         _fpdu_before_reply,
         is_overheard=True,
     ),
-    Mutation(
-        "rfc5044/7.1.2/rule-3-request-twice",
+    _mutation(
+        "7.1.2/rule-3-request-twice",
         "The Request comes twice, and one Reply.",
         error(1, 2, 4, note="the second one is taken for an FPDU"),
-        plain,
         startup_twice(_REQUEST),
     ),
-    Mutation(
-        "rfc5044/7.1.2/rule-3-rejected",
+    _mutation(
+        "7.1.2/rule-3-rejected",
         "The Responder rejects; nothing is wrong with that.",
         REJECT,
-        plain,
         _rejected,
     ),
-    Mutation(
-        "rfc5044/7.1.2/rule-4-responder-speaks-first",
+    _mutation(
+        "7.1.2/rule-4-responder-speaks-first",
         "The Responder sends an FPDU before it has received one.",
         accept("an Initiator that is in Full Operation already cannot tell"),
-        plain,
         _responder_first,
         is_overheard=True,
     ),
-    Mutation(
-        "rfc5044/7.1.2/rule-5-request-key-of-another-protocol",
+    _mutation(
+        "7.1.2/rule-5-request-key-of-another-protocol",
         "Words of another protocol come where the Request's Key must be.",
         improper(),
-        plain,
         change_startup(_REQUEST, key=_other_protocol),
     ),
-    Mutation(
-        "rfc5044/7.1.2/rule-5-reply-key-of-another-protocol",
+    _mutation(
+        "7.1.2/rule-5-reply-key-of-another-protocol",
         "Words of another protocol come where the Reply's Key must be.",
         improper(),
-        plain,
         change_startup(_REPLY, key=_other_protocol),
     ),
-    Mutation(
-        "rfc5044/7.1.2/rule-3-octets-before-reply",
+    _mutation(
+        "7.1.2/rule-3-octets-before-reply",
         "Octets that are no Reply come where it must begin, and a Reply behind them.",
         improper(),
-        plain,
         _octets_before_reply,
     ),
-    Mutation(
-        "rfc5044/7.1.2/rule-8-both-initiate",
+    _mutation(
+        "7.1.2/rule-8-both-initiate",
         "A Request comes where a Reply must stand: both sides are Initiators.",
         improper(),
-        plain,
         change_startup(_REPLY, key=KEYS[_REQUEST]),
     ),
-    Mutation(
-        "rfc5044/7.1.2/rule-8-both-respond",
+    _mutation(
+        "7.1.2/rule-8-both-respond",
         "A Reply comes where a Request must stand: both sides are Responders.",
         improper(),
-        plain,
         change_startup(_REQUEST, key=KEYS[_REPLY]),
     ),
     *_of_private_data(),
-    Mutation(
-        "rfc5044/7.1.2/rule-10-request-incomplete",
+    _mutation(
+        "7.1.2/rule-10-request-incomplete",
         "The connection ends in the midst of the Request.",
         error(1, note="or code 4, if the timeout comes first"),
-        plain,
         _incomplete(_REQUEST),
     ),
-    Mutation(
-        "rfc5044/7.1.2/rule-10-reply-incomplete",
+    _mutation(
+        "7.1.2/rule-10-reply-incomplete",
         "The connection ends in the midst of the Reply.",
         error(1, note="or code 4, if the timeout comes first"),
-        plain,
         _incomplete(_REPLY),
     ),
 )
