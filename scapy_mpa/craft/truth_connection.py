@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from scapy_mpa.craft.truth import Found, Setting
 
 __all__ = [
+    "AGREED",
     "COUNTED",
     "FOUND",
     "NEGOTIATED",
@@ -36,7 +37,8 @@ FOUND: Final = frozenset({"fpdus", "crc_bad", "errors"})
 UNTIMED: Final = frozenset({"frame", "time", "out_of_order", "farthest_ahead"})
 """What depends on when something is found."""
 _INDICATED: Final = frozenset({"rtr", "kept", "broken"})
-_AGREED: Final = _INDICATED | {"peer_to_peer", "ird", "ord", "rtr_agreed"}
+AGREED: Final = _INDICATED | {"peer_to_peer", "ird", "ord", "rtr_agreed"}
+"""What enhanced data agree on, and whether both sides kept to it."""
 COUNTED: Final = FOUND | {"gaps", "out_of_order", "retransmitted", "farthest_ahead"}
 
 
@@ -114,7 +116,7 @@ def hidden_agreement(record: Record, found: list[Found]) -> frozenset[str]:
     :param record: of the connection, with all keys.
     """
     if any(isinstance(each.detail, StartupFrame) and not each.is_startup for each in found):
-        return _AGREED
+        return AGREED
     # The first FPDU may be hidden, too.
     return frozenset() if record["rtr_agreed"] is None else _INDICATED
 

@@ -22,7 +22,6 @@ from scapy_mpa.craft.mutations.edit import (
 from scapy_mpa.craft.mutations.expectation import ACCEPT, accept, surface, terminate
 from scapy_mpa.craft.mutations.mutation import Change, Family, Mutation
 from scapy_mpa.craft.script import FPDUItem
-from scapy_mpa.wire.ddp import DDPHeader
 from scapy_mpa.wire.rdmap_names import SEND_OPCODES, Opcode, QueueNumber
 
 __all__ = ["DDP"]
@@ -135,14 +134,6 @@ def _from_zero(conversation: Conversation, rng: Random) -> Conversation:
 # -- MO and TO -------------------------------------------------------------------------------------
 
 
-def _gap(before: DDPHeader, rng: Random) -> int:
-    return (before.mo or 0) + rng.randrange(1, 1000)
-
-
-def _overlap(before: DDPHeader, rng: Random) -> int:
-    return (before.mo or 0) - rng.randrange(1, 1000)
-
-
 def _beyond_message(item: FPDUItem, rng: Random) -> FPDUItem:
     """Have a segment end behind octet 2 to the power of 32."""
     length = len(item.payload)
@@ -161,10 +152,6 @@ def _without_octets(item: FPDUItem, rng: Random) -> FPDUItem:
 
 def _cut_header(item: FPDUItem, rng: Random) -> FPDUItem:
     return replace(item, ulpdu=item.ulpdu[: rng.randrange(1, item.header.length)])
-
-
-def _no_header(item: FPDUItem, rng: Random) -> FPDUItem:
-    return replace(item, ulpdu=b"")
 
 
 def _split_with_l(item: FPDUItem, rng: Random) -> list[FPDUItem]:
@@ -333,13 +320,21 @@ DDP: Final = (
         "5.2/mo-gap",
         "MO leaves out octets of the message.",
         accept("the Data Sink need not notice; it may report Invalid MO"),
-        change_fpdu(header(mo=_gap), SEND_OPCODES, lambda item: bool(item.header.mo)),
+        change_fpdu(
+            header(mo=lambda before, rng: before.mo + rng.randrange(1, 1000)),
+            SEND_OPCODES,
+            lambda item: bool(item.header.mo),
+        ),
     ),
     _mutation(
         "5.2/mo-overlap",
         "MO repeats octets of the message.",
         accept("the Data Sink need not notice; it may report Invalid MO"),
-        change_fpdu(header(mo=_overlap), SEND_OPCODES, lambda item: bool(item.header.mo)),
+        change_fpdu(
+            header(mo=lambda before, rng: before.mo - rng.randrange(1, 1000)),
+            SEND_OPCODES,
+            lambda item: bool(item.header.mo),
+        ),
     ),
     _mutation(
         "4.3/mo-not-zero",
@@ -383,7 +378,7 @@ DDP: Final = (
         "4.4/no-header",
         "A ULPDU has no octets.",
         surface("no code is defined for it"),
-        change_fpdu(_no_header),
+        change_fpdu(lambda item, _: replace(item, ulpdu=b"")),
     ),
 )
 """RFC 5041."""

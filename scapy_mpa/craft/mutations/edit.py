@@ -21,11 +21,13 @@ __all__ = [
     "altered_key",
     "change_fpdu",
     "change_startup",
+    "cut_payload",
     "first_fpdu",
     "fpdu_at",
     "fpdus",
     "header",
     "longer",
+    "longer_payload",
     "moved",
     "opcode_of",
     "other_than",
@@ -166,6 +168,16 @@ def override(**fields: Any) -> Callable[[_Segment, Random], _Segment]:
         return item.override(**values)
 
     return edit
+
+
+def longer_payload(item: FPDUItem, rng: Random) -> FPDUItem:
+    """Return an FPDU with more octets behind its payload."""
+    return replace(item, ulpdu=item.ulpdu + rng.randbytes(rng.randrange(1, 100)))
+
+
+def cut_payload(item: FPDUItem, rng: Random) -> FPDUItem:
+    """Return an FPDU without the last octets of its payload, or all of them."""
+    return replace(item, ulpdu=item.ulpdu[: -rng.randint(1, len(item.payload))])
 
 
 def with_bits_wrong(wrong: int) -> Callable[[bytes], bytes]:

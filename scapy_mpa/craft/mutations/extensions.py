@@ -8,7 +8,7 @@ from random import Random
 from typing import Any, Final
 
 from scapy_mpa.craft.mutations.bases import extended
-from scapy_mpa.craft.mutations.edit import Edit, change_fpdu
+from scapy_mpa.craft.mutations.edit import Edit, change_fpdu, cut_payload, longer_payload
 from scapy_mpa.craft.mutations.expectation import ACCEPT, Expectation, surface, terminate
 from scapy_mpa.craft.mutations.mutation import Change, Mutation
 from scapy_mpa.craft.mutations.rdmap import on_queue
@@ -70,14 +70,6 @@ def _other_identifier(item: FPDUItem, rng: Random) -> FPDUItem:
     return replace(item, ulpdu=item.ulpdu[: item.header.length] + octets)
 
 
-def _longer(item: FPDUItem, rng: Random) -> FPDUItem:
-    return replace(item, ulpdu=item.ulpdu + rng.randbytes(rng.randrange(1, 100)))
-
-
-def _shorter(item: FPDUItem, rng: Random) -> FPDUItem:
-    return replace(item, ulpdu=item.ulpdu[: -rng.randint(1, len(item.payload))])
-
-
 def _mutation(name: str, breaks: str, expectation: Expectation, change: Change) -> Mutation:
     return Mutation(f"rfc7306/{name}", breaks, expectation, extended, change)
 
@@ -91,8 +83,8 @@ def _lengths() -> list[Mutation]:
         ("5.2.2", "atomic-response", _RESPONSE),
     ):
         edits: tuple[tuple[str, str, Edit], ...] = (
-            ("longer", "too many", _longer),
-            ("shorter", "too few", _shorter),
+            ("longer", "too many", longer_payload),
+            ("shorter", "too few", cut_payload),
         )
         for what, words, edit in edits:
             title = MESSAGE_NAMES[opcodes[0]]

@@ -67,10 +67,6 @@ def _crc_swapped(indication: Any, rng: Random) -> int:
     return int.from_bytes(_crc_of(indication).to_bytes(4, "big"), "little")
 
 
-def _other_magic(indication: Any, rng: Random) -> int:
-    return other_than(MAGIC, 0xFFFFFFFF, rng)
-
-
 def _silent(conversation: Conversation, rng: Random) -> Conversation:
     """Leave out all between phase 0 and the end."""
     at, _ = _at(conversation, 0)
@@ -90,14 +86,6 @@ def _reserved(indication: Any, rng: Random) -> bytes:
     octets = bytearray(RESERVED_LENGTH)
     octets[rng.randrange(RESERVED_LENGTH)] = rng.randrange(1, 256)
     return bytes(octets)
-
-
-def _reserved_flag(indication: Any, rng: Random) -> int:
-    return 1 << rng.randrange(_RESERVED_FLAGS)
-
-
-def _interval(indication: Any, rng: Random) -> int:
-    return rng.randrange(1, 0x10000)
 
 
 def _of_indication(
@@ -123,7 +111,11 @@ def _of_indication(
 
 IFT_INDICATIONS: Final = [
     *_of_indication(
-        "4.1", "magic-wrong", "The magic number of {} is another one.", _CLOSED, magic=_other_magic
+        "4.1",
+        "magic-wrong",
+        "The magic number of {} is another one.",
+        _CLOSED,
+        magic=lambda _, rng: other_than(MAGIC, 0xFFFFFFFF, rng),
     ),
     *_of_indication("4.2", "version-0", "The version of {} is 0.", _CLOSED, version=0),
     *_of_indication(
@@ -151,7 +143,7 @@ IFT_INDICATIONS: Final = [
         "reserved-flag-set",
         "A reserved flag of {} is set.",
         ACCEPT,
-        reserved_flags=_reserved_flag,
+        reserved_flags=lambda _, rng: 1 << rng.randrange(_RESERVED_FLAGS),
     ),
     *_of_indication(
         "4.2",
@@ -165,7 +157,7 @@ IFT_INDICATIONS: Final = [
         "marker-interval-set",
         "There is a marker interval in {}, and there are no markers.",
         ACCEPT,
-        marker_interval=_interval,
+        marker_interval=lambda _, rng: rng.randrange(1, 0x10000),
     ),
     *_of_indication("4.2", "ih-set", "The sender of {} ignores header CRCs.", _BY_POLICY, ih=True),
     *_of_indication("4.2", "ip-set", "The sender of {} ignores payload CRCs.", _BY_POLICY, ip=True),

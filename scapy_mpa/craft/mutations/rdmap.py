@@ -12,9 +12,11 @@ from scapy_mpa.craft.mutations.bases import plain, reading, terminated
 from scapy_mpa.craft.mutations.edit import (
     Edit,
     change_fpdu,
+    cut_payload,
     fpdu_at,
     fpdus,
     header,
+    longer_payload,
     moved,
     replaced,
 )
@@ -56,25 +58,16 @@ _INVALIDATING: Final = (Opcode.SEND_WITH_INVALIDATE,)
 _READ: Final = (Opcode.READ_REQUEST,)
 
 
-def _control(**fields: int) -> Edit:
-    """Return what sets fields of the RDMAP Control Field."""
+def _control(**fields: Any) -> Edit:
+    """Return what sets fields of the RDMAP Control Field; callables are given a generator."""
 
     def edit(item: FPDUItem, rng: Random) -> FPDUItem:
         octet = item.header.rsvdulp
         now = {"opcode": octet & 15, "rdmap_version": octet >> 6, "reserved": octet >> 4 & 3}
-        return item.with_header(rsvdulp=build_control(**{**now, **fields}))
+        now |= {name: value(rng) if callable(value) else value for name, value in fields.items()}
+        return item.with_header(rsvdulp=build_control(**now))
 
     return edit
-
-
-def _reserved(item: FPDUItem, rng: Random) -> FPDUItem:
-    return _single(_control(reserved=rng.randrange(1, 4)), item, rng)
-
-
-def _single(edit: Edit, item: FPDUItem, rng: Random) -> FPDUItem:
-    made = edit(item, rng)
-    assert isinstance(made, FPDUItem)
-    return made
 
 
 def on_queue(qn: int, opcode: int, **fields: Any) -> Change:
@@ -182,18 +175,14 @@ def _read_request(item: FPDUItem, **fields: int) -> FPDUItem:
     return replace(item, ulpdu=head + build_read_request(request))
 
 
-def _source_wraps(item: FPDUItem, rng: Random) -> FPDUItem:
-    size = parse_read_request(item.payload).rdma_read_size
-    return _read_request(item, src_to=_LARGEST_TO + 1 - rng.randrange(1, size))
+def _wrapping(field: str) -> Edit:
+    """Return what has a Tagged Offset of an RDMA Read Request and RDMARDSZ exceed 64 bits."""
 
+    def edit(item: FPDUItem, rng: Random) -> FPDUItem:
+        size = parse_read_request(item.payload).rdma_read_size
+        return _read_request(item, **{field: _LARGEST_TO + 1 - rng.randrange(1, size)})
 
-def _sink_wraps(item: FPDUItem, rng: Random) -> FPDUItem:
-    size = parse_read_request(item.payload).rdma_read_size
-    return _read_request(item, sink_to=_LARGEST_TO + 1 - rng.randrange(1, size))
-
-
-def _wild_source(item: FPDUItem, rng: Random) -> FPDUItem:
-    return _read_request(item, src_stag=rng.randint(0, _WORD))
+    return edit
 
 
 def _beyond_source(item: FPDUItem, rng: Random) -> FPDUItem:
@@ -201,25 +190,9 @@ def _beyond_source(item: FPDUItem, rng: Random) -> FPDUItem:
     return _read_request(item, src_to=src_to ^ 1 << rng.randrange(56, 63))
 
 
-def _with_payload(item: FPDUItem, rng: Random) -> FPDUItem:
-    return replace(item, ulpdu=item.ulpdu + rng.randbytes(rng.randrange(1, 100)))
-
-
-def _cut(item: FPDUItem, rng: Random) -> FPDUItem:
-    return replace(item, ulpdu=item.ulpdu[: -rng.randint(1, len(item.payload))])
-
-
 def _swapped_responses(conversation: Conversation, rng: Random) -> Conversation:
     responses = fpdus(conversation, (Opcode.READ_RESPONSE,), side=RESPONDER)
     return moved(conversation, responses[1], responses[0])
-
-
-def _unrequested(item: FPDUItem, rng: Random) -> list[FPDUItem]:
-    return [item, item]
-
-
-def _shorter_response(item: FPDUItem, rng: Random) -> FPDUItem:
-    return replace(item, ulpdu=item.ulpdu[: -rng.randint(1, len(item.payload))])
 
 
 def _mutation(
@@ -264,7 +237,7 @@ RDMAP: Final = (
         "4.1/reserved-set",
         "A reserved bit of the RDMAP Control Field is set.",
         ACCEPT,
-        change_fpdu(_reserved),
+        change_fpdu(_control(reserved=lambda rng: rng.randrange(1, 4))),
     ),
     *_opcodes(),
     *_queues(),
@@ -287,14 +260,14 @@ RDMAP: Final = (
         "4.2/read-request-with-payload",
         "Octets follow an RDMA Read Request Header.",
         surface("no code is defined for it"),
-        _with_payload,
+        longer_payload,
         _READ,
     ),
     _mutation(
         "4.4/read-request-cut",
         "An RDMA Read Request Header is cut short.",
         surface("no code is defined for it"),
-        _cut,
+        cut_payload,
         _READ,
     ),
     _mutation(
@@ -315,14 +288,14 @@ RDMAP: Final = (
         "7.2/read-request-source-wraps",
         "SrcTO and RDMARDSZ add up to more than 64 bits.",
         terminate(_TO_WRAP, _RDMA_OUT_OF_BOUNDS),
-        _source_wraps,
+        _wrapping("src_to"),
         _READ,
     ),
     _mutation(
         "7.2/read-request-source-stag-invalid",
         "SrcSTag is an STag that nobody has advertised.",
         terminate(_INVALID_STAG),
-        _wild_source,
+        lambda item, rng: _read_request(item, src_stag=rng.randint(0, _WORD)),
         _READ,
         is_evident=False,
     ),
@@ -338,7 +311,7 @@ RDMAP: Final = (
         "4.4/read-request-sink-wraps",
         "SinkTO and RDMARDSZ add up to more than 64 bits.",
         accept("the Data Sink notices, at the Response"),
-        _sink_wraps,
+        _wrapping("sink_to"),
         _READ,
     ),
     _mutation(
@@ -364,14 +337,14 @@ RDMAP: Final = (
         "5.2.2/response-unrequested",
         "An RDMA Read Response comes twice: to the second there is no Request.",
         accept("the Data Sink may check STag, TO and length"),
-        change_fpdu(_unrequested, (Opcode.READ_RESPONSE,)),
+        change_fpdu(lambda item, _: [item, item], (Opcode.READ_RESPONSE,)),
         base=reading,
     ),
     _family(
         "5.2.2/response-shorter",
         "An RDMA Read Response has fewer octets than its Request asks for.",
         accept("the Data Sink may check STag, TO and length"),
-        change_fpdu(_shorter_response, (Opcode.READ_RESPONSE,)),
+        change_fpdu(cut_payload, (Opcode.READ_RESPONSE,)),
         base=reading,
     ),
     _family(

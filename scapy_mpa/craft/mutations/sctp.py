@@ -161,6 +161,25 @@ def _insert(
     return change
 
 
+def _last(conversation: Conversation) -> int:
+    return len(conversation.script) - 1
+
+
+def _too_much(item: ControlItem, rng: Random) -> ControlItem:
+    octets = rng.randbytes(LARGEST_PRIVATE_DATA + rng.randrange(1, 400))
+    return replace(item, private_data=octets)
+
+
+def _answer_enhanced(code: FunctionCode) -> Change:
+    """Return what makes an answer one with enhanced data."""
+    return _change_control(
+        _ANSWERS,
+        lambda item, rng: replace(
+            item, function_code=code, ird=rng.randrange(64), ord=rng.randrange(64)
+        ),
+    )
+
+
 def _before_segments(conversation: Conversation) -> int:
     return _segments(conversation)[1]
 
@@ -252,22 +271,12 @@ SCTP: Final = (
     _mutation(
         "rfc5043/5.2.3/initiate-private-data-over-512",
         "The Initiate has more than 512 octets of Private Data.",
-        _change_control(
-            _INITIATES,
-            lambda item, rng: replace(
-                item, private_data=rng.randbytes(LARGEST_PRIVATE_DATA + rng.randrange(1, 400))
-            ),
-        ),
+        _change_control(_INITIATES, _too_much),
     ),
     _mutation(
         "rfc5043/5.2.3/accept-private-data-over-512",
         "The Accept has more than 512 octets of Private Data.",
-        _change_control(
-            _ANSWERS,
-            lambda item, rng: replace(
-                item, private_data=rng.randbytes(LARGEST_PRIVATE_DATA + rng.randrange(1, 400))
-            ),
-        ),
+        _change_control(_ANSWERS, _too_much),
     ),
     _mutation(
         "rfc5043/5.2.3/terminate-private-data",
@@ -341,19 +350,19 @@ SCTP: Final = (
     _mutation(
         "rfc5043/6.3/segment-behind-reject",
         "The passive side sends a DDP Segment behind its Reject.",
-        _insert(lambda conversation: len(conversation.script) - 1, _segment(RESPONDER)),
+        _insert(_last, _segment(RESPONDER)),
         base=sctp_rejected,
     ),
     _mutation(
         "rfc5043/6.3/segment-of-rejected",
         "The active side sends a DDP Segment of a session that was rejected.",
-        _insert(lambda conversation: len(conversation.script) - 1, _segment(INITIATOR)),
+        _insert(_last, _segment(INITIATOR)),
         base=sctp_rejected,
     ),
     _mutation(
         "rfc5043/6.4/segment-of-refused",
         "The active side sends a DDP Segment of a session that was refused by a Terminate.",
-        _insert(lambda conversation: len(conversation.script) - 1, _segment(INITIATOR)),
+        _insert(_last, _segment(INITIATOR)),
         base=sctp_refused,
     ),
     _mutation(
@@ -385,28 +394,12 @@ SCTP: Final = (
     _mutation(
         "rfc6581/7/enhanced-accept-answers-initiate",
         "Enhanced Accept answers an Initiate that is not enhanced.",
-        _change_control(
-            _ANSWERS,
-            lambda item, rng: replace(
-                item,
-                function_code=FunctionCode.ENHANCED_ACCEPT,
-                ird=rng.randrange(64),
-                ord=rng.randrange(64),
-            ),
-        ),
+        _answer_enhanced(FunctionCode.ENHANCED_ACCEPT),
     ),
     _mutation(
         "rfc6581/7/enhanced-reject-answers-initiate",
         "Enhanced Reject answers an Initiate that is not enhanced.",
-        _change_control(
-            _ANSWERS,
-            lambda item, rng: replace(
-                item,
-                function_code=FunctionCode.ENHANCED_REJECT,
-                ird=rng.randrange(64),
-                ord=rng.randrange(64),
-            ),
-        ),
+        _answer_enhanced(FunctionCode.ENHANCED_REJECT),
         base=sctp_rejected,
     ),
     _mutation(

@@ -138,46 +138,30 @@ def _of_each_frame() -> list[Mutation]:
 
 def _of_private_data() -> list[Mutation]:
     """Return lies about PD_Length (RFC 5044 7.1.2 rule 9)."""
-    swallowed = "what follows is taken for Private Data"
-    left_over = "what is left of the Private Data is taken for an FPDU, if not for a fault here"
-    return [
-        _mutation(
-            "7.1.2/rule-9-request-pd-length-longer",
-            "PD_Length of the Request says more octets than there are.",
-            improper("while it waits for the rest, or when that never comes (rule 10)"),
-            change_startup(_REQUEST, pd_length=longer),
-        ),
-        _mutation(
-            "7.1.2/rule-9-reply-pd-length-longer",
-            "PD_Length of the Reply says more octets than there are.",
-            error(1, 2, 4, note=swallowed),
-            change_startup(_REPLY, pd_length=longer),
-        ),
-        _mutation(
-            "7.1.2/rule-9-request-pd-length-shorter",
-            "PD_Length of the Request says fewer octets than there are.",
-            error(1, 2, 4, note=left_over),
-            change_startup(_REQUEST, pd_length=shorter),
-        ),
-        _mutation(
-            "7.1.2/rule-9-reply-pd-length-shorter",
-            "PD_Length of the Reply says fewer octets than there are.",
-            error(1, 2, 4, note=left_over),
-            change_startup(_REPLY, pd_length=shorter),
-        ),
-        _mutation(
-            "7.1.2/rule-9-request-pd-length-65535",
-            "PD_Length of the Request is 65535, and hardly any octets are there.",
-            improper(),
-            change_startup(_REQUEST, pd_length=0xFFFF),
-        ),
-        _mutation(
-            "7.1.2/rule-9-reply-pd-length-65535",
-            "PD_Length of the Reply is 65535, and hardly any octets are there.",
-            improper(),
-            change_startup(_REPLY, pd_length=0xFFFF),
-        ),
-    ]
+    waits = improper("while it waits for the rest, or when that never comes (rule 10)")
+    swallowed = error(1, 2, 4, note="what follows is taken for Private Data")
+    left_over = error(
+        1,
+        2,
+        4,
+        note="what is left of the Private Data is taken for an FPDU, if not for a fault here",
+    )
+    found = []
+    for what, says, pd_length, of_request, of_reply in (
+        ("longer", "says more octets than there are", longer, waits, swallowed),
+        ("shorter", "says fewer octets than there are", shorter, left_over, left_over),
+        ("65535", "is 65535, and hardly any octets are there", 0xFFFF, improper(), improper()),
+    ):
+        for kind, expectation in ((_REQUEST, of_request), (_REPLY, of_reply)):
+            found.append(
+                _mutation(
+                    f"7.1.2/rule-9-{_NAMES[kind].lower()}-pd-length-{what}",
+                    f"PD_Length of the {_NAMES[kind]} {says}.",
+                    expectation,
+                    change_startup(kind, pd_length=pd_length),
+                )
+            )
+    return found
 
 
 # -- rules of RFC 5044 7.1.2 -------------------------------------------------------------------

@@ -19,6 +19,7 @@ from scapy_mpa.craft.script import CloseItem, FPDUItem, ResetItem
 from scapy_mpa.craft.sctp.packets import STREAM, Said
 from scapy_mpa.craft.sctp.script import ChunkItem, ControlItem
 from scapy_mpa.craft.truth import Found, Setting, ddp_record
+from scapy_mpa.craft.truth_connection import AGREED, COUNTED, without
 from scapy_mpa.craft.truth_messages import message_records
 from scapy_mpa.craft.truth_negotiation import negotiation_truth
 from scapy_mpa.records.record import Record, negotiation_fields, session_control_fields
@@ -31,25 +32,8 @@ __all__ = ["sctp_truth_of"]
 
 _INITIATES: Final = (FunctionCode.INITIATE, FunctionCode.ENHANCED_INITIATE)
 _REJECTS: Final = (FunctionCode.REJECT, FunctionCode.ENHANCED_REJECT)
-_WHEN: Final = ("frame", "time", "out_of_order", "frames", "crc")
-_COUNTED: Final = (
-    "fpdus",
-    "octets",
-    "crc_bad",
-    "gaps",
-    "out_of_order",
-    "retransmitted",
-    "errors",
-    "ended",
-    "farthest_ahead",
-    "peer_to_peer",
-    "ird",
-    "ord",
-    "rtr_agreed",
-    "rtr",
-    "kept",
-    "broken",
-)
+_WHEN: Final = frozenset({"frame", "time", "out_of_order", "frames", "crc"})
+_COUNTED: Final = COUNTED | AGREED | {"octets", "ended", "initiator", "responder", "src", "dst"}
 
 
 def sctp_truth_of(
@@ -122,10 +106,7 @@ def _record(said: Said, setting: Setting, *, is_sure: bool) -> Record:
         record |= {"unordered": True, "out_of_order": False, "frames": frames}
         spoken = session_dialect(control.function_code, setting.options.dialect)
         record["dialect"] = spoken.value
-    if not is_sure:
-        for name in _WHEN:
-            record.pop(name, None)
-    return record
+    return record if is_sure else without(record, _WHEN)
 
 
 def _connection(
@@ -164,10 +145,7 @@ def _connection(
         "rnics": None,
         **_negotiated(said, source, setting.options.dialect),
     }
-    if not is_sure:
-        for name in (*_COUNTED, "initiator", "responder", "src", "dst"):
-            record.pop(name, None)
-    return record
+    return record if is_sure else without(record, _COUNTED)
 
 
 def _negotiated(said: Sequence[Said], active: int, dialect: Dialect | None) -> Record:
