@@ -106,17 +106,13 @@ class Cleaner:
         events = flows.receive(segment)
         connection = flows.connection(flow)
         passing = self._passing(events, connection)
+        is_late = flows.late_copies > late_copies
         if flows.holds(flow) and not segment.length:
             # It may be of the handshake of the next connection, which must be there then.
             self._queue.append(Slot(frame.number, frame.time_ns, frame))
             self._tell(events)
             return
-        if (
-            connection is None
-            or passing
-            or flows.late_copies > late_copies
-            or _is_dropped(connection.half(flow), segment)
-        ):
+        if connection is None or passing or is_late or _is_dropped(connection.half(flow), segment):
             for identity in passing:
                 self._order(identity).rewriter.take_headers(0, frame, flow)
             is_mpa = any(
@@ -124,7 +120,9 @@ class Cleaner:
                 for event in events
                 if isinstance(event, FPDURecovered | StartupSeen)
             )
-            self._append_stray(frame, None if passing else connection, flow, is_mpa=is_mpa)
+            # A late copy is of a connection before the one that has the ports now.
+            own = None if passing or is_late else connection
+            self._append_stray(frame, own, flow, is_mpa=is_mpa)
             self._tell(events)
             return
         # What is known to be of FPDUs is never copied.
@@ -151,8 +149,6 @@ class Cleaner:
         self, events: Iterable[Event], connection: Connection | None
     ) -> list[ConnectionId]:
         """Return the connections that began and ended with one segment.
-
-        Such are octets that were missing in a connection that is over, captured late.
 
         :param events: what the segment brought to light.
         :param connection: the one that has the ports of the segment now.
