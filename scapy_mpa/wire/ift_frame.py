@@ -15,8 +15,6 @@ Nothing is padded, so CRCs and frames begin anywhere.  The header CRC covers all
 it; the payload CRC covers the payload, and is there even if that has no octets.
 """
 
-from __future__ import annotations
-
 import re
 import struct
 from struct import Struct

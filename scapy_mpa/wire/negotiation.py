@@ -13,9 +13,6 @@ Of RFC 6581 9 and 10, and of draft-ietf-storm-mpa-peer-connect-01 8, which diffe
 Pairs are for Initiator and Responder.
 """
 
-from __future__ import annotations
-
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from scapy_mpa.wire.control_flags import RTR, meaning_of
@@ -61,8 +58,7 @@ SCTP_WORDS: Final = Words("Enhanced Initiate", "Enhanced Accept", "DDP Segment")
 """Over SCTP (RFC 6581 7)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Negotiation:
+class Negotiation(NamedTuple):
     """What both sides are bound to once the Reply has accepted."""
 
     dialect: Dialect

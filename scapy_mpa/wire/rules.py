@@ -6,8 +6,6 @@ receiver alone.  What a sender must set and a receiver must not check, such as r
 matter here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Final, NamedTuple, TypeAlias
 

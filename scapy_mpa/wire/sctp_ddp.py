@@ -12,13 +12,10 @@ The Private Data of the enhanced messages, function codes 5 to 7, begin with the
 enhanced data that MPA startup frames have, too (RFC 6581 9).
 """
 
-from __future__ import annotations
-
 import enum
 import struct
-from dataclasses import dataclass
 from struct import Struct
-from typing import Final
+from typing import Final, NamedTuple
 
 from scapy_mpa.wire.dialect import LARGEST_PD_LENGTH
 from scapy_mpa.wire.errors import LocalProtocolError, RemoteProtocolError
@@ -97,8 +94,7 @@ def function_name(code: int) -> str:
     return FUNCTION_NAMES.get(code) or f"function code {code}"
 
 
-@dataclass(frozen=True, slots=True)
-class SessionControl:
+class SessionControl(NamedTuple):
     """One DDP Stream Session Control message (RFC 5043 5.2.3)."""
 
     ddp_ssn: int

@@ -16,8 +16,6 @@ is ``12 02 C0 00`` by RFC 5040 figure 8 is ``21 02 03 00`` there.  :func:`parse_
 the two apart by what the octets say, and says why; what RFC 5040 allows is never read mirrored.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Mapping
 from types import MappingProxyType
