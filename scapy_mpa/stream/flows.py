@@ -118,6 +118,10 @@ class Flows:
         flow, flags, time_ns = segment.flow, segment.flags, segment.time_ns
         connection = self._table.find(flow) if direction is None else direction.connection
         if connection is None:
+            if not (segment.length or flags & SYN or self.holds(flow)):
+                # It carries nothing and opens nothing: a late word of a connection that is over.
+                self._table.expire(None, time_ns)
+                return True
             return flags & _HANDSHAKE == SYN and self._begin(segment)
         if not isinstance(connection, OrdinaryConnection):
             return False
