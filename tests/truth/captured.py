@@ -98,7 +98,7 @@ class Captured:
     def captured_until(self, start: int, end: int, *, at_last: bool = False) -> int:
         """Up to where octets of the stream were captured without a hole.
 
-        at_last: those count, too, of which the first copy was cut off.
+        at_last: those count, too, that the first copy lacks.
         """
         start += self.before
         end += self.before

@@ -259,7 +259,7 @@ class Association:
         self._weigh()
 
     def _drop(self, frame: int) -> None:
-        """Count a frame with a chunk of which no session knows."""
+        """Count a frame with a chunk that belongs to no session."""
         self._unplaced = True
         # It may have brought several.
         self.dropped += frame != self._last_dropped

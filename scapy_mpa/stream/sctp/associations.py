@@ -44,9 +44,9 @@ _SETUP: Final = frozenset(
 """Chunks to which an association that is there owes nothing (RFC 4960 5.2.2)."""
 
 _NOT_PLACED: Final = "SCTP chunk not placed"
-"""Why a frame is not followed that brought a DATA chunk of which nothing else tells: a fragment of
-which others did not come, a TSN before the first or in a forgotten hole, too little of a chunk, or
-a chunk before anything had shown that the association carries DDP."""
+"""Why a frame is not followed: it brought a DATA chunk that is reported nowhere else.  That is a
+fragment without the others, a TSN before the first or in a forgotten hole, too little of a chunk,
+or a chunk that came before anything had shown that the association carries DDP."""
 
 _HELD_BY_ASSOCIATION: Final = 2560
 _HELD_BY_SESSION: Final = 2048
