@@ -105,6 +105,17 @@ def test_late_packet_of_the_association_before(at: int, chunk: bytes) -> None:
     assert [each.ending for each in before] == (["reused"] if chunk == SEGMENT else [])
 
 
+def test_late_data_between_init_and_init_ack() -> None:
+    """Nothing shows yet which tag is right, so that one chunk counts as the new association's."""
+    talk = spoken()
+    frames = [*OPENING, *frames_of(talk.units), *closing(talk)]
+    frames.insert(1, stray(SEGMENT))
+    events, unknown = told(frames)
+    (end,) = ends(events)
+    assert (fpdus(events), unknown) == ([[11, 10]], 0)
+    assert (end.ending, end.errors) == ("closed", 0)
+
+
 def test_late_init_ack_denies_nothing() -> None:
     """What has begun with the Initial TSN has the right tag."""
     frames = one_way(0)
