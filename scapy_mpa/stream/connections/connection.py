@@ -23,7 +23,7 @@ from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.stream.octets.past import Span, Tail
 from scapy_mpa.stream.octets.scan import FoundStartup, startup_at
 from scapy_mpa.stream.segment import ACK, RST, Segment, reverse_flow
-from scapy_mpa.stream.startup import beginnings, breaches, doubts, order, rtr
+from scapy_mpa.stream.startup import beginnings, breaches, order, rtr
 from scapy_mpa.stream.startup.startup_phase import StartupPhase
 from scapy_mpa.stream.startup.steps import StartupState
 from scapy_mpa.wire.dialect import Dialect
@@ -117,7 +117,7 @@ class Connection(Telling):
             order.resume(startup, self.segments)
         while self.met_key is not None:
             self._read_key(*self.met_key)
-        if half.phase is Phase.HELD and startup.state is StartupState.ACCEPTED:
+        if startup.state is StartupState.ACCEPTED:
             rtr.find(startup, final=False)
         self.common.current = None
         if startup.is_waiting and segment.length and direction == startup.initiator:
@@ -269,10 +269,6 @@ class Connection(Telling):
     def is_answered(self, half: HalfConnection, found: FoundStartup) -> bool:
         """Tell whether what seems to be a Request was answered."""
         return order.is_answered(self.startup, half, found)
-
-    def on_doubtful(self, half: HalfConnection, found: FoundStartup) -> None:
-        """Take what may be a startup frame."""
-        doubts.take(self.startup, half, found)
 
     def on_refuted(self, half: HalfConnection) -> None:
         """Forget a startup frame that was part of a payload."""

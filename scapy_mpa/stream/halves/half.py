@@ -23,7 +23,7 @@ from scapy_mpa.stream.halves.streaming import Streaming
 from scapy_mpa.stream.octets.chunk import Chunk, weight_of
 from scapy_mpa.stream.octets.island import Island, Run
 from scapy_mpa.stream.octets.islands import Islands
-from scapy_mpa.stream.octets.scan import FoundStartup, may_be_payload
+from scapy_mpa.stream.octets.scan import FoundStartup
 from scapy_mpa.stream.segment import FIN, RST, SYN, Segment
 from scapy_mpa.stream.sequence import (
     SEQUENCE_WINDOW,
@@ -38,7 +38,6 @@ from scapy_mpa.wire.errors import ErrorCode
 if TYPE_CHECKING:
     from scapy_mpa.stream.budget import Budget
     from scapy_mpa.stream.fpdus.sink import Handover
-    from scapy_mpa.stream.halves.doubtful_startup import DoubtfulStartup
     from scapy_mpa.stream.halves.owner import Owner
     from scapy_mpa.stream.halves.reader import FrameReader, Reader
     from scapy_mpa.stream.inference.purse import Purse
@@ -115,12 +114,6 @@ class HalfConnection:
         """What is kept until it is known to carry FPDUs, None from then on."""
         reader = self.reader
         return reader if type(reader) is Streaming else None
-
-    @property
-    def doubtful(self) -> DoubtfulStartup | None:
-        """What seems to be a startup frame of it, in the midst of octets that may be anything."""
-        reader = self.reader
-        return reader.doubtful if type(reader) is Streaming else None
 
     @property
     def ift(self) -> FrameReader | None:
@@ -219,13 +212,11 @@ class HalfConnection:
     def may_be_startup(self, island: Island, found: FoundStartup) -> bool:
         """Tell whether what seems to be a startup frame is one, by what lies before it.
 
-        Where the beginning was not captured, a payload that holds a Key may read as a frame; but
-        such a one hardly fills its segments.
+        After missing octets, a payload that holds a Key may read as a frame; but that hardly fills
+        its segments.  A sender waits before and after a startup frame, so the frame does.
         """
-        if not self.may_begin_at(island, found.position):
-            return False
-        is_sure = self.begin is not None or not may_be_payload(found)
-        return is_sure or island.fills_segments(found.position, found.end)
+        is_first = self.may_begin_at(island, found.position)
+        return is_first or island.fills_segments(found.position, found.end)
 
     # -- what framing reports ------------------------------------------------------------------
 
@@ -379,7 +370,7 @@ class HalfConnection:
     @property
     def is_mpa(self) -> bool:
         """Whether it is known to carry MPA."""
-        return self.phase is not Phase.STREAMING and self.doubtful is None
+        return self.phase is not Phase.STREAMING
 
     @property
     def is_unknown(self) -> bool:

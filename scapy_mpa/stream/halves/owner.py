@@ -69,9 +69,6 @@ class Owner(Protocol):
     def is_answered(self, half: HalfConnection, found: FoundStartup) -> bool:
         """Tell whether what seems to be a Request was answered."""
 
-    def on_doubtful(self, half: HalfConnection, found: FoundStartup) -> None:
-        """Take what may be a startup frame."""
-
     def on_refuted(self, half: HalfConnection) -> None:
         """Learn that a startup frame was none, by what follows it."""
 

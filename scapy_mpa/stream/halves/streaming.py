@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Streaming mode: a half connection whose octets are not known to be FPDUs (RFC 5044 7.1.2).
 
-Startup frames are looked for in them, and what seems to be one is doubted where octets before it
-are missing, or stand before it.  All that is kept for that is one object, which is gone as soon
-as the Full Operation Phase begins.
+Startup frames are looked for in them.  All that is kept for that is one object, which is gone as
+soon as the Full Operation Phase begins.
 """
 
 from typing import TYPE_CHECKING, Final
 
-from scapy_mpa.stream.halves.doubtful_startup import DoubtfulStartup, awaits_startup, is_refuted
+from scapy_mpa.stream.halves.delayed import awaits_startup, is_refuted
 from scapy_mpa.stream.halves.indications import take_indications
 from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.octets.island import SEAM, Island
@@ -51,12 +50,14 @@ class Streaming:
         "_half",
         "_key_checked",
         "_look_at",
-        "doubtful",
+        "delayed",
     )
 
     def __init__(self, half: "HalfConnection") -> None:
         self._half = half
-        self.doubtful: DoubtfulStartup | None = None
+        self.delayed: FoundStartup | None = None
+        """The startup frame after other octets that was taken last, and that what follows it may
+        still refute."""
         self._key_checked = False
         self._look_at: int | None = 0
         """How many held octets the next look at them needs; None to look no more."""
@@ -79,7 +80,7 @@ class Streaming:
 
         Where many startups are rejected, that costs no more than a few times what is held.
         """
-        self.doubtful = None
+        self.delayed = None
         self._look_at = 2 * self._half.held
 
     def _is_due(self, least: int) -> bool:
@@ -106,8 +107,8 @@ class Streaming:
         half.purse.fill(fresh)
         if half.phase is Phase.STREAMING:
             self.scan(island)
-        elif self.doubtful is not None and is_refuted(half, island, self.doubtful.found):
-            if not half.owner.must_wait(half, island, self.doubtful.found, is_refuted=True):
+        elif self.delayed is not None and is_refuted(half, island, self.delayed):
+            if not half.owner.must_wait(half, island, self.delayed, is_refuted=True):
                 half.owner.on_refuted(half)
         elif self._is_due(ASSUMING_OCTETS):
             half.owner.on_unknown(half)
@@ -244,11 +245,12 @@ class Streaming:
         if phase is not Phase.STREAMING:
             return True
         for found in find_startups(island, half.begin, final=final):
-            is_delayed = self._is_delayed(island, found)
+            is_delayed = self._is_delayed(found)
             refuted = is_delayed and is_refuted(half, island, found)
             if half.owner.must_wait(half, island, found, is_refuted=refuted):
                 return False
-            if refuted:
+            if refuted or not half.may_be_startup(island, found):
+                # The rest of it may hold the true one.
                 island.scan = found.position + 1
             elif is_delayed and half.owner.reads_before(half, island, found):
                 break
@@ -259,49 +261,25 @@ class Streaming:
         return True
 
     def _pass_on(self, island: Island, found: FoundStartup, *, is_delayed: bool) -> None:
-        """Pass on what is, or may be, a startup frame."""
+        """Pass on a startup frame."""
         half = self._half
         island.scan = min(found.end, island.end)
         frames = island.frames(found.position, found.position + len(found.octets))
-        if half.may_be_startup(island, found):
-            if self.doubtful is not None and self.doubtful.found.position == found.position:
-                # It is taken now.
-                self.doubtful = None
-            half.owner.on_startup(half, found, frames)
-            if is_delayed:
-                self._doubt(found, frames)
-        else:
-            # The rest of it may hold the true one.
-            island.scan = found.position + 1
-            alone = island.fills_segments(found.position, found.end)
-            self.doubtful = DoubtfulStartup(half, found, frames, is_alone=alone)
-            half.owner.on_doubtful(half, found)
+        half.owner.on_startup(half, found, frames)
+        if is_delayed and half.phase is Phase.HELD:
+            # What follows it is held, and tells what it is.
+            self.delayed = found
 
-    def _doubt(self, found: FoundStartup, frames: tuple[int, ...]) -> None:
-        """Hold what follows a delayed startup frame, but wait for what it is."""
-        if self._half.phase is Phase.HELD:
-            self.doubtful = DoubtfulStartup(self._half, found, frames)
-
-    def _is_delayed(self, island: Island, found: FoundStartup) -> bool:
-        """Tell whether octets in streaming mode stand before a startup frame."""
+    def _is_delayed(self, found: FoundStartup) -> bool:
+        """Tell whether octets of streaming mode stand before a startup frame, or missing ones."""
         half = self._half
-        begin = island.start if half.begin is None else half.begin
-        return found.position != begin and not half.owner.ends_startup(half, found.position)
-
-    def confirm(self) -> None:
-        """Take the doubtful startup frame for one."""
-        if self.doubtful is None:
-            return
-        half = self._half
-        doubtful, self.doubtful = self.doubtful, None
-        if half.phase is Phase.STREAMING:
-            half.owner.on_startup(half, doubtful.found, doubtful.frames)
+        return found.position != half.begin and not half.owner.ends_startup(half, found.position)
 
     def refute(self) -> None:
         """Go back to streaming mode: what seemed to be a startup frame was part of a payload."""
-        assert self.doubtful is not None
+        assert self.delayed is not None
         half = self._half
-        position = self.doubtful.found.position
+        position = self.delayed.position
         self.look_afresh()
         half.phase = Phase.STREAMING
         for island in list(self._half.islands.items):

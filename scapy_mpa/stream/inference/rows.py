@@ -329,24 +329,6 @@ class Rows:
         rows += [marked for row in rows if row.origin is None and (marked := self._marked(row))]
         return max(rows, key=attrgetter("octets"), default=None)
 
-    def begins(self) -> bool:
-        """Tell whether FPDUs begin with the first octet, beyond doubt."""
-        sight = self._sight
-        if sight.following(sight.begin) is not None:
-            return True
-        row = self.row_at(sight.begin)
-        return row is not None and row.fpdus >= PLAUSIBLE_ROW and not self._follows_crc(row)
-
-    def _follows_crc(self, row: Row) -> bool:
-        """Tell whether the Marker that a row begins with is an unused CRC field of zeros.
-
-        Then the FPDUs behind it, read without Markers, lead beyond where one seems to be.
-        """
-        if row.phase(row.start) != 0 or row.tells_places:
-            return False
-        other = self.row_at(row.start + MARKER_LENGTH)
-        return other is not None and other.origin is None and other.borne_out > row.borne_out
-
     def _row(self, first: Reading) -> Row:
         """Return the row that begins with an FPDU, of none if it makes no sense."""
         sight = self._sight

@@ -20,7 +20,7 @@ from scapy_mpa.stream.inference.inferred import Inferred, infer, shows_crcs
 from scapy_mpa.stream.inference.sight import Known
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.stream.octets.scan import may_be_rtr
-from scapy_mpa.stream.startup import doubts, rtr
+from scapy_mpa.stream.startup import rtr
 from scapy_mpa.stream.startup.startup_phase import StartupPhase
 from scapy_mpa.stream.startup.steps import StartupState, rtr_may_follow
 from scapy_mpa.wire.ddp import UNTAGGED_LENGTH, ddp_header_of
@@ -41,11 +41,6 @@ def conclude(startup: StartupPhase) -> None:
         look(startup, half, must_decide=True, crc=True)
     for half in halves:
         decide(startup, half)
-        streaming, doubtful = half.streaming, half.doubtful
-        if streaming is not None and doubtful is not None and doubtful.stands_alone():
-            streaming.confirm()
-            decide(startup, halves[1 - half.direction])
-            decide(startup, half)
 
 
 def decide(startup: StartupPhase, half: HalfConnection) -> None:
@@ -74,12 +69,7 @@ def look(
     :param must_decide: as if nothing more came.
     :param crc: only CRCs are to be looked for.
     """
-    halves = startup.halves
-    streaming, doubtful = half.streaming, half.doubtful
-    if streaming is not None and doubtful is not None:
-        continues = doubtful.is_followed_by_fpdus(final=must_decide)
-        if continues and not doubts.had_begun(startup, half):
-            streaming.confirm()
+    halves, streaming = startup.halves, half.streaming
     if half.direction == startup.initiator:
         if startup.state is StartupState.ACCEPTED and not must_decide:
             return
@@ -119,15 +109,6 @@ def look(
             inferred = free
             known = known._replace(origin=None)
     if inferred is None:
-        return
-    if (
-        streaming is not None
-        and streaming.doubtful is not None
-        and streaming.doubtful.precedes_fpdus(final=must_decide)
-        and not doubts.had_begun(startup, half)
-    ):
-        streaming.confirm()
-        look(startup, half, must_decide=must_decide, crc=crc)
         return
     if startup.state is StartupState.REJECTED:
         startup.forget()
@@ -237,7 +218,7 @@ def _known_of(startup: StartupPhase, half: HalfConnection) -> Known:
         crc = other.framing.crc
     elif frames and (len(frames) == 2 or frames[0].crc):
         crc = any(frame.crc for frame in frames)
-    is_held = half.phase is Phase.HELD and half.is_mpa
+    is_held = half.phase is Phase.HELD
     if startup.state is StartupState.ACCEPTED and direction == startup.initiator:
         # What may be an Rtr Frame was not captured.
         is_held = False
@@ -276,6 +257,5 @@ def _is_unasked(startup: StartupPhase, half: HalfConnection) -> bool:
 
 
 def _holds_startup(startup: StartupPhase, half: HalfConnection) -> bool:
-    """Tell whether what may be a startup frame was found in a direction."""
-    is_found = half.phase is not Phase.STREAMING or half.doubtful is not None
-    return is_found or startup.origins[half.direction] > 0
+    """Tell whether a startup frame was found in a direction."""
+    return half.phase is not Phase.STREAMING or startup.origins[half.direction] > 0

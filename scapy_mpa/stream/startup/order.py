@@ -9,34 +9,18 @@ table (:mod:`~scapy_mpa.stream.startup.steps`) need know nothing of disorder.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from scapy_mpa.stream.halves.extent import acknowledged_with
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.holes import LATE_SEGMENTS
 from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.stream.octets.scan import KEY_PREFIX, FoundStartup, key_in
 from scapy_mpa.stream.segment import ACK, Segment
-from scapy_mpa.stream.sequence import unwrap
+from scapy_mpa.stream.sequence import sequence_number, unwrap
+from scapy_mpa.stream.startup.startup_phase import StartupPhase
 from scapy_mpa.stream.startup.steps import NOBODY, NOWHERE, StartupState
 from scapy_mpa.wire.startup import StartupKind
 
-if TYPE_CHECKING:
-    from scapy_mpa.stream.startup.startup_phase import StartupPhase
-
-__all__ = ["is_answered", "must_wait", "note", "received_before", "resume", "wait_no_more"]
-
-
-def received_before(startup: StartupPhase, half: HalfConnection, found: FoundStartup) -> int | None:
-    """Return what the sender of a startup frame had received when it sent it, as a sequence number.
-
-    None if its segment did not come last, and the frame did not wait.
-    """
-    kept = startup.heard.get((half.direction, found.position))
-    if kept is not None:
-        return kept
-    return acknowledged_with(half, found.position, found.end)
+__all__ = ["is_answered", "must_wait", "note", "resume", "wait_no_more"]
 
 
 def must_wait(
@@ -54,29 +38,54 @@ def must_wait(
         the other direction may hold the Reply.
     """
     other = startup.halves[1 - half.direction]
-    received = received_before(startup, half, found)
+    received = startup.received_before(half, found)
     if received is not None:
         startup.hear(half.direction, found.position, received)
-    if startup.waits_until == 0 or half.begin is None or other.begin is None:
+    if half.begin is None or other.begin is None:
         return False
-    is_early = half.islands.lies_beyond(island)
-    if not is_early:
-        had = other.acknowledged or 0
-        if received is not None and not is_refuted:
-            had = unwrap(received, other.begin)
-        islands = other.islands
-        captured = other.begin if islands.front is None else islands.front_end()
-        is_early = captured < had or (not is_refuted and _first_unread(startup, other) < had)
+    had = other.acknowledged or 0
+    if received is not None and not is_refuted:
+        had = unwrap(received, other.begin)
+    if startup.waits_until == 0:
+        # What waits keeps its order even when nothing more is waited for.
+        is_known = received is not None and not is_refuted
+        is_early = is_known and _precedes(startup, other, found, had)
+    else:
+        is_early = _lacks(half, other, island, had) or (
+            not is_refuted and _first_unread(startup, other) < had
+        )
     if not is_early:
         startup.wait_at(half.direction, NOWHERE)
         return False
-    segments = half.owner.segments
     if startup.waits_until is None:
-        startup.waits_until = segments + LATE_SEGMENTS
+        startup.waits_until = half.owner.segments + LATE_SEGMENTS
     if found.position >= startup.origins[half.direction]:
         # Else it was taken before it was refuted.
         startup.wait_at(half.direction, min(found.position, startup.waiting[half.direction]))
-    return segments < startup.waits_until
+    return True
+
+
+def _lacks(half: HalfConnection, other: HalfConnection, island: Island, had: int) -> bool:
+    """Tell whether octets that were sent before a startup frame may yet be captured.
+
+    :param island: that holds the frame.
+    :param had: up to where its sender had received the other direction.
+    """
+    islands = other.islands
+    captured = other.begin if islands.front is None else islands.front_end()
+    return half.islands.lies_beyond(island) or captured is None or captured < had
+
+
+def _precedes(startup: StartupPhase, other: HalfConnection, found: FoundStartup, had: int) -> bool:
+    """Tell whether a startup frame of the peer waits that was sent before this one.
+
+    Acknowledgements of a sender that lies may say so of both.
+
+    :param had: up to where the sender of this one had received the peer's octets.
+    """
+    first = startup.waiting[other.direction]
+    received = startup.heard(other.direction).get(first)
+    return first < had and (received is None or unwrap(received, found.end) < found.end)
 
 
 def _first_unread(startup: StartupPhase, half: HalfConnection) -> int:
@@ -138,7 +147,5 @@ def _go_on(startup: StartupPhase) -> None:
 def is_answered(startup: StartupPhase, half: HalfConnection, found: FoundStartup) -> bool:
     """Tell whether a startup frame of the peer acknowledges what seems to be a Request, and nothing
     behind it."""
-    return found.startup.kind is StartupKind.REQUEST and any(
-        direction != half.direction and unwrap(received, found.end) == found.end
-        for (direction, _), received in startup.heard.items()
-    )
+    received = startup.heard(1 - half.direction).values()
+    return found.startup.kind is StartupKind.REQUEST and sequence_number(found.end) in received

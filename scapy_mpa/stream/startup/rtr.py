@@ -8,18 +8,14 @@ their first ones tell.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.octets.scan import FoundStartup, rtr_at
+from scapy_mpa.stream.startup.startup_phase import StartupPhase
 from scapy_mpa.stream.startup.steps import StartupState
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.startup import STARTUP_HEADER_LENGTH
-
-if TYPE_CHECKING:
-    from scapy_mpa.stream.halves.half import HalfConnection
-    from scapy_mpa.stream.startup.startup_phase import StartupPhase
 
 __all__ = ["find", "find_unanswered"]
 
@@ -54,7 +50,7 @@ def _miss(startup: StartupPhase, half: HalfConnection) -> None:
 
 def find_unanswered(startup: StartupPhase, half: HalfConnection, *, final: bool) -> None:
     """Take an Rtr Frame behind a Request whose Reply was not captured."""
-    if startup.state is StartupState.REQUESTED and half.phase is Phase.HELD and half.is_mpa:
+    if startup.state is StartupState.REQUESTED and half.phase is Phase.HELD:
         found = _look(half, startup.origins[half.direction], final=final)
         if isinstance(found, FoundStartup):
             _take(half, found)

@@ -12,13 +12,12 @@ from typing import Final
 
 from scapy_mpa.stream.fpdus.candidate import FPDUReader
 from scapy_mpa.stream.halves import takeover
-from scapy_mpa.stream.halves.extent import is_whole, span
+from scapy_mpa.stream.halves.extent import acknowledged_with, is_whole, span
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.stream.octets.scan import FoundStartup, has_key, startup_reach
 from scapy_mpa.stream.sequence import unwrap
-from scapy_mpa.stream.startup import order, rtr
 from scapy_mpa.stream.startup.agreement import Agreement
 from scapy_mpa.stream.startup.steps import (
     NOBODY,
@@ -34,7 +33,7 @@ from scapy_mpa.wire.startup import StartupKind
 __all__ = ["StartupPhase"]
 
 _REMEMBERED: Final = 64
-"""Of how many startup frames it is kept what their senders had received."""
+"""Startup frames of a direction of which it is kept what their sender had received."""
 
 _STARTUPS: Final = 8
 """Startups that are looked at with one segment."""
@@ -72,7 +71,7 @@ class StartupPhase(Agreement):
         self.answer_at: int | None = None
         """Where the Reply must begin, by what the Initiator had received when it sent its Request;
         None if that is not known, as in a delayed startup, or the Reply is there."""
-        self._heard: dict[tuple[int, int], int] | None = None
+        self._heard: tuple[dict[int, int], dict[int, int]] | None = None
         self.replied_to: int | None = None
         """Sequence number of what the Responder had received when it sent a Reply that was captured
         before its Request; None if that is not known."""
@@ -88,18 +87,26 @@ class StartupPhase(Agreement):
         self.early_ack: int | None = None
         """What it had received when it first did so before a Reply was captured."""
 
-    @property
-    def heard(self) -> dict[tuple[int, int], int]:
-        """What senders of startup frames had received, as sequence numbers: by direction and
-        position of the frame."""
-        return self._heard or {}
+    def heard(self, direction: int) -> dict[int, int]:
+        """Return what the sender of startup frames had received, as sequence numbers, by position
+        of the frame."""
+        return {} if self._heard is None else self._heard[direction]
+
+    def received_before(self, half: HalfConnection, found: FoundStartup) -> int | None:
+        """Return what the sender of a startup frame had received then, as a sequence number.
+
+        None if its segment did not come last, and the frame did not wait.
+        """
+        kept = self.heard(half.direction).get(found.position)
+        return acknowledged_with(half, found.position, found.end) if kept is None else kept
 
     def hear(self, direction: int, position: int, received: int) -> None:
         """Keep what the sender of a startup frame had received; what was kept first stays."""
         if self._heard is None:
-            self._heard = {}
-        if len(self._heard) < _REMEMBERED:
-            self._heard.setdefault((direction, position), received)
+            self._heard = {}, {}
+        kept = self._heard[direction]
+        if len(kept) < _REMEMBERED:
+            kept.setdefault(position, received)
 
     def wait_at(self, direction: int, position: int) -> None:
         """Have the first startup frame that waits in a direction be another one."""
@@ -120,8 +127,6 @@ class StartupPhase(Agreement):
         """
         direction, kind = half.direction, found.startup.kind
         is_first = self.state is StartupState.IDLE
-        if kind is StartupKind.REPLY:
-            self._confirm_request(half, found)
         if kind is StartupKind.REQUEST and self._follows_accepted(half, found):
             return None
         if kind is StartupKind.RTR and found.position == self.rtr_at:
@@ -150,14 +155,6 @@ class StartupPhase(Agreement):
             self.declare(direction, found.startup, what)
         return what, not is_first
 
-    def _confirm_request(self, answering: HalfConnection, found: FoundStartup) -> None:
-        """Before a Reply, take what may be the Request that it answers."""
-        asking = self.halves[1 - answering.direction]
-        asked = asking.doubtful
-        received = order.received_before(self, answering, found)
-        if asking.streaming is not None and asked is not None and asked.awaits_reply(received):
-            asking.streaming.confirm()
-
     def _follows_accepted(self, half: HalfConnection, found: FoundStartup) -> bool:
         """Tell whether what seems to be a Request ends behind what the Responder had received when
         it sent a Reply that accepts.  FPDUs are all that the Initiator sends there."""
@@ -177,7 +174,7 @@ class StartupPhase(Agreement):
         ):
             return self.state
         asking = self.halves[1 - direction]
-        received = order.received_before(self, half, found)
+        received = self.received_before(half, found)
         if self.state is StartupState.REQUESTED and direction != self.initiator:
             is_all = is_whole(half) and is_whole(asking, self.origins[asking.direction])
             is_lost = not is_all and self._had_others(asking, found, received)
@@ -283,7 +280,6 @@ class StartupPhase(Agreement):
         if rtr_may_follow(*self.declared) and not self.saw_rtr:
             self.state = StartupState.ACCEPTED
             self._begin_fpdus(1 - self.initiator)
-            rtr.find(self, final=False)
         else:
             self.begin_fpdus()
 
@@ -307,7 +303,7 @@ class StartupPhase(Agreement):
                 dialect=None if self.last is None else self.last.dialect,
             )
 
-    # -- doubtful ones -----------------------------------------------------------------------
+    # -- refuted ones ------------------------------------------------------------------------
 
     def refute(self, half: HalfConnection) -> None:
         """Forget a startup frame that was part of a payload."""

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A startup frame after octets of streaming mode, or after missing ones: what follows it tells.
+
+The payload of an FPDU, or a file, may hold the same octets.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from scapy_mpa.stream.fpdus.heads import may_be_fpdu
+from scapy_mpa.stream.octets.scan import FoundStartup, may_be_rtr
+from scapy_mpa.wire.rdmap import BOUNDS
+from scapy_mpa.wire.startup import KEY_LENGTH, RTR_KEYS, StartupKind
+
+if TYPE_CHECKING:
+    from scapy_mpa.stream.halves.half import HalfConnection
+    from scapy_mpa.stream.octets.island import Island
+
+__all__ = ["awaits_startup", "is_refuted"]
+
+_CONTROL: Final = slice(2, 4)
+_BEHIND_MARKER: Final = slice(6, 8)
+"""Control octets of an FPDU, where it begins, and where a Marker precedes it."""
+
+
+def awaits_startup(half: HalfConnection) -> bool:
+    """Tell whether a startup frame may yet be captured that lies in a hole."""
+    return half.begin is not None and half.islands.behind_open_hole() is not None
+
+
+def is_refuted(half: HalfConnection, island: Island, found: FoundStartup) -> bool:
+    """Tell whether what directly follows a delayed startup frame shows that it is none.
+
+    Nothing but FPDUs does (RFC 5044 7.1.2 rules 3, 4), unless the connection is rejected, or an Rtr
+    Frame comes before them (rtr-frame-proposal-2007 2).  A capture of iWARP that is sent as a file
+    holds startup frames, too, and then the next record.
+    """
+    if found.startup.rejects:
+        return False
+    is_request = found.startup.kind is StartupKind.REQUEST
+    behind = found.behind
+    if behind and behind[_CONTROL] not in BOUNDS and behind[_BEHIND_MARKER] not in BOUNDS:
+        # No FPDU: of many startup frames that is told at one glance.
+        is_followed = is_request and behind[:KEY_LENGTH] in RTR_KEYS
+    else:
+        is_followed = _may_be_followed(island, found)
+    return not (is_followed or (is_request and half.owner.is_answered(half, found)))
+
+
+def _may_be_followed(island: Island, found: FoundStartup) -> bool:
+    """Tell whether an FPDU may follow a startup frame, or the Rtr Frame of a Request."""
+    return (
+        island.start > found.end
+        or may_be_fpdu(island, found.end)
+        or (found.startup.kind is StartupKind.REQUEST and may_be_rtr(island, found.end))
+    )
