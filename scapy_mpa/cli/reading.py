@@ -97,7 +97,7 @@ class Reading:
     def batches(self) -> Iterator[list[Event]]:
         """Yield the same, all as events."""
         for rows in self.rows():
-            yield [event_of(row) if type(row) is tuple else row for row in rows]
+            yield list(map(event_of, rows))
 
     def _ends(self) -> Iterator[None]:
         """Have said what can be said now that the capture has ended."""
@@ -123,11 +123,7 @@ class Reading:
         connections = self._connections
         if self._checks is not None:
             take = self._checks.take
-            rows = [
-                event
-                for row in rows
-                for event in take(event_of(row) if type(row) is tuple else row)
-            ]
+            rows = [event for row in rows for event in take(event_of(row))]
         for event in [row for row in rows if type(row) is not tuple]:
             if isinstance(event, GapFound):
                 self._gaps += event.reason == "limit"

@@ -41,7 +41,7 @@ class RecordPage:
         moment = label = b""
         for row in rows:
             if type(row) is not tuple or row[1] < 0 or self._payload:
-                event = event_of(row) if type(row) is tuple else row
+                event = event_of(row)
                 patterns.append(b"%b\n")
                 fields.append(json_line(event, payload=self._payload).encode())
                 continue

@@ -117,13 +117,13 @@ class Recovery:
             self._last.keep(flow, frame, segment.length)
         events = self._flows.receive(segment)
         brought, is_made = self._brought(events, frame) if events else ([], False)
-        if not segment.length:
+        if is_made or not segment.length:
             return brought, not is_made
         carries_mpa = self._flows.carries_mpa(flow)
         if carries_mpa is None:
             # Octets of a connection that was ended.
             self._last.pop(flow, None)
-        return brought, not (is_made or carries_mpa)
+        return brought, not carries_mpa
 
     def _take_sctp(self, packet: SctpPacket) -> None:
         self._packet = packet

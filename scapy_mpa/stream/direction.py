@@ -12,12 +12,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from scapy_mpa.stream.budget import Budget
-from scapy_mpa.stream.events import ConnectionId, FPDURecovered
+from scapy_mpa.stream.events import ConnectionId, Event, FPDURecovered
 from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD, Chunk
 from scapy_mpa.stream.octets.overlap import FRESH_OCTETS, RecentOctets, differing_stretch
 from scapy_mpa.stream.octets.past import PAST_OCTETS
 from scapy_mpa.stream.octets.scan import begins_like_key
-from scapy_mpa.stream.ordinary import Row, lacks, read
+from scapy_mpa.stream.ordinary import lacks, read
 from scapy_mpa.stream.sequence import SEQUENCE_SPACE, sequence_number
 from scapy_mpa.stream.shapes import Shapes, ShapeTables
 from scapy_mpa.wire.fpdu import MARKER_INTERVAL, MARKER_LENGTH
@@ -536,8 +536,11 @@ class Direction:
             self.held = self.reserved = 0
 
 
-def event_of(row: Row) -> FPDURecovered:
-    """Return a row as an event."""
+def event_of(row: Any) -> Event:
+    """Return a row as an event; an event as it is."""
+    if type(row) is not tuple:
+        event: Event = row
+        return event
     frame, time_ns, direction, offset, shape, *_, frames, octets, ack = row
     table = shape.table
     place = offset + shape.lead
@@ -546,7 +549,7 @@ def event_of(row: Row) -> FPDURecovered:
         direction.index,
         frame,
         time_ns,
-        sequence_number(direction.origin + place),
+        (direction.origin + place) & _MASK,
         place if table.from_start else None,
         shape.ulpdu_length,
         octets,

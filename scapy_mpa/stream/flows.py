@@ -87,7 +87,7 @@ class Flows:
     def receive(self, segment: Segment) -> list[Event]:
         """Take a segment; return what it brought to light, in order of recovery."""
         self.take(segment)
-        return self.events()
+        return self.events() if self.shared.rows else []
 
     def take(self, segment: Segment) -> None:
         """Take a segment; what it brings to light is added to ``shared.rows``."""
@@ -200,9 +200,7 @@ class Flows:
     def events(self) -> list[Event]:
         """Return what was found since this was asked last, in order of recovery."""
         rows = self.shared.rows
-        if not rows:
-            return []
-        events = [event_of(row) if type(row) is tuple else row for row in rows]
+        events = list(map(event_of, rows))
         rows.clear()
         return events
 

@@ -16,6 +16,7 @@ from scapy_mpa.stream.events import (
     ConnectionEnded,
     ConnectionId,
     Ending,
+    FPDURecovered,
     GapReason,
     HalfSummary,
     StartupSeen,
@@ -206,7 +207,9 @@ class OrdinaryConnection:
         ):
             one.is_mute = True
             return False
-        negotiating.take_fpdu(event_of(rows[before]))
+        first = event_of(rows[before])
+        assert isinstance(first, FPDURecovered)
+        negotiating.take_fpdu(first)
         return True
 
     def acknowledge(self, segment: Segment) -> None:

@@ -73,9 +73,10 @@ def calls(work: Callable[[bytes], None], octets: bytes) -> Counter[str]:
     ("work", "written", "functions", "files"),
     [
         pytest.param(listed, bytes, 3, 2, id="pcap"),
-        # Two files read the frame; four take the segment out of it and through the core.
-        pytest.param(listed, as_pcapng, 10, 6, id="pcapng"),
-        pytest.param(received, bytes, 18, 10, id="session"),
+        # Two files read the frame; four take the segment out of it and through the core, and two
+        # make a session's events of what it brought.
+        pytest.param(listed, as_pcapng, 7, 6, id="pcapng"),
+        pytest.param(received, bytes, 12, 8, id="session"),
     ],
 )
 def test_an_ordinary_segment(
@@ -85,5 +86,5 @@ def test_an_ordinary_segment(
     few, many = (calls(work, written(pcapfile.pcap(frames(each)))) for each in (FEW, MANY))
     more = MANY - FEW
     many.subtract(few)
-    assert sum(many.values()) / more <= functions
+    assert round(sum(many.values()) / more) <= functions
     assert sum(count >= more / 2 for count in many.values()) <= files
