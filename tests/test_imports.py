@@ -7,11 +7,9 @@ The imports are parsed, not executed, so that a wrong one is named with its file
 import ast
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-
-import pytest
 
 PACKAGE = "scapy_mpa"
 ROOT = Path(__file__).resolve().parent.parent
@@ -133,6 +131,7 @@ def name_of(path: Path) -> str:
 
 
 FILES = {name_of(path): path for path in sorted(SOURCE.rglob("*.py"))}
+TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in FILES.items()}
 
 
 def room_of(module: str) -> str:
@@ -185,7 +184,7 @@ def imports_of(module: str) -> list[Import]:
             for child in ast.iter_child_nodes(node):
                 visit(child, on_import and not inside)
 
-    visit(ast.parse(FILES[module].read_text(encoding="utf-8")), True)
+    visit(TREES[module], True)
     return found
 
 
@@ -194,7 +193,7 @@ IMPORTS = {module: imports_of(module) for module in FILES}
 
 def public_names(module: str) -> list[str] | None:
     """What ``__all__`` of a module lists; None if there is none that is written out."""
-    for node in ast.parse(FILES[module].read_text(encoding="utf-8")).body:
+    for node in TREES[module].body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
             listed = getattr(node.value, "elts", [None])
             if all(isinstance(each, ast.Constant) for each in listed):
@@ -238,16 +237,24 @@ def test_every_module_is_in_a_known_room() -> None:
     assert not unknown, f"no place in ROOMS for {sorted(unknown)}"
 
 
-@pytest.mark.parametrize("module", FILES)
-def test_imports_point_down(module: str) -> None:
-    """A module imports from its own room and from those below it, also inside functions."""
-    own = ROOMS.index(room_of(module))
-    wrong = [
+def wrong_imports(rooms: tuple[str, ...], is_wrong: Callable[[str, Import], bool]) -> list[str]:
+    """Each import of modules of some rooms that is wrong, with its place."""
+    return [
         f"{place(module, found.line)}: {room_of(module)} imports {found.target}"
+        for module in modules_in(rooms)
         for found in IMPORTS[module]
-        if is_own(found.target) and ROOMS.index(room_of(found.target)) < own
+        if is_wrong(module, found)
     ]
-    assert not wrong, "\n".join(wrong)
+
+
+def test_imports_point_down() -> None:
+    """A module imports from its own room and from those below it, also inside functions."""
+
+    def points_up(module: str, found: Import) -> bool:
+        own = ROOMS.index(room_of(module))
+        return is_own(found.target) and ROOMS.index(room_of(found.target)) < own
+
+    assert wrong_imports(ROOMS, points_up) == []
 
 
 def place_in_stream(module: str) -> int:
@@ -256,70 +263,56 @@ def place_in_stream(module: str) -> int:
     return next(place for place, names in enumerate(STREAM_ROOMS) if name in names)
 
 
-@pytest.mark.parametrize("module", modules_in(("stream",)))
-def test_rooms_of_the_stream_core_point_down(module: str) -> None:
+def test_rooms_of_the_stream_core_point_down() -> None:
     """A part never calls those above it but through a protocol, which is for typing only."""
-    own = place_in_stream(module)
-    wrong = [
-        f"{place(module, found.line)}: imports {found.target}"
-        for found in IMPORTS[module]
-        if found.is_executed and is_own(found.target) and room_of(found.target) == "stream"
-        if place_in_stream(found.target) < own
-    ]
-    assert not wrong, "\n".join(wrong)
+
+    def points_up(module: str, found: Import) -> bool:
+        is_inside = is_own(found.target) and room_of(found.target) == "stream"
+        is_executed = found.is_executed and is_inside
+        return is_executed and place_in_stream(found.target) < place_in_stream(module)
+
+    assert wrong_imports(("stream",), points_up) == []
 
 
-@pytest.mark.parametrize("module", FILES)
-def test_imported_names_are_public(module: str) -> None:
+def test_imported_names_are_public() -> None:
     """What a module takes from another one that has ``__all__`` stands there."""
-    wrong = [
+    assert [
         f"{place(module, node.lineno)}: {node.module}.{alias.name}"
-        for node in ast.walk(ast.parse(FILES[module].read_text(encoding="utf-8")))
+        for module, tree in TREES.items()
+        for node in ast.walk(tree)
         if isinstance(node, ast.ImportFrom) and PUBLIC.get(node.module or "") is not None
         for alias in node.names
-        if alias.name not in {*PUBLIC[node.module or ""], "*"}
+        if alias.name not in {*(PUBLIC[node.module or ""] or ()), "*"}
         and f"{node.module}.{alias.name}" not in FILES
-    ]
-    assert not wrong, "\n".join(wrong)
+    ] == []
 
 
-@pytest.mark.parametrize("module", modules_in(PURE_ROOMS))
-def test_core_imports_neither_scapy_nor_io(module: str) -> None:
+def test_core_imports_neither_scapy_nor_io() -> None:
     """``wire`` and ``stream`` import only what is listed as free of I/O."""
-    wrong = [
-        f"{place(module, found.line)}: {found.target}"
-        for found in IMPORTS[module]
-        if not is_own(found.target) and found.target.partition(".")[0] not in PURE_IMPORTS
-    ]
-    assert not wrong, "\n".join(wrong)
+
+    def is_impure(module: str, found: Import) -> bool:
+        return not is_own(found.target) and found.target.partition(".")[0] not in PURE_IMPORTS
+
+    assert wrong_imports(PURE_ROOMS, is_impure) == []
 
 
-@pytest.mark.parametrize("module", modules_in(PURE_ROOMS))
-def test_core_calls_no_io_builtin(module: str) -> None:
+def test_core_calls_no_io_builtin() -> None:
     """``wire`` and ``stream`` neither open, print nor ask."""
-    tree = ast.parse(FILES[module].read_text(encoding="utf-8"))
-    wrong = [
+    assert [
         f"{place(module, node.lineno)}: {node.id}"
-        for node in ast.walk(tree)
+        for module in modules_in(PURE_ROOMS)
+        for node in ast.walk(TREES[module])
         if isinstance(node, ast.Name) and node.id in IO_BUILTINS
-    ]
-    assert not wrong, "\n".join(wrong)
+    ] == []
 
 
-@pytest.mark.parametrize("module", modules_in(ROOMS_WITHOUT_SCAPY))
-def test_room_never_imports_scapy(module: str) -> None:
-    """Below the layers there is no Scapy, not even inside a function or for typing."""
-    wrong = [place(module, found.line) for found in IMPORTS[module] if is_scapy(found.target)]
-    assert not wrong, "\n".join(wrong)
+def test_rooms_below_the_layers_never_import_scapy() -> None:
+    """Not even inside a function or for typing."""
+    assert wrong_imports(ROOMS_WITHOUT_SCAPY, lambda _, found: is_scapy(found.target)) == []
 
 
-@pytest.mark.parametrize("module", modules_in(MODULES_STARTED_WITHOUT_SCAPY))
-def test_import_does_not_reach_scapy(module: str) -> None:
-    """Importing the module executes no import of Scapy, however indirect.
-
-    Scapy takes most of a second to import, which the command line does not spend unless a command
-    shows or builds packets.
-    """
+def way_to_scapy(module: str) -> str:
+    """By which imports Scapy is imported with a module, however indirectly; "" if it is not."""
     came_from = dict.fromkeys(with_packages(module), "")
     queue = list(came_from)
     while queue:
@@ -328,12 +321,24 @@ def test_import_does_not_reach_scapy(module: str) -> None:
             if not found.on_import:
                 continue
             where = f"{came_from[current]}\n{place(current, found.line)}: {found.target}"
-            assert not is_scapy(found.target), where
+            if is_scapy(found.target):
+                return where
             if is_own(found.target):
                 for target in with_packages(found.target):
                     if target not in came_from:
                         came_from[target] = where
                         queue.append(target)
+    return ""
+
+
+def test_import_does_not_reach_scapy() -> None:
+    """Importing the module executes no import of Scapy.
+
+    Scapy takes most of a second to import, which the command line does not spend unless a command
+    shows or builds packets.
+    """
+    ways = map(way_to_scapy, modules_in(MODULES_STARTED_WITHOUT_SCAPY))
+    assert [way for way in ways if way] == []
 
 
 def test_command_line_starts_without_scapy() -> None:
