@@ -281,20 +281,6 @@ def test_a_rejection_that_several_startups_wait_for() -> None:
     all_is_told(conversation, segments)
 
 
-def test_a_request_of_zeros_in_small_pieces() -> None:
-    """A Request that may be a Marker in a payload is one if the Reply says so, though an octet of
-    an FPDU was captured before that was whole, and nobody knows where octets begin."""
-    conversation = Conversation(
-        handshake=False, revision=0, crc=False, markers=(False, True), ack_every=0
-    )
-    conversation.startup(reply_private_data=bytes(1))
-    conversation.initiator.send(b"")
-    segments = impair(conversation.segments(), Resegmentation(1))
-    first = next(at for at, each in enumerate(segments) if at and each.seq == segments[0].seq + 20)
-    segments.insert(first - 1, segments.pop(first))
-    all_is_told(conversation, segments)
-
-
 @pytest.mark.parametrize("order", [(1, 0, 2, 3), (1, 2, 0, 3), (0, 2, 3, 1), (0, 3, 1, 2)])
 def test_rejection_in_disorder(order: tuple[int, ...]) -> None:
     """The Request that the ULP tries again with is found, and the rejection told, whichever of them

@@ -5,7 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .impair import Half, Segment
+from .impair import SYN, Half, Segment
+
+_KEY, _HEADER = 16, 20
+"""Octets of a Key, and of the header of a startup frame."""
 
 
 class Captured:
@@ -18,11 +21,15 @@ class Captured:
         self._captured = bytearray(size)
         self._at_first = bytearray(size)
         stream = half.startup + half.octets
+        # Flags and revision of zeros after a Key read like a Marker.
+        self._is_plain = stream[_KEY : _KEY + 2] != bytes(2)
         self._octets = bytearray(size)
         for segment, left in segments:
             if segment.direction != direction:
                 continue
+            self._is_plain |= bool(segment.flags & SYN)
             at = self._offset(segment.seq, half)
+            self._is_plain |= at == 0 and len(segment.payload) >= _HEADER
             end = at + len(segment.payload)
             if at < 0 or end > size:
                 continue
@@ -51,8 +58,11 @@ class Captured:
 
     @property
     def has_startup(self) -> bool:
-        """Whether the startup frame was captured whole."""
-        return self.is_whole(-self.before, 0)
+        """Whether the startup frame was captured whole, and reads like nothing else.
+
+        With the SYN it does, or if one segment holds its header.
+        """
+        return self.is_whole(-self.before, 0) and self._is_plain
 
     def is_whole(self, start: int, end: int) -> bool:
         """Whether each octet was captured with its first copy, and is that of the stream."""

@@ -35,6 +35,7 @@ __all__ = [
     "key_in",
     "lacks_octets",
     "may_be_marker",
+    "may_be_payload",
     "may_be_rtr",
     "may_begin",
     "refused_at",
@@ -249,6 +250,16 @@ def may_be_marker(found: FoundStartup) -> bool:
     Or zeros: a CRC field that is not used, for one.
     """
     return found.octets[KEY_LENGTH:].startswith(MARKER_RESERVED)
+
+
+def may_be_payload(found: FoundStartup) -> bool:
+    """Tell whether what follows a Key is hardly what a sender of startup frames puts there.
+
+    That is a Marker, zeros, or R in a Request, where it is 0 and of no account (RFC 5044 7.1.1): of
+    text it is set in every small letter, and most of what ends a word.
+    """
+    is_request = found.startup.kind is StartupKind.REQUEST
+    return may_be_marker(found) or (is_request and found.startup.rejected)
 
 
 def may_be_rtr(island: Island, position: int) -> bool:
