@@ -26,6 +26,11 @@ class Doubt(NamedTuple):
     seq: int
     text: str
 
+    def error(self, connection: ConnectionId) -> ErrorFound:
+        """Return it as the event that it is if nothing is missing from the capture."""
+        direction, frame, time_ns, seq, text = self
+        return ErrorFound(connection, direction, frame, time_ns, None, seq, text)
+
 
 class Doubtful:
     """Errors of one kind that wait for the end of a connection."""
@@ -96,9 +101,4 @@ class Doubtful:
             if self._counted > 1 or self._is_vague:
                 doubt = doubt._replace(text=str(summary(self._counted)))
             told.append(doubt)
-        return [
-            ErrorFound(
-                connection, each.direction, each.frame, each.time_ns, None, each.seq, each.text
-            )
-            for each in told
-        ]
+        return [each.error(connection) for each in told]

@@ -56,7 +56,8 @@ class Messages:
             if event.carries_rdmap and event.is_acceptable:
                 self._take_segment(event)
             elif event.carries_rdmap:
-                self._halves_of(event.connection)[event.direction].lose()
+                # It may be a Request.  What follows it shows where it leaves a hole.
+                self._halves_of(event.connection)[event.direction].asked.is_whole = False
         elif isinstance(event, StartupSeen):
             if event.connection in self._halves:
                 self._halves[event.connection][event.direction].startup(event)
@@ -78,9 +79,9 @@ class Messages:
         if half.beginning is not None or other.beginning is not None:
             half.expire(event.frame)
             other.expire(event.frame)
-            half.release()
+            half.responses.release()
         half.take(event)
-        other.release()
+        other.responses.release()
         self._weigh(half)
 
     def _halves_of(self, connection: ConnectionId) -> _Halves:
@@ -107,7 +108,7 @@ class Messages:
         for half in halves:
             half.finish()
         for half in halves:
-            half.finish_requests()
+            half.asked.finish()
             self._weigh(half)
 
     def _weigh(self, half: HalfMessages) -> None:

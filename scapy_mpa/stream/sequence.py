@@ -18,7 +18,6 @@ __all__ = [
     "compact",
     "first_position",
     "sequence_number",
-    "sequence_numbers",
     "unwrap",
 ]
 
@@ -55,8 +54,3 @@ def compact(position: int) -> int:
 def sequence_number(position: int) -> int:
     """Return the 32-bit sequence number of a position, or of any number that stands for one."""
     return position & _MASK
-
-
-def sequence_numbers(first: int, end: int) -> list[int]:
-    """Return those of the positions from ``first`` up to ``end``."""
-    return [position & _MASK for position in range(first, end)]

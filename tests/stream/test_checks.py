@@ -223,8 +223,8 @@ def test_what_waits_is_limited(limit: str, monkeypatch: pytest.MonkeyPatch) -> N
         held.take(event)
         for connection in held._connections.values():
             assert held._waiting == connection.waiting <= 8
-            waiting = [turn for half in connection.halves for turn in half.waiting]
-            assert not any(turn.carrier.octets for turn in waiting)
+            waiting = [item for half in connection.halves for *_, item in half.turns.waiting]
+            assert not any(turn.carrier.octets for turn in waiting if turn is not None)
     assert held._waiting == 0
 
 

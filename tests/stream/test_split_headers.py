@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scapy_mpa.stream.checks import Checks
-from scapy_mpa.stream.delivery.half_checks import SPLIT_HEADERS
+from scapy_mpa.stream.delivery.connection_checks import SPLIT_HEADERS
 from scapy_mpa.stream.delivery.split import LONGEST_HEADER, SplitHeader
 from scapy_mpa.stream.events import ErrorFound, Event, MessageRecovered
 from scapy_mpa.stream.messages import Messages

@@ -41,7 +41,6 @@ class DDPMessage:
     """
 
     __slots__ = (
-        "_begun",
         "_conflicts",
         "_cut_off",
         "_duplicates",
@@ -51,14 +50,13 @@ class DDPMessage:
         "_overlaps",
         "_stretches",
         "asks",
+        "begun",
         "captured",
         "completed_by",
+        "due",
         "first",
         "holes",
-        "is_answered",
-        "is_given",
         "is_late",
-        "is_over",
         "lost_behind",
         "may_go_on",
         "next_offset",
@@ -96,17 +94,14 @@ class DDPMessage:
         """What it asks for, if it is a Request and whole."""
         self.stands_in = False
         """Whether one of which nothing but the MSN is known stands for it until it is."""
-        self.is_given = False
-        """Of an Atomic Response, whether its place among the Responses was taken before it was
-        whole."""
-        self.is_answered = False
-        """Whether by then it was looked at which Request it answers."""
-        self.is_over = True
-        """Whether nothing more will come of it, so that it may be told."""
+        self.due = 0
+        """Of an Atomic Response in its place among the Responses, what is due before it is
+        reported: its Request, and its end if it took its place before it was whole."""
         self.request: Request | None = None
         """The Request that it answers, if it is a Response."""
         self.requested: bool | None = None
-        self._begun = begun
+        self.begun = begun
+        """Whether the first segment is known to be the very first one, if it is Tagged."""
         self.repeats = repeats
         is_split = self._has_header and not first.is_message
         self._header = SplitHeader() if is_split else None
@@ -117,12 +112,6 @@ class DDPMessage:
         self._duplicates = 0
         self._overlaps = 0
         self._conflicts = 0
-        self.add(first)
-
-    @property
-    def begun(self) -> bool:
-        """Whether the first segment taken is known to be the message's first."""
-        return self._begun
 
     @property
     def stretches(self) -> int:
@@ -163,8 +152,8 @@ class DDPMessage:
         """Whether the snap length cut off any of its octets."""
         return self._cut_off > 0
 
-    def add(self, segment: DDPSegment) -> None:
-        """Add a segment."""
+    def add(self, segment: DDPSegment) -> int:
+        """Add a segment; return how many more stretches are kept than before."""
         at = segment.offset
         end = at + segment.length
         self.segments += 1
@@ -177,6 +166,7 @@ class DDPMessage:
         self.lost_behind = 0
         self._lowest = min(self._lowest, at)
         stretches = self._stretches
+        before = len(stretches)
         highest = stretches[-1][1] if stretches else end
         if segment.header.last:
             if self._end is None:
@@ -194,6 +184,7 @@ class DDPMessage:
             self._cut_off += segment.cut_off
         elif segment.length:
             self._insert(at, end, segment.cut_off)
+        return len(stretches) - before
 
     def _insert(self, at: int, end: int, cut_off: int) -> None:
         """Add a stretch, and count what of it was there."""
@@ -237,7 +228,7 @@ class DDPMessage:
         if self._asked_for is not None:
             return min(self._asked_for[0], self._lowest)
         is_empty = self.request is not None and not self.request.size
-        return self._lowest if self._begun or is_empty else None
+        return self._lowest if self.begun or is_empty else None
 
     @property
     def _expected_end(self) -> int | None:

@@ -7,10 +7,13 @@ nothing at all of what must be counted from the beginning.
 
 from __future__ import annotations
 
-from heapq import heappop, heappush
-from typing import Final
+from collections.abc import Iterator
+from typing import Final, NamedTuple
 
-from scapy_mpa.stream.delivery.half_checks import HalfChecks, Turn
+from scapy_mpa.stream.delivery.order import QueueOrder
+from scapy_mpa.stream.delivery.outstanding import Outstanding
+from scapy_mpa.stream.delivery.split import SplitHeader
+from scapy_mpa.stream.delivery.turns import Turns
 from scapy_mpa.stream.events import (
     Carrier,
     ConnectionId,
@@ -18,7 +21,6 @@ from scapy_mpa.stream.events import (
     ErrorFound,
     FPDURecovered,
     GapFound,
-    SoftUiWARPRecovered,
     StartupSeen,
 )
 from scapy_mpa.stream.sequence import first_position, unwrap
@@ -51,14 +53,70 @@ from scapy_mpa.wire.rules import (
 )
 from scapy_mpa.wire.startup import StartupFrame, StartupKind
 
-__all__ = ["WAITING", "ConnectionChecks"]
+__all__ = ["SPLIT_HEADERS", "WAITING", "ConnectionChecks"]
 
 WAITING: Final = 1024
 """Segments of one direction that may wait for earlier ones, more than overtake others on the way;
 beyond it, nothing is said of their order."""
 
+SPLIT_HEADERS: Final = 8
+"""RDMAP headers of one direction that may lack segments at one time: a sender cuts up one message
+at a time, so only loss leaves any open.  The oldest goes unchecked."""
+
 _MPA_VERSIONS: Final = "RFC 5044 C.1"
 _DDP_VERSION: Final = "RFC 5041 4.1"
+
+
+class _Turn(NamedTuple):
+    """A segment that waits for its turn."""
+
+    header: DDPHeader
+    length: int
+    """Octets behind the header."""
+    carrier: Carrier
+
+
+class _Half:
+    """What counts of one direction."""
+
+    __slots__ = (
+        "asked",
+        "has_begun",
+        "headers",
+        "is_whole",
+        "order",
+        "terminated",
+        "turns",
+    )
+
+    def __init__(self) -> None:
+        self.order = QueueOrder()
+        self.turns: Turns[_Turn | None] = Turns()
+        """None is a segment of which nothing can be told."""
+        self.has_begun = False
+        """Whether its beginning was seen: without it nobody knows what else was not."""
+        self.is_whole = True
+        """Whether all from there on was seen."""
+        self.terminated: int | None = None
+        """The MSN of a Terminate, until anything follows it."""
+        self.headers: dict[tuple[int | None, int | None, int], SplitHeader] = {}
+        """By QN, MSN and opcode, RDMAP headers of which not all segments are there."""
+        self.asked = Outstanding()
+
+    def put_together(self, header: DDPHeader, body: bytes, length: int) -> SplitHeader | None:
+        """Take a segment that is not all of its message; return the RDMAP header if that is whole.
+
+        :param body: the octets behind its DDP header that were captured.
+        :param length: how many there are.
+        """
+        assert header.mo is not None
+        headers = self.headers
+        key = header.qn, header.msn, parse_control(header.rsvdulp).opcode
+        if key not in headers and len(headers) == SPLIT_HEADERS:
+            del headers[next(iter(headers))]
+        split = headers.setdefault(key, SplitHeader())
+        split.put(header.mo, body, length, last=header.last)
+        return None if split.octets is None else headers.pop(key)
 
 
 class ConnectionChecks:
@@ -82,7 +140,7 @@ class ConnectionChecks:
         """Those that were not passed on yet."""
         self.doubtful = 0
         """Those that wait for its end and need not be kept."""
-        self.halves = HalfChecks(), HalfChecks()
+        self.halves = _Half(), _Half()
         self.irds: list[int | None] = [None, None]
         """By direction, how many RDMA Read Requests it may have outstanding."""
         self.request: StartupFrame | None = None
@@ -128,40 +186,36 @@ class ConnectionChecks:
         """Take note of octets that will stay missing."""
         half = self.halves[gap.direction]
         half.is_whole = False
-        if half.expected is not None and gap.reason != "snap length":
+        if half.turns.expected is not None and gap.reason != "snap length":
             seq, length = gap.place
-            self._deliver(gap.direction, unwrap(seq, half.expected) + length)
+            self._deliver(half, half.turns.due(unwrap(seq, half.turns.expected) + length))
 
     def take_segment(self, carrier: Carrier) -> None:
         """Look at a segment, and let it wait for its turn."""
         half = self.halves[carrier.direction]
+        turns = half.turns
         seq, offset, leading, extent = carrier.place
-        if half.expected is None:
+        if turns.expected is None:
             # What came before it is known only if its offset is.
             position = first_position(seq)
-            half.expected = position - (leading if offset is None else offset)
+            turns.expected = position - (leading if offset is None else offset)
             if offset is None:
                 half.is_whole = False
                 half.order.forget()
             else:
                 half.has_begun = True
         else:
-            position = unwrap(seq, half.expected)
+            position = unwrap(seq, turns.expected)
         start = position - leading
-        if start != half.expected and isinstance(carrier, SoftUiWARPRecovered):
-            half.expected = start
+        end = start + extent
         header = self._judge(carrier) if carrier.is_acceptable else None
-        length = 0 if header is None else carrier.ulpdu_length - header.length
-        half.count += 1
-        turn = Turn(start, half.count, start + extent, header, length, carrier)
-        if start == half.expected and not half.waiting:
-            self._look_at(half, turn)
+        turn = header and _Turn(header, carrier.ulpdu_length - header.length, carrier)
+        if start == turns.expected and not turns.waiting:
+            self._look_at(half, start, end, turn)
             return
-        heappush(half.waiting, turn._replace(carrier=carrier._replace(octets=b"", frames=())))
-        if not carrier.out_of_order:
-            self._deliver(carrier.direction, start)
-        elif len(half.waiting) > WAITING:
-            self._deliver(carrier.direction, half.waiting[0].start)
+        kept = turn and turn._replace(carrier=carrier._replace(octets=b"", frames=()))
+        turns.wait(carrier, start, end, kept)
+        self._deliver(half, turns.due_with(carrier, start, WAITING))
 
     def _judge(self, carrier: DDPCarrier) -> DDPHeader | None:
         """Hold a segment against the rules for itself, and the message that it makes whole.
@@ -211,7 +265,7 @@ class ConnectionChecks:
     @property
     def waiting(self) -> int:
         """How many segments wait for their turn."""
-        return len(self.halves[0].waiting) + len(self.halves[1].waiting)
+        return sum(len(half.turns.waiting) for half in self.halves)
 
     @property
     def outstanding(self) -> int:
@@ -235,9 +289,8 @@ class ConnectionChecks:
 
     def flush(self) -> None:
         """Look at what waits."""
-        for direction, half in enumerate(self.halves):
-            if half.waiting:
-                self._deliver(direction, max(turn.start for turn in half.waiting))
+        for half in self.halves:
+            self._deliver(half, half.turns.due(half.turns.last))
 
     def finish(self, connection: ConnectionId) -> None:
         """Look at what still waits, and report what has turned out to be wrong.
@@ -254,25 +307,23 @@ class ConnectionChecks:
                 self.errors += len(doubtful)
                 self.found += doubtful
 
-    def _deliver(self, direction: int, upto: int) -> None:
-        """Look at all that lies up to ``upto``, and at what follows without a hole."""
-        half = self.halves[direction]
-        waiting = half.waiting
-        while waiting and (waiting[0].start <= upto or waiting[0].start == half.expected):
-            self._look_at(half, heappop(waiting))
+    def _deliver(self, half: _Half, due: Iterator[tuple[int, int, _Turn | None]]) -> None:
+        """Look at what is due."""
+        for start, end, turn in due:
+            self._look_at(half, start, end, turn)
 
-    def _look_at(self, half: HalfChecks, turn: Turn) -> None:
+    def _look_at(self, half: _Half, start: int, end: int, turn: _Turn | None) -> None:
         """Hold a segment against those before it."""
-        assert half.expected is not None
-        if turn.start < half.expected:
+        assert half.turns.expected is not None
+        if start < half.turns.expected:
             return
-        if turn.start > half.expected or turn.header is None:
+        if start > half.turns.expected or turn is None:
             half.is_whole = False
             half.order.forget()
-        half.expected = turn.end
-        header, carrier = turn.header, turn.carrier
-        if header is None:
+        half.turns.expected = end
+        if turn is None:
             return
+        header, length, carrier = turn
         opcode = parse_control(header.rsvdulp).opcode
         is_terminate = opcode == Opcode.TERMINATE and not header.tagged
         # Unless it is the rest of that one.
@@ -282,7 +333,7 @@ class ConnectionChecks:
             half.terminated = None
         if header.tagged:
             return
-        found = half.order.take(header, turn.length)
+        found = half.order.take(header, length)
         if found is not None:
             self._report(carrier, found)
         if is_terminate:

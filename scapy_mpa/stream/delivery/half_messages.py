@@ -12,7 +12,7 @@ frame behind others.
 
 from __future__ import annotations
 
-from heapq import heappop, heappush
+from collections.abc import Iterator
 from typing import Final
 
 from scapy_mpa.stream.delivery.assembly import DDPMessage
@@ -21,6 +21,7 @@ from scapy_mpa.stream.delivery.responses import Responses
 from scapy_mpa.stream.delivery.segment import WITH_HEADER, DDPSegment
 from scapy_mpa.stream.delivery.split import LONGEST_HEADER
 from scapy_mpa.stream.delivery.tagged import TaggedMessages
+from scapy_mpa.stream.delivery.turns import Turns
 from scapy_mpa.stream.delivery.untagged import UntaggedMessages
 from scapy_mpa.stream.events import (
     DDPCarrier,
@@ -28,7 +29,6 @@ from scapy_mpa.stream.events import (
     GapFound,
     MessageRecovered,
     Place,
-    SoftUiWARPRecovered,
     StartupSeen,
 )
 from scapy_mpa.stream.sequence import first_position, unwrap
@@ -78,31 +78,26 @@ class HalfMessages:
     """
 
     __slots__ = (
-        "_asked",
-        "_count",
-        "_expected",
         "_given_up",
         "_out",
-        "_responses",
         "_tagged",
+        "_turns",
         "_untagged",
-        "_waiting",
+        "asked",
         "beginning",
         "held",
+        "responses",
     )
 
     def __init__(self, out: list[MessageRecovered], asked: Requests, responses: Responses) -> None:
         self._out = out
-        self._asked = asked
-        self._responses = responses
-        self._expected: int | None = None
-        """Position behind the last segment looked at; None: nobody knows where the first is."""
+        self.asked = asked
+        self.responses = responses
+        self._turns: Turns[DDPSegment | None] = Turns()
         self.beginning: _Beginning | None = None
         """Only while segments wait for it to be known."""
         self._given_up = 0
         """Position up to which octets were given up."""
-        self._waiting: list[tuple[int, int, int, DDPSegment | None]] = []
-        self._count = 0
         self._tagged = TaggedMessages(out)
         self._untagged = UntaggedMessages(out, asked, responses)
         self.held = 0
@@ -119,43 +114,26 @@ class HalfMessages:
         if segment is None and carrier.crc == "unknown":
             # Its header was cut off: it is as good as missing.
             pass
-        elif start == self._expected and not self._waiting:
+        elif start == self._turns.expected and not self._turns.waiting:
             # Nearly all are.
             self._look_at(start, end, segment)
         else:
-            self._wait(carrier, start, end, segment)
+            self._turns.wait(carrier, start, end, segment)
+            if self.beginning is not None:
+                self._await_beginning(self.beginning, start, is_ahead=carrier.out_of_order)
+            else:
+                self._deliver(self._turns.due_with(carrier, start, WAITING_SEGMENTS))
         if carrier.settled:
             self._untagged.settle(start)
-            self._responses.settle(start)
-
-    def _wait(self, carrier: DDPCarrier, start: int, end: int, segment: DDPSegment | None) -> None:
-        """Have a segment wait for those before it, if any are to be waited for."""
-        waiting = self._waiting
-        if isinstance(carrier, SoftUiWARPRecovered):
-            self._expected = start
-        self._count += 1
-        heappush(waiting, (start, self._count, end, segment))
-        if self.beginning is not None:
-            self._await_beginning(self.beginning, start, is_ahead=carrier.out_of_order)
-        elif not carrier.out_of_order:
-            self._deliver(start)
-        elif len(waiting) > WAITING_SEGMENTS:
-            self._deliver(waiting[0][0])
-
-    def lose(self) -> None:
-        """Take note of an FPDU of which no receiver passes on what is in it: a Request, it may be.
-
-        Where it leaves a hole is seen by what follows it, if anything does.
-        """
-        self._asked.is_whole = False
+            self.responses.settle(start)
 
     def startup(self, event: StartupSeen) -> None:
         """Take note of where the Full Operation Phase may begin."""
         beginning = self.beginning
-        if beginning is None or not self._waiting:
+        if beginning is None or not self._turns.waiting:
             return
         end = unwrap(event.seq, beginning.near) + event.startup.length
-        first = self._waiting[0][0]
+        first = self._turns.waiting[0][0]
         if end <= first:
             beginning.at = max(end, beginning.at or 0)
         if end == first:
@@ -169,62 +147,54 @@ class HalfMessages:
     def gap(self, gap: GapFound) -> None:
         """Take note of octets that will stay missing."""
         self._begin()
-        if self._expected is None:
+        if self._turns.expected is None:
             self._note_hole()
             return
         seq, length = gap.place
-        end = unwrap(seq, self._expected) + length
+        end = unwrap(seq, self._turns.expected) + length
         self._given_up = max(self._given_up, end)
-        if not self._waiting:
+        if not self._turns.waiting:
             self._note_last_gap()
         if gap.reason != "snap length":
             self._untagged.settle(end)
-            self._responses.settle(end)
+            self.responses.settle(end)
 
     def _note_last_gap(self) -> None:
         """Take note of octets given up of which no segment behind them tells."""
-        if self._expected is not None and self._given_up > self._expected:
+        if self._turns.expected is not None and self._given_up > self._turns.expected:
             self._note_hole()
 
     def _note_hole(self) -> None:
         self._untagged.holes += 1
-        self._asked.is_whole = False
+        self.asked.is_whole = False
 
     def flush(self) -> None:
         """Look at what still waits."""
         self._begin()
-        if self._waiting:
-            self._deliver(max(start for start, *_ in self._waiting))
+        if self._turns.waiting:
+            self._deliver(self._turns.due(self._turns.last))
             self._note_last_gap()
-
-    def release(self) -> None:
-        """Look at the Responses that waited for what the other direction has brought."""
-        self._responses.release()
 
     def finish(self) -> None:
         """Report what stays incomplete; nothing more will come."""
         self._tagged.close()
         self._untagged.close()
-        self._responses.finish()
-
-    def finish_requests(self) -> None:
-        """Report what stays unanswered; nothing more will come in the other direction."""
-        self._asked.finish()
+        self.responses.finish()
 
     def relieve(self) -> None:
         """Hold less: report all that can still change as it is."""
         self.flush()
         self._tagged.close()
         self._untagged.relieve()
-        self._responses.finish()
-        self._asked.give_up()
+        self.responses.finish()
+        self.asked.give_up()
         self.weigh()
 
     def weigh(self) -> None:
         """Find out what is held."""
-        responses = self._responses
-        count = len(self._waiting) + len(self._untagged) + len(self._tagged)
-        count += len(self._asked) + len(responses)
+        responses = self.responses
+        count = len(self._turns.waiting) + len(self._untagged) + len(self._tagged)
+        count += len(self.asked) + len(responses)
         stretches = self._tagged.stretches + self._untagged.stretches + responses.stretches
         self.held = count * _HELD_BY_EACH + stretches * _HELD_BY_STRETCH
         self.held += self._untagged.skipped * _HELD_BY_SKIPPED
@@ -234,8 +204,8 @@ class HalfMessages:
     def _position(self, carrier: DDPCarrier, place: Place) -> int:
         """Return the position that the sequence number of a carrier stands for."""
         seq, offset, header, _ = place
-        if self._expected is not None:
-            return unwrap(seq, self._expected)
+        if self._turns.expected is not None:
+            return unwrap(seq, self._turns.expected)
         beginning = self.beginning
         position = first_position(seq) if beginning is None else unwrap(seq, beginning.near)
         if offset is not None:
@@ -255,7 +225,7 @@ class HalfMessages:
         """
         if not is_ahead:
             beginning.upto = max(beginning.upto, start)
-        if start == beginning.at or len(self._waiting) > WAITING_SEGMENTS:
+        if start == beginning.at or len(self._turns.waiting) > WAITING_SEGMENTS:
             self._begin()
 
     def _begin(self, position: int | None = None) -> None:
@@ -267,68 +237,69 @@ class HalfMessages:
         if position is None and beginning is not None:
             position = beginning.at
         if position is not None:
-            self._expected = position
-            self._deliver(position)
+            self._turns.expected = position
+            self._deliver(self._turns.due(position))
         elif beginning is not None:
-            self._begin_unknown(self._waiting[0][0] if self._waiting else beginning.near)
-            self._deliver(beginning.upto)
+            self._begin_unknown(
+                self._turns.waiting[0][0] if self._turns.waiting else beginning.near
+            )
+            self._deliver(self._turns.due(beginning.upto))
 
     def _begin_unknown(self, start: int) -> None:
         """Take it that nobody knows what came before the octets from a position on."""
         self.beginning = None
-        self._expected = start
-        self._asked.hidden = True
-        self._responses.begin_unsure()
+        self._turns.expected = start
+        self.asked.hidden = True
+        self.responses.begin_unsure()
         self._tagged.begin_unsure()
         self._untagged.begin_unknown()
 
     # -- in the order of the stream --------------------------------------------------------------
 
-    def _deliver(self, upto: int) -> None:
-        """Look at all that lies up to ``upto``, and at what follows without a hole."""
-        waiting = self._waiting
-        while waiting and (waiting[0][0] <= upto or waiting[0][0] == self._expected):
-            start, _, end, segment = heappop(waiting)
+    def _deliver(self, due: Iterator[tuple[int, int, DDPSegment | None]]) -> None:
+        """Look at what is due."""
+        for start, end, segment in due:
             self._look_at(start, end, segment)
 
     def _look_at(self, start: int, end: int, segment: DDPSegment | None) -> None:
         """Look at the segment in the carrier from ``start`` to ``end``, None if it has none."""
-        assert self._expected is not None
-        is_late = start < self._expected
-        if start > self._expected:
+        assert self._turns.expected is not None
+        is_late = start < self._turns.expected
+        if start > self._turns.expected:
             self._lose(start, segment)
-        self._expected = max(self._expected, end)
+        self._turns.expected = max(self._turns.expected, end)
         if segment is None:
             return
-        self._asked.captured = max(self._asked.captured, segment.captured)
+        self.asked.captured = max(self.asked.captured, segment.captured)
         if not segment.header.tagged:
             self._untagged.add(segment)
         elif is_late:
             # What lies before and behind it was looked at long ago.
             message = DDPMessage(segment, begun=False)
+            message.add(segment)
             if segment.opcode == Opcode.READ_RESPONSE:
-                self._responses.take_late(message)
+                self.responses.take_late(message)
             else:
                 self._out.append(message.event())
         elif segment.opcode == Opcode.READ_RESPONSE:
             self._untagged.give_place()
-            self._responses.take(segment)
+            self.responses.take(segment)
         else:
             self._tagged.add(segment)
 
     def _lose(self, start: int, segment: DDPSegment | None) -> None:
         """Take note of a hole before ``start``."""
-        assert self._expected is not None
+        assert self._turns.expected is not None
         self._note_hole()
-        octets = start - self._expected
+        octets = start - self._turns.expected
         phase = None if segment is None else segment.phase
         if phase is not None:
             # Markers, the first of them at or behind the beginning of the hole.
-            first = self._expected + (octets - phase) % MARKER_INTERVAL
+            first = self._turns.expected + (octets - phase) % MARKER_INTERVAL
             octets -= MARKER_LENGTH * max(0, -((first - start) // MARKER_INTERVAL))
         self._tagged.lose()
         self._untagged.give_place()
-        self._responses.take(Hole(octets, 0 if segment is None else segment.captured))
+        self.responses.take(Hole(octets, 0 if segment is None else segment.captured))
 
 
 def _segment_of(carrier: DDPCarrier, start: int) -> DDPSegment | None:

@@ -37,14 +37,11 @@ class _Excess:
     :param limit: how many may be.
     """
 
-    __slots__ = ("acknowledged", "direction", "frame", "limit", "outstanding", "seq", "time_ns")
+    __slots__ = ("_place", "acknowledged", "limit", "outstanding")
 
     def __init__(self, carrier: DDPCarrier, outstanding: int, limit: int) -> None:
         # The carrier itself has octets, and there may be very many that wait.
-        self.direction = carrier.direction
-        self.frame = carrier.frame
-        self.time_ns = carrier.time_ns
-        self.seq = carrier.seq
+        self._place = carrier.direction, carrier.frame, carrier.time_ns, carrier.seq
         self.acknowledged = carrier.acknowledged if isinstance(carrier, FPDURecovered) else None
         self.outstanding = outstanding
         self.limit = limit
@@ -61,9 +58,7 @@ class _Excess:
             "RFC 6581 9.1",
             _NO_BUFFER,
         )
-        return ErrorFound(
-            connection, self.direction, self.frame, self.time_ns, None, self.seq, str(what)
-        )
+        return Doubt(*self._place, str(what)).error(connection)
 
 
 class Outstanding:

@@ -16,7 +16,7 @@ it is that one.  Else nobody can tell, and that is what is said.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from itertools import chain, islice
 from operator import attrgetter
 from typing import Final, NamedTuple
@@ -44,7 +44,6 @@ _LEAST: Final = fpdu_length(TAGGED_LENGTH)
 # Octets that a Response without payload takes in the stream.
 
 _serial_of = attrgetter("serial")
-_NONE: Final[Sequence[Request]] = ()
 
 
 class Hole(NamedTuple):
@@ -130,64 +129,29 @@ class Requests:
 
     # -- the requesting direction ----------------------------------------------------------------
 
-    def ask(self, request: Request) -> None:
-        """Take a Request; one without a key stands for one that was not captured."""
-        request.serial = self._next
-        self._next += 1
-        self._queue.append(request)
-        if request.key is not None:
-            self._remember(request)
-        else:
+    def ask(self, *requests: Request) -> None:
+        """Take Requests; one without a key stands for one that was not captured.
+
+        One segment may skip very many, so there are few calls for each.
+        """
+        queue = self._queue
+        for request in requests:
+            request.serial = self._next
+            self._next += 1
+            if request.key is not None:
+                self._remember(request)
+                continue
             self._missing[request.msn] = request
             if self._high == request.serial and self._leftover >= _LEAST:
                 self._leftover -= _LEAST
                 self._high = self._next
-        if len(self._queue) > OUTSTANDING_REQUESTS:
-            oldest = self._queue[0].serial
-            self._uncertain = max(self._uncertain, oldest + 1)
-            self._pass(oldest + 1, 0)
+        queue += requests
+        too_many = len(queue) - OUTSTANDING_REQUESTS
+        if too_many > 0:
+            end = queue[too_many - 1].serial + 1
+            self._uncertain = max(self._uncertain, end)
+            self._pass(end, 0)
             self.hidden = True
-
-    def ask_missing(self, msns: Iterable[int]) -> None:
-        """Take Requests that were not captured, as :meth:`ask` takes each of them.
-
-        One segment may skip as many as are remembered, so there is next to no call for each.
-
-        :param msns: their MSNs, all of them different.
-        """
-        fresh = [Request(msn) for msn in msns]
-        queue, missing = self._queue, self._missing
-        count, gone = len(queue), 0
-        queue += fresh
-        for request in fresh:
-            request.serial = self._next
-            self._next += 1
-            count += 1
-            missing[request.msn] = request
-            if self._high == request.serial and self._leftover >= _LEAST:
-                self._leftover -= _LEAST
-                self._high = self._next
-            if count - gone <= OUTSTANDING_REQUESTS:
-                continue
-            self.hidden = True
-            serial = queue[gone].serial + 1
-            if self._uncertain < serial:
-                self._uncertain = serial
-            while gone < count and (queue[gone].serial < serial or queue[gone].answered):
-                oldest = queue[gone]
-                gone += 1
-                if oldest.key is not None:
-                    if not oldest.answered:
-                        self._forget(oldest)
-                elif oldest.msn in missing:
-                    del missing[oldest.msn]
-                if serial <= oldest.serial:
-                    serial = oldest.serial + 1
-            if self._low < serial:
-                self._low = serial
-            if self._high < self._low:
-                self._high = self._low
-        del queue[:gone]
 
     def fill(self, request: Request) -> None:
         """Take a Request that was missing when later ones came.
@@ -285,22 +249,34 @@ class Requests:
                 fits.append(current.request)
             if current.lost_behind < self._rest_of(current):
                 return fits
-        return fits + [each for each in self._possible() if each.may_hold(segment)]
+        return fits + [each for each in self._possible() if each.key is None or each.holds(segment)]
 
     def goes_on(self, current: DDPMessage, fits: list[Request]) -> bool:
         """Tell whether a segment for which :meth:`behind_hole` gave ``fits`` is of ``current``."""
-        if fits != [current.request]:
-            return False
-        if current.lost_behind >= self._rest_of(current) and self._is_open:
+        may_be_next = current.lost_behind >= self._rest_of(current) and self._is_open
+        if fits != [current.request] or may_be_next:
             return False
         self._high = self._low
         self._leftover = 0
         return True
 
-    def answer_behind_hole(self, message: DDPMessage, fits: list[Request]) -> None:
-        """Take what :meth:`behind_hole` has found for the first segment of a message."""
+    def answer(self, message: DDPMessage, fits: list[Request] | None = None) -> None:
+        """Find the Request that a Response answers, of which the first segment is there.
+
+        :param fits: what :meth:`behind_hole` has found for it, None where nothing is missing.
+        """
+        keys = keys_of(message.first, message.body)
         if self.hidden:
-            self.answer(message)
+            self._answer_hidden(message, keys)
+            if message.lacks_header:
+                # It answers one of those outstanding, or another one.
+                self._uncertain = self._next
+        elif fits is None:
+            fits = self._fitting(message, keys)
+            unknown = [each for each in self._possible() if each.key is None]
+            may_be = self._claim(message, sorted([*fits, *unknown], key=_serial_of))
+            if not may_be and not message.lacks_header:
+                self._answer_overtaken(message, keys)
         elif self._may_go_on or (fits and fits[0].answered):
             # It may yet be the one that was in progress.
             is_captured = all(each.key is not None for each in fits)
@@ -311,64 +287,52 @@ class Requests:
         else:
             self._claim(message, fits)
 
-    def answer(self, message: DDPMessage) -> None:
-        """Find the Request that a Response answers, of which the first segment is there."""
-        keys = keys_of(message.first, message.body)
-        if self.hidden:
-            self._answer_hidden(message, keys)
-            if message.lacks_header:
-                # It answers one of those outstanding, or another one.
-                self._uncertain = self._next
-            return
+    def _fitting(self, message: DDPMessage, keys: tuple[Key, ...]) -> list[Request]:
+        """Return the Requests that a Response may answer by what it says, of those in turn."""
         if message.lacks_header:
             # Nobody knows what its identifier is.
-            fits = [each for each in self._possible() if each.identifier is not None]
-            self._claim(message, self._with_unknown(fits))
-            return
+            return [each for each in self._possible() if each.identifier is not None]
         for key in keys:
-            known = self._by_key.get(key, _NONE)
-            fits = [each for each in islice(known, LOOKED_AT) if each.serial <= self._high]
-            if len(fits) > 1:
-                # Not even the length tells them apart, or it is none of those asked for.
-                fits = [each for each in fits if each.holds(message.first)] or fits
+            fits = [each for each in self._known(key) if each.serial <= self._high]
             if fits:
-                self._claim(message, self._with_unknown(fits))
-                return
+                # If not even the length tells them apart, it may be any of them.
+                return [each for each in fits if each.holds(message.first)] or fits
         # A sender need not send the octets of a message in their order (RFC 5041 5.3).
-        fits = [each for each in self._possible() if each.holds(message.first)]
-        if self._claim(message, self._with_unknown(fits)):
-            return
+        return [each for each in self._possible() if each.holds(message.first)]
+
+    def _answer_overtaken(self, message: DDPMessage, keys: tuple[Key, ...]) -> None:
+        """Find the Request of a Response that is out of order, if no other one fits."""
         for key in keys:
-            known = self._by_key.get(key, _NONE)
+            known = self._by_key.get(key, ())
             if len(known) == 1 and self._low == self._high:
-                # Out of order, but no other one fits.
                 self._pair(message, known[0])
-                self._pass(self._low, 0)
                 return
         if self._high < self._next or self.is_whole:
             message.requested = False
 
     def _answer_hidden(self, message: DDPMessage, keys: tuple[Key, ...]) -> None:
         """Find the Request although there may be others, nobody knows which."""
+        missing = next(iter(self._missing.values()), None)
         for key in keys:
-            outstanding = self._by_key.get(key, _NONE)
-            looked_at = islice(outstanding, LOOKED_AT)
-            fits = (each for each in looked_at if each.begins_with(message.first))
+            fits = (each for each in self._known(key) if each.begins_with(message.first))
             # Two are as good as many.
             known = list(islice(fits, 2))
             # One without octets may answer a Request for none that is not known yet.
-            is_only = len(known) == 1 and len(outstanding) <= LOOKED_AT and EMPTY not in keys
-            if is_only and not self._may_be_of_missing(message, known[0]):
+            is_only = len(known) == 1 and len(self._by_key[key]) <= LOOKED_AT and EMPTY not in keys
+            # One that was not captured may be meant, but not if it comes after the one that fits
+            # and no Response may be missing before this one.
+            is_next = message.begun and message.first.header.tagged
+            if is_only and (missing is None or (is_next and known[0].serial < missing.serial)):
                 serial = known[0].serial
                 self._uncertain = max(self._uncertain, serial)
-                self._pair(message, known[0])
-                self._pass(serial + 1, 0)
+                self._pair(message, known[0], serial + 1)
                 return
             if known or not message.begun:
                 # Any of those outstanding, or another one.
                 self._uncertain = self._next
-            if known and EMPTY not in keys:
-                self._pass_one_of(known)
+            if known and missing is not None and EMPTY not in keys:
+                # It answers one of these, so the first of them is outstanding no more.
+                self._pass(min(known[0].serial, missing.serial) + 1, 0)
         # Or one that was sent before, and is looked at later.
         self._unseen_until = max(self._unseen_until, message.first.captured + PATIENCE)
 
@@ -380,11 +344,10 @@ class Requests:
         """
         first = message.first
         keys = keys_of(first, message.body)
-        known = (islice(self._by_key.get(key, _NONE), LOOKED_AT) for key in keys)
         passed = [each for _, each in self._unanswered[-LOOKED_AT:] if each.key in keys]
         whole = [
             each
-            for each in chain(*known, passed)
+            for each in chain(*map(self._known, keys), passed)
             if each.begins_with(first) and each.size == first.length and first.header.last
         ]
         if len(whole) != 1:
@@ -396,29 +359,18 @@ class Requests:
             self._unanswered = [each for each in self._unanswered if each[1] is not request]
         else:
             self._pair(message, request)
-            self._pass(self._low, 0)
 
-    def _may_be_of_missing(self, message: DDPMessage, request: Request) -> bool:
-        """Tell whether a Response may as well answer a Request that was not captured.
+    def _known(self, key: Key) -> Iterable[Request]:
+        """Return the first few Requests outstanding that say this, ascending."""
+        return islice(self._by_key.get(key, ()), LOOKED_AT)
 
-        Not one behind ``request``, which it fits, if no Response may be missing before it.
-        """
-        missing = next(iter(self._missing.values()), None)
-        is_next = message.begun and message.first.header.tagged
-        return missing is not None and not (is_next and request.serial < missing.serial)
-
-    def _pass_one_of(self, known: Sequence[Request]) -> None:
-        """Take it that a Response answers one of ``known`` or one that was not captured, if any is
-        outstanding: then the first of all these is outstanding no more."""
-        if self._missing:
-            missing = next(iter(self._missing.values()))
-            self._pass(min(known[0].serial, missing.serial) + 1, 0)
-
-    def _pair(self, message: DDPMessage, request: Request) -> None:
-        """Take it that a Response answers a Request, which is outstanding."""
+    def _pair(self, message: DDPMessage, request: Request, serial: int = 0) -> None:
+        """Take it that a Response answers a Request, which is outstanding, and none before
+        ``serial``."""
         message.request = request
         message.requested = request.answered = True
         self._forget(request)
+        self._pass(max(serial, self._low), 0)
 
     def settle(self, position: int) -> None:
         """Report the Responses missing before ``position`` of the responding direction."""
@@ -440,11 +392,6 @@ class Requests:
         """Return the Requests that may be the next to be answered, the first few of them."""
         count = min(self._high - self._low + 1, LOOKED_AT)
         return [each for each in islice(self._queue, count) if not each.answered]
-
-    def _with_unknown(self, fits: list[Request]) -> list[Request]:
-        """Return ``fits`` and the possible Requests that were not captured, ascending."""
-        unknown = [each for each in self._possible() if each.key is None]
-        return sorted([*fits, *unknown], key=_serial_of) if unknown else fits
 
     @property
     def _is_open(self) -> bool:
@@ -490,18 +437,23 @@ class Requests:
 
         :param position: where Responses to them would have been before.
         """
-        queue = self._queue
-        while queue and (queue[0].serial < serial or queue[0].answered):
-            request = queue.pop(0)
+        passed = 0
+        for request in self._queue:
+            if request.serial >= serial and not request.answered:
+                break
+            passed += 1
             if request.key is None:
-                self._missing.pop(request.msn, None)
+                if request.msn in self._missing:
+                    del self._missing[request.msn]
             elif not request.answered:
                 self._forget(request)
                 if request.serial >= self._uncertain:
                     self._unanswered.append((position, request))
                     if len(self._unanswered) > OUTSTANDING_REQUESTS:
                         self._report_unanswered()
-            serial = max(serial, request.serial + 1)
+            if serial <= request.serial:
+                serial = request.serial + 1
+        del self._queue[:passed]
         self._low = max(self._low, serial)
         self._high = max(self._high, self._low)
 

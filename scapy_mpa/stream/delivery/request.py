@@ -98,36 +98,30 @@ class Request:
         """Tell whether a Response to it may begin with a segment that says what it says itself."""
         return self.read is None or self.holds(first)
 
-    def may_hold(self, segment: DDPSegment) -> bool:
-        """Tell the same, also if nothing is known of the Request."""
-        return self.key is None or self.holds(segment)
-
     def unanswered(self) -> MessageRecovered:
         """Return the Response that is missing."""
         assert self.origin is not None
         connection, direction, frame, time_ns, _ = self.origin
-        read = self.read
-        begin = 0 if read is None else read.sink_to
-        return MessageRecovered(
-            connection=connection,
-            direction=1 - direction,
-            frame=frame,
-            time_ns=time_ns,
-            opcode=Opcode.ATOMIC_RESPONSE if read is None else Opcode.READ_RESPONSE,
-            length=0,
-            fpdus=0,
-            complete=False,
-            qn=QueueNumber.ATOMIC_RESPONSE if read is None else None,
-            msn=None,
-            stag=None if read is None else read.sink_stag,
-            to=None if read is None else read.sink_to,
-            seq=None,
+        missing = MessageRecovered(
+            connection,
+            1 - direction,
+            frame,
+            time_ns,
+            Opcode.ATOMIC_RESPONSE,
+            qn=QueueNumber.ATOMIC_RESPONSE,
             size=self.size,
-            missing=((begin, self.size),) if self.size else (),
+            missing=((0, self.size),),
             answers=self.msn,
             requested=True,
-            read_request=read,
+            read_request=self.read,
             request_identifier=self.identifier,
+        )
+        if self.read is None:
+            return missing
+        stag, to = self.read.sink_stag, self.read.sink_to
+        stretches = ((to, self.size),) if self.size else ()
+        return missing._replace(
+            opcode=Opcode.READ_RESPONSE, qn=None, stag=stag, to=to, missing=stretches
         )
 
 

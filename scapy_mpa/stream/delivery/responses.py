@@ -12,7 +12,6 @@ from typing import Final
 
 from scapy_mpa.stream.delivery.assembly import DDPMessage
 from scapy_mpa.stream.delivery.pairing import Hole, Requests
-from scapy_mpa.stream.delivery.request import Request
 from scapy_mpa.stream.delivery.segment import DDPSegment
 from scapy_mpa.stream.events import MessageRecovered
 
@@ -67,10 +66,10 @@ class Responses:
             self._requests.hidden = True
             self.release(force=True)
 
-    def close(self, message: DDPMessage) -> None:
-        """Tell of an Atomic Response that was taken before it was whole, once it was looked at."""
-        message.is_over = True
-        if message.is_answered:
+    def report(self, message: DDPMessage) -> None:
+        """Report an Atomic Response if nothing else of it is due."""
+        message.due -= 1
+        if not message.due:
             self._out.append(message.event())
 
     def take_late(self, message: DDPMessage) -> None:
@@ -100,9 +99,7 @@ class Responses:
                 if not force and not requests.knows_all(item.first, item.body):
                     return
                 requests.answer(item)
-                item.is_answered = True
-                if item.is_over:
-                    self._out.append(item.event())
+                self.report(item)
             else:
                 in_progress = self._current is not None and not self._current.lost_behind
                 if not (force or in_progress or requests.knows_all(item)):
@@ -137,26 +134,20 @@ class Responses:
 
     def _add(self, segment: DDPSegment) -> None:
         requests = self._requests
-        fits: list[Request] = []
         current = self._current
-        if not self._is_sure:
-            fits = requests.behind_hole(current, segment)
+        fits = None if self._is_sure else requests.behind_hole(current, segment)
         if current is not None:
-            if current.lost_behind:
+            if fits is not None and current.lost_behind:
                 goes_on = requests.goes_on(current, fits)
             else:
                 goes_on = current.first.header.stag == segment.header.stag
-            if goes_on:
-                current.add(segment)
-            else:
-                current.may_go_on = current.request in fits
+            if not goes_on:
+                current.may_go_on = current.request in (fits or ())
                 self._close()
         if self._current is None:
             self._current = DDPMessage(segment, begun=self._is_sure)
-            if self._is_sure:
-                requests.answer(self._current)
-            else:
-                requests.answer_behind_hole(self._current, fits)
+            requests.answer(self._current, fits)
+        self._current.add(segment)
         self._is_sure = True
         if segment.header.last:
             self._close()

@@ -21,18 +21,21 @@ class TaggedMessages:
     :param out: where messages go.
     """
 
-    __slots__ = ("_messages", "_out", "_unsure", "stretches")
+    __slots__ = ("_messages", "_out", "_unsure")
 
     def __init__(self, out: list[MessageRecovered]) -> None:
         self._out = out
         self._messages: dict[int, DDPMessage] = {}
         self._unsure: frozenset[int] = frozenset()
         """Opcodes of which the end of a message may have been missed."""
-        self.stretches = 0
-        """What they are made of."""
 
     def __len__(self) -> int:
         return len(self._messages)
+
+    @property
+    def stretches(self) -> int:
+        """What they are made of."""
+        return sum(message.stretches for message in self._messages.values())
 
     def add(self, segment: DDPSegment) -> None:
         """Add the segment that comes next in the stream."""
@@ -44,13 +47,8 @@ class TaggedMessages:
         if message is None:
             message = DDPMessage(segment, begun=opcode not in self._unsure)
             self._messages[opcode] = message
-            self.stretches += message.stretches
-        else:
-            before = message.stretches
-            message.add(segment)
-            self.stretches += message.stretches - before
-        if opcode in self._unsure:
-            self._unsure -= {opcode}
+        message.add(segment)
+        self._unsure -= {opcode}
         if segment.header.last:
             self._close(opcode)
 
@@ -69,6 +67,4 @@ class TaggedMessages:
             self._close(opcode)
 
     def _close(self, opcode: int) -> None:
-        message = self._messages.pop(opcode)
-        self.stretches -= message.stretches
-        self._out.append(message.event())
+        self._out.append(self._messages.pop(opcode).event())

@@ -16,7 +16,7 @@ from scapy_mpa.stream.delivery.request import REQUESTS, Request
 from scapy_mpa.stream.delivery.responses import Responses
 from scapy_mpa.stream.delivery.segment import DDPSegment
 from scapy_mpa.stream.events import MessageRecovered
-from scapy_mpa.stream.sequence import sequence_number, sequence_numbers
+from scapy_mpa.stream.sequence import sequence_number
 from scapy_mpa.wire.rdmap_names import UNTAGGED_QUEUES, Opcode, QueueNumber
 
 __all__ = ["OPEN_MESSAGES", "UntaggedMessages"]
@@ -86,13 +86,8 @@ class UntaggedMessages:
         message = self._messages.get(key)
         has_header = message is None and segment.is_message
         if message is None:
-            message = self._open(segment)
-            self._messages[key] = message
-            self.stretches += message.stretches
-        else:
-            before = message.stretches
-            message.add(segment)
-            self.stretches += message.stretches - before
+            message = self._messages[key] = self._open(segment)
+        self.stretches += message.add(segment)
         is_whole = message.has_all_segments
         if is_whole or has_header:
             self._ask(message)
@@ -108,17 +103,15 @@ class UntaggedMessages:
         """
         sequence = self._queues.get(QueueNumber.ATOMIC_RESPONSE)
         message = None if sequence is None else sequence.newest
-        if message is None or message.is_given or message.first.opcode != Opcode.ATOMIC_RESPONSE:
+        if message is None or message.due or message.first.opcode != Opcode.ATOMIC_RESPONSE:
             return
-        message.is_given = True
-        message.is_over = False
+        message.due = 2
         self._responses.take(message)
 
     def settle(self, position: int) -> None:
         """Report what lies before ``position`` and is not whole, for it will never be."""
-        due = self._due
-        while due:
-            key, end = next(iter(due.items()))
+        while self._due:
+            key, end = next(iter(self._due.items()))
             if end > position:
                 break
             self._close(key)
@@ -181,8 +174,7 @@ class UntaggedMessages:
 
     def _fall_due(self, message: DDPMessage, position: int) -> None:
         """Take note of a position before which all segments of a message lie."""
-        if self._due is None:
-            self._due = {}
+        self._due = self._due or {}
         self._due[_key_of(message.first)] = position
 
     def _sequence(self, qn: int) -> MSNSequence | None:
@@ -246,7 +238,8 @@ class UntaggedMessages:
             if skipped.end - skipped.first > OUTSTANDING_REQUESTS:
                 self._asked.give_up()
                 return
-            self._asked.ask_missing(sequence_numbers(skipped.first, skipped.end))
+            numbers = range(skipped.first, skipped.end)
+            self._asked.ask(*[Request(sequence_number(each)) for each in numbers])
 
     def _limit_skipped(self, sequence: MSNSequence) -> None:
         """Report what was skipped first if there is too much of it."""
@@ -270,32 +263,23 @@ class UntaggedMessages:
         first = message.first
         if first.opcode != Opcode.ATOMIC_RESPONSE:
             self._out.append(message.event())
-        elif message.is_given:
-            self._responses.close(message)
+        elif message.due:
+            self._responses.report(message)
         elif message.is_late:
             self._responses.take_late(message)
         else:
+            message.due = 1
             self._responses.take(message)
 
     def _report_skipped(self, skipped: Skipped) -> None:
         """Report messages of which nothing was seen."""
         assert skipped.behind is not None
-        connection, direction, frame, time_ns, _ = skipped.behind
         self._out.append(
             MessageRecovered(
-                connection=connection,
-                direction=direction,
-                frame=frame,
-                time_ns=time_ns,
+                *skipped.behind[:4],
                 opcode=None,
-                length=0,
-                fpdus=0,
-                complete=False,
                 qn=skipped.qn,
                 msn=sequence_number(skipped.first),
-                stag=None,
-                to=None,
-                seq=None,
                 missing=((0, None),),
                 messages=skipped.end - skipped.first,
             )

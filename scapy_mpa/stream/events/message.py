@@ -22,19 +22,19 @@ class MessageRecovered(NamedTuple):
     time_ns: int
     opcode: int | None
     """None if nothing of the message was captured that tells."""
-    length: int
+    length: int = 0
     """Octets of ULP payload that were recovered, headers of RDMAP messages included."""
-    fpdus: int
+    fpdus: int = 0
     """How many DDP segments brought them."""
-    complete: bool
+    complete: bool = False
     """Whether every octet from the first to the last is there, and no segment denies it."""
-    qn: int | None
-    msn: int | None
+    qn: int | None = None
+    msn: int | None = None
     """Queue and Message Sequence Number, for an Untagged message."""
-    stag: int | None
-    to: int | None
+    stag: int | None = None
+    to: int | None = None
     """Data Sink STag and the lowest Tagged Offset, for a Tagged message."""
-    seq: int | None
+    seq: int | None = None
     """Sequence number of the ULPDU_Length field of its first FPDU, None if there is none."""
     size: int | None = None
     """Octets of the whole message, None while its beginning or its end is not known."""
