@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import replace
 
-from scapy_mpa.stream.events import MessageRecovered
+from scapy_mpa.stream.events import Event, MessageRecovered
 from scapy_mpa.stream.messages import Messages
 from tests.stream.feed import RESPONDER_FLOW
 from tests.stream.talk import Talk
@@ -18,6 +19,12 @@ READ_REQUEST, READ_RESPONSE = messages.READ_REQUEST, messages.READ_RESPONSE
 ATOMIC_REQUEST, ATOMIC_RESPONSE = messages.ATOMIC_REQUEST, messages.ATOMIC_RESPONSE
 REQUESTS = (READ_REQUEST, ATOMIC_REQUEST)
 RESPONSES = (READ_RESPONSE, ATOMIC_RESPONSE)
+
+
+def messages_of(events: Iterable[Event]) -> list[MessageRecovered]:
+    """The messages that the events of a capture give."""
+    taker = Messages()
+    return [message for event in events for message in taker.take(event)]
 
 
 class Spoken:
@@ -74,12 +81,10 @@ class Spoken:
             talk.copy(direction, seq, octets, captured=is_damaged or which not in missed)
             talk.next[direction] = max(talk.next[direction], seq + len(octets))
         talk.close()
-        taker = Messages()
         # Direction 0 of the events is whoever comes first in the capture.
         self.found = [
             each._replace(direction=each.direction ^ (each.connection.flow == RESPONDER_FLOW))
-            for one in talk.fed()
-            for each in taker.take(one)
+            for each in messages_of(talk.fed())
         ]
 
     def there(self, index: int) -> list[int]:

@@ -14,25 +14,17 @@ from scapy_mpa.stream import messages as stream_messages
 from scapy_mpa.stream.delivery.assembly import LISTED_STRETCHES, STRETCHES
 from scapy_mpa.stream.delivery.msn import SKIPPED_STRETCHES
 from scapy_mpa.stream.delivery.untagged import OPEN_MESSAGES
-from scapy_mpa.stream.events import Event, FPDURecovered, MessageRecovered
+from scapy_mpa.stream.events import FPDURecovered, MessageRecovered
 from scapy_mpa.stream.messages import Messages
 from tests.stream.feed import as_segment, feed, feed_truth
-from tests.stream.talk import Talk
+from tests.stream.spoken import messages_of
+from tests.stream.talk import Talk, started
 from tests.stream.work import calls
 from tests.truth import impair, messages, mpastream
 from tests.truth.impair import ACK
 from tests.truth.mpastream import Damage
 
 WRITE, READ_RESPONSE, SEND = messages.WRITE, messages.READ_RESPONSE, messages.SEND
-
-
-def messages_of(events: list[Event]) -> list[MessageRecovered]:
-    """The messages that the events of a capture give."""
-    taker = Messages()
-    found = []
-    for event in events:
-        found += taker.take(event)
-    return found
 
 
 def carried(
@@ -97,10 +89,55 @@ def test_a_tagged_message_of_several_segments() -> None:
     assert (only.qn, only.msn, only.stag, only.to) == (None, None, 0x1234, 2**40)
 
 
-@pytest.mark.parametrize("made", [messages.send(1, b""), messages.write(5, 9, b"")])
-def test_a_message_without_payload(made: list[bytes]) -> None:
-    """Nothing to carry is a message, too (RFC 5041 5.1)."""
-    assert told(carried(made))[0][1:] == (0, 1, True)
+THREE = messages.send(1, payload(3000), 1018)
+REQUEST = messages.read_request(1, 1, 2, 3, 4, 5)
+
+
+@pytest.mark.parametrize(
+    ("made", "lost", "expected"),
+    [
+        # Nothing to carry is a message, too (RFC 5041 5.1).
+        (messages.send(1, b""), (), [(SEND, 0, 1, True)]),
+        (messages.write(5, 9, b""), (), [(WRITE, 0, 1, True)]),
+        # The same MSN on two queues: two messages (RFC 5041 5.3).
+        ([THREE[0], *REQUEST, *THREE[1:]], (), [(1, 28, 1, True), (SEND, 3000, 3, True)]),
+        # The first, the midst, the last, or all but one is missing (RFC 5041 5.2).
+        *(
+            ([*THREE, *messages.send(2, b"next")], lost, [torn, (SEND, 4, 1, True)])
+            for lost, torn in (
+                *(((at,), (SEND, 2000, 2, False)) for at in range(3)),
+                ((0, 2), (SEND, 1000, 1, False)),
+            )
+        ),
+        # All that was sent is there, but not the beginning, or not the end (RFC 5041 5.2).
+        (THREE[1:], (), [(SEND, 2000, 2, False)]),
+        (THREE[:2], (), [(SEND, 2000, 2, False)]),
+        (messages.write(1, 0, payload(3000), 1014)[:2], (), [(WRITE, 2000, 2, False)]),
+        # A message that is complete is over; the same MSN later is another one (RFC 5041 5.3).
+        (
+            messages.send(1, b"one") + messages.send(1, b"again"),
+            (),
+            [(SEND, 3, 1, True), (SEND, 5, 1, True)],
+        ),
+        # An FPDU without ULPDU may come first (RFC 6581 9.2), and hides nothing.
+        (
+            [b"", *messages.write(1, 0, b"first"), b"", *messages.write(1, 5, b"second")],
+            (),
+            [(WRITE, 5, 1, True), (WRITE, 6, 1, True)],
+        ),
+        # Too short for a header: no message, no exception.
+        (
+            [b"", b"\x41", b"\x41\x43" + bytes(8), *messages.send(1, b"x")],
+            (),
+            [(SEND, 1, 1, True)],
+        ),
+    ],
+)
+def test_what_is_there_of_messages(
+    made: list[bytes], lost: tuple[int, ...], expected: list[tuple[int, int, int, bool]]
+) -> None:
+    """Each message once, with its octets and segments."""
+    assert Counter(told(carried(made, lost=lost))) == Counter(expected)
 
 
 def test_messages_in_the_order_in_which_they_become_whole() -> None:
@@ -118,23 +155,6 @@ def test_messages_in_the_order_in_which_they_become_whole() -> None:
     assert [opcode for opcode, *_ in found] == [3, 0, 1, 8, 10, 7, 6]
     assert [length for _, length, *_ in found] == [2000, 2500, 28, 8, 52, 4, 0]
     assert all(complete for *_, complete in found)
-
-
-def test_messages_on_different_queues_do_not_mix() -> None:
-    """The same MSN on two queues: two messages (RFC 5041 5.3)."""
-    first, second = messages.send(1, payload(1500), 800), messages.read_request(1, 1, 2, 3, 4, 5)
-    found = carried([first[0], second[0], *first[1:]])
-    assert Counter(told(found)) == Counter([(1, 28, 1, True), (SEND, 1500, 2, True)])
-
-
-@pytest.mark.parametrize("lost", [(0,), (1,), (2,), (0, 2)])
-def test_an_untagged_message_that_lost_segments(lost: tuple[int, ...]) -> None:
-    """The first, the midst, the last, or all but one: there, but not complete (RFC 5041 5.2)."""
-    made = [*messages.send(1, payload(3000), 1018), *messages.send(2, b"next")]
-    found = carried(made, lost=lost)
-    assert Counter(told(found)) == Counter(
-        [(SEND, 3000 - 1000 * len(lost), 3 - len(lost), False), (SEND, 4, 1, True)]
-    )
 
 
 @pytest.mark.parametrize("lost", [(1,), (2,), (3,), (1, 2), (2, 3)])
@@ -183,12 +203,6 @@ def test_a_gap_that_may_hold_the_beginning_of_a_tagged_message(lost: int) -> Non
     assert [each.complete for each in found if each.stag == 6][-1]
 
 
-def test_a_message_whose_last_segment_never_came() -> None:
-    """The connection ends first: reported as it is."""
-    assert told(carried(messages.send(1, payload(3000), 1018)[:2])) == [(SEND, 2000, 2, False)]
-    assert told(carried(messages.write(1, 0, payload(3000), 1014)[:2])) == [(WRITE, 2000, 2, False)]
-
-
 def test_segments_captured_in_any_order() -> None:
     """Placement may come out of order; a message is one message all the same (RFC 5041 2)."""
     made = [
@@ -230,29 +244,6 @@ def test_an_fpdu_with_a_bad_crc_brings_nothing() -> None:
     found = carried([*tagged, *messages.write(2, 0, b"next")], damage={1: Damage(flip=(50, 1))})
     assert sum(each.length for each in found if each.stag == 1) == 2000
     assert not any(each.complete for each in found if each.stag == 1)
-
-
-def test_a_message_begins_at_mo_0() -> None:
-    """All that was sent is there, but it does not begin at the beginning (RFC 5041 5.2)."""
-    rest = messages.send(1, payload(3000), 1018)[1:]
-    assert told(carried(rest)) == [(SEND, 2000, 2, False)]
-
-
-def test_segments_that_overlap_count_once() -> None:
-    """Octets are counted once, whatever the segments say."""
-    header = messages.untagged_header
-    made = [
-        header(SEND, 0, 1, 0, False) + bytes(100),
-        header(SEND, 0, 1, 50, False) + bytes(100),
-        header(SEND, 0, 1, 150, True) + bytes(10),
-    ]
-    assert told(carried(made)) == [(SEND, 160, 3, True)]
-
-
-def test_the_same_message_sequence_number_again() -> None:
-    """A message that is complete is over; the same MSN later is another one (RFC 5041 5.3)."""
-    made = messages.send(1, b"one") + messages.send(1, b"again")
-    assert told(carried(made)) == [(SEND, 3, 1, True), (SEND, 5, 1, True)]
 
 
 def untagged(
@@ -302,6 +293,11 @@ def verdict(found: MessageRecovered) -> tuple[int, int | None, list[object], int
         (tagged((1000, 100), (1050, 60), (1110, 0), last=2), (110, 110, [], 0, 1, 0)),
         (tagged((1000, 100), (900, 100), last=1), (200, 100, [], 0, 0, 1)),
         (tagged((1000, 100)), (100, None, [(1100, None)], 0, 0, 0)),
+        # A second Last segment at another place denies the first.
+        (
+            untagged((100, 10), last=0) + untagged((50, 10), last=0),
+            (20, 110, [(0, 50), (60, 40)], 0, 0, 1),
+        ),
     ],
 )
 def test_what_segments_say_of_their_message(
@@ -314,18 +310,9 @@ def test_what_segments_say_of_their_message(
     assert found.fpdus == len(ulpdus)
 
 
-def test_two_ends_of_a_message() -> None:
-    """A second Last segment at another place denies the first."""
-    header = messages.untagged_header
-    made = [header(SEND, 0, 1, 100, True) + bytes(10), header(SEND, 0, 1, 50, True) + bytes(10)]
-    (found,) = carried(made)
-    assert (found.complete, found.conflicts) == (False, 1)
-
-
 def test_a_message_again_is_a_duplicate() -> None:
     """Each MSN is used once (RFC 5041 4.3): the segments of a second message bring nothing new."""
-    made = messages.send(1, payload(1500), 1018) * 2 + messages.send(2, b"next")
-    found = carried(made)
+    found = carried(messages.send(1, payload(1500), 1018) * 2 + messages.send(2, b"next"))
     assert told(found) == [(SEND, 1500, 2, True), (SEND, 1500, 2, True), (SEND, 4, 1, True)]
     assert [each.duplicates for each in found] == [0, 2, 0]
 
@@ -383,15 +370,11 @@ def test_messages_that_a_late_copy_brings_are_not_missing() -> None:
     """The hole is long passed and acknowledged when its octets come after all."""
     made = [messages.send(msn, payload(40))[0] for msn in range(1, 301)]
     octets, truth = mpastream.build_stream(made)
-    talk = Talk()
-    for direction, key in enumerate((mpastream.REQUEST_KEY, mpastream.REPLY_KEY)):
-        talk.say(direction, mpastream.startup_frame(key, crc=1))
+    talk = started()
     base = talk.next[0]
     for index, fpdu in enumerate(truth):
-        if index in (50, 51, 52, 100):
-            talk.next[0] += fpdu.end - fpdu.start
-        else:
-            talk.say(0, octets[fpdu.start : fpdu.end])
+        is_lost = index in (50, 51, 52, 100)
+        talk.say(0, octets[fpdu.start : fpdu.end], captured=not is_lost)
         talk.say(1, flags=ACK)
     talk.copy(0, base + truth[51].start, octets[truth[51].start : truth[51].end])
     talk.close()
@@ -407,15 +390,11 @@ def test_what_a_gap_took_is_reported_with_the_gap() -> None:
     """Once holes are given up while the connection goes on, nothing waits for them any longer."""
     made = [each for msn in range(1, 301) for each in messages.send(msn, payload(60), 58)]
     octets, truth = mpastream.build_stream(made)
-    talk = Talk()
-    for direction, key in enumerate((mpastream.REQUEST_KEY, mpastream.REPLY_KEY)):
-        talk.say(direction, mpastream.startup_frame(key, crc=1))
+    talk = started()
     for index, fpdu in enumerate(truth):
         # Every other message lacks its second segment, some lack both.
-        if index % 4 == 1 or index % 40 == 0:
-            talk.next[0] += fpdu.end - fpdu.start
-        else:
-            talk.say(0, octets[fpdu.start : fpdu.end])
+        is_lost = index % 4 == 1 or index % 40 == 0
+        talk.say(0, octets[fpdu.start : fpdu.end], captured=not is_lost)
         talk.say(1, flags=ACK)
     events = talk.fed()
     taker = Messages()
@@ -433,9 +412,7 @@ def test_octets_that_the_snap_length_cut_off_are_not_there() -> None:
     """A message is complete only if every octet is in the capture."""
     made = [*messages.send(1, payload(2000), 1018), *messages.write(1, 0, payload(500), 1018)]
     octets, truth = mpastream.build_stream(made)
-    talk = Talk()
-    for direction, key in enumerate((mpastream.REQUEST_KEY, mpastream.REPLY_KEY)):
-        talk.say(direction, mpastream.startup_frame(key, crc=1))
+    talk = started()
     for fpdu in truth:
         talk.say(0, octets[fpdu.start : fpdu.end])
     talk.close()
@@ -454,12 +431,6 @@ def test_octets_that_the_snap_length_cut_off_are_not_there() -> None:
         (False, (), 2),
         (False, (), 1),
     ]
-
-
-def test_empty_fpdus_hide_nothing() -> None:
-    """An FPDU without ULPDU may come first (RFC 6581 9.2): the Write behind it is whole."""
-    found = carried([b"", *messages.write(1, 0, b"first"), b"", *messages.write(1, 5, b"second")])
-    assert [(each.length, each.complete) for each in found] == [(5, True), (6, True)]
 
 
 def test_missing_stretches_are_limited() -> None:
@@ -540,12 +511,6 @@ def test_nothing_is_a_duplicate_when_memory_is_short(monkeypatch: pytest.MonkeyP
     assert skipped(found) == [(0, msn, 1) for msn in range(1, 79, 2)]
 
 
-def test_ulpdus_without_a_ddp_header() -> None:
-    """Too short for a header: no message, no exception (RFC 6581 9.2 has empty ones)."""
-    made = [b"", b"\x41", b"\x41\x43" + bytes(8), *messages.send(1, b"x")]
-    assert told(carried(made)) == [(SEND, 1, 1, True)]
-
-
 def test_open_messages_are_limited() -> None:
     """The oldest is reported as incomplete when there are too many."""
     header = messages.untagged_header
@@ -553,9 +518,7 @@ def test_open_messages_are_limited() -> None:
     octets, _ = mpastream.build_stream(
         [header(SEND, 0, msn, 0, False) + b"begun" for msn in range(1, count + 1)]
     )
-    talk = Talk()
-    for direction, key in enumerate((mpastream.REQUEST_KEY, mpastream.REPLY_KEY)):
-        talk.say(direction, mpastream.startup_frame(key, crc=1))
+    talk = started()
     talk.say(0, octets, size=60_000)
     events = talk.fed()
     taker = Messages()
@@ -579,9 +542,7 @@ def test_time_is_linear_in_the_segments_of_a_message(kind: str) -> None:
         octets, _ = mpastream.build_stream(
             [messages.untagged_header(SEND, 0, 1, mo, False) + b"x" for mo in places]
         )
-        talk = Talk()
-        for direction, key in enumerate((mpastream.REQUEST_KEY, mpastream.REPLY_KEY)):
-            talk.say(direction, mpastream.startup_frame(key, crc=1))
+        talk = started()
         talk.say(0, octets, size=60_000)
         events = talk.fed()
         assert sum(isinstance(each, FPDURecovered) for each in events) == count
@@ -663,9 +624,7 @@ def segments_of_any_kind(draw: st.DrawFn) -> bytes:
 )
 def test_whatever_is_said(said: list[tuple[int, bytes, bool]]) -> None:
     """Every segment belongs to one message, and what is not complete has a reason."""
-    talk = Talk()
-    for direction, key in enumerate((mpastream.REQUEST_KEY, mpastream.REPLY_KEY)):
-        talk.say(direction, mpastream.startup_frame(key, crc=1))
+    talk = started()
     for direction, ulpdu, captured in said:
         talk.say(direction, mpastream.build_stream([ulpdu])[0], captured=captured)
     talk.close()
