@@ -6,6 +6,7 @@ from __future__ import annotations
 import gc
 import random
 import tracemalloc
+from collections.abc import Iterable
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -86,6 +87,41 @@ def sends(count: int, **options: Any) -> Conversation:
         conversation.responder.send(bytes(50))
     conversation.close()
     return conversation
+
+
+def said(words: str, **startup: int) -> Conversation:
+    """What both sides say, in shorthand: ``>R3 <R3``.
+
+    ``>`` is the Initiator. S is a Send, R an RDMA Read of so many octets, A an Atomic Operation
+    with this identifier.
+    """
+    conversation = Conversation(revision=2)
+    conversation.startup(**startup)
+    for word in words.split():
+        side = conversation.initiator if word[0] == ">" else conversation.responder
+        number = int(word[2:] or 0)
+        if word[1] == "S":
+            side.send(b"hello")
+        elif word[1] == "A" and word[0] == ">":
+            side.atomic_request(request_identifier=number)
+        elif word[1] == "A":
+            side.atomic_response(request_identifier=number)
+        elif word[0] == ">":
+            side.read_request(number)
+        else:
+            side.read_response(bytes(number))
+    conversation.close()
+    return conversation
+
+
+def each_of(word: str, numbers: Iterable[int]) -> str:
+    """The same word with each number."""
+    return " ".join(f"{word}{number}" for number in numbers)
+
+
+def after_hello(segments: list[Segment]) -> int:
+    """Where the first Send is over."""
+    return next(at for at, each in enumerate(segments) if b"hello" in each.octets) + 1
 
 
 def with_msn(conversation: Conversation, chosen: int, msn: int) -> Conversation:
@@ -237,15 +273,9 @@ def test_atomic_requests_that_are_kept_are_limited(
     So it is not known any more which Responses nothing had asked for.
     """
     monkeypatch.setattr(checks if limit.endswith("IN_TOTAL") else outstanding, limit, 8)
-    conversation = Conversation(revision=2)
-    conversation.startup()
-    for _ in range(30):
-        conversation.initiator.atomic_request()
-    conversation.responder.atomic_response(request_identifier=0x1234)
-    conversation.close()
     held = Checks()
     out: list[Event] = []
-    events = events_of(conversation)
+    events = events_of(said(each_of(">A", range(30)) + " <A4660"))
     for event, number in product(events, range(3)):
         connection_id = ConnectionId(number, event.connection.flow)
         out += held.take(event._replace(connection=connection_id))
@@ -256,21 +286,36 @@ def test_atomic_requests_that_are_kept_are_limited(
     assert not [each for each in out if isinstance(each, ErrorFound)]
 
 
-def test_read_requests_beyond_ird() -> None:
-    """More RDMA Read Requests than IRD allows are reported at the end, if all was captured."""
-    conversation = Conversation(revision=2)
-    conversation.startup(ird=1, ord=2)
-    conversation.initiator.send(b"hello")
-    for size in (1, 2, 3):
-        conversation.initiator.read_request(size)
-    for size in (1, 2, 3):
-        conversation.responder.read_response(bytes(size))
-    conversation.close()
-    (found,) = errors_of(events_of(conversation))
-    assert "Requests outstanding: 3, IRD of the peer: 2 (RFC 6581 9.1): 1/2/0x02" in found.text
+UNASKED = "no Atomic Request has the identifier {} (RFC 7306 5.2.2)"
+ALONE = [UNASKED.format(each) for each in range(9)]
+EXCEEDING = (
+    "RDMA Read Requests outstanding: 3, IRD of the peer: 2 (RFC 6581 9.1): 1/2/0x02, "
+    "DDP / Untagged Buffer Error / Invalid MSN - no buffer available"
+)
+MORE = "Atomic Responses from here on to no Atomic Request: {} or more (RFC 7306 5.2.2)"
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (">S >R1 >R2 >R3 <R1 <R2 <R3", [EXCEEDING]),
+        (">S >A5 <A6 <A5", [UNASKED.format(6)]),
+        # A few are reported, and how many more there are at least.
+        *((f">S {each_of('<A', range(count))}", ALONE[:count]) for count in (8, 9)),
+        *(
+            (f">S {each_of('<A', range(count))}", [*ALONE[:8], MORE.format(count - 8)])
+            for count in (10, 100)
+        ),
+    ],
+)
+def test_what_the_end_proves(words: str, expected: list[str]) -> None:
+    """It is reported at the end, if all was captured."""
+    conversation = said(words, ird=1, ord=2)
+    found = errors_of(events_of(conversation))
+    assert [each.text for each in found] == expected
+    assert {each.direction for each in found} == {int("<A" in words)}
     segments = conversation.segments()
-    hello = next(at for at, each in enumerate(segments) if b"hello" in each.octets)
-    del segments[hello]
+    del segments[after_hello(segments) - 1]
     assert not errors_of(events_of(conversation, segments))
 
 
@@ -279,20 +324,15 @@ def test_read_requests_beyond_ird() -> None:
 def test_read_requests_within_ird_in_any_order_of_capture(seed: int, apart: bool) -> None:
     """A Request acknowledges the Responses that make room for it, wherever the capture has them."""
     rng = random.Random(seed)
-    conversation = Conversation(revision=2)
     depth = rng.choice((1, 2, 4))
-    conversation.startup(ird=depth, ord=depth)
-    conversation.initiator.send(b"hello")
     sizes = [rng.randint(1, 3000) for _ in range(20)]
+    words = [f">R{size}" for size in sizes]
     for at, size in enumerate(sizes):
-        if at >= depth:
-            conversation.responder.read_response(bytes(sizes[at - depth]))
-        conversation.initiator.read_request(size)
-    for size in sizes[len(sizes) - depth :]:
-        conversation.responder.read_response(bytes(size))
-    conversation.close()
+        # As many Requests as may be are outstanding.
+        words.insert(depth + 2 * at, f"<R{size}")
+    conversation = said(" ".join([">S", *words]), ird=depth, ord=depth)
     segments = conversation.segments()
-    hello = next(at for at, each in enumerate(segments) if b"hello" in each.octets) + 1
+    hello = after_hello(segments)
     far = rng.choice((4, 8, 30))
     order = sorted(
         range(hello, len(segments)),
@@ -302,46 +342,13 @@ def test_read_requests_within_ird_in_any_order_of_capture(seed: int, apart: bool
     assert not errors_of(events_of(conversation, captured))
 
 
-def test_atomic_response_without_request() -> None:
-    """An Atomic Response with an identifier of no Request is reported, if all was captured."""
-    conversation = Conversation()
-    conversation.initiator.send(b"hello")
-    request = conversation.initiator.atomic_request(request_identifier=5)
-    conversation.responder.atomic_response(request_identifier=6)
-    conversation.responder.atomic_response(request=request)
-    conversation.close()
-    (found,) = errors_of(events_of(conversation))
-    assert "no Atomic Request has the identifier 6 (RFC 7306 5.2.2)" in found.text
-
-
-@pytest.mark.parametrize("count", [8, 9, 10, 100])
-def test_many_atomic_responses_without_request(count: int) -> None:
-    """A few are reported, and how many more there are at least."""
-    conversation = Conversation()
-    conversation.initiator.send(b"hello")
-    for identifier in range(count):
-        conversation.responder.atomic_response(request_identifier=identifier)
-    conversation.close()
-    found = errors_of(events_of(conversation))
-    told = [f"no Atomic Request has the identifier {each} (RFC 7306 5.2.2)" for each in range(9)]
-    if count > 9:
-        more = f"Atomic Responses from here on to no Atomic Request: {count - 8} or more"
-        told[8] = f"{more} (RFC 7306 5.2.2)"
-    assert [each.text for each in found] == told[:count]
-    assert {each.direction for each in found} == {1}
-
-
 @pytest.mark.parametrize("count", [1, 8, 9, 10, 100])
 def test_atomic_responses_captured_before_their_requests(count: int) -> None:
     """However many there are, nothing is said of them."""
-    conversation = Conversation()
-    conversation.initiator.send(b"hello")
-    requests = [conversation.initiator.atomic_request() for _ in range(count)]
-    for request in requests:
-        conversation.responder.atomic_response(request=request)
-    conversation.close()
+    names = range(count)
+    conversation = said(f">S {each_of('>A', names)} {each_of('<A', names)}")
     segments = conversation.segments()
-    hello = next(at for at, each in enumerate(segments) if b"hello" in each.octets) + 1
+    hello = after_hello(segments)
     apart = sorted(segments[hello:], key=lambda each: -each.side)
     assert not errors_of(events_of(conversation, segments[:hello] + apart))
 
@@ -349,14 +356,7 @@ def test_atomic_responses_captured_before_their_requests(count: int) -> None:
 def test_errors_that_wait_are_limited_in_total(monkeypatch: pytest.MonkeyPatch) -> None:
     """In however many connections they are, only so many are kept; all are told of in the end."""
     monkeypatch.setattr(checks, "DOUBTFUL_IN_TOTAL", 8)
-    conversation = Conversation(revision=2)
-    conversation.startup(ird=1, ord=1)
-    conversation.initiator.send(b"hello")
-    for size in (1, 2, 3, 4):
-        conversation.initiator.read_request(size)
-    for identifier in range(4):
-        conversation.responder.atomic_response(request_identifier=identifier)
-    conversation.close()
+    conversation = said(">S >R1 >R2 >R3 >R4 <A0 <A1 <A2 <A3", ird=1, ord=1)
     held = Checks()
     found: dict[int, list[str]] = {number: [] for number in range(4)}
     for event, number in product(events_of(conversation), found):
@@ -383,14 +383,8 @@ def test_memory_of_errors_that_wait_is_bounded(monkeypatch: pytest.MonkeyPatch) 
     They are too many for all that seems wrong to be kept, and twice as many hold little more.
     """
     monkeypatch.setattr(checks, "DOUBTFUL_IN_TOTAL", 1000)
-    conversation = Conversation(revision=2)
-    conversation.startup(ird=1, ord=1)
-    conversation.initiator.send(b"hello")
-    for _ in range(70):
-        conversation.initiator.read_request(1)
-    for identifier in range(70):
-        conversation.responder.atomic_response(request_identifier=1 << 31 | identifier)
-    events = events_of(conversation)[:-1]
+    names = each_of("<A", range(1 << 31, (1 << 31) + 70))
+    events = events_of(said(f">S {each_of('>R', [1] * 70)} {names}", ird=1, ord=1))[:-1]
     held = Checks()
     gc.collect()
     tracemalloc.start()
