@@ -124,7 +124,6 @@ class ConnectionChecks:
 
     __slots__ = (
         "broken",
-        "doubtful",
         "errors",
         "found",
         "halves",
@@ -138,8 +137,6 @@ class ConnectionChecks:
         """How many were found in all."""
         self.found: list[ErrorFound] = []
         """Those that were not passed on yet."""
-        self.doubtful = 0
-        """Those that wait for its end and need not be kept."""
         self.halves = _Half(), _Half()
         self.irds: list[int | None] = [None, None]
         """By direction, how many RDMA Read Requests it may have outstanding."""
@@ -272,6 +269,11 @@ class ConnectionChecks:
         """How many Atomic Requests are not answered, those with the same identifier as one."""
         return len(self.halves[0].asked) + len(self.halves[1].asked)
 
+    @property
+    def doubtful(self) -> int:
+        """How many errors wait for its end and need not be kept."""
+        return self.halves[0].asked.doubtful + self.halves[1].asked.doubtful
+
     def forget_requests(self) -> None:
         """Do without Atomic Requests that are not answered."""
         for half in self.halves:
@@ -282,10 +284,6 @@ class ConnectionChecks:
         """Keep of the errors that wait for its end how many they are."""
         for half in self.halves:
             half.asked.only_count()
-        self._count_doubtful()
-
-    def _count_doubtful(self) -> None:
-        self.doubtful = self.halves[0].asked.doubtful + self.halves[1].asked.doubtful
 
     def flush(self) -> None:
         """Look at what waits."""
@@ -340,7 +338,6 @@ class ConnectionChecks:
             half.terminated = header.msn
         elif opcode == Opcode.READ_REQUEST and header.last:
             half.asked.ask_to_read(carrier, self.irds[carrier.direction])
-            self._count_doubtful()
 
     # -- Requests and Responses --------------------------------------------------------------------
 
@@ -352,7 +349,6 @@ class ConnectionChecks:
         """
         if header.last and parse_control(header.rsvdulp).opcode == Opcode.READ_RESPONSE:
             self.halves[1 - carrier.direction].asked.answer_read(carrier)
-            self._count_doubtful()
 
     def _note_atomic(self, carrier: DDPCarrier, header: DDPHeader, body: bytes) -> None:
         """Take note of a message if it is an Atomic Request or an Atomic Response, likewise.
@@ -363,11 +359,9 @@ class ConnectionChecks:
         if opcode == Opcode.ATOMIC_REQUEST and len(body) == ATOMIC_REQUEST_LENGTH:
             identifier = parse_atomic_request(body).request_identifier
             self.halves[carrier.direction].asked.ask(identifier)
-            self._count_doubtful()
         elif opcode == Opcode.ATOMIC_RESPONSE and len(body) == ATOMIC_RESPONSE_LENGTH:
             identifier = parse_atomic_response(body).original_request_identifier
             self.halves[1 - carrier.direction].asked.answer(carrier, identifier)
-            self._count_doubtful()
 
 
 def _is_message(header: DDPHeader) -> bool:

@@ -18,6 +18,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable
 from itertools import chain, islice
+from math import inf
 from operator import attrgetter
 from typing import Final, NamedTuple
 
@@ -176,13 +177,13 @@ class Requests:
 
     def give_up(self) -> None:
         """Forget the Requests: from now on, others than are known may be outstanding."""
+        # A dictionary does not shrink when what is in it is deleted.
         self._queue.clear()
         self._by_key.clear()
         self._missing.clear()
         self._looked_at = None
         self._low = self._high = self._uncertain = self._next
-        while self._unanswered:
-            self._report_unanswered()
+        self.settle(inf)
         self.hidden = True
 
     # -- the responding direction ----------------------------------------------------------------
@@ -372,7 +373,7 @@ class Requests:
         self._forget(request)
         self._pass(max(serial, self._low), 0)
 
-    def settle(self, position: int) -> None:
+    def settle(self, position: float) -> None:
         """Report the Responses missing before ``position`` of the responding direction."""
         while self._unanswered and self._unanswered[0][0] <= position:
             self._report_unanswered()
@@ -380,8 +381,7 @@ class Requests:
     def finish(self) -> None:
         """Report what was not answered."""
         self._pass(self._next, 0)
-        while self._unanswered:
-            self._report_unanswered()
+        self.settle(inf)
 
     def _report_unanswered(self) -> None:
         self._out.append(self._unanswered.pop(0)[1].unanswered())

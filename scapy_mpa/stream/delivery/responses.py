@@ -82,30 +82,27 @@ class Responses:
 
         :param force: nothing needs.
         """
-        if self._items:
-            self._release(self._items, self._requests, force=force)
-            self._requests.settle(self._settled)
+        if not self._items:
+            return
+        while self._items and self._look_at(self._items[0], force=force):
+            del self._items[0]
+        self._requests.settle(self._settled)
 
-    def _release(
-        self, items: list[DDPSegment | DDPMessage | Hole], requests: Requests, *, force: bool
-    ) -> None:
-        """Look at what need not wait any longer, item by item."""
-        while items:
-            item = items[0]
-            if isinstance(item, Hole):
-                if not self._lose(item, force=force):
-                    return
-            elif isinstance(item, DDPMessage):
-                if not force and not requests.knows_all(item.first, item.body):
-                    return
-                requests.answer(item)
-                self.report(item)
-            else:
-                in_progress = self._current is not None and not self._current.lost_behind
-                if not (force or in_progress or requests.knows_all(item)):
-                    return
-                self._add(item)
-            del items[0]
+    def _look_at(self, item: DDPSegment | DDPMessage | Hole, *, force: bool) -> bool:
+        """Look at what comes first; return False if that must wait."""
+        if isinstance(item, Hole):
+            return self._lose(item, force=force)
+        if isinstance(item, DDPMessage):
+            if not (force or self._requests.knows_all(item.first, item.body)):
+                return False
+            self._requests.answer(item)
+            self.report(item)
+            return True
+        in_progress = self._current is not None and not self._current.lost_behind
+        if not (force or in_progress or self._requests.knows_all(item)):
+            return False
+        self._add(item)
+        return True
 
     def settle(self, position: int) -> None:
         """Report the Responses missing before ``position``: no more will be found there."""
