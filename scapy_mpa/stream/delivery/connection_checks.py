@@ -262,7 +262,7 @@ class ConnectionChecks:
     @property
     def waiting(self) -> int:
         """How many segments wait for their turn."""
-        return sum(len(half.turns.waiting) for half in self.halves)
+        return len(self.halves[0].turns.waiting) + len(self.halves[1].turns.waiting)
 
     @property
     def outstanding(self) -> int:
