@@ -106,13 +106,13 @@ def test_late_packet_of_the_association_before(at: int, chunk: bytes) -> None:
 
 
 def test_late_data_between_init_and_init_ack() -> None:
-    """Nothing shows yet which tag is right, so that one chunk counts as the new association's."""
+    """Its TSN is far from the Initial TSN that the INIT says, so that it belongs to nobody."""
     talk = spoken()
     frames = [*OPENING, *frames_of(talk.units), *closing(talk)]
     frames.insert(1, stray(SEGMENT))
     events, unknown = told(frames)
     (end,) = ends(events)
-    assert (fpdus(events), unknown) == ([[11, 10]], 0)
+    assert (fpdus(events), unknown) == ([[10, 10]], 1)
     assert (end.ending, end.errors) == ("closed", 0)
 
 

@@ -10,7 +10,7 @@ from scapy_mpa.stream.sctp.packet import SctpPacket
 from scapy_mpa.stream.sctp.tsn import TSNSpace
 from scapy_mpa.wire.errors import RemoteProtocolError
 from scapy_mpa.wire.rules import Violation
-from scapy_mpa.wire.sctp_chunks import DataChunk, InitChunk, parse_init
+from scapy_mpa.wire.sctp_chunks import TSN_LENGTH, DataChunk, InitChunk, parse_init
 from scapy_mpa.wire.sctp_packet import ChunkType
 from scapy_mpa.wire.sctp_rules import stream_violation
 
@@ -19,6 +19,11 @@ __all__ = ["Setup"]
 _T_FLAG: Final = 0x01
 """Of ABORT and SHUTDOWN COMPLETE: the sender had no association, and reflects the Verification Tag
 (RFC 4960 8.5.1)."""
+
+_NEAR: Final = 1 << 15
+"""TSNs from the Initial TSN in which the first captured DATA chunk lies (RFC 4960 3.3.2), unless
+more were missed: a session has no more chunks under way (RFC 5043 10).  A chunk of another
+association lies there by one chance in 131072."""
 
 _OUT_OF_THE_BLUE: Final = frozenset({ChunkType.ABORT, ChunkType.SHUTDOWN_COMPLETE})
 
@@ -56,31 +61,41 @@ class Setup:
             except RemoteProtocolError:
                 return direction
             # It says the tag of the other direction.
-            may_be = peer is None and not by_tag and self._agrees(direction, init)
+            may_be = peer is None and not by_tag and self._tsns[direction].is_empty
             is_own = peer == init.initiate_tag or may_be
         elif first is not None and kind in _OUT_OF_THE_BLUE and first.flags & _T_FLAG:
             is_own = tag in (known, peer)
         else:
-            is_own = tag == known or (known is None and not by_tag)
+            may_be = known is None and not by_tag and self._may_begin(direction, packet)
+            is_own = tag == known or may_be
         return direction if is_own else None
 
-    def _agrees(self, direction: int, init: InitChunk) -> bool:
-        """Tell whether what the sender of an INIT or INIT ACK has said may follow it."""
-        return self._tsns[direction].may_begin_with(init.initial_tsn)
+    def _may_begin(self, direction: int, packet: SctpPacket) -> bool:
+        """Tell whether the DATA chunks of a packet may be the first ones after an Initial TSN."""
+        init = self.inits[direction]
+        return init is None or all(
+            int.from_bytes(each.value[:TSN_LENGTH], "big") - init.initial_tsn & 0xFFFFFFFF < _NEAR
+            for each in packet.chunks
+            if each.type == ChunkType.DATA
+        )
 
     def believes(self, direction: int, init: InitChunk) -> bool:
         """Tell whether to take an INIT or INIT ACK for that of a direction.
 
-        One that is late, or forged, is none (RFC 4960 5.2.3): its Initial TSN, or the tag that it
-        says, is not what was captured.
+        One that comes after DATA, or says another tag than was captured, is late or forged (RFC
+        4960 5.2.3).
         """
-        is_first = self.inits[direction] is None
-        is_own = self.tags[1 - direction] in (None, init.initiate_tag)
-        return is_first and is_own and self._agrees(direction, init)
+        is_first = self.inits[direction] is None and self._tsns[direction].is_empty
+        return is_first and self.tags[1 - direction] in (None, init.initiate_tag)
 
-    def take(self, direction: int, init: InitChunk) -> None:
-        """Take an INIT or INIT ACK, which says the tag of the other direction."""
+    def take(self, direction: int, init: InitChunk, tag: int) -> None:
+        """Take an INIT or INIT ACK, which says the tag of the other direction.
+
+        :param tag: that of its packet, 0 for an INIT.
+        """
         self.tags[1 - direction] = init.initiate_tag
+        if self.tags[direction] is None and tag:
+            self.tags[direction] = tag
         self.inits[direction] = init
         self._tsns[direction].begin(init.initial_tsn)
 

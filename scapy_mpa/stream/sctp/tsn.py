@@ -10,10 +10,6 @@ from scapy_mpa.stream.sequence import first_position, unwrap
 
 __all__ = ["HOLES", "TSNSpace"]
 
-_LATE: Final = 256
-"""TSNs by which a direction may be ahead when its Initial TSN comes: a capture may be in disorder.
-That another association begins with one of these is one chance in 16 million."""
-
 HOLES: Final = 1024
 """Holes that are remembered; of more, the oldest is forgotten, and with it which of the TSNs before
 its end have come."""
@@ -43,16 +39,10 @@ class TSNSpace:
         if self._first is None:
             self._first = self.position(tsn)
 
-    def may_begin_with(self, tsn: int) -> bool:
-        """Tell whether an Initial TSN may be that of what has come: just before, or the first."""
-        return not self._starts or 0 <= self._starts[0] - self.position(tsn) <= _LATE
-
     @property
-    def begins_as_told(self) -> bool:
-        """Whether the first TSN that has come is the Initial TSN, or not far behind it."""
-        if not self._starts or self._first is None:
-            return False
-        return self._starts[0] - self._first < _LATE
+    def is_empty(self) -> bool:
+        """Whether none has come."""
+        return not self._starts
 
     @property
     def highest(self) -> int:
