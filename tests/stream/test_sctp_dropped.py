@@ -57,29 +57,43 @@ def cut_up() -> Talk:
     return talk
 
 
+_PART = sctp.U | sctp.B
+
+
+def _chunk(number: int, ppid: int, user_data: bytes, stream: int = 0, flags: int = _PART) -> bytes:
+    """A frame with a DATA chunk, so many TSNs after Initiate and Accept."""
+    made = sctp.data(101 + number, ppid, user_data, stream=stream, flags=flags)
+    return sctp.frame(0, sctp.packet(0, made))
+
+
+def _without(*lost: int) -> list[bytes]:
+    """The frames of a session with a segment in three chunks, without some of them."""
+    return frames_of(unit for at, unit in enumerate(cut_up().units) if at not in lost)
+
+
 @pytest.mark.parametrize(
-    ("is_shut_down", "reason"), [(0, "capture ended"), (1, "connection ended")]
+    ("frames", "dropped"),
+    [
+        pytest.param(_without(4), 2, id="middle missing"),
+        pytest.param(_without(5), 2, id="end missing"),
+        pytest.param(_without(4, 5), 1, id="only a beginning"),
+        pytest.param(_without(3), 2, id="beginning missing"),
+        pytest.param([*_without(4, 5), *_without(4)], 2, id="copies apart"),
+        pytest.param([_chunk(0, 16, sctp.segment(1, bytes(50)), 1)], 1, id="other stream"),
+        pytest.param([_chunk(0, 17, sctp.control(0, sctp.INITIATE))], 1, id="initiate"),
+        pytest.param([_chunk(0, 46, b"diameter")], 1, id="other protocol"),
+        pytest.param([_chunk(0, 16, b"\0")], 1, id="no DDP-SSN"),
+    ],
 )
-@pytest.mark.parametrize("lost", [(4,), (5,), (4, 5)])
-def test_message_that_is_never_whole(lost: tuple[int, ...], is_shut_down: int, reason: str) -> None:
-    """Its DDP-SSN, which is in the first fragment, is missing, though nothing comes behind it."""
-    talk = cut_up()
-    units = [unit for number, unit in enumerate(talk.units) if number not in lost]
-    frames = [*OPENING, *frames_of(units), *(closing(talk) if is_shut_down else [])]
-    events, gaps, dropped = told(frames)
-    assert gaps == [(2, 1, reason)]
-    (end,) = of(ConnectionEnded, events)
-    assert end.halves[0].gaps == 1
-    # Of what lies behind the missing one nobody can tell what it belongs to.
-    assert dropped == ({_DROPPED: 1} if lost == (4,) else {})
-
-
-def test_message_without_its_beginning() -> None:
-    """What DDP-SSN it has is not known: its fragments are counted."""
-    talk = cut_up()
-    del talk.units[3]
-    _, gaps, dropped = told([*OPENING, *frames_of(talk.units)])
-    assert (gaps, dropped) == ([], {_DROPPED: 2})
+@pytest.mark.parametrize("is_shut_down", [False, True])
+def test_message_that_is_never_whole(frames: list[bytes], dropped: int, is_shut_down: bool) -> None:
+    """Each frame with a part of it is counted; nothing is held against its sender."""
+    talk = Talk()
+    talk.begin_session()
+    end = closing(talk) if is_shut_down else []
+    events, gaps, counted = told([*OPENING, *frames_of(talk.units), *frames, *end])
+    assert (gaps, counted) == ([], {_DROPPED: dropped})
+    assert not of(ErrorFound, events)
 
 
 def test_frames_are_counted() -> None:
@@ -92,101 +106,41 @@ def test_frames_are_counted() -> None:
     assert (gaps, dropped) == ([], {_DROPPED: 1})
 
 
-@pytest.mark.parametrize(
-    ("user_data", "ppid", "stream"),
-    [
-        # No session on that stream.
-        (sctp.segment(1, bytes(50)), sctp.SEGMENT, 1),
-        # Another session begins.
-        (sctp.control(0, sctp.INITIATE), sctp.CONTROL, 0),
-        (b"diameter", 46, 0),
-        (b"\0", sctp.SEGMENT, 0),
-    ],
-    ids=["other stream", "initiate", "other protocol", "no DDP-SSN"],
-)
-def test_message_of_no_session(user_data: bytes, ppid: int, stream: int) -> None:
-    """It is counted."""
-    talk = Talk()
-    talk.begin_session()
-    chunk = sctp.data(talk.tsns[0], ppid, user_data, stream=stream, flags=sctp.U | sctp.B)
-    frame = sctp.frame(0, sctp.packet(0, chunk))
-    _, gaps, dropped = told([*OPENING, *frames_of(talk.units), frame])
-    assert (gaps, dropped) == ([], {_DROPPED: 1})
-
-
-def test_message_behind_the_end_of_a_session() -> None:
-    """Of which session it is cannot be told."""
-    talk = Talk()
-    talk.begin_session()
-    talk.end_session()
-    chunk = sctp.data(talk.tsns[0], 16, sctp.segment(1, bytes(9)), flags=sctp.U | sctp.B)
-    frame = sctp.frame(0, sctp.packet(0, chunk))
-    _, gaps, dropped = told([*OPENING, *frames_of(talk.units), frame])
-    assert (gaps, dropped) == ([], {_DROPPED: 1})
-
-
-def test_message_of_a_session_long_ended() -> None:
-    """One of the session before the last two says nothing of those."""
+def test_message_before_others_that_is_never_whole() -> None:
+    """Its DDP-SSN is missing, as that of a message of which nothing was captured."""
     talk = cut_up()
+    talk.send(0, b"behind")
     talk.end_session()
-    for _ in range(2):
-        talk.begin_session()
-        talk.send(0)
-        talk.send(0)
-        talk.send(0)
-        talk.end_session()
     del talk.units[5]
     events, gaps, dropped = told([*OPENING, *frames_of(talk.units), *closing(talk)])
-    assert [gap[:2] for gap in gaps] == [(2, 1)]
-    assert dropped == {_DROPPED: 2}
-    assert len(of(ConnectionEnded, events)) == 3 and not of(ErrorFound, events)
+    assert (gaps, dropped) == ([(2, 1, "connection ended")], {_DROPPED: 2})
+    assert not of(ErrorFound, events)
 
 
 def test_nothing_is_held_against_the_sender_of_a_message_that_is_not_whole() -> None:
     """Its DDP-SSN was used, though all TSNs are there, and all of them acknowledged."""
     talk = Talk()
     talk.begin_session()
-    chunk = sctp.data(talk.tsns[0], 16, sctp.segment(1, sctp.send(1, b"")), flags=sctp.U | sctp.B)
-    part = sctp.frame(0, sctp.packet(0, chunk))
-    talk.tsns[0] += 1
-    talk.ssns[0] += 1
+    part = _chunk(0, 16, sctp.segment(1, sctp.send(1, b"")))
     begin = frames_of(talk.units)
     talk.units.clear()
+    talk.tsns[0] += 1
+    talk.ssns[0] += 1
     talk.send(0, b"behind")
     talk.end_session()
     frames = [*OPENING, *begin, part, *frames_of(talk.units), *closing(talk)]
     events, gaps, dropped = told(frames)
-    assert (gaps, dropped) == ([(1, 1, "connection ended")], {})
+    assert (gaps, dropped) == ([(1, 1, "connection ended")], {_DROPPED: 1})
     assert not of(ErrorFound, events)
 
 
-def test_message_given_up_because_of_a_limit() -> None:
-    """It is missing for that reason, at once; what comes behind it does not wait."""
-    talk = cut_up()
-    last = talk.units.pop()
-    talk.send(0, b"behind")
-    frames = [*OPENING, *frames_of([*talk.units, last])]
-    events, gaps, dropped = told(frames, Limits(octets_per_half=1500))
-    assert gaps == [(2, 1, "limit")]
-    assert dropped == {_DROPPED: 1}
-    (end,) = of(ConnectionEnded, events)
-    assert (end.halves[0].gaps, end.halves[0].retransmitted) == (1, 0)
-    order = [type(each) for each in events]
-    assert order.index(ChunksMissing) < len(order) - 1 - order[::-1].index(DDPSegmentRecovered)
-
-
 def test_many_beginnings_of_messages() -> None:
-    """Every frame is told of, be it as missing or as not followed, and no copy is claimed."""
-    talk = cut_up()
-    frames = [*OPENING, *frames_of(talk.units[:4])]
+    """A limit drops them; every frame is counted, and no copy is claimed."""
     many = 3 * HOLES
-    for number in range(many):
-        chunk = sctp.data(talk.tsns[0] + 2 * number, 16, b"z" * 50, stream=1, flags=sctp.U | sctp.B)
-        frames.append(sctp.frame(0, sctp.packet(0, chunk)))
-    frames += frames_of(talk.units[4:])
+    frames = [*OPENING, *_without(4, 5)]
+    frames += [_chunk(5 + 2 * at, 16, b"z" * 50, 1) for at in range(many)]
     events, gaps, dropped = told(frames, Limits(octets_per_half=100_000))
-    assert gaps == [(2, 1, "limit")]
-    assert dropped == {_DROPPED: many + 2}
+    assert (gaps, dropped) == ([], {_DROPPED: many + 1})
     (end,) = of(ConnectionEnded, events)
     assert [half.retransmitted for half in end.halves] == [0, 0]
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
@@ -302,12 +301,21 @@ class Association:
                 self._drop(packet.frame)
             else:
                 self._add_problem(packet, direction, chunk, what)
-                self._lose_all_but_number(direction, message, None)
+                self._take_short(direction, message)
             return
         session = self._place(direction, message, ddp_ssn, control)
         before = session.waiting
         session.take(direction, message, ddp_ssn, control)
         self._note_waiting(session, before)
+
+    def _take_short(self, direction: int, message: UserMessage) -> None:
+        """Give a chunk that is too short the place of its DDP-SSN, if it has one."""
+        chunk = message.chunk
+        session = self._streams.session_of(direction, chunk.stream, message.position)
+        if session is not None and len(chunk.user_data) >= DDP_SSN_LENGTH:
+            before = session.waiting
+            session.take_short(direction, parse_segment(chunk.user_data)[0])
+            self._note_waiting(session, before)
 
     def _note_waiting(self, session: Session, before: int) -> None:
         """Count the chunks of a session that wait, of which there were so many before."""
@@ -411,7 +419,7 @@ class Association:
 
     def relieve(self) -> None:
         """Hold less: drop the oldest fragments, or wait for nothing, or forget the older holes."""
-        if self._lose_fragments("limit", at_most=1):
+        if self._drop_fragments():
             pass
         elif self._waiters:
             for session in self._waiters:
@@ -423,41 +431,12 @@ class Association:
                 tsns.relieve()
         self._weigh()
 
-    def _lose_fragments(self, reason: GapReason, at_most: int | None = None) -> bool:
-        """Wait no longer for what fragments lack; tell whether there were any.
-
-        :param at_most: of how many messages, None for all.
-        """
-        lost = 0
-        for direction, fragments in enumerate(self._fragments):
-            while lost != at_most and (run := fragments.drop_oldest()) is not None:
-                lost += 1
-                self._lose(direction, run, reason)
-        return bool(lost)
-
-    def _lose(self, direction: int, run: deque[UserMessage], reason: GapReason) -> None:
-        """Report consecutive fragments of a message that will not be whole."""
-        self._unplaced = True
-        if not self._lose_all_but_number(direction, run[0], reason):
-            for each in run:
-                self._drop(each.frame)
-
-    def _lose_all_but_number(
-        self, direction: int, message: UserMessage, reason: GapReason | None
-    ) -> bool:
-        """Give a chunk that cannot be read the place of its DDP-SSN.
-
-        :param reason: why the rest of it is missing; None if its sender sent no more.
-        :return: whether it is, or was, reported as missing.
-        """
-        session = self._streams.session_with(direction, message)
-        if session is None:
-            return False
-        ddp_ssn, _ = parse_segment(message.chunk.user_data)
-        before = session.waiting
-        is_reported = session.lose(direction, ddp_ssn, reason)
-        self._note_waiting(session, before)
-        return is_reported
+    def _drop_fragments(self) -> bool:
+        """Drop the oldest fragments; return whether there were any."""
+        run = self._fragments[0].drop_oldest() or self._fragments[1].drop_oldest()
+        for each in run:
+            self._drop(each.frame)
+        return bool(run)
 
     # -- the end ---------------------------------------------------------------------------------
 
@@ -468,7 +447,8 @@ class Association:
         :param reason: why what is missing is not waited for any longer.
         """
         ending = self.ending or ending
-        self._lose_fragments(reason)
+        while self._drop_fragments():
+            pass
         self._finish_sessions(ending, reason, orderly=ending == "closed")
         if not self.carries_ddp:
             return False

@@ -77,13 +77,13 @@ class Fragments:
         self._by_end[end] = run
         return None
 
-    def drop_oldest(self) -> deque[UserMessage] | None:
-        """Forget the fragments that have waited for longest; return them, None if there are none.
+    def drop_oldest(self) -> deque[UserMessage]:
+        """Forget the fragments that have waited for longest; return them.
 
         They are consecutive ones of one message, the first of which may be missing.
         """
         if not self._by_start:
-            return None
+            return deque()
         run = self._by_start.pop(next(iter(self._by_start)))
         self._by_end.pop(run[-1].position + 1, None)
         self.held -= sum(map(_held, run))

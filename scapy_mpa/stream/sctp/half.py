@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from heapq import heappop, heappush
 from typing import Final, NamedTuple
 
-from scapy_mpa.stream.events import GapReason, HalfSummary
+from scapy_mpa.stream.events import HalfSummary
 from scapy_mpa.wire.sctp_ddp import ANSWERS, INITIATES
 from scapy_mpa.wire.sctp_session import HalfState
 from scapy_mpa.wire.startup import StartupFrame
@@ -43,9 +43,7 @@ class Turn(NamedTuple):
     number: int
     """Its DDP-SSN as it is."""
     is_whole: bool = True
-    """Whether there is more of it than its DDP-SSN."""
-    lost: GapReason | None = None
-    """Why the rest of it is missing; None if it is not, or was never sent."""
+    """Whether its sender sent more of it than its DDP-SSN."""
 
 
 class SessionHalf:
@@ -66,7 +64,6 @@ class SessionHalf:
         "gaps",
         "highest_position",
         "is_whole",
-        "lowest_position",
         "octets",
         "out_of_order",
         "retransmitted",
@@ -94,7 +91,6 @@ class SessionHalf:
         """What need not be reported again."""
         self.highest_position = -1
         """Of the TSNs of its chunks."""
-        self.lowest_position = -1
         self._waiting: list[Turn] = []
         self._count = 0
         self.segments = 0
@@ -123,14 +119,6 @@ class SessionHalf:
     def note_position(self, position: int) -> None:
         """Take note of the TSN of a chunk."""
         self.highest_position = max(self.highest_position, position)
-        if self.lowest_position < 0 or position < self.lowest_position:
-            self.lowest_position = position
-
-    def spans(self, position: int) -> bool:
-        """Tell whether a TSN lies where those of its chunks do, or may."""
-        if position > self.highest_position:
-            return not self.is_over
-        return position > self.lowest_position
 
     def take(self, turn: Turn) -> None:
         """Take a chunk."""

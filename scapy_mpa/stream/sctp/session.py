@@ -156,19 +156,10 @@ class Session:
                 self.error(direction, turn.seq, found)
         self._wait(direction, turn)
 
-    def lose(self, direction: int, ddp_ssn: int, reason: GapReason | None) -> bool:
-        """Take note of a chunk of which no more than a part will ever be there.
-
-        :param reason: why the rest of it is missing; None if its sender sent no more.
-        :return: whether it is, or was, reported as missing.
-        """
-        half = self.halves[direction]
-        serial = half.serial_of(ddp_ssn, SEGMENT)
-        assert half.expected is not None
-        if serial < half.expected:
-            return not half.is_whole
-        self._wait(direction, Turn(serial, 0, SEGMENT, 0, 0, 0, ddp_ssn, False, reason))
-        return True
+    def take_short(self, direction: int, ddp_ssn: int) -> None:
+        """Take a chunk that is too short for more than its DDP-SSN."""
+        serial = self.halves[direction].serial_of(ddp_ssn, SEGMENT)
+        self._wait(direction, Turn(serial, 0, SEGMENT, 0, 0, 0, ddp_ssn, is_whole=False))
 
     def _wait(self, direction: int, turn: Turn) -> None:
         """Let a chunk wait for its turn, which it may be."""
@@ -213,8 +204,6 @@ class Session:
             if not turn.is_whole:
                 if not is_late:
                     half.note_loss()
-                    if turn.lost is not None:
-                        self._tell_missing(direction, turn.serial, 1, turn.lost)
             elif is_late:
                 # It may still tell which side is which.
                 self._role(direction, turn.code)
@@ -298,18 +287,15 @@ class Session:
                 what = Violation(f"the first DDP-SSN is {length & _MASK}, not 0", "RFC 5043 6.1")
             self._report(direction, self._frame, self._time_ns, 0, what)
         else:
-            self._tell_missing(direction, serial, length, reason)
+            half.gaps += 1
+            frame, time_ns = self._frame, self._time_ns
+            self._emit(
+                ChunksMissing(
+                    self.identity, direction, frame, time_ns, serial & _MASK, length, reason, serial
+                )
+            )
         half.skip(is_lost=not is_skipped)
         self._deliver(direction)
-
-    def _tell_missing(self, direction: int, serial: int, length: int, reason: GapReason) -> None:
-        self.halves[direction].gaps += 1
-        frame, time_ns = self._frame, self._time_ns
-        self._emit(
-            ChunksMissing(
-                self.identity, direction, frame, time_ns, serial & _MASK, length, reason, serial
-            )
-        )
 
     # -- the end ---------------------------------------------------------------------------------
 

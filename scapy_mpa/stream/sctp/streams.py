@@ -5,17 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from scapy_mpa.stream.sctp.fragments import UserMessage
 from scapy_mpa.stream.sctp.session import Session
 from scapy_mpa.stream.sctp.tsn import TSNSpace
-from scapy_mpa.wire.sctp_ddp import (
-    ANSWERS,
-    DDP_SSN_LENGTH,
-    INITIATES,
-    SEGMENT_PPID,
-    SESSION_CONTROL_PPID,
-    SessionControl,
-)
+from scapy_mpa.wire.sctp_ddp import ANSWERS, INITIATES, SessionControl
 
 __all__ = ["Streams", "begins_session"]
 
@@ -89,22 +81,6 @@ class Streams:
         if previous is not None and position <= previous.halves[direction].highest_position:
             return previous
         return stream.current
-
-    def session_with(self, direction: int, fragment: UserMessage) -> Session | None:
-        """Return the session in which a fragment has a DDP-SSN, None if that cannot be told.
-
-        With the first session control message of a direction another session may begin.
-        """
-        chunk = fragment.chunk
-        if not chunk.beginning or len(chunk.user_data) < DDP_SSN_LENGTH:
-            return None
-        is_first = chunk.ppid == SESSION_CONTROL_PPID and not any(chunk.user_data[:DDP_SSN_LENGTH])
-        if is_first or chunk.ppid not in (SEGMENT_PPID, SESSION_CONTROL_PPID):
-            return None
-        session = self.session_of(direction, chunk.stream, fragment.position)
-        if session is None or not session.halves[direction].spans(fragment.position):
-            return None
-        return session
 
     def is_of_next(
         self,
