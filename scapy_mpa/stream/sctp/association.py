@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from scapy_mpa.stream.events import (
@@ -17,6 +18,7 @@ from scapy_mpa.stream.events import (
     SctpConnectionId,
 )
 from scapy_mpa.stream.sctp.fragments import Fragments, UserMessage
+from scapy_mpa.stream.sctp.half import SessionHalf
 from scapy_mpa.stream.sctp.packet import SctpPacket
 from scapy_mpa.stream.sctp.session import Session
 from scapy_mpa.stream.sctp.setup import Setup
@@ -75,88 +77,56 @@ class _Problem(NamedTuple):
     what: Violation
 
 
+@dataclass(slots=True, eq=False)
 class Association:
-    """An association, from the first of its packets that was captured on.
+    """An association, from the first of its packets that was captured on."""
 
-    :param flow: of direction 0: who sent that packet.
-    :param number: gives the number of the next connection.
-    :param emit: takes events.
-    :param dialect: what the user says is spoken; with DDP over SCTP, PPIDs need no further
-        evidence.
-    """
-
-    __slots__ = (
-        "_assumed",
-        "_dialect",
-        "_emit",
-        "_fragments",
-        "_last_dropped",
-        "_number",
-        "_problems",
-        "_setup",
-        "_streams",
-        "_told",
-        "_tsns",
-        "_unplaced",
-        "_waiters",
-        "_waiting",
-        "before",
-        "carries_ddp",
-        "damaged",
-        "dropped",
-        "ending",
-        "flow",
-        "held",
-        "last_frame",
-        "last_time_ns",
-        "lingers",
-        "packets",
-        "sessions",
+    flow: bytes
+    """That of direction 0: who sent the first packet."""
+    _number: Callable[[], int]
+    """Gives the number of the next connection."""
+    _emit: Callable[[Event], None]
+    """Takes events."""
+    _dialect: Dialect | None = None
+    """What the user says is spoken; with DDP over SCTP, PPIDs need no further evidence."""
+    _tsns: tuple[TSNSpace, TSNSpace] = field(default_factory=lambda: (TSNSpace(), TSNSpace()))
+    _setup: Setup = field(init=False)
+    _streams: Streams = field(init=False)
+    _fragments: tuple[Fragments, Fragments] = field(
+        default_factory=lambda: (Fragments(), Fragments())
     )
+    _problems: list[_Problem] = field(default_factory=list)
+    _told: set[int] = field(default_factory=set)
+    """PPIDs of other protocols that were reported."""
+    _unplaced: bool = False
+    """Whether a chunk was captured of which no session knows."""
+    carries_ddp: bool = False
+    """Whether anything has shown that it carries DDP."""
+    _waiting: int = 0
+    """Chunks of all sessions that wait for others."""
+    _waiters: dict[Session, None] = field(default_factory=dict)
+    """The sessions of which some do."""
+    ending: Ending | None = None
+    """How it has ended, None while it lives."""
+    lingers: bool = False
+    last_frame: int = 0
+    last_time_ns: int = 0
+    packets: int = 0
+    damaged: int = 0
+    """Packets with a bad Checksum that no error tells of."""
+    dropped: int = 0
+    """Frames with DATA chunks that came to nothing, though nothing else tells of them."""
+    _last_dropped: int = 0
+    before: Association | None = None
+    """The association before, as long as only a setup shows that it may be over."""
+    sessions: int = 0
+    """How many sessions are kept."""
+    held: int = 0
+    """Octets of memory that what waits takes, roughly."""
 
-    def __init__(
-        self,
-        flow: bytes,
-        number: Callable[[], int],
-        emit: Callable[[Event], None],
-        dialect: Dialect | None = None,
-    ) -> None:
-        self.flow = flow
-        self._assumed = dialect is Dialect.RFC5043
-        self._dialect = dialect
-        self._number = number
-        self._emit = emit
-        self._tsns = [TSNSpace(), TSNSpace()]
-        self._setup = Setup(flow, self._tsns)
-        self._fragments = Fragments(), Fragments()
+    def __post_init__(self) -> None:
+        self._setup = Setup(self.flow, self._tsns)
         self._streams = Streams(self._tsns)
-        self._problems: list[_Problem] = []
-        self._told: set[int] = set()
-        self._unplaced = False
-        """Whether a chunk was captured of which no session knows."""
-        self.carries_ddp = False
-        """Whether anything has shown that it carries DDP."""
-        self._waiting = 0
-        """Chunks of all sessions that wait for others."""
-        self._waiters: dict[Session, None] = {}
-        """The sessions of which some do."""
-        self.ending: Ending | None = None
-        """How it has ended, None while it lives."""
-        self.lingers = False
-        self.last_frame = 0
-        self.last_time_ns = 0
-        self.packets = 0
-        self.damaged = 0
-        """Packets with a bad Checksum that no error tells of."""
-        self.dropped = 0
-        """Frames with DATA chunks that came to nothing, though nothing else tells of them."""
-        self._last_dropped = 0
-        self.before: Association | None = None
-        """The association before, as long as only a setup shows that it may be over."""
-        self.sessions = 0
-        """How many sessions are kept."""
-        self.held = 0
-        """Octets of memory that what waits takes, roughly."""
 
     # -- whose packet it is ----------------------------------------------------------------------
 
@@ -282,7 +252,8 @@ class Association:
         if chunk.ppid not in (SEGMENT_PPID, SESSION_CONTROL_PPID):
             self._take_other(packet, direction, chunk)
             return
-        if not (self.carries_ddp or self._assumed or _looks_like_ddp(chunk)):
+        is_assumed = self._dialect is Dialect.RFC5043
+        if not (self.carries_ddp or is_assumed or _looks_like_ddp(chunk)):
             self._drop(packet.frame)
             return
         self.carries_ddp = True
@@ -352,11 +323,11 @@ class Association:
         session = Session(
             SctpConnectionId(self._number(), self.flow, number),
             self._emit,
-            begun=begun,
-            dialect=self._dialect,
+            (SessionHalf(begun), SessionHalf(begun)),
+            self._dialect,
+            is_initiate,
         )
         self.sessions += 1
-        session.is_initiated = is_initiate
         session.note(message.frame, message.time_ns)
         self._check_stream(session, direction, message.chunk)
         gone = self._streams.add(number, session)

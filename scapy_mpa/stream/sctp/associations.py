@@ -64,24 +64,6 @@ class Associations:
         flags have its meaning.
     """
 
-    __slots__ = (
-        "_budget",
-        "_by_flow",
-        "_by_tag",
-        "_dialect",
-        "_emit",
-        "_events",
-        "_limits",
-        "_lingering",
-        "_live",
-        "_number",
-        "_sessions",
-        "damaged",
-        "dropped",
-        "unknown",
-        "without_ddp",
-    )
-
     def __init__(
         self,
         number: Callable[[], int],

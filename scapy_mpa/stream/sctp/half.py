@@ -8,6 +8,7 @@ normative order waits here until all before it have come, or are known to stay m
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import Final, NamedTuple
 
@@ -46,60 +47,41 @@ class Turn(NamedTuple):
     """Whether its sender sent more of it than its DDP-SSN."""
 
 
+@dataclass(slots=True, eq=False)
 class SessionHalf:
-    """One direction of a session.
+    """One direction of a session."""
 
-    :param begun: whether the session begins in the capture, so that DDP-SSN 0 is awaited.
-    """
+    begun: bool
+    """Whether the session begins in the capture, so that DDP-SSN 0 is awaited."""
+    expected: int | None = field(init=False)
+    """The serial number whose turn it is, None before the first chunk of an unknown beginning."""
+    state: HalfState = field(init=False)
+    is_whole: bool = field(init=False)
+    """Whether no DDP-SSN was given up."""
+    first_code: int | None = None
+    """Function code of the message that the direction began with."""
+    startup: StartupFrame | None = None
+    """What the enhanced message is equivalent to that it began with, None if there is none."""
+    first_segment: tuple[bytes, int] | None = None
+    """The head of its first DDP segment, and the octets of the whole segment."""
+    told: set[object] = field(default_factory=set)
+    """What need not be reported again."""
+    highest_position: int = -1
+    """Of the TSNs of its chunks."""
+    _waiting: list[Turn] = field(default_factory=list)
+    _count: int = 0
+    segments: int = 0
+    octets: int = 0
+    crc_bad: int = 0
+    gaps: int = 0
+    out_of_order: int = 0
+    retransmitted: int = 0
+    farthest_ahead: int = 0
 
-    __slots__ = (
-        "_count",
-        "_waiting",
-        "begun",
-        "crc_bad",
-        "expected",
-        "farthest_ahead",
-        "first_code",
-        "first_segment",
-        "gaps",
-        "highest_position",
-        "is_whole",
-        "octets",
-        "out_of_order",
-        "retransmitted",
-        "segments",
-        "startup",
-        "state",
-        "told",
-    )
-
-    def __init__(self, *, begun: bool) -> None:
-        self.begun = begun
-        self.expected: int | None = 0 if begun else None
-        """The serial number whose turn it is, None before the first chunk of an unknown
-        beginning."""
-        self.state = HalfState.START if begun else HalfState.OPEN
-        self.first_code: int | None = None
-        """Function code of the message that the direction began with."""
-        self.startup: StartupFrame | None = None
-        """What the enhanced message is equivalent to that it began with, None if there is none."""
-        self.first_segment: tuple[bytes, int] | None = None
-        """The head of its first DDP segment, and the octets of the whole segment."""
-        self.is_whole = begun
-        """Whether no DDP-SSN was given up."""
-        self.told: set[object] = set()
-        """What need not be reported again."""
-        self.highest_position = -1
-        """Of the TSNs of its chunks."""
-        self._waiting: list[Turn] = []
-        self._count = 0
-        self.segments = 0
-        self.octets = 0
-        self.crc_bad = 0
-        self.gaps = 0
-        self.out_of_order = 0
-        self.retransmitted = 0
-        self.farthest_ahead = 0
+    def __post_init__(self) -> None:
+        self.expected = 0 if self.begun else None
+        self.state = HalfState.START if self.begun else HalfState.OPEN
+        self.is_whole = self.begun
 
     def serial_of(self, ddp_ssn: int, code: int) -> int:
         """Return the serial number of a chunk: the one closest to what is awaited."""
@@ -115,10 +97,6 @@ class SessionHalf:
         near = self.expected
         serial = near + ((ddp_ssn - near + _HALF_LAP) & _MASK) - _HALF_LAP
         return serial + _LAP if serial < 0 else serial
-
-    def note_position(self, position: int) -> None:
-        """Take note of the TSN of a chunk."""
-        self.highest_position = max(self.highest_position, position)
 
     def take(self, turn: Turn) -> None:
         """Take a chunk."""

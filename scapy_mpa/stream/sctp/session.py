@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Final
 
 from scapy_mpa.stream.doubtful import Doubt, Doubtful
@@ -43,50 +44,27 @@ __all__ = ["Session"]
 _MASK: Final = 0xFFFF
 
 
+@dataclass(slots=True, eq=False)
 class Session:
-    """A session, from its first chunk on.
+    """A session, from its first chunk on."""
 
-    :param identity: what its events are given.
-    :param emit: takes its events.
-    :param begun: whether its beginning is in the capture, so that DDP-SSN 0 is awaited.
-    :param dialect: what the user says is spoken.
-    """
-
-    __slots__ = (
-        "_active",
-        "_dialect",
-        "_doubtful",
-        "_emit",
-        "_errors",
-        "_frame",
-        "_time_ns",
-        "halves",
-        "identity",
-        "is_initiated",
-    )
-
-    def __init__(
-        self,
-        identity: SctpConnectionId,
-        emit: Callable[[Event], None],
-        *,
-        begun: bool,
-        dialect: Dialect | None = None,
-    ) -> None:
-        self.identity = identity
-        self._emit = emit
-        self._dialect = dialect
-        self.is_initiated = False
-        """Whether the first of its chunks that was captured is its Initiate."""
-        self.halves = SessionHalf(begun=begun), SessionHalf(begun=begun)
-        self._active: int | None = None
-        """The direction in which the active side sends."""
-        self._doubtful = Doubtful()
-        """What is wrong with the order of messages, unless DATA chunks are missing, which may be
-        known only later: then it may be the capture's fault."""
-        self._errors = 0
-        self._frame = 0
-        self._time_ns = 0
+    identity: SctpConnectionId
+    """What its events are given."""
+    _emit: Callable[[Event], None]
+    """Takes its events."""
+    halves: tuple[SessionHalf, SessionHalf]
+    _dialect: Dialect | None = None
+    """What the user says is spoken."""
+    is_initiated: bool = False
+    """Whether the first of its chunks that was captured is its Initiate."""
+    _active: int | None = None
+    """The direction in which the active side sends."""
+    _doubtful: Doubtful = field(default_factory=Doubtful)
+    """What is wrong with the order of messages, unless DATA chunks are missing, which may be known
+    only later: then it may be the capture's fault."""
+    _errors: int = 0
+    _frame: int = 0
+    _time_ns: int = 0
 
     # -- in --------------------------------------------------------------------------------------
 
@@ -104,7 +82,7 @@ class Session:
         serial = half.serial_of(ddp_ssn, code)
         assert half.expected is not None
         ahead = serial - half.expected
-        half.note_position(message.position)
+        half.highest_position = max(half.highest_position, message.position)
         half.octets += len(chunk.user_data)
         if control is None:
             half.segments += 1
