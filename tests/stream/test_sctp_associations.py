@@ -95,14 +95,6 @@ def test_rfc4960_6_8_checksum() -> None:
     assert verdict(good[:42] + bytes(4) + good[46:]) == "unknown"
 
 
-def test_mid_association_control() -> None:
-    """A session control message shows that DDP is spoken, and which side is which."""
-    talk = conversation()
-    (end,) = ends(events_of(frames_of(talk.units[1:])))
-    assert (end.initiator, end.responder) == ("10.0.0.1:40000", "10.0.0.2:4000")
-    assert end.errors == 0
-
-
 def test_mid_association_segments() -> None:
     """So does a DDP header, but not which side is which; what follows is not out of order."""
     talk = Talk(ssns=(500, 600))
@@ -143,32 +135,112 @@ def test_init_without_indication_is_no_ddp() -> None:
     assert events_of(opening + frames_of(talk.units)) == []
 
 
-def test_rfc4960_8_5_other_verification_tag() -> None:
-    """A packet with another tag is none of the association's, whatever is in it."""
-    talk = conversation()
-    frames = frames_of(talk.units)
-    forged = sctp.packet(
-        0, sctp.data(102, 17, sctp.control(2, sctp.TERMINATE)), tag=sctp.TAGS[0] + 1
-    )
-    frames.insert(3, sctp.frame(0, forged))
+def _between(address: bytes, frame: bytes, at: int) -> bytes:
+    """The frame with another address of one side."""
+    return frame[:at] + address + frame[at + 4 :]
+
+
+def without(frames: list[bytes], *lost: int) -> list[bytes]:
+    """The frames without some of them."""
+    return [each for at, each in enumerate(frames) if at not in lost]
+
+
+def abort(flags: int, tag: int) -> bytes:
+    """An ABORT of side 1."""
+    return sctp.frame(1, sctp.packet(1, sctp.chunk(sctp.ABORT, flags, b""), tag=tag))
+
+
+def from_elsewhere(octets: bytes) -> bytes:
+    """The frame from another address."""
+    return _between(bytes((10, 0, 9, 9)), octets, 26)
+
+
+def init_ack(tag: bytes) -> bytes:
+    """An INIT ACK that says another tag."""
+    made = sctp.init(1, 900)
+    return sctp.frame(1, sctp.packet(1, made[:4] + tag + made[8:]))
+
+
+def again(talk: Talk) -> list[bytes]:
+    """Another association between the same endpoints: side 1 sends with another tag."""
+    made = sctp.init(0, 100)
+    first = sctp.packet(0, made[:4] + b"\x99\x99\x99\x99" + made[8:], tag=0)
+    frames = [sctp.frame(0, first), sctp.frame(1, sctp.packet(1, sctp.init(1, 900), tag=_OTHER))]
+    for unit in talk.units:
+        chunk = sctp.data(unit.tsn, unit.ppid, unit.user_data)
+        packet = sctp.packet(unit.side, chunk, tag=_OTHER if unit.side else None)
+        frames.append(sctp.frame(unit.side, packet))
+    return frames
+
+
+_OTHER = 0x99999999
+SAID = frames_of(conversation().units)
+"""Initiate, Accept, a segment of each side, and the Terminate of each."""
+SHUT = closing(conversation())
+ALL = [*OPENING, *SAID, *SHUT]
+FORGED = sctp.packet(0, sctp.data(102, 17, sctp.control(2, sctp.TERMINATE)), tag=sctp.TAGS[0] + 1)
+STRAY = sctp.frame(0, sctp.packet(0, b"", tag=0x77777777), ipv6=True)
+
+
+@pytest.mark.parametrize(
+    ("frames", "endings", "unknown"),
+    [
+        pytest.param(ALL, ["closed"], 0, id="all"),
+        pytest.param(SAID[1:], ["closed"], 0, id="from the Accept on"),
+        *(
+            pytest.param(without(ALL, *lost), ["closed"], unknown, id=f"without packets {lost}")
+            # Without INIT and INIT ACK, the cookies are of nobody yet.
+            for lost, unknown in [
+                ((0,), 0),
+                ((1,), 0),
+                ((0, 1), 2),
+                ((1, 2), 0),
+                ((0, 1, 2, 3), 0),
+                ((4,), 0),
+                ((1, 2, 4), 0),
+            ]
+        ),
+        pytest.param([ALL[0], *ALL[:4], ALL[1], *ALL[4:]], ["closed"], 0, id="INIT sent again"),
+        pytest.param(
+            [*ALL[:7], sctp.frame(0, FORGED), *ALL[7:]], ["closed"], 1, id="other tag (8.5)"
+        ),
+        pytest.param(
+            [ALL[0], *SAID[:2], init_ack(b"wwww"), *SAID[2:], STRAY, *SHUT],
+            ["closed"],
+            1,
+            id="INIT ACK that contradicts",
+        ),
+        pytest.param(
+            [*ALL[:6], from_elsewhere(ALL[6]), ALL[7], from_elsewhere(ALL[8]), *ALL[9:]],
+            ["closed"],
+            0,
+            id="several addresses (6.4)",
+        ),
+        pytest.param(ALL[:9], ["half closed"], 0, id="one Terminate"),
+        pytest.param([*ALL[:8], abort(0, sctp.TAGS[1])], ["reset"], 0, id="ABORT (RFC 5043 11.3)"),
+        pytest.param(
+            [*ALL[:8], abort(1, sctp.TAGS[0])], ["reset"], 0, id="ABORT with T set (8.5.1)"
+        ),
+        pytest.param(
+            [*ALL, *again(conversation())], ["closed", "closed"], 0, id="another association"
+        ),
+    ],
+)
+def test_what_is_one_association(frames: list[bytes], endings: list[str], unknown: int) -> None:
+    """By addresses, ports and tags; whatever of its setup was captured (RFC 4960)."""
     numbers = count()
     associations = Associations(lambda: next(numbers))
-    events = events_of([*OPENING, *frames, *closing(talk)], associations=associations)
-    (end,) = ends(events)
-    assert (end.errors, associations.unknown) == (0, 1)
+    found = ends(events_of(frames, associations=associations))
+    assert [(each.connection.number, each.ending) for each in found] == list(enumerate(endings))
+    assert [[half.fpdus for half in each.halves] for each in found] == [[1, 1]] * len(endings)
+    assert {each.initiator for each in found} == {"10.0.0.1:40000"}
+    assert (sum(each.errors for each in found), associations.unknown) == (0, unknown)
 
 
-def test_initiate_tag_that_contradicts() -> None:
-    """An INIT ACK that comes late and says another tag than was seen changes nothing."""
-    talk = conversation()
-    frames = frames_of(talk.units)
-    answer = sctp.init(1, 900)
-    other = answer[:4] + b"\x77\x77\x77\x77" + answer[8:]
-    late = sctp.frame(1, sctp.packet(1, other))
-    again = sctp.frame(0, sctp.packet(0, b"", tag=0x77777777), ipv6=True)
-    frames = [OPENING[0], *frames[:2], late, *frames[2:], again, *closing(talk)]
-    (end,) = ends(events_of(frames))
-    assert [half.fpdus for half in end.halves] == [1, 1]
+def test_late_copies_of_an_association_that_is_over() -> None:
+    """They are counted where they belong, for half a minute."""
+    (end,) = ends(events_of([*ALL, SAID[2]]))
+    assert [half.retransmitted for half in end.halves] == [1, 0]
 
 
 def test_bad_checksums_before_any_session() -> None:
@@ -196,104 +268,6 @@ def test_dropped_fragments_are_no_fault_of_the_sender() -> None:
     found = events_of(frames, limits=Limits(octets_per_half=1500))
     assert [each.length for each in found if isinstance(each, ChunksMissing)] == [1]
     assert not [each for each in found if isinstance(each, ErrorFound)]
-
-
-def test_rfc4960_6_4_several_addresses() -> None:
-    """An endpoint may have several addresses: ports and Verification Tag tell its packets."""
-    talk = conversation()
-    frames = frames_of(talk.units)
-    other = bytes((10, 0, 9, 9))
-    for number in (2, 4):
-        octets = frames[number]
-        frames[number] = octets[:26] + other + octets[30:]
-    (end,) = ends(events_of([*OPENING, *frames, *closing(talk)]))
-    assert [half.fpdus for half in end.halves] == [1, 1]
-    assert end.errors == 0
-
-
-def test_abort() -> None:
-    """An ABORT resets what is going on, and no Terminate is missed (RFC 5043 11.3)."""
-    talk = Talk()
-    talk.begin_session()
-    talk.send(0)
-    abort = sctp.frame(1, sctp.packet(1, sctp.chunk(sctp.ABORT, 0, b"")))
-    (end,) = ends(events_of([*OPENING, *frames_of(talk.units), abort]))
-    assert (end.ending, end.errors) == ("reset", 0)
-
-
-def test_abort_out_of_the_blue() -> None:
-    """With T set, the Verification Tag is reflected (RFC 4960 8.5.1)."""
-    talk = Talk()
-    talk.begin_session()
-    abort = sctp.frame(1, sctp.packet(1, sctp.chunk(sctp.ABORT, 1, b""), tag=sctp.TAGS[0]))
-    (end,) = ends(events_of([*OPENING, *frames_of(talk.units), abort]))
-    assert end.ending == "reset"
-
-
-def test_half_closed_at_the_end_of_the_capture() -> None:
-    """One side has sent its Terminate, the other one not yet."""
-    talk = Talk()
-    talk.begin_session()
-    talk.control(0, sctp.TERMINATE)
-    (end,) = ends(events_of([*OPENING, *frames_of(talk.units)]))
-    assert end.ending == "half closed"
-
-
-def test_ports_used_again() -> None:
-    """Another INIT on the same addresses and ports is another association."""
-    talk = conversation()
-    one = [*OPENING, *frames_of(talk.units), *closing(talk)]
-    first = sctp.init(0, 100)
-    again = first[:4] + b"\x99\x99\x99\x99" + first[8:]
-    answer = sctp.packet(1, sctp.init(1, 900), tag=0x99999999)
-    two = [sctp.frame(0, sctp.packet(0, again, tag=0)), sctp.frame(1, answer)]
-    two += [
-        sctp.frame(
-            unit.side,
-            sctp.packet(
-                unit.side,
-                sctp.data(unit.tsn, unit.ppid, unit.user_data),
-                tag=0x99999999 if unit.side else None,
-            ),
-        )
-        for unit in talk.units
-    ]
-    found = ends(events_of(one + two))
-    assert [each.connection.number for each in found] == [0, 1]
-    assert [[half.fpdus for half in each.halves] for each in found] == [[1, 1]] * 2
-    assert not any(each.errors for each in found)
-
-
-@pytest.mark.parametrize("lacks", [(), (0,), (1,), (0, 1), (1, 2), (0, 1, 2, 3), (4,), (1, 2, 4)])
-def test_set_up_with_packets_missing(lacks: tuple[int, ...]) -> None:
-    """Whatever of INIT, INIT ACK and cookies was captured, it is one association and session."""
-    talk = Talk()
-    talk.begin_session()
-    talk.send(0, b"one")
-    talk.send(1, b"two")
-    talk.control(0, sctp.TERMINATE)
-    frames = [*OPENING, *frames_of(talk.units)]
-    events = events_of([each for at, each in enumerate(frames) if at not in lacks])
-    (end,) = ends(events)
-    assert [half.fpdus for half in end.halves] == [1, 1]
-    assert end.initiator == "10.0.0.1:40000"
-    assert end.errors == 0
-
-
-def test_init_sent_again() -> None:
-    """The same INIT twice, and the same INIT ACK, is one association."""
-    talk = conversation()
-    frames = [OPENING[0], *OPENING, OPENING[1], *frames_of(talk.units), *closing(talk)]
-    (end,) = ends(events_of(frames))
-    assert end.errors == 0
-
-
-def test_late_copies_of_an_association_that_is_over() -> None:
-    """They are counted where they belong, for half a minute."""
-    talk = conversation()
-    frames = frames_of(talk.units)
-    (end,) = ends(events_of([*OPENING, *frames, *closing(talk), frames[2]]))
-    assert [half.retransmitted for half in end.halves] == [1, 0]
 
 
 def test_lingering_ends() -> None:
@@ -453,11 +427,6 @@ def test_associations_that_are_over_are_bounded() -> None:
 
     peak(4)
     assert peak(200) < 1.5 * peak(20) + 100_000
-
-
-def _between(address: bytes, frame: bytes, at: int) -> bytes:
-    """The frame with another address of one side."""
-    return frame[:at] + address + frame[at + 4 :]
 
 
 def test_to_wait_for_nothing_costs_the_same_however_many_sessions_there_are() -> None:
