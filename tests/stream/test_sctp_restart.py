@@ -83,91 +83,102 @@ SACK = sctp.chunk(sctp.SACK, 0, struct.pack(">IIHH", 77777, 65535, 0, 0))
 ABORT = sctp.chunk(sctp.ABORT, 0, b"")
 
 
-@pytest.mark.parametrize(
-    ("at", "chunk"), [(0, SEGMENT), (0, SACK), (0, ABORT), (1, SACK), (1, ABORT)]
-)
-def test_late_packet_of_the_association_before(at: int, chunk: bytes) -> None:
-    """Before the INIT or before the INIT ACK: the tag that these say counts, and not its own."""
-    talk = spoken()
-    frames = [*OPENING, *frames_of(talk.units), *closing(talk)]
-    frames.insert(at, stray(chunk))
-    # Nothing is believed of it once the right tag is known.
-    frames.insert(8, stray(chunk))
-    events, unknown = told(frames)
-    assert fpdus(events)[-1] == [10, 10]
-    (*before, end) = ends(events)
-    assert (end.ending, end.errors, unknown) == (
-        "closed",
-        0,
-        2 if at == 0 and chunk != SEGMENT else 1,
-    )
-    assert not any(half.gaps for half in end.halves)
-    assert [each.ending for each in before] == (["reused"] if chunk == SEGMENT else [])
+ALL = [*OPENING, *frames_of(spoken().units), *closing(spoken())]
+ONE_WAY = one_way(0)
+DISORDER = frames_of(spoken().units)
+DISORDER[11], DISORDER[13] = DISORDER[13], DISORDER[11]
+DATA = sctp.data(123, 16, sctp.segment(9, sctp.send(9, b"?")))
+NOBODYS = [
+    sctp.frame(side, sctp.packet(side, DATA, tag=0x01020304)) for side in (0, 1) for _ in range(2)
+]
 
 
-def test_late_data_between_init_and_init_ack() -> None:
-    """Its TSN is far from the Initial TSN that the INIT says, so that it belongs to nobody."""
-    talk = spoken()
-    frames = [*OPENING, *frames_of(talk.units), *closing(talk)]
-    frames.insert(1, stray(SEGMENT))
-    events, unknown = told(frames)
-    (end,) = ends(events)
-    assert (fpdus(events), unknown) == ([[10, 10]], 1)
-    assert (end.ending, end.errors) == ("closed", 0)
+def at(number: int, *frames: bytes, within: list[bytes] = ALL) -> list[bytes]:
+    """The frames with others among them."""
+    return [*within[:number], *frames, *within[number:]]
 
 
-def test_late_init_ack_denies_nothing() -> None:
-    """What has begun with the Initial TSN has the right tag."""
-    frames = one_way(0)
-    late = sctp.init(1, 5000)
-    late = late[:4] + struct.pack(">I", OTHER_TAGS[0]) + late[8:]
-    frames = [OPENING[0], *frames[:4], sctp.frame(1, sctp.packet(1, late)), *frames[4:]]
-    events, unknown = told(frames)
-    assert (fpdus(events), unknown) == ([[10, 0]], 0)
-
-
-def test_late_init_ack_in_a_capture_that_begins_midway() -> None:
-    """Whatever it says, what was captured before and behind it is one session."""
-    frames = one_way(0)
-    events, _ = told([*frames[:4], other_init(1), *frames[4:]])
-    assert fpdus(events) == [[10, 0]]
-
-
-@pytest.mark.parametrize("tag", [None, OTHER_TAGS[0]])
-def test_init_ack_with_an_initial_tsn_that_is_not_its_own(tag: int | None) -> None:
-    """It would make copies, or things impossible, of all DATA behind it (RFC 4960 5.2.3)."""
-    talk = spoken()
-    made = sctp.init(1, FIRST_TSNS[1] + 100_000)
+def init_ack(tsn: int, tag: int | None = None) -> bytes:
+    """An INIT ACK, maybe one that says another tag for side 0."""
+    made = sctp.init(1, tsn)
     if tag is not None:
         made = made[:4] + struct.pack(">I", tag) + made[8:]
-    frames = frames_of(talk.units)
-    # What is captured in disorder is held against the Initial TSN.
-    frames[11], frames[13] = frames[13], frames[11]
-    frames.insert(6, sctp.frame(1, sctp.packet(1, made)))
-    events, unknown = told(frames)
-    assert (fpdus(events), unknown) == ([[10, 10]], 0)
+    return sctp.frame(1, sctp.packet(1, made))
+
+
+def near(distance: int) -> bytes:
+    """A late DATA chunk so far from the Initial TSN of side 0."""
+    tsn = FIRST_TSNS[0] + distance & 0xFFFFFFFF
+    return stray(sctp.data(tsn, 16, sctp.segment(5, sctp.send(5, b"old"))))
+
+
+@pytest.mark.parametrize(
+    ("frames", "found", "unknown"),
+    [
+        # Before the INIT, a packet with DATA is an association of its own.
+        pytest.param(at(0, stray(SEGMENT)), [[1, 0], [10, 10]], 0, id="DATA, INIT"),
+        pytest.param(at(0, stray(SACK)), [[10, 10]], 1, id="SACK, INIT"),
+        pytest.param(at(0, stray(ABORT)), [[10, 10]], 1, id="ABORT, INIT"),
+        # The tag that the INIT ACK says counts.
+        pytest.param(at(1, stray(SEGMENT)), [[10, 10]], 1, id="INIT, DATA, INIT ACK"),
+        pytest.param(at(1, near(1 << 15)), [[10, 10]], 1, id="DATA ahead of the Initial TSN"),
+        pytest.param(at(1, near(-1)), [[10, 10]], 1, id="DATA before the Initial TSN"),
+        pytest.param(at(1, stray(SACK)), [[10, 10]], 0, id="INIT, SACK, INIT ACK"),
+        pytest.param(at(1, stray(ABORT)), [[10, 10]], 0, id="INIT, ABORT, INIT ACK"),
+        pytest.param(at(8, stray(SEGMENT)), [[10, 10]], 1, id="DATA amid others"),
+        # What has begun with the Initial TSN has the right tag.
+        pytest.param(
+            [OPENING[0], *at(4, init_ack(5000, OTHER_TAGS[0]), within=ONE_WAY)],
+            [[10, 0]],
+            0,
+            id="late INIT ACK",
+        ),
+        pytest.param(at(4, other_init(1), within=ONE_WAY), [[10, 0]], 0, id="INIT ACK midway"),
+        *(
+            # It would make copies, or things impossible, of DATA in disorder (RFC 4960 5.2.3).
+            pytest.param(
+                at(6, init_ack(FIRST_TSNS[1] + 100_000, tag), within=DISORDER),
+                [[10, 10]],
+                0,
+                id=f"INIT ACK with another Initial TSN and tag {tag}",
+            )
+            for tag in (None, OTHER_TAGS[0])
+        ),
+        # The association goes on, though its peer answers (RFC 4960 5.2.2).
+        *(
+            pytest.param(at(place, *others), [[10, 10]], len(others), id=f"INIT at {place}")
+            for place in range(4, 20, 3)
+            for others in ([other_init(0)], [other_init(0), other_init(1)])
+        ),
+        *(
+            pytest.param(
+                at(4, other_init(0), other_init(1), within=one_way(side)),
+                [[10, 0]],
+                2,
+                id=f"INIT while only side {side} was captured",
+            )
+            for side in (0, 1)
+        ),
+        # A tag that is neither association's is nobody's (RFC 4960 8.5).
+        pytest.param(
+            at(8, other_init(0), *NOBODYS[:2], other_init(1), *NOBODYS[2:]),
+            [[10, 10]],
+            6,
+            id="tags of nobody",
+        ),
+    ],
+)
+def test_what_costs_an_association_nothing(
+    frames: list[bytes], found: list[list[int]], unknown: int
+) -> None:
+    """A packet that is late or forged leaves its segments, its end and its verdicts as they are."""
+    events, counted = told(frames)
+    assert (fpdus(events), counted) == (found, unknown)
+    end = ends(events)[-1]
+    is_one_way = found == [[10, 0]]
+    assert end.ending == ("half closed" if is_one_way else "closed")
+    assert [half.gaps for half in end.halves] == [0, 0]
     assert not [each for each in events if isinstance(each, ErrorFound)]
-
-
-@pytest.mark.parametrize("is_answered", [False, True])
-@pytest.mark.parametrize("at", range(4, 20, 3))
-def test_rfc4960_5_2_2_unexpected_init(at: int, is_answered: bool) -> None:
-    """The association goes on, though its peer answers; both packets are counted."""
-    talk = spoken()
-    frames = [*OPENING, *frames_of(talk.units), *closing(talk)]
-    frames[at:at] = [other_init(0), *([other_init(1)] if is_answered else [])]
-    events, unknown = told(frames)
-    (end,) = ends(events)
-    assert (fpdus(events), end.ending, end.errors) == ([[10, 10]], "closed", 0)
-    assert unknown == 1 + is_answered
-
-
-@pytest.mark.parametrize("side", [0, 1])
-def test_unexpected_init_of_one_direction(side: int) -> None:
-    """Nor is the answer taken for a packet of the association, of which one side was captured."""
-    frames = one_way(side)
-    events, unknown = told([*frames[:4], other_init(0), other_init(1), *frames[4:]])
-    assert (fpdus(events), unknown) == ([[10, 0]], 2)
 
 
 @pytest.mark.parametrize("captured", ["all", "no answer", "no echo", "init only", "init twice"])
@@ -206,21 +217,6 @@ def test_restart_told_by_the_peer() -> None:
     frames = [*OPENING, *frames_of(old.units[:8]), other_init(0), *other_frames(new)]
     events, unknown = told(frames)
     assert (fpdus(events)[-1], unknown) == ([0, 2], 0)
-
-
-def test_other_tags_do_not_restart() -> None:
-    """A tag that is neither association's is nobody's (RFC 4960 8.5)."""
-    talk = spoken()
-    frames = [*OPENING, *frames_of(talk.units), *closing(talk)]
-    data = sctp.data(123, 16, sctp.segment(9, sctp.send(9, b"?")))
-    forged = [
-        sctp.frame(side, sctp.packet(side, data, tag=0x01020304))
-        for side in (0, 1)
-        for _ in range(2)
-    ]
-    frames[8:8] = [other_init(0), *forged[:2], other_init(1), *forged[2:]]
-    events, unknown = told(frames)
-    assert (fpdus(events), unknown) == ([[10, 10]], 6)
 
 
 def test_many_inits_take_no_more_memory_than_one() -> None:
