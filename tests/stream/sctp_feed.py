@@ -15,7 +15,7 @@ from scapy_mpa.stream.sctp.packet import SctpPacket
 from tests.truth import sctpstream as sctp
 from tests.truth.sctpstream import Unit
 
-__all__ = ["OPENING", "Talk", "closing", "events_of", "frames_of", "said"]
+__all__ = ["OPENING", "Talk", "closing", "events_of", "frames_of", "of", "packet_of", "said"]
 
 MILLISECOND = 1_000_000
 
@@ -132,6 +132,22 @@ def frames_of(units: Iterable[Unit]) -> list[bytes]:
     return [sctp.frame(unit.side, unit.octets) for unit in units]
 
 
+def packet_of(
+    octets: bytes, number: int = 1, time_ns: int = 0, captured: int | None = None
+) -> SctpPacket:
+    """The packet of a frame, maybe cut."""
+    packets: list[SctpPacket] = []
+    decoder = Decoder(packets.append)
+    frame = Frame(number, time_ns, 1, octets[:captured], len(octets), None)
+    assert decoder.segment(frame) is None and not decoder.not_followed
+    return packets[0]
+
+
+def of(kind: type, events: Iterable[Event]) -> list:
+    """The events of a kind."""
+    return [event for event in events if isinstance(event, kind)]
+
+
 def events_of(
     frames: Iterable[bytes],
     *,
@@ -143,15 +159,9 @@ def events_of(
     numbers = count()
     if associations is None:
         associations = Associations(lambda: next(numbers), limits)
-    packets: list[SctpPacket] = []
-    decoder = Decoder(packets.append)
     found: list[Event] = []
     for number, octets in enumerate(frames, 1):
-        frame = Frame(number, number * step_ns, 1, octets, len(octets), None)
-        assert decoder.segment(frame) is None
-        while packets:
-            found += associations.receive(packets.pop())
+        found += associations.receive(packet_of(octets, number, number * step_ns))
     for events in associations.ends():
         found += events
-    assert not decoder.not_followed
     return found

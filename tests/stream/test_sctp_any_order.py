@@ -21,7 +21,7 @@ from scapy_mpa.stream.events import (
     SessionControlSeen,
 )
 from scapy_mpa.stream.messages import Messages
-from tests.stream.sctp_feed import OPENING, Talk, closing, events_of, frames_of
+from tests.stream.sctp_feed import OPENING, Talk, closing, events_of, frames_of, of
 from tests.truth import sctpstream as sctp
 from tests.truth.sctpstream import B, E, Unit
 
@@ -83,11 +83,6 @@ def side_of(event: Event) -> int:
 def said(units: list[Unit]) -> set[tuple[int, int, bytes]]:
     """The same of what was said."""
     return {(unit.side, unit.tsn & 0xFFFFFFFF, unit.user_data) for unit in whole(units)}
-
-
-def of(kind: type, events: list[Event]) -> list:
-    """The events of a kind."""
-    return [event for event in events if isinstance(event, kind)]
 
 
 @given(counts, seeds)

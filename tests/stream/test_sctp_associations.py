@@ -24,12 +24,20 @@ from scapy_mpa.stream.events import (
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.lingering import LINGERING_CONNECTIONS
 from scapy_mpa.stream.sctp.associations import Associations
-from scapy_mpa.stream.sctp.packet import SctpPacket
 from scapy_mpa.stream.sctp.tsn import HOLES, TSNSpace
 from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.wire.dialect import Dialect
 from tests.recovery.work import read_plainly
-from tests.stream.sctp_feed import MILLISECOND, OPENING, Talk, closing, events_of, frames_of
+from tests.stream.sctp_feed import (
+    MILLISECOND,
+    OPENING,
+    Talk,
+    closing,
+    events_of,
+    frames_of,
+    of,
+    packet_of,
+)
 from tests.stream.work import calls
 from tests.truth import pcapfile
 from tests.truth import sctpstream as sctp
@@ -48,7 +56,7 @@ def conversation(stream: int = 0) -> Talk:
 
 def ends(events: list[Event]) -> list[ConnectionEnded]:
     """The ends of sessions."""
-    return [each for each in events if isinstance(each, ConnectionEnded)]
+    return of(ConnectionEnded, events)
 
 
 @pytest.mark.parametrize("ipv6", [False, True])
@@ -80,10 +88,7 @@ def test_frame_says_what_is_wrong_with_its_header() -> None:
 
 def verdict(octets: bytes, captured: int | None = None) -> str:
     """What is said of the Checksum of a frame's packet."""
-    packets: list[SctpPacket] = []
-    shown = octets[:captured]
-    Decoder(packets.append).segment(Frame(1, 0, 1, shown, len(octets), None))
-    return packets[0].crc
+    return packet_of(octets, captured=captured).crc
 
 
 def test_rfc4960_6_8_checksum() -> None:
@@ -102,7 +107,7 @@ def test_mid_association_segments() -> None:
     talk.send(1, b"second")
     talk.send(0, b"third")
     events = events_of(frames_of(talk.units))
-    found = [each for each in events if isinstance(each, DDPSegmentRecovered)]
+    found = of(DDPSegmentRecovered, events)
     assert [each.ddp_ssn for each in found] == [600, 601, 500]
     assert not any(each.out_of_order or each.begun for each in found)
     (end,) = ends(events)
@@ -267,7 +272,7 @@ def test_dropped_fragments_are_no_fault_of_the_sender() -> None:
     frames = [*OPENING, *frames_of(talk.units), *frames_of([late]), *closing(talk)]
     found = events_of(frames, limits=Limits(octets_per_half=1500))
     assert [each.length for each in found if isinstance(each, ChunksMissing)] == [1]
-    assert not [each for each in found if isinstance(each, ErrorFound)]
+    assert not of(ErrorFound, found)
 
 
 def test_lingering_ends() -> None:
@@ -293,16 +298,13 @@ def test_a_chunk_under_way_when_another_clock_speaks(is_known: bool) -> None:
         order.insert(0, other)
     numbers = count()
     associations = Associations(lambda: next(numbers))
-    packets: list[SctpPacket] = []
-    decoder = Decoder(packets.append)
     events: list[Event] = []
     for number, octets in enumerate(order, 1):
         time_ns = number * MILLISECOND + 3600 * SECOND * (octets is other)
-        decoder.segment(Frame(number, time_ns, 1, octets, len(octets), None))
-        events += associations.receive(packets.pop())
+        events += associations.receive(packet_of(octets, number, time_ns))
     for told in associations.ends():
         events += told
-    segments = [each for each in events if isinstance(each, DDPSegmentRecovered)]
+    segments = of(DDPSegmentRecovered, events)
     assert [each.ulpdu for each in segments] == [sctp.send(1, b"one"), sctp.send(1, b"two")]
     (number,) = {each.connection.number for each in segments}
     assert not [each for each in events if isinstance(each, ErrorFound | ChunksMissing)]
@@ -316,10 +318,8 @@ def test_so_many_linger_and_no_more(ahead: int) -> None:
     frames = [*OPENING, *frames_of(talk.units), *closing(talk)]
     numbers = count()
     associations = Associations(lambda: next(numbers))
-    packets: list[SctpPacket] = []
-    decoder = Decoder(packets.append)
     other = sctp.frame(0, sctp.packet(0, sctp.init(0, 1), tag=0), ipv6=True)
-    decoder.segment(Frame(1, 1_700_000_000 * SECOND, 1, other, len(other), None))
+    packets = [packet_of(other, 1, 1_700_000_000 * SECOND)]
     number = 1
     for each in range(LINGERING_CONNECTIONS + 20):
         # One a microsecond, so that all are there at a time.
@@ -327,7 +327,7 @@ def test_so_many_linger_and_no_more(ahead: int) -> None:
         for octets in frames:
             number += 1
             moved = octets.replace(bytes([10, 0, 0, 1]), host)
-            decoder.segment(Frame(number, number * 1000, 1, moved, len(moved), None))
+            packets.append(packet_of(moved, number, number * 1000))
     if not ahead:
         del packets[0]
     events = [event for packet in packets for event in associations.receive(packet)]
@@ -343,13 +343,10 @@ def test_snap_length() -> None:
     frames = [*OPENING, *frames_of(talk.units)]
     numbers = count()
     associations = Associations(lambda: next(numbers))
-    packets: list[SctpPacket] = []
-    decoder = Decoder(packets.append)
     events: list[Event] = []
     for number, octets in enumerate(frames, 1):
-        decoder.segment(Frame(number, number, 1, octets[:120], len(octets), None))
-        events += associations.receive(packets.pop())
-    (segment,) = [each for each in events if isinstance(each, DDPSegmentRecovered)]
+        events += associations.receive(packet_of(octets, number, number, captured=120))
+    (segment,) = of(DDPSegmentRecovered, events)
     assert (segment.ulpdu_length, segment.crc) == (218, "unknown")
     assert segment.ulpdu == sctp.send(1, bytes(range(200)))[: len(segment.ulpdu)]
     assert len(segment.octets) == 120 - 14 - 20 - 12 - 16
@@ -368,7 +365,7 @@ def test_waiting_chunks_are_bounded() -> None:
         talk.send(0, b"")
     units = [unit for unit in talk.units if unit is not lost]
     events = events_of([*OPENING, *frames_of(units)])
-    gaps = [each for each in events if isinstance(each, ChunksMissing)]
+    gaps = of(ChunksMissing, events)
     assert [(each.seq, each.length, each.reason) for each in gaps] == [(1, 1, "limit")]
     assert gaps[0].frame < len(units)
 
@@ -383,11 +380,8 @@ def test_fragments_are_bounded() -> None:
     for number in range(300):
         made = sctp.data(200 + 2 * number, 16, bytes(1000), flags=sctp.U | sctp.B)
         frames.append(sctp.frame(0, sctp.packet(0, made)))
-    packets: list[SctpPacket] = []
-    decoder = Decoder(packets.append)
     for number, octets in enumerate(frames, 1):
-        decoder.segment(Frame(number, number, 1, octets, len(octets), None))
-        associations.receive(packets.pop())
+        associations.receive(packet_of(octets, number, number))
         assert all(each.held <= 100_000 for each in associations._live)
 
 
@@ -441,10 +435,7 @@ def test_to_wait_for_nothing_costs_the_same_however_many_sessions_there_are() ->
         frames = [*opening, *frames_of(units)]
         numbers = count()
         associations = Associations(lambda: next(numbers), Limits(octets_per_half=1))
-        packets: list[SctpPacket] = []
-        decoder = Decoder(packets.append)
-        for at, octets in enumerate(frames, 1):
-            decoder.segment(Frame(at, at, 1, octets, len(octets), None))
+        packets = [packet_of(octets, at, at) for at, octets in enumerate(frames, 1)]
 
         def receive() -> None:
             for packet in packets:
@@ -475,9 +466,9 @@ def test_sessions_are_bounded() -> None:
     ]
     events = events_of([*opening, *frames_of(talk.units)], associations=associations)
     assert {each.ending for each in ends(events)} >= {"limit"}
-    controls = [each for each in events if isinstance(each, SessionControlSeen)]
+    controls = of(SessionControlSeen, events)
     assert len(controls) == 20
-    assert not [each for each in events if isinstance(each, ErrorFound)]
+    assert not of(ErrorFound, events)
 
 
 def _many_streams(number: int) -> list[bytes]:
@@ -514,7 +505,7 @@ def test_memory_of_sessions_is_bounded(many: Callable[[int], list[bytes]]) -> No
 
     assert peak(1500) < 3 << 20
     events = events_of(many(1200), limits=limits)
-    assert len([each for each in events if isinstance(each, SessionControlSeen)]) == 1200
+    assert len(of(SessionControlSeen, events)) == 1200
     endings = [each.ending for each in ends(events)]
     assert len(endings) == 1200
     assert endings == sorted(endings, key=lambda each: each != "limit")
@@ -601,13 +592,10 @@ def test_holes_count_among_what_is_held(ppid: int) -> None:
     numbers = count()
     limits = Limits(octets_in_total=100_000)
     associations = Associations(lambda: next(numbers), limits)
-    packets: list[SctpPacket] = []
-    decoder = Decoder(packets.append)
     for number in range(20):
         for side in (0, 1):
             octets = holes(100, side, ppid, number)
-            decoder.segment(Frame(number, number, 1, octets, len(octets), None))
-            associations.receive(packets.pop())
+            associations.receive(packet_of(octets, number, number))
     stretches = [len(tsns._starts) for each in associations._live for tsns in each._tsns]
     assert len(stretches) == 40
     assert sum(each - 1 for each in stretches) * 64 <= limits.octets_in_total
@@ -624,7 +612,7 @@ def test_holes_of_one_association_are_limited() -> None:
     late = frames[2:60:2]
     associations = Associations(lambda: 0, Limits(octets_per_half=1000))
     events = events_of([*OPENING, *frames[:2], *frames[3::2], *late], associations=associations)
-    found = [each for each in events if isinstance(each, DDPSegmentRecovered)]
+    found = of(DDPSegmentRecovered, events)
     assert 30 < len(found) < 60
     assert associations.dropped == {"SCTP chunk not placed": len(talk.units) - 3 - len(found)}
     (end,) = ends(events)
@@ -642,7 +630,7 @@ def test_ppids_without_evidence(dialect: Dialect | None) -> None:
     numbers = count()
     associations = Associations(lambda: next(numbers), None, dialect)
     found = events_of(frames_of(talk.units), associations=associations)
-    segments = [each for each in found if isinstance(each, DDPSegmentRecovered)]
+    segments = of(DDPSegmentRecovered, found)
     if dialect is Dialect.RFC5043:
         assert [each.ddp_ssn for each in segments] == [7, 8, 9]
         assert associations.without_ddp == 0

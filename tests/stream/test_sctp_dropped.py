@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scapy_mpa.capture.decoder import Decoder
-from scapy_mpa.capture.frame import Frame
 from scapy_mpa.capture.unfollowed import unfollowed
 from scapy_mpa.stream.events import (
     ChunksMissing,
@@ -23,9 +22,8 @@ from scapy_mpa.stream.events import (
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.sctp.associations import Associations
-from scapy_mpa.stream.sctp.packet import SctpPacket
 from scapy_mpa.stream.sctp.tsn import HOLES
-from tests.stream.sctp_feed import OPENING, Talk, closing, events_of, frames_of
+from tests.stream.sctp_feed import OPENING, Talk, closing, events_of, frames_of, of, packet_of
 from tests.truth import sctpstream as sctp
 
 _DROPPED = "SCTP chunk not placed"
@@ -40,11 +38,6 @@ def told(
     events = events_of(frames, associations=associations)
     gaps = [(each.seq, each.length, each.reason) for each in of(ChunksMissing, events)]
     return events, gaps, dict(unfollowed(Decoder(), Flows(), associations))
-
-
-def of(kind: type, events: list[Event]) -> list:
-    """The events of a kind."""
-    return [event for event in events if isinstance(event, kind)]
 
 
 def cut_up() -> Talk:
@@ -189,16 +182,13 @@ def test_chunk_that_the_snap_length_cut(captured: int) -> None:
     talk.send(0)
     numbers = count()
     associations = Associations(lambda: next(numbers))
-    packets: list[SctpPacket] = []
-    decoder = Decoder(packets.append)
     frames = [*OPENING, *frames_of(talk.units)]
     for number, octets in enumerate(frames, 1):
-        shown = octets[:captured] if number == len(frames) else octets
-        decoder.segment(Frame(number, number, 1, shown, len(octets), None))
-        associations.receive(packets.pop())
-    assert not unfollowed(decoder, Flows(), associations)
+        shown = captured if number == len(frames) else None
+        associations.receive(packet_of(octets, number, number, shown))
+    assert not unfollowed(Decoder(), Flows(), associations)
     assert len([each for events in associations.ends() for each in events]) == 1
-    assert unfollowed(decoder, Flows(), associations) == {_DROPPED: 1}
+    assert unfollowed(Decoder(), Flows(), associations) == {_DROPPED: 1}
 
 
 def test_association_without_ddp() -> None:

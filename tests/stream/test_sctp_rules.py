@@ -20,7 +20,7 @@ from scapy_mpa.stream.events import (
 )
 from scapy_mpa.stream.sctp.associations import Associations
 from scapy_mpa.wire.dialect import Dialect
-from tests.stream.sctp_feed import OPENING, Talk, closing, events_of, frames_of, said
+from tests.stream.sctp_feed import OPENING, Talk, closing, events_of, frames_of, of, said
 from tests.truth import sctpstream as sctp
 
 
@@ -33,7 +33,7 @@ def errors(events: list[Event]) -> list[str]:
 
 def ended(events: list[Event]) -> list[ConnectionEnded]:
     """The ends of sessions, by number."""
-    found = [each for each in events if isinstance(each, ConnectionEnded)]
+    found = of(ConnectionEnded, events)
     return sorted(found, key=lambda each: each.connection.number)
 
 
@@ -134,8 +134,8 @@ def test_rfc5043_5_2_3_a_message_too_short_leaves_no_gap(user_data: bytes) -> No
     talk.end_session()
     events = run(talk)
     assert errors(events) == ["RFC 5043 5.2.3"]
-    assert not [each for each in events if isinstance(each, ChunksMissing)]
-    controls = [each for each in events if isinstance(each, SessionControlSeen)]
+    assert not of(ChunksMissing, events)
+    controls = of(SessionControlSeen, events)
     assert [each.out_of_order for each in controls] == [False] * 4
 
 
@@ -289,7 +289,7 @@ def test_rfc4960_3_3_1_no_room_for_a_header(size: int, together: bool) -> None:
     before = [sctp.data(unit.tsn, unit.ppid, unit.user_data)] if together else []
     frames.insert(2, sctp.frame(0, sctp.packet(0, *before, short)))
     events = events_of([*OPENING, *frames, *closing(talk)])
-    (error,) = [each for each in events if isinstance(each, ErrorFound)]
+    (error,) = of(ErrorFound, events)
     assert (error.direction, error.frame) == (0, 7)
     assert error.seq == (0x7B if size >= 8 else 0)
     assert error.text == (
@@ -422,7 +422,7 @@ def test_draft_peer_connect_8_negotiated(
     events = events_of(
         [*OPENING, *frames_of(talk.units), *closing(talk)], associations=associations
     )
-    controls = [each for each in events if isinstance(each, SessionControlSeen)]
+    controls = of(SessionControlSeen, events)
     assert [each.dialect for each in controls] == [DRAFT] * 2 + ["rfc5043"] * 2
     (end,) = ended(events)
     came = end.negotiated
@@ -470,7 +470,7 @@ def test_rfc5041_and_rfc5040_are_checked_too() -> None:
     events: list[Event] = []
     for event in events_of([*OPENING, *frames_of(talk.units), *closing(talk)]):
         events += checks.take(event)
-    found = [each for each in events if isinstance(each, ErrorFound)]
+    found = of(ErrorFound, events)
     # MSN 3 follows 1 in one direction, and MSN 0 comes first in the other one.
     assert [each.direction for each in found] == [0, 1]
     assert all("RFC 5041" in each.text for each in found)
