@@ -17,7 +17,6 @@ from scapy_mpa.stream.events import (
     DDPSegmentRecovered,
     ErrorFound,
     Event,
-    MessageRecovered,
     SessionControlSeen,
 )
 from scapy_mpa.stream.messages import Messages
@@ -113,25 +112,14 @@ def test_fragments_in_any_order(counts: tuple[int, int], seed: int) -> None:
     frames += rng.sample(frames, len(frames) // 3)
     rng.shuffle(frames)
     events = events_of(OPENING + frames + closing(talk))
+    messages = Messages()
+    found = [each for event in events for each in messages.take(event)]
+    for side, count in enumerate(counts):
+        # By DDP-SSN, in whatever order chunks were captured (RFC 5043 6.1, RFC 5041 5.4).
+        assert [each.msn for each in found if each.direction == side] == [*range(1, count + 1)]
+    assert all(each.complete for each in found)
     assert told(events) == said(talk.units)
     assert not of(ErrorFound, events) and not of(ChunksMissing, events)
-
-
-@given(counts, seeds)
-def test_messages_come_in_the_order_of_ddp_ssns(counts: tuple[int, int], seed: int) -> None:
-    """In whatever order chunks were captured (RFC 5043 6.1, RFC 5041 5.4)."""
-    rng = random.Random(seed)
-    talk = session(counts, rng)
-    frames = frames_of(talk.units)
-    rng.shuffle(frames)
-    messages = Messages()
-    found: list[MessageRecovered] = []
-    for event in events_of(OPENING + frames + closing(talk)):
-        found += messages.take(event)
-    for side, count in enumerate(counts):
-        msns = [each.msn for each in found if each.direction == side]
-        assert msns == list(range(1, count + 1))
-    assert all(each.complete for each in found)
 
 
 @given(counts, seeds, st.floats(0, 0.6))

@@ -412,9 +412,11 @@ def test_associations_that_are_over_are_bounded() -> None:
             address = bytes((10, 0, 1, each))
             frames.append(_between(address, sctp.frame(0, made[0]), 26))
             frames += [_between(address, sctp.frame(1, octets), 30) for octets in made[1:]]
+        associations = Associations(count().__next__, Limits(connections=4))
         tracemalloc.start()
         try:
-            events_of(frames, limits=Limits(connections=4))
+            for at, octets in enumerate(frames, 1):
+                associations.receive(packet_of(octets, at, at * MILLISECOND))
             return tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()

@@ -8,13 +8,10 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from scapy_mpa.stream.events import (
-    ConnectionEnded,
     CrcVerdict,
     Ending,
-    ErrorFound,
     Event,
     GapReason,
-    HalfSummary,
     SctpConnectionId,
 )
 from scapy_mpa.stream.sctp.fragments import Fragments, UserMessage
@@ -320,13 +317,8 @@ class Association:
         # A session begins with DDP-SSN 0, whichever of its chunks comes first; what is not known
         # is only whether the first one of an association has begun in the capture.
         begun = is_initiate or known is not None or any(self._setup.inits)
-        session = Session(
-            SctpConnectionId(self._number(), self.flow, number),
-            self._emit,
-            (SessionHalf(begun), SessionHalf(begun)),
-            self._dialect,
-            is_initiate,
-        )
+        session = self._session(number, begun=begun)
+        session.is_initiated = is_initiate
         self.sessions += 1
         session.note(message.frame, message.time_ns)
         self._check_stream(session, direction, message.chunk)
@@ -335,6 +327,12 @@ class Association:
             self._finish(gone, "reused", "connection ended", orderly=True)
         self._tell(session)
         return session
+
+    def _session(self, stream: int | None, *, begun: bool) -> Session:
+        """Return a new session, on no stream if there is none."""
+        identity = SctpConnectionId(self._number(), self.flow, stream)
+        halves = SessionHalf(begun), SessionHalf(begun)
+        return Session(identity, self._emit, halves, self._dialect)
 
     def _check_stream(self, session: Session, direction: int, chunk: DataChunk) -> None:
         """Report a session on a stream that was not agreed on."""
@@ -420,18 +418,15 @@ class Association:
         ending = self.ending or ending
         while self._drop_fragments():
             pass
-        self._finish_sessions(ending, reason, orderly=ending == "closed")
+        for previous, current in self._streams:
+            if previous is not None:
+                self._finish(previous, "reused", reason, orderly=True)
+            self._finish(current, ending, reason, orderly=ending == "closed")
         if not self.carries_ddp:
             return False
         if not self._streams:
             self._finish_alone(ending)
         return True
-
-    def _finish_sessions(self, ending: Ending, reason: GapReason, *, orderly: bool) -> None:
-        for previous, current in self._streams:
-            if previous is not None:
-                self._finish(previous, "reused", reason, orderly=True)
-            self._finish(current, ending, reason, orderly=orderly)
 
     def _finish(
         self, session: Session, ending: Ending, reason: GapReason, *, orderly: bool
@@ -447,31 +442,10 @@ class Association:
 
     def _finish_alone(self, ending: Ending) -> None:
         """Report an association on which no session was seen."""
-        identity = SctpConnectionId(self._number(), self.flow, None)
-        errors = self._problems
-        for each in errors:
-            text = str(each.what)
-            self._emit(
-                ErrorFound(identity, each.direction, each.frame, each.time_ns, None, each.seq, text)
-            )
-        nothing = HalfSummary(False, 0, 0, 0, 0, 0, 0, 0)
-        self._emit(
-            ConnectionEnded(
-                connection=identity,
-                direction=0,
-                frame=self.last_frame,
-                time_ns=self.last_time_ns,
-                initiator=None,
-                responder=None,
-                dialect=Dialect.RFC5043,
-                revision=None,
-                crc=None,
-                rejected=False,
-                halves=(nothing, nothing),
-                errors=len(errors),
-                ending=ending,
-            )
-        )
+        session = self._session(None, begun=False)
+        self._tell(session)
+        session.note(self.last_frame, self.last_time_ns)
+        session.finish(ending, "capture ended", whole=False, sure=False, orderly=False)
 
     @property
     def flows(self) -> tuple[bytes, bytes]:

@@ -84,54 +84,33 @@ class Session:
         ahead = serial - half.expected
         half.highest_position = max(half.highest_position, message.position)
         half.octets += len(chunk.user_data)
+        frame, time_ns, frames = message.frame, message.time_ns, message.frames
+        place = self.identity, direction, frame, time_ns, chunk.tsn, chunk.stream
+        octets, unordered, crc = chunk.user_data, chunk.unordered, message.crc
         if control is None:
             half.segments += 1
             half.out_of_order += ahead > 0
             half.farthest_ahead = max(half.farthest_ahead, ahead)
             length = chunk.length - DDP_SSN_LENGTH
-            note_segment(half, serial, chunk.user_data[DDP_SSN_LENGTH:], length)
-            self._emit(
-                DDPSegmentRecovered(
-                    self.identity,
-                    direction,
-                    message.frame,
-                    message.time_ns,
-                    chunk.tsn,
-                    chunk.stream,
-                    serial,
-                    half.begun,
-                    length,
-                    chunk.user_data,
-                    chunk.unordered,
-                    message.crc,
-                    ahead > 0,
-                    message.frames,
-                )
+            note_segment(half, serial, octets[DDP_SSN_LENGTH:], length)
+            is_ahead = ahead > 0
+            found = DDPSegmentRecovered(
+                *place, serial, half.begun, length, octets, unordered, crc, is_ahead, frames
             )
+            self._emit(found)
         else:
             note_control(half, serial, control)
-            self._emit(
-                SessionControlSeen(
-                    self.identity,
-                    direction,
-                    message.frame,
-                    message.time_ns,
-                    chunk.tsn,
-                    chunk.stream,
-                    chunk.user_data,
-                    chunk.unordered,
-                    ahead > 0,
-                    message.frames,
-                    control,
-                    session_dialect(code, self._dialect),
-                )
+            dialect = session_dialect(code, self._dialect)
+            seen = SessionControlSeen(
+                *place, octets, unordered, ahead > 0, frames, control, dialect
             )
+            self._emit(seen)
         turn = Turn(serial, 0, code, chunk.tsn, message.frame, message.time_ns, ddp_ssn)
-        for found in data_violations(chunk):
-            self._tell_once(direction, turn, found.clause, found)
+        for what in data_violations(chunk):
+            self._tell_once(direction, turn, what.clause, what)
         if control is not None:
-            for found in control_violations(control, chunk.length):
-                self.error(direction, turn.seq, found)
+            for what in control_violations(control, chunk.length):
+                self.error(direction, turn.seq, what)
         self._wait(direction, turn)
 
     def take_short(self, direction: int, ddp_ssn: int) -> None:
