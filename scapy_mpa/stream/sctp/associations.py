@@ -163,15 +163,13 @@ class Associations:
     def _give(self, association: Association, packet: SctpPacket, direction: int) -> None:
         """Let an association take a packet, and take note of what is known of it then."""
         sessions, damaged = association.sessions, association.damaged
-        tags = association.tags[:]
         try:
             association.receive(packet, direction)
         finally:
             self._count_sessions(association.sessions - sessions)
         self.damaged += association.damaged - damaged
         for side, tag in enumerate(association.tags):
-            if tag != tags[side]:
-                self._forget_tag(association, side, tags[side])
+            # A tag that is known stays.
             if tag:
                 ports = association.flows[side][-4:]
                 self._by_tag.setdefault((ports, tag), (association, side))
@@ -185,12 +183,6 @@ class Associations:
     def _count_sessions(self, more: int) -> None:
         self._sessions += more
         self._budget.room -= more * _HELD_BY_SESSION
-
-    def _forget_tag(self, association: Association, side: int, tag: int | None) -> None:
-        if tag is not None:
-            key = association.flows[side][-4:], tag
-            if self._by_tag.get(key, (None,))[0] is association:
-                del self._by_tag[key]
 
     def _taken(self) -> list[Event]:
         events = self._events[:]
@@ -279,7 +271,9 @@ class Associations:
         for side, flow in enumerate(association.flows):
             if self._by_flow.get(flow) is association:
                 del self._by_flow[flow]
-            self._forget_tag(association, side, association.tags[side])
+            key = flow[-4:], association.tags[side] or 0
+            if self._by_tag.get(key, (None,))[0] is association:
+                del self._by_tag[key]
             newest = self._by_flow.get(flow)
             if newest is not None and newest.before is association:
                 newest.before = None
