@@ -216,9 +216,7 @@ def _last_run(half: HalfConnection) -> Run | None:
         )
     ):
         return None
-    # Of those that were merged nobody knows the frames.
-    held = island.chunks(island.start, island.end)
-    return run if all(isinstance(chunk.frame, int) for chunk in held) else None
+    return run
 
 
 def _direction(
@@ -266,9 +264,7 @@ def _following(connection: Connection, half: HalfConnection, ack: int, shared: S
         direction.tail = held[len(before) :]
     pieces = island.cut_out(run.end, island.end)
     if pieces:
-        direction.begin_with(
-            [(each.octets, each.frame) for each in pieces if isinstance(each.frame, int)]
-        )
+        direction.begin_with([(each.octets, each.frame) for each in pieces])
     half.let_go(island, island.start, island.end)
     half.hold_again(island, before)
     half.budget.count(half)

@@ -41,11 +41,9 @@ class Counters:
         "farthest_ahead",
         "first",
         "gaps",
-        "merged",
         "out_of_order",
         "reached",
         "retransmitted",
-        "unmerged",
         "unsearched",
     )
 
@@ -68,10 +66,6 @@ class Counters:
 
         self.reached = 0
         """Up to where the FPDU reaches that the last hole cut off, by what it says."""
-        self.merged = 0
-        """In how many pieces octets were held when tiny segments were merged last, or fewer."""
-        self.unmerged = 0
-        """How often less is to be held before it is seen again whether to merge some."""
         self.unsearched = False
         """Whether it was not searched for FPDUs to the end, and is counted as such."""
 

@@ -15,13 +15,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
 from scapy_mpa.stream.events import GapReason
 from scapy_mpa.stream.halves.phase import Phase
-from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD
 from scapy_mpa.stream.octets.island import Island
 
 if TYPE_CHECKING:
@@ -40,9 +38,6 @@ __all__ = [
 ]
 
 _end_of: Final = itemgetter(1)
-
-_WORTH_MERGING: Final = 64
-"""Segments that it takes to go over them."""
 
 HELD_ISLANDS: Final = 1024
 """Islands of one half connection: bounds what a segment that spans them all may cost."""
@@ -165,8 +160,6 @@ def relieve(half: HalfConnection) -> None:
     """Hold fewer octets: those that wait longest are given up."""
     items = half.islands.items
     before = half.held
-    if _merge(half):
-        return
     if half.streaming is not None:
         half.streaming.decide()
     # That may have begun the Full Operation Phase.
@@ -180,38 +173,6 @@ def relieve(half: HalfConnection) -> None:
         half.release(items[0], items[0].start if items[0].settled else run.start, run.end)
     if half.held >= before and items:
         give_up(half, "limit")
-
-
-def _merge(half: HalfConnection) -> bool:
-    """Have tiny segments take less memory, if that is most of what is held; tell whether they do.
-
-    An FPDU of 64 KiB in segments of one octet is to become whole under any sensible limit.
-    """
-    # Before FPDUs begin it counts where segments do, be they tiny.
-    if half.framing is None:
-        return False
-    counters = half.counters
-    if counters.unmerged:
-        counters.unmerged -= 1
-        return False
-    items = half.islands.items
-    chunks = _chunks(items)
-    counters.merged = min(counters.merged, chunks)
-    # It may be in vain, so not before half as many have come as were left the last time.
-    is_due = chunks >= counters.merged + counters.merged // 2 + _WORTH_MERGING
-    if not is_due or 2 * CHUNK_OVERHEAD * chunks < half.held:
-        # To count them takes a step for each island.
-        counters.unmerged = len(items)
-        return False
-    saved = sum(island.merge() for island in items)
-    counters.merged = _chunks(items)
-    half.held -= saved
-    return saved > 0
-
-
-def _chunks(items: Sequence[Island]) -> int:
-    """Return in how many pieces the octets of islands are held."""
-    return sum(island.count(island.start) for island in items)
 
 
 def give_up(half: HalfConnection, reason: GapReason) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from scapy_mpa.stream.events import LocatedBy
-from scapy_mpa.stream.octets.chunk import Chunk, merge, weight_of
+from scapy_mpa.stream.octets.chunk import Chunk
 
 if TYPE_CHECKING:
     from scapy_mpa.stream.octets.leads import Leads
@@ -246,16 +246,7 @@ class Island:
 
     def frames(self, start: int, end: int) -> tuple[int, ...]:
         """Return the frames that brought the octets from ``start`` up to ``end``."""
-        chunks = self.chunks(start, end)
-        if len(chunks) == 1 and isinstance(chunks[0].frame, int):
-            return (chunks[0].frame,)
-        frames: dict[int, None] = {}
-        for _, _, frame in chunks:
-            if isinstance(frame, int):
-                frames[frame] = None
-            else:
-                frames |= dict.fromkeys(frame.between(start, end))
-        return tuple(frames)
+        return tuple(dict.fromkeys(chunk.frame for chunk in self.chunks(start, end)))
 
     def telling_boundaries(self, start: int, end: int) -> list[int]:
         """Return where segments begin, from ``start`` up to ``end``, that are not tiny."""
@@ -339,16 +330,6 @@ class Island:
             if gap_start < end and start < gap_end:
                 return max(start, gap_start)
         return end
-
-    def merge(self) -> int:
-        """Merge tiny segments; return how much less memory is taken, in octets."""
-        chunks = self._chunks
-        # What was cut off lies at the end of a chunk.
-        if chunks is None or self.absent:
-            return 0
-        before = sum(map(weight_of, chunks))
-        self._chunks = merge(chunks)
-        return before - sum(map(weight_of, self._chunks))
 
     def release(self, start: int, end: int) -> list[Chunk]:
         """Give up the chunks that lie wholly between ``start`` and ``end``; return them."""
