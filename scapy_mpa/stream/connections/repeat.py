@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 
 from scapy_mpa.stream.halves.extent import belongs
 from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD
-from scapy_mpa.stream.octets.overlap import differing_stretch
 from scapy_mpa.stream.segment import FIN, RST, SYN, Segment
 from scapy_mpa.stream.sequence import unwrap
 
@@ -90,8 +89,5 @@ def shows_new(connection: Connection | None, past: PastConnections, segment: Seg
         # A keep-alive probe need not repeat its octet rightly (RFC 9293 3.8.4).  And where copies
         # differed before, they will again.
         return False
-    known = connection.common.recent.between(position, end, half)
-    for island in half.islands.items:
-        if island.start < end and position < island.end:
-            known += island.captured(max(position, island.start), min(end, island.end))
-    return differing_stretch(position, segment.payload, known) is not None
+    recent = connection.common.recent
+    return recent.differing(position, segment.payload, half.islands, half) is not None

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from scapy_mpa.stream.halves import holes
 from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD
 from scapy_mpa.stream.octets.islands import Inserted
-from scapy_mpa.stream.octets.overlap import differing_stretches
 from scapy_mpa.stream.segment import Segment
 
 if TYPE_CHECKING:
@@ -68,9 +67,16 @@ def _compare(
         # A keep-alive probe repeats the last octet, and need not repeat it rightly.
         return
     half.count_copies(1)
-    differing = differing_stretches(
-        position, octets, repeated, half.islands, half.owner.common.recent, half
-    )
-    for stretch in differing:
-        half.counters.differs = True
-        half.owner.on_overlap(half, *stretch)
+    united: list[tuple[int, int]] = []
+    for start, end in repeated:
+        # Stretches that touch are one: the first may lie before a startup frame's end.
+        if united and united[-1][1] == start:
+            start = united.pop()[0]
+        united.append((start, end))
+    recent = half.owner.common.recent
+    for start, end in united:
+        again = octets[start - position : end - position]
+        stretch = recent.differing(start, again, half.islands, half)
+        if stretch is not None:
+            half.counters.differs = True
+            half.owner.on_overlap(half, *stretch)

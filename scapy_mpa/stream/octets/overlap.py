@@ -9,7 +9,7 @@ whoever it belongs to, and a half connection that has nothing there costs nothin
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import islice
 from typing import Final
 
@@ -23,7 +23,6 @@ __all__ = [
     "RECENT_OCTETS",
     "RecentOctets",
     "differing_stretch",
-    "differing_stretches",
 ]
 
 RECENT_OCTETS: Final = 1 << 20
@@ -106,42 +105,21 @@ class RecentOctets:
             if kept[2] is owner and kept[0] < end and start < kept[0] + len(kept[1])
         ]
 
+    def differing(
+        self, position: int, octets: bytes, islands: Islands, owner: object
+    ) -> tuple[int, int] | None:
+        """Return from where to where a second copy differs from the first (RFC 5044 A.3).
 
-def differing_stretches(
-    position: int,
-    octets: bytes,
-    repeated: Iterable[tuple[int, int]],
-    islands: Islands,
-    recent: RecentOctets,
-    owner: object,
-) -> Iterator[tuple[int, int]]:
-    """Yield from where to where a second copy differs from the first (RFC 5044 A.3).
-
-    :param position: where ``octets`` lie.
-    :param repeated: the stretches of them that were captured before, ascending.
-    :param owner: whose they are, in ``recent``.
-    """
-    for start, end in _united(repeated):
-        again = octets[start - position : end - position]
-        known = recent.between(start, end, owner)
+        :param position: where ``octets`` lie.
+        :param islands: what else is known of ``owner``.
+        """
+        end = position + len(octets)
+        known = self.between(position, end, owner)
         for island in islands.items:
-            if island.start < end and start < island.end:
+            if island.start < end and position < island.end:
                 # What the snap length cut off cannot be compared.
-                known += island.captured(start, end)
-        stretch = differing_stretch(start, again, known)
-        if stretch is not None:
-            yield stretch
-
-
-def _united(stretches: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return stretches, those that touch as one: one may lie before a startup frame's end."""
-    united: list[tuple[int, int]] = []
-    for start, end in stretches:
-        if united and united[-1][1] == start:
-            united[-1] = united[-1][0], end
-        else:
-            united.append((start, end))
-    return united
+                known += island.captured(position, end)
+        return differing_stretch(position, octets, known)
 
 
 def differing_stretch(
@@ -151,7 +129,7 @@ def differing_stretch(
 
     :param position: where ``octets`` lie.
     """
-    first = last = None
+    differing: list[int] = []
     for known_position, known_octets, _ in known:
         start = max(position, known_position)
         end = min(position + len(octets), known_position + len(known_octets))
@@ -160,10 +138,6 @@ def differing_stretch(
         here = octets[start - position : end - position]
         there = known_octets[start - known_position : end - known_position]
         if here != there:
-            differing = [
-                at for at, pair in enumerate(zip(here, there, strict=True)) if pair[0] != pair[1]
-            ]
-            low, high = start + differing[0], start + differing[-1] + 1
-            first = low if first is None else min(first, low)
-            last = high if last is None else max(last, high)
-    return None if first is None or last is None else (first, last)
+            pairs = enumerate(zip(here, there, strict=True), start)
+            differing += [at for at, pair in pairs if pair[0] != pair[1]]
+    return (min(differing), max(differing) + 1) if differing else None
