@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from scapy_mpa.stream.octets.past import PAST_OCTETS, TAIL, Span, Tail
@@ -208,7 +207,7 @@ def is_whole(half: HalfConnection, known: int = 0) -> bool:
         # It is acknowledged like an octet.
         end += half.fin == end
     return (
-        not any(_holes(half, half.begin))
+        not any(half.islands.holes(half.begin))
         and (half.acknowledged is None or half.acknowledged <= end)
         and not _is_cut(half, known)
     )
@@ -224,18 +223,6 @@ def _is_cut(half: HalfConnection, known: int) -> bool:
     return any(
         start < upto and known < end for island in items for start, end in island.absent or ()
     )
-
-
-def _holes(half: HalfConnection, begin: int) -> Iterator[Span]:
-    """Yield where octets are missing before others that were captured.
-
-    No matter whether the receiver may wait for them, or is known to have them.
-    """
-    at = max(begin, half.islands.floor)
-    for island in half.islands.items:
-        if island.start > at:
-            yield at, island.start
-        at = max(at, island.end)
 
 
 def how_it_ended(half: HalfConnection, end: int) -> str | None:

@@ -107,16 +107,12 @@ def check(half: HalfConnection) -> None:
 
 def leave_behind(half: HalfConnection, origin: int) -> None:
     """Take note of the holes before ``origin``, where something else than streaming mode begins."""
-    at = half.islands.floor
-    behind = []
-    for island in half.islands.items:
-        end = min(island.start, origin)
-        # Without a SYN nobody knows what came before the first octets, if anything did.
-        if at < end and (at > 0 or half.begin is None):
-            behind.append((at, end))
-        if island.start >= origin:
-            break
-        at = max(at, island.end)
+    # Without a SYN nobody knows what came before the first octets, if anything did.
+    behind = [
+        (start, min(end, origin))
+        for start, end in half.islands.holes()
+        if start < origin and (start > 0 or half.begin is None)
+    ]
     if behind:
         acks = half.counters.acks
         if acks is None:

@@ -7,6 +7,7 @@ receiver may wait for them.
 """
 
 from bisect import bisect_left, bisect_right, insort
+from collections.abc import Iterator
 from operator import attrgetter
 from typing import Final, NamedTuple
 
@@ -154,6 +155,17 @@ class Islands:
             if chunks and chunks[0].position == island.start:
                 whole.append(island)
         return whole
+
+    def holes(self, begin: int = 0) -> Iterator[tuple[int, int]]:
+        """Yield where octets are missing before others that were captured, open or closed.
+
+        :param begin: what lies before this position is no matter.
+        """
+        at = max(begin, self.floor)
+        for island in self.items:
+            if at < island.start:
+                yield at, island.start
+            at = max(at, island.end)
 
     def lies_beyond(self, island: Island) -> bool:
         """Tell whether a hole that may yet be filled lies before an island."""
