@@ -85,14 +85,7 @@ class Islands:
 
     def _index_of(self, position: int) -> int:
         """Return the index of the last island that starts at or before ``position``, else -1."""
-        low, high = 0, len(self.items)
-        while low < high:
-            middle = (low + high) // 2
-            if self.items[middle].start <= position:
-                low = middle + 1
-            else:
-                high = middle
-        return low - 1
+        return bisect_right(self.items, position, key=_start_of) - 1
 
     def _place(self, index: int, chunk: Chunk) -> Island:
         """Add a chunk behind the island at ``index``, touching it or not."""
@@ -143,9 +136,8 @@ class Islands:
 
     def at(self, position: int) -> Island | None:
         """Return the island that holds the octet at a position."""
-        items = self.items
-        index = bisect_right(items, position, key=_start_of)
-        return items[index - 1] if index and position < items[index - 1].end else None
+        index = self._index_of(position)
+        return self.items[index] if index >= 0 and position < self.items[index].end else None
 
     def whole(self) -> list[Island]:
         """Return the islands of which no octets were released."""
@@ -195,13 +187,13 @@ class Islands:
         items = self.items
         if self.front is None or not items or items[-1].start <= self.front:
             return None
-        return items[bisect_right(items, self.front, key=_start_of)]
+        return items[self._index_of(self.front) + 1]
 
     def front_end(self) -> int:
         """Return the position up to which all octets were captured or given up."""
         assert self.front is not None
-        index = bisect_right(self.items, self.front, key=_start_of)
-        return self.items[index - 1].end if index else self.front
+        index = self._index_of(self.front)
+        return self.items[index].end if index >= 0 else self.front
 
     def delivery_point(self, island: Island) -> int:
         """Return the position of the first octet that was neither captured nor given up.
