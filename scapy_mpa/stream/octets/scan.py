@@ -108,9 +108,7 @@ def find_startups(
                     island.scan = position
                     return
                 rest = octets[at : at + STARTUP_HEADER_LENGTH]
-                if rest[:KEY_LENGTH] in KIND_OF_KEY and (
-                    not island.absent or _is_captured(island, position)
-                ):
+                if rest[:KEY_LENGTH] in KIND_OF_KEY and _is_captured(island, position):
                     # As `_length_of` has it: dozens may stand in a segment.
                     length = rest[_PD_LENGTH_AT] << 8 | rest[_PD_LENGTH_AT + 1]
                     length += STARTUP_HEADER_LENGTH + EXTENSION_LENGTHS[rest[_REVISION_AT]]
@@ -162,12 +160,12 @@ def _length_of(header: bytes) -> int:
 def _is_captured(island: Island, position: int) -> bool:
     """Tell whether the snap length cut off nothing of the startup header at ``position``."""
     end = position + STARTUP_HEADER_LENGTH
-    return not island.absent or island.captured_until(position, end) == end
+    return island.captured_until(position, end) == end
 
 
 def _found(island: Island, position: int, end: int) -> FoundStartup:
     """Return the startup frame at ``position``, as far as it was captured."""
-    upto = island.captured_until(position, end) if island.absent else end
+    upto = island.captured_until(position, end)
     octets = island.read(position, upto)
     startup = parse_startup(octets)
     return FoundStartup(position, octets, startup, position + startup.length, is_cut=upto < end)
@@ -175,7 +173,7 @@ def _found(island: Island, position: int, end: int) -> FoundStartup:
 
 def startup_at(island: Island, position: int, limit: int) -> FoundStartup | None:
     """Return the startup frame that a receiver may accept at a position, whole before ``limit``."""
-    if island.absent and not _is_captured(island, position):
+    if not _is_captured(island, position):
         return None
     head = island.read(position, min(position + STARTUP_HEADER_LENGTH, limit))
     if len(head) < STARTUP_HEADER_LENGTH or head[:KEY_LENGTH] not in KIND_OF_KEY:
@@ -265,9 +263,7 @@ def may_be_payload(found: FoundStartup) -> bool:
 def may_be_rtr(island: Island, position: int) -> bool:
     """Tell whether the Key of an Rtr Frame stands at a position, as far as it was captured."""
     end = min(position + KEY_LENGTH, island.end)
-    if island.absent:
-        end = island.captured_until(position, end)
-    head = island.read(position, end)
+    head = island.read(position, island.captured_until(position, end))
     one, other = RTR_KEYS
     return one.startswith(head) or other.startswith(head)
 
@@ -279,7 +275,7 @@ def rtr_at(island: Island, position: int, *, final: bool) -> FoundStartup | bool
         as it is.
     """
     end = min(position + STARTUP_HEADER_LENGTH, island.end)
-    head = island.read(position, island.captured_until(position, end) if island.absent else end)
+    head = island.read(position, island.captured_until(position, end))
     key = head[:KEY_LENGTH]
     if not any(each.startswith(key) for each in RTR_KEYS):
         return False
