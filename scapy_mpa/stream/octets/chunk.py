@@ -21,12 +21,6 @@ class Chunk(NamedTuple):
         """Position behind the last octet."""
         return self.position + len(self.octets)
 
-    def behind(self, start: int) -> "Chunk":
-        """Return what of it lies at ``start`` or behind."""
-        if start <= self.position:
-            return self
-        return Chunk(start, self.octets[start - self.position :], self.frame)
-
 
 def weight_of(chunk: Chunk) -> int:
     """Return how many octets of memory a chunk takes."""
