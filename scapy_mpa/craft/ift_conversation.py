@@ -24,7 +24,7 @@ from scapy_mpa.craft.script import (
     Message,
 )
 from scapy_mpa.craft.side import Side
-from scapy_mpa.craft.truth import Setting
+from scapy_mpa.craft.truth_setting import Setting
 from scapy_mpa.records.record import Record
 from scapy_mpa.wire.ddp import DDPHeader, build_ddp
 from scapy_mpa.wire.errors import LocalProtocolError

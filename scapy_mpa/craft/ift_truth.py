@@ -14,19 +14,20 @@ from operator import itemgetter
 from scapy_mpa.craft.captured import Captured, captured_items, captured_streams
 from scapy_mpa.craft.ift_assemble import AssembledFrame
 from scapy_mpa.craft.layout import Placed, assembled_frame
-from scapy_mpa.craft.options import INITIATOR, RESPONDER
+from scapy_mpa.craft.options import INITIATOR, RESPONDER, Options
 from scapy_mpa.craft.script import FrameItem, IndicationItem
-from scapy_mpa.craft.truth import Found, Setting, ddp_record, side_of
+from scapy_mpa.craft.truth_connection import COUNTED, NEGOTIATED, connection_record, half_summary
 from scapy_mpa.craft.truth_messages import message_records
+from scapy_mpa.craft.truth_setting import VERDICTS, Found, Setting, begun_by, side_of, without
 from scapy_mpa.craft.truth_tcp import ending
-from scapy_mpa.records.record import Record, indication_fields, negotiation_fields
+from scapy_mpa.records.record import Record
+from scapy_mpa.stream.events import AdaptionIndicationSeen, IFTFrameRecovered
+from scapy_mpa.stream.events.carrier import LocatedBy
 from scapy_mpa.wire.dialect import Dialect
-from scapy_mpa.wire.ift_indication import AdaptionIndication, Problem
+from scapy_mpa.wire.ift_indication import AdaptionIndication
 from scapy_mpa.wire.ift_negotiation import Agreement, negotiate
 
 __all__ = ["ift_truth_of"]
-
-_VERDICTS = {True: "good", False: "bad", None: "off"}
 
 
 def ift_truth_of(
@@ -38,45 +39,43 @@ def ift_truth_of(
     :param messages: with ``message`` records, unless something is hidden or impaired.
     """
     pieces = captured_items(placed, captured_streams(setting.segments, setting.isns))
-    agreement = _agreement(each.placed for each in pieces)
+    agreement = _agreement(pieces)
     if is_impaired:
         return list(_impaired(pieces, agreement, setting))
-    found = _found(pieces, setting)
-    is_sure = all(each.is_sure for each in found) and agreement is not None
-    is_sure &= not any(_is_doubtful(each, setting) for each in found)
-    is_whole = not any(_faults_of(each, agreement, setting) for each in found)
+    found = _found(pieces, setting.options)
+    is_sure = agreement is not None and not any(
+        not each.is_sure or _is_doubtful(each.detail) for each in found
+    )
     told: dict[int, Record] = {}
     untold: list[Record] = []
-    if messages and is_sure and is_whole and agreement is not None and agreement.rdma:
+    is_rdma = agreement is not None and bool(agreement.rdma)
+    if messages and is_sure and is_rdma and not any(_faults_of(each, agreement) for each in found):
         told, untold = message_records(found, setting)
     records: list[tuple[int, Record]] = []
     indications: list[AdaptionIndication] = []
     for each in found:
-        item = each.placed.item
-        if isinstance(item, IndicationItem):
-            indications.append(item.indication)
+        own = _records(each, agreement, setting)
+        if isinstance(each.placed.item, IndicationItem):
+            indications.append(each.placed.item.indication)
             failures = negotiate(*indications).failures if len(indications) == 2 else ()
-            own = _indication_records(each, item.indication, failures, setting)
-        else:
-            own = _frame_records(each, agreement, setting)
+            own += [{**setting.error(each, each.place), "text": str(why)} for why in failures]
         if each.placed.number in told:
             own.insert(1, told[each.placed.number])
         records += [(each.place or 0, record) for record in own]
     records.sort(key=itemgetter(0))
     errors = sum(record["type"] == "error" for _, record in records)
-    return [
-        *(record for _, record in records),
-        _connection(found, placed, setting, errors if is_sure else None),
-        *untold,
-    ]
+    over = _connection(found, placed, agreement, setting, errors)
+    over = over if is_sure else without(over, NEGOTIATED | COUNTED)
+    return [*(record for _, record in records), over, *untold]
 
 
-def _agreement(placed: Iterable[Placed]) -> Agreement | None:
+def _agreement(pieces: Iterable[Captured]) -> Agreement | None:
     """Return what the indications of Initiator and Responder come to, None if one is missing."""
     seen: dict[int, AdaptionIndication] = {}
-    for each in placed:
-        if isinstance(each.item, IndicationItem):
-            seen.setdefault(each.item.side, each.item.indication)
+    for each in pieces:
+        item = each.placed.item
+        if isinstance(item, IndicationItem):
+            seen.setdefault(item.side, item.indication)
     return negotiate(seen[INITIATOR], seen[RESPONDER]) if len(seen) == 2 else None
 
 
@@ -84,131 +83,80 @@ def _has_markers(agreement: Agreement | None, side: int) -> bool:
     return agreement is not None and agreement.directions[side].markers
 
 
-def _found(pieces: Iterable[Captured], setting: Setting) -> list[Found]:
+def _found(pieces: Iterable[Captured], options: Options) -> list[Found]:
     """Return when and how each item is found, if nothing was impaired."""
     found = []
     is_sure = [True, True]
-    behind = ["start", "start"]
+    behind: list[LocatedBy] = ["start", "start"]
     full_at = 0
     for each in pieces:
         placed, item = each.placed, each.placed.item
         side = side_of(placed)
-        place = max(max(each.frames), full_at)
+        place = max(*each.frames, full_at)
         if isinstance(item, IndicationItem):
-            found.append(Found(placed, None, each.frames, place, True, ""))
+            found.append(Found(placed, None, each.frames, place, True, None))
             full_at = place
         elif isinstance(item, FrameItem):
-            frame = assembled_frame(placed, setting.options)
+            frame = assembled_frame(placed, options)
             is_sure[side] &= frame.is_regular
-            found.append(Found(placed, None, each.frames, place, is_sure[side], behind[side]))
-            is_sure[side] &= not _is_doubtful(found[-1], setting)
+            found.append(Found(placed, frame, each.frames, place, is_sure[side], behind[side]))
+            is_sure[side] &= not _is_doubtful(frame)
             behind[side] = "length"
         elif placed.offset is not None:
             is_sure[side] = False
     return found
 
 
-def _is_doubtful(found: Found, setting: Setting) -> bool:
+def _is_doubtful(frame: object) -> bool:
     """Tell whether what lies behind a frame must be looked for."""
-    if not isinstance(found.placed.item, FrameItem):
+    if not isinstance(frame, AssembledFrame):
         return False
-    frame = assembled_frame(found.placed, setting.options)
     if frame.header_crc is not None:
         return not frame.header_crc
     return frame.payload_crc is False or not (frame.vtag_fits and frame.size_fits)
 
 
-def _faults_of(found: Found, agreement: Agreement | None, setting: Setting) -> int:
+def _faults_of(found: Found, agreement: Agreement | None) -> int:
     """Return how many CRCs of a frame are wrong of those that its receiver checks (4.2)."""
-    if not isinstance(found.placed.item, FrameItem):
+    frame = found.detail
+    if not isinstance(frame, AssembledFrame):
         return 0
-    frame = assembled_frame(found.placed, setting.options)
-    ignored = "" if agreement is None else agreement.directions[side_of(found.placed)].ignored
+    ignored = "" if agreement is None else agreement.directions[found.side].ignored
     return (frame.header_crc is False and "h" not in ignored) + (
         frame.payload_crc is False and "p" not in ignored
     )
 
 
-def _indication_records(
-    found: Found,
-    indication: AdaptionIndication,
-    failures: Iterable[Problem],
-    setting: Setting,
-) -> list[Record]:
-    """Return what there is to say of an indication: itself, and what is wrong."""
-    side, seq = side_of(found.placed), setting.seq(found.placed)
-    head = setting.head("adaption_indication", side, found.place)
-    return [
-        {**head, "seq": seq, **indication_fields(indication)},
-        *(
-            {
-                **setting.head("error", side, found.place),
-                "code": None,
-                "seq": seq,
-                "text": str(each),
-            }
-            for each in (*indication.problems(), *failures)
-        ),
-    ]
-
-
-def _frame_records(found: Found, agreement: Agreement | None, setting: Setting) -> list[Record]:
-    """Return what there is to say of a frame: itself, and what is wrong."""
-    placed = found.placed
-    side = side_of(placed)
-    frame = assembled_frame(placed, setting.options)
-    if not frame.is_regular or _has_markers(agreement, side):
+def _records(found: Found, agreement: Agreement | None, setting: Setting) -> list[Record]:
+    """Return what there is to say of an indication or a frame: itself, and what is wrong."""
+    frame, item, place = found.detail, found.placed.item, found.place if found.is_sure else None
+    if isinstance(item, IndicationItem):
+        seen = AdaptionIndicationSeen(
+            *(*begun_by(found.side), setting.seq(found), b"", found.frames, item.indication)
+        )
+        wrong = item.indication.problems()
+        error = setting.error(found, place)
+        return [setting.record(seen, place), *({**error, "text": str(each)} for each in wrong)]
+    assert isinstance(frame, AssembledFrame) and found.placed.offset is not None
+    if not frame.is_regular or _has_markers(agreement, found.side):
         return []
-    place = found.place if found.is_sure else None
-    record = setting.head("ift_frame", side, place)
-    record.update(_frame(placed, frame, found.frames, agreement, setting))
-    if found.is_sure:
-        record = _with_place(record, found.located_by)
-    faults = _faults_of(found, agreement, setting)
-    faults += (not frame.vtag_fits) + (not frame.size_fits)
-    error = {**setting.head("error", side, place), "code": None, "seq": setting.seq(placed)}
-    return [record] + [error] * faults
-
-
-def _with_place(record: Record, located_by: str | None) -> Record:
-    """Return the record of a frame that was found in order, its keys in their order."""
-    placed: Record = {
-        "located_by": located_by,
-        "out_of_order": False,
-        "placed": "in order",
-    }
-    items = list(record.items())
-    at = [name for name, _ in items].index("frames")
-    return dict([*items[:at], *placed.items(), *items[at:]])
-
-
-def _frame(
-    placed: Placed,
-    frame: AssembledFrame,
-    frames: tuple[int, ...],
-    agreement: Agreement | None,
-    setting: Setting,
-) -> Record:
-    """Return the keys of an ``ift_frame`` record that hold however it is found."""
-    fields, _ = ddp_record(frame.ulpdu)
-    fields["payload_length"] = frame.header.payload_size
-    if agreement is not None and agreement.rdma is False:
-        for name in ("rdmap_version", "opcode", "message", "invalidate_stag"):
-            fields[name] = None
-    record: Record = {
-        "seq": setting.seq(placed),
-        "offset": placed.offset,
-        "header_size": frame.header.header_size,
-        "payload_size": frame.header.payload_size,
-        "vtag": frame.header.vtag,
-        "header_crc": _VERDICTS[frame.header_crc],
-        "payload_crc": _VERDICTS[frame.payload_crc],
-        "frames": [setting.numbers[number - 1] for number in frames],
-        **fields,
-    }
-    if setting.payload:
-        record["payload"] = frame.ulpdu[frame.header.header_size :].hex()
-    return record
+    recovered = IFTFrameRecovered(
+        *begun_by(found.side),
+        setting.seq(found),
+        found.placed.offset,
+        frame.header,
+        frame.octets,
+        None if agreement is None else agreement.rdma,
+        VERDICTS[frame.header_crc],
+        VERDICTS[frame.payload_crc],
+        found.located_by or "start",
+        False,
+        setting.frames(found.frames),
+    )
+    hidden = () if found.is_sure else ("located_by", "out_of_order", "placed")
+    faults = _faults_of(found, agreement) + (not frame.vtag_fits) + (not frame.size_fits)
+    record = without(setting.record(recovered, place), hidden)
+    return [record, *[setting.error(found, place)] * faults]
 
 
 def _impaired(
@@ -221,75 +169,36 @@ def _impaired(
     indications = [each for each in pieces if isinstance(each.placed.item, IndicationItem)]
     if len(indications) < 2 or any(each.fate != "whole" for each in indications):
         return
-    for each in pieces:
-        placed, item = each.placed, each.placed.item
-        side = side_of(placed)
-        if each.fate != "whole":
-            continue
-        if isinstance(item, IndicationItem):
-            head = setting.head("adaption_indication", side, None)
-            yield {**head, "seq": setting.seq(placed), **indication_fields(item.indication)}
-        elif isinstance(item, FrameItem) and not _has_markers(agreement, side):
-            frame = assembled_frame(placed, setting.options)
-            if frame.is_regular:
-                head = setting.head("ift_frame", side, None)
-                yield {**head, **_frame(placed, frame, each.frames, agreement, setting)}
+    for each in _found([each for each in pieces if each.fate == "whole"], setting.options):
+        yield from _records(each._replace(is_sure=False), agreement, setting)[:1]
 
 
 def _connection(
-    found: list[Found], placed: list[Placed], setting: Setting, errors: int | None
+    found: list[Found],
+    placed: list[Placed],
+    agreement: Agreement | None,
+    setting: Setting,
+    errors: int,
 ) -> Record:
-    """Return the last record.
-
-    :param errors: None: something hides what is there to be counted.
-    """
-    indications = [each for each in found if isinstance(each.placed.item, IndicationItem)]
-    first = next((side_of(each.placed) for each in indications if not _indication(each).ph), None)
-    by = first or INITIATOR
-    order = (by, 1 - by)
-    names = ("src", "dst")
-    record = setting.head("connection", by, len(setting.segments))
-    record["initiator"] = setting.endpoints[by] if indications else None
-    record["responder"] = setting.endpoints[1 - by] if indications else None
-    record["dialect"] = Dialect.DRAFT_IFT_01.value if indications else None
-    record["revision"] = None
-    agreement = _agreement(each.placed for each in found)
-    frames = [
-        (each, assembled_frame(each.placed, setting.options))
-        for each in found
-        if isinstance(each.placed.item, FrameItem)
-        and not _has_markers(agreement, side_of(each.placed))
+    """Return the last record."""
+    indications = [
+        each.placed.item for each in found if isinstance(each.placed.item, IndicationItem)
     ]
-    nothing = dict.fromkeys(names, 0)
-    if errors is not None:
-        record["markers"] = {
-            name: _has_markers(agreement, side) for name, side in zip(names, order, strict=True)
-        }
-        record["fpdus"] = _counted([each for each, _ in frames], order)
-    record["octets"] = {
-        name: sum(len(each.octets) for each in placed if each.octets and side_of(each) == side)
-        for name, side in zip(names, order, strict=True)
-    }
-    if errors is not None:
-        bad = [each for each, frame in frames if False in (frame.header_crc, frame.payload_crc)]
-        record["crc_bad"] = _counted(bad, order)
-        record["gaps"] = dict(nothing)
-        record["out_of_order"] = dict(nothing)
-        record["retransmitted"] = dict(nothing)
-        record["crc"] = None
-        record["errors"] = errors
-    record["ended"] = ending(setting.segments)
-    if errors is not None:
-        record["farthest_ahead"] = dict(nothing)
-    return {**record, "rnics": None, **negotiation_fields(None)}
-
-
-def _indication(found: Found) -> AdaptionIndication:
-    item = found.placed.item
-    assert isinstance(item, IndicationItem)
-    return item.indication
-
-
-def _counted(found: list[Found], order: tuple[int, int]) -> Record:
-    sides = [side_of(each.placed) for each in found]
-    return {"src": sides.count(order[0]), "dst": sides.count(order[1])}
+    by = next((each.side for each in indications if not each.indication.ph), INITIATOR)
+    halves = []
+    for side in (INITIATOR, RESPONDER):
+        has_markers = _has_markers(agreement, side)
+        own = [each.detail for each in found if each.side == side and not has_markers]
+        frames = [each for each in own if isinstance(each, AssembledFrame)]
+        bad = sum(False in (each.header_crc, each.payload_crc) for each in frames)
+        octets = sum(len(each.octets) for each in placed if each.octets and side_of(each) == side)
+        halves.append(half_summary(has_markers, len(frames), octets, bad))
+    return connection_record(
+        setting,
+        len(setting.segments),
+        by if indications else None,
+        ending(setting.segments),
+        dialect=Dialect.DRAFT_IFT_01 if indications else None,
+        halves=halves,
+        errors=errors,
+    )

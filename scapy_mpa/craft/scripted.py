@@ -17,7 +17,8 @@ from scapy_mpa.craft.options import INITIATOR, Options
 from scapy_mpa.craft.script import Item
 from scapy_mpa.craft.segment import Segment
 from scapy_mpa.craft.segmentation import segments_of
-from scapy_mpa.craft.truth import Setting, truth_of
+from scapy_mpa.craft.truth import truth_of
+from scapy_mpa.craft.truth_setting import Setting
 from scapy_mpa.records.record import Record
 from scapy_mpa.stream.segment import SECOND
 

@@ -34,7 +34,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from operator import itemgetter
-from typing import Final, NamedTuple, TypeAlias
 
 from scapy_mpa.craft.assemble import Assembled
 from scapy_mpa.craft.captured import (
@@ -45,130 +44,38 @@ from scapy_mpa.craft.captured import (
 )
 from scapy_mpa.craft.layout import Placed, assembled, startup_frame
 from scapy_mpa.craft.options import INITIATOR, Options
-from scapy_mpa.craft.script import (
-    FPDUItem,
-    IndicationItem,
-    OctetsItem,
-    SegmentItem,
-    StartupItem,
-)
-from scapy_mpa.craft.segment import Segment
+from scapy_mpa.craft.script import FPDUItem, StartupItem
 from scapy_mpa.craft.truth_connection import (
     COUNTED,
     FOUND,
     NEGOTIATED,
     UNTIMED,
-    connection_record,
+    connection_of,
     hidden_agreement,
-    without,
 )
 from scapy_mpa.craft.truth_messages import message_records, records_in_part
+from scapy_mpa.craft.truth_setting import (
+    VERDICTS,
+    Detail,
+    Found,
+    Setting,
+    begun_by,
+    side_of,
+    without,
+)
 from scapy_mpa.craft.truth_tcp import gap_records, is_cut, overlap_records
-from scapy_mpa.records.record import Record, startup_fields
+from scapy_mpa.records.record import Record
+from scapy_mpa.stream.events import FPDURecovered, StartupSeen
+from scapy_mpa.stream.events.carrier import LocatedBy
 from scapy_mpa.stream.halves.holes import HELD_ISLANDS
 from scapy_mpa.stream.halves.streaming import STREAMING_OCTETS
-from scapy_mpa.stream.segment import SECOND
-from scapy_mpa.wire.ddp import UNTAGGED_LENGTH, ddp_header_length, parse_ddp
-from scapy_mpa.wire.dialect import extension_length
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.forced import dialect_in_force
-from scapy_mpa.wire.rdmap import parse_control, plausible
-from scapy_mpa.wire.rdmap_names import INVALIDATING_OPCODES, message_name
-from scapy_mpa.wire.startup import KIND_OF_KEY, StartupFrame, StartupKind
+from scapy_mpa.wire.fpdu import HEADER_LENGTH
+from scapy_mpa.wire.rdmap import plausible
+from scapy_mpa.wire.startup import StartupFrame, StartupKind
 
-__all__ = ["Found", "Setting", "ddp_record", "side_of", "truth_of"]
-
-_WORD: Final = 0xFFFFFFFF
-_VERDICTS: Final = {True: "good", False: "bad", None: "off"}
-
-
-class Setting(NamedTuple):
-    """What the records of a conversation have in common."""
-
-    options: Options
-    endpoints: tuple[str, str]
-    """Of Initiator and Responder."""
-    isns: tuple[int, int]
-    connection: int
-    """Its number in the capture."""
-    segments: Sequence[Segment]
-    """As they were captured."""
-    numbers: Sequence[int]
-    """The numbers of their frames."""
-    payload: bool
-    """Whether ``fpdu`` records have the key ``payload``."""
-
-    def head(self, kind: str, side: int, place: int | None) -> Record:
-        """Return the keys that all records have.
-
-        :param place: of the segment with which it is found, from 1; None: that is not known.
-        """
-        record: Record = {
-            "type": kind,
-            "connection": self.connection,
-            "src": self.endpoints[side],
-            "dst": self.endpoints[1 - side],
-        }
-        if place is not None:
-            record["frame"] = self.numbers[place - 1]
-            record["time"] = self.segments[place - 1].time_ns / SECOND
-        return record
-
-    def seq(self, placed: Placed, at: int = 0) -> int:
-        """Return the sequence number of an octet of an item."""
-        return self.number(side_of(placed), placed.start + at)
-
-    def number(self, side: int, offset: int) -> int:
-        """Return the sequence number of an octet by its offset in what a side sends."""
-        return self.isns[side] + 1 + offset & _WORD
-
-
-Detail: TypeAlias = Assembled | StartupFrame | None
-
-
-class Found(NamedTuple):
-    """An item of which everything was captured, in order."""
-
-    placed: Placed
-    detail: Detail
-    """What is in an FPDU or a startup frame."""
-    frames: tuple[int, ...]
-    place: int | None
-    """Of the segment with which it is found: never before both startup frames are there; None: that
-    is not known."""
-    is_sure: bool
-    """Whether nothing hides where it begins."""
-    located_by: str | None
-    """None: that is not known."""
-
-    @property
-    def side(self) -> int:
-        """Who sends it."""
-        return side_of(self.placed)
-
-    @property
-    def is_startup(self) -> bool:
-        """Whether it can be taken for a startup frame, and ends where it says."""
-        detail, item = self.detail, self.placed.item
-        return (
-            isinstance(detail, StartupFrame)
-            and isinstance(item, StartupItem)
-            and (item.key is None or KIND_OF_KEY.get(item.key) is item.kind)
-            and detail.pd_length == len(detail.data)
-            and len(detail.extension) == extension_length(detail.revision)
-        )
-
-    @property
-    def is_bad(self) -> bool:
-        """Whether it is an FPDU with a wrong CRC: what is behind it must be looked for."""
-        return isinstance(self.detail, Assembled) and self.detail.crc is False
-
-
-def side_of(placed: Placed) -> int:
-    """Return who sends an item that has octets."""
-    item = placed.item
-    assert isinstance(item, StartupItem | SegmentItem | IndicationItem | OctetsItem)
-    return item.side
+__all__ = ["truth_of"]
 
 
 def _detail(placed: Placed, options: Options) -> Detail:
@@ -216,7 +123,7 @@ def truth_of(
     errors = sum(record["type"] == "error" for _, record in records)
     records += overlap_records(streams, setting)
     records.sort(key=itemgetter(0))
-    end = connection_record(found, streams, setting, errors)
+    end = connection_of(found, streams, setting, errors)
     unknown = UNTIMED if is_impaired else frozenset()
     if not is_sure:
         unknown |= NEGOTIATED | COUNTED | hidden_agreement(end, found)
@@ -289,7 +196,7 @@ def _of_what_is_there(
     if is_uncut:
         told += gap_records(streams, setting)
     if is_known:
-        end = connection_record(found, streams, setting, 0)
+        end = connection_of(found, streams, setting, 0)
         unknown = UNTIMED | FOUND | hidden_agreement(end, found)
         told.append(without(end, unknown if is_uncut else unknown | COUNTED))
     return told
@@ -310,7 +217,7 @@ def _found(pieces: Iterable[Captured], options: Options) -> list[Found]:
     """Return when and how each item is found, if nothing was impaired."""
     found = []
     is_sure = [True, True]
-    behind: list[str] = ["start", "start"]
+    behind: list[LocatedBy] = ["start", "start"]
     full_at = 0
     is_rejected = False
     for each in pieces:
@@ -319,7 +226,7 @@ def _found(pieces: Iterable[Captured], options: Options) -> list[Found]:
         place = max(*each.frames, full_at)
         detail = _detail(placed, options)
         if isinstance(detail, StartupFrame):
-            startup = Found(placed, detail, each.frames, place, True, "")
+            startup = Found(placed, detail, each.frames, place, True, None)
             is_sure[side] &= startup.is_startup
             found.append(startup._replace(is_sure=is_sure[side]))
             behind[side] = "start"
@@ -347,108 +254,47 @@ def _records(found: Found, setting: Setting, known_at: int = 0) -> list[Record]:
 
     :param known_at: place of the segment before which no ``offset`` is known.
     """
-    placed, detail, frames, place, is_sure, located_by = found
-    side = side_of(placed)
+    detail = found.detail
     if isinstance(detail, StartupFrame):
-        if not found.is_startup:
-            return []
-        startup = _startup(detail, setting)
-        records = [{**setting.head("startup", side, place), **startup}]
-        records += [
-            {**_error(setting, placed, ErrorCode.INVALID_STARTUP_FRAME, place, 0), "text": problem}
-            for problem in detail.problems()
-        ]
-        return records
+        return _startup(found, detail, setting) if found.is_startup else []
     assert isinstance(detail, Assembled)
     if not detail.is_regular:
         return []
-    known = place if is_sure else None
-    fpdu = setting.head("fpdu", side, known)
-    fpdu.update(_fpdu(placed, detail, frames, setting, located_by if is_sure else None))
-    if max(frames) < known_at:
-        del fpdu["offset"]
+    place = found.place if found.is_sure else None
+    records = [_fpdu(found, detail, setting, known_at)]
     if detail.crc is False:
-        return [fpdu, _error(setting, placed, ErrorCode.CRC_MISMATCH, known, detail.header)]
-    if not detail.agrees:
-        return [fpdu, _error(setting, placed, ErrorCode.MARKER_MISMATCH, known, detail.header)]
-    return [fpdu]
+        records.append(setting.error(found, place, ErrorCode.CRC_MISMATCH, detail.header))
+    elif not detail.agrees:
+        records.append(setting.error(found, place, ErrorCode.MARKER_MISMATCH, detail.header))
+    return records
 
 
-def _startup(startup: StartupFrame, setting: Setting) -> Record:
-    return startup_fields(startup, dialect_in_force(startup, setting.options.dialect))
+def _startup(found: Found, startup: StartupFrame, setting: Setting) -> list[Record]:
+    dialect = dialect_in_force(startup, setting.options.dialect)
+    seen = StartupSeen(*begun_by(found.side), 0, b"", found.frames, startup, dialect)
+    error = setting.error(found, found.place, ErrorCode.INVALID_STARTUP_FRAME)
+    problems = [{**error, "text": problem} for problem in startup.problems()]
+    return [setting.record(seen, found.place), *problems]
 
 
-def _fpdu(
-    placed: Placed,
-    fpdu: Assembled,
-    frames: tuple[int, ...],
-    setting: Setting,
-    located_by: str | None,
-) -> Record:
-    """Return the keys of an ``fpdu`` record.
-
-    :param located_by: None: how it is found is not known.
-    """
-    assert placed.offset is not None
-    record: Record = {
-        "seq": setting.seq(placed, fpdu.header),
-        "offset": placed.offset + fpdu.header,
-        "ulpdu_length": len(fpdu.ulpdu),
-        "markers": fpdu.markers,
-        "crc": _VERDICTS[fpdu.crc],
-    }
-    if located_by is not None:
-        record["located_by"] = located_by
-        record["out_of_order"] = False
-    record["frames"] = [setting.numbers[frame - 1] for frame in frames]
-    fields, payload = ddp_record(fpdu.ulpdu)
-    record.update(fields)
-    if setting.payload:
-        record["payload"] = payload.hex()
-    return record
-
-
-def ddp_record(ulpdu: bytes) -> tuple[Record, bytes]:
-    """Return what a record says of a DDP segment, whatever carried it, and its payload."""
-    needed = ddp_header_length(ulpdu)
-    there = len(ulpdu)
-    header = parse_ddp(ulpdu if there >= needed else ulpdu.ljust(UNTAGGED_LENGTH, b"\0"))
-    opcode = parse_control(header.rsvdulp).opcode
-    fields: Record = {
-        "tagged": header.tagged,
-        "last": header.last,
-        "ddp_version": header.ddp_version,
-        "rdmap_version": parse_control(header.rsvdulp).rdmap_version,
-        "opcode": opcode,
-        "message": message_name(opcode),
-        "stag": header.stag,
-        "to": header.to,
-        "qn": header.qn,
-        "msn": header.msn,
-        "mo": header.mo,
-        "invalidate_stag": header.rsvdulp_word if opcode in INVALIDATING_OPCODES else None,
-        "payload_length": max(0, there - needed) if there else 0,
-    }
-    ends = _TAGGED_ENDS if header.tagged else _UNTAGGED_ENDS
-    for name, end in ends.items():
-        if end > there:
-            fields[name] = None
-    return fields, ulpdu[needed:]
-
-
-_BOTH_ENDS: Final = {
-    "tagged": 1,
-    "last": 1,
-    "ddp_version": 1,
-    "rdmap_version": 2,
-    "opcode": 2,
-    "message": 2,
-}
-_TAGGED_ENDS: Final = {**_BOTH_ENDS, "stag": 6, "to": 14}
-_UNTAGGED_ENDS: Final = {**_BOTH_ENDS, "invalidate_stag": 6, "qn": 10, "msn": 14, "mo": 18}
-"""How many octets of a ULPDU a field needs to be there: it may be too short for a DDP header."""
-
-
-def _error(setting: Setting, placed: Placed, code: ErrorCode, place: int | None, at: int) -> Record:
-    head = setting.head("error", side_of(placed), place)
-    return {**head, "code": int(code), "seq": setting.seq(placed, at)}
+def _fpdu(found: Found, fpdu: Assembled, setting: Setting, known_at: int) -> Record:
+    """Return the record of an FPDU."""
+    offset = found.placed.offset
+    assert offset is not None
+    hidden = set() if max(found.frames) >= known_at else {"offset"}
+    if not found.is_sure or found.located_by is None:
+        hidden |= {"located_by", "out_of_order"}
+    recovered = FPDURecovered(
+        *begun_by(found.side),
+        setting.seq(found, fpdu.header),
+        offset + fpdu.header,
+        len(fpdu.ulpdu),
+        bytes(HEADER_LENGTH) + fpdu.ulpdu,
+        None,
+        fpdu.markers,
+        VERDICTS[fpdu.crc],
+        found.located_by or "start",
+        False,
+        setting.frames(found.frames),
+    )
+    return without(setting.record(recovered, found.place if found.is_sure else None), hidden)

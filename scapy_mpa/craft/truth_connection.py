@@ -3,21 +3,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Any, Final
 
 from scapy_mpa.craft.assemble import Assembled
 from scapy_mpa.craft.captured import CapturedStream
-from scapy_mpa.craft.options import INITIATOR, RESPONDER
-from scapy_mpa.craft.truth_negotiation import negotiation_truth
+from scapy_mpa.craft.options import INITIATOR
+from scapy_mpa.craft.truth_setting import Found, Setting, begun_by
 from scapy_mpa.craft.truth_tcp import ending, gaps
-from scapy_mpa.records.record import Record, rnics_field
+from scapy_mpa.records.record import Record
+from scapy_mpa.stream.events import ConnectionEnded, HalfSummary, Negotiated
+from scapy_mpa.stream.events.connection import Ending
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.forced import dialect_in_force
 from scapy_mpa.wire.interoperability import Offer, kinds_of
+from scapy_mpa.wire.negotiation import negotiate
 from scapy_mpa.wire.startup import StartupFrame, StartupKind
-
-if TYPE_CHECKING:
-    from scapy_mpa.craft.truth import Found, Setting
 
 __all__ = [
     "AGREED",
@@ -25,9 +25,11 @@ __all__ = [
     "FOUND",
     "NEGOTIATED",
     "UNTIMED",
+    "connection_of",
     "connection_record",
+    "half_summary",
     "hidden_agreement",
-    "without",
+    "negotiated_by",
 ]
 
 NEGOTIATED: Final = frozenset({"markers", "crc"})
@@ -42,18 +44,46 @@ AGREED: Final = _INDICATED | {"peer_to_peer", "ird", "ord", "rtr_agreed"}
 COUNTED: Final = FOUND | {"gaps", "out_of_order", "retransmitted", "farthest_ahead"}
 
 
-def without(record: Record, names: frozenset[str]) -> Record:
-    """Return a record without some of its keys."""
-    return {name: value for name, value in record.items() if name not in names}
+def half_summary(
+    markers: bool | None,
+    fpdus: int,
+    octets: int,
+    crc_bad: int = 0,
+    gaps: int = 0,
+    repeated: int = 0,
+) -> HalfSummary:
+    """Return what a direction carried in which nothing is found before its turn.
+
+    :param repeated: segments that brought octets captured before.
+    """
+    return HalfSummary(markers, fpdus, octets, crc_bad, gaps, 0, repeated, 0)
 
 
 def connection_record(
+    setting: Setting, place: int | None, by: int | None, ending: Ending, **fields: Any
+) -> Record:
+    """Return the record of a connection; ``broken`` is left out if anything is.
+
+    :param place: of the segment with which it is over; None: that is not known.
+    :param by: who has begun; None: nobody knows.
+    :param fields: more of :class:`~scapy_mpa.stream.events.ConnectionEnded`.
+    """
+    known = {"revision": None, "crc": None, "rejected": False, "errors": 0, **fields}
+    one, other = (None, None) if by is None else (setting.endpoints[by], setting.endpoints[1 - by])
+    over = ConnectionEnded(*begun_by(by or INITIATOR), one, other, ending=ending, **known)
+    record = setting.record(over, place)
+    if over.negotiated is not None and over.negotiated.kept is False:
+        del record["broken"]
+    return record
+
+
+def connection_of(
     found: list[Found],
     streams: tuple[CapturedStream, CapturedStream],
     setting: Setting,
     errors: int,
 ) -> Record:
-    """Return the record of the connection.
+    """Return the record of a connection of MPA.
 
     :param found: startup frames and FPDUs.
     :param errors: how many ``error`` records there are.
@@ -67,47 +97,64 @@ def connection_record(
     # Nothing but the Rtr Frame shows the dialect that has one.
     dialect = dialect_in_force(startups[-1], options.dialect) if startups else None
     offers = [Offer(each.revision, each.markers, each.crc) for each in said[-2:]]
-    is_answered = last is not None and last.kind is StartupKind.REPLY and len(offers) == 2
+    is_reply = last is not None and last.kind is StartupKind.REPLY
+    is_answered = is_reply and len(offers) == 2 and dialect is not Dialect.OSC
     fpdus = [each for each in found if isinstance(each.detail, Assembled)]
-    is_full = fpdus or (last is not None and last.kind is StartupKind.REPLY and not last.rejected)
-    nothing = {"src": 0, "dst": 0}
-    return {
-        **setting.head("connection", INITIATOR, len(setting.segments)),
-        "initiator": setting.endpoints[INITIATOR] if startups else None,
-        "responder": setting.endpoints[RESPONDER] if startups else None,
-        "dialect": None if dialect is None else dialect.value,
-        "revision": None if last is None else last.revision,
-        "markers": {
-            "src": options.has_markers(INITIATOR) if is_full else None,
-            "dst": options.has_markers(RESPONDER) if is_full else None,
-        },
-        "fpdus": _of_each(fpdus),
-        "octets": _both(*(stream.octets for stream in streams)),
-        "crc_bad": _of_each([each for each in fpdus if each.is_bad]),
-        "gaps": _both(*(len(gaps(stream)) for stream in streams)),
-        "out_of_order": nothing,
-        "retransmitted": _both(*(stream.repeating for stream in streams)),
-        "crc": options.has_crcs if startups else None,
-        "errors": errors,
-        "ended": ending(setting.segments),
-        "farthest_ahead": nothing,
-        "rnics": rnics_field(
-            kinds_of(*offers) if is_answered and dialect is not Dialect.OSC else None
-        ),
-        **_negotiated(fpdus, said, dialect),
-    }
+    is_full = fpdus or (is_reply and last is not None and not last.rejected)
+    one, other = (
+        half_summary(
+            options.has_markers(side) if is_full else None,
+            sum(each.side == side for each in fpdus),
+            stream.octets,
+            sum(each.side == side and each.is_bad for each in fpdus),
+            len(gaps(stream)),
+            stream.repeating,
+        )
+        for side, stream in enumerate(streams)
+    )
+    return connection_record(
+        setting,
+        len(setting.segments),
+        INITIATOR if startups else None,
+        ending(setting.segments),
+        dialect=dialect,
+        revision=None if last is None else last.revision,
+        crc=options.has_crcs if startups else None,
+        halves=(one, other),
+        errors=errors,
+        rnics=kinds_of(*offers) if is_answered else None,
+        negotiated=_negotiated(fpdus, said, dialect),
+    )
 
 
 def _negotiated(
     fpdus: list[Found], startups: list[StartupFrame], dialect: Dialect | None
-) -> Record:
+) -> Negotiated | None:
     """Return what the last pair of startup frames came to."""
-    request = reply = StartupFrame(StartupKind.REPLY, False, False, True, False, 0, 1, 0, b"")
-    if [each.kind for each in startups[-2:]] == [StartupKind.REQUEST, StartupKind.REPLY]:
-        request, reply = startups[-2:]
+    if [each.kind for each in startups[-2:]] != [StartupKind.REQUEST, StartupKind.REPLY]:
+        return None
     first = next((each.detail for each in fpdus if each.side == INITIATOR), None)
     ulpdu = first.ulpdu if isinstance(first, Assembled) else None
-    return negotiation_truth(request, reply, ulpdu, dialect)
+    return negotiated_by(startups[-2], startups[-1], ulpdu, dialect)
+
+
+def negotiated_by(
+    request: StartupFrame, reply: StartupFrame, first: bytes | None, dialect: Dialect | None
+) -> Negotiated | None:
+    """Return what was negotiated, without the rules that were broken (RFC 6581 9,
+    draft-ietf-storm-mpa-peer-connect-01 8).
+
+    :param first: the ULPDU of the Initiator's first FPDU; None: there is none.
+    :param dialect: what the Reply speaks.
+    """
+    agreed = negotiate(request, reply, dialect)
+    if agreed is None:
+        return None
+    rtr, breach = (None, None) if first is None else agreed.judge(first, len(first))
+    is_judged = agreed.rtr is None or first is not None
+    is_broken = bool(agreed.broken) or breach is not None
+    kept = False if is_broken else is_judged or None
+    return Negotiated(agreed.peer_to_peer, agreed.ird, agreed.ord, agreed.rtr, rtr, kept, ())
 
 
 def hidden_agreement(record: Record, found: list[Found]) -> frozenset[str]:
@@ -119,12 +166,3 @@ def hidden_agreement(record: Record, found: list[Found]) -> frozenset[str]:
         return AGREED
     # The first FPDU may be hidden, too.
     return frozenset() if record["rtr_agreed"] is None else _INDICATED
-
-
-def _both(initiator: int, responder: int) -> Record:
-    return {"src": initiator, "dst": responder}
-
-
-def _of_each(found: list[Found]) -> Record:
-    sides = [each.side for each in found]
-    return _both(sides.count(INITIATOR), sides.count(RESPONDER))

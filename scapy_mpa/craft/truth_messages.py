@@ -9,16 +9,15 @@ they belong and which is the last one; so it is known what of it is missing.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from scapy_mpa.craft.captured import Captured
 from scapy_mpa.craft.script import FPDUItem, Message, SegmentItem
+from scapy_mpa.craft.truth_setting import Found, Setting, begun_by
 from scapy_mpa.records.record import Record
+from scapy_mpa.stream.events import MessageRecovered
 from scapy_mpa.wire.rdmap import ATOMIC_RESPONSE_LENGTH, parse_control
-from scapy_mpa.wire.rdmap_names import Opcode, QueueNumber, message_name
-
-if TYPE_CHECKING:
-    from scapy_mpa.craft.captured import Captured
-    from scapy_mpa.craft.truth import Found, Setting
+from scapy_mpa.wire.rdmap_names import Opcode, QueueNumber
 
 __all__ = ["message_records", "records_in_part"]
 
@@ -51,11 +50,10 @@ def message_records(found: list[Found], setting: Setting) -> tuple[dict[int, Rec
         counts[message.number] = counts.get(message.number, 0) + 1
         octets[message.number] = octets.get(message.number, 0) + len(item.payload)
         if item.header.last:
-            head = setting.head("message", message.side, each.place)
-            told[each.placed.number] = {**head, **_said(message, counts[message.number])}
+            said = _said(message, counts[message.number])
+            told[each.placed.number] = setting.record(said, each.place)
             if message.opcode in _REQUESTS:
-                head = setting.head("message", 1 - message.side, each.place)
-                outstanding[message.number] = {**head, **_unanswered(message)}
+                outstanding[message.number] = setting.record(_unanswered(message), each.place)
             elif message.answers is not None:
                 del outstanding[message.answers.number]
     sides = sorted(outstanding.items(), key=lambda pair: pair[1]["src"] == setting.endpoints[0])
@@ -117,19 +115,16 @@ def _number(number: int | None) -> int:
 
 def _partly_said(part: _Part, setting: Setting) -> Record:
     """Return what is told of an Untagged message that is there in part, or whole."""
-    message = part.message
-    missing = part.missing
     if not part.is_ended:
         # Nobody knows where it ends.
-        missing[-1][1] = None
-    return {
-        **setting.head("message", message.side, None),
-        **_said(message, part.fpdus),
-        "length": part.length,
-        "complete": not missing,
-        "size": message.length if part.is_ended else None,
-        "missing": missing[:_MOST_STRETCHES],
-    }
+        part.missing[-1][1] = None
+    said = _said(part.message, part.fpdus)._replace(
+        length=part.length,
+        complete=not part.missing,
+        size=part.message.length if part.is_ended else None,
+        missing=tuple((at, size) for at, size in part.missing[:_MOST_STRETCHES]),
+    )
+    return setting.record(said, None)
 
 
 def _is_as_said(item: SegmentItem, message: Message, before: int) -> bool:
@@ -150,69 +145,37 @@ def _is_as_said(item: SegmentItem, message: Message, before: int) -> bool:
     return (header.tagged, header.stag, header.to) == (True, message.stag, message.to + before)
 
 
-def _said(message: Message, fpdus: int) -> Record:
+def _said(message: Message, fpdus: int) -> MessageRecovered:
     """Return what is told of a message."""
-    answers = message.answers
-    asked = answers if message.opcode in _RESPONSES else message
+    opcode, answers = message.opcode, message.answers
+    is_response = opcode in _RESPONSES
+    asked = answers if is_response else message
     read = None if answers is None else answers.read
-    return {
-        **_beginning(message.opcode, message.length, fpdus, complete=True),
-        "qn": message.qn,
-        "msn": message.msn,
-        "stag": message.stag,
-        "to": message.to,
-        "size": message.length,
-        "missing": [],
-        **_counts(),
-        "answers": None if answers is None else answers.msn,
-        "requested": answers is not None if message.opcode in _RESPONSES else None,
-        "as_requested": None if read is None else read.rdma_read_size == message.length,
-        **_request(asked),
-    }
+    return MessageRecovered(
+        *begun_by(message.side),
+        *(opcode, message.length, fpdus, True),
+        *(message.qn, message.msn, message.stag, message.to, None, message.length),
+        answers=None if answers is None else answers.msn,
+        requested=answers is not None if is_response else None,
+        as_requested=None if read is None else read.rdma_read_size == message.length,
+        read_request=None if asked is None else asked.read,
+        request_identifier=None if asked is None else asked.request_identifier,
+    )
 
 
-def _unanswered(request: Message) -> Record:
+def _unanswered(request: Message) -> MessageRecovered:
     """Return what is told of a Response that never came."""
     read = request.read
-    size = ATOMIC_RESPONSE_LENGTH if read is None else read.rdma_read_size
-    opcode = Opcode.ATOMIC_RESPONSE if read is None else Opcode.READ_RESPONSE
-    return {
-        **_beginning(opcode, 0, 0, complete=False),
-        "qn": QueueNumber.ATOMIC_RESPONSE if read is None else None,
-        "msn": None,
-        "stag": None if read is None else read.sink_stag,
-        "to": None if read is None else read.sink_to,
-        "size": size,
-        "missing": [[0 if read is None else read.sink_to, size]] if size else [],
-        **_counts(),
-        "answers": request.msn,
-        "requested": True,
-        "as_requested": None,
-        **_request(request),
-    }
-
-
-def _beginning(opcode: int, length: int, fpdus: int, *, complete: bool) -> Record:
-    return {
-        "opcode": opcode,
-        "message": message_name(opcode),
-        "length": length,
-        "fpdus": fpdus,
-        "complete": complete,
-    }
-
-
-def _counts() -> Record:
-    return {"cut_off": 0, "duplicates": 0, "overlaps": 0, "conflicts": 0, "messages": 1}
-
-
-def _request(request: Message | None) -> Record:
-    read = None if request is None else request.read
-    return {
-        "sink_stag": None if read is None else read.sink_stag,
-        "sink_to": None if read is None else read.sink_to,
-        "rdma_read_size": None if read is None else read.rdma_read_size,
-        "src_stag": None if read is None else read.src_stag,
-        "src_to": None if read is None else read.src_to,
-        "request_identifier": None if request is None else request.request_identifier,
-    }
+    is_atomic = read is None
+    at, size = (0, ATOMIC_RESPONSE_LENGTH) if read is None else (read.sink_to, read.rdma_read_size)
+    return MessageRecovered(
+        *begun_by(1 - request.side),
+        *(Opcode.ATOMIC_RESPONSE if is_atomic else Opcode.READ_RESPONSE, 0, 0, False),
+        *(QueueNumber.ATOMIC_RESPONSE if is_atomic else None, None),
+        *(None if read is None else read.sink_stag, None if is_atomic else at, None, size),
+        missing=((at, size),) if size else (),
+        answers=request.msn,
+        requested=True,
+        read_request=read,
+        request_identifier=request.request_identifier,
+    )

@@ -4,17 +4,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Final, NamedTuple
 
 from scapy_mpa.craft.captured import CapturedStream, first_followed
 from scapy_mpa.craft.segment import Segment
+from scapy_mpa.craft.truth_setting import Setting
 from scapy_mpa.records.record import Record
+from scapy_mpa.stream.events.connection import Ending
 from scapy_mpa.stream.segment import FIN, RST
 
-if TYPE_CHECKING:
-    from scapy_mpa.craft.truth import Setting
-
 __all__ = ["Gap", "ending", "gap_records", "gaps", "is_cut", "overlap_records"]
+
+_ENDINGS: Final[tuple[Ending, ...]] = ("capture ended", "half closed", "closed")
 
 
 class Gap(NamedTuple):
@@ -31,13 +32,13 @@ def is_cut(segments: Sequence[Segment]) -> bool:
     return any(each.captured is not None and each.captured < len(each.octets) for each in segments)
 
 
-def ending(segments: Sequence[Segment]) -> str:
+def ending(segments: Sequence[Segment]) -> Ending:
     """Return how a connection ends: the key ``ended`` of its record."""
     followed = segments[first_followed(segments) :]
     if any(each.flags & RST for each in followed):
         return "reset"
     closed = {each.side for each in followed if each.flags & FIN}
-    return ("capture ended", "half closed", "closed")[len(closed)]
+    return _ENDINGS[len(closed)]
 
 
 def gaps(stream: CapturedStream) -> list[Gap]:

@@ -18,7 +18,7 @@ from scapy_mpa.craft.sctp.packets import ITEMS, OVERHEAD, Said, SctpSegment, pac
 from scapy_mpa.craft.sctp.script import AssociateItem, ChunkItem, ControlItem, chunk_of
 from scapy_mpa.craft.sctp.truth import sctp_truth_of
 from scapy_mpa.craft.segment import Segment
-from scapy_mpa.craft.truth import Setting
+from scapy_mpa.craft.truth_setting import Setting
 from scapy_mpa.records.record import Record
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import LocalProtocolError

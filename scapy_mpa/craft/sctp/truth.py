@@ -15,17 +15,30 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from scapy_mpa.craft.layout import Placed
+from scapy_mpa.craft.options import INITIATOR
 from scapy_mpa.craft.script import CloseItem, FPDUItem, ResetItem
 from scapy_mpa.craft.sctp.packets import STREAM, Said
 from scapy_mpa.craft.sctp.script import ChunkItem, ControlItem
-from scapy_mpa.craft.truth import Found, Setting, ddp_record
-from scapy_mpa.craft.truth_connection import AGREED, COUNTED, without
+from scapy_mpa.craft.truth_connection import (
+    AGREED,
+    COUNTED,
+    connection_record,
+    half_summary,
+    negotiated_by,
+)
 from scapy_mpa.craft.truth_messages import message_records
-from scapy_mpa.craft.truth_negotiation import negotiation_truth
-from scapy_mpa.records.record import Record, negotiation_fields, session_control_fields
+from scapy_mpa.craft.truth_setting import Found, Setting, begun_by, without
+from scapy_mpa.records.record import Record, RecordedEvent
+from scapy_mpa.stream.events import DDPSegmentRecovered, Negotiated, SessionControlSeen
+from scapy_mpa.stream.events.connection import Ending
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.forced import session_dialect
-from scapy_mpa.wire.sctp_ddp import SEGMENT_PPID, FunctionCode, parse_session_control
+from scapy_mpa.wire.sctp_ddp import (
+    DDP_SSN_LENGTH,
+    SEGMENT_PPID,
+    FunctionCode,
+    parse_session_control,
+)
 from scapy_mpa.wire.startup import StartupFrame
 
 __all__ = ["sctp_truth_of"]
@@ -67,7 +80,7 @@ def sctp_truth_of(
     untold: list[Record] = []
     if messages and is_sure:
         found = [
-            Found(Placed(each.number, each.item, 0, b""), None, each.places, each.place, True, "")
+            Found(Placed(each.number, each.item, 0, b""), None, each.places, each.place, True, None)
             for each in said
             if isinstance(each.item, FPDUItem)
         ]
@@ -82,30 +95,25 @@ def sctp_truth_of(
 
 def _record(said: Said, setting: Setting, *, is_sure: bool) -> Record:
     """Return the record of a DATA chunk."""
-    item = said.item
-    is_segment = not isinstance(item, ControlItem) and (
-        not isinstance(item, ChunkItem) or item.ppid == SEGMENT_PPID
+    item, octets = said.item, said.user_data
+    is_control = isinstance(item, ControlItem) or (
+        isinstance(item, ChunkItem) and item.ppid != SEGMENT_PPID
     )
-    kind = "ddp_segment" if is_segment else "session_control"
-    record = setting.head(kind, item.side, said.place if is_sure else None)
-    record["stream"] = STREAM
-    record["tsn"] = said.tsn
-    frames = [setting.numbers[place - 1] for place in said.places] if is_sure else []
-    if is_segment:
-        ulpdu = said.user_data[2:]
-        record["ddp_ssn"] = said.ddp_ssn
-        record["ulpdu_length"] = len(ulpdu)
-        record |= {"unordered": True, "crc": "good", "out_of_order": False, "frames": frames}
-        fields, ulp_payload = ddp_record(ulpdu)
-        record |= fields
-        if setting.payload:
-            record["payload"] = ulp_payload.hex()
-    else:
-        control = parse_session_control(said.user_data)
-        record |= session_control_fields(control)
-        record |= {"unordered": True, "out_of_order": False, "frames": frames}
+    frames = setting.frames(said.places) if is_sure else ()
+    event: RecordedEvent
+    if is_control:
+        control = parse_session_control(octets)
         spoken = session_dialect(control.function_code, setting.options.dialect)
-        record["dialect"] = spoken.value
+        event = SessionControlSeen(
+            *(*begun_by(item.side), said.tsn, STREAM, octets, True, False, frames),
+            *(control, spoken),
+        )
+    else:
+        event = DDPSegmentRecovered(
+            *(*begun_by(item.side), said.tsn, STREAM, said.ddp_ssn, True),
+            *(len(octets) - DDP_SSN_LENGTH, octets, True, "good", False, frames),
+        )
+    record = setting.record(event, said.place if is_sure else None)
     return record if is_sure else without(record, _WHEN)
 
 
@@ -114,54 +122,43 @@ def _connection(
 ) -> Record:
     """Return the record of the session."""
     place = said[-1].place if said else len(setting.segments)
-    codes = [
-        (each.item.side, each.item.function_code)
-        for each in said
-        if isinstance(each.item, ControlItem)
-    ]
+    controls = [each.item for each in said if isinstance(each.item, ControlItem)]
+    codes = [(each.side, each.function_code) for each in controls]
     active = next((side for side, code in codes if code in _INITIATES), None)
-    source = active or 0
-    counts = {"fpdus": [0, 0], "octets": [0, 0]}
-    for each in said:
-        side = each.item.side
-        counts["fpdus"][side] += isinstance(each.item, FPDUItem)
-        counts["octets"][side] += len(each.user_data)
-    record = setting.head("connection", source, place if is_sure else None)
-    record |= {
-        "initiator": None if active is None else setting.endpoints[active],
-        "responder": None if active is None else setting.endpoints[1 - active],
-        "dialect": Dialect.RFC5043.value,
-        "revision": None,
-        "markers": {"src": False, "dst": False},
-        **{name: {"src": pair[source], "dst": pair[1 - source]} for name, pair in counts.items()},
-        **{
-            name: {"src": 0, "dst": 0}
-            for name in ("crc_bad", "gaps", "out_of_order", "retransmitted")
-        },
-        "crc": None,
-        "errors": 0,
-        "ended": _ended(script, codes),
-        "farthest_ahead": {"src": 0, "dst": 0},
-        "rnics": None,
-        **_negotiated(said, source, setting.options.dialect),
-    }
+    own = [[each for each in said if each.item.side == side] for side in (0, 1)]
+    record = connection_record(
+        setting,
+        place if is_sure else None,
+        active,
+        _ended(script, codes),
+        dialect=Dialect.RFC5043,
+        halves=tuple(
+            half_summary(
+                False,
+                sum(isinstance(each.item, FPDUItem) for each in chunks),
+                sum(len(each.user_data) for each in chunks),
+            )
+            for chunks in own
+        ),
+        negotiated=_negotiated(said, active or INITIATOR, setting.options.dialect),
+    )
     return record if is_sure else without(record, _COUNTED)
 
 
-def _negotiated(said: Sequence[Said], active: int, dialect: Dialect | None) -> Record:
+def _negotiated(said: Sequence[Said], active: int, dialect: Dialect | None) -> Negotiated | None:
     """Return what the messages that both sides begin with came to (RFC 6581 7, 9)."""
     first: dict[int, StartupFrame] = {}
     for each in said:
         if isinstance(each.item, ControlItem):
             first.setdefault(each.item.side, each.item.control.startup)
     if not (len(first) > 1 and all(each.enhanced for each in first.values())):
-        return negotiation_fields(None)
+        return None
     segments = (each.item for each in said if isinstance(each.item, FPDUItem))
     ulpdu = next((item.ulpdu for item in segments if item.side == active), None)
-    return negotiation_truth(first[active], first[1 - active], ulpdu, dialect)
+    return negotiated_by(first[active], first[1 - active], ulpdu, dialect)
 
 
-def _ended(script: Sequence[Any], codes: Sequence[tuple[int, int]]) -> str:
+def _ended(script: Sequence[Any], codes: Sequence[tuple[int, int]]) -> Ending:
     """Return how the session has ended."""
     is_rejected = any(code in _REJECTS for _, code in codes)
     terminates = {side for side, code in codes if code == FunctionCode.TERMINATE}
