@@ -8,7 +8,7 @@ from typing import Final
 
 from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.mutations.bases import oldest
-from scapy_mpa.craft.mutations.edit import change_startup, longer, shorter
+from scapy_mpa.craft.mutations.edit import change_startup, longer, of_each_frame, shorter
 from scapy_mpa.craft.mutations.expectation import ACCEPT, error, improper, terminate
 from scapy_mpa.craft.mutations.mutation import Family, Mutation
 from scapy_mpa.craft.options import RESPONDER
@@ -20,9 +20,9 @@ from scapy_mpa.wire.startup import StartupKind
 __all__ = ["DRAFT_MPA"]
 
 _REQUEST, _REPLY = StartupKind.REQUEST, StartupKind.REPLY
-_NAMES: Final = {_REQUEST: "Request", _REPLY: "Reply"}
 _NAME: Final = "draft-ietf-rddp-mpa-01"
 _mutation: Final = Family(_NAME, oldest)
+_LEFT_OVER: Final = error(1, 2, 4, note="what is left of the Private Data is taken for an FPDU")
 _FARTHEST: Final = 4000
 _TAGGED_VERSION: Final = (1, 1, 4)
 _UNTAGGED_VERSION: Final = (1, 2, 6)
@@ -32,35 +32,24 @@ def _more_than_rfc5044_allows(item: StartupItem, rng: Random) -> bytes:
     return rng.randbytes(rng.randrange(LARGEST_PD_LENGTH + 1, _FARTHEST))
 
 
-def _of_each_frame() -> list[Mutation]:
-    found = []
-    for kind, name in _NAMES.items():
-        prefix = f"6.1.1/{name.lower()}"
-        found += [
-            _mutation(
-                f"{prefix}-private-data-over-512",
-                f"The {name} has more than 512 octets of Private Data, as the draft allows.",
-                ACCEPT,
-                change_startup(kind, private_data=_more_than_rfc5044_allows),
-            ),
-            _mutation(
-                f"{prefix}-reserved-set",
-                f"A reserved bit of the {name} is set, S among them.",
-                ACCEPT,
-                change_startup(
-                    kind,
-                    s_bit=True,
-                    reserved=lambda _, rng: rng.randrange(16),
-                ),
-            ),
-            _mutation(
-                f"{prefix}-pd-length-shorter",
-                f"PD_Length of the {name} says fewer octets than there are.",
-                error(1, 2, 4, note="what is left of the Private Data is taken for an FPDU"),
-                change_startup(kind, pd_length=shorter),
-            ),
-        ]
-    return found
+_OF_EACH_FRAME: Final = of_each_frame(
+    _mutation,
+    (
+        "6.1.1/{}-private-data-over-512",
+        "The {} has more than 512 octets of Private Data, as the draft allows.",
+        *(ACCEPT, {"private_data": _more_than_rfc5044_allows}),
+    ),
+    (
+        "6.1.1/{}-reserved-set",
+        "A reserved bit of the {} is set, S among them.",
+        *(ACCEPT, {"s_bit": True, "reserved": lambda _, rng: rng.randrange(16)}),
+    ),
+    (
+        "6.1.1/{}-pd-length-shorter",
+        "PD_Length of the {} says fewer octets than there are.",
+        *(_LEFT_OVER, {"pd_length": shorter}),
+    ),
+)
 
 
 def _versions_differ(conversation: Conversation, rng: Random) -> Conversation:
@@ -77,7 +66,7 @@ def _versions_differ(conversation: Conversation, rng: Random) -> Conversation:
 
 
 DRAFT_MPA: Final = (
-    *_of_each_frame(),
+    *_OF_EACH_FRAME,
     Mutation(
         "rfc5044/c.1/versions-differ",
         "DDP and RDMAP have version 0 in one direction and 1 in the other.",

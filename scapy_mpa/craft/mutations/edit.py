@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from random import Random
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 from scapy_mpa.craft.conversation import Conversation
-from scapy_mpa.craft.mutations.mutation import Change
+from scapy_mpa.craft.mutations.mutation import Change, Family, Mutation
 from scapy_mpa.craft.script import FPDUItem, FrameItem, Item, StartupItem
 from scapy_mpa.wire.crc import CRC_LENGTH
 from scapy_mpa.wire.dialect import LARGEST_PD_LENGTH
@@ -29,6 +29,7 @@ __all__ = [
     "longer",
     "longer_payload",
     "moved",
+    "of_each_frame",
     "opcode_of",
     "other_than",
     "override",
@@ -45,6 +46,8 @@ __all__ = [
 
 Edit: TypeAlias = Callable[[FPDUItem, Random], Item | Sequence[Item]]
 """Makes of an FPDU what stands in its place."""
+
+_NAMES: Final = {StartupKind.REQUEST: "Request", StartupKind.REPLY: "Reply"}
 
 _Segment = TypeVar("_Segment", FPDUItem, FrameItem)
 
@@ -203,6 +206,26 @@ def change_startup(kind: StartupKind, **fields: Any) -> Change:
         return replaced(conversation, at, replace(item, **values))
 
     return apply
+
+
+def of_each_frame(family: Family, *rows: tuple[Any, ...]) -> list[Mutation]:
+    """Return mutations of the Request, and the same of the Reply.
+
+    :param rows: of each the name and what is wrong, with ``{}`` for the frame; what is expected, or
+        that by kind; the fields that are set, or what makes the change for a kind; and a base, if
+        it is another one than the family's.
+    """
+    return [
+        family(
+            name.format(frame.lower()),
+            breaks.format(frame),
+            expected[kind] if isinstance(expected, dict) else expected,
+            change(kind) if callable(change) else change_startup(kind, **change),
+            *base,
+        )
+        for kind, frame in _NAMES.items()
+        for name, breaks, expected, change, *base in rows
+    ]
 
 
 def without_startup(*kinds: StartupKind) -> Change:

@@ -15,19 +15,18 @@ from scapy_mpa.craft.mutations.bases import (
     peers_of_any_kind,
     reading,
 )
-from scapy_mpa.craft.mutations.edit import change_startup, first_fpdu, fpdus, moved
+from scapy_mpa.craft.mutations.edit import change_startup, first_fpdu, fpdus, moved, of_each_frame
 from scapy_mpa.craft.mutations.expectation import ACCEPT, accept, improper, terminate
-from scapy_mpa.craft.mutations.mutation import Family, Mutation
+from scapy_mpa.craft.mutations.mutation import Family
 from scapy_mpa.craft.options import INITIATOR, RESPONDER
 from scapy_mpa.craft.script import StartupItem
 from scapy_mpa.wire.rdmap_names import Opcode
 from scapy_mpa.wire.startup import StartupKind
 
-__all__ = ["ENHANCED", "without_data"]
+__all__ = ["ENHANCED", "WITHOUT_DATA"]
 
 _mutation: Final = Family("rfc6581", enhanced)
 _REQUEST, _REPLY = StartupKind.REQUEST, StartupKind.REPLY
-_NAMES: Final = {_REQUEST: "Request", _REPLY: "Reply"}
 _OF_REV_1: Final = {
     _REQUEST: improper("who asks with revision 1 cannot interoperate with a Reply of revision 2"),
     _REPLY: accept("S is a reserved bit of revision 1 (RFC 5044 7.1.1)"),
@@ -58,58 +57,37 @@ def _fewer(item: StartupItem, rng: Random, name: str) -> int:
     return rng.randrange(1, value)
 
 
-def without_data(family: Family, kind: StartupKind) -> Mutation:
-    """Return what leaves no room for enhanced data in a startup frame that announces them.
-
-    :param family: to which it belongs.
-    """
-    return family(
-        f"6/{_NAMES[kind].lower()}-s-set-without-data",
-        f"S of the {_NAMES[kind]} is set, and the Private Data are too short for enhanced data.",
-        improper(),
-        change_startup(
-            kind,
-            s_bit=True,
-            ird=None,
-            ord=None,
-            control_flags=None,
-            private_data=lambda _, rng: rng.randbytes(rng.randrange(4)),
-        ),
-    )
-
-
-def _of_each_frame() -> list[Mutation]:
-    found = []
-    for kind, name in _NAMES.items():
-        prefix = f"6/{name.lower()}"
-        found += [
-            without_data(_mutation, kind),
-            _mutation(
-                f"{prefix}-s-cleared",
-                f"S of the {name} is not set, and enhanced data are there.",
-                accept("they are Private Data of the ULP"),
-                change_startup(kind, s_bit=False),
-            ),
-            _mutation(
-                f"{prefix}-rev-1",
-                f"The {name} has S set and enhanced data, and revision 1.",
-                _OF_REV_1[kind],
-                change_startup(kind, revision=1),
-            ),
-            _mutation(
-                f"9.2/{name.lower()}-flags-without-a",
-                f"Control flag A of the {name} is not set, and others are.",
-                ACCEPT,
-                change_startup(
-                    kind, control_flags=lambda _, rng: rng.choice(("B", "C", "D", "BCD"))
-                ),
-            ),
-        ]
-    return found
-
+WITHOUT_DATA: Final = (
+    "6/{}-s-set-without-data",
+    "S of the {} is set, and the Private Data are too short for enhanced data.",
+    improper(),
+    {
+        **{"s_bit": True, "ird": None, "ord": None, "control_flags": None},
+        "private_data": lambda _, rng: rng.randbytes(rng.randrange(4)),
+    },
+)
+"""What leaves no room for enhanced data in a startup frame that announces them."""
 
 ENHANCED: Final = (
-    *_of_each_frame(),
+    *of_each_frame(
+        _mutation,
+        WITHOUT_DATA,
+        (
+            "6/{}-s-cleared",
+            "S of the {} is not set, and enhanced data are there.",
+            *(accept("they are Private Data of the ULP"), {"s_bit": False}),
+        ),
+        (
+            "6/{}-rev-1",
+            "The {} has S set and enhanced data, and revision 1.",
+            *(_OF_REV_1, {"revision": 1}),
+        ),
+        (
+            "9.2/{}-flags-without-a",
+            "Control flag A of the {} is not set, and others are.",
+            *(ACCEPT, {"control_flags": lambda _, rng: rng.choice(("B", "C", "D", "BCD"))}),
+        ),
+    ),
     _mutation(
         "9.1/reply-ord-exceeds-ird",
         "ORD of the Reply exceeds IRD of the Request.",

@@ -9,43 +9,36 @@ from __future__ import annotations
 from typing import Final
 
 from scapy_mpa.craft.mutations.bases import peer_connect, peer_connect_ulp
-from scapy_mpa.craft.mutations.edit import change_startup, first_fpdu
-from scapy_mpa.craft.mutations.enhanced import without_data
+from scapy_mpa.craft.mutations.edit import change_startup, first_fpdu, of_each_frame
+from scapy_mpa.craft.mutations.enhanced import WITHOUT_DATA
 from scapy_mpa.craft.mutations.expectation import accept
-from scapy_mpa.craft.mutations.mutation import Family, Mutation
+from scapy_mpa.craft.mutations.mutation import Family
 from scapy_mpa.wire.startup import StartupKind
 
 __all__ = ["PEER_CONNECT"]
 
-_REQUEST, _REPLY = StartupKind.REQUEST, StartupKind.REPLY
-_NAMES: Final = {_REQUEST: "Request", _REPLY: "Reply"}
 _DRAFT: Final = "draft-ietf-storm-mpa-peer-connect-01"
 _family: Final = Family(_DRAFT, peer_connect)
 _UNBLOCKED: Final = "no consequence is named, and any FPDU will do in RFC 5044 7.1.2 rule 4"
 
 
-def _of_each_frame() -> list[Mutation]:
-    found = []
-    for kind, name in _NAMES.items():
-        found += [
-            without_data(_family, kind),
-            _family(
-                f"8/{name.lower()}-d-set",
-                f"Control flag D of the {name} is set, which is reserved.",
-                accept("it is ignored"),
-                change_startup(kind, control_flags="ABCD"),
-            ),
-        ]
-    return found
-
-
 PEER_CONNECT: Final = (
-    *_of_each_frame(),
+    *of_each_frame(
+        _family,
+        WITHOUT_DATA,
+        (
+            "8/{}-d-set",
+            "Control flag D of the {} is set, which is reserved.",
+            *(accept("it is ignored"), {"control_flags": "ABCD"}),
+        ),
+    ),
     _family(
         "8/rtr-not-accepted",
         "The RTR indication is one that the Reply does not accept.",
         accept(_UNBLOCKED),
-        change_startup(_REPLY, control_flags=lambda _, rng: rng.choice(("A", "C", "AC"))),
+        change_startup(
+            StartupKind.REPLY, control_flags=lambda _, rng: rng.choice(("A", "C", "AC"))
+        ),
     ),
     _family(
         "8/ulp-send-without-payload",

@@ -16,6 +16,7 @@ from scapy_mpa.craft.mutations.edit import (
     fpdus,
     longer,
     moved,
+    of_each_frame,
     other_than,
     replaced,
     shorter,
@@ -26,7 +27,7 @@ from scapy_mpa.craft.mutations.edit import (
     without_startup,
 )
 from scapy_mpa.craft.mutations.expectation import ACCEPT, REJECT, accept, error, improper
-from scapy_mpa.craft.mutations.mutation import Change, Family, Mutation
+from scapy_mpa.craft.mutations.mutation import Change, Family
 from scapy_mpa.craft.options import INITIATOR, RESPONDER
 from scapy_mpa.craft.script import CloseItem, FPDUItem, OctetsItem, StartupItem
 from scapy_mpa.wire.dialect import TRAITS, Dialect
@@ -39,7 +40,6 @@ __all__ = ["STARTUP"]
 _mutation: Final = Family("rfc5044", plain)
 _REQUEST, _REPLY = StartupKind.REQUEST, StartupKind.REPLY
 _ERDMA: Final = TRAITS[Dialect.ERDMA].revision
-_NAMES: Final = {_REQUEST: "Request", _REPLY: "Reply"}
 
 
 def _altered_key(item: StartupItem, rng: Random) -> bytes:
@@ -62,106 +62,86 @@ def _markers_asked_for(kind: StartupKind) -> Change:
     return apply
 
 
-def _of_each_frame() -> list[Mutation]:
-    """Return what can be wrong in the Request and in the Reply alike."""
-    found = []
-    for kind, name in _NAMES.items():
-        prefix = f"7.1.1/{name.lower()}"
-        found += [
-            _mutation(
-                f"{prefix}-key-altered",
-                f"A bit of the {name}'s Key is wrong.",
-                improper(),
-                change_startup(kind, key=_altered_key),
-            ),
-            _mutation(
-                f"{prefix}-key-lower-case",
-                f"The {name}'s Key is in lower case.",
-                improper(),
-                change_startup(kind, key=KEYS[kind].lower()),
-            ),
-            _mutation(
-                f"{prefix}-reserved-set",
-                f"A reserved bit of the {name} is set.",
-                ACCEPT,
-                change_startup(kind, reserved=lambda _, rng: rng.randrange(1, 16)),
-            ),
-            _mutation(
-                f"{prefix}-s-set",
-                f"S of the {name} is set, which RFC 5044 reserves, in revision 1.",
-                ACCEPT,
-                change_startup(kind, s_bit=True),
-            ),
-            _mutation(
-                f"{prefix}-rev-unknown",
-                f"The {name} has a revision that no document defines.",
-                improper("a receiver that cannot interoperate with the revision"),
-                change_startup(
-                    kind, revision=lambda _, rng: other_than(_ERDMA, 255, rng, (0, 1, 2))
-                ),
-            ),
-            _mutation(
-                f"{prefix}-pd-length-over-512",
-                f"The {name} has more than 512 octets of Private Data, and says so.",
-                improper(),
-                change_startup(kind, private_data=too_much),
-            ),
-            _mutation(
-                f"{prefix}-m-set-but-no-markers",
-                f"M of the {name} is set, and its sender is sent no Markers.",
-                error(1, 2, 3, note="the first four octets are taken for a Marker"),
-                _markers_asked_for(kind),
-            ),
-            _mutation(
-                f"{prefix}-m-cleared-but-markers",
-                f"M of the {name} is not set, and its sender is sent Markers.",
-                error(1, 2, note="the first Marker is taken for a ULPDU_Length"),
-                change_startup(kind, markers=False),
-                base=marked,
-            ),
-            _mutation(
-                f"{prefix}-c-cleared",
-                f"C of the {name} is not set, that of the other frame is: CRCs are on.",
-                ACCEPT,
-                change_startup(kind, crc=False),
-            ),
-            _mutation(
-                f"{prefix}-c-set-but-no-crcs",
-                f"C of the {name} is set, and the FPDUs have no CRCs.",
-                error(2),
-                change_startup(kind, crc=True),
-                base=without_crcs,
-            ),
-        ]
-    return found
+_OF_LONGER: Final = {
+    _REQUEST: improper("while it waits for the rest, or when that never comes (rule 10)"),
+    _REPLY: error(1, 2, 4, note="what follows is taken for Private Data"),
+}
+_LEFT_OVER: Final = error(
+    *(1, 2, 4),
+    note="what is left of the Private Data is taken for an FPDU, if not for a fault here",
+)
+_INTEROPERATE: Final = improper("a receiver that cannot interoperate with the revision")
+_FOR_MARKER: Final = error(1, 2, 3, note="the first four octets are taken for a Marker")
+_FOR_LENGTH: Final = error(1, 2, note="the first Marker is taken for a ULPDU_Length")
+_ENDED: Final = error(1, note="or code 4, if the timeout comes first")
 
+_OF_EACH_FRAME: Final = of_each_frame(
+    _mutation,
+    ("7.1.1/{}-key-altered", "A bit of the {}'s Key is wrong.", improper(), {"key": _altered_key}),
+    (
+        "7.1.1/{}-key-lower-case",
+        "The {}'s Key is in lower case.",
+        *(improper(), {"key": lambda item, _: KEYS[item.kind].lower()}),
+    ),
+    (
+        "7.1.1/{}-reserved-set",
+        "A reserved bit of the {} is set.",
+        *(ACCEPT, {"reserved": lambda _, rng: rng.randrange(1, 16)}),
+    ),
+    (
+        "7.1.1/{}-s-set",
+        "S of the {} is set, which RFC 5044 reserves, in revision 1.",
+        *(ACCEPT, {"s_bit": True}),
+    ),
+    (
+        "7.1.1/{}-rev-unknown",
+        "The {} has a revision that no document defines.",
+        *(_INTEROPERATE, {"revision": lambda _, rng: other_than(_ERDMA, 255, rng, (0, 1, 2))}),
+    ),
+    (
+        "7.1.1/{}-pd-length-over-512",
+        "The {} has more than 512 octets of Private Data, and says so.",
+        *(improper(), {"private_data": too_much}),
+    ),
+    (
+        "7.1.1/{}-m-set-but-no-markers",
+        "M of the {} is set, and its sender is sent no Markers.",
+        *(_FOR_MARKER, _markers_asked_for),
+    ),
+    (
+        "7.1.1/{}-m-cleared-but-markers",
+        "M of the {} is not set, and its sender is sent Markers.",
+        *(_FOR_LENGTH, {"markers": False}, marked),
+    ),
+    (
+        "7.1.1/{}-c-cleared",
+        "C of the {} is not set, that of the other frame is: CRCs are on.",
+        *(ACCEPT, {"crc": False}),
+    ),
+    (
+        "7.1.1/{}-c-set-but-no-crcs",
+        "C of the {} is set, and the FPDUs have no CRCs.",
+        *(error(2), {"crc": True}, without_crcs),
+    ),
+)
 
-def _of_private_data() -> list[Mutation]:
-    """Return lies about PD_Length (RFC 5044 7.1.2 rule 9)."""
-    waits = improper("while it waits for the rest, or when that never comes (rule 10)")
-    swallowed = error(1, 2, 4, note="what follows is taken for Private Data")
-    left_over = error(
-        1,
-        2,
-        4,
-        note="what is left of the Private Data is taken for an FPDU, if not for a fault here",
+_OF_PRIVATE_DATA: Final = [
+    each
+    for what, says, expected, pd_length in (
+        ("longer", "says more octets than there are", _OF_LONGER, longer),
+        ("shorter", "says fewer octets than there are", _LEFT_OVER, shorter),
+        ("65535", "is 65535, and hardly any octets are there", improper(), 0xFFFF),
     )
-    found = []
-    for what, says, pd_length, of_request, of_reply in (
-        ("longer", "says more octets than there are", longer, waits, swallowed),
-        ("shorter", "says fewer octets than there are", shorter, left_over, left_over),
-        ("65535", "is 65535, and hardly any octets are there", 0xFFFF, improper(), improper()),
-    ):
-        for kind, expectation in ((_REQUEST, of_request), (_REPLY, of_reply)):
-            found.append(
-                _mutation(
-                    f"7.1.2/rule-9-{_NAMES[kind].lower()}-pd-length-{what}",
-                    f"PD_Length of the {_NAMES[kind]} {says}.",
-                    expectation,
-                    change_startup(kind, pd_length=pd_length),
-                )
-            )
-    return found
+    for each in of_each_frame(
+        _mutation,
+        (
+            f"7.1.2/rule-9-{{}}-pd-length-{what}",
+            f"PD_Length of the {{}} {says}.",
+            *(expected, {"pd_length": pd_length}),
+        ),
+    )
+]
+"""Lies about PD_Length (RFC 5044 7.1.2 rule 9)."""
 
 
 # -- rules of RFC 5044 7.1.2 -------------------------------------------------------------------
@@ -169,10 +149,6 @@ def _of_private_data() -> list[Mutation]:
 
 _OTHER_PROTOCOLS: Final = (b"GET / HTTP/1.1\r\n", b"SSH-2.0-OpenSSH_", b"HELO example.org")
 """Words of other protocols, as many octets as a Key has."""
-
-
-def _other_protocol(item: StartupItem, rng: Random) -> bytes:
-    return rng.choice(_OTHER_PROTOCOLS)
 
 
 def _fpdu_before_reply(conversation: Conversation, rng: Random) -> Conversation:
@@ -232,7 +208,7 @@ def _without_any(conversation: Conversation, rng: Random) -> Conversation:
 
 
 STARTUP: Final = (
-    *_of_each_frame(),
+    *_OF_EACH_FRAME,
     _mutation(
         "7.1.1/request-r-set",
         "R of the Request is set.",
@@ -289,17 +265,13 @@ STARTUP: Final = (
         _responder_first,
         is_overheard=True,
     ),
-    _mutation(
-        "7.1.2/rule-5-request-key-of-another-protocol",
-        "Words of another protocol come where the Request's Key must be.",
-        improper(),
-        change_startup(_REQUEST, key=_other_protocol),
-    ),
-    _mutation(
-        "7.1.2/rule-5-reply-key-of-another-protocol",
-        "Words of another protocol come where the Reply's Key must be.",
-        improper(),
-        change_startup(_REPLY, key=_other_protocol),
+    *of_each_frame(
+        _mutation,
+        (
+            "7.1.2/rule-5-{}-key-of-another-protocol",
+            "Words of another protocol come where the {}'s Key must be.",
+            *(improper(), {"key": lambda _, rng: rng.choice(_OTHER_PROTOCOLS)}),
+        ),
     ),
     _mutation(
         "7.1.2/rule-3-octets-before-reply",
@@ -319,18 +291,14 @@ STARTUP: Final = (
         improper(),
         change_startup(_REQUEST, key=KEYS[_REPLY]),
     ),
-    *_of_private_data(),
-    _mutation(
-        "7.1.2/rule-10-request-incomplete",
-        "The connection ends in the midst of the Request.",
-        error(1, note="or code 4, if the timeout comes first"),
-        _incomplete(_REQUEST),
-    ),
-    _mutation(
-        "7.1.2/rule-10-reply-incomplete",
-        "The connection ends in the midst of the Reply.",
-        error(1, note="or code 4, if the timeout comes first"),
-        _incomplete(_REPLY),
+    *_OF_PRIVATE_DATA,
+    *of_each_frame(
+        _mutation,
+        (
+            "7.1.2/rule-10-{}-incomplete",
+            "The connection ends in the midst of the {}.",
+            *(_ENDED, _incomplete),
+        ),
     ),
 )
 """RFC 5044 7.1.  Rule 6 is about what Consumers may do with Private Data, which nothing on the wire

@@ -6,41 +6,24 @@ from __future__ import annotations
 from typing import Final
 
 from scapy_mpa.craft.mutations.bases import extension, padded_otherwise
-from scapy_mpa.craft.mutations.edit import change_fpdu, change_startup
+from scapy_mpa.craft.mutations.edit import change_fpdu, of_each_frame
 from scapy_mpa.craft.mutations.expectation import error, improper
-from scapy_mpa.craft.mutations.mutation import Mutation
+from scapy_mpa.craft.mutations.mutation import Family, Mutation
 from scapy_mpa.wire.fpdu import pad_length
-from scapy_mpa.wire.startup import StartupKind
 
 __all__ = ["VENDORS"]
 
-_NAMES: Final = {StartupKind.REQUEST: "Request", StartupKind.REPLY: "Reply"}
-
-
-def _of_erdma() -> list[Mutation]:
-    found = []
-    for kind, name in _NAMES.items():
-        prefix = f"erdma/startup/{name.lower()}"
-        found += [
-            Mutation(
-                f"{prefix}-m-set",
-                f"M of the {name} is set.",
-                improper("erdma has no Markers"),
-                extension,
-                change_startup(kind, markers=True),
-            ),
-            Mutation(
-                f"{prefix}-c-set",
-                f"C of the {name} is set.",
-                improper("erdma has no CRCs"),
-                extension,
-                change_startup(kind, crc=True),
-            ),
-        ]
-    return found
-
-
-_OF_SOFTUIWARP: Final = (
+VENDORS: Final = (
+    *of_each_frame(
+        Family("erdma", extension),
+        (
+            "startup/{}-m-set",
+            "M of the {} is set.",
+            improper("erdma has no Markers"),
+            {"markers": True},
+        ),
+        ("startup/{}-c-set", "C of the {} is set.", improper("erdma has no CRCs"), {"crc": True}),
+    ),
     Mutation(
         "softuiwarp/pad/as-in-rfc5044",
         "An FPDU whose ULPDU_Length is odd has the pad of RFC 5044.",
@@ -52,7 +35,4 @@ _OF_SOFTUIWARP: Final = (
         ),
     ),
 )
-
-
-VENDORS: Final = (*_of_erdma(), *_OF_SOFTUIWARP)
 """Vendors, by what of theirs is broken."""
