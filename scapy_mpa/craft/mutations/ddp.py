@@ -147,7 +147,7 @@ def _wrapping(item: FPDUItem, rng: Random) -> FPDUItem:
 
 def _without_octets(item: FPDUItem, rng: Random) -> FPDUItem:
     wild = item.with_header(stag=rng.randint(0, _WORD), to=_TO_LIMIT - 1 - rng.randrange(16))
-    return replace(wild, ulpdu=wild.ulpdu[: wild.header.length])
+    return wild.with_payload(b"")
 
 
 def _cut_header(item: FPDUItem, rng: Random) -> FPDUItem:
@@ -157,11 +157,8 @@ def _cut_header(item: FPDUItem, rng: Random) -> FPDUItem:
 def _split_with_l(item: FPDUItem, rng: Random) -> list[FPDUItem]:
     """Send a message as two segments, both with L."""
     at = rng.randrange(1, len(item.payload))
-    head = item.header
-    size = head.length
-    first = replace(item, ulpdu=item.ulpdu[: size + at])
-    rest = replace(item, ulpdu=item.ulpdu[:size] + item.payload[at:]).with_header(mo=at)
-    return [first, rest]
+    head, rest = item.payload[:at], item.payload[at:]
+    return [item.with_payload(head), item.with_payload(rest).with_header(mo=at)]
 
 
 def _swapped(conversation: Conversation, rng: Random) -> Conversation:

@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from random import Random
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias
 
 from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.mutations.mutation import Change, Family, Mutation
-from scapy_mpa.craft.script import FPDUItem, FrameItem, Item, StartupItem
+from scapy_mpa.craft.script import FPDUItem, Item, StartupItem
 from scapy_mpa.wire.crc import CRC_LENGTH
 from scapy_mpa.wire.dialect import LARGEST_PD_LENGTH
 from scapy_mpa.wire.rdmap import parse_control
@@ -20,6 +20,7 @@ __all__ = [
     "Edit",
     "altered_key",
     "change_fpdu",
+    "change_item",
     "change_startup",
     "cut_payload",
     "first_fpdu",
@@ -30,6 +31,7 @@ __all__ = [
     "longer_payload",
     "moved",
     "of_each_frame",
+    "of_kind",
     "opcode_of",
     "other_than",
     "override",
@@ -40,16 +42,15 @@ __all__ = [
     "startup_twice",
     "swapped",
     "too_much",
+    "valued",
     "with_bits_wrong",
     "without_startup",
 ]
 
-Edit: TypeAlias = Callable[[FPDUItem, Random], Item | Sequence[Item]]
-"""Makes of an FPDU what stands in its place."""
+Edit: TypeAlias = Callable[[Any, Random], Any]
+"""Makes of an item what stands in its place: an item, or a sequence of them."""
 
 _NAMES: Final = {StartupKind.REQUEST: "Request", StartupKind.REPLY: "Reply"}
-
-_Segment = TypeVar("_Segment", FPDUItem, FrameItem)
 
 
 def opcode_of(item: FPDUItem) -> int:
@@ -113,6 +114,25 @@ def moved(conversation: Conversation, at: int, to: int) -> Conversation:
     return conversation.with_script(script)
 
 
+def valued(fields: dict[str, Any], *given: Any) -> dict[str, Any]:
+    """Return fields with their values; callables are given the arguments."""
+    return {name: value(*given) if callable(value) else value for name, value in fields.items()}
+
+
+def change_item(edit: Edit, places: Callable[[Conversation, Random], int]) -> Change:
+    """Return what puts something else in the place of one item.
+
+    :param places: tells which.
+    """
+
+    def apply(conversation: Conversation, rng: Random) -> Conversation:
+        at = places(conversation, rng)
+        made = edit(conversation.script[at], rng)
+        return replaced(conversation, at, *(made if isinstance(made, Sequence) else (made,)))
+
+    return apply
+
+
 def change_fpdu(
     edit: Edit,
     opcodes: Collection[int] | None = None,
@@ -123,54 +143,26 @@ def change_fpdu(
     :param opcodes: of these messages only.
     :param where: of those only of which this is true.
     """
-
-    def apply(conversation: Conversation, rng: Random) -> Conversation:
-        at = rng.choice(fpdus(conversation, opcodes, where))
-        made = edit(fpdu_at(conversation, at), rng)
-        return replaced(conversation, at, *(made if isinstance(made, Sequence) else (made,)))
-
-    return apply
+    return change_item(edit, lambda given, rng: rng.choice(fpdus(given, opcodes, where)))
 
 
 def first_fpdu(edit: Edit) -> Change:
     """Return what puts something else in the place of the first FPDU."""
-
-    def apply(conversation: Conversation, rng: Random) -> Conversation:
-        at = fpdus(conversation)[0]
-        made = edit(fpdu_at(conversation, at), rng)
-        return replaced(conversation, at, *(made if isinstance(made, Sequence) else (made,)))
-
-    return apply
+    return change_item(edit, lambda given, _: fpdus(given)[0])
 
 
 def header(**fields: Any) -> Edit:
     """Return what sets fields of the DDP header; callables are given the header and a generator."""
 
-    def edit(item: FPDUItem, rng: Random) -> FPDUItem:
-        before = item.header
-        return item.with_header(
-            **{
-                name: value(before, rng) if callable(value) else value
-                for name, value in fields.items()
-            }
-        )
-
-    return edit
+    return lambda item, rng: item.with_header(**valued(fields, item.header, rng))
 
 
-def override(**fields: Any) -> Callable[[_Segment, Random], _Segment]:
+def override(**fields: Any) -> Edit:
     """Return what overrides fields of an FPDU or a frame; callables are given it and a generator.
 
     Where the field may itself be a callable, the callable returns that.
     """
-
-    def edit(item: _Segment, rng: Random) -> _Segment:
-        values = {
-            name: value(item, rng) if callable(value) else value for name, value in fields.items()
-        }
-        return item.override(**values)
-
-    return edit
+    return lambda item, rng: item.override(**valued(fields, item, rng))
 
 
 def longer_payload(item: FPDUItem, rng: Random) -> FPDUItem:
@@ -193,19 +185,14 @@ def swapped(right: bytes) -> bytes:
     return right[::-1]
 
 
+def of_kind(kind: StartupKind) -> Callable[[Conversation, Random], int]:
+    """Return what tells the place of a startup frame."""
+    return lambda conversation, _: startup_at(conversation, kind)
+
+
 def change_startup(kind: StartupKind, **fields: Any) -> Change:
     """Return what sets fields of a startup frame; callables are given the item and a generator."""
-
-    def apply(conversation: Conversation, rng: Random) -> Conversation:
-        at = startup_at(conversation, kind)
-        item = conversation.script[at]
-        assert isinstance(item, StartupItem)
-        values = {
-            name: value(item, rng) if callable(value) else value for name, value in fields.items()
-        }
-        return replaced(conversation, at, replace(item, **values))
-
-    return apply
+    return change_item(lambda item, rng: replace(item, **valued(fields, item, rng)), of_kind(kind))
 
 
 def of_each_frame(family: Family, *rows: tuple[Any, ...]) -> list[Mutation]:
@@ -228,35 +215,20 @@ def of_each_frame(family: Family, *rows: tuple[Any, ...]) -> list[Mutation]:
     ]
 
 
-def without_startup(*kinds: StartupKind) -> Change:
-    """Return what leaves startup frames out."""
-
-    def apply(conversation: Conversation, rng: Random) -> Conversation:
-        for kind in kinds:
-            conversation = replaced(conversation, startup_at(conversation, kind))
-        return conversation
-
-    return apply
+def without_startup(kind: StartupKind) -> Change:
+    """Return what leaves a startup frame out."""
+    return change_item(lambda *_: (), of_kind(kind))
 
 
 def startup_twice(kind: StartupKind) -> Change:
     """Return what sends a startup frame twice."""
-
-    def apply(conversation: Conversation, rng: Random) -> Conversation:
-        at = startup_at(conversation, kind)
-        frame = conversation.script[at]
-        return replaced(conversation, at, frame, frame)
-
-    return apply
+    return change_item(lambda item, _: (item, item), of_kind(kind))
 
 
 def startup_before(kind: StartupKind, other: StartupKind) -> Change:
     """Return what sends a startup frame before another one."""
 
-    def apply(conversation: Conversation, rng: Random) -> Conversation:
-        return moved(conversation, startup_at(conversation, kind), startup_at(conversation, other))
-
-    return apply
+    return lambda given, _: moved(given, startup_at(given, kind), startup_at(given, other))
 
 
 def altered_key(key: bytes, other: bytes, rng: Random) -> bytes:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from random import Random
 from typing import Any, Final
 
@@ -46,7 +45,7 @@ def _version(item: FPDUItem, rng: Random) -> FPDUItem:
 
 def _request(item: FPDUItem, **fields: Any) -> FPDUItem:
     request = parse_atomic_request(item.payload)._replace(**fields)
-    return replace(item, ulpdu=item.ulpdu[: item.header.length] + build_atomic_request(request))
+    return item.with_payload(build_atomic_request(request))
 
 
 def _undefined_operation(item: FPDUItem, rng: Random) -> FPDUItem:
@@ -66,8 +65,9 @@ def _not_aligned(item: FPDUItem, rng: Random) -> FPDUItem:
 def _other_identifier(item: FPDUItem, rng: Random) -> FPDUItem:
     response = parse_atomic_response(item.payload)
     wrong = response.original_request_identifier ^ 1 << rng.randrange(8, 32)
-    octets = build_atomic_response(response._replace(original_request_identifier=wrong))
-    return replace(item, ulpdu=item.ulpdu[: item.header.length] + octets)
+    return item.with_payload(
+        build_atomic_response(response._replace(original_request_identifier=wrong))
+    )
 
 
 def _mutation(name: str, breaks: str, expectation: Expectation, change: Change) -> Mutation:

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from random import Random
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.mutations.bases import (
@@ -16,7 +17,14 @@ from scapy_mpa.craft.mutations.bases import (
     framed_speculative,
     framed_without_crcs,
 )
-from scapy_mpa.craft.mutations.edit import other_than, override, replaced, swapped, with_bits_wrong
+from scapy_mpa.craft.mutations.edit import (
+    Edit,
+    change_item,
+    other_than,
+    override,
+    swapped,
+    with_bits_wrong,
+)
 from scapy_mpa.craft.mutations.expectation import Action, Expectation, accept
 from scapy_mpa.craft.mutations.mutation import Base, Change, Family, Mutation
 from scapy_mpa.craft.script import FrameItem
@@ -33,24 +41,17 @@ _REPORTED: Final = Expectation(
     Action.CLOSE, note="the next layer is told of the error, and typically closes (7)"
 )
 
-_Edit: TypeAlias = Callable[[FrameItem, Random], FrameItem]
 
-
-def _frame(edit: _Edit, where: Callable[[FrameItem], bool] | None = None) -> Change:
+def _frame(edit: Edit, where: Callable[[FrameItem], bool] = bool) -> Change:
     """Return what puts something else in the place of one frame, chosen at random."""
 
-    def apply(conversation: Conversation, rng: Random) -> Conversation:
-        at = rng.choice(
-            [
-                at
-                for at, item in enumerate(conversation.script)
-                if isinstance(item, FrameItem) and (where is None or where(item))
-            ]
+    def place(conversation: Conversation, rng: Random) -> int:
+        frames = enumerate(conversation.script)
+        return rng.choice(
+            [at for at, item in frames if isinstance(item, FrameItem) and where(item)]
         )
-        item: Any = conversation.script[at]
-        return replaced(conversation, at, edit(item, rng))
 
-    return apply
+    return change_item(edit, place)
 
 
 def _announced(conversation: Conversation) -> tuple[Any, Any]:
@@ -88,16 +89,12 @@ def _crc_of_all(item: FrameItem, rng: Random) -> bytes:
     return crc_field(item.ulpdu)
 
 
-def _vtag(
-    choose: Callable[[tuple[Any, Any], FrameItem, Random], int],
-) -> Change:
+def _vtag(choose: Callable[[tuple[Any, Any], FrameItem, Random], int]) -> Change:
     """Return what puts another VTag into a frame."""
 
     def apply(conversation: Conversation, rng: Random) -> Conversation:
-        announced = _announced(conversation)
-        return _frame(lambda item, rng: item.override(vtag=choose(announced, item, rng)))(
-            conversation, rng
-        )
+        both = _announced(conversation)
+        return _frame(override(vtag=partial(choose, both)))(conversation, rng)
 
     return apply
 
@@ -139,8 +136,8 @@ def _in_payload(conversation: Conversation, rng: Random) -> Conversation:
 def _mutation(
     name: str,
     breaks: str,
-    edit: _Edit,
-    where: Callable[[FrameItem], bool] | None = None,
+    edit: Edit,
+    where: Callable[[FrameItem], bool] = bool,
     *,
     expectation: Expectation = _REPORTED,
     base: Base = framed,

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.mutations.bases import framed
-from scapy_mpa.craft.mutations.edit import other_than, replaced
+from scapy_mpa.craft.mutations.edit import change_item, other_than, replaced, valued
 from scapy_mpa.craft.mutations.expectation import ACCEPT, Action, Expectation, accept
 from scapy_mpa.craft.mutations.mutation import Change, Family, Mutation
 from scapy_mpa.craft.script import IndicationItem
@@ -33,21 +33,16 @@ _BY_POLICY: Final = accept("a side that does not want it aborts the connection")
 def _indication(phase: int, **fields: Any) -> Change:
     """Return what sets fields of an indication; callables are given it and a generator."""
 
-    def apply(conversation: Conversation, rng: Random) -> Conversation:
-        at, item = _at(conversation, phase)
-        values = {
-            name: value(item.indication, rng) if callable(value) else value
-            for name, value in fields.items()
-        }
-        changed = replace(item, indication=item.indication._replace(**values))
-        return replaced(conversation, at, changed)
+    def edit(item: IndicationItem, rng: Random) -> IndicationItem:
+        values = valued(fields, item.indication, rng)
+        return replace(item, indication=item.indication._replace(**values))
 
-    return apply
+    return change_item(edit, lambda conversation, _: _at(conversation, phase))
 
 
-def _at(conversation: Conversation, phase: int) -> tuple[int, IndicationItem]:
+def _at(conversation: Conversation, phase: int) -> int:
     return next(
-        (at, item)
+        at
         for at, item in enumerate(conversation.script)
         if isinstance(item, IndicationItem) and item.indication.ph == phase
     )
@@ -69,8 +64,7 @@ def _crc_swapped(indication: Any, rng: Random) -> int:
 
 def _silent(conversation: Conversation, rng: Random) -> Conversation:
     """Leave out all between phase 0 and the end."""
-    at, _ = _at(conversation, 0)
-    return replaced(conversation, at + 1, end=len(conversation.script) - 1)
+    return replaced(conversation, _at(conversation, 0) + 1, end=len(conversation.script) - 1)
 
 
 def _markers(conversation: Conversation, rng: Random) -> Conversation:
@@ -78,8 +72,7 @@ def _markers(conversation: Conversation, rng: Random) -> Conversation:
 
 
 def _unanswered(conversation: Conversation, rng: Random) -> Conversation:
-    at, _ = _at(conversation, 1)
-    return replaced(conversation, at)
+    return replaced(conversation, _at(conversation, 1))
 
 
 def _reserved(indication: Any, rng: Random) -> bytes:

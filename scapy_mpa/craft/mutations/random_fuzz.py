@@ -13,8 +13,16 @@ from typing import Any, Final
 
 from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.layout import Placed
-from scapy_mpa.craft.mutations import bases
-from scapy_mpa.craft.mutations.edit import fpdu_at, fpdus, replaced
+from scapy_mpa.craft.mutations.bases import (
+    enhanced,
+    extended,
+    marked,
+    peer_to_peer,
+    plain,
+    terminated,
+    without_crcs,
+)
+from scapy_mpa.craft.mutations.edit import change_fpdu, fpdu_at, fpdus, replaced
 from scapy_mpa.craft.mutations.expectation import ANYTHING
 from scapy_mpa.craft.mutations.mutation import Change, Mutation
 from scapy_mpa.craft.script import FPDUItem, Item, OctetsItem, StartupItem
@@ -23,15 +31,7 @@ from scapy_mpa.wire.startup import KEY_LENGTH, STARTUP_HEADER_LENGTH, StartupKin
 
 __all__ = ["RANDOM"]
 
-_BASES: Final = (
-    bases.plain,
-    bases.marked,
-    bases.without_crcs,
-    bases.enhanced,
-    bases.peer_to_peer,
-    bases.extended,
-    bases.terminated,
-)
+_BASES: Final = (plain, marked, without_crcs, enhanced, peer_to_peer, extended, terminated)
 _MOST_FIELDS: Final = 3
 _MOST_OCTETS: Final = 8
 
@@ -103,17 +103,15 @@ def _fields_of_startup(conversation: Conversation, rng: Random) -> Conversation:
     return replaced(conversation, placed.number, _startup_of(placed.item, bytes(packet)))
 
 
-def _fields_of_fpdu(conversation: Conversation, rng: Random) -> Conversation:
+def _fields_of_fpdu(item: FPDUItem, rng: Random) -> FPDUItem:
     """Change fields of an FPDU itself; the CRC fits unless it is changed, too."""
-    at = rng.choice(fpdus(conversation))
-    item = fpdu_at(conversation, at)
     chosen: dict[str, Any] = {
         "ulpdu_length": rng.randrange(1 << 16),
         "pad": rng.randbytes(rng.randrange(4)),
         "crc": rng.randbytes(4),
     }
     names = rng.sample(sorted(chosen), rng.randint(1, len(chosen)))
-    return replaced(conversation, at, item.override(**{name: chosen[name] for name in names}))
+    return item.override(**{name: chosen[name] for name in names})
 
 
 # -- octets ----------------------------------------------------------------------------------------
@@ -134,11 +132,9 @@ def _other_octets(octets: bytes, rng: Random) -> bytes:
     return bytes(changed)
 
 
-def _octets_of_ulpdu(conversation: Conversation, rng: Random) -> Conversation:
+def _octets_of_ulpdu(item: FPDUItem, rng: Random) -> FPDUItem:
     """Change octets of a ULPDU; the FPDU fits it."""
-    at = rng.choice(fpdus(conversation))
-    item = fpdu_at(conversation, at)
-    return replaced(conversation, at, replace(item, ulpdu=_other_octets(item.ulpdu, rng)))
+    return replace(item, ulpdu=_other_octets(item.ulpdu, rng))
 
 
 def _octets_of_stream(conversation: Conversation, rng: Random) -> Conversation:
@@ -204,9 +200,17 @@ RANDOM: Final = tuple(
     Mutation(f"fuzz/{name}", breaks, ANYTHING, any_of_them, _surely(change), is_evident=False)
     for name, breaks, change in (
         ("fields/startup", "Fields of a startup frame are random.", _fields_of_startup),
-        ("fields/fpdu", "ULPDU_Length, pad or CRC of an FPDU are random.", _fields_of_fpdu),
+        (
+            "fields/fpdu",
+            "ULPDU_Length, pad or CRC of an FPDU are random.",
+            change_fpdu(_fields_of_fpdu),
+        ),
         ("fields/ulpdu", "Fields of DDP and RDMAP headers are random.", _fields_of_ulpdu),
-        ("octets/ulpdu", "Octets of a ULPDU are random; the FPDU fits it.", _octets_of_ulpdu),
+        (
+            "octets/ulpdu",
+            "Octets of a ULPDU are random; the FPDU fits it.",
+            change_fpdu(_octets_of_ulpdu),
+        ),
         ("octets/stream", "Octets of the stream are random.", _octets_of_stream),
         ("octets/several", "Octets in several places are random.", _octets_of_several),
     )

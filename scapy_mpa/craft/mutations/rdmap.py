@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from random import Random
 from typing import Any, Final
 
@@ -171,8 +170,7 @@ def _queues() -> list[Mutation]:
 
 def _read_request(item: FPDUItem, **fields: int) -> FPDUItem:
     request = parse_read_request(item.payload)._replace(**fields)
-    head = item.ulpdu[: item.header.length]
-    return replace(item, ulpdu=head + build_read_request(request))
+    return item.with_payload(build_read_request(request))
 
 
 def _wrapping(field: str) -> Edit:

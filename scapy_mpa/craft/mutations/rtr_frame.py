@@ -7,13 +7,12 @@ from dataclasses import replace
 from random import Random
 from typing import Final
 
-from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.mutations.bases import announced
 from scapy_mpa.craft.mutations.edit import (
     altered_key,
+    change_item,
     change_startup,
-    replaced,
-    startup_at,
+    of_kind,
     startup_before,
     startup_twice,
     too_much,
@@ -35,13 +34,6 @@ _TAKEN_FOR_FPDU: Final = "or what RFC 5044 has for an FPDU that does not check"
 
 def _altered_key(item: StartupItem, rng: Random) -> bytes:
     return altered_key(*RTR_KEYS, rng)
-
-
-def _by_responder(conversation: Conversation, rng: Random) -> Conversation:
-    at = startup_at(conversation, _RTR)
-    frame = conversation.script[at]
-    assert isinstance(frame, StartupItem)
-    return replaced(conversation, at, frame, replace(frame, side=RESPONDER))
 
 
 RTR_FRAME: Final = (
@@ -123,7 +115,7 @@ RTR_FRAME: Final = (
         "2/from-responder",
         "The Responder sends an Rtr Frame, too.",
         error(4, note="it stands where an FPDU must"),
-        _by_responder,
+        change_item(lambda item, _: (item, replace(item, side=RESPONDER)), of_kind(_RTR)),
     ),
     _mutation(
         "5/reply-s-cleared",

@@ -9,13 +9,12 @@ from random import Random
 from typing import Any, Final
 
 from scapy_mpa.craft.conversation import Conversation
-from scapy_mpa.craft.mutations.edit import replaced
+from scapy_mpa.craft.mutations.edit import Edit, change_item, fpdus, replaced
 from scapy_mpa.craft.mutations.expectation import Expectation, accept, surface, terminate
 from scapy_mpa.craft.mutations.mutation import Change, Mutation
 from scapy_mpa.craft.options import INITIATOR, RESPONDER
-from scapy_mpa.craft.script import FPDUItem
 from scapy_mpa.craft.sctp.conversation import SctpConversation
-from scapy_mpa.craft.sctp.script import AssociateItem, ChunkItem, ControlItem, chunk_of
+from scapy_mpa.craft.sctp.script import ChunkItem, ControlItem, chunk_of
 from scapy_mpa.wire.negotiation import INSUFFICIENT_IRD, NO_MATCHING_RTR
 from scapy_mpa.wire.sctp_ddp import (
     LARGEST_PRIVATE_DATA,
@@ -62,9 +61,8 @@ def sctp_rejected(rng: Random) -> Conversation:
 
 def sctp_refused(rng: Random) -> Conversation:
     """Return a session that the passive side refuses without asking its ULP (RFC 5043 6.4)."""
-    conversation = sctp_rejected(rng)
-    at = _control_at(conversation, _ANSWERS)
-    return _put(conversation, at, ControlItem(RESPONDER, FunctionCode.TERMINATE))
+    refusal = ControlItem(RESPONDER, FunctionCode.TERMINATE)
+    return _change_control(_ANSWERS, lambda *_: refusal)(sctp_rejected(rng), rng)
 
 
 def sctp_peers(rng: Random) -> Conversation:
@@ -98,10 +96,6 @@ def _data(rng: Random) -> bytes:
 # -- where and how ------------------------------------------------------------------------------
 
 
-def _put(conversation: Conversation, at: int, *items: Any, end: int | None = None) -> Conversation:
-    return replaced(conversation, at, *items, end=end)
-
-
 def _control_at(conversation: Conversation, codes: tuple[int, ...], side: int | None = None) -> int:
     """Return the place of a session control message in a script."""
     items: list[Any] = conversation.script
@@ -114,51 +108,29 @@ def _control_at(conversation: Conversation, codes: tuple[int, ...], side: int | 
     )
 
 
-def _segments(conversation: Conversation) -> list[int]:
-    """Return the places of the DDP Segments in a script."""
-    return [number for number, item in enumerate(conversation.script) if isinstance(item, FPDUItem)]
+def _change_associate(make: Edit) -> Change:
+    return change_item(make, lambda *_: 0)
 
 
-def _change_associate(make: Callable[[AssociateItem, Random], AssociateItem]) -> Change:
-    def change(conversation: Conversation, rng: Random) -> Conversation:
-        item: Any = conversation.script[0]
-        return _put(conversation, 0, make(item, rng))
-
-    return change
-
-
-def _change_control(
-    codes: tuple[int, ...], make: Callable[[ControlItem, Random], ControlItem | ChunkItem]
-) -> Change:
-    def change(conversation: Conversation, rng: Random) -> Conversation:
-        at = _control_at(conversation, codes)
-        item: Any = conversation.script[at]
-        return _put(conversation, at, make(item, rng))
-
-    return change
+def _change_control(codes: tuple[int, ...], make: Edit) -> Change:
+    return change_item(make, lambda conversation, _: _control_at(conversation, codes))
 
 
 def _change_segment(make: Callable[[ChunkItem, Random], ChunkItem]) -> Change:
     """Change one of the DDP Segments that others of its side follow."""
-
-    def change(conversation: Conversation, rng: Random) -> Conversation:
-        at = rng.choice(_segments(conversation)[2:-1])
-        item: Any = conversation.script[at]
-        return _put(conversation, at, make(chunk_of(item), rng))
-
-    return change
+    return change_item(
+        lambda item, rng: make(chunk_of(item), rng),
+        lambda conversation, rng: rng.choice(fpdus(conversation)[2:-1]),
+    )
 
 
 def _insert(
     where: Callable[[Conversation], int], make: Callable[[Random], ControlItem | ChunkItem]
 ) -> Change:
     """Put something in front of an item."""
-
-    def change(conversation: Conversation, rng: Random) -> Conversation:
-        at = where(conversation)
-        return _put(conversation, at, make(rng), conversation.script[at])
-
-    return change
+    return change_item(
+        lambda item, rng: (make(rng), item), lambda conversation, _: where(conversation)
+    )
 
 
 def _last(conversation: Conversation) -> int:
@@ -181,7 +153,7 @@ def _answer_enhanced(code: FunctionCode) -> Change:
 
 
 def _before_segments(conversation: Conversation) -> int:
-    return _segments(conversation)[1]
+    return fpdus(conversation)[1]
 
 
 def _segment(side: int) -> Callable[[Random], ChunkItem]:
@@ -191,7 +163,7 @@ def _segment(side: int) -> Callable[[Random], ChunkItem]:
 
 def _no_terminate(conversation: Conversation, rng: Random) -> Conversation:
     at = _control_at(conversation, (FunctionCode.TERMINATE,))
-    return _put(conversation, at, end=at + 2)
+    return replaced(conversation, at, end=at + 2)
 
 
 def _mutation(
@@ -300,11 +272,7 @@ SCTP: Final = (
     _mutation(
         "rfc5043/6.1/initiate-unanswered",
         "Nobody answers the Initiate.",
-        lambda conversation, _: _put(
-            conversation,
-            _control_at(conversation, _ANSWERS),
-            end=_control_at(conversation, _ANSWERS) + 1,
-        ),
+        _change_control(_ANSWERS, lambda *_: ()),
         base=sctp_rejected,
     ),
     _mutation(
@@ -316,7 +284,7 @@ SCTP: Final = (
         "rfc5043/6.1/accept-twice",
         "A second Accept comes in the midst of the session.",
         _insert(
-            lambda conversation: _segments(conversation)[-1],
+            lambda conversation: fpdus(conversation)[-1],
             lambda _: ControlItem(RESPONDER, FunctionCode.ACCEPT),
         ),
     ),

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from random import Random
 from typing import Final
 
@@ -12,11 +11,13 @@ from scapy_mpa.craft.layout import startup_frame
 from scapy_mpa.craft.mutations.bases import marked, plain, without_crcs
 from scapy_mpa.craft.mutations.edit import (
     altered_key,
+    change_item,
     change_startup,
     fpdus,
     longer,
     moved,
     of_each_frame,
+    of_kind,
     other_than,
     replaced,
     shorter,
@@ -161,24 +162,15 @@ def _responder_first(conversation: Conversation, rng: Random) -> Conversation:
     return moved(conversation, spoken[0], fpdus(conversation)[0])
 
 
-def _octets_for_request(conversation: Conversation, rng: Random) -> Conversation:
-    at = startup_at(conversation, _REQUEST)
-    return replaced(conversation, at, OctetsItem(INITIATOR, rng.randbytes(rng.randrange(8, 200))))
-
-
-def _octets_before_reply(conversation: Conversation, rng: Random) -> Conversation:
-    at = startup_at(conversation, _REPLY)
-    octets = OctetsItem(RESPONDER, rng.randbytes(rng.randrange(8, 200)))
-    return replaced(conversation, at, octets, conversation.script[at])
+def _some_octets(side: int, rng: Random) -> OctetsItem:
+    return OctetsItem(side, rng.randbytes(rng.randrange(8, 200)))
 
 
 def _rejected(conversation: Conversation, rng: Random) -> Conversation:
     """Have the Reply reject, and nothing follow."""
     at = startup_at(conversation, _REPLY)
-    reply = conversation.script[at]
-    assert isinstance(reply, StartupItem)
-    rejecting = replace(reply, rejected=True)
-    return replaced(conversation, at, rejecting, CloseItem(0), end=len(conversation.script))
+    rejecting = change_startup(_REPLY, rejected=True)(conversation, rng)
+    return replaced(rejecting, at + 1, CloseItem(0), end=len(conversation.script))
 
 
 def _incomplete(kind: StartupKind) -> Change:
@@ -204,7 +196,9 @@ def _without_any(conversation: Conversation, rng: Random) -> Conversation:
     senders = [item.side for item in conversation.script if isinstance(item, FPDUItem)]
     if not any(senders.count(side) > 1 for side in (INITIATOR, RESPONDER)):
         raise LocalProtocolError("neither side sends two FPDUs")
-    return without_startup(_REPLY, _REQUEST)(conversation, rng)
+    for kind in (_REPLY, _REQUEST):
+        conversation = without_startup(kind)(conversation, rng)
+    return conversation
 
 
 STARTUP: Final = (
@@ -237,7 +231,7 @@ STARTUP: Final = (
         "7.1.2/rule-2-octets-for-request",
         "Octets that are no Request come where it must be, and a Reply answers them.",
         improper(),
-        _octets_for_request,
+        change_item(lambda _, rng: _some_octets(INITIATOR, rng), of_kind(_REQUEST)),
     ),
     _mutation(
         "7.1.2/rule-3-fpdu-before-reply",
@@ -277,7 +271,7 @@ STARTUP: Final = (
         "7.1.2/rule-3-octets-before-reply",
         "Octets that are no Reply come where it must begin, and a Reply behind them.",
         improper(),
-        _octets_before_reply,
+        change_item(lambda item, rng: (_some_octets(RESPONDER, rng), item), of_kind(_REPLY)),
     ),
     _mutation(
         "7.1.2/rule-8-both-initiate",

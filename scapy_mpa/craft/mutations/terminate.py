@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from random import Random
 from typing import Any, Final
 
 from scapy_mpa.craft.mutations.bases import terminated
-from scapy_mpa.craft.mutations.edit import Edit, change_fpdu, header
+from scapy_mpa.craft.mutations.edit import Edit, change_fpdu, header, valued
 from scapy_mpa.craft.mutations.expectation import ACCEPT, Expectation, accept, surface
 from scapy_mpa.craft.mutations.mutation import Mutation
 from scapy_mpa.craft.script import FPDUItem
@@ -18,6 +17,10 @@ from scapy_mpa.wire.terminate import ERROR_TYPES, LAYERS, build_terminate, parse
 
 __all__ = ["TERMINATE"]
 
+_FIELDS: Final = (
+    *("layer", "etype", "error_code", "ddp_segment_length", "ddp_header", "rdmap_header"),
+    *("m", "d", "r"),
+)
 _UNDEFINED: Final = "the three values are passed on; what they mean is not defined"
 
 
@@ -26,30 +29,19 @@ def _said(**fields: Any) -> Edit:
 
     def edit(item: FPDUItem, rng: Random) -> FPDUItem:
         now = parse_terminate(item.payload, mirrored=False)
-        values: dict[str, Any] = {
-            name: getattr(now, name)
-            for name in (
-                *("layer", "etype", "error_code"),
-                *("ddp_segment_length", "ddp_header", "rdmap_header"),
-                *("m", "d", "r"),
-            )
-        }
-        values.update(
-            (name, value(rng) if callable(value) else value) for name, value in fields.items()
-        )
-        return replace(item, ulpdu=item.ulpdu[: item.header.length] + build_terminate(**values))
+        values = {name: getattr(now, name) for name in _FIELDS} | valued(fields, rng)
+        return item.with_payload(build_terminate(**values))
 
     return edit
 
 
 def _cut_control(item: FPDUItem, rng: Random) -> FPDUItem:
-    length = item.header.length + rng.randrange(TERMINATE_CONTROL_LENGTH)
-    return replace(item, ulpdu=item.ulpdu[:length])
+    return item.with_payload(item.payload[: rng.randrange(TERMINATE_CONTROL_LENGTH)])
 
 
 def _cut_copies(item: FPDUItem, rng: Random) -> FPDUItem:
-    length = item.header.length + TERMINATE_CONTROL_LENGTH
-    return replace(item, ulpdu=item.ulpdu[: rng.randrange(length, len(item.ulpdu))])
+    size = rng.randrange(TERMINATE_CONTROL_LENGTH, len(item.payload))
+    return item.with_payload(item.payload[:size])
 
 
 def _undefined_etype(rng: Random) -> int:
