@@ -39,7 +39,7 @@ from scapy_mpa.wire.ift_indication import AdaptionIndication, build_indication
 from scapy_mpa.wire.shown import quoted
 from scapy_mpa.wire.startup import StartupFrame, StartupKind, build_enhanced, build_startup
 
-__all__ = ["Placed", "assembled", "assembled_frame", "lay_out", "startup_frame"]
+__all__ = ["Placed", "assembled", "assembled_frame", "lay_out", "manner_of", "startup_frame"]
 
 
 class Placed(NamedTuple):
@@ -149,7 +149,7 @@ def assembled(placed: Placed, options: Options) -> Assembled:
     return _assemble(placed.item, placed.phase, options)
 
 
-def _manner_of(phase: int | None, options: Options) -> Manner:
+def manner_of(phase: int | None, options: Options) -> Manner:
     """Return how an FPDU is laid out."""
     if options.dialect is Dialect.OSC:
         return OSC if options.has_crcs else OSC_WITHOUT_CRCS
@@ -166,7 +166,7 @@ def _skips_crcs(options: Options) -> bool:
 def _octets_otherwise(item: FPDUItem, phase: int | None, options: Options) -> bytes:
     """Return the octets of an FPDU in a dialect that has FPDUs of its own."""
     if item.overrides is None and not (phase or 0) & 3:
-        manner = _manner_of(phase, options)
+        manner = manner_of(phase, options)
         if manner is SOFTUIWARP:
             return softuiwarp.build_fpdu(item.ulpdu)
         if manner is not STANDARD:
@@ -175,7 +175,7 @@ def _octets_otherwise(item: FPDUItem, phase: int | None, options: Options) -> by
 
 
 def _assemble(item: FPDUItem, phase: int | None, options: Options) -> Assembled:
-    return assemble(item, phase, crc=options.has_crcs, manner=_manner_of(phase, options))
+    return assemble(item, phase, crc=options.has_crcs, manner=manner_of(phase, options))
 
 
 def startup_frame(item: StartupItem, options: Options) -> StartupFrame:

@@ -9,77 +9,50 @@ from typing import Final
 
 from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.mutations.bases import drifting, lacking_crcs
-from scapy_mpa.craft.mutations.edit import change_fpdu, fpdu_at, fpdus, replaced
+from scapy_mpa.craft.mutations.edit import change_fpdu, override, replaced, with_bits_wrong
 from scapy_mpa.craft.mutations.expectation import ACCEPT, error
+from scapy_mpa.craft.mutations.markers import Marked, marked_fpdus, reserved
 from scapy_mpa.craft.mutations.mutation import Change, Family
 from scapy_mpa.craft.script import FPDUItem
-from scapy_mpa.wire.crc import CRC_LENGTH
 from scapy_mpa.wire.fpdu import MARKER_INTERVAL, MARKER_LENGTH, marker_octets, marker_places
-from scapy_mpa.wire.osc import fpdu_layout
-from scapy_mpa.wire.osc import marker_octets as osc_marker
 
 __all__ = ["OSC"]
 
 _mutation: Final = Family("osc", drifting)
 _WORD: Final = 0xFFFFFFFF
 
-_Edit = Callable[[FPDUItem, int, int, Random], FPDUItem | None]
-"""Makes another of an FPDU with its phase and its offset, None if that cannot be."""
 
-
-def _change(edit: _Edit) -> Change:
+def _change(edit: Callable[[Marked, Random], FPDUItem | None]) -> Change:
     """Return what changes one FPDU of those of which the change can be made."""
 
     def apply(conversation: Conversation, rng: Random) -> Conversation:
-        placed = conversation.layout()
-        changed = []
-        for at in fpdus(conversation):
-            phase, offset = placed[at].phase, placed[at].offset
-            assert phase is not None and offset is not None
-            other = edit(fpdu_at(conversation, at), phase, offset, rng)
-            if other is not None:
-                changed.append((at, other))
-        at, item = rng.choice(changed)
+        changed = [(fpdu.at, edit(fpdu, rng)) for fpdu in marked_fpdus(conversation)]
+        at, item = rng.choice([(at, item) for at, item in changed if item is not None])
         return replaced(conversation, at, item)
 
     return apply
 
 
-def _in_network_order(item: FPDUItem, phase: int, offset: int, rng: Random) -> FPDUItem | None:
-    layout = fpdu_layout(len(item.ulpdu), phase, crc=True)
+def _in_network_order(fpdu: Marked, rng: Random) -> FPDUItem | None:
+    layout = fpdu.layout
     # Of two octets that are the same, as those of 0 are, the order is no matter.
-    pointing = [n for n, fpduptr in enumerate(layout.fpduptrs) if fpduptr >> 8 != fpduptr & 0xFF]
+    pointing = [n for n, marker in enumerate(fpdu.markers) if marker[2] != marker[3]]
     if not pointing:
         return None
     chosen = rng.choice(pointing)
-    return item.override(markers={chosen: marker_octets(layout.markers[chosen], layout.header)})
+    return fpdu.item.override(
+        markers={chosen: marker_octets(layout.markers[chosen], layout.header)}
+    )
 
 
-def _reserved(item: FPDUItem, phase: int, offset: int, rng: Random) -> FPDUItem | None:
-    layout = fpdu_layout(len(item.ulpdu), phase, crc=True)
-    if not layout.markers:
-        return None
-    chosen = rng.randrange(len(layout.markers))
-    right = osc_marker(layout.markers[chosen], layout.header)
-    wrong = rng.randrange(1, 1 << 16).to_bytes(2, "big")
-    return item.override(markers={chosen: wrong + right[2:]})
-
-
-def _not_drifting(item: FPDUItem, phase: int, offset: int, rng: Random) -> FPDUItem | None:
-    layout = fpdu_layout(len(item.ulpdu), phase, crc=True)
+def _not_drifting(fpdu: Marked, rng: Random) -> FPDUItem | None:
+    layout = fpdu.layout
     length = layout.length - MARKER_LENGTH * len(layout.markers)
-    places = marker_places(length, offset % MARKER_INTERVAL)
+    places = marker_places(length, fpdu.offset % MARKER_INTERVAL)
     is_moved = len(places) == len(layout.markers) and places != layout.markers
     if not is_moved or layout.header or 0 in places:
         return None
-    return item.override(marker_places=places)
-
-
-def _wrong_crc(item: FPDUItem, rng: Random) -> FPDUItem:
-    by = rng.randint(1, _WORD).to_bytes(CRC_LENGTH, "big")
-    return item.override(
-        crc=lambda right: bytes(one ^ other for one, other in zip(right, by, strict=True))
-    )
+    return fpdu.item.override(marker_places=places)
 
 
 OSC: Final = (
@@ -90,7 +63,10 @@ OSC: Final = (
         _change(_in_network_order),
     ),
     _mutation(
-        "marker/reserved-set", "RESERVED of a Marker is not zero.", ACCEPT, _change(_reserved)
+        "marker/reserved-set",
+        "RESERVED of a Marker is not zero.",
+        ACCEPT,
+        _change(lambda fpdu, rng: reserved(fpdu, rng) if fpdu.markers else None),
     ),
     _mutation(
         "marker/misplaced-as-in-rfc5044",
@@ -98,7 +74,12 @@ OSC: Final = (
         error(3),
         _change(_not_drifting),
     ),
-    _mutation("crc/wrong", "The CRC of an FPDU is wrong.", error(2), change_fpdu(_wrong_crc)),
+    _mutation(
+        "crc/wrong",
+        "The CRC of an FPDU is wrong.",
+        error(2),
+        change_fpdu(override(crc=lambda _, rng: with_bits_wrong(rng.randint(1, _WORD)))),
+    ),
     _mutation(
         "crc/field-with-crcs-off",
         "An FPDU has a CRC field though CRCs are off.",
