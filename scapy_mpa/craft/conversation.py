@@ -3,35 +3,30 @@
 
 from __future__ import annotations
 
-import enum
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from copy import copy
 from dataclasses import replace
-from typing import Any, Final, Literal, SupportsBytes, TypeVar
+from typing import Any, Final, Literal, SupportsBytes, TypeAlias, TypeVar
 
-from scapy_mpa.capture.build_frame import FrameBuilder
-from scapy_mpa.craft.endpoint import USUAL_INITIATOR, USUAL_RESPONDER, Endpoint, mac_octets
+from scapy_mpa.craft.endpoint import USUAL_INITIATOR, USUAL_RESPONDER, Endpoint
 from scapy_mpa.craft.given import LATEST, as_octets, flag, nanoseconds, number, pair
 from scapy_mpa.craft.options import (
     INITIATOR,
     LONGEST_RTT,
     RESPONDER,
-    SIDES,
     Options,
     Packing,
 )
 from scapy_mpa.craft.script import (
     CloseItem,
-    FPDUItem,
-    FrameItem,
     HandshakeItem,
     Item,
-    Message,
     PauseItem,
     ResetItem,
     SegmentItem,
     StartupItem,
 )
-from scapy_mpa.craft.scripted import Scripted
+from scapy_mpa.craft.scripted import Phase, Scripted
 from scapy_mpa.craft.side import Side
 from scapy_mpa.wire.control_flags import RTR, rtr_flags
 from scapy_mpa.wire.dialect import (
@@ -46,11 +41,12 @@ from scapy_mpa.wire.forced import dialect_named
 from scapy_mpa.wire.shown import quoted
 from scapy_mpa.wire.startup import ENHANCED_LENGTH, StartupKind
 
-__all__ = ["Conversation", "Phase"]
+__all__ = ["Conversation"]
+
+_EnhancedData: TypeAlias = tuple[str | None, int | None, int | None]
+"""Control flags, IRD and ORD, None where they are computed."""
 
 _Conversation = TypeVar("_Conversation", bound="Conversation")
-
-_MACS: Final = ("02:00:00:00:00:01", "02:00:00:00:00:02")
 
 _DEPTH: Final = 16
 """IRD and ORD that are asked for unless told otherwise."""
@@ -58,16 +54,9 @@ _DEEPEST: Final = 0x3FFF
 """What their 14 bits can say."""
 
 
-_REVISIONS: Final = {
-    None: 1,
-    Dialect.RFC5044: 1,
-    Dialect.DRAFT_MPA_01: 0,
-    Dialect.RTR_PROPOSAL_2007: 1,
-    Dialect.RFC6581: 2,
-    Dialect.DRAFT_PEER_CONNECT_01: 2,
-    Dialect.SOFTUIWARP: 1,
-    Dialect.ERDMA: TRAITS[Dialect.ERDMA].revision,
-    Dialect.OSC: OSC_REVISIONS[INITIATOR],
+_REVISIONS: Final[dict[Dialect | None, int]] = {
+    **{dialect: traits.revision for dialect, traits in TRAITS.items()},
+    **{None: 1, Dialect.SOFTUIWARP: 1, Dialect.OSC: OSC_REVISIONS[INITIATOR]},
 }
 """Rev of the dialects in which there are conversations: of the Request, if the Reply has another.
 """
@@ -97,19 +86,35 @@ def _control_flags(dialect: Dialect | None, rtr: str | None) -> str:
     return rtr_flags(dialect, *RTR) if dialect is Dialect.DRAFT_PEER_CONNECT_01 else ""
 
 
-def _check_flags(name: str, value: object) -> None:
-    """Find out whether control flags are a text; which letters there are, the wire knows."""
-    if not isinstance(value, str | None):
-        raise LocalProtocolError(f"{name} {quoted(value)} are no letters out of ABCD")
+def _checked(control_flags: str | None, ird: int | None, ord: int | None, name: str) -> None:
+    """Find out whether enhanced data are of their kinds.
+
+    :param name: how their names begin.
+    """
+    for field, depth in (("ird", ird), ("ord", ord)):
+        if depth is not None:
+            number(f"{name}{field}", depth, 0, _DEEPEST)
+    # Which letters there are, the wire knows.
+    if not isinstance(control_flags, str | None):
+        raise LocalProtocolError(
+            f"{name}control_flags {quoted(control_flags)} are no letters out of ABCD"
+        )
 
 
-class Phase(enum.Enum):
-    """How far a conversation has come."""
-
-    STREAMING = enum.auto()
-    FULL = enum.auto()
-    REJECTED = enum.auto()
-    CLOSED = enum.auto()
+def _enhanced(
+    own: _EnhancedData, peers: _EnhancedData, dialect: Dialect | None, rtr: str | None
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the fields of enhanced data in Request and Reply."""
+    control_flags, ird, ord = own
+    reply_flags, reply_ird, reply_ord = peers
+    if control_flags is None:
+        control_flags = _control_flags(dialect, rtr)
+    ird, ord = _DEPTH if ird is None else ird, _DEPTH if ord is None else ord
+    return {"control_flags": control_flags, "ird": ird, "ord": ord}, {
+        "control_flags": control_flags if reply_flags is None else reply_flags,
+        "ird": ord if reply_ird is None else reply_ird,
+        "ord": ird if reply_ord is None else reply_ord,
+    }
 
 
 class Conversation(Scripted):
@@ -153,16 +158,6 @@ class Conversation(Scripted):
     :raises LocalProtocolError: a value is out of range, or both ends are the same.
     """
 
-    __slots__ = (
-        "_has_spoken",
-        "_messages",
-        "_phase",
-        "_strict",
-        "_terminated",
-        "mulpdus",
-        "vlan",
-    )
-
     def __init__(
         self,
         initiator: Endpoint = USUAL_INITIATOR,
@@ -198,7 +193,7 @@ class Conversation(Scripted):
             raise LocalProtocolError("there are no CRCs in the dialect softuiwarp")
         if rtr_frame is None:
             rtr_frame = spoken is Dialect.RTR_PROPOSAL_2007 and revision == usual
-        self.options = Options(
+        options = Options(
             revision=revision,
             reply_revision=reply_revision,
             markers=pair("markers", markers),
@@ -214,26 +209,19 @@ class Conversation(Scripted):
             rtt_ns=nanoseconds("rtt", rtt, LONGEST_RTT),
             dialect=spoken,
         )
-        self.mulpdus = self.options.mulpdu_of(INITIATOR), self.options.mulpdu_of(RESPONDER)
-        """MULPDU of Initiator and Responder, in octets."""
-        if vlan is not None:
-            number("vlan", vlan, 0, 0xFFFF)
-        self.vlan = vlan
-        self.initiator = Side(self, INITIATOR, initiator)
-        self.responder = Side(self, RESPONDER, responder)
-        self.sides = self.initiator, self.responder
-        self._builders = self._builder(INITIATOR), self._builder(RESPONDER)
-        self.script = [HandshakeItem()] if handshake else []
-        self._strict = strict
-        self._phase = Phase.STREAMING
-        self._has_spoken = False
-        self._terminated = [False, False]
-        self._messages = 0
+        super().__init__((initiator, responder), options, vlan=vlan, strict=strict)
+        self._seat(Side(self, INITIATOR), Side(self, RESPONDER))
+        self.script += [HandshakeItem()] if handshake else []
+
+    def _seat(self, initiator: Side, responder: Side) -> None:
+        """Have the sides be these, each the peer of the other."""
+        self.sides = self.initiator, self.responder = initiator, responder
+        initiator.peer, responder.peer = responder, initiator
 
     def __repr__(self) -> str:
         fpdus = sum(isinstance(item, SegmentItem) for item in self.script)
         return (
-            f"<{type(self).__name__} {self.initiator.endpoint} > {self.responder.endpoint}, "
+            f"<{type(self).__name__} {self.endpoints[0]} > {self.endpoints[1]}, "
             f"{self._messages} messages in {fpdus} FPDUs, {self._phase.name.lower()}>"
         )
 
@@ -282,17 +270,8 @@ class Conversation(Scripted):
         reply_private_data = as_octets("reply_private_data", reply_private_data)
         rtr_private_data = as_octets("rtr_private_data", rtr_private_data)
         rejected = flag("rejected", rejected)
-        for name, depth in (
-            *(("ird", ird), ("ord", ord)),
-            *(("reply_ird", reply_ird), ("reply_ord", reply_ord)),
-        ):
-            if depth is not None:
-                number(name, depth, 0, _DEEPEST)
-        for name, flags in (
-            ("control_flags", control_flags),
-            ("reply_control_flags", reply_control_flags),
-        ):
-            _check_flags(name, flags)
+        _checked(control_flags, ird, ord, "")
+        _checked(reply_control_flags, reply_ird, reply_ord, "reply_")
         if rtr is not None and rtr not in tuple(RTR):
             indications = ", ".join(each.value for each in RTR)
             raise LocalProtocolError(f"rtr {quoted(rtr)} is none of {indications}")
@@ -300,52 +279,38 @@ class Conversation(Scripted):
             self.refuse(
                 "startup frames come before the first FPDU and before the FIN (RFC 5044 7.1.2)"
             )
-        is_enhanced = self.options.revision == 2 or not (
-            ird is None and ord is None and control_flags is None and rtr is None
-        )
-        request = reply = {}
-        if is_enhanced:
-            if control_flags is None:
-                control_flags = _control_flags(self.options.dialect, rtr)
-            request = {
-                "control_flags": control_flags,
-                "ird": _DEPTH if ird is None else ird,
-                "ord": _DEPTH if ord is None else ord,
-            }
-            reply = {
-                "control_flags": (
-                    control_flags if reply_control_flags is None else reply_control_flags
-                ),
-                "ird": request["ord"] if reply_ird is None else reply_ird,
-                "ord": request["ird"] if reply_ord is None else reply_ord,
-            }
-        if any(self.options.rtr_frame):
-            if self.options.revision != 1:
-                self.refuse("an Rtr Frame goes with revision 1 (rtr-frame-proposal-2007)")
-            s_bits = [bool(request) or each for each in self.options.rtr_frame]
-            request, reply = (
-                {**fields, "s_bit": s} for fields, s in zip((request, reply), s_bits, strict=True)
-            )
-        for each in (extension, reply_extension):
-            if each is not None and len(as_octets("an extension", each)) != extension_length(
-                self.options.revision
-            ):
-                self.refuse("an extension has 8 octets, and goes with revision 129 (erdma)")
-        request, reply = (
-            fields if each is None else {**fields, "extension": each}
-            for fields, each in ((request, extension), (reply, reply_extension))
-        )
+        request: dict[str, Any] = {}
+        reply: dict[str, Any] = {}
+        own = control_flags, ird, ord
+        if self.options.revision == 2 or (*own, rtr) != (None, None, None, None):
+            peers = reply_control_flags, reply_ird, reply_ord
+            request, reply = _enhanced(own, peers, self.options.dialect, rtr)
+        self._add_further(request, self.options.rtr_frame[INITIATOR], extension)
+        self._add_further(reply, self.options.rtr_frame[RESPONDER], reply_extension)
         self._append_startup(INITIATOR, StartupKind.REQUEST, private_data, False, request)
         self._append_startup(RESPONDER, StartupKind.REPLY, reply_private_data, rejected, reply)
         self._phase = Phase.REJECTED if rejected else Phase.FULL
         if self.options.has_rtr_frame and not rejected:
             self.initiator.rtr_frame(rtr_private_data)
-        if rtr == "send":
-            self.initiator.send(b"")
-        elif rtr == "write":
-            self.initiator.write(b"")
-        elif rtr == "read":
-            self.initiator.read(b"")
+        if rtr is not None:
+            getattr(self.initiator, RTR(rtr).value)(b"")
+
+    def _add_further(self, fields: dict[str, Any], s_bit: bool, extension: bytes | None) -> None:
+        """Add what a startup frame has beside enhanced data."""
+        revision = self.options.revision
+        if any(self.options.rtr_frame):
+            if revision != 1:
+                self.refuse("an Rtr Frame goes with revision 1 (rtr-frame-proposal-2007)")
+            fields["s_bit"] = bool(fields) or s_bit
+        if extension is not None:
+            if len(as_octets("an extension", extension)) != extension_length(revision):
+                self.refuse("an extension has 8 octets, and goes with revision 129 (erdma)")
+            fields["extension"] = extension
+
+    def begin(self) -> None:
+        """Have the startup frames sent, unless they were, before a side speaks."""
+        if self._phase is Phase.STREAMING:
+            self.startup()
 
     def pause(self, seconds: float) -> None:
         """Let time go by; what was sent is acknowledged.
@@ -378,14 +343,10 @@ class Conversation(Scripted):
 
     def with_script(self: _Conversation, script: Iterable[Item]) -> _Conversation:
         """Return the same conversation with another script, say one with an item replaced."""
-        copy = object.__new__(type(self))
-        for name in (*Scripted.__slots__, *Conversation.__slots__):
-            setattr(copy, name, getattr(self, name))
-        copy.script = list(script)
-        copy.initiator, copy.responder = (side.copy(copy) for side in self.sides)
-        copy.sides = copy.initiator, copy.responder
-        copy._terminated = list(self._terminated)
-        return copy
+        made = copy(self)
+        made.script = list(script)
+        made._seat(*(side.copy(made) for side in self.sides))
+        return made
 
     def moved(
         self: _Conversation,
@@ -402,15 +363,13 @@ class Conversation(Scripted):
         :raises LocalProtocolError: one address is IPv4 and the other one IPv6, both ends are the
             same, or the time is none that a capture file can tell.
         """
-        copy = self.with_script(self.script)
-        copy.initiator.endpoint = initiator or copy.initiator.endpoint
-        copy.responder.endpoint = responder or copy.responder.endpoint
-        copy._builders = copy._builder(INITIATOR), copy._builder(RESPONDER)
+        made = self.with_script(self.script)
+        one, other = self.endpoints
+        made._connect((initiator or one, responder or other))
         if start_time is not None:
-            copy.options = replace(
-                self.options, start_ns=nanoseconds("start_time", start_time, LATEST)
-            )
-        return copy
+            start_ns = nanoseconds("start_time", start_time, LATEST)
+            made.options = replace(self.options, start_ns=start_ns)
+        return made
 
     def wrapping(self: _Conversation) -> _Conversation:
         """Return the same conversation with sequence numbers that wrap (RFC 9293 3.4).
@@ -421,85 +380,14 @@ class Conversation(Scripted):
         for placed in self.layout():
             if placed.octets:
                 sent[getattr(placed.item, "side", INITIATOR)] = placed.end
-        initiator, responder = (
-            replace(side.endpoint, isn=-1 - sent[side.index] // 2 & 0xFFFFFFFF)
-            for side in self.sides
+        return self.moved(
+            *(
+                replace(each, isn=-1 - octets // 2 & 0xFFFFFFFF)
+                for each, octets in zip(self.endpoints, sent, strict=True)
+            )
         )
-        return self.moved(initiator, responder)
 
-    # -- for the sides ----------------------------------------------------------------------------
-
-    def append(self, *items: Item) -> None:
-        """Append items to the script."""
-        self.script += items
-
-    def append_checked(self, item: Any) -> None:
-        """Append an item, if it can be expressed on the wire.
-
-        :raises LocalProtocolError: it cannot.
-        """
-        try:
-            self.check([item])
-        except LocalProtocolError as error:
-            # Which item of a script it would be is nothing to whoever has said it.
-            raise LocalProtocolError(str(error.__cause__ or error)) from error
-        self.append(item)
-
-    def begin(self) -> None:
-        """Have the startup frames sent, unless they were, before a side speaks."""
-        if self._phase is Phase.STREAMING:
-            self.startup()
-
-    @property
-    def next_number(self) -> int:
-        """The number of the next message."""
-        return self._messages
-
-    def say(self, message: Message, items: Sequence[FPDUItem | FrameItem]) -> None:
-        """Append a message, unless its side must not send one."""
-        if self._phase is Phase.REJECTED:
-            self.refuse(
-                "the Responder has rejected: send octets(), or call startup() again "
-                "(RFC 5044 7.1.2 rule 3)"
-            )
-        elif self._phase is Phase.CLOSED:
-            self.refuse("the TCP connection is closed")
-        elif message.side == RESPONDER and not self._has_spoken:
-            self.refuse(
-                "the Responder sends nothing before it has received an FPDU: let the Initiator "
-                "speak first (RFC 5044 7.1.2 rule 4)"
-            )
-        elif self._terminated[message.side]:
-            self.refuse(f"the {SIDES[message.side]} has sent a Terminate (RFC 5040 5.4)")
-        self._has_spoken = True
-        self._messages += 1
-        self.script += items
-
-    def add_rtr_frame(self, item: StartupItem) -> None:
-        """Append an Rtr Frame: whoever has it may speak (rtr-frame-proposal-2007 2)."""
-        if not self.options.has_rtr_frame or self._phase is not Phase.FULL:
-            self.refuse(
-                "an Rtr Frame follows a Reply that accepts, if S is set in Request and Reply "
-                "(rtr-frame-proposal-2007 2, 5)"
-            )
-        if self._has_spoken:
-            self.refuse("an Rtr Frame comes before the first FPDU (rtr-frame-proposal-2007 2)")
-        self.append_checked(item)
-        self._has_spoken = True
-
-    def terminated(self, side: int) -> None:
-        """Take note that a side has sent a Terminate."""
-        self._terminated[side] = True
-
-    def refuse(self, text: str) -> None:
-        """Raise an error, unless that is not wanted.
-
-        :raises LocalProtocolError: the conversation is strict.
-        """
-        if self._strict:
-            raise LocalProtocolError(
-                f"{text}; to send it all the same, make the conversation with strict=False"
-            )
+    # -- inside -----------------------------------------------------------------------------------
 
     def _append_startup(
         self,
@@ -514,24 +402,3 @@ class Conversation(Scripted):
         if length > largest:
             self.refuse(f"Private Data of {length} octets exceed {largest} (RFC 5044 7.1.1)")
         self.append_checked(StartupItem(side, kind, private_data, rejected, **fields))
-
-    def _builder(self, side: int) -> FrameBuilder:
-        for each in self.sides:
-            given: object = each.endpoint
-            if not isinstance(given, Endpoint):
-                raise LocalProtocolError(
-                    f"{SIDES[each.index]} {quoted(given)} is no Endpoint; give "
-                    "Endpoint(address, port)"
-                )
-        source, target = self.sides[side].endpoint, self.sides[1 - side].endpoint
-        if (source.octets, source.port) == (target.octets, target.port):
-            # Nobody could tell the directions from each other.
-            raise LocalProtocolError(
-                f"both ends are {source}; give one of them another address or port"
-            )
-        return FrameBuilder(
-            (mac_octets(source.mac or _MACS[side]), mac_octets(target.mac or _MACS[1 - side])),
-            (source.octets, target.octets),
-            (source.port, target.port),
-            self.vlan,
-        )

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from scapy_mpa.craft.conversation import Conversation, Phase
+from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.endpoint import USUAL_INITIATOR, USUAL_RESPONDER, Endpoint
 from scapy_mpa.craft.given import as_octets, number, pair
 from scapy_mpa.craft.ift_truth import ift_truth_of
 from scapy_mpa.craft.layout import Placed
-from scapy_mpa.craft.options import INITIATOR, RESPONDER, SIDES, Packing
+from scapy_mpa.craft.options import INITIATOR, RESPONDER, SIDES
 from scapy_mpa.craft.script import (
     FPDUItem,
     FrameItem,
@@ -23,6 +23,7 @@ from scapy_mpa.craft.script import (
     IndicationItem,
     Message,
 )
+from scapy_mpa.craft.scripted import Phase
 from scapy_mpa.craft.side import Side
 from scapy_mpa.craft.truth_setting import Setting
 from scapy_mpa.records.record import Record
@@ -34,12 +35,12 @@ from scapy_mpa.wire.shown import quoted
 __all__ = ["IFTConversation", "IFTSide"]
 
 _VTAGS = 0x1A2B, 0x3C4D
+_FOREIGN = {"revision", "dialect", "markers", "crc", "rtr_frame"}
+"""Options of MPA."""
 
 
 class IFTSide(Side):
     """One side of a connection of iWARP Framing for TCP."""
-
-    __slots__ = ()
 
     def fpdu(self, ulpdu: bytes, **overrides: Any) -> FPDUItem:
         """Raise: there are no FPDUs, but see :meth:`frame`.
@@ -96,8 +97,6 @@ class IFTConversation(Conversation):
     :raises LocalProtocolError: a value is out of range.
     """
 
-    __slots__ = ()
-
     initiator: IFTSide
     responder: IFTSide
     sides: tuple[IFTSide, IFTSide]
@@ -117,33 +116,13 @@ class IFTConversation(Conversation):
         rm: bool | tuple[bool, bool] = False,
         vtags: tuple[int, int] = _VTAGS,
         marker_interval: int = 0,
-        mss: int = 1460,
-        mulpdu: int | None = None,
-        packing: Packing = "aligned",
-        vlan: int | None = None,
-        ack_every: int = 2,
-        start_time: float = 1_700_000_000,
-        rtt: float = 100e-6,
-        ddp_version: int = 1,
-        rdmap_version: int = 1,
-        handshake: bool = True,
-        strict: bool = True,
+        **options: Any,
     ) -> None:
-        super().__init__(
-            initiator,
-            responder,
-            mss=mss,
-            mulpdu=mulpdu,
-            packing=packing,
-            vlan=vlan,
-            ack_every=ack_every,
-            start_time=start_time,
-            rtt=rtt,
-            ddp_version=ddp_version,
-            rdmap_version=rdmap_version,
-            handshake=handshake,
-            strict=strict,
-        )
+        for name in options:
+            if name in _FOREIGN:
+                text = f"IFTConversation.__init__() got an unexpected keyword argument {name!r}"
+                raise TypeError(text)
+        super().__init__(initiator, responder, **options)
         given = {"r": r, "hc": hc, "pc": pc, "ih": ih, "ip": ip, "sp": sp, "sm": sm, "rm": rm}
         pairs = {name: pair(name, value) for name, value in given.items()}
 
@@ -164,9 +143,7 @@ class IFTConversation(Conversation):
 
         self.options = replace(self.options, ift=(announced(INITIATOR), announced(RESPONDER)))
         self.mulpdus = self.options.mulpdu_of(INITIATOR), self.options.mulpdu_of(RESPONDER)
-        self.initiator = IFTSide(self, INITIATOR, initiator)
-        self.responder = IFTSide(self, RESPONDER, responder)
-        self.sides = self.initiator, self.responder
+        self._seat(IFTSide(self, INITIATOR), IFTSide(self, RESPONDER))
 
     def negotiate(self, *, first: int = INITIATOR, **fields: Any) -> None:
         """Exchange adaption indications (draft-williams-iwarp-ift-01 4).

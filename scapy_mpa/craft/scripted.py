@@ -1,49 +1,106 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a script comes to: layout, segments, frames, files, and what is true of them."""
+"""A script: who may say what, and layout, segments, frames, files and truth that come of it."""
 
 from __future__ import annotations
 
+import enum
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from scapy_mpa.capture.build_frame import FrameBuilder
 from scapy_mpa.capture.frame import Frame
 from scapy_mpa.capture.link import ETHERNET
 from scapy_mpa.capture.write import write_frames
 from scapy_mpa.craft.captured import Captured, captured_items, captured_streams
+from scapy_mpa.craft.endpoint import Endpoint, mac_octets
+from scapy_mpa.craft.given import number
 from scapy_mpa.craft.layout import Placed, lay_out
-from scapy_mpa.craft.options import INITIATOR, Options
-from scapy_mpa.craft.script import Item
+from scapy_mpa.craft.options import INITIATOR, RESPONDER, SIDES, Options
+from scapy_mpa.craft.script import FPDUItem, FrameItem, Item, Message, StartupItem
 from scapy_mpa.craft.segment import Segment
 from scapy_mpa.craft.segmentation import segments_of
 from scapy_mpa.craft.truth import truth_of
 from scapy_mpa.craft.truth_setting import Setting
 from scapy_mpa.records.record import Record
 from scapy_mpa.stream.segment import SECOND
+from scapy_mpa.wire.errors import LocalProtocolError
+from scapy_mpa.wire.shown import quoted
 
-if TYPE_CHECKING:
-    from scapy_mpa.craft.side import Side
-
-__all__ = ["Scripted"]
+__all__ = ["Phase", "Scripted"]
 
 
 _ISNS: Final = (1000, 5000)
+_MACS: Final = ("02:00:00:00:00:01", "02:00:00:00:00:02")
+
+
+class Phase(enum.Enum):
+    """How far a conversation has come."""
+
+    STREAMING = enum.auto()
+    FULL = enum.auto()
+    REJECTED = enum.auto()
+    CLOSED = enum.auto()
 
 
 class Scripted:
-    """A script between two sides, and all that can be made of it, without I/O but for a file."""
+    """A script between two ends: who may say what, and all that can be made of it.
 
-    __slots__ = ("_builders", "initiator", "options", "responder", "script", "sides")
+    :param endpoints: of Initiator and Responder.
+    :param vlan: tag control information of an IEEE 802.1Q tag, 16 bits; None: no tag.
+    :param strict: refuse what a conforming peer must not do.
+    :raises LocalProtocolError: a value is out of range, or both ends are the same.
+    """
 
-    script: list[Item]
-    """What happens, in order."""
-    options: Options
-    """What holds for all of it."""
-    initiator: Side
-    responder: Side
-    sides: tuple[Side, Side]
-    _builders: tuple[FrameBuilder, FrameBuilder]
+    def __init__(
+        self,
+        endpoints: tuple[Endpoint, Endpoint],
+        options: Options,
+        *,
+        vlan: int | None,
+        strict: bool,
+    ) -> None:
+        if vlan is not None:
+            number("vlan", vlan, 0, 0xFFFF)
+        self.vlan = vlan
+        self.options = options
+        """What holds for all of it."""
+        self.mulpdus = options.mulpdu_of(INITIATOR), options.mulpdu_of(RESPONDER)
+        """MULPDU of Initiator and Responder, in octets."""
+        self.script: list[Item] = []
+        """What happens, in order."""
+        self._connect(endpoints)
+        self._strict = strict
+        self._phase = Phase.STREAMING
+        self._has_spoken = False
+        self._terminated: frozenset[int] = frozenset()
+        self._messages = 0
+
+    def _connect(self, endpoints: tuple[Endpoint, Endpoint]) -> None:
+        """Have the connection be between these ends."""
+        for side, given in zip(SIDES, endpoints, strict=True):
+            each: object = given
+            if not isinstance(each, Endpoint):
+                raise LocalProtocolError(
+                    f"{side} {quoted(each)} is no Endpoint; give Endpoint(address, port)"
+                )
+        one, other = endpoints
+        if (one.octets, one.port) == (other.octets, other.port):
+            # Nobody could tell the directions from each other.
+            raise LocalProtocolError(
+                f"both ends are {one}; give one of them another address or port"
+            )
+        macs = [mac_octets(each.mac or mac) for each, mac in zip(endpoints, _MACS, strict=True)]
+        self.endpoints = endpoints
+        self._builders = tuple(
+            FrameBuilder(
+                (macs[side], macs[1 - side]),
+                (endpoints[side].octets, endpoints[1 - side].octets),
+                (endpoints[side].port, endpoints[1 - side].port),
+                self.vlan,
+            )
+            for side in (INITIATOR, RESPONDER)
+        )
 
     @property
     def header_length(self) -> int:
@@ -67,7 +124,7 @@ class Scripted:
     @property
     def isns(self) -> tuple[int, int]:
         """The initial sequence numbers of Initiator and Responder."""
-        one, two = (side.endpoint.isn for side in self.sides)
+        one, two = (each.isn for each in self.endpoints)
         return _ISNS[0] if one is None else one, _ISNS[1] if two is None else two
 
     def segments(self) -> list[Segment]:
@@ -86,12 +143,12 @@ class Scripted:
         if segments is None:
             segments = self.segments()
         made = []
-        for number, segment in enumerate(segments, 1):
-            octets = self._frame_of(segment, number & 0xFFFF)
+        for place, segment in enumerate(segments, 1):
+            octets = self._frame_of(segment, place & 0xFFFF)
             length = len(octets)
             if segment.captured is not None:
                 octets = octets[: length - len(segment.octets) + segment.captured]
-            made.append(Frame(number, segment.time_ns, ETHERNET, octets, length, None))
+            made.append(Frame(place, segment.time_ns, ETHERNET, octets, length, None))
         return made
 
     def packets(self, segments: Sequence[Segment] | None = None) -> list[Any]:
@@ -150,13 +207,88 @@ class Scripted:
         """
         own, sent = self._sent()
         given = own if segments is None else segments
-        setting = self._setting(given, connection, numbers, payload)
+        ends = str(self.endpoints[0]), str(self.endpoints[1])
+        numbers = range(1, len(given) + 1) if numbers is None else numbers
+        setting = Setting(self.options, ends, self.isns, connection, given, numbers, payload)
         is_impaired = _are_impaired(given, own)
         return self._truth_of(sent, setting, is_impaired=is_impaired, messages=messages)
 
     def captured(self, segments: Sequence[Segment]) -> list[Captured]:
         """Return what ``segments`` have of each item: whether it is whole, and in which frames."""
         return captured_items(self.layout(), captured_streams(segments, self.isns))
+
+    # -- for the sides ----------------------------------------------------------------------------
+
+    def append(self, *items: Item) -> None:
+        """Append items to the script."""
+        self.script += items
+
+    def append_checked(self, item: Any) -> None:
+        """Append an item, if it can be expressed on the wire.
+
+        :raises LocalProtocolError: it cannot.
+        """
+        try:
+            self.check([item])
+        except LocalProtocolError as error:
+            # Which item of a script it would be is nothing to whoever has said it.
+            raise LocalProtocolError(str(error.__cause__ or error)) from error
+        self.append(item)
+
+    def begin(self) -> None:
+        """Have done what comes before the first message, before a side speaks."""
+        raise NotImplementedError
+
+    @property
+    def next_number(self) -> int:
+        """The number of the next message."""
+        return self._messages
+
+    def say(self, message: Message, items: Sequence[FPDUItem | FrameItem]) -> None:
+        """Append a message, unless its side must not send one."""
+        if self._phase is Phase.REJECTED:
+            self.refuse(
+                "the Responder has rejected: send octets(), or call startup() again "
+                "(RFC 5044 7.1.2 rule 3)"
+            )
+        elif self._phase is Phase.CLOSED:
+            self.refuse("the TCP connection is closed")
+        elif message.side == RESPONDER and not self._has_spoken:
+            self.refuse(
+                "the Responder sends nothing before it has received an FPDU: let the Initiator "
+                "speak first (RFC 5044 7.1.2 rule 4)"
+            )
+        elif message.side in self._terminated:
+            self.refuse(f"the {SIDES[message.side]} has sent a Terminate (RFC 5040 5.4)")
+        self._has_spoken = True
+        self._messages += 1
+        self.script += items
+
+    def add_rtr_frame(self, item: StartupItem) -> None:
+        """Append an Rtr Frame: whoever has it may speak (rtr-frame-proposal-2007 2)."""
+        if not self.options.has_rtr_frame or self._phase is not Phase.FULL:
+            self.refuse(
+                "an Rtr Frame follows a Reply that accepts, if S is set in Request and Reply "
+                "(rtr-frame-proposal-2007 2, 5)"
+            )
+        if self._has_spoken:
+            self.refuse("an Rtr Frame comes before the first FPDU (rtr-frame-proposal-2007 2)")
+        self.append_checked(item)
+        self._has_spoken = True
+
+    def terminated(self, side: int) -> None:
+        """Take note that a side has sent a Terminate."""
+        self._terminated |= {side}
+
+    def refuse(self, text: str) -> None:
+        """Raise an error, unless that is not wanted.
+
+        :raises LocalProtocolError: the conversation is strict.
+        """
+        if self._strict:
+            raise LocalProtocolError(
+                f"{text}; to send it all the same, make the conversation with strict=False"
+            )
 
     # -- inside -----------------------------------------------------------------------------------
 
@@ -180,24 +312,6 @@ class Scripted:
             segment.octets,
             options=segment.options,
             identification=identification,
-        )
-
-    def _setting(
-        self,
-        segments: Sequence[Segment],
-        connection: int,
-        numbers: Sequence[int] | None,
-        payload: bool,
-    ) -> Setting:
-        """Return what the records of the truth have in common."""
-        return Setting(
-            self.options,
-            (str(self.initiator.endpoint), str(self.responder.endpoint)),
-            self.isns,
-            connection,
-            segments,
-            range(1, len(segments) + 1) if numbers is None else numbers,
-            payload,
         )
 
 

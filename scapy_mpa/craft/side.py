@@ -7,8 +7,10 @@ Each verb appends items to the conversation's script.
 from __future__ import annotations
 
 from collections import Counter, deque
-from typing import TYPE_CHECKING, Any, TypeVar
+from copy import copy
+from typing import Any, TypeVar
 
+from scapy_mpa.craft.endpoint import Endpoint
 from scapy_mpa.craft.given import as_octets, flag, number
 from scapy_mpa.craft.messages import fpdus_of
 from scapy_mpa.craft.options import SIDES
@@ -21,6 +23,7 @@ from scapy_mpa.craft.script import (
     SegmentItem,
     StartupItem,
 )
+from scapy_mpa.craft.scripted import Scripted
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.rdmap import (
     AtomicRequest,
@@ -37,10 +40,6 @@ from scapy_mpa.wire.rdmap_names import QUEUE_NUMBERS, AtomicOperation, Opcode
 from scapy_mpa.wire.shown import quoted
 from scapy_mpa.wire.startup import StartupKind
 from scapy_mpa.wire.terminate import build_terminate
-
-if TYPE_CHECKING:
-    from scapy_mpa.craft.conversation import Conversation
-    from scapy_mpa.craft.endpoint import Endpoint
 
 __all__ = ["Side"]
 
@@ -69,13 +68,13 @@ class Side:
     them; :meth:`fpdu` and :meth:`octets` send anything at any time.
     """
 
-    __slots__ = ("_conversation", "_msns", "_outstanding", "endpoint", "index")
+    peer: Side
+    """The other side."""
 
-    def __init__(self, conversation: Conversation, index: int, endpoint: Endpoint) -> None:
+    def __init__(self, conversation: Scripted, index: int) -> None:
         self._conversation = conversation
         self.index = index
         """0 for the Initiator, 1 for the Responder."""
-        self.endpoint = endpoint
         self._msns: Counter[int] = Counter()
         self._outstanding: deque[Message] = deque()
 
@@ -84,17 +83,17 @@ class Side:
         asked = f", {waiting} Requests outstanding" if waiting else ""
         return f"<{SIDES[self.index]} {self.endpoint}{asked}>"
 
-    def copy(self: _Side, conversation: Conversation) -> _Side:
+    def copy(self: _Side, conversation: Scripted) -> _Side:
         """Return the same side of another conversation."""
-        copy = type(self)(conversation, self.index, self.endpoint)
-        copy._msns = self._msns.copy()
-        copy._outstanding = self._outstanding.copy()
-        return copy
+        made = copy(self)
+        made._conversation = conversation
+        made._msns, made._outstanding = self._msns.copy(), self._outstanding.copy()
+        return made
 
     @property
-    def peer(self) -> Side:
-        """The other side."""
-        return self._conversation.sides[1 - self.index]
+    def endpoint(self) -> Endpoint:
+        """Its end of the TCP connection."""
+        return self._conversation.endpoints[self.index]
 
     # -- Send, Write, Immediate Data --------------------------------------------------------------
 
@@ -416,29 +415,20 @@ class Side:
         self, opcode: int, data: bytes, stag: int, to: int, *, answers: Message | None = None
     ) -> Message:
         number("Tagged Offset", to, 0, _LONG)
-        conversation = self._conversation
-        conversation.begin()
+        self._conversation.begin()
         if to + len(data) > 1 << 64:
-            conversation.refuse(
+            self._conversation.refuse(
                 f"{len(data)} octets from Tagged Offset {to:#x} go beyond 2^64 (RFC 5041 5.2)"
             )
-        message = Message(
-            conversation.next_number, self.index, opcode, len(data), stag, to, answers=answers
-        )
-        options, mulpdu = conversation.options, conversation.mulpdus[self.index]
-        conversation.say(message, fpdus_of(message, data, options, mulpdu=mulpdu))
-        return message
+        return self._say(opcode, data, stag=stag, to=to, answers=answers)
 
     def _untagged(
-        self,
-        opcode: int,
-        payload: bytes,
-        *,
-        invalidate_stag: int | None = None,
-        read: ReadRequest | None = None,
-        request_identifier: int | None = None,
-        answers: Message | None = None,
+        self, opcode: int, payload: bytes, *, invalidate_stag: int | None = None, **fields: Any
     ) -> Message:
+        """Send an Untagged message.
+
+        :param fields: of the :class:`~scapy_mpa.craft.script.Message`.
+        """
         conversation = self._conversation
         conversation.begin()
         if opcode > _LAST_BEFORE_ATOMICS and conversation.options.rdmap_version != 1:
@@ -447,20 +437,18 @@ class Side:
                 "(RFC 7306 4.1)"
             )
         qn = QUEUE_NUMBERS[opcode]
-        # By position, in two thirds of the time that names take.
-        message = Message(
-            conversation.next_number,
-            self.index,
-            opcode,
-            len(payload),
-            None,
-            None,
-            qn,
-            self.next_msn(qn),
-            read,
-            request_identifier,
-            answers,
+        message = self._say(
+            opcode, payload, invalidate_stag, qn=qn, msn=self.next_msn(qn), **fields
         )
+        self._msns[qn] += 1
+        return message
+
+    def _say(
+        self, opcode: int, payload: bytes, invalidate_stag: int | None = None, **fields: Any
+    ) -> Message:
+        conversation = self._conversation
+        number = conversation.next_number
+        message = Message(number, self.index, opcode, len(payload), **fields)
         items = fpdus_of(
             message,
             payload,
@@ -469,7 +457,6 @@ class Side:
             invalidate_stag=invalidate_stag,
         )
         conversation.say(message, items)
-        self._msns[qn] += 1
         return message
 
 

@@ -9,11 +9,12 @@ from typing import Any, Final
 
 from scapy_mpa.capture.ip import SCTP
 from scapy_mpa.craft.captured import Captured
-from scapy_mpa.craft.conversation import Conversation, Phase
+from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.given import number
 from scapy_mpa.craft.layout import Placed
 from scapy_mpa.craft.options import INITIATOR
 from scapy_mpa.craft.script import FPDUItem
+from scapy_mpa.craft.scripted import Phase
 from scapy_mpa.craft.sctp.packets import ITEMS, OVERHEAD, Said, SctpSegment, packets_of
 from scapy_mpa.craft.sctp.script import AssociateItem, ChunkItem, ControlItem, chunk_of
 from scapy_mpa.craft.sctp.truth import sctp_truth_of
@@ -73,8 +74,6 @@ class SctpConversation(Conversation):
     :raises LocalProtocolError: a value is out of range.
     """
 
-    __slots__ = ()
-
     def __init__(
         self,
         *args: Any,
@@ -122,7 +121,7 @@ class SctpConversation(Conversation):
     # -- what the script comes to -----------------------------------------------------------------
 
     def _sent(self) -> tuple[list[SctpSegment], list[Said]]:
-        ports = self.initiator.endpoint.port, self.responder.endpoint.port
+        ports = self.endpoints[0].port, self.endpoints[1].port
         return packets_of(self.script, self.isns, ports, self.options)
 
     def segments(self) -> list[Segment]:
@@ -164,13 +163,12 @@ class SctpConversation(Conversation):
         counts = [0, 0]
         for said in self._sent()[1]:
             counts[said.item.side] += 1
-        initiator, responder = (
-            replace(side.endpoint, isn=-(counts[side.index] // 2) & 0xFFFFFFFF)
-            for side in self.sides
+        return self.moved(
+            *(
+                replace(each, isn=-(count // 2) & 0xFFFFFFFF)
+                for each, count in zip(self.endpoints, counts, strict=True)
+            )
         )
-        moved = self.moved(initiator, responder)
-        assert isinstance(moved, SctpConversation)
-        return moved
 
     @property
     def header_length(self) -> int:
