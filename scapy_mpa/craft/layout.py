@@ -71,59 +71,43 @@ def lay_out(script: Iterable[Item], options: Options) -> list[Placed]:
     :raises LocalProtocolError: an item cannot be expressed on the wire; the message says which.
     """
     placed: list[Placed] = []
-    add, make = placed.append, tuple.__new__
     sent = [0, 0]
     origins: list[int | None] = [None, None]
     marked = options.has_markers(INITIATOR), options.has_markers(RESPONDER)
-    idle = None if options.has_crcs else IDLE_CRC
-    is_standard = options.dialect not in (Dialect.OSC, Dialect.SOFTUIWARP)
-    # Of each side, how many octets of CRC fields do not count where Markers are counted.
+    # In osc CRC fields do not count where Markers are counted.
+    skips = CRC_LENGTH if options.dialect is Dialect.OSC and options.has_crcs else 0
     skipped = [0, 0]
     for number, item in enumerate(script):
+        side = getattr(item, "side", INITIATOR)
+        start, origin = sent[side], origins[side]
         offset = phase = None
         octets = b""
-        side = 0
         try:
             if isinstance(item, FPDUItem):
-                side = item.side
                 # Where no startup frame was, the phase begins with the octets.
-                offset = sent[side] - (origins[side] or 0)
-                phase = offset % MARKER_INTERVAL if marked[side] else None
-                if is_standard and item.overrides is None and not (offset & 3 and marked[side]):
-                    octets = build_fpdu(item.ulpdu, phase, crc=idle)
-                elif is_standard:
-                    octets = _assemble(item, phase, options).octets
-                else:
-                    if phase is not None:
-                        phase = (offset - skipped[side]) % MARKER_INTERVAL
-                    octets = _octets_otherwise(item, phase, options)
-                    skipped[side] += CRC_LENGTH * _skips_crcs(options)
+                offset = start - (origin or 0)
+                phase = (offset - skipped[side]) % MARKER_INTERVAL if marked[side] else None
+                octets = _octets_of(item, phase, options)
+                skipped[side] += skips
             elif isinstance(item, StartupItem):
-                side = item.side
                 octets = build_startup(startup_frame(item, options), key=item.key)
-                origins[side] = sent[side] + len(octets)
-                skipped[side] = 0
             elif isinstance(item, FrameItem):
-                side = item.side
-                offset = sent[side] - (origins[side] or 0)
+                offset = start - (origin or 0)
                 octets = assemble_frame(item, _announced(options)).octets
             elif isinstance(item, IndicationItem):
-                side = item.side
                 octets = build_indication(item.indication)
-                origins[side] = sent[side] + len(octets)
             elif isinstance(item, OctetsItem):
-                side = item.side
                 octets = item.octets
-                origin = origins[side]
-                offset = None if origin is None else sent[side] - origin
+                offset = None if origin is None else start - origin
         except LocalProtocolError as error:
             raise LocalProtocolError(
                 f"item {number} of the script, {quoted(item, 200)}: {error}"
             ) from error
-        start = sent[side]
-        # What the class itself would do, without the call of its __new__ in Python.
-        add(make(Placed, (number, item, start, octets, offset, phase)))
+        placed.append(Placed(number, item, start, octets, offset, phase))
         sent[side] = start + len(octets)
+        if isinstance(item, StartupItem | IndicationItem):
+            origins[side] = sent[side]
+            skipped[side] = 0
     return placed
 
 
@@ -158,20 +142,16 @@ def manner_of(phase: int | None, options: Options) -> Manner:
     return SOFTUIWARP if is_softuiwarp else STANDARD
 
 
-def _skips_crcs(options: Options) -> bool:
-    """Tell whether CRC fields do not count where Markers are counted."""
-    return options.dialect is Dialect.OSC and options.has_crcs
-
-
-def _octets_otherwise(item: FPDUItem, phase: int | None, options: Options) -> bytes:
-    """Return the octets of an FPDU in a dialect that has FPDUs of its own."""
-    if item.overrides is None and not (phase or 0) & 3:
-        manner = manner_of(phase, options)
-        if manner is SOFTUIWARP:
-            return softuiwarp.build_fpdu(item.ulpdu)
-        if manner is not STANDARD:
-            return osc.build_fpdu(item.ulpdu, phase, crc=options.has_crcs)
-    return _assemble(item, phase, options).octets
+def _octets_of(item: FPDUItem, phase: int | None, options: Options) -> bytes:
+    """Return the octets of an FPDU: quickly, if nothing of it is wrong and it is on the grid."""
+    if item.overrides is not None or (phase or 0) & 3:
+        return _assemble(item, phase, options).octets
+    manner = manner_of(phase, options)
+    if manner is STANDARD:
+        return build_fpdu(item.ulpdu, phase, crc=None if options.has_crcs else IDLE_CRC)
+    if manner is SOFTUIWARP:
+        return softuiwarp.build_fpdu(item.ulpdu)
+    return osc.build_fpdu(item.ulpdu, phase, crc=options.has_crcs)
 
 
 def _assemble(item: FPDUItem, phase: int | None, options: Options) -> Assembled:

@@ -230,33 +230,15 @@ class SegmentItem:
         return f"<{type(self).__name__} {SIDES[self.side]}: {what}{overridden}>"
 
 
-@dataclass(frozen=True, slots=True, init=False, repr=False)
+@dataclass(frozen=True, slots=True, repr=False)
 class FPDUItem(SegmentItem):
     """An FPDU (RFC 5044 4.1) with a DDP segment, or anything else, in it."""
 
     overrides: Overrides | None = None
 
-    def __init__(
-        self,
-        side: int,
-        ulpdu: bytes,
-        message: Message | None = None,
-        overrides: Overrides | None = None,
-    ) -> None:
-        # What a frozen dataclass would do, in two thirds of the time: there are many FPDUs.
-        _set_side(self, side)
-        _set_ulpdu(self, ulpdu)
-        _set_message(self, message)
-        _set_overrides(self, overrides)
-
     def override(self, **changes: Any) -> FPDUItem:
         """Return this FPDU with fields of its :class:`Overrides` set."""
         return replace(self, overrides=replace(self.overrides or Overrides(), **changes))
-
-
-_set_side, _set_ulpdu, _set_message, _set_overrides = (
-    getattr(FPDUItem, each.name).__set__ for each in fields(FPDUItem)
-)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
