@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import pairwise
+from operator import eq
 from random import Random
 from typing import Final
 
@@ -100,35 +101,31 @@ def _on_queue(msn: Callable[[int, Random], int], *, which: Callable[[int, int], 
 
     def apply(conversation: Conversation, rng: Random) -> Conversation:
         side = rng.randrange(2)
-        places = fpdus(conversation, SEND_OPCODES, side=side)
-        known = [fpdu_at(conversation, at).header.msn or 0 for at in places]
+        known = [_msn_at(conversation, at) for at in fpdus(conversation, SEND_OPCODES, side=side)]
         chosen = rng.choice(sorted({each for each in known if which(each, max(known))}))
         wrong = msn(chosen, rng)
-        script = list(conversation.script)
-        for at, number in zip(places, known, strict=True):
-            if number == chosen:
-                script[at] = fpdu_at(conversation, at).with_header(msn=wrong)
-        return conversation.with_script(script)
+        return _renumbered(conversation, side, lambda each: wrong if each == chosen else each)
 
     return apply
 
 
-def _is_highest(msn: int, highest: int) -> bool:
-    return msn == highest
+def _msn_at(conversation: Conversation, at: int) -> int:
+    return fpdu_at(conversation, at).header.msn or 0
 
 
-def _is_second_or_later(msn: int, highest: int) -> bool:
-    return msn > 1
+def _renumbered(conversation: Conversation, side: int, msn: Callable[[int], int]) -> Conversation:
+    """Give the Sends of a side other MSNs."""
+    script = list(conversation.script)
+    for at in fpdus(conversation, SEND_OPCODES, side=side):
+        before = _msn_at(conversation, at)
+        if msn(before) != before:
+            script[at] = fpdu_at(conversation, at).with_header(msn=msn(before))
+    return conversation.with_script(script)
 
 
 def _from_zero(conversation: Conversation, rng: Random) -> Conversation:
     """Have a side count its Sends from 0."""
-    side = rng.randrange(2)
-    script = list(conversation.script)
-    for at in fpdus(conversation, SEND_OPCODES, side=side):
-        item = fpdu_at(conversation, at)
-        script[at] = item.with_header(msn=(item.header.msn or 0) - 1)
-    return conversation.with_script(script)
+    return _renumbered(conversation, rng.randrange(2), lambda msn: msn - 1)
 
 
 # -- MO and TO -------------------------------------------------------------------------------------
@@ -286,19 +283,19 @@ DDP: Final = (
         "4.3/msn-skipped",
         "An MSN is left out.",
         terminate(_MSN_RANGE, _NO_BUFFER, note="if there is no buffer for that MSN already"),
-        _on_queue(lambda msn, _: msn + 1, which=_is_highest),
+        _on_queue(lambda msn, _: msn + 1, which=eq),
     ),
     _mutation(
         "4.3/msn-far-ahead",
         "An MSN is beyond that of any buffer.",
         terminate(_MSN_RANGE, _NO_BUFFER),
-        _on_queue(lambda msn, rng: msn + (1 << rng.randrange(20, 31)), which=_is_highest),
+        _on_queue(lambda msn, rng: msn + (1 << rng.randrange(20, 31)), which=eq),
     ),
     _mutation(
         "4.3/msn-repeated",
         "Two messages have the same MSN.",
         terminate(_MSN_RANGE),
-        _on_queue(lambda msn, _: msn - 1, which=_is_second_or_later),
+        _on_queue(lambda msn, _: msn - 1, which=lambda msn, _: msn > 1),
     ),
     _mutation(
         "4.3/msn-from-zero", "The MSNs of a queue begin with 0.", terminate(_MSN_RANGE), _from_zero

@@ -7,9 +7,9 @@ from random import Random
 from typing import Any, Final
 
 from scapy_mpa.craft.mutations.bases import extended
-from scapy_mpa.craft.mutations.edit import Edit, change_fpdu, cut_payload, longer_payload
-from scapy_mpa.craft.mutations.expectation import ACCEPT, Expectation, surface, terminate
-from scapy_mpa.craft.mutations.mutation import Change, Mutation
+from scapy_mpa.craft.mutations.edit import change_fpdu, cut_payload, longer_payload
+from scapy_mpa.craft.mutations.expectation import ACCEPT, surface, terminate
+from scapy_mpa.craft.mutations.mutation import Family, Mutation
 from scapy_mpa.craft.mutations.rdmap import on_queue
 from scapy_mpa.craft.script import FPDUItem
 from scapy_mpa.wire.rdmap import (
@@ -30,6 +30,8 @@ _CATASTROPHIC: Final = (0, 2, 7)
 _INVALID_QN: Final = (1, 2, 1)
 _NO_BUFFER: Final = (1, 2, 2)
 _MSN_RANGE: Final = (1, 2, 3)
+
+_mutation: Final = Family("rfc7306", extended)
 
 _REQUEST: Final = (Opcode.ATOMIC_REQUEST,)
 _RESPONSE: Final = (Opcode.ATOMIC_RESPONSE,)
@@ -70,33 +72,25 @@ def _other_identifier(item: FPDUItem, rng: Random) -> FPDUItem:
     )
 
 
-def _mutation(name: str, breaks: str, expectation: Expectation, change: Change) -> Mutation:
-    return Mutation(f"rfc7306/{name}", breaks, expectation, extended, change)
-
-
 def _lengths() -> list[Mutation]:
     """Return each message with too many octets and with too few."""
-    found = []
-    for clause, name, opcodes in (
-        ("6.3", "immediate-data", _IMMEDIATE),
-        ("5.2.1", "atomic-request", _REQUEST),
-        ("5.2.2", "atomic-response", _RESPONSE),
-    ):
-        edits: tuple[tuple[str, str, Edit], ...] = (
+    return [
+        _mutation(
+            f"{clause}-{what}",
+            f"{MESSAGE_NAMES[opcodes[0]]} has {words} octets.",
+            surface("no code is defined for it"),
+            change_fpdu(edit, opcodes),
+        )
+        for clause, opcodes in (
+            ("6.3/immediate-data", _IMMEDIATE),
+            ("5.2.1/atomic-request", _REQUEST),
+            ("5.2.2/atomic-response", _RESPONSE),
+        )
+        for what, words, edit in (
             ("longer", "too many", longer_payload),
             ("shorter", "too few", cut_payload),
         )
-        for what, words, edit in edits:
-            title = MESSAGE_NAMES[opcodes[0]]
-            found.append(
-                _mutation(
-                    f"{clause}/{name}-{what}",
-                    f"{title} has {words} octets.",
-                    surface("no code is defined for it"),
-                    change_fpdu(edit, opcodes),
-                )
-            )
-    return found
+    ]
 
 
 def _queues() -> list[Mutation]:

@@ -18,6 +18,7 @@ from scapy_mpa.craft.mutations.edit import (
     longer_payload,
     moved,
     replaced,
+    valued,
 )
 from scapy_mpa.craft.mutations.expectation import ACCEPT, Expectation, accept, surface, terminate
 from scapy_mpa.craft.mutations.mutation import Change, Family, Mutation
@@ -63,8 +64,7 @@ def _control(**fields: Any) -> Edit:
     def edit(item: FPDUItem, rng: Random) -> FPDUItem:
         octet = item.header.rsvdulp
         now = {"opcode": octet & 15, "rdmap_version": octet >> 6, "reserved": octet >> 4 & 3}
-        now |= {name: value(rng) if callable(value) else value for name, value in fields.items()}
-        return item.with_header(rsvdulp=build_control(**now))
+        return item.with_header(rsvdulp=build_control(**now | valued(fields, rng)))
 
     return edit
 
@@ -77,31 +77,25 @@ def on_queue(qn: int, opcode: int, **fields: Any) -> Change:
     """
 
     def apply(conversation: Conversation, rng: Random) -> Conversation:
-        chosen = fpdus(
-            conversation, (opcode,), lambda item: item.header.last and not item.header.mo
-        )
+        def of(side: int) -> list[int]:
+            return fpdus(conversation, (opcode,), _is_single, side)
+
         # The last one of a side, so that no MSN is missing on its own queue.
-        at = rng.choice(
-            [
-                max(_of_side(conversation, chosen, side))
-                for side in (0, 1)
-                if _of_side(conversation, chosen, side)
-            ]
-        )
+        at = rng.choice([max(of(side)) for side in (0, 1) if of(side)])
         item = fpdu_at(conversation, at)
-        before = fpdus(
-            conversation,
-            where=lambda other: other.header.qn == qn and other.header.last,
-            side=item.side,
-        )
+        before = fpdus(conversation, None, lambda other: _ends_on(other, qn), item.side)
         msn = 1 + sum(each < at for each in before)
         return replaced(conversation, at, item.with_header(qn=qn, msn=msn, **fields))
 
     return apply
 
 
-def _of_side(conversation: Conversation, places: list[int], side: int) -> list[int]:
-    return [at for at in places if fpdu_at(conversation, at).side == side]
+def _is_single(item: FPDUItem) -> bool:
+    return item.header.last and not item.header.mo
+
+
+def _ends_on(item: FPDUItem, qn: int) -> bool:
+    return item.header.qn == qn and item.header.last
 
 
 # -- opcodes ---------------------------------------------------------------------------------------
@@ -133,7 +127,7 @@ def _opcodes() -> list[Mutation]:
 
 def _is_alone(item: FPDUItem) -> bool:
     """Tell whether an FPDU is a whole message, and no long one."""
-    return item.header.last and not item.header.mo and len(item.payload) < 1000
+    return _is_single(item) and len(item.payload) < 1000
 
 
 def _versions() -> list[Mutation]:

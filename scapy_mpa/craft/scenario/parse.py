@@ -8,7 +8,7 @@ from typing import Final
 
 from scapy_mpa.capture.write_pcap import LATEST_SECOND
 from scapy_mpa.craft.conversation import Conversation
-from scapy_mpa.craft.options import INITIATOR, SIDES
+from scapy_mpa.craft.options import SIDES
 from scapy_mpa.craft.scenario.error import ScenarioError, one_of
 from scapy_mpa.craft.scenario.options import OPTIONS, OptionLines
 from scapy_mpa.craft.scenario.steps import SIDE_STEPS, STEPS
@@ -119,7 +119,7 @@ class _Steps:
         conversation = self.conversation
         before = len(conversation.script)
         first, *rest = words
-        side = INITIATOR
+        side: int | None = None
         known = STEPS
         what = first.text
         if first.octets is None and what in SIDES:

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from scapy_mpa.craft.conversation import Conversation
-from scapy_mpa.craft.ift_conversation import IFTConversation, IFTSide
-from scapy_mpa.craft.options import SIDES
+from scapy_mpa.craft.options import INITIATOR, SIDES
 from scapy_mpa.craft.scenario.error import ScenarioError, one_of
 from scapy_mpa.craft.scenario.values import (
     UINT4,
@@ -30,7 +29,6 @@ from scapy_mpa.craft.scenario.values import (
     text,
 )
 from scapy_mpa.craft.scenario.words import Word
-from scapy_mpa.craft.side import Side
 from scapy_mpa.wire.rdmap_names import AtomicOperation
 
 __all__ = ["SIDE_STEPS", "STEPS", "Step"]
@@ -42,11 +40,12 @@ _LONGEST_PAUSE: Final = 1_000_000
 class Step:
     """What may be said with a verb."""
 
-    call: Callable[..., object]
-    """Takes the conversation and the index of the side, then what was read."""
     parameters: dict[str, Read] = field(default_factory=dict)
     keywords: dict[str, Read] = field(default_factory=dict)
     switches: Sequence[str] = ()
+    call: Callable[..., object] | None = None
+    """Takes the conversation and the index of the side, then what was read; None: it is the method
+    of this name of who says it."""
 
     def take(
         self,
@@ -54,11 +53,13 @@ class Step:
         words: Sequence[Word],
         chance: Chance,
         conversation: Conversation,
-        side: int,
+        side: int | None,
     ) -> None:
         """Do what a line says.
 
+        :param verb: with the name of the side, if it is one's.
         :param words: behind the verb.
+        :param side: who says it; None: both do.
         :raises LocalProtocolError: the words are not what is wanted, or a conforming peer must not
             do that.
         """
@@ -88,7 +89,14 @@ class Step:
                 named[key] = _read(word.text, self.keywords[word.text], rest.pop(0), chance)
             else:
                 raise ScenarioError(f"{word.text} wants a value: {self.usage(verb)}")
-        self.call(conversation, side, *values, **named)
+        if self.call is not None:
+            self.call(conversation, side or INITIATOR, *values, **named)
+            return
+        name = verb.split()[-1].replace("-", "_")
+        method = getattr(conversation if side is None else conversation.sides[side], name, None)
+        if method is None:
+            raise ScenarioError(f"there is no {name} in this dialect")
+        method(*values, **named)
 
     def usage(self, verb: str) -> str:
         """Return what may be said, in one line."""
@@ -107,33 +115,6 @@ def _read(name: str, read: Read, word: Word, chance: Chance) -> Any:
         return read(word, chance)
     except ScenarioError as error:
         raise ScenarioError(f"{name}: {error}") from error
-
-
-def _by_side(method: Callable[..., object]) -> Callable[..., object]:
-    """Return what calls a method of a side, or what stands for it in the side's own class."""
-    name = method.__name__
-
-    def call(conversation: Conversation, side: int, *values: Any, **named: Any) -> None:
-        _method_of(conversation.sides[side], name)(*values, **named)
-
-    return call
-
-
-def _by_both(method: Callable[..., object]) -> Callable[..., object]:
-    """Return what calls a method of the conversation, whoever says it."""
-    name = method.__name__
-
-    def call(conversation: Conversation, side: int, *values: Any, **named: Any) -> None:
-        _method_of(conversation, name)(*values, **named)
-
-    return call
-
-
-def _method_of(whose: Conversation | Side, name: str) -> Callable[..., object]:
-    method: Callable[..., object] | None = getattr(whose, name, None)
-    if method is None:
-        raise ScenarioError(f"there is no {name} in this dialect")
-    return method
 
 
 def _close(conversation: Conversation, side: int, *, half: bool = False) -> None:
@@ -157,27 +138,18 @@ _OPERANDS: Final = {
 }
 
 SIDE_STEPS: Final = {
-    "send": Step(_by_side(Side.send), {"data": data}, {"invalidate-stag": UINT32}, ("solicited",)),
-    "write": Step(_by_side(Side.write), {"data": data}, {"stag": UINT32, "to": UINT64}),
-    "read": Step(_by_side(Side.read), {"data": data}, _READ),
-    "read-request": Step(_by_side(Side.read_request), {"size": UINT32}, _READ),
-    "read-response": Step(_by_side(Side.read_response), {"data": data}, _SINK),
-    "immediate": Step(_by_side(Side.immediate), {"data": data}, {}, ("solicited",)),
-    "atomic": Step(
-        _by_side(Side.atomic), {"operation": _OPERATION}, {**_OPERANDS, "original": UINT64}
-    ),
-    "atomic-request": Step(_by_side(Side.atomic_request), {"operation": _OPERATION}, _OPERANDS),
-    "atomic-response": Step(
-        _by_side(Side.atomic_response), {}, {"original": UINT64, "request-identifier": UINT32}
-    ),
-    "terminate": Step(
-        _by_side(Side.terminate), {"layer": UINT4, "etype": UINT4, "error-code": UINT8}
-    ),
-    "fpdu": Step(
-        _by_side(Side.fpdu), {"ulpdu": data}, {"ulpdu-length": UINT16, "pad": data, "crc": data}
-    ),
+    "send": Step({"data": data}, {"invalidate-stag": UINT32}, ("solicited",)),
+    "write": Step({"data": data}, {"stag": UINT32, "to": UINT64}),
+    "read": Step({"data": data}, _READ),
+    "read-request": Step({"size": UINT32}, _READ),
+    "read-response": Step({"data": data}, _SINK),
+    "immediate": Step({"data": data}, {}, ("solicited",)),
+    "atomic": Step({"operation": _OPERATION}, {**_OPERANDS, "original": UINT64}),
+    "atomic-request": Step({"operation": _OPERATION}, _OPERANDS),
+    "atomic-response": Step({}, {"original": UINT64, "request-identifier": UINT32}),
+    "terminate": Step({"layer": UINT4, "etype": UINT4, "error-code": UINT8}),
+    "fpdu": Step({"ulpdu": data}, {"ulpdu-length": UINT16, "pad": data, "crc": data}),
     "frame": Step(
-        _by_side(IFTSide.frame),
         {"ulpdu": data},
         {
             "header-size": UINT16,
@@ -187,17 +159,16 @@ SIDE_STEPS: Final = {
             "payload-crc": data,
         },
     ),
-    "rtr-frame": Step(_by_side(Side.rtr_frame), {}, {"private-data": data, "key": data}),
-    "octets": Step(_by_side(Side.octets), {"data": data}),
-    "flush": Step(_by_side(Side.flush)),
-    "close": Step(_close, switches=("half",)),
-    "reset": Step(Conversation.reset),
+    "rtr-frame": Step({}, {"private-data": data, "key": data}),
+    "octets": Step({"data": data}),
+    "flush": Step(),
+    "close": Step(switches=("half",), call=_close),
+    "reset": Step(call=Conversation.reset),
 }
 """What follows ``initiator`` or ``responder``."""
 
 STEPS: Final = {
     "startup": Step(
-        _by_both(Conversation.startup),
         {},
         {
             "private-data": data,
@@ -213,9 +184,9 @@ STEPS: Final = {
         },
         ("rejected",),
     ),
-    "negotiate": Step(_by_both(IFTConversation.negotiate), {}, {"first": _SIDE}),
-    "pause": Step(_by_both(Conversation.pause), {"seconds": seconds(0, _LONGEST_PAUSE)}),
-    "close": Step(_close),
-    "reset": Step(Conversation.reset),
+    "negotiate": Step({}, {"first": _SIDE}),
+    "pause": Step({"seconds": seconds(0, _LONGEST_PAUSE)}),
+    "close": Step(call=_close),
+    "reset": Step(call=Conversation.reset),
 }
 """What begins a line by itself."""
