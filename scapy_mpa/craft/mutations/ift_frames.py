@@ -145,6 +145,52 @@ def _mutation(
     return _family(name, breaks, expectation, _frame(edit, where), base)
 
 
+def _of_crc(
+    part: str,
+    where: Callable[[FrameItem], bool] = bool,
+    where_missing: Callable[[FrameItem], bool] = bool,
+) -> list[Mutation]:
+    """Return what can be wrong with the header CRC and the payload CRC alike.
+
+    :param where: in which frames its octets have an order.
+    :param where_missing: which frames it may lack.
+    """
+
+    def of(value: Any) -> Edit:
+        return override(**{f"{part}_crc": value})
+
+    name = f"5.1/{part}-crc"
+    return [
+        _mutation(f"{name}-wrong", f"The {part} CRC of a frame has a wrong bit.", of(_bit_wrong)),
+        _mutation(
+            f"{name}-wrong-ignored",
+            f"A {part} CRC has a wrong bit, and its receiver has set I{part[0].upper()}.",
+            of(_bit_wrong),
+            expectation=accept(f"its receiver does not check {part} CRCs (4.2)"),
+            base=framed_ignoring,
+        ),
+        _mutation(
+            f"{name}-swapped",
+            f"A {part} CRC has its octets in the other order.",
+            of(lambda *_: swapped),
+            where,
+        ),
+        _mutation(
+            f"{name}-missing",
+            f"A frame lacks the {part} CRC that was announced.",
+            of(b""),
+            where_missing,
+        ),
+        _mutation(
+            f"{name}-unannounced",
+            f"A frame has a {part} CRC that was not announced.",
+            of(_crc_of_all),
+            _is_tagged,
+            base=framed_without_crcs,
+        ),
+    ]
+
+
 IFT_FRAMES: Final = [
     _family(
         "4.2/vtag-wrong",
@@ -162,66 +208,8 @@ IFT_FRAMES: Final = [
         _REPORTED,
         _vtag(lambda both, item, rng: int(both[item.side].vtag)),
     ),
-    _mutation(
-        "5.1/header-crc-wrong",
-        "The header CRC of a frame has a wrong bit.",
-        override(header_crc=_bit_wrong),
-    ),
-    _mutation(
-        "5.1/header-crc-wrong-ignored",
-        "A header CRC has a wrong bit, and its receiver has set IH.",
-        override(header_crc=_bit_wrong),
-        expectation=accept("its receiver does not check header CRCs (4.2)"),
-        base=framed_ignoring,
-    ),
-    _mutation(
-        "5.1/header-crc-swapped",
-        "A header CRC has its octets in the other order.",
-        override(header_crc=lambda *_: swapped),
-    ),
-    _mutation(
-        "5.1/header-crc-missing",
-        "A frame lacks the header CRC that was announced.",
-        override(header_crc=b""),
-    ),
-    _mutation(
-        "5.1/header-crc-unannounced",
-        "A frame has a header CRC that was not announced.",
-        override(header_crc=_crc_of_all),
-        base=framed_without_crcs,
-        where=_is_tagged,
-    ),
-    _mutation(
-        "5.1/payload-crc-wrong",
-        "The payload CRC of a frame has a wrong bit.",
-        override(payload_crc=_bit_wrong),
-    ),
-    _mutation(
-        "5.1/payload-crc-wrong-ignored",
-        "A payload CRC has a wrong bit, and its receiver has set IP.",
-        override(payload_crc=_bit_wrong),
-        expectation=accept("its receiver does not check payload CRCs (4.2)"),
-        base=framed_ignoring,
-    ),
-    _mutation(
-        "5.1/payload-crc-swapped",
-        "A payload CRC has its octets in the other order.",
-        override(payload_crc=lambda *_: swapped),
-        where=_has_payload,
-    ),
-    _mutation(
-        "5.1/payload-crc-missing",
-        "A frame lacks the payload CRC that was announced.",
-        override(payload_crc=b""),
-        where=_has_payload_and_followers,
-    ),
-    _mutation(
-        "5.1/payload-crc-unannounced",
-        "A frame has a payload CRC that was not announced.",
-        override(payload_crc=_crc_of_all),
-        base=framed_without_crcs,
-        where=_is_tagged,
-    ),
+    *_of_crc("header"),
+    *_of_crc("payload", _has_payload, _has_payload_and_followers),
     _mutation(
         "5.1/header-size-longer",
         "The header_size of a frame exceeds its DDP header.",
