@@ -101,20 +101,6 @@ class CapturedStream:
     :param isn: initial sequence number.
     """
 
-    __slots__ = (
-        "_grown",
-        "_isn",
-        "_items",
-        "_starts",
-        "_stretches",
-        "acknowledged",
-        "differences",
-        "fin",
-        "has_syn",
-        "octets",
-        "repeating",
-    )
-
     def __init__(self, isn: int) -> None:
         self._isn = isn
         self._items: list[_Piece] = []

@@ -124,7 +124,7 @@ class IFTConversation(Conversation):
                 raise TypeError(text)
         super().__init__(initiator, responder, **options)
         given = {"r": r, "hc": hc, "pc": pc, "ih": ih, "ip": ip, "sp": sp, "sm": sm, "rm": rm}
-        pairs = {name: pair(name, value) for name, value in given.items()}
+        pairs: dict[str, Any] = {name: pair(name, value) for name, value in given.items()}
 
         if not isinstance(vtags, tuple) or len(vtags) != len(SIDES):
             raise LocalProtocolError(
@@ -134,14 +134,16 @@ class IFTConversation(Conversation):
             number("a vtag", vtag, 0, 0xFFFF)
         number("marker_interval", marker_interval, 0, 0xFFFF)
 
-        def announced(side: int) -> AdaptionIndication:
-            blank = AdaptionIndication(
-                ph=bool(side), vtag=vtags[side], marker_interval=marker_interval
+        announced = [
+            AdaptionIndication(
+                ph=bool(side),
+                vtag=vtags[side],
+                marker_interval=marker_interval,
+                **{name: flags[side] for name, flags in pairs.items()},
             )
-            flags: dict[str, Any] = {name: pair[side] for name, pair in pairs.items()}
-            return blank._replace(**flags)
-
-        self.options = replace(self.options, ift=(announced(INITIATOR), announced(RESPONDER)))
+            for side in (INITIATOR, RESPONDER)
+        ]
+        self.options = replace(self.options, ift=(announced[INITIATOR], announced[RESPONDER]))
         self.mulpdus = self.options.mulpdu_of(INITIATOR), self.options.mulpdu_of(RESPONDER)
         self._seat(IFTSide(self, INITIATOR), IFTSide(self, RESPONDER))
 

@@ -36,8 +36,6 @@ class Interleaved:
     :raises LocalProtocolError: two conversations have the same endpoints.
     """
 
-    __slots__ = ("_numbers", "_order", "_parts")
-
     def __init__(self, parts: Iterable[tuple[Conversation, Sequence[Segment]]]) -> None:
         given = [(conversation, segments) for conversation, segments in parts if segments]
         given.sort(key=lambda part: part[1][0].time_ns)
@@ -111,19 +109,13 @@ class Interleaved:
                 connection=connection,
                 numbers=self._numbers[connection],
             )
-            end = _end(records)
+            # What is known only at the end begins with the record of the connection.
+            kinds = [record["type"] for record in records]
+            end = kinds.index("connection") if "connection" in kinds else len(kinds)
             streams.append(list(_placed(records[:end])))
             ends += records[end:]
         found = [record for _, record in merge(*streams, key=itemgetter(0))]
         return found + ends
-
-
-def _end(records: Sequence[Record]) -> int:
-    """Return where the record of the connection is, or where it would be."""
-    for index, record in enumerate(records):
-        if record["type"] == "connection":
-            return index
-    return len(records)
 
 
 def _placed(records: Iterable[Record]) -> Iterator[tuple[int, Record]]:

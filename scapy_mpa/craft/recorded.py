@@ -99,8 +99,6 @@ class _Search:
     :param fpdus: how many are wanted.
     """
 
-    __slots__ = ("_fpdus", "_held", "_number", "_startups", "chosen", "found", "given_up")
-
     def __init__(self, connection: int | None, fpdus: int) -> None:
         self._number = connection
         self._fpdus = fpdus

@@ -66,17 +66,6 @@ def segments_of(placed: Iterable[Placed], isns: tuple[int, int], options: Option
 class TCPSender:
     """Both ends of a TCP connection, as far as what they send goes."""
 
-    __slots__ = (
-        "_acked",
-        "_next",
-        "_now",
-        "_options",
-        "_speaker",
-        "_turn",
-        "_unacknowledged",
-        "segments",
-    )
-
     def __init__(self, isns: tuple[int, int], options: Options) -> None:
         self.segments: list[Segment] = []
         self._options = options

@@ -7,6 +7,7 @@ Each verb appends items to the conversation's script.
 from __future__ import annotations
 
 from collections import Counter, deque
+from collections.abc import Callable
 from copy import copy
 from typing import Any, TypeVar
 
@@ -191,17 +192,17 @@ class Side:
         :raises LocalProtocolError: there is none, and STag or Tagged Offset are not given.
         """
         data = as_octets("data", data)
-        _check_request(request)
-        if request is None:
-            oldest = self._oldest_of_peer()
-            if oldest is not None and oldest.read is not None:
-                read = oldest.read
-                asked = sink_stag in (None, read.sink_stag) and sink_to in (None, read.sink_to)
-                request = oldest if asked else None
-        read_of = None if request is None else request.read
-        if read_of is not None:
-            sink_stag = read_of.sink_stag if sink_stag is None else sink_stag
-            sink_to = read_of.sink_to if sink_to is None else sink_to
+        request = self._asked(
+            request,
+            lambda oldest: (
+                oldest.read is not None
+                and sink_stag in (None, oldest.read.sink_stag)
+                and sink_to in (None, oldest.read.sink_to)
+            ),
+        )
+        if request is not None and request.read is not None:
+            sink_stag = request.read.sink_stag if sink_stag is None else sink_stag
+            sink_to = request.read.sink_to if sink_to is None else sink_to
         if sink_stag is None or sink_to is None:
             raise LocalProtocolError(
                 f"the {SIDES[1 - self.index]} has no RDMA Read Request outstanding: give "
@@ -286,12 +287,13 @@ class Side:
             Atomic Request with this identifier.
         :raises LocalProtocolError: there is none, and no identifier is given.
         """
-        _check_request(request)
-        if request is None:
-            oldest = self._oldest_of_peer()
-            if oldest is not None and oldest.request_identifier is not None:
-                fits = request_identifier in (None, oldest.request_identifier)
-                request = oldest if fits else None
+        request = self._asked(
+            request,
+            lambda oldest: (
+                oldest.request_identifier is not None
+                and request_identifier in (None, oldest.request_identifier)
+            ),
+        )
         if request is not None and request_identifier is None:
             request_identifier = request.request_identifier
         if request_identifier is None:
@@ -399,9 +401,21 @@ class Side:
         """Return the MSN of this side's next message on a queue (RFC 5041 4.3)."""
         return self._msns[qn] + 1 & _WORD
 
-    def _oldest_of_peer(self) -> Message | None:
+    def _asked(self, given: Message | None, fits: Callable[[Message], bool]) -> Message | None:
+        """Return the Request that a Response answers; None: none.
+
+        :param fits: whether it answers the peer's oldest one, if none is given.
+        """
+        request: object = given
+        if request is not None and not isinstance(request, Message):
+            raise LocalProtocolError(
+                f"request {quoted(request)} is no message; give what the verb that asks has "
+                "returned"
+            )
         outstanding = self.peer._outstanding
-        return outstanding[0] if outstanding else None
+        if given is None and outstanding and fits(outstanding[0]):
+            return outstanding[0]
+        return given
 
     def _answer(self, request: Message | None) -> None:
         if request is None:
@@ -458,14 +472,3 @@ class Side:
         )
         conversation.say(message, items)
         return message
-
-
-def _check_request(request: object) -> None:
-    """Find out whether a verb has been given a Request to answer.
-
-    :raises LocalProtocolError: it is something else.
-    """
-    if request is not None and not isinstance(request, Message):
-        raise LocalProtocolError(
-            f"request {quoted(request)} is no message; give what the verb that asks has returned"
-        )

@@ -12,7 +12,7 @@ from scapy_mpa.craft.mutations.edit import change_startup, longer, of_each_frame
 from scapy_mpa.craft.mutations.expectation import ACCEPT, error, improper, terminate
 from scapy_mpa.craft.mutations.mutation import Family, Mutation
 from scapy_mpa.craft.options import RESPONDER
-from scapy_mpa.craft.script import FPDUItem, StartupItem
+from scapy_mpa.craft.script import FPDUItem
 from scapy_mpa.wire.dialect import LARGEST_PD_LENGTH
 from scapy_mpa.wire.rdmap import build_control, parse_control
 from scapy_mpa.wire.startup import StartupKind
@@ -23,13 +23,9 @@ _REQUEST, _REPLY = StartupKind.REQUEST, StartupKind.REPLY
 _NAME: Final = "draft-ietf-rddp-mpa-01"
 _mutation: Final = Family(_NAME, oldest)
 _LEFT_OVER: Final = error(1, 2, 4, note="what is left of the Private Data is taken for an FPDU")
-_FARTHEST: Final = 4000
+_OVER_512: Final = LARGEST_PD_LENGTH + 1, 4000
 _TAGGED_VERSION: Final = (1, 1, 4)
 _UNTAGGED_VERSION: Final = (1, 2, 6)
-
-
-def _more_than_rfc5044_allows(item: StartupItem, rng: Random) -> bytes:
-    return rng.randbytes(rng.randrange(LARGEST_PD_LENGTH + 1, _FARTHEST))
 
 
 _OF_EACH_FRAME: Final = of_each_frame(
@@ -37,7 +33,7 @@ _OF_EACH_FRAME: Final = of_each_frame(
     (
         "6.1.1/{}-private-data-over-512",
         "The {} has more than 512 octets of Private Data, as the draft allows.",
-        *(ACCEPT, {"private_data": _more_than_rfc5044_allows}),
+        *(ACCEPT, {"private_data": lambda _, rng: rng.randbytes(rng.randrange(*_OVER_512))}),
     ),
     (
         "6.1.1/{}-reserved-set",

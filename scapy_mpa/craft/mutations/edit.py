@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 
 from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.mutations.mutation import Change, Family, Mutation
-from scapy_mpa.craft.script import FPDUItem, Item, StartupItem
+from scapy_mpa.craft.script import CloseItem, FPDUItem, Item, OctetsItem, ResetItem, StartupItem
 from scapy_mpa.wire.crc import CRC_LENGTH
 from scapy_mpa.wire.dialect import LARGEST_PD_LENGTH
 from scapy_mpa.wire.rdmap import parse_control
@@ -23,6 +23,7 @@ __all__ = [
     "change_item",
     "change_startup",
     "cut_payload",
+    "cut_short",
     "first_fpdu",
     "fpdu_at",
     "fpdus",
@@ -131,6 +132,19 @@ def change_item(edit: Edit, places: Callable[[Conversation, Random], int]) -> Ch
         return replaced(conversation, at, *(made if isinstance(made, Sequence) else (made,)))
 
     return apply
+
+
+def cut_short(
+    conversation: Conversation, at: int, least: int, end: CloseItem | ResetItem, rng: Random
+) -> Conversation:
+    """Return a conversation that ends in the midst of an item.
+
+    :param least: octets of the item that are left.
+    """
+    item: Any = conversation.script[at]
+    octets = conversation.layout()[at].octets
+    part = OctetsItem(item.side, octets[: rng.randrange(least, len(octets))])
+    return replaced(conversation, at, part, end, end=len(conversation.script))
 
 
 def change_fpdu(

@@ -19,7 +19,6 @@ from scapy_mpa.craft.mutations.edit import change_startup, first_fpdu, fpdus, mo
 from scapy_mpa.craft.mutations.expectation import ACCEPT, accept, improper, terminate
 from scapy_mpa.craft.mutations.mutation import Family
 from scapy_mpa.craft.options import INITIATOR, RESPONDER
-from scapy_mpa.craft.script import StartupItem
 from scapy_mpa.wire.rdmap_names import Opcode
 from scapy_mpa.wire.startup import StartupKind
 
@@ -45,16 +44,6 @@ def _beyond_ird(conversation: Conversation, rng: Random) -> Conversation:
     responses = fpdus(conversation, (Opcode.READ_RESPONSE,), side=RESPONDER)
     assert len(requests) == IRD + 1
     return moved(conversation, requests[-1], responses[0])
-
-
-def _more(item: StartupItem, rng: Random, name: str) -> int:
-    value: int = getattr(item, name)
-    return rng.randrange(value + 1, 0x3FFF)
-
-
-def _fewer(item: StartupItem, rng: Random, name: str) -> int:
-    value: int = getattr(item, name)
-    return rng.randrange(1, value)
 
 
 WITHOUT_DATA: Final = (
@@ -94,13 +83,13 @@ ENHANCED: Final = (
         terminate(
             _INSUFFICIENT_IRD, code=6, note="unless the Initiator has the resources all the same"
         ),
-        change_startup(_REPLY, ord=lambda item, rng: _more(item, rng, "ord")),
+        change_startup(_REPLY, ord=lambda item, rng: rng.randrange(item.ord + 1, 0x3FFF)),
     ),
     _mutation(
         "9.1/reply-ird-below-ord",
         "IRD of the Reply is less than ORD of the Request.",
         accept("the Initiator lowers its ORD"),
-        change_startup(_REPLY, ird=lambda item, rng: _fewer(item, rng, "ird")),
+        change_startup(_REPLY, ird=lambda item, rng: rng.randrange(1, item.ird)),
     ),
     _mutation(
         "9.1/ird-exceeded",

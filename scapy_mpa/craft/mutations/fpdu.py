@@ -8,20 +8,18 @@ from random import Random
 from typing import Final
 
 from scapy_mpa.craft.conversation import Conversation
-from scapy_mpa.craft.layout import assembled
 from scapy_mpa.craft.mutations.bases import plain
 from scapy_mpa.craft.mutations.edit import (
     change_fpdu,
-    fpdu_at,
+    cut_short,
     fpdus,
     override,
-    replaced,
     swapped,
     with_bits_wrong,
 )
 from scapy_mpa.craft.mutations.expectation import ACCEPT, error
 from scapy_mpa.craft.mutations.mutation import Change, Family
-from scapy_mpa.craft.script import CloseItem, FPDUItem, OctetsItem, ResetItem
+from scapy_mpa.craft.script import CloseItem, FPDUItem, ResetItem
 from scapy_mpa.wire.crc import CRC_LENGTH
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, LARGEST_ULPDU_LENGTH, pad_length
 
@@ -63,11 +61,7 @@ def _ended_within(end: type[CloseItem] | type[ResetItem]) -> Change:
 
     def apply(conversation: Conversation, rng: Random) -> Conversation:
         ending = end(rng.randrange(2))
-        at = rng.choice(fpdus(conversation))
-        item = fpdu_at(conversation, at)
-        octets = assembled(conversation.layout()[at], conversation.options).octets
-        part = OctetsItem(item.side, octets[: rng.randrange(HEADER_LENGTH, len(octets))])
-        return replaced(conversation, at, part, ending, end=len(conversation.script))
+        return cut_short(conversation, rng.choice(fpdus(conversation)), HEADER_LENGTH, ending, rng)
 
     return apply
 

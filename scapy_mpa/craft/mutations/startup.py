@@ -7,12 +7,12 @@ from random import Random
 from typing import Final
 
 from scapy_mpa.craft.conversation import Conversation
-from scapy_mpa.craft.layout import startup_frame
 from scapy_mpa.craft.mutations.bases import marked, plain, without_crcs
 from scapy_mpa.craft.mutations.edit import (
     altered_key,
     change_item,
     change_startup,
+    cut_short,
     fpdus,
     longer,
     moved,
@@ -34,7 +34,7 @@ from scapy_mpa.craft.script import CloseItem, FPDUItem, OctetsItem, StartupItem
 from scapy_mpa.wire.dialect import TRAITS, Dialect
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.rdmap_names import Opcode
-from scapy_mpa.wire.startup import KEYS, StartupKind, build_startup
+from scapy_mpa.wire.startup import KEYS, StartupKind
 
 __all__ = ["STARTUP"]
 
@@ -175,17 +175,8 @@ def _rejected(conversation: Conversation, rng: Random) -> Conversation:
 
 def _incomplete(kind: StartupKind) -> Change:
     """Return what ends the connection in the midst of a startup frame."""
-
-    def apply(conversation: Conversation, rng: Random) -> Conversation:
-        at = startup_at(conversation, kind)
-        frame = conversation.script[at]
-        assert isinstance(frame, StartupItem)
-        octets = build_startup(startup_frame(frame, conversation.options))
-        part = OctetsItem(frame.side, octets[: rng.randrange(20, len(octets))])
-        close = CloseItem(frame.side)
-        return replaced(conversation, at, part, close, end=len(conversation.script))
-
-    return apply
+    end = CloseItem(INITIATOR if kind is _REQUEST else RESPONDER)
+    return lambda given, rng: cut_short(given, startup_at(given, kind), 20, end, rng)
 
 
 def _without_any(conversation: Conversation, rng: Random) -> Conversation:

@@ -95,14 +95,11 @@ _FOREIGN: Final[dict[type[Conversation], frozenset[str]]] = {
 class OptionLines:
     """The options of a scenario, as far as they were read."""
 
-    __slots__ = ("_ends", "_given", "_seen", "seed")
-
     def __init__(self) -> None:
         self.seed: int | None = None
         self._given: dict[str, Any] = {}
         self._seen: set[str] = set()
-        blank = Conversation()
-        self._ends: list[Endpoint] = [side.endpoint for side in blank.sides]
+        self._ends: list[Endpoint] = list(Conversation().endpoints)
 
     def take(self, words: list[Word]) -> None:
         """Take a line that begins with the name of an option.

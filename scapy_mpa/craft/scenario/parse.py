@@ -89,8 +89,6 @@ def parse_scenario(
 class _Steps:
     """The steps of a scenario, as far as they were read."""
 
-    __slots__ = ("_chance", "_left", "conversation")
-
     def __init__(self, conversation: Conversation, chance: Chance) -> None:
         self.conversation = conversation
         self._chance = chance

@@ -57,8 +57,6 @@ class Chance:
     :param mss: how many octets a segment carries.
     """
 
-    __slots__ = ("_left", "_mss", "_pieces_left", "_rng", "_room")
-
     def __init__(
         self, seed: int | str, room: int = LARGEST_SCENARIO, mss: int = LARGEST_SCENARIO
     ) -> None:

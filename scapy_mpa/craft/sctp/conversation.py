@@ -43,15 +43,11 @@ _DIALECTS: Final[dict[Dialect | None, Dialect | None]] = {
 """What may be spoken over SCTP, and whose rules enhanced messages follow then."""
 
 _CODES: Final = {
-    (StartupKind.REQUEST, False): FunctionCode.INITIATE,
-    (StartupKind.REPLY, False): FunctionCode.ACCEPT,
-    (StartupKind.REPLY, True): FunctionCode.REJECT,
+    (StartupKind.REQUEST, False): (FunctionCode.INITIATE, FunctionCode.ENHANCED_INITIATE),
+    (StartupKind.REPLY, False): (FunctionCode.ACCEPT, FunctionCode.ENHANCED_ACCEPT),
+    (StartupKind.REPLY, True): (FunctionCode.REJECT, FunctionCode.ENHANCED_REJECT),
 }
-_ENHANCED_CODES: Final = {
-    (StartupKind.REQUEST, False): FunctionCode.ENHANCED_INITIATE,
-    (StartupKind.REPLY, False): FunctionCode.ENHANCED_ACCEPT,
-    (StartupKind.REPLY, True): FunctionCode.ENHANCED_REJECT,
-}
+"""By kind and whether it rejects, without enhanced data and with them."""
 
 
 class SctpConversation(Conversation):
@@ -219,5 +215,5 @@ class SctpConversation(Conversation):
             self.refuse(
                 f"Private Data of {length} octets exceed {LARGEST_PRIVATE_DATA} (RFC 5043 5.2.3)"
             )
-        code = (_ENHANCED_CODES if enhanced else _CODES)[kind, rejected]
+        code = _CODES[kind, rejected][bool(enhanced)]
         self.append_checked(ControlItem(side, code, private_data, **enhanced))

@@ -108,21 +108,6 @@ def packets_of(
 class _Sender:
     """Both ends of an association, as far as what they send goes."""
 
-    __slots__ = (
-        "_initial",
-        "_next",
-        "_now",
-        "_options",
-        "_pending",
-        "_ports",
-        "_size",
-        "_speaker",
-        "_ssns",
-        "_unacknowledged",
-        "packets",
-        "said",
-    )
-
     def __init__(self, tsns: tuple[int, int], ports: tuple[int, int], options: Options) -> None:
         self.packets: list[SctpSegment] = []
         self.said: list[Said] = []
