@@ -192,13 +192,13 @@ def kept() -> Counter[str]:
 def counts_of(
     kind: Kind, session: MPASession, *, first: int = FEW, same_ports: bool = False
 ) -> list[Counter[str]]:
-    """What is kept after a number of connections, and after four times as many."""
+    """What is kept after a number of connections, and after twice as many."""
     counts = []
 
     def given() -> Iterator[Packet]:
         yield from packets(kind, range(first), same_ports=same_ports)
         counts.append(kept())
-        yield from packets(kind, range(first, 4 * first), same_ports=same_ports)
+        yield from packets(kind, range(first, 2 * first), same_ports=same_ports)
         counts.append(kept())
 
     sniff(opened_socket=Interface(given()), session=session, store=False, quiet=True)
@@ -211,7 +211,7 @@ def grown(counts: list[Counter[str]]) -> dict[str, int]:
     By a few less moments differ: what is compared with late copies has a limit of its own.
     """
     before, after = counts
-    return {kind: more for kind, more in (after - before).items() if more >= FEW}
+    return {kind: more for kind, more in (after - before).items() if more >= FEW // 3}
 
 
 @pytest.mark.parametrize(
@@ -266,7 +266,7 @@ def test_connections_that_never_end(kind: Kind, limits: Limits) -> None:
     assert last["Connection"] <= limits.connections
     # Two directions, and a frame of each.
     assert last["Frame"] <= 2 * limits.connections
-    assert endings["idle"] + endings["limit"] >= 80
+    assert endings["idle"] + endings["limit"] >= 20
 
 
 @pytest.mark.skipif(not LINUX, reason="about packet sockets of Linux")
