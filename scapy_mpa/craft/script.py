@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from scapy_mpa.craft.given import as_octets, number, whole
 from scapy_mpa.craft.options import SIDES
-from scapy_mpa.wire.ddp import DDPHeader, build_ddp, parse_ddp
+from scapy_mpa.wire.ddp import DDPHeader, build_ddp, ddp_header_of, parse_ddp
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.ift_indication import AdaptionIndication
 from scapy_mpa.wire.rdmap import ReadRequest, parse_control, plausible
@@ -215,8 +215,9 @@ class SegmentItem:
 
     def __repr__(self) -> str:
         what = f"ULPDU of {len(self.ulpdu)} octets"
-        if self.message is not None or plausible(self.ulpdu, len(self.ulpdu)):
-            header = self.header
+        header = ddp_header_of(self.ulpdu)
+        is_known = self.message is not None or plausible(self.ulpdu, len(self.ulpdu))
+        if header is not None and is_known:
             name = message_name(parse_control(header.rsvdulp).opcode)
             where = (
                 f"STag {header.stag or 0:#x} TO {header.to or 0:#x}"

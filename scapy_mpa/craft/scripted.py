@@ -207,6 +207,8 @@ class Scripted:
         """
         own, sent = self._sent()
         given = own if segments is None else segments
+        if not given:
+            return []
         ends = str(self.endpoints[0]), str(self.endpoints[1])
         numbers = range(1, len(given) + 1) if numbers is None else numbers
         setting = Setting(self.options, ends, self.isns, connection, given, numbers, payload)

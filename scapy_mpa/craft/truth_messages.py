@@ -16,6 +16,7 @@ from scapy_mpa.craft.script import FPDUItem, Message, SegmentItem
 from scapy_mpa.craft.truth_setting import Found, Setting, begun_by
 from scapy_mpa.records.record import Record
 from scapy_mpa.stream.events import MessageRecovered
+from scapy_mpa.wire.ddp import ddp_header_of
 from scapy_mpa.wire.rdmap import ATOMIC_RESPONSE_LENGTH, parse_control
 from scapy_mpa.wire.rdmap_names import Opcode, QueueNumber
 
@@ -135,7 +136,9 @@ def _is_as_said(item: SegmentItem, message: Message, before: int) -> bool:
     overrides = getattr(item, "overrides", None)
     if any(getattr(overrides, name, None) is not None for name in _LENGTHS):
         return False
-    header = item.header
+    header = ddp_header_of(item.ulpdu)
+    if header is None:
+        return False
     is_last = before + len(item.payload) == message.length
     if parse_control(header.rsvdulp).opcode != message.opcode or header.last != is_last:
         return False

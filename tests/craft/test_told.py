@@ -20,9 +20,13 @@ from scapy_mpa.craft import (
     Segment,
     impair,
 )
+from scapy_mpa.craft.mutations import mutations
+from scapy_mpa.craft.script import FPDUItem
 from scapy_mpa.stream.octets.overlap import RECENT_CHUNKS
 from scapy_mpa.stream.segment import FIN, SYN
+from scapy_mpa.wire.ddp import ddp_header_of
 from tests.craft.reading import Record, plain, printed
+from tests.craft.small import one_send
 from tests.craft.strategies import conversations
 from tests.craft.test_impairments import mixes
 
@@ -231,3 +235,24 @@ def test_a_fin_captured_first() -> None:
     told = conversation.truth(segments, messages=True, payload=True)
     assert told[-1]["ended"] == "half closed"
     agrees(plain(conversation.frames(segments)), told)
+
+
+def test_no_segments() -> None:
+    """Of a capture without segments there is nothing to tell."""
+    assert Conversation(handshake=False).truth() == []
+    assert one_send().truth([]) == []
+
+
+@pytest.mark.parametrize("name", ["rfc5041/4.4/header-cut", "rfc5041/4.4/no-header"])
+def test_messages_of_an_fpdu_without_a_whole_ddp_header(name: str) -> None:
+    """It carries no segment of its message, and is shown by its octets."""
+    (mutation,) = mutations(name)
+    conversation = mutation.case(1).conversation
+    told = conversation.truth(messages=True)
+    assert of(told, "fpdu") and not of(told, "message")
+    (short,) = (
+        each
+        for each in conversation.script
+        if isinstance(each, FPDUItem) and ddp_header_of(each.ulpdu) is None
+    )
+    assert f"ULPDU of {len(short.ulpdu)} octets" in repr(short)
