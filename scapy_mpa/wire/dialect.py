@@ -2,12 +2,10 @@
 """Which document a connection follows, and what differs between them (docs/dialects.md)."""
 
 import enum
-from typing import TYPE_CHECKING, Final, NamedTuple
-
-if TYPE_CHECKING:
-    from scapy_mpa.wire.startup import StartupFrame
+from typing import Final, NamedTuple
 
 __all__ = [
+    "BY_REVISION",
     "EXTENSION_LENGTHS",
     "LARGEST_PD_LENGTH",
     "OSC_REVISIONS",
@@ -15,7 +13,6 @@ __all__ = [
     "Dialect",
     "SBit",
     "Traits",
-    "dialect_of",
     "extension_length",
     "largest_pd_length",
 ]
@@ -87,24 +84,13 @@ TRAITS: Final[dict[Dialect, Traits]] = {
 OSC_REVISIONS: Final = (0, 1)
 """Rev of osc's Request and of its Reply."""
 
-_BY_REVISION: Final = {
+BY_REVISION: Final = {
     TRAITS[dialect].revision: dialect
     for dialect in (Dialect.DRAFT_MPA_01, Dialect.RFC5044, Dialect.RFC6581, Dialect.ERDMA)
 }
 """What is taken to be spoken, by Rev."""
-_TRAITS: Final = {revision: TRAITS[dialect] for revision, dialect in _BY_REVISION.items()}
+_TRAITS: Final = {revision: TRAITS[dialect] for revision, dialect in BY_REVISION.items()}
 _USUAL: Final = TRAITS[Dialect.RFC5044]
-
-
-def dialect_of(startup: "StartupFrame") -> Dialect | None:
-    """Return the dialect that a startup frame speaks; None if none is known.
-
-    S of a Request or Reply of revision 1 tells nothing: Linux siw echoes it in its Reply and means
-    nothing by it.  Only the Rtr Frame itself does.
-    """
-    if startup.kind == "rtr":
-        return Dialect.RTR_PROPOSAL_2007
-    return _BY_REVISION.get(startup.revision)
 
 
 def largest_pd_length(revision: int) -> int:

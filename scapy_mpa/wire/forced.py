@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from scapy_mpa.wire.dialect import OSC_REVISIONS, TRAITS, Dialect, dialect_of
+from scapy_mpa.wire.dialect import OSC_REVISIONS, TRAITS, Dialect
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.shown import quoted
 from scapy_mpa.wire.startup import StartupFrame
@@ -49,10 +49,10 @@ def dialect_in_force(startup: StartupFrame, forced: Dialect | None = None) -> Di
     """
     if startup.kind == "rtr":
         # Only one document has such a frame.
-        return dialect_of(startup)
+        return startup.dialect
     if forced is not None and startup.revision in _REVISIONS.get(forced, ()):
         return forced
-    return dialect_of(startup)
+    return startup.dialect
 
 
 def session_dialect(function_code: int, forced: Dialect | None = None) -> Dialect:

@@ -25,10 +25,10 @@ from struct import Struct
 from typing import Final, NamedTuple
 
 from scapy_mpa.wire.dialect import (
+    BY_REVISION,
     EXTENSION_LENGTHS,
     LARGEST_PD_LENGTH,
     Dialect,
-    dialect_of,
     extension_length,
     largest_pd_length,
 )
@@ -108,6 +108,17 @@ class StartupFrame(NamedTuple):
     """What precedes it in frames of revision 129: 8 octets, not counted by ``pd_length``."""
 
     @property
+    def dialect(self) -> Dialect | None:
+        """The dialect that it speaks; None if none is known.
+
+        S of a Request or Reply of revision 1 tells nothing: Linux siw echoes it in its Reply and
+        means nothing by it.  Only the Rtr Frame itself does.
+        """
+        if self.kind is StartupKind.RTR:
+            return Dialect.RTR_PROPOSAL_2007
+        return BY_REVISION.get(self.revision)
+
+    @property
     def length(self) -> int:
         """Octets of the frame on the wire."""
         return STARTUP_HEADER_LENGTH + extension_length(self.revision) + self.pd_length
@@ -164,7 +175,7 @@ class StartupFrame(NamedTuple):
             if self.revision != 1:
                 found.append(f"revision {self.revision} of an Rtr Frame is not 1 ({_PROPOSAL} 1)")
             return found
-        if self.revision > 2 and dialect_of(self) is Dialect.ERDMA:
+        if self.revision > 2 and self.dialect is Dialect.ERDMA:
             found += [
                 f"{name} is set, which erdma does not accept (erdma startup)"
                 for name, is_set in (("M", self.markers), ("C", self.crc))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from scapy_mpa.wire.dialect import TRAITS, Dialect, SBit, dialect_of, largest_pd_length
+from scapy_mpa.wire.dialect import TRAITS, Dialect, SBit, largest_pd_length
 from scapy_mpa.wire.startup import parse_startup
 from tests.truth.mpastream import REPLY_KEY, REQUEST_KEY, startup_frame
 
@@ -25,13 +25,13 @@ from tests.truth.mpastream import REPLY_KEY, REQUEST_KEY, startup_frame
 def test_request_and_reply(key: bytes, s: int, revision: int, dialect: str | None) -> None:
     """Rev tells; S alone does not, for Linux siw echoes it."""
     found = parse_startup(startup_frame(key, revision=revision, enhanced=s))
-    assert dialect_of(found) == dialect
+    assert found.dialect == dialect
 
 
 @pytest.mark.parametrize("key", [b"MPA ID Rtr Frame", b"MPA ID RtR Frame"])
 def test_the_rtr_frame_tells(key: bytes) -> None:
     """Only the proposal has such a frame."""
-    assert dialect_of(parse_startup(startup_frame(key))) is Dialect.RTR_PROPOSAL_2007
+    assert parse_startup(startup_frame(key)).dialect is Dialect.RTR_PROPOSAL_2007
 
 
 def test_largest_private_data() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from scapy_mpa.craft import Conversation, conversation_of
 from scapy_mpa.layers import MPAReply, MPARequest
-from scapy_mpa.wire.dialect import Dialect, dialect_of
+from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.startup import build_startup, parse_startup
 from tests.craft.reading import plain, printed
@@ -25,7 +25,7 @@ def test_request() -> None:
     assert (frame.extension, frame.data) == (bytes(range(1, 9)), b"abc")
     assert (frame.pd_length, frame.length) == (3, len(REQUEST))
     assert build_startup(frame) == REQUEST
-    assert dialect_of(frame) is Dialect.ERDMA
+    assert frame.dialect is Dialect.ERDMA
     assert frame.problems() == []
 
 

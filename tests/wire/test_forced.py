@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from scapy_mpa.wire.dialect import Dialect, dialect_of
+from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.forced import DIALECT_NAMES, dialect_in_force, dialect_named
 from scapy_mpa.wire.startup import KEYS, StartupKind, parse_startup
@@ -27,11 +27,11 @@ def test_names() -> None:
 def test_what_contradicts_the_octets_has_no_effect(revision: int) -> None:
     """Only what goes with a revision is in force on it."""
     frame = parse_startup(KEYS[StartupKind.REQUEST] + bytes([0x40, revision, 0, 0]))
-    assert dialect_in_force(frame) is dialect_of(frame)
+    assert dialect_in_force(frame) is frame.dialect
     of_draft = dialect_in_force(frame, Dialect.DRAFT_PEER_CONNECT_01)
-    assert of_draft is (Dialect.DRAFT_PEER_CONNECT_01 if revision == 2 else dialect_of(frame))
+    assert of_draft is (Dialect.DRAFT_PEER_CONNECT_01 if revision == 2 else frame.dialect)
     for other in (Dialect.RFC5043, Dialect.DRAFT_IFT_01):
-        assert dialect_in_force(frame, other) is dialect_of(frame)
+        assert dialect_in_force(frame, other) is frame.dialect
 
 
 @pytest.mark.parametrize("forced", [None, *Dialect])

@@ -6,7 +6,7 @@ from __future__ import annotations
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.startup.negotiation import Negotiating
 from scapy_mpa.stream.startup.steps import Declared, Step, both, declared, rtr_may_follow
-from scapy_mpa.wire.dialect import OSC_REVISIONS, Dialect, dialect_of
+from scapy_mpa.wire.dialect import OSC_REVISIONS, Dialect
 from scapy_mpa.wire.forced import dialect_in_force
 from scapy_mpa.wire.interoperability import Kinds, agreed_markers, kinds_of
 from scapy_mpa.wire.startup import StartupFrame, StartupKind
@@ -140,7 +140,7 @@ class Agreement:
         said = dialect_in_force(startup, self.forced)
         is_said = said is Dialect.OSC
         if is_said or (startup.kind is StartupKind.REPLY and said is not self.forced):
-            return Dialect.OSC if self._fits_osc(startup, is_said=is_said) else dialect_of(startup)
+            return Dialect.OSC if self._fits_osc(startup, is_said=is_said) else startup.dialect
         return said
 
     def _fits_osc(self, startup: StartupFrame, *, is_said: bool) -> bool:

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from scapy_mpa.stream.startup.steps import StartupState, Step, declared, reply_problems, step
-from scapy_mpa.wire.dialect import OSC_REVISIONS, Dialect, dialect_of
+from scapy_mpa.wire.dialect import OSC_REVISIONS, Dialect
 from scapy_mpa.wire.interoperability import Kinds, Offer, agreed_markers, kinds_of
 from scapy_mpa.wire.startup import (
     KEY_LENGTH,
@@ -67,7 +67,7 @@ def usual_startup(octets: bytes) -> Usual | None:
         or startup.revision > _LAST_REVISION
         or startup.problems()
     )
-    return None if is_odd else Usual(octets, startup, dialect_of(startup))
+    return None if is_odd else Usual(octets, startup, startup.dialect)
 
 
 @lru_cache(maxsize=1024)
