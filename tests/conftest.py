@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What every test may ask for, and how property tests run."""
 
+import gc
 import os
 import pkgutil
 import random
@@ -44,6 +45,12 @@ def tshark() -> str:
             pytest.fail(reason)
         pytest.skip(reason)
     return path
+
+
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector what stays until the end: all of Scapy, and the tests."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

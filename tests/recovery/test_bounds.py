@@ -102,7 +102,6 @@ def pair_of(name: str, scale: int) -> Pair:
     return HOSTILE[name](scale)
 
 
-@functools.cache
 def hostile_work(name: str, scale: int, read: Read) -> tuple[Work, int]:
     """What the hostile capture takes, and how many segments it has."""
     frames = pair_of(name, scale).hostile
@@ -110,14 +109,28 @@ def hostile_work(name: str, scale: int, read: Read) -> tuple[Work, int]:
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_work_is_within_factors_of_a_clean_capture(name: str) -> None:
-    """Calls a segment and octets a segment."""
+def test_work(name: str) -> None:
+    """Calls and octets a segment are within factors of a clean capture.
+
+    They do not grow with the capture, and to keep to limits costs little: what has to be given up
+    is not looked for among all that is held.
+    """
     work, segments = hostile_work(name, SCALE, read_plainly)
     clean = pair_of(name, SCALE).clean
     least = work_of(read_by_recovery, clean)
     factors = BOUNDS[name]
     assert work.calls / segments <= factors.calls * least.calls / len(clean)
     assert work.octets / segments <= factors.octets * max(least.octets / len(clean), 100)
+
+    large, more_segments = hostile_work(name, LARGER * SCALE, read_plainly)
+    assert large.calls / more_segments <= GROWTH * work.calls / segments
+    assert large.octets / more_segments <= GROWTH * max(work.octets / segments, 100)
+
+    read = functools.partial(read_plainly, limits=LOW)
+    limited, _ = hostile_work(name, LARGER * SCALE, read)
+    factor = LIMITED_ALONE if name in ALONE else LIMITED
+    assert limited.calls <= factor * large.calls
+    assert limited.octets <= factor * max(large.octets, 100 * more_segments)
 
 
 @pytest.mark.parametrize("name", ALONE)
@@ -143,27 +156,6 @@ def test_messages_left_out_cost_little() -> None:
     least = work_of(read_messages, clean)
     assert work.calls / segments <= SKIPPED * least.calls / len(clean)
     assert more.calls / more_segments <= GROWTH * work.calls / segments
-
-
-@pytest.mark.parametrize("name", HOSTILE)
-def test_work_a_segment_does_not_grow(name: str) -> None:
-    """Some times as many segments take as many times as much work."""
-    small, segments = hostile_work(name, SCALE, read_plainly)
-    large, more_segments = hostile_work(name, LARGER * SCALE, read_plainly)
-    assert large.calls / more_segments <= GROWTH * small.calls / segments
-    assert large.octets / more_segments <= GROWTH * max(small.octets / segments, 100)
-
-
-@pytest.mark.parametrize("name", HOSTILE)
-def test_to_keep_to_limits_costs_little(name: str) -> None:
-    """What has to be given up is not looked for among all that is held."""
-    read = functools.partial(read_plainly, limits=LOW)
-    frames = pair_of(name, LARGER * SCALE).hostile
-    unlimited, _ = hostile_work(name, LARGER * SCALE, read_plainly)
-    limited = work_of(read, frames)
-    factor = LIMITED_ALONE if name in ALONE else LIMITED
-    assert limited.calls <= factor * unlimited.calls
-    assert limited.octets <= factor * max(unlimited.octets, 100 * len(frames))
 
 
 @pytest.mark.parametrize("name", [name for name in HOSTILE if name not in ALONE])
