@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from scapy_mpa.stream.sctp.packet import SctpPacket
-from scapy_mpa.stream.sctp.tsn import TSNSpace
+from scapy_mpa.stream.sctp.tsn import NEAR, TSNSpace
 from scapy_mpa.wire.errors import RemoteProtocolError
 from scapy_mpa.wire.rules import Violation
 from scapy_mpa.wire.sctp_chunks import TSN_LENGTH, DataChunk, InitChunk, parse_init
@@ -19,11 +19,6 @@ __all__ = ["Setup"]
 _T_FLAG: Final = 0x01
 """Of ABORT and SHUTDOWN COMPLETE: the sender had no association, and reflects the Verification Tag
 (RFC 4960 8.5.1)."""
-
-_NEAR: Final = 1 << 15
-"""TSNs from the Initial TSN in which the first captured DATA chunk lies (RFC 4960 3.3.2), unless
-more were missed: a session has no more chunks under way (RFC 5043 10).  A chunk of another
-association lies there by one chance in 131072."""
 
 _OUT_OF_THE_BLUE: Final = frozenset({ChunkType.ABORT, ChunkType.SHUTDOWN_COMPLETE})
 
@@ -61,7 +56,8 @@ class Setup:
             except RemoteProtocolError:
                 return direction
             # It says the tag of the other direction.
-            may_be = peer is None and not by_tag and self._tsns[direction].is_empty
+            may_be = peer is None and not by_tag
+            may_be &= self._tsns[direction].may_begin_with(init.initial_tsn)
             is_own = peer == init.initiate_tag or may_be
         elif first is not None and kind in _OUT_OF_THE_BLUE and first.flags & _T_FLAG:
             is_own = tag in (known, peer)
@@ -74,7 +70,7 @@ class Setup:
         """Tell whether the DATA chunks of a packet may be the first ones after an Initial TSN."""
         init = self.inits[direction]
         return init is None or all(
-            int.from_bytes(each.value[:TSN_LENGTH], "big") - init.initial_tsn & 0xFFFFFFFF < _NEAR
+            int.from_bytes(each.value[:TSN_LENGTH], "big") - init.initial_tsn & 0xFFFFFFFF < NEAR
             for each in packet.chunks
             if each.type == ChunkType.DATA
         )

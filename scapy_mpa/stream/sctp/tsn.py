@@ -8,7 +8,12 @@ from typing import Final
 
 from scapy_mpa.stream.sequence import first_position, unwrap
 
-__all__ = ["HOLES", "TSNSpace"]
+__all__ = ["HOLES", "NEAR", "TSNSpace"]
+
+NEAR: Final = 1 << 15
+"""TSNs from the Initial TSN in which the first captured DATA chunk lies (RFC 4960 3.3.2), unless
+more were missed: a session has no more chunks under way (RFC 5043 10).  A chunk of another
+association lies there by one chance in 131072."""
 
 HOLES: Final = 1024
 """Holes that are remembered; of more, the oldest is forgotten, and with it which of the TSNs before
@@ -33,6 +38,10 @@ class TSNSpace:
         """The highest position that the peer has acknowledged, with all before it."""
         self._forgotten = -1
         """The end of the last hole that was forgotten, -1 if none was."""
+
+    def may_begin_with(self, tsn: int) -> bool:
+        """Tell whether a TSN may be the Initial TSN of what has come, if anything has."""
+        return not self._starts or 0 <= self._starts[0] - self.position(tsn) < NEAR
 
     def begin(self, tsn: int) -> None:
         """Take note of the Initial TSN (RFC 4960 3.3.2); the first word on it counts."""
