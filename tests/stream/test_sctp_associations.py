@@ -207,6 +207,9 @@ STRAY = sctp.frame(0, sctp.packet(0, b"", tag=0x77777777), ipv6=True)
         ),
         pytest.param([ALL[0], *ALL[:4], ALL[1], *ALL[4:]], ["closed"], 0, id="INIT sent again"),
         pytest.param(
+            [SAID[0], *OPENING, *SAID[1:], *SHUT], ["closed"], 0, id="setup after the first DATA"
+        ),
+        pytest.param(
             [*ALL[:7], sctp.frame(0, FORGED), *ALL[7:]], ["closed"], 1, id="other tag (8.5)"
         ),
         pytest.param(
