@@ -28,7 +28,7 @@ _ANY: Final = ConnectionId(0, bytes(12))
 
 
 def begun_by(side: int) -> tuple[ConnectionId, int, Literal[0], Literal[0]]:
-    """Return the fields that all events begin with, of which a record takes the side alone."""
+    """Return the fields that all events begin with; a record takes only the side from them."""
     return _ANY, side, 0, 0
 
 
@@ -104,7 +104,7 @@ Detail: TypeAlias = Assembled | AssembledFrame | StartupFrame | None
 
 
 class Found(NamedTuple):
-    """An item of which everything was captured, in order."""
+    """An item that was captured whole, in order."""
 
     placed: Placed
     detail: Detail

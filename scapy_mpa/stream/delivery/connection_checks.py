@@ -92,7 +92,7 @@ class _Half:
     def __init__(self) -> None:
         self.order = QueueOrder()
         self.turns: Turns[_Turn | None] = Turns()
-        """None is a segment of which nothing can be told."""
+        """None stands for a segment that nothing is known of."""
         self.has_begun = False
         """Whether its beginning was seen: without it nobody knows what else was not."""
         self.is_whole = True
@@ -100,7 +100,7 @@ class _Half:
         self.terminated: int | None = None
         """The MSN of a Terminate, until anything follows it."""
         self.headers: dict[tuple[int | None, int | None, int], SplitHeader] = {}
-        """By QN, MSN and opcode, RDMAP headers of which not all segments are there."""
+        """RDMAP headers that lack segments, by QN, MSN and opcode."""
         self.asked = Outstanding()
 
     def put_together(self, header: DDPHeader, body: bytes, length: int) -> SplitHeader | None:

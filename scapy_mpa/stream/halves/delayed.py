@@ -41,7 +41,7 @@ def is_refuted(half: HalfConnection, island: Island, found: FoundStartup) -> boo
     is_request = found.startup.kind is StartupKind.REQUEST
     behind = found.behind
     if behind and behind[_CONTROL] not in BOUNDS and behind[_BEHIND_MARKER] not in BOUNDS:
-        # No FPDU: of many startup frames that is told at one glance.
+        # These octets begin no FPDU: cheap to see, where there are many startup frames.
         is_followed = is_request and behind[:KEY_LENGTH] in RTR_KEYS
     else:
         is_followed = _may_be_followed(island, found)
