@@ -35,17 +35,20 @@ def status(*arguments: str, must_run: str = "1", **variables: str) -> int:
     return done.returncode
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["here", "in a worker"])
-def test_a_run_without_tests_fails(workers: tuple[str, ...]) -> None:
-    """If `sh run test` asks for it; tests that workers have executed count."""
-    assert status(*workers, "--collect-only", ONE) == pytest.ExitCode.NO_TESTS_COLLECTED
-    assert status(*workers, ONE) == 0
-
-
-def test_who_asks_for_it() -> None:
-    """So does CI; not a developer who asks what there is."""
+def test_a_run_without_tests_fails() -> None:
+    """If `sh run test` asks for it, or in CI; not if a developer asks what there is."""
+    assert status("--collect-only", ONE) == pytest.ExitCode.NO_TESTS_COLLECTED
+    assert status(ONE, PYTEST_ADDOPTS="--collect-only") == pytest.ExitCode.NO_TESTS_COLLECTED
     assert status("--collect-only", ONE, must_run="", CI="true") != 0
+    assert status("-k", "nosuch", ONE) != 0
     assert status("--collect-only", ONE, must_run="") == 0
+    assert status(ONE) == 0
+
+
+@pytest.mark.parametrize("arguments", [["--collect-only"], ["-k", "nosuch"], []])
+def test_the_same_with_several_workers(arguments: list[str]) -> None:
+    """Tests that workers have executed count."""
+    assert (status("-n", "1", *arguments, ONE) == 0) is (not arguments)
 
 
 def test_the_test_command_asks_for_it() -> None:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Presets: each is dissected to its truth and shows what its name says."""
+"""Presets: each is dissected to its truth, shows what its name says, and tshark agrees."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,8 @@ from scapy_mpa.craft import Conversation, IFTConversation, conversation_of
 from scapy_mpa.craft.presets import PRESETS
 from scapy_mpa.wire.errors import LocalProtocolError
 from tests.craft.reading import plain, printed
+from tests.differential.presets import READABLE
+from tests.differential.test_tshark import differences
 
 NAMES = list(PRESETS)
 FRAMED = [name for name in NAMES if isinstance(conversation_of(name), IFTConversation)]
@@ -99,3 +102,15 @@ def test_unknown_name() -> None:
         conversation_of("sned")
     with pytest.raises(LocalProtocolError, match=r"no preset 'xyzzy'$"):
         conversation_of("xyzzy")
+
+
+@pytest.mark.parametrize("name", READABLE)
+def test_tshark_agrees(tmp_path: Path, tshark: str, name: str) -> None:
+    """Wireshark finds the same startup frames and FPDUs, with the same fields."""
+    conversation = conversation_of(name)
+    path = tmp_path / "preset.pcapng"
+    conversation.write(path)
+    found, agreed = differences(path, tshark)
+    assert not found, "\n".join(found[:10])
+    told = [each["type"] in ("startup", "fpdu") for each in conversation.truth()]
+    assert agreed == sum(told)
