@@ -238,7 +238,7 @@ class Scripted:
         self.append(item)
 
     def begin(self) -> None:
-        """Have done what comes before the first message, before a side speaks."""
+        """Say what comes before the first message; each kind of conversation has its own."""
         raise NotImplementedError
 
     @property

@@ -262,7 +262,7 @@ class Requests:
         return True
 
     def answer(self, message: DDPMessage, fits: list[Request] | None = None) -> None:
-        """Find the Request that a Response answers, of which the first segment is there.
+        """Find the Request that a Response answers. Its first segment is there.
 
         :param fits: what :meth:`behind_hole` has found for it, None where nothing is missing.
         """

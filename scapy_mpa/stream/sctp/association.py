@@ -96,13 +96,13 @@ class Association:
     _told: set[int] = field(default_factory=set)
     """PPIDs of other protocols that were reported."""
     _unplaced: bool = False
-    """Whether a chunk was captured of which no session knows."""
+    """Whether a chunk was captured that is of no session."""
     carries_ddp: bool = False
     """Whether anything has shown that it carries DDP."""
     _waiting: int = 0
     """Chunks of all sessions that wait for others."""
     _waiters: dict[Session, None] = field(default_factory=dict)
-    """The sessions of which some do."""
+    """The sessions in which chunks wait."""
     ending: Ending | None = None
     """How it has ended, None while it lives."""
     lingers: bool = False

@@ -33,7 +33,7 @@ from scapy_mpa.wire.startup import StartupKind
 __all__ = ["StartupPhase"]
 
 _REMEMBERED: Final = 64
-"""Startup frames of a direction of which it is kept what their sender had received."""
+"""Startup frames of a direction. What their sender had received is kept for so many."""
 
 _STARTUPS: Final = 8
 """Startups that are looked at with one segment."""
