@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict
+from collections import Counter, OrderedDict, deque
 from collections.abc import Iterable
 from typing import Final
 
@@ -52,7 +52,17 @@ class Cleaner:
     :param dialect: what the user says is spoken.
     """
 
-    __slots__ = ("_decoder", "_flows", "_limit", "_orders", "_out", "_past", "_queue", "report")
+    __slots__ = (
+        "_decoder",
+        "_ended",
+        "_flows",
+        "_limit",
+        "_orders",
+        "_out",
+        "_past",
+        "_queue",
+        "report",
+    )
 
     def __init__(self, *, limits: Limits | None = None, dialect: Dialect | None = None) -> None:
         self.report = Report()
@@ -61,6 +71,9 @@ class Cleaner:
         self._limit = self._flows.limits.octets_in_total
         self._queue = Queue()
         self._orders: dict[int, Order] = {}
+        """By the number of the connection, until the last slot with anything of it is written."""
+        self._ended: deque[tuple[int, int]] = deque()
+        """Connections that are over: the number of the last slot then, and the connection's."""
         self._past: OrderedDict[bytes, None] = OrderedDict()
         """Whoever is over for longest is first.  Of a plain dictionary, to find the first of its
         keys takes a step for each that was deleted before it."""
@@ -137,7 +150,8 @@ class Cleaner:
             ack=segment.ack,
             flags=segment.flags,
         )
-        slot.order = order = self._order(connection.identity)
+        slot.connection = connection.identity.number
+        order = self._order(connection.identity)
         order.rewriter.take_headers(slot.direction, frame, flow)
         # The SYN itself has a number.
         order.place(slot, segment.seq + 1 if segment.flags & SYN else segment.seq)
@@ -197,8 +211,9 @@ class Cleaner:
             elif isinstance(event, ConnectionEnded):
                 self.report.ended += event.ending == "limit"
                 self.report.failed += event.ending == "failed"
-                order = self._orders.pop(event.connection.number)
+                order = self._orders[event.connection.number]
                 order.end()
+                self._ended.append((self._queue.last, event.connection.number))
                 if order.rewriter.is_mpa:
                     self.report.left_out += sum(half.octets for half in event.halves)
                     self._remember(event.connection.flow)
@@ -213,11 +228,11 @@ class Cleaner:
 
     def _drained(self, *, is_over: bool = False) -> list[Written]:
         """Write the slots that can be; return what was written."""
-        queue = self._queue
+        queue, orders, ended = self._queue, self._orders, self._ended
         slots = queue.slots
         while slots:
             slot = slots[0]
-            order = slot.order
+            order = None if slot.connection is None else orders[slot.connection]
             if order is not None and slot.number >= order.blocked_from and not is_over:
                 if queue.held <= self._limit:
                     break
@@ -234,14 +249,15 @@ class Cleaner:
                 self.report.copied += 1
             if not is_reset:
                 self._write_items(slot)
+        while ended and (not slots or ended[0][0] < slots[0].number):
+            del orders[ended.popleft()[1]]
         written = self._out[:]
         self._out.clear()
         return written
 
-    @staticmethod
-    def _write_items(slot: Slot) -> None:
+    def _write_items(self, slot: Slot) -> None:
         for item in slot.items:
-            item.rewriter.write_item(item, slot)
+            self._orders[item.connection].rewriter.write_item(item, slot)
 
 
 def _is_dropped(half: HalfConnection, segment: Segment) -> bool:

@@ -88,6 +88,7 @@ class Order:
 
     __slots__ = (
         "_has_fpdus",
+        "_number",
         "_queue",
         "_replies",
         "_reset_at",
@@ -100,6 +101,7 @@ class Order:
     def __init__(self, rewriter: Rewriter, queue: Queue) -> None:
         self.rewriter = rewriter
         self._queue = queue
+        self._number = rewriter.identity.number
         self._serial = count()
         self.halves = _Half(), _Half()
         self.blocked_from = NEVER
@@ -125,7 +127,7 @@ class Order:
         if slot.flags & RST and self._reset_at == NEVER:
             self._reset_at = slot.number
         if slot.flags & FIN:
-            item = Item(Kind.FIN, self.rewriter, slot.direction, end, end + 1, b"", 1)
+            item = Item(Kind.FIN, self._number, slot.direction, end, end + 1, b"", 1)
             self._wait(half, item, slot.number)
 
     def startup(self, event: StartupSeen) -> None:
@@ -140,7 +142,7 @@ class Order:
         known = known_octets(event.startup, octets, event.dialect)
         item = Item(
             Kind.STARTUP,
-            self.rewriter,
+            self._number,
             event.direction,
             start,
             start + len(octets),
@@ -181,7 +183,7 @@ class Order:
         rewriter.expect_fpdus(direction, start, half.covered, event)
         item = Item(
             Kind.FPDU,
-            rewriter,
+            self._number,
             direction,
             start,
             half.behind,

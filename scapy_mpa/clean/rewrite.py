@@ -60,7 +60,6 @@ class Rewriter:
         "_crc",
         "_frames",
         "_halves",
-        "_identity",
         "_is_open",
         "_is_torn",
         "_oldest_version",
@@ -68,12 +67,13 @@ class Rewriter:
         "_supplied",
         "_time_ns",
         "_written",
+        "identity",
         "report",
     )
 
     def __init__(self, identity: ConnectionId, report: Report, out: list[Written]) -> None:
         self.report = report
-        self._identity = identity
+        self.identity = identity
         self._out = out
         self._time_ns: int | None = None
         """Of what was written last, None at first: a capture may be of before 1970."""
@@ -253,7 +253,7 @@ class Rewriter:
             for item in slot.items:
                 # A startup frame may end in the segment of what follows it.
                 if (
-                    item.rewriter is self
+                    item.connection == self.identity.number
                     and item.direction == slot.direction
                     and item.start < begin
                 ):
@@ -498,7 +498,7 @@ class Rewriter:
         if syns[0]:
             # Direction 0 is that of the first frame.
             return 0
-        ports = self._identity.flow[-4:-2], self._identity.flow[-2:]
+        ports = self.identity.flow[-4:-2], self.identity.flow[-2:]
         return 0 if ports[0] >= ports[1] else 1
 
     def _startup(self, kind: StartupKind) -> StartupFrame:

@@ -11,15 +11,11 @@ from __future__ import annotations
 import enum
 from collections import deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from scapy_mpa.capture.frame import Frame
 from scapy_mpa.stream.segment import ACK
 from scapy_mpa.wire.startup import StartupFrame
-
-if TYPE_CHECKING:
-    from scapy_mpa.clean.order import Order
-    from scapy_mpa.clean.rewrite import Rewriter
 
 __all__ = ["Item", "Kind", "Queue", "Slot", "Written"]
 
@@ -52,7 +48,8 @@ class Item:
     """A part of the stream of one direction, as it is to be written."""
 
     kind: Kind
-    rewriter: Rewriter
+    connection: int
+    """The number of its connection."""
     direction: int
     start: int
     """Position of its first octet in the captured stream."""
@@ -90,8 +87,8 @@ class Slot:
     """What is copied if nothing else is known; None if only ``items`` are written."""
     payload: bytes = b""
     """The payload of its segment, as far as it was captured; empty without ``frame``."""
-    order: Order | None = None
-    """Of the connection that the frame belongs to, None if there is none."""
+    connection: int | None = None
+    """The number of the connection that the frame belongs to, None if there is none."""
     direction: int = 0
     position: int = 0
     """Of the first octet of its segment."""
@@ -121,6 +118,11 @@ class Queue:
         """The number of the next slot, once there was one."""
         self._times: deque[int] = deque(maxlen=_TIMES)
         """Times of the last frames."""
+
+    @property
+    def last(self) -> int:
+        """The number of the last slot that there was."""
+        return self._next - 1
 
     def append(self, slot: Slot) -> None:
         """Add the slot of the next frame."""
@@ -158,7 +160,7 @@ class Queue:
         item.time_ns = times[max(number - self._next, -len(times))]
         if not slots:
             # Behind the last frame, or before the next.
-            slots.append(Slot(self._next - 1, times[-1], None))
+            slots.append(Slot(self.last, times[-1], None))
             self.held += _OVERHEAD
         slot = slots[max(0, number - slots[0].number)]
         slot.items.append(item)
