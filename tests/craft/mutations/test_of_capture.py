@@ -13,7 +13,7 @@ from scapy_mpa.craft.mutations.of_capture import applies, mutations_of
 from scapy_mpa.craft.script import CloseItem, Item
 from scapy_mpa.wire.errors import LocalProtocolError
 from tests.captures import PCAPS
-from tests.craft.mutations.test_flagged import errors, is_named
+from tests.craft.mutations.test_mutations import errors, is_named
 
 SEEDS = range(2)
 RANDOM = {each.name for each in mutations("fuzz/*")}

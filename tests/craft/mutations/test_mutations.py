@@ -1,0 +1,726 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Each mutation: its entry in the catalogue, what it changes, and what is reported of it."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+import pathlib
+import re
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from typing import Any
+
+import pytest
+
+from scapy_mpa.capture import open_capture
+from scapy_mpa.cli.reading import Reading
+from scapy_mpa.craft import IFTConversation, SctpConversation
+from scapy_mpa.craft.conversation import Conversation
+from scapy_mpa.craft.layout import Placed
+from scapy_mpa.craft.mutations import Action, Case, Mutation, find, mutations, register
+from scapy_mpa.craft.script import (
+    CloseItem,
+    FPDUItem,
+    FrameItem,
+    HandshakeItem,
+    IndicationItem,
+    StartupItem,
+)
+from scapy_mpa.craft.sctp.script import ChunkItem, ControlItem, chunk_of
+from scapy_mpa.stream.events import ErrorFound
+from scapy_mpa.wire.ddp import ddp_header_length
+from scapy_mpa.wire.dialect import Dialect
+from scapy_mpa.wire.errors import LocalProtocolError
+from scapy_mpa.wire.terminate import is_defined
+from tests.cli.command import parsed, run
+from tests.craft.mutations import anatomy
+from tests.craft.reading import file_of
+
+ALL = mutations()
+SEEDS = range(4)
+
+# -- the catalogue -------------------------------------------------------------------------------
+
+SECTIONS = {
+    "RFC 5044": "4.1 4.2 4.3 4.4 4.5 5.1 5.2 6 7.1 7.1.1 7.1.2 7.1.3 7.1.4 7.2 8 C.1",
+    "RFC 5041": "4.1 4.2 4.3 4.4 5.1.1 5.1.2 5.2 5.3 5.4 6.1 6.2.1 6.2.2 7.1 7.2",
+    "RFC 5040": "4.1 4.2 4.3 4.4 4.5 4.6 4.7 4.8 5.1 5.2.1 5.2.2 5.3 5.4 5.5 6.1 6.2.1 7.1 7.2",
+    "RFC 5043": "5.1 5.2 5.2.1 5.2.2 5.2.3 6 6.1 6.2 6.3 6.4 6.5 6.6 7.1 7.2 8 9 10 11.1 11.2 11.3",
+    "RFC 6581": "4.1 4.2 4.3 6 7 8 9 9.1 9.2 9.3 10",
+    "draft-ietf-rddp-mpa-01": "6.1 6.1.1",
+    "rtr-frame-proposal-2007": "1 2 3 5",
+    "draft-williams-iwarp-ift-01": "4.1 4.2 5.1 6 8 8.1 8.2 8.3 9",
+    "draft-ietf-storm-mpa-peer-connect-01": "5 6 8 9",
+    "erdma": "startup",
+    "osc": "marker crc",
+    "softuiwarp": "pad",
+    "RFC 7306": "4.1 4.2 5.1.1 5.1.2 5.2.1 5.2.2 5.3 5.4 6.1 6.2 6.3 6.4 7 8.1 8.2 10.1 10.2",
+}
+"""Sections of each standard that say how something has to be."""
+
+REQUIRED = (
+    *("*-key-altered", "*-m-*", "*-c-*", "*-r-set", "*-s-set", "*-reserved-set", "*-rev-unknown"),
+    *("*pd-length-longer", "*pd-length-shorter", "*pd-length-over-512"),
+    *(f"rfc5044/7.1.2/rule-{number}-*" for number in (2, 3, 4, 7, 8, 9, 10)),
+    *("*/marker-missing", "*/marker-misplaced", "*/fpduptr-not-pointing", "*/marker-reserved-set"),
+    *("*/ulpdu-length-longer", "*/ulpdu-length-shorter", "*/ulpdu-length-zero"),
+    *("*/pad-missing", "*/pad-too-long", "*/pad-not-zero", "*/crc-wrong", "*/crc-swapped"),
+    *(
+        "*/dv-2-*",
+        "*/rv-2",
+        "*/qn-*",
+        "*/msn-skipped",
+        "*/msn-repeated",
+        "*/mo-gap",
+        "*/mo-overlap",
+    ),
+    *("*/stag-invalid", "*/to-wrap", "*/l-missing", "*/message-too-long", "*/terminate-*"),
+    "*/ird-exceeded",
+    *("draft-ietf-rddp-mpa-01/*", "rtr-frame-proposal-2007/*/*-s-cleared"),
+    *(f"*/opcode-{opcode}-*" for opcode in range(16)),
+    *(
+        f"draft-williams-iwarp-ift-01/4.2/phase-*-{flag}-*"
+        for flag in ["ph", "r", "ih", "ip", "sp", "sm", "rm"]
+    ),
+)
+
+
+def entry_is_whole(mutation: Mutation) -> None:
+    """The clause is one of the standard that is named; what is broken is a sentence; what is
+    expected consists of codes that are defined."""
+    expectation = mutation.expectation
+    if expectation.action is not Action.ANYTHING:
+        document, section = mutation.clause.rsplit(" ", 1)
+        assert section in SECTIONS[document].split()
+    assert mutation.breaks[0].isupper() and mutation.breaks.endswith(".")
+    assert all(is_defined(*each) for each in expectation.terminates)
+    if expectation.action is Action.ERROR:
+        assert expectation.codes
+    if not expectation.is_error:
+        assert not expectation.codes and not expectation.terminates
+
+
+def is_made_again(mutation: Mutation) -> None:
+    """Name and seed make the same octets and times each time; another seed makes others."""
+    one, again, other = (file_of(mutation.case(seed).conversation.frames()) for seed in (7, 7, 8))
+    assert one == again
+    assert one != other
+
+
+def frames_hold_it(case: Case) -> None:
+    """The frames that are named are there, and the first differs from that of the valid one."""
+    segments, valid = case.conversation.segments(), case.valid.segments()
+    frames = case.frames(segments)
+    assert frames and all(1 <= number <= len(segments) for number in frames)
+    padded = [*valid, *[None] * len(segments)]
+    first = next(at for at, each in enumerate(segments) if each != padded[at])
+    # Where something is left out at the end, what differs may be an acknowledgement before.
+    assert first <= frames[-1]
+
+
+# -- what is changed -----------------------------------------------------------------------------
+
+IFT = "draft-williams-iwarp-ift-01"
+
+CHANGED: dict[str, set[str]] = {
+    # Startup frames
+    "rfc5044/7.1.1/*-key-*": {"key"},
+    "rfc5044/7.1.1/*-reserved-set": {"reserved"},
+    "rfc5044/7.1.1/*-s-set": {"s"},
+    "rfc5044/7.1.1/*-rev-unknown": {"rev"},
+    "rfc5044/7.1.1/*-pd-length-over-512": {"pd_length", "private_data"},
+    "rfc5044/7.1.1/*-m-*": {"m"},
+    "rfc5044/7.1.1/*-c-*": {"c"},
+    "rfc5044/7.1.1/request-r-set": {"r"},
+    "erdma/startup/*-m-set": {"m"},
+    "erdma/startup/*-c-set": {"c"},
+    "osc/marker/[!m]*": {"markers"},
+    "osc/crc/wrong": {"crc"},
+    "draft-ietf-rddp-mpa-01/*-private-data-*": {"pd_length", "private_data"},
+    "draft-ietf-rddp-mpa-01/*-reserved-set": {"reserved", "s"},
+    "draft-ietf-rddp-mpa-01/*-pd-length-*": {"pd_length"},
+    "draft-ietf-rddp-mpa-01/*-rev-1": {"rev"},
+    "rtr-frame-proposal-2007/1/key-*": {"key"},
+    "rtr-frame-proposal-2007/1/rev-not-1": {"rev"},
+    "rtr-frame-proposal-2007/1/pd-length-*": {"pd_length", "private_data"},
+    "rtr-frame-proposal-2007/2/s-set": {"s"},
+    "rtr-frame-proposal-2007/2/r-set": {"r"},
+    "rtr-frame-proposal-2007/2/reserved-set": {"reserved"},
+    "rtr-frame-proposal-2007/2/c-*": {"c"},
+    "rtr-frame-proposal-2007/*-s-cleared": {"s"},
+    "rfc5044/7.1.2/rule-5-*": {"key"},
+    "rfc5044/7.1.2/rule-9-*": {"pd_length"},
+    "rfc5044/7.1.2/rule-8-*": {"key"},
+    "rfc6581/6/*-s-cleared": {"s"},
+    "rfc6581/9.2/rtr-with-payload": {"rest", "ulpdu_length"},
+    "rfc6581/9.2/r*": {"control_flags"},
+    "draft-ietf-storm-mpa-peer-connect-01/8/ulp-*": {"rest", "ulpdu_length"},
+    "draft-ietf-storm-mpa-peer-connect-01/8/*": {"control_flags"},
+    "rfc6581/9.1/reply-ord-*": {"ord"},
+    "rfc6581/9.1/reply-ird-*": {"ird"},
+    # FPDUs
+    "rfc5044/4.2/*": {"markers"},
+    "rfc5044/4.3/fpduptr-*": {"markers"},
+    "rfc5044/7.1.2/rule-7-first-marker-not-zero": {"markers"},
+    "rfc5044/4.3/marker-not-in-crc": {"crc"},
+    "rfc5044/4.1/ulpdu-length-*": {"ulpdu_length"},
+    "rfc5044/4.1/pad-*": {"rest"},
+    "rfc5044/4.4/crc-[!m]*": {"crc"},
+    # DDP
+    "rfc5041/4.1/dv-*": {"dv"},
+    "rfc5041/4.1/reserved-set": {"reserved"},
+    "rfc5041/4.1/l-missing*": {"l"},
+    "rfc5041/4.1/l-too-early*": {"l"},
+    "rfc5041/4.2/stag-*": {"stag"},
+    "rfc5041/7.1/stag-*": {"stag"},
+    "rfc5041/7.1/to-*": {"to"},
+    "rfc5041/5.2/stag-of-no-octets": {"stag", "to", "rest", "ulpdu_length"},
+    "rfc5041/4.3/qn-*": {"qn"},
+    "rfc5041/4.3/msn-*": {"msn"},
+    "rfc5041/*/mo-*": {"mo"},
+    "rfc5041/5.2/message-too-long": {"mo"},
+    # RDMAP
+    "rfc5040/4.1/rv-*": {"rv"},
+    "rfc5040/4.1/reserved-set": {"rsv"},
+    "rfc*/4.1/opcode-*": {"opcode"},
+    "rfc*/4.1/*-on-queue-*": {"qn", "msn"},
+    "rfc5040/4.1/invalidate-stag-not-zero": {"word"},
+    "rfc5040/7.2/invalidate-stag-invalid": {"word"},
+    "rfc5040/4.4/read-request-mo-not-zero": {"mo"},
+    "rfc5040/4.4/read-request-l-missing": {"l"},
+    "rfc5040/7.2/read-request-source-stag-invalid": {"src_stag"},
+    "rfc5040/7.2/read-request-source-*": {"src_to"},
+    "rfc5040/4.4/read-request-sink-wraps": {"sink_to"},
+    "rfc5040/5.2.1/read-request-of-nothing": {"size", "src_stag", "src_to"},
+    "rfc5040/5.2.2/response-shorter": {"rest", "ulpdu_length"},
+    # Terminates
+    "rfc5040/4.8/terminate-layer-*": {"layer"},
+    "rfc5040/4.8/terminate-etype-*": {"etype"},
+    "rfc5040/4.8/terminate-code-*": {"code"},
+    "rfc5040/4.8/terminate-reserved-set": {"terminate_reserved"},
+    "rfc5040/4.8/terminate-copies-cut": {"rest", "ulpdu_length"},
+    "rfc5040/4.8/terminate-d-without-header": {"rest", "ulpdu_length", "mdr"},
+    "rfc5040/4.8/terminate-r-without-header": {"rest", "ulpdu_length"},
+    "rfc5040/4.8/terminate-m-cleared": {"mdr"},
+    "rfc5040/4.8/terminate-trailing": {"rest", "ulpdu_length"},
+    "rfc5040/4.8/terminate-l-missing": {"l"},
+    # RFC 7306
+    "rfc7306/4.1/rv-0": {"rv"},
+    "rfc7306/6.3/*": {"rest", "ulpdu_length"},
+    "rfc7306/5.2.1/atomic-operation-undefined": {"operation"},
+    "rfc7306/5.2.1/atomic-request-reserved-set": {"operation"},
+    "rfc7306/8.2/*": {"remote_to"},
+    "rfc7306/5.2.2/atomic-response-unrequested": {"identifier"},
+    # iWARP Framing for TCP
+    f"{IFT}/4.1/*-magic-wrong": {"magic"},
+    f"{IFT}/4.2/*-bc-version-2": {"version", "bc_version"},
+    f"{IFT}/4.2/*-bc-version-0": {"bc_version"},
+    f"{IFT}/4.2/*-version-*": {"version"},
+    f"{IFT}/4.2/*-crc-*": {"crc"},
+    f"{IFT}/4.2/*-reserved-flag-set": {"reserved_flags"},
+    f"{IFT}/4.2/*-reserved-not-zero": {"reserved"},
+    f"{IFT}/4.2/*-marker-interval-set": {"interval"},
+    **{f"{IFT}/4.2/phase-?-{flag}-*": {flag} for flag in ("ph", "r", "ih", "ip", "sp", "sm", "rm")},
+    f"{IFT}/4.2/vtag-*": {"vtag"},
+    f"{IFT}/5.1/header-crc-[!mu]*": {"header_crc"},
+    f"{IFT}/5.1/payload-crc-[!mu]*": {"payload_crc"},
+    f"{IFT}/5.1/header-size-*": {"header_size"},
+    f"{IFT}/5.1/payload-size-*": {"payload_size"},
+    f"{IFT}/5.1/padded": {"rest"},
+    f"{IFT}/8/frame-in-payload": {"rest"},
+}
+"""By name, the fields that differ in each item that is not as it was.  The first that fits holds;
+others are looked at below, one by one."""
+
+MARKER_PLACES = (
+    "rfc5044/4.3/marker-missing",
+    "rfc5044/4.3/marker-misplaced",
+    "rfc5044/4.3/marker-too-many",
+    "rfc5044/7.1.2/rule-7-first-marker-missing",
+    "osc/marker/misplaced-as-in-rfc5044",
+)
+OTHER_CRCS = {
+    "rfc5044/4.4/crc-missing": -4,
+    f"{IFT}/5.1/*-crc-missing": -4,
+    f"{IFT}/5.1/*-crc-unannounced": 4,
+    "osc/crc/field-with-crcs-off": 4,
+}
+"""How many octets there are more than there should be."""
+
+OTHER_PAD = ("softuiwarp/pad/as-in-rfc5044",)
+
+LENGTHS = (
+    "rfc6581/6/*-s-set-without-data",
+    "rfc6581/6/*-rev-1",
+    "rfc6581/10/*",
+    "draft-ietf-storm-mpa-peer-connect-01/6/*-s-set-without-data",
+    "rfc5041/4.4/*",
+    "rfc5041/4.1/l-twice",
+    "rfc5040/4.2/read-request-with-payload",
+    "rfc5040/4.4/read-request-cut",
+    "rfc5040/4.8/terminate-control-cut",
+    "rfc7306/5.2.1/atomic-request-longer",
+    "rfc7306/5.2.1/atomic-request-shorter",
+    "rfc7306/5.2.2/atomic-response-longer",
+    "rfc7306/5.2.2/atomic-response-shorter",
+)
+"""What changes how the octets are to be read, so that fields cannot be compared."""
+
+SEVERAL: dict[str, int | None] = {
+    "rfc5044/8/*": None,
+    "rfc5044/c.1/versions-differ": None,
+    "rfc5044/7.1.2/rule-1-no-startup-frames": 0,
+    "rfc5044/7.1.2/rule-2-no-request": 0,
+    "rfc5044/7.1.2/rule-2-octets-*": 1,
+    "rtr-frame-proposal-2007/2/missing": 0,
+    "rtr-frame-proposal-2007/2/before-reply": 2,
+    "rtr-frame-proposal-2007/2/twice": 1,
+    "rtr-frame-proposal-2007/2/from-responder": 1,
+    "rfc5044/7.1.2/rule-2-reply-first": 2,
+    "rfc5044/7.1.2/rule-3-fpdu-before-reply": 2,
+    "rfc5044/7.1.2/rule-3-octets-before-reply": 1,
+    "rfc5044/7.1.2/rule-3-request-twice": 1,
+    "rfc5044/7.1.2/rule-3-rejected": None,
+    "rfc5044/7.1.2/rule-4-*": None,
+    "rfc5044/7.1.2/rule-10-*": None,
+    "rfc6581/9.1/ird-exceeded": None,
+    "rfc5041/4.1/l-twice": 2,
+    "rfc5041/4.3/msn-[!d]*": None,
+    "rfc5041/5.3/segments-swapped": 2,
+    "rfc5040/5.2.2/responses-swapped": 2,
+    "rfc5040/5.2.2/response-unrequested": 1,
+    "rfc5040/5.4/*": 1,
+    f"{IFT}/4.2/phase-1-missing": 0,
+    f"{IFT}/4.2/phase-0-unanswered": 0,
+    f"{IFT}/9/markers-agreed": 2,
+    "rfc5043/6.1/initiate-unanswered": 0,
+    "rfc5043/6.2/no-terminate": 0,
+}
+"""Where it is not just one item that differs: how many there are in a row, None if that depends."""
+
+OF_SCTP: dict[str, set[str] | int] = {
+    "rfc5043/11.1/*": {"adaptations"},
+    "rfc5043/8/*": {"streams"},
+    "rfc5043/5.2.3/*-private-data*": {"private_data"},
+    "rfc5043/6/ddp-ssn-skipped": {"skip"},
+    "rfc5043/6.1/ddp-ssn-not-from-0": {"skip"},
+    "rfc5043/6.1/initiate-unanswered": -1,
+    "rfc5043/6.2/both-initiate": {"function_code"},
+    "rfc5043/9/fragmented": {"fragments"},
+    "rfc5043/10/ordered": {"unordered"},
+    "rfc6581/7/accept-answers-enhanced": {"function_code", "control_flags", "ird", "ord"},
+    "rfc6581/7/enhanced-accept-answers-initiate": {"function_code", "ird", "ord"},
+    "rfc6581/7/enhanced-reject-answers-initiate": {"function_code", "ird", "ord"},
+    "rfc6581/7/enhanced-private-data-over-512": {"private_data"},
+    "rfc6581/7/enhanced-initiate-without-data": {"private_data", "control_flags", "ird", "ord"},
+    "rfc6581/9.1/enhanced-accept-*": {"ord"},
+    "rfc6581/9.2/enhanced-accept-*": {"control_flags"},
+    "rfc5043/6.2/no-terminate": -2,
+    "rfc5043/*": 1,
+}
+"""Over SCTP, by name: the fields of the item that differ, or how many items are put in.  The first
+that fits holds."""
+
+
+def fitting(name: str, patterns: dict[str, object] | tuple[str, ...]) -> str | None:
+    """The first pattern that a name matches."""
+    return next((pattern for pattern in patterns if fnmatchcase(name, pattern)), None)
+
+
+def pairs(case: Case) -> list[tuple[Placed, Placed]]:
+    """The items that differ, before and after, where none has been added or left out."""
+    before, after = case.valid.layout(), case.conversation.layout()
+    return [
+        (one, other) for one, other in zip(before, after, strict=True) if one.item is not other.item
+    ]
+
+
+def items_stay(mutation: Mutation, case: Case) -> None:
+    """Items that were not touched are the same, and their octets but for Markers and CRC.
+
+    One item is touched, unless it cannot be done so.
+    """
+    assert case.valid.options is case.conversation.options
+    assert case.valid.script != case.conversation.script
+    pattern = fitting(mutation.name, SEVERAL)
+    wanted = 1 if pattern is None else SEVERAL[pattern]
+    assert wanted in (None, len(case.touched))
+    before, after = case.valid.layout(), case.conversation.layout()
+    shifted = len(after) - len(before)
+    for placed in after:
+        if placed.number in case.touched:
+            continue
+        behind = placed.number >= case.touched.stop
+        other = before[placed.number - (shifted if behind else 0)]
+        assert placed.item == other.item
+        if placed.octets == other.octets:
+            continue
+        # It has moved, and Markers with it.
+        assert behind
+        assert placed.phase is not None and placed.phase != other.phase
+        moved, there = (
+            anatomy.without_markers(each.octets, each.phase)[0] for each in (placed, other)
+        )
+        assert moved[:-4] == there[:-4]
+        assert anatomy.fpdu(placed.octets, placed.phase)["crc"]
+
+
+def fields_of(placed: Placed, conversation: Conversation) -> anatomy.Fields:
+    """The fields of an item, read from its octets."""
+    item = placed.item
+    if isinstance(item, StartupItem):
+        return anatomy.startup(placed.octets)
+    if isinstance(item, IndicationItem):
+        return anatomy.indication(placed.octets)
+    if isinstance(item, FrameItem):
+        assert conversation.options.ift is not None
+        own = conversation.options.ift[item.side]
+        return anatomy.frame(placed.octets, header_crc=own.hc, payload_crc=own.pc)
+    return anatomy.fpdu(placed.octets, placed.phase)
+
+
+def only_fields_change(case: Case, pattern: str) -> None:
+    """Of the items that were touched only the fields change that the name says, CRC and all."""
+    found = pairs(case)
+    assert found
+    for one, other in found:
+        differing = anatomy.differences(
+            fields_of(one, case.valid), fields_of(other, case.conversation)
+        )
+        # A pad grows and shrinks with what is before it; of all else nothing is left out.
+        assert differing and differing <= CHANGED[pattern]
+
+
+def markers_are_elsewhere(case: Case, pattern: str) -> None:
+    """An FPDU with its Markers elsewhere has the same octets without them, and a CRC that fits."""
+    ((one, other),) = pairs(case)
+    assert isinstance(other.item, FPDUItem) and other.item.overrides is not None
+    places = other.item.overrides.marker_places
+    assert places is not None
+    starts, ends = (0, *(place + 4 for place in places)), (*places, len(other.octets))
+    bare = b"".join(other.octets[at:end] for at, end in zip(starts, ends, strict=True))
+    there, markers = anatomy.without_markers(one.octets, one.phase)
+    assert bare[:-4] == there[:-4]
+    assert anatomy.fpdu(other.octets, None)["crc"]
+    assert abs(len(places) - len(markers)) == (0 if "misplaced" in pattern else 1)
+
+
+def lengths_fit(case: Case, pattern: str) -> None:
+    """Where the length is what is wrong, ULPDU_Length, pad and CRC or PD_Length still fit."""
+    after = case.conversation.layout()
+    for number in case.touched:
+        octets = after[number].octets
+        if isinstance(after[number].item, StartupItem):
+            assert int.from_bytes(octets[18:20], "big") == len(octets) - 20
+            continue
+        fields = anatomy.fpdu(octets)
+        assert fields["crc"]
+        length = fields["ulpdu_length"]
+        assert len(octets) == (length + 5 & ~3) + 4
+        assert not any(octets[2 + length : -4])
+
+
+def crc_is_missing_or_unannounced(case: Case, pattern: str) -> None:
+    """Four octets are not there, or there, and all others are."""
+    ((one, other),) = pairs(case)
+    assert len(other.octets) - len(one.octets) == OTHER_CRCS[pattern]
+    longer, shorter = sorted((one.octets, other.octets), key=len, reverse=True)
+    at = 6 + (14 if one.octets[6] >> 7 else 18) if "header" in case.mutation.name else -4
+    assert longer[:at] + (longer[at + 4 :] if at > 0 else b"") == shorter
+
+
+def pad_is_that_of_rfc5044(case: Case, pattern: str) -> None:
+    """Of a ULPDU with 3 octets over, SoftUiWARP pads 1 octet, and RFC 5044 4.1 pads 3."""
+    ((one, other),) = pairs(case)
+    assert len(one.octets) % 4 == 2
+    assert other.octets == one.octets[:-4] + bytes(2) + one.octets[-4:]
+
+
+def only_that_of_a_chunk_changes(case: Case, pattern: str) -> None:
+    """Over SCTP one item is put in, or has other fields; all the others are the same objects."""
+    before, after = case.valid.script, case.conversation.script
+    added = len(after) - len(before)
+    wanted = OF_SCTP[pattern]
+    if isinstance(wanted, int):
+        assert added == wanted
+        at = case.touched.start
+        kept = after[:at] + after[at + max(added, 0) :]
+        assert list(map(id, kept)) == list(map(id, before[:at] + before[at + max(-added, 0) :]))
+        return
+    assert not added
+    ((one, other),) = [(old, new) for old, new in zip(before, after, strict=True) if old is not new]
+    assert not isinstance(one, ChunkItem)
+    if isinstance(other, ChunkItem):
+        assert isinstance(one, (FPDUItem, ControlItem))
+        one = chunk_of(one)
+    assert type(one) is type(other)
+    names = [field.name for field in dataclasses.fields(one)]
+    assert {name for name in names if getattr(one, name) != getattr(other, name)} == wanted
+
+
+CHECKS = [
+    (CHANGED, only_fields_change),
+    (MARKER_PLACES, markers_are_elsewhere),
+    (LENGTHS, lengths_fit),
+    (OTHER_CRCS, crc_is_missing_or_unannounced),
+    (OTHER_PAD, pad_is_that_of_rfc5044),
+    (OF_SCTP, only_that_of_a_chunk_changes),
+]
+
+
+def nothing_else_changes(mutation: Mutation, case: Case) -> None:
+    """The table that has the mutation says what it changes; one in none of them moves items."""
+    items_stay(mutation, case)
+    known = fitting(mutation.name, SEVERAL)
+    for table, check in CHECKS:
+        pattern = fitting(mutation.name, table)
+        if pattern is not None:
+            known = pattern
+            check(case, pattern)
+    assert known is not None
+
+
+# -- what is reported ----------------------------------------------------------------------------
+
+CITED = re.compile(
+    r"\((RFC [0-9]{4}|draft-[a-z-]+-01|rtr-frame-proposal-2007) [0-9A-C]"
+    r"|\(erdma startup\)|\((osc|softuiwarp)\)"
+)
+"""How a clause is cited."""
+
+
+FORCED = {"draft-ietf-rddp-mpa-01/6.1.1/reply-rev-1": Dialect.RFC5044}
+"""What must be said of some mutations: revisions 0 and 1 are else those of osc."""
+
+
+def errors(
+    conversation: Conversation, path: pathlib.Path, forced: Dialect | None = None
+) -> list[dict[str, Any]]:
+    """The errors that the command line reports of a conversation."""
+    conversation.write(path)
+    dialect = forced or conversation.options.dialect
+    spoken = () if dialect is None else ("--dialect", dialect.value)
+    result = run("dissect", "--check", "--json", *spoken, path)
+    records = parsed(result.stdout)
+    found = [record for record in records if record["type"] == "error"]
+    assert sum(record["errors"] for record in records if record["type"] == "connection") == len(
+        found
+    )
+    assert result.exit_code == bool(found)
+    return found
+
+
+def is_named(mutation: Mutation, error: dict[str, Any]) -> bool:
+    """Whether an error has the code, the Terminate or the clause that is expected."""
+    expectation = mutation.expectation
+    if error["code"] is not None:
+        return error["code"] in expectation.codes
+    terminates = [f"{layer}/{etype}/0x{code:02x}" for layer, etype, code in expectation.terminates]
+    clauses = f"({mutation.clause})", f"({mutation.clause} rule "
+    return any(each in error["text"] for each in clauses) or any(
+        each in error["text"] for each in terminates
+    )
+
+
+def is_flagged(mutation: Mutation, case: Case, path: pathlib.Path) -> None:
+    """An error is reported if a receiver must notice, and the octets on the wire show it.
+
+    It names the clause by which a receiver tells: where a length or a place is wrong, often that of
+    the CRC.
+    The valid conversation has none, nor has one with what a receiver must accept.
+    """
+    assert not errors(case.valid, path)
+    found = errors(case.conversation, path, FORCED.get(mutation.name))
+    if mutation.is_reported:
+        assert any(is_named(mutation, error) for error in found), found
+        assert all(CITED.search(error["text"]) for error in found)
+    else:
+        assert not found
+
+
+def is_survived(mutation: Mutation, path: pathlib.Path) -> None:
+    """Whatever the octets are, they are read to the end; something differs from the valid ones."""
+    for seed in range(25):
+        case = mutation.case(seed)
+        frames = [frame.octets for frame in case.conversation.frames()]
+        assert frames != [frame.octets for frame in case.valid.frames()]
+        case.conversation.write(path)
+        result = run("dissect", "--check", "--json", path)
+        assert result.exit_code in (0, 1)
+        assert json.loads(result.stdout.splitlines()[-1])["type"] == "connection"
+
+
+# -- DDP and RDMAP over something else -----------------------------------------------------------
+
+CARRIED_SEEDS = SEEDS[:2]
+
+
+def is_whole(ulpdu: bytes) -> bool:
+    """Whether all of its DDP header is there."""
+    return len(ulpdu) >= ddp_header_length(ulpdu)
+
+
+def is_carried(conversation: Conversation) -> bool:
+    """Whether others can carry all that it has: nothing but whole DDP headers, of version 1."""
+    return conversation.options.revision == 1 and all(
+        isinstance(item, HandshakeItem | StartupItem | CloseItem)
+        or (isinstance(item, FPDUItem) and not item.overrides and is_whole(item.ulpdu))
+        for item in conversation.script
+    )
+
+
+def in_frames(conversation: Conversation) -> Conversation:
+    """The same segments in frames of iWARP Framing for TCP."""
+    other = IFTConversation(sp=True)
+    other.negotiate()
+    for item in conversation.script:
+        if isinstance(item, FPDUItem):
+            other.append(FrameItem(item.side, item.ulpdu))
+    return other
+
+
+def in_chunks(conversation: Conversation) -> Conversation:
+    """The same segments in DATA chunks."""
+    other = SctpConversation()
+    other.startup()
+    for item in conversation.script:
+        if isinstance(item, FPDUItem):
+            other.append(item)
+    return other
+
+
+def errors_above(conversation: Conversation) -> list[str]:
+    """What is reported to be wrong with DDP and RDMAP."""
+    capture = open_capture(io.BytesIO(file_of(conversation.frames())))
+    batches = Reading(capture, checks=True).batches()
+    # Over SCTP and in frames it is DDP itself that says which version there is.
+    return sorted(
+        event.text.replace("RFC 5044 C.1", "RFC 5041 4.1")
+        for batch in batches
+        for event in batch
+        if isinstance(event, ErrorFound)
+    )
+
+
+def can_be_carried(mutation: Mutation) -> bool:
+    """Whether it breaks a rule of DDP or RDMAP in what frames and DATA chunks carry as well."""
+    return mutation.name.startswith(("rfc5040/", "rfc5041/", "rfc7306/")) and all(
+        is_carried(each)
+        for seed in CARRIED_SEEDS
+        for each in (mutation.case(seed).valid, mutation.case(seed).conversation)
+    )
+
+
+def is_as_over_mpa(case: Case) -> None:
+    """The same is wrong with the same segments, and nothing is with the valid ones."""
+    for carry in (in_frames, in_chunks):
+        assert errors_above(carry(case.conversation)) == errors_above(case.conversation)
+        assert not errors_above(carry(case.valid))
+
+
+# -- tests ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mutation", ALL, ids=lambda mutation: mutation.name)
+def test_mutation(mutation: Mutation, tmp_path: pathlib.Path) -> None:
+    """It is in the catalogue with all that belongs there, breaks what it says and nothing else, and
+    what a receiver must not accept is reported, whatever carries it."""
+    path = tmp_path / "case.pcapng"
+    entry_is_whole(mutation)
+    is_made_again(mutation)
+    cases = [mutation.case(seed) for seed in SEEDS]
+    for case in cases[:3]:
+        frames_hold_it(case)
+    if mutation.expectation.action is Action.ANYTHING:
+        is_survived(mutation, path)
+        return
+    for case in cases:
+        nothing_else_changes(mutation, case)
+    for case in cases[:3]:
+        is_flagged(mutation, case, path)
+    if can_be_carried(mutation):
+        for case in cases[: len(CARRIED_SEEDS)]:
+            is_as_over_mpa(case)
+
+
+def test_what_a_catalogue_must_have() -> None:
+    """What is required is there, no name is there twice, and no table has what is not there."""
+    patterns = (*REQUIRED, *CHANGED, *LENGTHS, *SEVERAL, *OF_SCTP)
+    assert not [pattern for pattern in patterns if not mutations(pattern)]
+    assert len({mutation.name for mutation in ALL}) == len(ALL)
+    assert all(find(mutation.name) is mutation for mutation in ALL)
+
+
+def test_most_are_carried() -> None:
+    """Left out is only what is about lengths, versions or startup frames of MPA."""
+    assert sum(map(can_be_carried, ALL)) > 60
+    assert can_be_carried(find("rfc5041/4.3/msn-skipped"))
+
+
+def test_ddp_mode_is_not_looked_at() -> None:
+    """Without RDMAP there is nothing to hold against it (draft-williams-iwarp-ift-01 4.2, R)."""
+    for seed in CARRIED_SEEDS:
+        case = find("rfc5040/4.1/opcode-15-tagged").case(seed)
+        other = IFTConversation(r=False)
+        for item in case.conversation.script:
+            if isinstance(item, FPDUItem):
+                side = other.sides[item.side]
+                side.frame(item.ulpdu)
+        assert not errors_above(other)
+
+
+def test_a_shorter_ulpdu_length() -> None:
+    """A ULPDU_Length that says fewer octets does not say as many with a pad."""
+    for seed in range(300):
+        ((one, other),) = pairs(find("rfc5044/4.1/ulpdu-length-shorter").case(seed))
+        length = anatomy.fpdu(other.octets)["ulpdu_length"]
+        assert length > 0 and (length + 5 & ~3) + 4 < len(one.octets)
+
+
+def test_fpduptr_of_two_equal_octets() -> None:
+    """A FPDUPTR that is the same in either order of octets, such as 0x0404, is not the one that is
+    chosen to be in the other."""
+    case = find("osc/marker/fpduptr-in-network-order").case(12)
+    before, after = case.valid.layout(), case.conversation.layout()
+    assert [placed.octets for placed in before] != [placed.octets for placed in after]
+
+
+@pytest.mark.parametrize(
+    ("name", "seed"),
+    [
+        ("header-size-longer", 104),
+        ("payload-crc-missing", 17),
+        ("payload-crc-missing", 21),
+        ("payload-size-largest", 13),
+        ("payload-size-longer", 44),
+    ],
+)
+def test_a_frame_that_claims_more_is_not_the_last(
+    name: str, seed: int, tmp_path: pathlib.Path
+) -> None:
+    """Else the end of the connection is all there is to tell of, and another clause."""
+    (mutation,) = (each for each in ALL if each.name.endswith(f"ift-01/5.1/{name}"))
+    found = errors(mutation.case(seed).conversation, tmp_path / "mutated.pcapng")
+    assert any(is_named(mutation, error) for error in found), found
+
+
+def test_any_can_be_registered() -> None:
+    """Others may add mutations of their own; a name that is taken or is none is refused."""
+    known = find("rfc5044/4.4/crc-wrong")
+    mine = replace(known, name="draft-of-mine/1.2/crc-wrong")
+    register(mine)
+    try:
+        assert find(mine.name) is mine
+        assert mine.clause == "draft-of-mine 1.2"
+        with pytest.raises(LocalProtocolError, match="two mutations"):
+            register(replace(known))
+    finally:
+        from scapy_mpa.craft.mutations import catalogue
+
+        del catalogue._KNOWN[mine.name]
+    with pytest.raises(LocalProtocolError, match="is no name"):
+        replace(known, name="crc wrong")
+    with pytest.raises(LocalProtocolError, match="there is no mutation"):
+        find("rfc5044/4.4/nothing")
