@@ -134,182 +134,87 @@ def test_any_mix(data: st.DataObject, seed: int) -> None:
 
 
 RTR = "rtr-frame-proposal-2007/rtr-frame"
-TINY = Resegmentation(7)
+AGAIN = "reject-then-accept"
+TINY, SMALL = Resegmentation(7), Resegmentation(100)
+FEW, SOME, MANY = CaptureLoss(0.02), CaptureLoss(0.1), CaptureLoss(0.3)
+TWICE, OFTEN_TWICE = Duplication(0.05), Duplication(0.3)
+MIXED_UP = Reordering(1.0, by_capture=True)
+CAPTURED_LATE = Reordering(0.3, by_capture=True)
+SEEN = Loss(0.05, captured=True)
+
+PARTS: list[tuple[str, str, int, tuple[Impairment | type[StartupCut], ...]]] = [
+    ("FPDUs alone between holes", "private-data", 520, (TINY, SOME, StartupCut)),
+    (
+        "no FPDU for so long that it is taken for something else",
+        *("large-message", 516, (SMALL, Loss(0.3), MIXED_UP, TWICE, MANY, StartupCut)),
+    ),
+    (
+        "no FPDU before so many holes that it is taken for something else",
+        *("small-segments", 80036, (TINY, MIXED_UP, MANY, StartupCut)),
+    ),
+    (
+        "octets acknowledged before any of their direction was captured, and missing",
+        *("rpc-over-rdma", 858, (Loss(0.05, captured=False), CAPTURED_LATE, TWICE, MANY)),
+    ),
+    ("an Rtr Frame between holes and no FPDU", RTR, 700, (TINY, Loss(1.0), MANY)),
+    (
+        "an Rtr Frame behind the rest of its Request, and the Reply",
+        *(RTR, 704, (TINY, OFTEN_TWICE, SOME)),
+    ),
+    ("an Rtr Frame behind the rest of its Request, and no Reply", RTR, 5134, (TINY, MANY)),
+    (
+        "an Rtr Frame before the Reply before the Request",
+        *(RTR, 1051, (SMALL, CAPTURED_LATE, TWICE, FEW)),
+    ),
+    (
+        "one FPDU behind an Rtr Frame with a hole",
+        RTR,
+        5179,
+        (
+            *(TINY, Loss(0.3, captured=True), Reordering(0.05, by_capture=True)),
+            *(OFTEN_TWICE, MANY),
+        ),
+    ),
+    (
+        "behind a rejection, a Reply before its Request",
+        *(AGAIN, 5008, (SMALL, MIXED_UP, OFTEN_TWICE, FEW, LateStart(4))),
+    ),
+    ("a Key cut in two, in a Reply that waits for a hole", AGAIN, 331, (TINY, SEEN, MIXED_UP, FEW)),
+    ("the same, once more", AGAIN, 332, (TINY, SEEN, MIXED_UP, FEW)),
+    (
+        "the rest of an FPDU not captured, but acknowledged, before a reset",
+        *("reset", 90001, (SMALL, Loss(0.05), MIXED_UP, TWICE, SOME)),
+    ),
+    (
+        "the Reply not captured, but the FIN behind it",
+        *("reject", 7, (Loss(0.05), Reordering(0.05), SOME)),
+    ),
+    (
+        "one FPDU of osc between holes, where that is said to be spoken",
+        *("osc", 206, (TINY, FEW, LateStart(6))),
+    ),
+    (
+        "a Reply that was doubtful, and of which the Request was",
+        *(AGAIN, 1, (Resegmentation("super"), Loss(0.05), CAPTURED_LATE, LateStart(1))),
+    ),
+    ("streaming mode octets behind a Request, and a Reply to another", AGAIN, 572, (MANY,)),
+    (
+        "a Reply before FPDUs that show what is carried while more is captured",
+        *(AGAIN, 729, (Loss(0.3, captured=True), OFTEN_TWICE, MANY)),
+    ),
+    ("a Reply behind other octets, and no Request", AGAIN, 20128, (MANY,)),
+    ("a Request behind other octets, amid startup frames with holes", AGAIN, 30282, (TINY, MANY)),
+]
+"""What stands alone, in which preset, by which seed and after which impairments."""
 
 
 @pytest.mark.parametrize(
-    ("name", "seed", "impairments"),
-    [
-        pytest.param(
-            "private-data",
-            520,
-            (TINY, CaptureLoss(0.1), StartupCut(conversation_of("private-data", seed=1))),
-            id="FPDUs alone between holes",
-        ),
-        pytest.param(
-            "large-message",
-            516,
-            (
-                Resegmentation(100),
-                Loss(0.3),
-                Reordering(1.0, by_capture=True),
-                Duplication(0.05),
-                CaptureLoss(0.3),
-                StartupCut(conversation_of("large-message", seed=1)),
-            ),
-            id="no FPDU for so long that it is taken for something else",
-        ),
-        pytest.param(
-            "small-segments",
-            80036,
-            (
-                TINY,
-                Reordering(1.0, by_capture=True),
-                CaptureLoss(0.3),
-                StartupCut(conversation_of("small-segments", seed=1)),
-            ),
-            id="no FPDU before so many holes that it is taken for something else",
-        ),
-        pytest.param(
-            "rpc-over-rdma",
-            858,
-            (
-                Loss(0.05, captured=False),
-                Reordering(0.3, by_capture=True),
-                Duplication(0.05),
-                CaptureLoss(0.3),
-            ),
-            id="octets acknowledged before any of their direction was captured, and missing",
-        ),
-        pytest.param(
-            RTR,
-            700,
-            (TINY, Loss(1.0), CaptureLoss(0.3)),
-            id="an Rtr Frame between holes and no FPDU",
-        ),
-        pytest.param(
-            RTR,
-            704,
-            (TINY, Duplication(0.3), CaptureLoss(0.1)),
-            id="an Rtr Frame behind the rest of its Request, and the Reply",
-        ),
-        pytest.param(
-            RTR,
-            5134,
-            (TINY, CaptureLoss(0.3)),
-            id="an Rtr Frame behind the rest of its Request, and no Reply",
-        ),
-        pytest.param(
-            RTR,
-            1051,
-            (
-                Resegmentation(100),
-                Reordering(0.3, by_capture=True),
-                Duplication(0.05),
-                CaptureLoss(0.02),
-            ),
-            id="an Rtr Frame before the Reply before the Request",
-        ),
-        pytest.param(
-            RTR,
-            5179,
-            (
-                TINY,
-                Loss(0.3, captured=True),
-                Reordering(0.05, by_capture=True),
-                Duplication(0.3),
-                CaptureLoss(0.3),
-            ),
-            id="one FPDU behind an Rtr Frame with a hole",
-        ),
-        pytest.param(
-            "reject-then-accept",
-            5008,
-            (
-                Resegmentation(100),
-                Reordering(1.0, by_capture=True),
-                Duplication(0.3),
-                CaptureLoss(0.02),
-                LateStart(4),
-            ),
-            id="behind a rejection, a Reply before its Request",
-        ),
-        *(
-            pytest.param(
-                "reject-then-accept",
-                seed,
-                (
-                    TINY,
-                    Loss(0.05, captured=True),
-                    Reordering(1.0, by_capture=True),
-                    CaptureLoss(0.02),
-                ),
-                id=f"a Key cut in two, in a Reply that waits for a hole: {seed}",
-            )
-            for seed in (331, 332)
-        ),
-        pytest.param(
-            "reset",
-            90001,
-            (
-                Resegmentation(100),
-                Loss(0.05),
-                Reordering(1.0, by_capture=True),
-                Duplication(0.05),
-                CaptureLoss(0.1),
-            ),
-            id="the rest of an FPDU not captured, but acknowledged, before a reset",
-        ),
-        pytest.param(
-            "reject",
-            7,
-            (Loss(0.05), Reordering(0.05), CaptureLoss(0.1)),
-            id="the Reply not captured, but the FIN behind it",
-        ),
-        pytest.param(
-            "osc",
-            206,
-            (TINY, CaptureLoss(0.02), LateStart(6)),
-            id="one FPDU of osc between holes, where that is said to be spoken",
-        ),
-        pytest.param(
-            "reject-then-accept",
-            1,
-            (
-                Resegmentation("super"),
-                Loss(0.05),
-                Reordering(0.3, by_capture=True),
-                LateStart(1),
-            ),
-            id="a Reply that was doubtful, and of which the Request was",
-        ),
-        pytest.param(
-            "reject-then-accept",
-            572,
-            (CaptureLoss(0.3),),
-            id="streaming mode octets behind a Request, and a Reply to another",
-        ),
-        pytest.param(
-            "reject-then-accept",
-            729,
-            (Loss(0.3, captured=True), Duplication(0.3), CaptureLoss(0.3)),
-            id="a Reply before FPDUs that show what is carried while more is captured",
-        ),
-        pytest.param(
-            "reject-then-accept",
-            20128,
-            (CaptureLoss(0.3),),
-            id="a Reply behind other octets, and no Request",
-        ),
-        pytest.param(
-            "reject-then-accept",
-            30282,
-            (TINY, CaptureLoss(0.3)),
-            id="a Request behind other octets, amid startup frames with holes",
-        ),
-    ],
+    ("name", "seed", "impairments"), [each[1:] for each in PARTS], ids=[each[0] for each in PARTS]
 )
-def test_captured_in_part(name: str, seed: int, impairments: Sequence[Impairment]) -> None:
+def test_captured_in_part(
+    name: str, seed: int, impairments: Sequence[Impairment | type[StartupCut]]
+) -> None:
     """Startup frames and FPDUs are told that hardly anything around them bears out."""
     conversation = conversation_of(name, seed=1)
-    all_is_told(conversation, impair(conversation.segments(), *impairments, seed=seed))
+    mix = [StartupCut(conversation) if each is StartupCut else each for each in impairments]
+    all_is_told(conversation, impair(conversation.segments(), *mix, seed=seed))
