@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The command line among other processes: pipes, terminals, interrupts, and what is imported."""
+"""The command line among other processes: pipes, terminals and interrupts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import select
 import signal
 import struct
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -98,16 +97,6 @@ def test_first_line_is_enough(tmp_path: Path) -> None:
         assert running.wait(30) == 2
     assert complaint.count("\n") == 1
     assert "standard output was closed" in complaint
-
-
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
-def test_full_disk_behind_it() -> None:
-    """Output that cannot be written is no traceback either."""
-    with open("/dev/full", "wb") as full:
-        done = process("dissect", RPING, capture_output=False, stdout=full, stderr=subprocess.PIPE)
-    assert b"standard output cannot be written (No space left on device)" in done.stderr
-    assert done.stderr.count(b"\n") == 1
-    assert done.returncode == 2
 
 
 @posix
@@ -207,58 +196,3 @@ def test_progress(tmp_path: Path, octets: int, shown: bool) -> None:
         assert running.stdout.read() == b"no TCP connections\n"
     assert (b"reading" in printed and b"100%" in printed) == shown
     assert b"frames not followed" in printed
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["--help"],
-        ["dissect", "--help"],
-        ["dissect", RPING],
-        ["dissect", "--json", "--payload", RPING],
-        ["dissect", "--type", "message", "--payload", RPING],
-        ["summary", RPING],
-        ["summary", "--json", RPING],
-    ],
-    ids=lambda arguments: " ".join(map(str, arguments[:-1])),
-)
-def test_scapy_is_not_imported(arguments: list[object]) -> None:
-    """Scapy takes most of a second to import; only layer trees are worth that."""
-    code = (
-        "import sys\n"
-        "from scapy_mpa.cli.main import main\n"
-        "try:\n"
-        "    main()\n"
-        "except SystemExit as end:\n"
-        "    print(end.code, 'scapy' in sys.modules, file=sys.stderr)\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code, *map(str, arguments)],
-        capture_output=True,
-        check=False,
-        env=environment(),
-        timeout=60,
-    )
-    assert done.stderr == b"0 False\n"
-
-
-@pytest.mark.parametrize("arguments", [["--help"], ["dissect", "--help"], ["summary", "-h"]])
-def test_help_imports_little(arguments: list[str]) -> None:
-    """Help is given without importing what reads captures."""
-    code = (
-        "import sys\n"
-        "from scapy_mpa.cli.main import main\n"
-        "try:\n"
-        "    main()\n"
-        "except SystemExit:\n"
-        "    parts = 'scapy_mpa.capture', 'scapy_mpa.stream', 'scapy_mpa.wire', 'crc32c'\n"
-        "    print([part for part in parts if part in sys.modules], file=sys.stderr)\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code, *arguments],
-        capture_output=True,
-        check=True,
-        env=environment(),
-        timeout=60,
-    )
-    assert done.stderr == b"[]\n"

@@ -235,19 +235,6 @@ def test_standard_output_by_its_name(tmp_path: Path) -> None:
     assert listing(tmp_path).keys() == {"expected.pcapng", "out"}
 
 
-@posix
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
-def test_a_full_device() -> None:
-    """One line and status 2."""
-    with open("/dev/full", "wb") as full:
-        done = process(
-            "clean", "-q", SOURCE, "-o", "-", capture_output=False, stdout=full, stderr=-1
-        )
-    assert done.returncode == 2
-    assert done.stderr.count(b"\n") == 1
-    assert b"cannot be written (No space left on device)" in done.stderr
-
-
 @pytest.mark.skipif(
     not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write any file"
 )
