@@ -41,7 +41,6 @@ MESSAGES = {
     RDMAPAtomicRequest: (10, 0, 1),
     RDMAPAtomicResponse: (11, 0, 3),
 }
-each_message = pytest.mark.parametrize("message", MESSAGES, ids=lambda layer: layer.__name__)
 
 
 def test_every_message_is_listed() -> None:
@@ -51,44 +50,25 @@ def test_every_message_is_listed() -> None:
     }
 
 
-def segment_below(message: Packet) -> Packet:
-    """The DDP header that a message of this kind has."""
-    return DDPTagged() if MESSAGES[type(message)][1] else DDPUntagged()
-
-
-@each_message
-def test_message_fills_the_header_below(message: type[Packet]) -> None:
-    """Opcode and QN in the octets come from the layer above."""
+@pytest.mark.parametrize("message", MESSAGES, ids=lambda layer: layer.__name__)
+def test_header_below_a_message(message: type[Packet]) -> None:
+    """Opcode and QN come from the message above unless they are given, right or wrong; the opcode
+    chooses the message, also one without a single octet."""
     opcode, tagged, qn = MESSAGES[message]
-    octets = bytes(segment_below(message()) / message())
-    assert octets[0] == (0xC1 if tagged else 0x41)
-    assert octets[1] == 0x40 | opcode
-    if qn is not None:
-        assert int.from_bytes(octets[6:10], "big") == qn
-
-
-@each_message
-def test_opcode_chooses_the_message(message: type[Packet]) -> None:
-    """Also for messages without a single octet."""
-    octets = bytes(segment_below(message()) / message())
-    segment = type(segment_below(message()))(octets)
-    assert segment.layers() == [type(segment), message]
+    header = DDPTagged if tagged else DDPUntagged
+    octets = bytes(header() / message())
+    assert octets[:2] == bytes([0xC1 if tagged else 0x41, 0x40 | opcode])
+    assert qn is None or int.from_bytes(octets[6:10], "big") == qn
+    segment = header(octets)
+    assert segment.layers() == [header, message]
     assert bytes(segment) == octets
     fpdu = FPDU(bytes(FPDU() / segment))
     assert message in fpdu
     assert f"###[ {message().name} ]###" in fpdu.show(dump=True)
-
-
-@each_message
-def test_given_fields_win(message: type[Packet]) -> None:
-    """An opcode or QN that the user sets is sent, right or wrong."""
-    below = segment_below(message())
-    below.opcode = 15
-    if MESSAGES[message][2] is not None:
-        below.qn = 9
-    octets = bytes(below / message())
-    assert octets[1] == 0x4F
-    assert MESSAGES[message][2] is None or octets[6:10] == bytes([0, 0, 0, 9])
+    below = header(opcode=15) if qn is None else header(opcode=15, qn=9)
+    given = bytes(below / message())
+    assert given[1] == 0x4F
+    assert qn is None or given[6:10] == bytes([0, 0, 0, 9])
 
 
 def test_opcode_alone_decides() -> None:

@@ -129,41 +129,27 @@ CASES: dict[str, tuple[bytes, Packet, dict[str, object], str]] = {
         "Atomic Response id=0x1020304 value=0x1112131415161718",
     ),
 }
-each_case = pytest.mark.parametrize("name", CASES)
 
 
-def framed(name: str) -> bytes:
-    """The ULPDU of a case as the tests' own maker of streams frames it."""
-    return mpastream.build_stream([CASES[name][0]])[0]
-
-
-@each_case
-def test_message_is_made(name: str) -> None:
-    """The octets are those of the figure."""
-    octets, packet, *_ = CASES[name]
+@pytest.mark.parametrize("name", CASES)
+def test_message(name: str) -> None:
+    """The octets are those of the figure; in an FPDU they are read layer by layer and field by
+    field; the summary has the name in the RFC, with what matters of it."""
+    octets, packet, fields, summary = CASES[name]
+    # As the tests' own maker of streams frames it.
+    framed = mpastream.build_stream([octets])[0]
     assert bytes(packet) == octets
-    assert bytes(FPDU() / packet) == framed(name)
-
-
-@each_case
-def test_message_is_read(name: str) -> None:
-    """In an FPDU, layer by layer and field by field."""
-    octets, packet, fields, _ = CASES[name]
-    fpdu = FPDU(framed(name))
+    assert bytes(FPDU() / packet) == framed
+    fpdu = FPDU(framed)
     assert fpdu.layers() == [FPDU, *packet.layers()]
     message = fpdu.getlayer(2)
     assert {key: getattr(message, key) for key in fields} == fields
     assert message.fields.keys() == fields.keys()
     assert bytes(fpdu.payload) == octets
-    assert bytes(fpdu) == framed(name)
+    assert bytes(fpdu) == framed
     if Raw in packet:
         assert fpdu[Raw].load == packet[Raw].load
-
-
-@each_case
-def test_summary_says_what_it_is(name: str) -> None:
-    """By the name in the RFC, with what matters of it."""
-    assert f" / {CASES[name][3]}" in f" / {FPDU(framed(name)).summary().removesuffix(' / Raw')}"
+    assert f" / {summary}" in f" / {fpdu.summary().removesuffix(' / Raw')}"
 
 
 @pytest.mark.parametrize("name", ["Immediate Data", "Read Request", "Atomic Response"])

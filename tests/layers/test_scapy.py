@@ -8,7 +8,6 @@ import random
 import subprocess
 import sys
 from dataclasses import dataclass
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -62,7 +61,6 @@ MESSAGES = [
     MPARequest(private_data=b"hello"),
     MPAReply(revision=2, s=1, a=1, ird=3, ord=4, private_data=b"hello"),
 ]
-each_packet = pytest.mark.parametrize("packet", MESSAGES, ids=lambda packet: packet.summary())
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,35 +89,91 @@ def evaluated(packet: Packet) -> Packet:
     return made
 
 
-# Octets stay what they are
+# Each packet
 
 
-@each_packet
-def test_rebuilt(packet: Packet) -> None:
-    """Dissected octets are built again."""
+def is_rebuilt(packet: Packet) -> None:
+    """Dissected octets of any kind are built again, and kept when those given are changed."""
     assert bytes(read_again(packet)) == bytes(packet)
-
-
-@each_packet
-@pytest.mark.parametrize("kind", [bytearray, memoryview])
-def test_octets_of_any_kind(packet: Packet, kind: Any) -> None:
-    """They are dissected like bytes, and kept when those that were given are changed."""
-    octets = bytearray(bytes(packet))
     given = {name: getattr(packet, name) for name in getattr(packet, "reads_with", ())}
-    read = type(packet)(kind(octets), **given)
-    assert read == type(packet)(bytes(octets), **given)
-    before = bytes(read)
-    octets[:] = bytes(len(octets))
-    assert bytes(read) == before == bytes(packet)
+    for kind in (bytearray, memoryview):
+        octets = bytearray(bytes(packet))
+        read = type(packet)(kind(octets), **given)
+        assert read == type(packet)(bytes(octets), **given)
+        octets[:] = bytes(len(octets))
+        assert bytes(read) == bytes(packet)
 
 
-@each_packet
-def test_copy(packet: Packet) -> None:
+def is_copied(packet: Packet) -> None:
     """A copy builds the same, crafted or dissected, and is a packet of its own."""
     for original in (packet, read_again(packet)):
         assert bytes(original.copy()) == bytes(packet)
         assert bytes(copy.deepcopy(original)) == bytes(packet)
         assert original.copy() == original
+
+
+def is_stacked(packet: Packet) -> None:
+    """On TCP the same octets, counted and summed as payload."""
+    stack = IP() / TCP() / packet
+    assert bytes(stack)[40:] == bytes(packet)
+    assert IP(bytes(stack)).len == 40 + len(bytes(packet))
+    assert bytes(IP() / TCP() / read_again(packet)) == bytes(stack)
+
+
+def is_typed_in(packet: Packet) -> None:
+    """Its command gives the same octets, crafted or dissected."""
+    assert bytes(evaluated(packet)) == bytes(packet)
+    assert bytes(evaluated(read_again(packet))) == bytes(packet)
+
+
+def is_pickled(packet: Packet) -> None:
+    """Also those that cannot be read from their octets alone."""
+    read = read_again(packet)
+    again = pickle.loads(pickle.dumps(read))
+    assert again == read
+    assert bytes(again) == bytes(read)
+
+
+def is_several(packet: Packet) -> None:
+    """Scapy's lists of values make several packets."""
+    base = packet.copy()
+    name = "revision" if isinstance(packet, (MPARequest, MPAReply)) else "crc"
+    setattr(base, name, [1, 2, 3])
+    assert [getattr(one, name) for one in base] == [1, 2, 3]
+    assert len({bytes(one) for one in base}) == 3
+
+
+def is_shown(packet: Packet) -> None:
+    """``show()`` of what was read is ``show2()`` of what was crafted; JSON has the fields."""
+    assert packet.show2(dump=True) == read_again(packet).show(dump=True)
+    assert repr(packet).startswith(f"<{type(packet).__name__} ")
+    for one in (packet, read_again(packet)):
+        fields = json.loads(one.json())
+        assert "crc" in fields
+        assert "provenance" not in fields
+
+
+def is_fuzzed(packet: Packet) -> None:
+    """Buildable, printable, and what is computed stays right."""
+    for seed in range(5):
+        random.seed(seed)
+        fuzzed = fuzz(packet)
+        octets = bytes(fuzzed)
+        fuzzed.show(dump=True)
+        fuzzed.summary()
+        repr(fuzzed)
+        if isinstance(packet, FPDU) and packet.crc is None:
+            assert FPDU(octets, phase=packet.phase).crc_verdict() == "good"
+
+
+@pytest.mark.parametrize("packet", MESSAGES, ids=lambda packet: packet.summary())
+def test_each_packet(packet: Packet) -> None:
+    """All that is done with a packet."""
+    for check in (
+        *(is_rebuilt, is_copied, is_stacked, is_typed_in),
+        *(is_pickled, is_several, is_shown, is_fuzzed),
+    ):
+        check(packet)
 
 
 def test_copy_is_independent() -> None:
@@ -134,22 +188,6 @@ def test_copy_is_independent() -> None:
     assert bytes(message) == octets
 
 
-@each_packet
-def test_stacked_on_others(packet: Packet) -> None:
-    """On TCP the same octets, counted and summed as payload."""
-    stack = IP() / TCP() / packet
-    assert bytes(stack)[40:] == bytes(packet)
-    assert IP(bytes(stack)).len == 40 + len(bytes(packet))
-    assert bytes(IP() / TCP() / read_again(packet)) == bytes(stack)
-
-
-@each_packet
-def test_command(packet: Packet) -> None:
-    """Typed in, it gives the same octets, crafted or dissected."""
-    assert bytes(evaluated(packet)) == bytes(packet)
-    assert bytes(evaluated(read_again(packet))) == bytes(packet)
-
-
 @given(ulpdus(), PHASES)
 def test_command_of_any_fpdu(ulpdu: bytes, phase: int | None) -> None:
     """Whatever is in it."""
@@ -162,42 +200,7 @@ def test_command_of_any_fpdu(ulpdu: bytes, phase: int | None) -> None:
     read.summary()
 
 
-@each_packet
-def test_pickle(packet: Packet) -> None:
-    """Also those that cannot be read from their octets alone."""
-    packet = read_again(packet)
-    again = pickle.loads(pickle.dumps(packet))
-    assert again == packet
-    assert bytes(again) == bytes(packet)
-
-
-@each_packet
-def test_several_at_once(packet: Packet) -> None:
-    """Scapy's lists of values make several packets."""
-    base = packet.copy()
-    name = "revision" if isinstance(packet, (MPARequest, MPAReply)) else "crc"
-    setattr(base, name, [1, 2, 3])
-    assert [getattr(one, name) for one in base] == [1, 2, 3]
-    assert len({bytes(one) for one in base}) == 3
-
-
 # Shown
-
-
-@each_packet
-def test_shown(packet: Packet) -> None:
-    """``show()`` of what was read is ``show2()`` of what was crafted."""
-    assert packet.show2(dump=True) == read_again(packet).show(dump=True)
-    assert repr(packet).startswith(f"<{type(packet).__name__} ")
-
-
-@each_packet
-def test_json(packet: Packet) -> None:
-    """It is JSON, and has the fields."""
-    for one in (packet, read_again(packet)):
-        fields = json.loads(one.json())
-        assert "crc" in fields
-        assert "provenance" not in fields
 
 
 @pytest.mark.parametrize("name", layers.__all__)
@@ -223,20 +226,6 @@ def test_summary_on_tcp() -> None:
 
 
 # Fuzzed
-
-
-@each_packet
-@pytest.mark.parametrize("seed", range(5))
-def test_fuzz(packet: Packet, seed: int) -> None:
-    """Buildable, printable, and what is computed stays right."""
-    random.seed(seed)
-    fuzzed = fuzz(packet)
-    octets = bytes(fuzzed)
-    fuzzed.show(dump=True)
-    fuzzed.summary()
-    repr(fuzzed)
-    if isinstance(packet, FPDU) and packet.crc is None:
-        assert FPDU(octets, phase=packet.phase).crc_verdict() == "good"
 
 
 def test_fuzz_varies_what_is_not_computed() -> None:
