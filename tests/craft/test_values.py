@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -101,17 +102,6 @@ def has(kind: type[Conversation], name: str) -> bool:
     return hasattr(conversation, name) or hasattr(conversation.initiator, name)
 
 
-def cases(of: dict[str, tuple[dict[str, Any], tuple[str, ...]]]) -> list[Any]:
-    """Each kind of conversation with each verb that it has, and each of its parameters."""
-    return [
-        pytest.param(kind, name, wanted, parameter, id=f"{kind.__name__}-{name}-{parameter}")
-        for kind in KINDS
-        for name, (wanted, parameters) in of.items()
-        if has(kind, name)
-        for parameter in parameters
-    ]
-
-
 def try_all(act: Callable[[Any], Any]) -> None:
     """Nothing else is raised than an error of our own, and what is taken can be written."""
     for value in ODD:
@@ -140,48 +130,31 @@ def test_options(kind: type[Conversation], name: str) -> None:
     try_all(act)
 
 
-@pytest.mark.parametrize(("kind", "verb", "wanted", "parameter"), cases(VERBS))
-def test_verbs_of_a_side(
-    kind: type[Conversation], verb: str, wanted: dict[str, Any], parameter: str
-) -> None:
-    """Of either side, as far as it has them."""
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("verb", [*VERBS, *BOTH])
+def test_verbs(kind: type[Conversation], verb: str) -> None:
+    """Of either side and of both, as far as a conversation has them, each parameter."""
+    wanted, parameters = {**VERBS, **BOTH}[verb]
 
-    def act(value: Any) -> Conversation:
+    def act(parameter: str, value: Any) -> Conversation:
         conversation = kind(strict=False)
-        getattr(conversation.initiator, verb)(**{**wanted, parameter: value})
-        return conversation
+        speaker = conversation if verb in BOTH else conversation.initiator
+        made = getattr(speaker, verb)(**{**wanted, parameter: value})
+        return made if isinstance(made, Conversation) else conversation
 
-    try_all(act)
-
-
-@pytest.mark.parametrize(("kind", "verb", "wanted", "parameter"), cases(BOTH))
-def test_verbs_of_both(
-    kind: type[Conversation], verb: str, wanted: dict[str, Any], parameter: str
-) -> None:
-    """Of the conversation, as far as it has them."""
-
-    def act(value: Any) -> Conversation:
-        conversation = kind(strict=False)
-        return getattr(conversation, verb)(**{**wanted, parameter: value}) or conversation
-
-    try_all(act)
+    for parameter in parameters if has(kind, verb) else ():
+        try_all(partial(act, parameter))
 
 
-@pytest.mark.parametrize(
-    ("name", "wanted", "parameter"),
-    [
-        (name, wanted, parameter)
-        for name, (wanted, parameters) in IMPAIRMENTS.items()
-        for parameter in parameters
-    ],
-)
-def test_impairments(name: str, wanted: dict[str, Any], parameter: str) -> None:
+@pytest.mark.parametrize("name", IMPAIRMENTS)
+def test_impairments(name: str) -> None:
     """What happens to segments."""
+    wanted, parameters = IMPAIRMENTS[name]
     conversation = Conversation()
     conversation.initiator.write(bytes(5000))
 
     class Impaired:
-        def __init__(self, value: Any) -> None:
+        def __init__(self, parameter: str, value: Any) -> None:
             impairment = getattr(known, name)(**{**wanted, parameter: value})
             self.segments = impair(conversation.segments(), impairment)
 
@@ -191,7 +164,8 @@ def test_impairments(name: str, wanted: dict[str, Any], parameter: str) -> None:
         def truth(self, **options: bool) -> object:
             return conversation.truth(self.segments, **options)
 
-    try_all(Impaired)
+    for parameter in parameters:
+        try_all(partial(Impaired, parameter))
 
 
 @pytest.mark.parametrize("name", ["address", "port", "mac", "isn"])

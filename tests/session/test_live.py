@@ -10,7 +10,7 @@ import gc
 import socket
 import tracemalloc
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -39,28 +39,43 @@ FEW = 60
 """Connections that take longer than any of them lingers."""
 
 
-def iwarp(isn: tuple[int, int]) -> Talk:
-    """Three FPDUs in each direction, and no end."""
-    talk = Talk(isn)
-    talk.say(0, REQUEST)
-    talk.say(1, REPLY)
-    talk.say(0, FPDUS, size=SIZE)
-    talk.say(1, FPDUS, size=SIZE)
-    return talk
+Kind = Callable[[tuple[int, int]], Talk]
 
 
-def closed(isn: tuple[int, int]) -> Talk:
-    """A FIN from both sides."""
-    talk = iwarp(isn)
-    talk.close()
-    return talk
+def kind(
+    octets: bytes = FPDUS,
+    *,
+    first: bytes | None = None,
+    end: str = "FIN",
+    missing: Sequence[int] = (),
+    again: Sequence[int] = (),
+) -> Kind:
+    """A kind of connections, by what both sides say; iWARP or not.
 
+    :param first: what the Initiator says instead.
+    :param end: "FIN" from both sides or from "one", "RST" from one, or "none".
+    :param missing: segments that were never captured.
+    :param again: segments that come again at the end.
+    """
 
-def reset(isn: tuple[int, int]) -> Talk:
-    """A RST from the Initiator."""
-    talk = iwarp(isn)
-    talk.say(0, flags=RST | ACK)
-    return talk
+    def connection(isn: tuple[int, int]) -> Talk:
+        talk = Talk(isn)
+        if octets is FPDUS:
+            talk.say(0, REQUEST)
+            talk.say(1, REPLY)
+        talk.say(0, first or octets, size=SIZE)
+        talk.say(1, octets, size=SIZE)
+        if end in ("FIN", "one"):
+            talk.close()
+        if end == "one":
+            del talk.segments[-2:]
+        if end == "RST":
+            talk.say(0, flags=RST | ACK)
+        kept = [each for at, each in enumerate(talk.segments) if at not in missing]
+        talk.segments[:] = kept + [talk.segments[at] for at in again]
+        return talk
+
+    return connection
 
 
 def refused(isn: tuple[int, int]) -> Talk:
@@ -72,77 +87,26 @@ def refused(isn: tuple[int, int]) -> Talk:
     return talk
 
 
-def with_hole(isn: tuple[int, int]) -> Talk:
-    """Closed, and a segment of it was never captured."""
-    talk = closed(isn)
-    del talk.segments[5]
-    return talk
+OVER = {
+    "closed": kind(),
+    "reset": kind(end="RST"),
+    "refused": refused,
+    "with a hole": kind(missing=[5]),
+    "with a hole, reset": kind(missing=[5], end="RST"),
+    "joined late": kind(missing=range(5)),
+    "a copy after the FINs": kind(again=[5]),
+    "a bad CRC": kind(first=FPDUS[:100] + b"\xff" + FPDUS[101:]),
+    "no iWARP": kind(TEXT),
+    "no iWARP, reset with a hole": kind(TEXT, missing=[5], end="RST"),
+}
+"""Connections that are over."""
 
-
-def hole_and_reset(isn: tuple[int, int]) -> Talk:
-    """Reset, and a segment of it was never captured."""
-    talk = reset(isn)
-    del talk.segments[5]
-    return talk
-
-
-def joined_late(isn: tuple[int, int]) -> Talk:
-    """Neither the SYN nor the startup frames were captured."""
-    talk = closed(isn)
-    del talk.segments[:5]
-    return talk
-
-
-def with_late_copy(isn: tuple[int, int]) -> Talk:
-    """Octets come again after the FINs."""
-    talk = closed(isn)
-    talk.segments.append(talk.segments[5])
-    return talk
-
-
-def bad_crc(isn: tuple[int, int]) -> Talk:
-    """One FPDU is damaged."""
-    talk = Talk(isn)
-    talk.say(0, REQUEST)
-    talk.say(1, REPLY)
-    talk.say(0, FPDUS[:100] + b"\xff" + FPDUS[101:], size=SIZE)
-    talk.say(1, FPDUS, size=SIZE)
-    talk.close()
-    return talk
-
-
-def other_traffic(isn: tuple[int, int]) -> Talk:
-    """Closed, and no iWARP."""
-    talk = Talk(isn)
-    talk.say(0, TEXT, size=SIZE)
-    talk.say(1, TEXT, size=SIZE)
-    talk.close()
-    return talk
-
-
-def other_reset(isn: tuple[int, int]) -> Talk:
-    """Reset with a hole, and no iWARP."""
-    talk = other_traffic(isn)
-    del talk.segments[-3:], talk.segments[5]
-    talk.say(1, flags=RST | ACK)
-    return talk
-
-
-def half_closed(isn: tuple[int, int]) -> Talk:
-    """The second FIN never comes."""
-    talk = closed(isn)
-    del talk.segments[-2:]
-    return talk
-
-
-def other_idle(isn: tuple[int, int]) -> Talk:
-    """Never ended, and no iWARP."""
-    talk = other_traffic(isn)
-    del talk.segments[-3:]
-    return talk
-
-
-Kind = Callable[[tuple[int, int]], Talk]
+GOING_ON = {
+    "iWARP": kind(end="none"),
+    "half closed": kind(end="one"),
+    "no iWARP": kind(TEXT, end="none"),
+}
+"""Connections that never end."""
 
 
 def packets(kind: Kind, numbers: range, *, same_ports: bool = False) -> Iterator[Packet]:
@@ -214,22 +178,8 @@ def grown(counts: list[Counter[str]]) -> dict[str, int]:
     return {kind: more for kind, more in (after - before).items() if more >= FEW // 3}
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [
-        closed,
-        reset,
-        refused,
-        with_hole,
-        hole_and_reset,
-        joined_late,
-        with_late_copy,
-        bad_crc,
-        other_traffic,
-        other_reset,
-    ],
-)
-def test_connections_that_are_over(kind: Kind) -> None:
+@pytest.mark.parametrize("name", OVER)
+def test_connections_that_are_over(name: str) -> None:
     """Each lingers for a while, and costs no object after that."""
     ended: list[Event] = []
 
@@ -238,21 +188,21 @@ def test_connections_that_are_over(kind: Kind) -> None:
         del ended[1:]
 
     session = MPASession(on_event=note, check=True)
-    assert not grown(counts_of(kind, session))
+    assert not grown(counts_of(OVER[name], session))
     assert ended
 
 
-@pytest.mark.parametrize("kind", [iwarp, half_closed, other_idle])
-def test_connections_whose_ports_are_used_again(kind: Kind) -> None:
+@pytest.mark.parametrize("name", GOING_ON)
+def test_connections_whose_ports_are_used_again(name: str) -> None:
     """One that was never ended is over when another one has its ports."""
-    assert not grown(counts_of(kind, MPASession(check=True), same_ports=True))
+    assert not grown(counts_of(GOING_ON[name], MPASession(check=True), same_ports=True))
 
 
-@pytest.mark.parametrize("kind", [iwarp, half_closed, other_idle])
+@pytest.mark.parametrize("name", GOING_ON)
 @pytest.mark.parametrize(
     "limits", [Limits(connections=20), Limits(connections=40, idle_seconds=20 * APART)]
 )
-def test_connections_that_never_end(kind: Kind, limits: Limits) -> None:
+def test_connections_that_never_end(name: str, limits: Limits) -> None:
     """Those that are too many, or idle for too long, are let go of."""
     endings: Counter[str] = Counter()
 
@@ -261,7 +211,7 @@ def test_connections_that_never_end(kind: Kind, limits: Limits) -> None:
             endings[event.ending] += 1
 
     session = MPASession(on_event=note, limits=limits, check=True)
-    counts = counts_of(kind, session, first=30)
+    counts = counts_of(GOING_ON[name], session, first=30)
     last = counts[-1]
     assert last["Connection"] <= limits.connections
     # Two directions, and a frame of each.

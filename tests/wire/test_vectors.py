@@ -120,14 +120,11 @@ def header_of(vector: Vector) -> DDPHeader:
 
 @each_vector
 def test_build(vector: Vector) -> None:
-    """Header, payload and place give the published octets, Marker and CRC included."""
+    """Header, payload and place give the published octets; the one Marker lies where the annotation
+    has it, and says what it says there; the CRC is good, and is not for any other value of any bit,
+    Marker included."""
     ulpdu = build_ddp(header_of(vector)) + PAYLOAD
     assert build_fpdu(ulpdu, vector.start % 512) == vector.octets
-
-
-@each_vector
-def test_geometry(vector: Vector) -> None:
-    """The one Marker of the FPDU lies where the annotation has it, and says what it says there."""
     layout = fpdu_layout(42, vector.start % 512)
     assert layout.length == len(vector.octets)
     assert vector.start + layout.header == vector.seq_offset
@@ -135,11 +132,6 @@ def test_geometry(vector: Vector) -> None:
     (marker,) = layout.markers
     assert (vector.start + marker) % 512 == 0
     assert layout.fpduptrs == layout.unpack.unpack_from(vector.octets) == (vector.fpduptr,)
-
-
-@each_vector
-def test_crc_covers_every_octet(vector: Vector) -> None:
-    """The published CRC is good, and is not for any other value of any bit, Marker included."""
     assert crc_is_good(vector.octets)
     for bit in range(8 * len(vector.octets)):
         other = bytearray(vector.octets)
