@@ -44,6 +44,13 @@ def tampered(conversation: Conversation, number: int, item: Item) -> Conversatio
     return conversation.with_script(script)
 
 
+def second(conversation: Conversation) -> FPDUItem:
+    """The Send to be tampered with."""
+    item = conversation.script[SECOND]
+    assert isinstance(item, FPDUItem)
+    return item
+
+
 def octets_of(conversation: Conversation, number: int) -> bytes:
     """What an item of the script puts into the stream."""
     return conversation.layout()[number].octets
@@ -92,8 +99,7 @@ def test_stream_is_that_of_the_oracle(ulpdus: list[bytes], markers: bool) -> Non
 def test_crc(markers: bool) -> None:
     """A wrong CRC field changes no other octet, and is found."""
     valid = hello(markers=markers)
-    item = valid.script[SECOND]
-    assert isinstance(item, FPDUItem)
+    item = second(valid)
     wrong = tampered(valid, SECOND, item.override(crc=b"oops"))
     assert octets_of(wrong, SECOND) == octets_of(valid, SECOND)[:-4] + b"oops"
     for number in (3, 5):
@@ -115,8 +121,7 @@ def test_crc(markers: bool) -> None:
 def test_pad() -> None:
     """A pad that is not zero is covered by the CRC: nothing is wrong but the pad."""
     valid = hello()
-    item = valid.script[SECOND]
-    assert isinstance(item, FPDUItem)
+    item = second(valid)
     other = tampered(valid, SECOND, item.override(pad=b"\xee"))
     assert octets_of(valid, SECOND)[-5:-4] == b"\0"
     assert octets_of(other, SECOND)[:-5] == octets_of(valid, SECOND)[:-5]
@@ -127,8 +132,7 @@ def test_pad() -> None:
 def test_length_that_takes_the_pad() -> None:
     """A ULPDU_Length may lie and lead to the same end: the pad is payload then."""
     valid = hello()
-    item = valid.script[SECOND]
-    assert isinstance(item, FPDUItem)
+    item = second(valid)
     truth = agree(tampered(valid, SECOND, item.override(ulpdu_length=len(item.ulpdu) + 1)))
     lie = next(each for each in truth if each.get("payload") == b"1234567\0".hex())
     assert (lie["ulpdu_length"], lie["payload_length"], lie["crc"]) == (26, 8, "good")
@@ -140,8 +144,7 @@ def test_length_that_hides() -> None:
     The FPDU itself is not.
     """
     valid = hello()
-    item = valid.script[SECOND]
-    assert isinstance(item, FPDUItem)
+    item = second(valid)
     wrong = tampered(valid, SECOND, item.override(ulpdu_length=9))
     assert octets_of(wrong, SECOND)[:2] == b"\x00\x09"
     assert octets_of(wrong, SECOND)[2:-4] == octets_of(valid, SECOND)[2:-4]
@@ -203,8 +206,7 @@ def test_stream_off_its_grid() -> None:
 def test_a_marker_that_is_not_there() -> None:
     """Overriding a Marker that an FPDU has not is refused, with the item's number."""
     conversation = hello()
-    item = conversation.script[SECOND]
-    assert isinstance(item, FPDUItem)
+    item = second(conversation)
     with pytest.raises(LocalProtocolError, match=r"item 4 of the script.*0 Markers"):
         tampered(conversation, SECOND, item.override(markers={0: bytes(4)})).segments()
 
@@ -240,14 +242,13 @@ def test_startup_frame(field: str, value: object, places: dict[int, int]) -> Non
 def test_ddp_header() -> None:
     """Fields of a DDP header are edited by name; length and CRC are computed anew."""
     valid = hello()
-    item = valid.script[SECOND]
-    assert isinstance(item, FPDUItem)
+    item = second(valid)
     wrong = tampered(valid, SECOND, item.with_header(qn=7, msn=99))
     assert octets_of(wrong, SECOND) == build_fpdu(
         item.ulpdu[:6] + bytes.fromhex("00000007 00000063") + item.ulpdu[14:]
     )
-    second = [each for each in agree(wrong) if each["type"] == "fpdu"][1]
-    assert (second["qn"], second["msn"]) == (7, 99)
+    told = [each for each in agree(wrong) if each["type"] == "fpdu"][1]
+    assert (told["qn"], told["msn"]) == (7, 99)
 
 
 def test_octets_between_fpdus() -> None:
