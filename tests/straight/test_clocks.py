@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import random
-import struct
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -22,13 +21,11 @@ CLOCKS = st.sampled_from((0, 20, 31, 100, -100, 10_000, -10_000, -BEGIN))
 
 
 def pcap(frames: list[tuple[int, bytes]]) -> bytes:
-    """A classic pcap file of frames, each with the second at which its clock began."""
-    file = pcapfile.pcap([])
-    for number, (second, octets) in enumerate(frames):
-        later, microseconds = divmod(number * 1000, 1_000_000)
-        stamp = struct.pack("<IIII", second + later, microseconds, len(octets), len(octets))
-        file += stamp + octets
-    return file
+    """A pcap file of frames, each with the second at which its clock began."""
+    return pcapfile.stamped(
+        (second * 1_000_000_000 + number * 1_000_000, octets, 0)
+        for number, (second, octets) in enumerate(frames)
+    )
 
 
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -10,7 +10,6 @@ import itertools
 import json
 import pathlib
 import random
-import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -80,11 +79,8 @@ def in_blocks(
 
 
 def as_file(frames: Sequence[tuple[int, bytes]]) -> bytes:
-    """A pcap file with nanoseconds."""
-    octets = bytearray(struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 262144, 1))
-    for time_ns, frame in frames:
-        octets += struct.pack("<IIII", *divmod(time_ns, SECOND), len(frame), len(frame)) + frame
-    return bytes(octets)
+    """A pcap file of these frames."""
+    return pcapfile.stamped((time_ns, frame, 0) for time_ns, frame in frames)
 
 
 def read(frames: Sequence[tuple[int, bytes]]) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ import pytest
 from scapy_mpa.capture import Frame, open_capture
 from tests.capture import build
 from tests.captures import OVER_TCP
-from tests.straight.ways import recovery, straight, texts
+from tests.straight.ways import same
 
 SMALL = [path for path in OVER_TCP if path.stat().st_size < 1 << 15 and path.suffix == ".pcap"]
 IPV4 = b"\x08\x00\x45"
@@ -65,7 +65,4 @@ def test_mixtures(seed: int) -> None:
         (1_700_000_000 + at // 100, at % 100, frame.octets, frame.original_length)
         for at, (_, frame) in enumerate(mixed)
     )
-    lines = recovery(octets)
-    assert straight(octets) == lines
-    by_recovery, by_both = texts(octets)
-    assert by_both == by_recovery
+    same(octets)

@@ -21,7 +21,7 @@ from scapy_mpa.stream.octets import overlap
 from scapy_mpa.wire.errors import CaptureError
 from tests.capture import build
 from tests.captures import OVER_TCP, PCAPS, capture_name
-from tests.straight.ways import recovery, straight, texts
+from tests.straight.ways import same, straight, texts
 from tests.stream.feed import halves
 from tests.truth import impair, messages, mpastream, pcapfile
 from tests.truth.impair import ACK, PSH, Segment
@@ -52,17 +52,19 @@ def as_pcapng(octets: bytes) -> bytes:
     return b"".join(blocks)
 
 
+def is_the_same_in_pcapng(octets: bytes, lines: list[str]) -> None:
+    """The other format changes nothing."""
+    others = as_pcapng(octets)
+    assert straight(others) == lines
+    assert texts(others) == texts(octets)
+
+
 @pytest.mark.parametrize("path", OVER_TCP, ids=capture_name)
 def test_captures(path: pathlib.Path) -> None:
     """Each capture gives the same lines in the same order, and the same counts without lines."""
     octets = path.read_bytes()
-    lines = recovery(octets)
-    assert straight(octets) == lines
-    by_recovery, by_both = texts(octets)
-    assert by_both == by_recovery
-    others = as_pcapng(octets)
-    assert straight(others) == lines
-    assert texts(others) == (by_recovery, by_recovery)
+    lines = same(octets)
+    is_the_same_in_pcapng(octets, lines)
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -149,14 +151,9 @@ def test_conversations(
         at = rng.randrange(len(segments))
         segments[at] = _out_of_place(segments[at], rng)
     octets = pcapfile.pcap(pcapfile.frames(segments), snaplen=snap or 1 << 18)
-    lines = recovery(octets)
-    assert straight(octets) == lines
-    by_recovery, by_both = texts(octets)
-    assert by_both == by_recovery
+    lines = same(octets)
     if seed % 2:
-        others = as_pcapng(octets)
-        assert straight(others) == lines
-        assert texts(others) == (by_recovery, by_recovery)
+        is_the_same_in_pcapng(octets, lines)
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -187,10 +184,7 @@ def test_fpdus_of_any_length(
         at += len(octets)
         segments.append(Segment(1, 1, 1000 + at, ACK, b""))
     capture = pcapfile.pcap(pcapfile.frames(segments, hosts=("10.0.0.1", "10.0.0.2")))
-    lines = recovery(capture)
-    assert straight(capture) == lines
-    by_recovery, by_both = texts(capture)
-    assert by_both == by_recovery
+    same(capture)
 
 
 def _flipped(sending: impair.Sending, at: int) -> bytes:

@@ -19,6 +19,7 @@ from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits
 from tests.straight.ways import recovery, straight, texts
 from tests.stream.feed import halves
+from tests.stream.talk import Talk
 from tests.truth import impair, messages, mpastream, pcapfile
 from tests.truth.impair import ACK, PSH, Segment
 
@@ -139,22 +140,15 @@ def half_told(number: int, length: int) -> list[bytes]:
     request, reply = (
         mpastream.startup_frame(key, crc=1) for key in (mpastream.REQUEST_KEY, mpastream.REPLY_KEY)
     )
-    at = [1, 1]
-    segments = []
-
-    def say(direction: int, octets: bytes) -> None:
-        segments.append(Segment(direction, at[direction], at[1 - direction], PSH | ACK, octets))
-        at[direction] += len(octets)
-
-    say(0, request)
-    say(1, reply)
+    talk = Talk((0, 0), syn=False)
+    talk.say(0, request)
+    talk.say(1, reply)
     for msn in (1, 2):
         for direction in (0, 1):
-            say(direction, mpastream.build_stream([messages.send(msn, b"", 65000)[0]])[0])
+            talk.say(direction, mpastream.build_stream([messages.send(msn, b"", 65000)[0]])[0])
     long = mpastream.build_stream([messages.send(3, rng.randbytes(length), 65000)[0]])[0]
-    for start in range(0, len(long) - 1448, 1448):
-        say(0, long[start : start + 1448])
-    return pcapfile.frames(segments, ports=(40000 + number, 4000))
+    talk.say(0, long[: (len(long) - 1) // 1448 * 1448], size=1448)
+    return pcapfile.frames(talk.segments, ports=(40000 + number, 4000))
 
 
 @pytest.mark.parametrize("total", [20_000, 300_000, 1 << 20])

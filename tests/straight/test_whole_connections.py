@@ -8,7 +8,6 @@ the end, while the connection lingers, or in the next connection on the same por
 from __future__ import annotations
 
 import random
-import struct
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -18,7 +17,8 @@ from hypothesis import strategies as st
 
 from scapy_mpa.stream import flows as core
 from scapy_mpa.stream.limits import Limits
-from tests.straight.ways import recovery, straight, texts
+from tests.straight.ways import recovery, same, straight
+from tests.stream.talk import Talk
 from tests.truth import messages, mpastream, pcapfile
 from tests.truth.impair import ACK, FIN, PSH, RST, SYN, Segment
 
@@ -70,46 +70,39 @@ def one_of(
         ulpdus += messages.write(rng.getrandbits(32), 0, rng.randbytes(3000), mulpdu=900)
         stream = mpastream.build_stream(ulpdus, markers=markers[index], crc=crc)[0]
         streams.append((startup, stream))
-    next_ = list(isns or (rng.getrandbits(32), rng.getrandbits(32)))
-    said: list[Segment] = []
-
-    def say(direction: int, octets: bytes = b"", flags: int = ACK) -> None:
-        flags |= PSH if octets else 0
-        ack = next_[1 - direction] % 2**32 if flags & ACK else 0
-        said.append(Segment(direction, next_[direction] % 2**32, ack, flags, octets))
-        next_[direction] += len(octets) + bool(flags & (SYN | FIN))
-
-    say(0, flags=SYN)
-    say(1, flags=SYN | ACK)
-    if rng.random() < 0.7:
-        say(0)
+    talk = Talk(isns or (rng.getrandbits(32), rng.getrandbits(32)))
+    if rng.random() > 0.7:
+        # The last segment of the handshake.
+        talk.segments.pop()
     for direction in (0, 1):
-        say(direction, streams[direction][0])
+        talk.say(direction, streams[direction][0])
         if rng.random() < 0.5:
-            say(1 - direction)
+            talk.say(1 - direction, flags=ACK)
     rests = [stream[: rng.choice((len(stream), len(stream), 0, 1000))] for _, stream in streams]
     size = rng.choice((300, 1448, 1448, 9000))
     while any(rests):
         direction = rng.choice([each for each in (0, 1) if rests[each]])
         if len(rests[0]) == len(streams[0][1]) and rng.random() < 0.9:
             direction = 0
-        say(direction, rests[direction][:size])
+        talk.say(direction, rests[direction][:size])
         rests[direction] = rests[direction][size:]
         if rng.random() < 0.5:
-            say(1 - direction)
+            talk.say(1 - direction, flags=ACK)
     first = rng.randint(0, 1)
     if close in ("fin", "half"):
-        say(first, flags=FIN | ACK)
+        talk.say(first, flags=FIN | ACK)
         if rng.random() < 0.5:
-            say(1 - first)
+            talk.say(1 - first, flags=ACK)
     if close == "fin":
-        say(1 - first, flags=FIN | ACK)
+        talk.say(1 - first, flags=FIN | ACK)
         if rng.random() < 0.8:
-            say(first)
+            talk.say(first, flags=ACK)
     elif close == "rst":
-        say(first, flags=RST | rng.choice((0, ACK)))
+        talk.say(first, flags=RST | rng.choice((0, ACK)))
     step = rng.choice((1_000, 1_000_000, 3 * SECOND))
-    return [Captured(begin + number * step, port, each) for number, each in enumerate(said)]
+    return [
+        Captured(begin + number * step, port, each) for number, each in enumerate(talk.segments)
+    ]
 
 
 def again(rng: random.Random, all_: list[Captured], at: int) -> None:
@@ -219,13 +212,11 @@ ODD: list[Callable[[random.Random, list[Captured], int], None]] = [
 
 
 def as_file(captured: list[Captured]) -> bytes:
-    """A pcap file with nanoseconds."""
-    octets = bytearray(struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 262144, 1))
-    for time_ns, port, segment, lacks in captured:
-        frame = pcapfile.frame(segment, ports=(port, 4000))
-        there = len(frame) - min(lacks, len(segment.payload))
-        octets += struct.pack("<IIII", *divmod(time_ns, SECOND), there, len(frame)) + frame[:there]
-    return bytes(octets)
+    """A pcap file of what was captured."""
+    return pcapfile.stamped(
+        (time_ns, pcapfile.frame(segment, ports=(port, 4000)), min(lacks, len(segment.payload)))
+        for time_ns, port, segment, lacks in captured
+    )
 
 
 def drawn(rng: random.Random, odd: list[Callable[..., None]], **kind: object) -> list[Captured]:
@@ -283,30 +274,17 @@ def test_something_odd(
     captured = drawn(rng, odd, revision=revision, crc=crc, markers=markers)
     octets = as_file(captured)
     limits = Limits(connections=most, idle_seconds=idle)
-    assert straight(octets, limits) == recovery(octets, limits)
-    by_plain, by_inlined = texts(octets, limits=limits)
-    assert by_inlined == by_plain
+    same(octets, limits)
 
 
 def usual(
     revision: int, close: str, *, markers: tuple[bool, bool], rtr: bool, data: bytes
 ) -> list[Segment]:
     """A connection in which each FPDU has a segment of its own."""
-    said: list[Segment] = []
-    next_ = [1000, 2**32 - 100]
-
-    def say(direction: int, octets: bytes = b"", flags: int = ACK) -> None:
-        flags |= PSH if octets else 0
-        ack = next_[1 - direction] % 2**32 if flags & ACK else 0
-        said.append(Segment(direction, next_[direction] % 2**32, ack, flags, octets))
-        next_[direction] += len(octets) + bool(flags & (SYN | FIN))
-
-    say(0, flags=SYN)
-    say(1, flags=SYN | ACK)
-    say(0)
+    talk = Talk((1000, 2**32 - 100))
     for direction, key in enumerate((mpastream.REQUEST_KEY, mpastream.REPLY_KEY)):
         private = mpastream.enhanced_data(4, 4, a=rtr, b=rtr) if revision == 2 else b""
-        say(
+        talk.say(
             direction,
             mpastream.startup_frame(
                 key,
@@ -317,7 +295,7 @@ def usual(
                 private_data=private + data,
             ),
         )
-        say(1 - direction)
+        talk.say(1 - direction, flags=ACK)
     streams = []
     for direction in (0, 1):
         ulpdus = [messages.send(msn, bytes(40 * msn))[0] for msn in range(10)]
@@ -328,20 +306,20 @@ def usual(
     last = streams[0].pop()
     for each in zip(*streams, strict=False):
         for direction, fpdu in enumerate(each):
-            say(direction, fpdu)
-            say(1 - direction)
+            talk.say(direction, fpdu)
+            talk.say(1 - direction, flags=ACK)
     if close == "rst":
-        say(0, flags=RST | ACK)
+        talk.say(0, flags=RST | ACK)
     if close in ("fin", "half"):
-        say(1, flags=FIN | ACK)
-        say(0)
+        talk.say(1, flags=FIN | ACK)
+        talk.say(0, flags=ACK)
     if close == "half" and len(streams[0]) < len(streams[1]):
-        say(0, last)
+        talk.say(0, last)
     if close == "fin":
-        say(0, flags=FIN | ACK)
-        say(1)
-        say(1)
-    return said
+        talk.say(0, flags=FIN | ACK)
+        talk.say(1, flags=ACK)
+        talk.say(1, flags=ACK)
+    return talk.segments
 
 
 @pytest.mark.parametrize("revision", [0, 1, 2])

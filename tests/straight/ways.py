@@ -75,3 +75,12 @@ def texts(
     pages = [page([row for row in rows if kind(row) in types]) for rows in other.rows()]
     problems = [str(each.capture.problem).encode() for each in (one, other)]
     return text + problems[0], b"".join(pages) + problems[1]
+
+
+def same(octets: bytes, limits: Limits | None = None) -> list[str]:
+    """Both ways say the same, as records and as text; return the records."""
+    lines = recovery(octets, limits)
+    assert straight(octets, limits) == lines
+    by_recovery, by_both = texts(octets, limits=limits)
+    assert by_both == by_recovery
+    return lines

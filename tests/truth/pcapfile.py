@@ -114,6 +114,18 @@ def pcap(
     return bytes(file)
 
 
+def stamped(captured: Iterable[tuple[int, bytes, int]]) -> bytes:
+    """A classic pcap file of link type Ethernet, with nanoseconds.
+
+    Each frame comes with its time and with how many of its last octets were cut off.
+    """
+    file = bytearray(struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 262144, 1))
+    for time, octets, lacks in captured:
+        there = octets[: len(octets) - lacks]
+        file += struct.pack("<IIII", *divmod(time, 1_000_000_000), len(there), len(octets)) + there
+    return bytes(file)
+
+
 def write(
     path: pathlib.Path,
     segments: Sequence[Segment],
