@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What the documents show is what happens."""
+
+from __future__ import annotations
+
+import doctest
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+
+import pytest
+
+from tests.cli.command import environment, run
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+DOCUMENTS = [
+    *(ROOT / "benchmarks" / "README.md", ROOT / "pcaps" / "README.md"),
+    *sorted(ROOT.glob("*.md")),
+    *sorted((ROOT / "docs").glob("*.md")),
+]
+
+
+def blocks_of(document: pathlib.Path) -> list[tuple[str, str]]:
+    """The examples of a document: what kind they are of, and their text."""
+    text = document.read_text(encoding="utf-8")
+    return re.findall(r"^```(python|console)\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+
+
+WITH_EXAMPLES = [each for each in DOCUMENTS if blocks_of(each)]
+
+
+def is_answered(text: str, request: pytest.FixtureRequest) -> None:
+    """Each command prints the lines below it."""
+    for shown in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
+        command, _, output = shown.partition("\n")
+        program, *arguments = shlex.split(command)
+        if program == "tshark":
+            assert answer(request.getfixturevalue("tshark"), *arguments) == output
+        else:
+            assert program == "scapy-mpa"
+            assert run(*arguments).output == output
+
+
+def answer(*words: str) -> str:
+    """What a program prints that has no settings but those of this directory."""
+    own = environment(WIRESHARK_CONFIG_DIR=os.getcwd())
+    done = subprocess.run(words, check=True, capture_output=True, text=True, env=own, timeout=120)
+    return done.stdout
+
+
+@pytest.mark.parametrize("document", WITH_EXAMPLES, ids=lambda path: path.name)
+def test_examples(
+    document: pathlib.Path,
+    request: pytest.FixtureRequest,
+    tmp_path: pathlib.Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The examples, one after the other in one directory, answer what is shown; programs end
+    well."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pcaps").symlink_to(ROOT / "pcaps")
+    told: list[str] = []
+    for number, (kind, text) in enumerate(blocks_of(document)):
+        if kind == "console":
+            is_answered(text, request)
+        elif text.startswith(">>>"):
+            name = f"{document.name}, example {number}"
+            test = doctest.DocTestParser().get_doctest(text, {}, name, str(document), 0)
+            doctest.DocTestRunner().run(test, out=told.append)
+        else:
+            answer(sys.executable, "-c", text)
+    assert not told, "".join(told)
+
+
+def test_there_are_examples() -> None:
+    """The test above has something to run."""
+    counts = {
+        document.name: [kind for kind, _ in blocks_of(document)] for document in WITH_EXAMPLES
+    }
+    assert counts["README.md"].count("python") >= 3 and "console" in counts["README.md"]
+    assert counts["cleaning.md"] == ["python", "console", "python"]
+    assert {"python", "console"} <= set(counts["mutations.md"])
+    assert len(counts["crafting.md"] + counts["scenarios.md"]) >= 6
+
+
+def anchors(text: str) -> set[str]:
+    """What links may name in a document, as forges make it of its headings."""
+    headings = re.findall(
+        r"^#+ (.*)$", re.sub(r"```.*?```", "", text, flags=re.DOTALL), re.MULTILINE
+    )
+    return {re.sub(r"[^\w\- ]", "", heading).lower().replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_lead_somewhere(document: pathlib.Path) -> None:
+    """Files that a document names are there, and so are the headings in them."""
+    for name, anchor in re.findall(r"\]\(([^)#:]*)(?:#([^)]*))?\)", document.read_text()):
+        target = document.parent / name if name else document
+        assert target.exists(), name
+        assert not anchor or anchor in anchors(target.read_text()), f"{name}#{anchor}"
