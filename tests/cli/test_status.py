@@ -17,12 +17,14 @@ from tests.capture.build import enhanced, interface, option, section
 from tests.cli.command import PCAPS, parsed, process, run
 from tests.truth import pcapfile
 from tests.truth.impair import SYN, Segment
+from tests.truth.walker import read_pcap
 
 CLEAN = PCAPS / "rping_mpa2_crcon.pcap"
 FINDINGS = PCAPS / "live_siw_probe_guest_eth0.pcap.gz"
 REJECTED = PCAPS / "reject_pdata.pcap"
 COMMANDS = ["dissect", "summary"]
 
+FRAMES = list(read_pcap(CLEAN))
 PCAP_HEADER, RECORD_HEADER = 24, 16
 
 
@@ -55,24 +57,12 @@ def test_exit_status(command: str, names: list[object], status: int) -> None:
 
 def test_gaps_and_overlaps_are_no_findings(tmp_path: Path) -> None:
     """What a capture missed, or held twice, is no fault of the connection."""
-    segments = frames_of(CLEAN)
     path = tmp_path / "gap.pcap"
     # Without the fifth FPDU: its octets are acknowledged, and never captured.
-    path.write_bytes(pcapfile.pcap(each for at, each in enumerate(segments) if at != 13))
+    path.write_bytes(pcapfile.pcap(each for at, each in enumerate(FRAMES) if at != 13))
     result = run("dissect", "--json", path)
     assert {record["type"] for record in parsed(result.stdout)} >= {"gap"}
     assert result.exit_code == 0
-
-
-def frames_of(path: Path) -> list[bytes]:
-    """The frames of a little-endian pcap file."""
-    octets = path.read_bytes()
-    at, found = PCAP_HEADER, []
-    while at < len(octets):
-        (length,) = struct.unpack_from("<I", octets, at + 8)
-        found.append(octets[at + RECORD_HEADER : at + RECORD_HEADER + length])
-        at += RECORD_HEADER + length
-    return found
 
 
 def test_findings_are_those_of_the_connections_asked_for() -> None:
@@ -82,24 +72,42 @@ def test_findings_are_those_of_the_connections_asked_for() -> None:
     assert run("dissect", "--type", "startup", FINDINGS).exit_code == 1
 
 
+def with_number(at: int, number: int) -> bytes:
+    """A capture with another number of 32 bits somewhere."""
+    octets = CLEAN.read_bytes()
+    return octets[:at] + struct.pack("<I", number) + octets[at + 4 :]
+
+
+SECOND = PCAP_HEADER + RECORD_HEADER + len(FRAMES[0])
+
+BAD: dict[str, tuple[bytes, int, list[str]]] = {
+    "empty": (b"", 0, ["empty"]),
+    "text": (b"GET / HTTP/1.1\r\n", 0, ["not a pcap", "text"]),
+    "binary": (bytes(range(256)), 0, ["not a pcap"]),
+    "header cut": (CLEAN.read_bytes()[:11], 0, ["header"]),
+    # Where no frame's link type is known, nothing could be followed, and that is an error.
+    "unknown link type": (with_number(20, 147), 0, ["link type 147", "Ethernet"]),
+    "cut in a record": (CLEAN.read_bytes()[:-30], 50, ["after frame 50", "inside a frame"]),
+    # A length that no frame has ends the file there.
+    "lying length": (with_number(SECOND + 8, 0xFFFFFFF0), 1, ["4294967280", "after frame 1"]),
+}
+"""Files that cannot be read to their end: how many frames can be, and what is said."""
+
+
 @pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        (b"", ["empty"]),
-        (b"GET / HTTP/1.1\r\n", ["not a pcap", "text"]),
-        (bytes(range(256)), ["not a pcap"]),
-        (CLEAN.read_bytes()[:11], ["header"]),
-    ],
-    ids=["empty", "text", "binary", "header cut"],
-)
-def test_not_a_capture(tmp_path: Path, command: str, content: bytes, words: list[str]) -> None:
-    """What is no capture is named, and nothing is printed."""
-    path = tmp_path / "file.pcap"
+@pytest.mark.parametrize("name", BAD)
+def test_bad_files(tmp_path: Path, command: str, name: str) -> None:
+    """What is readable is shown first; then it is said what is wrong, and after which frame."""
+    content, readable, words = BAD[name]
+    path, good = tmp_path / "file.pcap", tmp_path / "good.pcap"
     path.write_bytes(content)
-    result = run(command, path)
-    assert (result.stdout, result.exit_code) == ("", 2)
+    good.write_bytes(pcapfile.pcap(FRAMES[:readable]))
+    result, wanted = (run(command, "--json", each) for each in (path, good))
+    assert result.exit_code == 2
     assert_one_complaint(result.stderr, str(path), *words)
+    assert [each["type"] for each in parsed(result.stdout)] == [
+        each["type"] for each in parsed(wanted.stdout)
+    ]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -152,53 +160,11 @@ def test_no_permission(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert_one_complaint(result.stderr, str(CLEAN), "permission")
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_file_cut_in_a_record(tmp_path: Path, command: str) -> None:
-    """What is readable is shown first; then it is said after which frame the file ends."""
-    octets = CLEAN.read_bytes()
-    path = tmp_path / "cut.pcap"
-    path.write_bytes(octets[:-30])
-    result = run(command, "--json", path)
-    whole = run(command, "--json", CLEAN)
-    assert result.exit_code == 2
-    assert_one_complaint(result.stderr, str(path), "after frame 50", "inside a frame")
-    found = parsed(result.stdout)
-    assert [record["type"] for record in found] == [
-        record["type"] for record in parsed(whole.stdout)
-    ]
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_lying_record_length(tmp_path: Path, command: str) -> None:
-    """A length that no frame has ends the file there."""
-    octets = bytearray(CLEAN.read_bytes())
-    first = PCAP_HEADER + RECORD_HEADER + struct.unpack_from("<I", octets, PCAP_HEADER + 8)[0]
-    struct.pack_into("<I", octets, first + 8, 0xFFFFFFF0)
-    path = tmp_path / "lying.pcap"
-    path.write_bytes(octets)
-    result = run(command, "--json", path)
-    assert result.exit_code == 2
-    assert_one_complaint(result.stderr, str(path), "4294967280", "after frame 1")
-    assert len(parsed(result.stdout)) == 1
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_unknown_link_type(tmp_path: Path, command: str) -> None:
-    """Where no frame's link type is known, nothing could be followed, and that is an error."""
-    octets = bytearray(CLEAN.read_bytes())
-    struct.pack_into("<I", octets, 20, 147)
-    path = tmp_path / "user0.pcap"
-    path.write_bytes(octets)
-    result = run(command, "--json", path)
-    assert (result.stdout, result.exit_code) == ("", 2)
-    assert_one_complaint(result.stderr, str(path), "link type 147", "Ethernet")
-
-
 @pytest.mark.parametrize("wrong", [option(9, b"\6\0\0\0"), option(14, bytes(4))])
 def test_interface_described_wrongly(tmp_path: Path, wrong: bytes) -> None:
     """Wrong options of a pcapng interface cost nothing; one line says so, in every command."""
     path = tmp_path / "odd.pcapng"
-    frames = b"".join(map(enhanced, frames_of(CLEAN)))
+    frames = b"".join(map(enhanced, FRAMES))
     path.write_bytes(section() + interface(options=wrong) * 3 + frames)
     begin = f"scapy-mpa: {path}: at octet 28: an interface is described wrongly ("
     fpdus = [
@@ -250,12 +216,11 @@ def test_frames_not_followed_are_counted(command: str) -> None:
 @pytest.mark.parametrize("way", ["pcap", "big-endian"])
 def test_late_copies_are_counted(tmp_path: Path, command: str, way: str) -> None:
     """A copy that comes when its connection was let go is told of, and is no connection."""
-    segments = frames_of(CLEAN)
     syn = Segment(0, 5, 0, SYN, b"")
     others = [pcapfile.frame(syn, hosts=("10.0.0.9", "10.0.0.8"))]
     # A minute between two frames: what is over is let go long before the next one comes.
     octets = pcapfile.pcap(
-        [*segments, *others, segments[8]], step=60_000_000_000, order="<" if way == "pcap" else ">"
+        [*FRAMES, *others, FRAMES[8]], step=60_000_000_000, order="<" if way == "pcap" else ">"
     )
     path = tmp_path / "late.pcap"
     path.write_bytes(octets)

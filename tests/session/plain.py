@@ -8,9 +8,11 @@ from types import MemberDescriptorType
 from typing import Any
 
 from scapy.config import conf
+from scapy.data import MTU
 from scapy.layers.inet import IP, TCP
 from scapy.layers.inet6 import IPv6
 from scapy.packet import NoPayload, Packet
+from scapy.supersocket import SuperSocket
 
 from scapy_mpa.capture.decoder import Decoder
 from scapy_mpa.capture.frame import Frame
@@ -33,6 +35,27 @@ from scapy_mpa.stream.events import (
 )
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.wire.startup import StartupKind
+
+
+class Interface(SuperSocket):
+    """Hands out packets one by one, and then fails, as an interface does that goes down."""
+
+    def __init__(self, packets: Iterable[Packet], error: Exception | None = None) -> None:
+        self._packets = iter(packets)
+        self._error = error or EOFError()
+
+    def recv(self, x: int = MTU, **kwargs: Any) -> Packet:
+        packet = next(self._packets, None)
+        if packet is None:
+            raise self._error
+        return packet
+
+    @staticmethod
+    def select(sockets: list[SuperSocket], remain: float | None = None) -> list[SuperSocket]:
+        return sockets
+
+    def close(self) -> None:
+        pass
 
 
 def layers(packet: Packet) -> Iterator[Packet]:

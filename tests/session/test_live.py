@@ -19,12 +19,12 @@ from scapy.data import MTU
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 from scapy.sendrecv import sniff
-from scapy.supersocket import SuperSocket
 
 from scapy_mpa.craft import Conversation
 from scapy_mpa.layers import FPDU
 from scapy_mpa.session import Limits, MPASession
 from scapy_mpa.stream.events import ConnectionEnded, Event
+from tests.session.plain import Interface
 from tests.stream.talk import REPLY, REQUEST, STREAM, TRUTH, Talk
 from tests.truth import pcapfile
 from tests.truth.impair import ACK, RST, SYN
@@ -120,26 +120,6 @@ def packets(kind: Kind, numbers: range, *, same_ports: bool = False) -> Iterator
             packet.original = octets
             packet.time = 1_700_000_000 + APART * number + at / 1000
             yield packet
-
-
-class Interface(SuperSocket):
-    """Hands out packets one by one."""
-
-    def __init__(self, given: Iterator[Packet]) -> None:
-        self._given = given
-
-    def recv(self, x: int = MTU, **kwargs: Any) -> Packet | None:
-        packet = next(self._given, None)
-        if packet is None:
-            raise EOFError
-        return packet
-
-    @staticmethod
-    def select(sockets: list[SuperSocket], remain: float | None = None) -> list[SuperSocket]:
-        return sockets
-
-    def close(self) -> None:
-        pass
 
 
 def kept() -> Counter[str]:

@@ -21,7 +21,6 @@ from scapy.layers.l2 import Dot1Q, Ether
 from scapy.packet import Packet, Raw
 from scapy.sendrecv import sniff
 from scapy.sessions import IPSession
-from scapy.supersocket import SuperSocket
 from scapy.utils import rdpcap, wrpcap
 
 from scapy_mpa.capture import open_capture
@@ -47,6 +46,7 @@ from scapy_mpa.stream.events import (
 )
 from scapy_mpa.wire.errors import CaptureError
 from tests.capture import build
+from tests.session.plain import Interface
 from tests.stream.feed import halves
 from tests.truth import impair, pcapfile
 
@@ -326,26 +326,6 @@ def test_packets_made_by_hand() -> None:
     assert found[2][FPDU].provenance.crc == "good"
 
 
-class Interface(SuperSocket):
-    """Hands out packets, and then fails, as an interface does that goes down."""
-
-    def __init__(self, packets: Iterable[Packet], error: Exception) -> None:
-        self._packets = [*packets]
-        self._error = error
-
-    def recv(self, x: int = MTU, **kwargs: Any) -> Packet | None:
-        if not self._packets:
-            raise self._error
-        return self._packets.pop(0)
-
-    @staticmethod
-    def select(sockets: list[SuperSocket], remain: float | None = None) -> list[SuperSocket]:
-        return sockets
-
-    def close(self) -> None:
-        pass
-
-
 @pytest.mark.parametrize("error", [EOFError(), OSError(100, "Network is down")], ids=repr)
 def test_an_interface_that_goes_down(error: Exception) -> None:
     """What waits for octets that will not come is told then."""
@@ -370,7 +350,7 @@ def test_a_packet_that_cannot_be_built() -> None:
     odd = Ether() / IP() / TCP() / Raw(bytes(70_000))
     packets.insert(5, odd)
     session = MPASession()
-    found = sniff(opened_socket=Interface(packets, EOFError()), session=session, quiet=True)
+    found = sniff(opened_socket=Interface(packets), session=session, quiet=True)
     assert sum(FPDU in each for each in found) == 1
     assert sum(each is odd for each in found) == 1
     assert sum(session.not_followed.values()) == 1
