@@ -81,7 +81,7 @@ class Listing:
         )
 
     def _show(self, reading: Reading) -> None:
-        if self._messages is not None or self._layers or (self._payload and not self._as_json):
+        if self._layers or (self._payload and not self._as_json):
             line_of = self._line_of(reading)
             pages = (
                 text_of([line_of(event) for event in self._select(events)])

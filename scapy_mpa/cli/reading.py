@@ -84,8 +84,7 @@ class Reading:
         """Yield what was found in the connections that matter, in order of recovery.
 
         These are rows of FPDUs (:data:`~scapy_mpa.stream.ordinary.Row`) and events of anything
-        else; with ``checks`` nothing but events.  Lists may be empty: they come at least every few
-        thousand frames.
+        else.  Lists may be empty: they come at least every few thousand frames.
         """
         rows = self._flows.shared.rows
         found = walk(self.capture, self._flows, self._decoder, self._begin, live=self._live)
@@ -123,7 +122,7 @@ class Reading:
         connections = self._connections
         if self._checks is not None:
             take = self._checks.take
-            rows = [event for row in rows for event in take(event_of(row))]
+            rows = [each for row in rows for each in take(row)]
         for event in [row for row in rows if type(row) is not tuple]:
             if isinstance(event, GapFound):
                 self._gaps += event.reason == "limit"

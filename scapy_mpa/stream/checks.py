@@ -8,68 +8,55 @@ order when it is its turn in the stream.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
+from scapy_mpa.stream.budget import Budget
 from scapy_mpa.stream.delivery.connection_checks import ConnectionChecks
+from scapy_mpa.stream.delivery.segment import segment_of_event, segment_of_row
 from scapy_mpa.stream.events import (
     CARRIERS,
     ConnectionEnded,
     ConnectionId,
-    Event,
     GapFound,
     SessionControlSeen,
     StartupSeen,
 )
+from scapy_mpa.stream.limits import Limits
 from scapy_mpa.wire.sctp_ddp import ENHANCED_FUNCTIONS
 
-__all__ = ["DOUBTFUL_IN_TOTAL", "OUTSTANDING_IN_TOTAL", "WAITING_IN_TOTAL", "Checks"]
+__all__ = ["HELD_IN_TOTAL", "Checks"]
 
-WAITING_IN_TOTAL: Final = 65_536
-"""Segments of all directions together that may wait for earlier ones: some 40 MiB."""
-
-OUTSTANDING_IN_TOTAL: Final = 65_536
-"""Atomic Requests of all directions together that may be unanswered: some 5 MiB."""
-
-DOUBTFUL_IN_TOTAL: Final = 16_384
-"""Errors of all directions together that may wait for the end of their connections: some 6 MiB.
-Beyond it, a connection that has one more only counts its own."""
+HELD_IN_TOTAL: Final = 48 << 20
+"""Octets that what waits for segments, Responses or ends of connections may take, roughly; the
+connection that began first to hold some does with less."""
 
 
 class Checks:
     """Takes the events of the stream core, gives the errors above MPA that they show."""
 
-    __slots__ = ("_connections", "_doubtful", "_outstanding", "_waiting")
+    __slots__ = ("_budget", "_connections")
 
     def __init__(self) -> None:
         self._connections: dict[ConnectionId, ConnectionChecks] = {}
-        self._waiting = 0
-        """Segments of all directions that wait."""
-        self._outstanding = 0
-        """Atomic Requests of all directions that are not answered."""
-        self._doubtful = 0
-        """Errors of all directions that wait for the end of their connections."""
+        self._budget = Budget(Limits(octets_in_total=HELD_IN_TOTAL))
 
-    def take(self, event: Event) -> list[Event]:
-        """Take an event; return it with the errors that it shows.
+    def take(self, event: Any) -> list[Any]:
+        """Take an event, or the row of an ordinary FPDU; return it with the errors that it shows.
 
-        They come behind it, but the event of a connection's end is the last, and counts them.
+        They come after it, but the event of a connection's end is the last, and counts them.
         FPDUs with a bad CRC show nothing.
         """
-        connections = self._connections
-        connection = connections.get(event.connection)
+        is_row = type(event) is tuple
+        identity = event[2].connection.identity if is_row else event.connection
+        connection = self._connections.get(identity)
         if connection is None:
-            connection = connections[event.connection] = ConnectionChecks()
-        before, unanswered = connection.waiting, connection.outstanding
-        doubtful = connection.doubtful
-        if isinstance(event, CARRIERS):
+            connection = self._connections[identity] = ConnectionChecks()
+        if is_row:
+            connection.take_segment(segment_of_row(event))
+        elif isinstance(event, CARRIERS):
             if event.carries_rdmap:
-                connection.take_segment(event)
-                if self._waiting + connection.waiting - before > WAITING_IN_TOTAL:
-                    connection.flush()
-                if self._outstanding + connection.outstanding - unanswered > OUTSTANDING_IN_TOTAL:
-                    connection.forget_requests()
-                if self._doubtful + connection.doubtful - doubtful > DOUBTFUL_IN_TOTAL:
-                    connection.only_count()
+                segment = segment_of_event(event)
+                connection.take_segment(segment, is_acceptable=event.is_acceptable)
         elif isinstance(event, StartupSeen):
             connection.halves[event.direction].has_begun = True
             connection.take_startup(event)
@@ -81,25 +68,29 @@ class Checks:
         elif isinstance(event, GapFound):
             connection.take_gap(event)
         elif isinstance(event, ConnectionEnded):
-            del connections[event.connection]
-            connection.finish(event.connection)
-            self._waiting -= before
-            self._outstanding -= unanswered
-            self._doubtful -= doubtful
-            errors = event.errors + connection.errors
-            negotiated = event.negotiated
-            if negotiated is not None and connection.broken:
-                broken = (*negotiated.broken, *connection.broken)
-                negotiated = negotiated._replace(kept=False, broken=broken)
-            return [*connection.found, event._replace(errors=errors, negotiated=negotiated)]
-        self._waiting += connection.waiting - before
-        self._outstanding += connection.outstanding - unanswered
-        self._doubtful += connection.doubtful - doubtful
+            return self._finish(event)
+        before = connection.held
+        connection.weigh()
+        if connection.held != before:
+            self._budget.update(connection)
         if not connection.found:
             return [event]
-        found: list[Event] = [event, *connection.found]
+        found = [event, *connection.found]
         connection.found = []
         return found
+
+    def _finish(self, event: ConnectionEnded) -> list[Any]:
+        """Return the errors that the end of a connection proves, and the end."""
+        connection = self._connections.pop(event.connection)
+        connection.finish(event.connection)
+        connection.held = 0
+        self._budget.count(connection)
+        errors = event.errors + connection.errors
+        negotiated = event.negotiated
+        if negotiated is not None and connection.broken:
+            broken = (*negotiated.broken, *connection.broken)
+            negotiated = negotiated._replace(kept=False, broken=broken)
+        return [*connection.found, event._replace(errors=errors, negotiated=negotiated)]
 
 
 def _as_startup(event: SessionControlSeen) -> StartupSeen | None:

@@ -8,18 +8,17 @@ segments were recovered (RFC 5041 5.4).
 
 from __future__ import annotations
 
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from scapy_mpa.stream.budget import Budget
 from scapy_mpa.stream.delivery.half_messages import HalfMessages
 from scapy_mpa.stream.delivery.pairing import Requests
 from scapy_mpa.stream.delivery.responses import Responses
+from scapy_mpa.stream.delivery.segment import DDPSegment, segment_of_event, segment_of_row
 from scapy_mpa.stream.events import (
     CARRIERS,
     ConnectionEnded,
     ConnectionId,
-    DDPCarrier,
-    Event,
     GapFound,
     MessageRecovered,
     StartupSeen,
@@ -46,15 +45,18 @@ class Messages:
         self._last: tuple[ConnectionId, _Halves] | None = None
         self._budget = Budget(Limits(octets_in_total=HELD_IN_TOTAL))
 
-    def take(self, event: Event) -> list[MessageRecovered]:
-        """Take an event; return the messages that are whole now, or never will be.
+    def take(self, event: Any) -> list[MessageRecovered]:
+        """Take an event, or the row of an ordinary FPDU; return the messages that are whole now, or
+        never will be.
 
         FPDUs that no receiver would have accepted, or that carry no DDP header, bring nothing; nor
         do frames of iWARP Framing for TCP in DDP mode, which carry no RDMAP.
         """
-        if isinstance(event, CARRIERS):
+        if type(event) is tuple:
+            self._take_segment(segment_of_row(event))
+        elif isinstance(event, CARRIERS):
             if event.carries_rdmap and event.is_acceptable:
-                self._take_segment(event)
+                self._take_segment(segment_of_event(event))
             elif event.carries_rdmap:
                 # It may be a Request.  What follows it shows where it leaves a hole.
                 self._halves_of(event.connection)[event.direction].asked.is_whole = False
@@ -73,14 +75,15 @@ class Messages:
         self._out.clear()
         return out
 
-    def _take_segment(self, event: DDPCarrier) -> None:
-        halves = self._halves_of(event.connection)
-        half, other = halves[event.direction], halves[1 - event.direction]
+    def _take_segment(self, segment: DDPSegment) -> None:
+        connection, direction, frame, *_ = segment.origin
+        halves = self._halves_of(connection)
+        half, other = halves[direction], halves[1 - direction]
         if half.beginning is not None or other.beginning is not None:
-            half.expire(event.frame)
-            other.expire(event.frame)
+            half.expire(frame)
+            other.expire(frame)
             half.responses.release()
-        half.take(event)
+        half.take(segment)
         other.responses.release()
         self._weigh(half)
 

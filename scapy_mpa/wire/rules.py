@@ -7,6 +7,7 @@ matter here.
 """
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Final, NamedTuple, TypeAlias
 
 from scapy_mpa.wire.ddp import LARGEST_MESSAGE, DDPHeader, ddp_header_length, parse_ddp
@@ -34,6 +35,7 @@ __all__ = [
     "MSN_RANGE",
     "TerminateCode",
     "Violation",
+    "header_violation",
     "message_violation",
     "version_violation",
     "violation",
@@ -94,11 +96,19 @@ def violation(ulpdu: bytes, ulpdu_length: int) -> Violation | None:
             return None
         return Violation(str(error), "RFC 5041 4.4")
     length = ulpdu_length - header.length
-    found = _of_ddp(header, length) or _of_control(header)
+    found = header_violation(header, length)
     if found is None and len(ulpdu) == ulpdu_length and header.last and not header.mo:
         body = ulpdu[header.length :]
         found = message_violation(parse_control(header.rsvdulp).opcode, body, length)
     return found
+
+
+def header_violation(header: DDPHeader, length: int) -> Violation | None:
+    """Return what a Data Sink finds first in the headers of a segment; None if there is nothing.
+
+    :param length: octets of the segment after its DDP header.
+    """
+    return _of_ddp(header, length) or _of_control(header.rsvdulp, header.tagged, header.qn)
 
 
 def message_violation(opcode: int, body: bytes, length: int) -> Violation | None:
@@ -160,21 +170,22 @@ def _of_ddp(header: DDPHeader, length: int) -> Violation | None:
     return None
 
 
-def _of_control(header: DDPHeader) -> Violation | None:
+@lru_cache(maxsize=1024)
+def _of_control(octet: int, tagged: bool, qn: int | None) -> Violation | None:
     """Look at the RDMAP Control Field, and what it has to do with DDP's fields."""
-    version, _, opcode = parse_control(header.rsvdulp)
+    version, _, opcode = parse_control(octet)
     is_of_rfc7306 = opcode in _OF_RFC7306
     clause = "RFC 7306 4.1" if is_of_rfc7306 else "RFC 5040 4.1"
     name = message_name(opcode)
     if version not in _VERSIONS or (version == 0 and is_of_rfc7306):
         return Violation(f"RV {version} is not valid for {name}", clause, _RDMAP_VERSION)
-    kind = "Tagged" if header.tagged else "Untagged"
+    kind = "Tagged" if tagged else "Untagged"
     if opcode not in TAGGED_OPCODES and opcode not in QUEUE_NUMBERS:
         return Violation(f"opcode {opcode} is reserved", clause, _UNEXPECTED_OPCODE)
-    if header.tagged != (opcode in TAGGED_OPCODES):
+    if tagged != (opcode in TAGGED_OPCODES):
         return Violation(f"{name} is {kind}", clause, _UNEXPECTED_OPCODE)
-    if not header.tagged and header.qn != QUEUE_NUMBERS[opcode]:
-        return Violation(f"{name} is on queue {header.qn}", clause, _UNEXPECTED_OPCODE)
+    if not tagged and qn != QUEUE_NUMBERS[opcode]:
+        return Violation(f"{name} is on queue {qn}", clause, _UNEXPECTED_OPCODE)
     return None
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import gc
 import random
 import tracemalloc
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -246,44 +246,70 @@ def test_a_hole_makes_everything_unknown() -> None:
     assert not any("where 3" in text or "where 4" in text for text in texts)
 
 
-@pytest.mark.parametrize("limit", ["WAITING", "WAITING_IN_TOTAL"])
-def test_what_waits_is_limited(limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many segments lie beyond a hole, only so many wait, and without their octets."""
-    monkeypatch.setattr(checks if limit.endswith("IN_TOTAL") else connection_checks, limit, 8)
+def interleaved(events: list[Event], count: int) -> Iterator[tuple[int, Event]]:
+    """The events of one connection as those of so many, and the number of each."""
+    for event, number in product(events, range(count)):
+        yield number, event._replace(connection=ConnectionId(number, event.connection.flow))
+
+
+def late_segment() -> list[Event]:
+    """Sixty Sends, of which the capture has the third one last."""
     conversation = sends(60, markers=True)
     segments = conversation.segments()
     data = [at for at, each in enumerate(segments) if each.octets and not each.side]
     late = [each for at, each in enumerate(segments) if at != data[2]] + [segments[data[2]]]
+    return events_of(conversation, late)
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        late_segment,
+        lambda: events_of(said(each_of(">A", range(30)) + " <A4660")),
+        lambda: events_of(said(">S >R1 >R2 >R3 >R4 <A0 <A1 <A2 <A3", ird=1, ord=1)),
+    ],
+)
+def test_what_is_held_is_limited_in_total(
+    events: Callable[[], list[Event]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Segments that wait, Atomic Requests, and errors that may be none, of however many
+    connections."""
+    most = 3000
+    monkeypatch.setattr(checks, "HELD_IN_TOTAL", most)
     held = Checks()
-    for event in events_of(conversation, late):
+    for _, event in interleaved(events(), 4):
+        held.take(event)
+        assert sum(each.held for each in held._connections.values()) <= most
+    assert held._budget.room == most
+
+
+def test_segments_that_wait_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many segments lie beyond a hole, only so many wait."""
+    monkeypatch.setattr(connection_checks, "WAITING", 8)
+    held = Checks()
+    for event in late_segment():
         held.take(event)
         for connection in held._connections.values():
-            assert held._waiting == connection.waiting <= 8
-            waiting = [item for half in connection.halves for *_, item in half.turns.waiting]
-            assert not any(turn.carrier.octets for turn in waiting if turn is not None)
-    assert held._waiting == 0
+            assert all(len(half.turns.waiting) <= 8 for half in connection.halves)
 
 
-@pytest.mark.parametrize("limit", ["OUTSTANDING", "OUTSTANDING_IN_TOTAL"])
+@pytest.mark.parametrize("total", [False, True])
 def test_atomic_requests_that_are_kept_are_limited(
-    limit: str, monkeypatch: pytest.MonkeyPatch
+    total: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However many are not answered, in however many connections, only so many are remembered.
+    """However many are not answered, only so many are remembered.
 
     So it is not known any more which Responses nothing had asked for.
     """
-    monkeypatch.setattr(checks if limit.endswith("IN_TOTAL") else outstanding, limit, 8)
+    if total:
+        monkeypatch.setattr(checks, "HELD_IN_TOTAL", 800)
+    else:
+        monkeypatch.setattr(outstanding, "OUTSTANDING", 8)
     held = Checks()
-    out: list[Event] = []
-    events = events_of(said(each_of(">A", range(30)) + " <A4660"))
-    for event, number in product(events, range(3)):
-        connection_id = ConnectionId(number, event.connection.flow)
-        out += held.take(event._replace(connection=connection_id))
-        counts = [connection.outstanding for connection in held._connections.values()]
-        assert held._outstanding == sum(counts)
-        assert (sum(counts) if limit == "OUTSTANDING_IN_TOTAL" else max(counts, default=0)) <= 8
-    assert held._outstanding == 0
-    assert not [each for each in out if isinstance(each, ErrorFound)]
+    for _, event in interleaved(events_of(said(each_of(">A", range(30)) + " <A4660")), 3):
+        assert not [each for each in held.take(event) if isinstance(each, ErrorFound)]
+        for connection in held._connections.values():
+            assert all(len(half.asked) <= 8 for half in connection.halves)
 
 
 UNASKED = "no Atomic Request has the identifier {} (RFC 7306 5.2.2)"
@@ -355,21 +381,13 @@ def test_atomic_responses_captured_before_their_requests(count: int) -> None:
 
 def test_errors_that_wait_are_limited_in_total(monkeypatch: pytest.MonkeyPatch) -> None:
     """In however many connections they are, only so many are kept; all are told of in the end."""
-    monkeypatch.setattr(checks, "DOUBTFUL_IN_TOTAL", 8)
+    monkeypatch.setattr(checks, "HELD_IN_TOTAL", 3000)
     conversation = said(">S >R1 >R2 >R3 >R4 <A0 <A1 <A2 <A3", ird=1, ord=1)
     held = Checks()
     found: dict[int, list[str]] = {number: [] for number in range(4)}
-    for event, number in product(events_of(conversation), found):
-        connection_id = ConnectionId(number, event.connection.flow)
-        out = held.take(event._replace(connection=connection_id))
+    for number, event in interleaved(events_of(conversation), len(found)):
+        out = held.take(event)
         found[number] += [each.text for each in out if isinstance(each, ErrorFound)]
-        counts = [
-            half.asked.doubtful
-            for connection in held._connections.values()
-            for half in connection.halves
-        ]
-        assert held._doubtful == sum(counts) <= 8
-    assert held._doubtful == 0
     for texts in found.values():
         assert sum("outstanding: 2, IRD of the peer: 1 " in each for each in texts) == 1
         alone = [each for each in texts if "has the identifier" in each]
@@ -382,7 +400,7 @@ def test_memory_of_errors_that_wait_is_bounded(monkeypatch: pytest.MonkeyPatch) 
 
     They are too many for all that seems wrong to be kept, and twice as many hold little more.
     """
-    monkeypatch.setattr(checks, "DOUBTFUL_IN_TOTAL", 1000)
+    monkeypatch.setattr(checks, "HELD_IN_TOTAL", 400_000)
     names = each_of("<A", range(1 << 31, (1 << 31) + 70))
     events = events_of(said(f">S {each_of('>R', [1] * 70)} {names}", ird=1, ord=1))[:-1]
     held = Checks()

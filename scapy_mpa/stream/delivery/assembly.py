@@ -8,10 +8,11 @@ which begins anywhere.  The one with the Last flag says where the message ends.
 from __future__ import annotations
 
 from bisect import bisect_left
+from dataclasses import dataclass, field
 from typing import Final
 
 from scapy_mpa.stream.delivery.request import REQUESTS, Request
-from scapy_mpa.stream.delivery.segment import WITH_HEADER, DDPSegment
+from scapy_mpa.stream.delivery.segment import WITH_HEADER, DDPSegment, Origin
 from scapy_mpa.stream.delivery.split import SplitHeader
 from scapy_mpa.stream.events import MessageRecovered
 from scapy_mpa.wire.rdmap import parse_atomic_request, parse_read_request
@@ -21,6 +22,7 @@ __all__ = [
     "LISTED_STRETCHES",
     "STRETCHES",
     "DDPMessage",
+    "whole_message",
 ]
 
 STRETCHES: Final = 1024
@@ -30,88 +32,57 @@ LISTED_STRETCHES: Final = 64
 """Missing stretches that are listed of one message."""
 
 
+@dataclass(slots=True, eq=False)
 class DDPMessage:
-    """A message as far as it is there.
+    """A message as far as it is there."""
 
-    :param first: its first segment in the stream.
-    :param begun: whether that is known to be its very first one, if it is Tagged.
-    :param is_late: whether messages with higher MSNs were seen before.
-    :param repeats: whether a message with the same QN and MSN was complete before.
-    :param holes: how many the direction had when the message before it began on its queue.
-    """
+    first: DDPSegment
+    """Its first segment in the stream."""
+    begun: bool = True
+    """Whether that is known to be the very first one, if the message is Tagged."""
+    is_late: bool = False
+    """Whether messages with higher MSNs were seen before."""
+    repeats: bool = False
+    """Whether a message with the same QN and MSN was complete before."""
+    holes: int = 0
+    """How many the direction had when the message before it began on its queue."""
+    completed_by: Origin = field(init=False)
+    """What was captured last of it, whichever place that has in the stream."""
+    captured: int = field(init=False)
+    """The frame that brought the last octet of its RDMAP header, if it has one."""
+    segments: int = 0
+    next_offset: int = 0
+    """The offset after the last segment taken."""
+    lost_behind: int = 0
+    """Octets of the stream that are missing after the last segment taken."""
+    may_go_on: bool = False
+    """Whether more of it may have been taken for something else."""
+    asks: Request | None = None
+    """What it asks for, if it is a Request and whole."""
+    stands_in: bool = False
+    """Whether one of which nothing but the MSN is known stands for it until it is."""
+    due: int = 0
+    """Of an Atomic Response in its place among the Responses, what is due before it is reported:
+    its Request, and its end if it took its place before it was whole."""
+    request: Request | None = None
+    """The Request that it answers, if it is a Response."""
+    requested: bool | None = None
+    _header: SplitHeader | None = None
+    _stretches: list[tuple[int, int]] = field(default_factory=list)
+    _lowest: int = field(init=False)
+    _end: int | None = None
+    _cut_off: int = 0
+    _duplicates: int = 0
+    _overlaps: int = 0
+    _conflicts: int = 0
 
-    __slots__ = (
-        "_conflicts",
-        "_cut_off",
-        "_duplicates",
-        "_end",
-        "_header",
-        "_lowest",
-        "_overlaps",
-        "_stretches",
-        "asks",
-        "begun",
-        "captured",
-        "completed_by",
-        "due",
-        "first",
-        "holes",
-        "is_late",
-        "lost_behind",
-        "may_go_on",
-        "next_offset",
-        "repeats",
-        "request",
-        "requested",
-        "segments",
-        "stands_in",
-    )
-
-    def __init__(
-        self,
-        first: DDPSegment,
-        *,
-        begun: bool = True,
-        is_late: bool = False,
-        repeats: bool = False,
-        holes: int = 0,
-    ) -> None:
-        self.first = first
-        self.holes = holes
-        self.is_late = is_late
+    def __post_init__(self) -> None:
+        first = self.first
         self.completed_by = first.origin
-        """What was captured last of it, whichever place that has in the stream."""
         self.captured = first.captured
-        """The frame that brought the last octet of its RDMAP header, if it has one."""
-        self.segments = 0
-        self.next_offset = 0
-        """The offset behind the last segment taken."""
-        self.lost_behind = 0
-        """Octets of the stream that are missing behind the last segment taken."""
-        self.may_go_on = False
-        """Whether more of it may have been taken for something else."""
-        self.asks: Request | None = None
-        """What it asks for, if it is a Request and whole."""
-        self.stands_in = False
-        """Whether one of which nothing but the MSN is known stands for it until it is."""
-        self.due = 0
-        """Of an Atomic Response in its place among the Responses, what is due before it is
-        reported: its Request, and its end if it took its place before it was whole."""
-        self.request: Request | None = None
-        """The Request that it answers, if it is a Response."""
-        self.requested: bool | None = None
-        self.begun = begun
-        """Whether the first segment is known to be the very first one, if it is Tagged."""
-        self.repeats = repeats
-        is_split = self._has_header and not first.is_message
-        self._header = SplitHeader() if is_split else None
-        self._stretches: list[tuple[int, int]] = []
         self._lowest = first.offset
-        self._end: int | None = None
-        self._cut_off = 0
-        self._duplicates = 0
-        self._overlaps = 0
-        self._conflicts = 0
+        if self._has_header and not first.is_message:
+            self._header = SplitHeader()
 
     @property
     def stretches(self) -> int:
@@ -133,7 +104,7 @@ class DDPMessage:
     def body(self) -> bytes:
         """The RDMAP header of a Request or an Atomic Response, of however many segments it came
         in; no octets if they are not all there."""
-        return self.first.body if self._header is None else self._header.octets or b""
+        return self.first.rdmap_header if self._header is None else self._header.octets or b""
 
     def what_it_asks(self) -> Request | None:
         """Return the Request that a whole Untagged message is, None if it is none."""
@@ -156,19 +127,20 @@ class DDPMessage:
         """Add a segment; return how many more stretches are kept than before."""
         at = segment.offset
         end = at + segment.length
+        last = segment.header.last
         self.segments += 1
         if segment.origin[2] > self.completed_by[2]:
             self.completed_by = segment.origin
         if self._header is not None:
             self.captured = max(self.captured, segment.captured)
-            self._header.put(at, segment.body, segment.length, last=segment.header.last)
+            self._header.put(at, segment.rdmap_header, segment.length, last=last)
         self.next_offset = end
         self.lost_behind = 0
         self._lowest = min(self._lowest, at)
         stretches = self._stretches
         before = len(stretches)
         highest = stretches[-1][1] if stretches else end
-        if segment.header.last:
+        if last:
             if self._end is None:
                 self._end = end
                 self._conflicts += highest > end
@@ -313,3 +285,28 @@ class DDPMessage:
             read_request=None if details is None else details.read,
             request_identifier=None if details is None else details.identifier,
         )
+
+
+def whole_message(segment: DDPSegment) -> MessageRecovered:
+    """Return the message that a segment is all of, if it is no Request and no Response."""
+    header, length = segment.header, segment.length
+    connection, direction, frame, time_ns, seq = segment.origin
+    cut_off = segment.cut_off
+    return MessageRecovered(
+        connection,
+        direction,
+        frame,
+        time_ns,
+        segment.opcode,
+        length - cut_off,
+        1,
+        not cut_off,
+        header.qn,
+        header.msn,
+        header.stag,
+        header.to,
+        seq,
+        length,
+        (),
+        cut_off,
+    )

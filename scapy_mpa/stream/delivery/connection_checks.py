@@ -8,23 +8,20 @@ nothing at all of what must be counted from the beginning.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final
 
 from scapy_mpa.stream.delivery.order import QueueOrder
 from scapy_mpa.stream.delivery.outstanding import Outstanding
+from scapy_mpa.stream.delivery.segment import DDPSegment, Origin
 from scapy_mpa.stream.delivery.split import SplitHeader
 from scapy_mpa.stream.delivery.turns import Turns
 from scapy_mpa.stream.events import (
-    Carrier,
     ConnectionId,
-    DDPCarrier,
     ErrorFound,
-    FPDURecovered,
     GapFound,
     StartupSeen,
 )
 from scapy_mpa.stream.sequence import first_position, unwrap
-from scapy_mpa.wire.ddp import DDPHeader, ddp_header_of
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.fpdu import LARGEST_MULPDU
@@ -41,12 +38,12 @@ from scapy_mpa.wire.rdmap import (
     HEADER_OPCODES,
     parse_atomic_request,
     parse_atomic_response,
-    parse_control,
 )
 from scapy_mpa.wire.rdmap_names import Opcode
 from scapy_mpa.wire.rules import (
     TerminateCode,
     Violation,
+    header_violation,
     message_violation,
     version_violation,
     violation,
@@ -63,17 +60,13 @@ SPLIT_HEADERS: Final = 8
 """RDMAP headers of one direction that may lack segments at one time: a sender cuts up one message
 at a time, so only loss leaves any open.  The oldest goes unchecked."""
 
+_HELD_BY_WAITING: Final = 800
+_HELD_BY_REQUEST: Final = 100
+_HELD_BY_DOUBT: Final = 400
+# Octets of memory that a waiting segment takes, an Atomic Request, and an error that may be none.
+
 _MPA_VERSIONS: Final = "RFC 5044 C.1"
 _DDP_VERSION: Final = "RFC 5041 4.1"
-
-
-class _Turn(NamedTuple):
-    """A segment that waits for its turn."""
-
-    header: DDPHeader
-    length: int
-    """Octets behind the header."""
-    carrier: Carrier
 
 
 class _Half:
@@ -91,8 +84,7 @@ class _Half:
 
     def __init__(self) -> None:
         self.order = QueueOrder()
-        self.turns: Turns[_Turn | None] = Turns()
-        """None stands for a segment that nothing is known of."""
+        self.turns = Turns()
         self.has_begun = False
         """Whether its beginning was seen: without it nobody knows what else was not."""
         self.is_whole = True
@@ -103,19 +95,15 @@ class _Half:
         """RDMAP headers that lack segments, by QN, MSN and opcode."""
         self.asked = Outstanding()
 
-    def put_together(self, header: DDPHeader, body: bytes, length: int) -> SplitHeader | None:
-        """Take a segment that is not all of its message; return the RDMAP header if that is whole.
-
-        :param body: the octets behind its DDP header that were captured.
-        :param length: how many there are.
-        """
-        assert header.mo is not None
-        headers = self.headers
-        key = header.qn, header.msn, parse_control(header.rsvdulp).opcode
+    def put_together(self, segment: DDPSegment) -> SplitHeader | None:
+        """Take a segment that is not all of its message; return the RDMAP header if that is
+        whole."""
+        headers, header = self.headers, segment.header
+        key = header.qn, header.msn, segment.opcode
         if key not in headers and len(headers) == SPLIT_HEADERS:
             del headers[next(iter(headers))]
         split = headers.setdefault(key, SplitHeader())
-        split.put(header.mo, body, length, last=header.last)
+        split.put(segment.offset, segment.body, segment.length, last=header.last)
         return None if split.octets is None else headers.pop(key)
 
 
@@ -127,6 +115,7 @@ class ConnectionChecks:
         "errors",
         "found",
         "halves",
+        "held",
         "irds",
         "request",
         "version",
@@ -145,10 +134,13 @@ class ConnectionChecks:
         """DV of both directions (RFC 5044 C.1), None while nothing tells."""
         self.broken: tuple[str, ...] = ()
         """What is broken of what was negotiated, which is known in the end."""
+        self.held = 0
+        """Octets of memory that what waits takes, roughly."""
 
-    def _report(self, event: StartupSeen | DDPCarrier, what: Violation) -> None:
+    def _report(self, origin: Origin, what: Violation) -> None:
         self.errors += 1
-        self.found.append(_error(event, what))
+        code = None if what.terminate is None else _MPA_CODES.get(what.terminate)
+        self.found.append(ErrorFound(*origin[:4], code, origin[4], str(what)))
 
     # -- startup -----------------------------------------------------------------------------------
 
@@ -175,7 +167,7 @@ class ConnectionChecks:
         self.irds[1 - event.direction] = of_responder
         self.irds[event.direction] = of_initiator
         for each in agreed.refused:
-            self._report(event, each)
+            self._report((*event[:4], event.seq), each)
 
     # -- segments ----------------------------------------------------------------------------------
 
@@ -187,103 +179,103 @@ class ConnectionChecks:
             seq, length = gap.place
             self._deliver(half, half.turns.due(unwrap(seq, half.turns.expected) + length))
 
-    def take_segment(self, carrier: Carrier) -> None:
-        """Look at a segment, and let it wait for its turn."""
-        half = self.halves[carrier.direction]
+    def take_segment(self, segment: DDPSegment, *, is_acceptable: bool = True) -> None:
+        """Look at a segment, and let it wait for its turn.
+
+        :param is_acceptable: whether a receiver takes it for what it is.
+        """
+        half = self.halves[segment.origin[1]]
         turns = half.turns
-        seq, offset, leading, extent = carrier.place
-        if turns.expected is None:
+        near = turns.expected
+        if near is None:
             # What came before it is known only if its offset is.
-            position = first_position(seq)
-            turns.expected = position - (leading if offset is None else offset)
+            seq, offset, leading, _ = segment.place
+            near = first_position(seq)
+            turns.expected = near - (leading if offset is None else offset)
             if offset is None:
                 half.is_whole = False
                 half.order.forget()
             else:
                 half.has_begun = True
-        else:
-            position = unwrap(seq, turns.expected)
-        start = position - leading
-        end = start + extent
-        header = self._judge(carrier) if carrier.is_acceptable else None
-        turn = header and _Turn(header, carrier.ulpdu_length - header.length, carrier)
-        if start == turns.expected and not turns.waiting:
-            self._look_at(half, start, end, turn)
+        is_due = turns.place(segment, near)
+        segment.has_header = is_acceptable and self._judge(segment)
+        if is_due:
+            self._look_at(half, segment)
             return
-        kept = turn and turn._replace(carrier=carrier._replace(octets=b"", frames=()))
-        turns.wait(carrier, start, end, kept)
-        self._deliver(half, turns.due_with(carrier, start, WAITING))
+        turns.wait(segment)
+        self._deliver(half, turns.due_with(segment, WAITING))
 
-    def _judge(self, carrier: DDPCarrier) -> DDPHeader | None:
-        """Hold a segment against the rules for itself, and the message that it makes whole.
-
-        Return its header, None if nothing can be told of it.
-        """
-        ulpdu = carrier.ulpdu
-        if carrier.ulpdu_length > LARGEST_MULPDU and isinstance(carrier, FPDURecovered):
-            text = f"a ULPDU of {carrier.ulpdu_length} octets, {LARGEST_MULPDU} at most are allowed"
-            self._report(carrier, Violation(text, "RFC 5044 3"))
-        found = violation(ulpdu, carrier.ulpdu_length)
-        header = ddp_header_of(ulpdu) if found is None else None
-        if header is not None:
-            if self.version is None:
-                self.version = header.ddp_version
-            clause = _MPA_VERSIONS if isinstance(carrier, FPDURecovered) else _DDP_VERSION
-            found = version_violation(header, self.version, clause)
+    def _judge(self, segment: DDPSegment) -> bool:
+        """Hold a segment against the rules for itself, and the message that it makes whole; tell
+        whether anything can be told of it."""
+        header, length, opcode = segment.header, segment.length, segment.opcode
+        ulpdu_length = length + header.length if segment.has_header else length
+        if ulpdu_length > LARGEST_MULPDU and segment.is_fpdu:
+            text = f"a ULPDU of {ulpdu_length} octets, {LARGEST_MULPDU} at most are allowed"
+            self._report(segment.origin, Violation(text, "RFC 5044 3"))
+        if not segment.has_header:
+            found = violation(segment.ulpdu, ulpdu_length)
+            if found is not None:
+                self._report(segment.origin, found)
+            return False
+        found = header_violation(header, length)
+        is_split = is_message = False
+        if found is None and opcode in HEADER_OPCODES:
+            is_message = header.last and not segment.offset
+            is_split = not is_message
+            if is_message and not segment.cut_off:
+                found = message_violation(opcode, segment.body, length)
         if found is not None:
             # What else would be wrong because of it is not another fault.
-            self._report(carrier, found)
-        if header is None:
-            return None
-        body = ulpdu[header.length :]
-        if header.tagged:
-            self._note_read_response(carrier, header)
-        elif _is_message(header):
-            self._note_atomic(carrier, header, body)
-        elif parse_control(header.rsvdulp).opcode in HEADER_OPCODES:
-            return self._judge_split(carrier, header, body)
-        return header
+            self._report(segment.origin, found)
+            return False
+        if self.version is None:
+            self.version = header.ddp_version
+        clause = _MPA_VERSIONS if segment.is_fpdu else _DDP_VERSION
+        found = version_violation(header, self.version, clause)
+        if found is not None:
+            self._report(segment.origin, found)
+        if is_split:
+            return self._judge_split(segment)
+        if is_message:
+            self._note_atomic(segment, segment.body)
+        elif opcode == Opcode.READ_RESPONSE and header.last:
+            # As it is recovered, not in turn: a Response answers its Request even if the capture
+            # has missed something before it.
+            self.halves[1 - segment.origin[1]].asked.answer_read(segment)
+        return True
 
-    def _judge_split(self, carrier: DDPCarrier, header: DDPHeader, body: bytes) -> DDPHeader | None:
+    def _judge_split(self, segment: DDPSegment) -> bool:
         """Do the same for a message in several segments that is an RDMAP header."""
-        half = self.halves[carrier.direction]
-        split = half.put_together(header, body, carrier.ulpdu_length - header.length)
+        split = self.halves[segment.origin[1]].put_together(segment)
         if split is None:
-            return header
+            return True
         octets, length = split.octets, split.length
         assert octets is not None and length is not None
-        found = message_violation(parse_control(header.rsvdulp).opcode, octets, length)
+        found = message_violation(segment.opcode, octets, length)
         if found is not None:
-            self._report(carrier, found)
-            return None
-        self._note_atomic(carrier, header, octets)
-        return header
+            self._report(segment.origin, found)
+            return False
+        self._note_atomic(segment, octets)
+        return True
 
-    @property
-    def waiting(self) -> int:
-        """How many segments wait for their turn."""
-        return len(self.halves[0].turns.waiting) + len(self.halves[1].turns.waiting)
+    def weigh(self) -> None:
+        """Find out what is held."""
+        self.held = 0
+        for half in self.halves:
+            self.held += len(half.turns.waiting) * _HELD_BY_WAITING
+            self.held += len(half.asked) * _HELD_BY_REQUEST
+            self.held += half.asked.doubtful * _HELD_BY_DOUBT
 
-    @property
-    def outstanding(self) -> int:
-        """How many Atomic Requests are not answered, those with the same identifier as one."""
-        return len(self.halves[0].asked) + len(self.halves[1].asked)
-
-    @property
-    def doubtful(self) -> int:
-        """How many errors wait for its end and need not be kept."""
-        return self.halves[0].asked.doubtful + self.halves[1].asked.doubtful
-
-    def forget_requests(self) -> None:
-        """Do without Atomic Requests that are not answered."""
+    def relieve(self) -> None:
+        """Hold less: look at what waits, do without Atomic Requests that are not answered, and keep
+        of the errors that wait for the end how many they are."""
+        self.flush()
         for half in self.halves:
             if len(half.asked):
                 half.asked.forget()
-
-    def only_count(self) -> None:
-        """Keep of the errors that wait for its end how many they are."""
-        for half in self.halves:
             half.asked.only_count()
+        self.weigh()
 
     def flush(self) -> None:
         """Look at what waits."""
@@ -305,83 +297,59 @@ class ConnectionChecks:
                 self.errors += len(doubtful)
                 self.found += doubtful
 
-    def _deliver(self, half: _Half, due: Iterator[tuple[int, int, _Turn | None]]) -> None:
+    def _deliver(self, half: _Half, due: Iterator[DDPSegment]) -> None:
         """Look at what is due."""
-        for start, end, turn in due:
-            self._look_at(half, start, end, turn)
+        for segment in due:
+            self._look_at(half, segment)
 
-    def _look_at(self, half: _Half, start: int, end: int, turn: _Turn | None) -> None:
+    def _look_at(self, half: _Half, segment: DDPSegment) -> None:
         """Hold a segment against those before it."""
-        assert half.turns.expected is not None
-        if start < half.turns.expected:
+        expected = half.turns.expected
+        assert expected is not None
+        if segment.start < expected:
             return
-        if start > half.turns.expected or turn is None:
+        if segment.start > expected or not segment.has_header:
             half.is_whole = False
             half.order.forget()
-        half.turns.expected = end
-        if turn is None:
+        half.turns.expected = segment.end
+        if not segment.has_header:
             return
-        header, length, carrier = turn
-        opcode = parse_control(header.rsvdulp).opcode
+        header, opcode = segment.header, segment.opcode
         is_terminate = opcode == Opcode.TERMINATE and not header.tagged
-        # Unless it is the rest of that one.
-        is_rest = is_terminate and header.msn == half.terminated and not _is_message(header)
-        if half.terminated is not None and not is_rest:
-            self._report(carrier, Violation("a message follows a Terminate", "RFC 5040 5.4"))
-            half.terminated = None
+        if half.terminated is not None:
+            is_message = header.last and not segment.offset
+            # Unless it is the rest of that one.
+            if not is_terminate or is_message or header.msn != half.terminated:
+                what = Violation("a message follows a Terminate", "RFC 5040 5.4")
+                self._report(segment.origin, what)
+                half.terminated = None
         if header.tagged:
             return
-        found = half.order.take(header, length)
+        found = half.order.take(header, segment.length)
         if found is not None:
-            self._report(carrier, found)
+            self._report(segment.origin, found)
         if is_terminate:
             half.terminated = header.msn
         elif opcode == Opcode.READ_REQUEST and header.last:
-            half.asked.ask_to_read(carrier, self.irds[carrier.direction])
+            half.asked.ask_to_read(segment, self.irds[segment.origin[1]])
 
     # -- Requests and Responses --------------------------------------------------------------------
 
-    def _note_read_response(self, carrier: DDPCarrier, header: DDPHeader) -> None:
-        """Take note of the end of an RDMA Read Response.
-
-        As it is recovered, not in turn: a Response answers its Request even if the capture has
-        missed something before it.
-        """
-        if header.last and parse_control(header.rsvdulp).opcode == Opcode.READ_RESPONSE:
-            self.halves[1 - carrier.direction].asked.answer_read(carrier)
-
-    def _note_atomic(self, carrier: DDPCarrier, header: DDPHeader, body: bytes) -> None:
+    def _note_atomic(self, segment: DDPSegment, body: bytes) -> None:
         """Take note of a message if it is an Atomic Request or an Atomic Response, likewise.
 
-        :param body: the octets behind its DDP headers.
+        :param body: the octets after its DDP headers.
         """
-        opcode = parse_control(header.rsvdulp).opcode
+        opcode, direction = segment.opcode, segment.origin[1]
         if opcode == Opcode.ATOMIC_REQUEST and len(body) == ATOMIC_REQUEST_LENGTH:
             identifier = parse_atomic_request(body).request_identifier
-            self.halves[carrier.direction].asked.ask(identifier)
+            self.halves[direction].asked.ask(identifier)
         elif opcode == Opcode.ATOMIC_RESPONSE and len(body) == ATOMIC_RESPONSE_LENGTH:
             identifier = parse_atomic_response(body).original_request_identifier
-            self.halves[1 - carrier.direction].asked.answer(carrier, identifier)
+            self.halves[1 - direction].asked.answer(segment, identifier)
 
 
-def _is_message(header: DDPHeader) -> bool:
-    """Tell whether a segment is all of an Untagged message."""
-    return header.last and header.mo == 0
-
-
-_MPA_CODES: Final[dict[TerminateCode | None, ErrorCode]] = {
+_MPA_CODES: Final[dict[TerminateCode, ErrorCode]] = {
     INSUFFICIENT_IRD: ErrorCode.INSUFFICIENT_IRD,
     NO_MATCHING_RTR: ErrorCode.NO_MATCHING_RTR,
 }
-
-
-def _error(event: StartupSeen | DDPCarrier, what: Violation) -> ErrorFound:
-    return ErrorFound(
-        event.connection,
-        event.direction,
-        event.frame,
-        event.time_ns,
-        _MPA_CODES.get(what.terminate),
-        event.seq,
-        str(what),
-    )

@@ -18,23 +18,13 @@ from typing import Final
 from scapy_mpa.stream.delivery.assembly import DDPMessage
 from scapy_mpa.stream.delivery.pairing import PATIENCE, Hole, Requests
 from scapy_mpa.stream.delivery.responses import Responses
-from scapy_mpa.stream.delivery.segment import WITH_HEADER, DDPSegment
-from scapy_mpa.stream.delivery.split import LONGEST_HEADER
+from scapy_mpa.stream.delivery.segment import DDPSegment
 from scapy_mpa.stream.delivery.tagged import TaggedMessages
 from scapy_mpa.stream.delivery.turns import Turns
 from scapy_mpa.stream.delivery.untagged import UntaggedMessages
-from scapy_mpa.stream.events import (
-    DDPCarrier,
-    FPDURecovered,
-    GapFound,
-    MessageRecovered,
-    Place,
-    StartupSeen,
-)
+from scapy_mpa.stream.events import GapFound, MessageRecovered, StartupSeen
 from scapy_mpa.stream.sequence import first_position, unwrap
-from scapy_mpa.wire.ddp import ddp_header_of
 from scapy_mpa.wire.fpdu import MARKER_INTERVAL, MARKER_LENGTH
-from scapy_mpa.wire.rdmap import parse_control
 from scapy_mpa.wire.rdmap_names import Opcode
 
 __all__ = ["WAITING_SEGMENTS", "HalfMessages"]
@@ -93,7 +83,7 @@ class HalfMessages:
         self._out = out
         self.asked = asked
         self.responses = responses
-        self._turns: Turns[DDPSegment | None] = Turns()
+        self._turns = Turns()
         self.beginning: _Beginning | None = None
         """Only while segments wait for it to be known."""
         self._given_up = 0
@@ -105,27 +95,25 @@ class HalfMessages:
 
     # -- in --------------------------------------------------------------------------------------
 
-    def take(self, carrier: DDPCarrier) -> None:
-        """Take an FPDU that a receiver accepts, or what else carries a DDP segment."""
-        place = carrier.place
-        start = self._position(carrier, place) - place[2]
-        end = start + place[3]
-        segment = _segment_of(carrier, start)
-        if segment is None and carrier.crc == "unknown":
-            # Its header was cut off: it is as good as missing.
+    def take(self, segment: DDPSegment) -> None:
+        """Take a segment that a receiver accepts."""
+        turns = self._turns
+        is_due = turns.place(segment, self._near(segment))
+        if segment.is_lost:
+            # It is as good as missing.
             pass
-        elif start == self._turns.expected and not self._turns.waiting:
+        elif is_due:
             # Nearly all are.
-            self._look_at(start, end, segment)
+            self._look_at(segment)
         else:
-            self._turns.wait(carrier, start, end, segment)
+            turns.wait(segment)
             if self.beginning is not None:
-                self._await_beginning(self.beginning, start, is_ahead=carrier.out_of_order)
+                self._await_beginning(self.beginning, segment)
             else:
-                self._deliver(self._turns.due_with(carrier, start, WAITING_SEGMENTS))
-        if carrier.settled:
-            self._untagged.settle(start)
-            self.responses.settle(start)
+                self._deliver(turns.due_with(segment, WAITING_SEGMENTS))
+        if segment.settled:
+            self._untagged.settle(segment.start)
+            self.responses.settle(segment.start)
 
     def startup(self, event: StartupSeen) -> None:
         """Take note of where the Full Operation Phase may begin."""
@@ -201,31 +189,27 @@ class HalfMessages:
 
     # -- where it begins -------------------------------------------------------------------------
 
-    def _position(self, carrier: DDPCarrier, place: Place) -> int:
-        """Return the position that the sequence number of a carrier stands for."""
-        seq, offset, header, _ = place
+    def _near(self, segment: DDPSegment) -> int:
+        """Return a position around which sequence numbers lie, and see to where they begin."""
         if self._turns.expected is not None:
-            return unwrap(seq, self._turns.expected)
+            return self._turns.expected
+        seq, offset, header, _ = segment.place
         beginning = self.beginning
         position = first_position(seq) if beginning is None else unwrap(seq, beginning.near)
         if offset is not None:
             # Where the stream began before the first FPDU found, others may be missing.
             self._begin(position - offset)
         elif beginning is None:
-            self.beginning = _Beginning(position, carrier.frame)
-            if not isinstance(carrier, FPDURecovered):
+            self.beginning = _Beginning(position, segment.origin[2])
+            if not segment.is_fpdu:
                 self._begin_unknown(position - header)
         return position
 
-    def _await_beginning(self, beginning: _Beginning, start: int, *, is_ahead: bool) -> None:
-        """See whether it is known where the direction begins, now that one more segment waits.
-
-        :param start: of the segment.
-        :param is_ahead: whether something is missing before it.
-        """
-        if not is_ahead:
-            beginning.upto = max(beginning.upto, start)
-        if start == beginning.at or len(self._turns.waiting) > WAITING_SEGMENTS:
+    def _await_beginning(self, beginning: _Beginning, segment: DDPSegment) -> None:
+        """See whether it is known where the direction begins, now that one more segment waits."""
+        if not segment.out_of_order:
+            beginning.upto = max(beginning.upto, segment.start)
+        if segment.start == beginning.at or len(self._turns.waiting) > WAITING_SEGMENTS:
             self._begin()
 
     def _begin(self, position: int | None = None) -> None:
@@ -256,25 +240,28 @@ class HalfMessages:
 
     # -- in the order of the stream --------------------------------------------------------------
 
-    def _deliver(self, due: Iterator[tuple[int, int, DDPSegment | None]]) -> None:
+    def _deliver(self, due: Iterator[DDPSegment]) -> None:
         """Look at what is due."""
-        for start, end, segment in due:
-            self._look_at(start, end, segment)
+        for segment in due:
+            self._look_at(segment)
 
-    def _look_at(self, start: int, end: int, segment: DDPSegment | None) -> None:
-        """Look at the segment in the carrier from ``start`` to ``end``, None if it has none."""
-        assert self._turns.expected is not None
-        is_late = start < self._turns.expected
-        if start > self._turns.expected:
-            self._lose(start, segment)
-        self._turns.expected = max(self._turns.expected, end)
-        if segment is None:
+    def _look_at(self, segment: DDPSegment) -> None:
+        """Look at the segment whose turn it is, or was."""
+        turns, start = self._turns, segment.start
+        assert turns.expected is not None
+        is_late = start < turns.expected
+        if start > turns.expected:
+            self._lose(segment)
+        if segment.end > turns.expected:
+            turns.expected = segment.end
+        if not segment.has_header:
             return
-        self.asked.captured = max(self.asked.captured, segment.captured)
+        if segment.captured > self.asked.captured:
+            self.asked.captured = segment.captured
         if not segment.header.tagged:
             self._untagged.add(segment)
         elif is_late:
-            # What lies before and behind it was looked at long ago.
+            # What lies before and after it was looked at long ago.
             message = DDPMessage(segment, begun=False)
             message.add(segment)
             if segment.opcode == Opcode.READ_RESPONSE:
@@ -287,39 +274,17 @@ class HalfMessages:
         else:
             self._tagged.add(segment)
 
-    def _lose(self, start: int, segment: DDPSegment | None) -> None:
-        """Take note of a hole before ``start``."""
+    def _lose(self, segment: DDPSegment) -> None:
+        """Take note of a hole before a segment."""
         assert self._turns.expected is not None
         self._note_hole()
+        start = segment.start
         octets = start - self._turns.expected
-        phase = None if segment is None else segment.phase
+        phase = segment.phase if segment.has_header else None
         if phase is not None:
-            # Markers, the first of them at or behind the beginning of the hole.
+            # Markers, the first of them at or after the beginning of the hole.
             first = self._turns.expected + (octets - phase) % MARKER_INTERVAL
             octets -= MARKER_LENGTH * max(0, -((first - start) // MARKER_INTERVAL))
         self._tagged.lose()
         self._untagged.give_place()
-        self.responses.take(Hole(octets, 0 if segment is None else segment.captured))
-
-
-def _segment_of(carrier: DDPCarrier, start: int) -> DDPSegment | None:
-    """Return the DDP segment that a carrier brings, None if it has none that was captured."""
-    ulpdu = carrier.ulpdu
-    header = ddp_header_of(ulpdu)
-    if header is None:
-        return None
-    opcode = parse_control(header.rsvdulp).opcode
-    length = max(0, carrier.ulpdu_length - header.length)
-    there = len(ulpdu) - header.length
-    has_body = opcode in WITH_HEADER and length == there <= LONGEST_HEADER
-    return DDPSegment(
-        start,
-        header,
-        opcode,
-        length,
-        length - there,
-        ulpdu[header.length :] if has_body and not header.tagged else b"",
-        carrier.phase,
-        (carrier.connection, carrier.direction, carrier.frame, carrier.time_ns, carrier.seq),
-        max(carrier.frames),
-    )
+        self.responses.take(Hole(octets, segment.captured if segment.has_header else 0))

@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import Final
 
+from scapy_mpa.stream.delivery.segment import DDPSegment
 from scapy_mpa.stream.doubtful import Doubt, Doubtful
-from scapy_mpa.stream.events import ConnectionId, DDPCarrier, ErrorFound, FPDURecovered
+from scapy_mpa.stream.events import ConnectionId, ErrorFound
 from scapy_mpa.stream.sequence import unwrap
 from scapy_mpa.wire.rules import Violation
 
@@ -32,17 +33,16 @@ _OF_ATOMICS: Final = "RFC 7306 5.2.2"
 class _Excess:
     """An RDMA Read Request that seems to be one more than the peer allows.
 
-    :param carrier: that brought it.
+    :param segment: its last one.
     :param outstanding: how many were, by the Responses that were captured before it.
     :param limit: how many may be.
     """
 
     __slots__ = ("_place", "acknowledged", "limit", "outstanding")
 
-    def __init__(self, carrier: DDPCarrier, outstanding: int, limit: int) -> None:
-        # The carrier itself has octets, and there may be very many that wait.
-        self._place = carrier.direction, carrier.frame, carrier.time_ns, carrier.seq
-        self.acknowledged = carrier.acknowledged if isinstance(carrier, FPDURecovered) else None
+    def __init__(self, segment: DDPSegment, outstanding: int, limit: int) -> None:
+        self._place = segment.origin[1:]
+        self.acknowledged = segment.acknowledged
         self.outstanding = outstanding
         self.limit = limit
 
@@ -111,7 +111,7 @@ class Outstanding:
             self.forget()
         self._identifiers[identifier] += 1
 
-    def answer(self, carrier: DDPCarrier, identifier: int) -> None:
+    def answer(self, segment: DDPSegment, identifier: int) -> None:
         """Take an Atomic Response, by its Original Request Identifier."""
         known = self._identifiers.pop(identifier, 0)
         if known > 1:
@@ -120,25 +120,24 @@ class Outstanding:
             if self._unasked is None:
                 self._unasked = Doubtful()
             what = Violation(f"no Atomic Request has the identifier {identifier}", _OF_ATOMICS)
-            place = carrier.direction, carrier.frame, carrier.time_ns, carrier.seq
-            self._unasked.add(identifier, Doubt(*place, str(what)))
+            self._unasked.add(identifier, Doubt(*segment.origin[1:], str(what)))
 
-    def ask_to_read(self, carrier: DDPCarrier, limit: int | None) -> None:
+    def ask_to_read(self, segment: DDPSegment, limit: int | None) -> None:
         """Take an RDMA Read Request.
 
         :param limit: how many the peer allows to be outstanding, None if that is not known.
         """
         self._reads += 1
         if limit is not None and self._reads > limit and len(self._excess) < EXCESSIVE:
-            self._excess = (*self._excess, _Excess(carrier, self._reads, limit))
+            self._excess = (*self._excess, _Excess(segment, self._reads, limit))
 
-    def answer_read(self, carrier: DDPCarrier) -> None:
+    def answer_read(self, segment: DDPSegment) -> None:
         """Take the last segment of an RDMA Read Response."""
         self._reads -= 1
         if not self._excess:
             return
         # It may be captured behind Requests whose sender had it.
-        seq, _, leading, extent = carrier.place
+        seq, _, leading, extent = segment.place
         end = seq - leading + extent
         for excess in self._excess:
             excess.outstanding -= excess.had(end)

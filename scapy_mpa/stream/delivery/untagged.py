@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import Final, TypeAlias
 
-from scapy_mpa.stream.delivery.assembly import DDPMessage
+from scapy_mpa.stream.delivery.assembly import DDPMessage, whole_message
 from scapy_mpa.stream.delivery.msn import FIRST_MSN, SKIPPED_STRETCHES, MSNSequence, Skipped
 from scapy_mpa.stream.delivery.pairing import OUTSTANDING_REQUESTS, Requests
 from scapy_mpa.stream.delivery.request import REQUESTS, Request
 from scapy_mpa.stream.delivery.responses import Responses
-from scapy_mpa.stream.delivery.segment import DDPSegment
+from scapy_mpa.stream.delivery.segment import WITH_HEADER, DDPSegment
 from scapy_mpa.stream.events import MessageRecovered
 from scapy_mpa.stream.sequence import sequence_number
 from scapy_mpa.wire.rdmap_names import UNTAGGED_QUEUES, Opcode, QueueNumber
@@ -82,6 +82,9 @@ class UntaggedMessages:
 
     def add(self, segment: DDPSegment) -> None:
         """Add a segment, all before which were looked at or are missing."""
+        if self._is_next(segment):
+            self._out.append(whole_message(segment))
+            return
         key = _key_of(segment)
         message = self._messages.get(key)
         has_header = message is None and segment.is_message
@@ -95,6 +98,15 @@ class UntaggedMessages:
             self._close(key)
         elif len(self._messages) > OPEN_MESSAGES:
             self._close(next(iter(self._messages)))
+
+    def _is_next(self, segment: DDPSegment) -> bool:
+        """Tell whether a segment is all of the Send that is due, and take note of it if so."""
+        header = segment.header
+        if header.qn != QueueNumber.SEND or segment.opcode in WITH_HEADER:
+            return False
+        sequence = self._queues.get(QueueNumber.SEND)
+        is_whole = header.last and not segment.offset
+        return is_whole and sequence is not None and sequence.goes_on(header.msn, self.holes)
 
     def give_place(self) -> None:
         """Have an Atomic Response that is not whole take its place before what comes now.
