@@ -214,7 +214,7 @@ class ConnectionChecks:
             text = f"a ULPDU of {ulpdu_length} octets, {LARGEST_MULPDU} at most are allowed"
             self._report(segment.origin, Violation(text, "RFC 5044 3"))
         if not segment.has_header:
-            found = violation(segment.ulpdu, ulpdu_length)
+            found = violation(segment.body, ulpdu_length)
             if found is not None:
                 self._report(segment.origin, found)
             return False

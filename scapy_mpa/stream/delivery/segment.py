@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
@@ -47,57 +48,12 @@ _OPCODE: Final = 0x0F
 _LOW: Final = 0xFFFFFFFF
 
 
+@dataclass(slots=True, eq=False)
 class DDPSegment:
     """What counts of a DDP segment, whatever brought it."""
 
-    __slots__ = (
-        "acknowledged",
-        "body",
-        "captured",
-        "cut_off",
-        "end",
-        "follows",
-        "has_header",
-        "header",
-        "is_fpdu",
-        "is_lost",
-        "length",
-        "offset",
-        "opcode",
-        "origin",
-        "out_of_order",
-        "phase",
-        "place",
-        "settled",
-        "start",
-        "ulpdu",
-    )
-
     origin: Origin
     place: Place
-    start: int
-    """Position of the first octet of what carries it.  :class:`~.turns.Turns` sets both."""
-    end: int
-    has_header: bool
-    """Whether all of its header is there, and something can be told of it."""
-    header: DDPHeader
-    opcode: int
-    offset: int
-    """Tagged Offset or Message Offset."""
-    length: int
-    """Octets after the DDP header."""
-    cut_off: int
-    """How many of them the snap length cut off."""
-    body: bytes
-    """The first of those octets, if the message is to be an RDMAP header and nothing else."""
-    ulpdu: bytes
-    """What is there of the segment if there is no header."""
-    is_lost: bool
-    """Whether the capture lacks so much of it that it is as good as missing."""
-    is_fpdu: bool
-    """Whether MPA carries it."""
-    follows: bool
-    """Whether nothing lies between it and the segment before, wherever that seems to end."""
     phase: int | None
     """Offset of the FPDU's first octet modulo 512, None without Markers."""
     captured: int
@@ -106,6 +62,28 @@ class DDPSegment:
     settled: bool
     acknowledged: int | None
     """As :class:`~scapy_mpa.stream.events.FPDURecovered` has them."""
+    header: DDPHeader
+    opcode: int
+    offset: int
+    """Tagged Offset or Message Offset."""
+    length: int
+    """Octets after the DDP header."""
+    cut_off: int = 0
+    """How many of them the snap length cut off."""
+    body: bytes = b""
+    """The first of those octets, if the message is to be an RDMAP header and nothing else; without
+    a DDP header, what is there of the segment."""
+    is_fpdu: bool = True
+    """Whether MPA carries it."""
+    follows: bool = False
+    """Whether nothing lies between it and the segment before, wherever that seems to end."""
+    has_header: bool = True
+    """Whether all of its header is there, and something can be told of it."""
+    is_lost: bool = False
+    """Whether the capture lacks so much of it that it is as good as missing."""
+    start: int = 0
+    """Position of the first octet of what carries it.  :class:`~.turns.Turns` sets both."""
+    end: int = 0
 
     @property
     def is_message(self) -> bool:
@@ -125,34 +103,35 @@ def segment_of_row(row: Any) -> DDPSegment:
     """Return the segment in an ordinary FPDU (:data:`~scapy_mpa.stream.ordinary.Row`)."""
     frame, time_ns, direction, at, shape, first, second, third, frames, octets, ack = row
     table = shape.table
-    place = at + shape.lead
-    seq = sequence_number(direction.origin + place)
-    segment = DDPSegment()
-    segment.origin = direction.connection.identity, direction.index, frame, time_ns, seq
-    segment.place = seq, place if table.from_start else None, shape.lead, shape.size
-    segment.phase = at % MARKER_INTERVAL if table.marked else None
-    segment.captured = frames if isinstance(frames, int) else max(frames)
-    segment.out_of_order = table.ahead
-    segment.settled = direction.settled and not table.ahead
-    segment.acknowledged = ack
-    segment.has_header = segment.is_fpdu = True
-    segment.is_lost = segment.follows = False
-    segment.cut_off = 0
-    segment.body = segment.ulpdu = b""
-    segment.length = shape.payload
-    opcode = segment.opcode = shape.control[1] & _OPCODE
+    offset = at + shape.lead
+    seq = sequence_number(direction.origin + offset)
+    phase = at % MARKER_INTERVAL if table.marked else None
+    opcode = shape.control[1] & _OPCODE
     fields = _control_fields(shape.control)
+    body = b""
     if shape.tagged:
-        segment.header = DDPHeader(*fields, first, second)
-        segment.offset = second
-        return segment
-    segment.header = DDPHeader(*fields, None, None, first, second >> 32, second & _LOW, third)
-    segment.offset = third
-    if opcode in HEADER_OPCODES:
-        layout = fpdu_layout(shape.ulpdu_length, segment.phase)
-        end = _BODY + min(shape.payload, _KEPT)
-        segment.body = strip_markers(octets, layout.markers)[_BODY:end]
-    return segment
+        header, place = DDPHeader(*fields, first, second), second
+    else:
+        header = DDPHeader(*fields, None, None, first, second >> 32, second & _LOW, third)
+        place = third
+        if opcode in HEADER_OPCODES:
+            markers = fpdu_layout(shape.ulpdu_length, phase).markers
+            body = strip_markers(octets, markers)[_BODY : _BODY + min(shape.payload, _KEPT)]
+    return DDPSegment(
+        (direction.connection.identity, direction.index, frame, time_ns, seq),
+        (seq, offset if table.from_start else None, shape.lead, shape.size),
+        phase,
+        frames if isinstance(frames, int) else max(frames),
+        table.ahead,
+        direction.settled and not table.ahead,
+        ack,
+        header,
+        opcode,
+        place,
+        shape.payload,
+        0,
+        body,
+    )
 
 
 @lru_cache(maxsize=1024)
@@ -163,33 +142,34 @@ def _control_fields(control: bytes) -> tuple[bool, bool, int, int, int]:
 
 def segment_of_event(carrier: DDPCarrier) -> DDPSegment:
     """Return the segment that an event brings."""
-    segment = DDPSegment()
-    connection, direction = carrier.connection, carrier.direction
-    segment.origin = connection, direction, carrier.frame, carrier.time_ns, carrier.seq
-    segment.place = carrier.place
-    segment.phase = carrier.phase
-    segment.captured = max(carrier.frames)
-    segment.out_of_order = carrier.out_of_order
-    segment.settled = carrier.settled
-    segment.is_fpdu = isinstance(carrier, FPDURecovered)
-    segment.follows = isinstance(carrier, SoftUiWARPRecovered)
-    segment.acknowledged = carrier.acknowledged if isinstance(carrier, FPDURecovered) else None
-    ulpdu = carrier.ulpdu
-    header = ddp_header_of(ulpdu)
-    segment.has_header = header is not None
-    segment.is_lost = header is None and carrier.crc == "unknown"
-    segment.ulpdu = segment.body = b""
-    if header is None:
-        segment.header = _NO_HEADER
-        segment.ulpdu = ulpdu
-        segment.length = carrier.ulpdu_length
-        segment.opcode = segment.offset = segment.cut_off = 0
-        return segment
-    segment.header = header
-    segment.length = max(0, carrier.ulpdu_length - header.length)
-    segment.cut_off = segment.length - (len(ulpdu) - header.length)
-    opcode = segment.opcode = header.rsvdulp & _OPCODE
-    segment.offset = (header.to if header.tagged else header.mo) or 0
-    if opcode in HEADER_OPCODES and not header.tagged:
-        segment.body = ulpdu[header.length :][:_KEPT]
-    return segment
+    ulpdu, length = carrier.ulpdu, carrier.ulpdu_length
+    found = ddp_header_of(ulpdu)
+    header = found or _NO_HEADER
+    opcode = header.rsvdulp & _OPCODE
+    there = len(ulpdu)
+    body = ulpdu
+    if found is not None:
+        there -= header.length
+        length = max(0, length - header.length)
+        is_header = opcode in HEADER_OPCODES and not header.tagged
+        body = ulpdu[header.length :][:_KEPT] if is_header else b""
+    is_fpdu = isinstance(carrier, FPDURecovered)
+    return DDPSegment(
+        (carrier.connection, carrier.direction, carrier.frame, carrier.time_ns, carrier.seq),
+        carrier.place,
+        carrier.phase,
+        max(carrier.frames),
+        carrier.out_of_order,
+        carrier.settled,
+        carrier.acknowledged if isinstance(carrier, FPDURecovered) else None,
+        header,
+        opcode,
+        (header.to if header.tagged else header.mo) or 0,
+        length,
+        length - there,
+        body,
+        is_fpdu,
+        isinstance(carrier, SoftUiWARPRecovered),
+        found is not None,
+        found is None and carrier.crc == "unknown",
+    )
