@@ -53,6 +53,7 @@ def _seconds(time_ns: int) -> str:
     return f"{'-' if time_ns < 0 else ''}{seconds}.{fraction:09d}"
 
 
+@lru_cache(maxsize=1024)
 def beginning(kind: str, connection: ConnectionId, direction: int) -> str:
     """Return a line up to the number of the frame."""
     source, target = connection.endpoints[direction], connection.endpoints[1 - direction]

@@ -12,9 +12,8 @@ from typing import Any, Final
 
 from scapy_mpa.stream.budget import Budget
 from scapy_mpa.stream.delivery.connection_checks import ConnectionChecks
-from scapy_mpa.stream.delivery.segment import segment_of_event, segment_of_row
+from scapy_mpa.stream.delivery.segment import segment_of
 from scapy_mpa.stream.events import (
-    CARRIERS,
     ConnectionEnded,
     ConnectionId,
     GapFound,
@@ -46,17 +45,13 @@ class Checks:
         They come after it, but the event of a connection's end is the last, and counts them.
         FPDUs with a bad CRC show nothing.
         """
-        is_row = type(event) is tuple
-        identity = event[2].connection.identity if is_row else event.connection
+        segment = segment_of(event)
+        identity = event.connection if segment is None else segment.origin[0]
         connection = self._connections.get(identity)
         if connection is None:
             connection = self._connections[identity] = ConnectionChecks()
-        if is_row:
-            connection.take_segment(segment_of_row(event))
-        elif isinstance(event, CARRIERS):
-            if event.carries_rdmap:
-                segment = segment_of_event(event)
-                connection.take_segment(segment, is_acceptable=event.is_acceptable)
+        if segment is not None:
+            connection.take_segment(segment)
         elif isinstance(event, StartupSeen):
             connection.halves[event.direction].has_begun = True
             connection.take_startup(event)

@@ -6,6 +6,7 @@ more of one than its event needs.  Of the others it is told how many they were.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from scapy_mpa.stream.events import ConnectionId, ErrorFound
@@ -32,18 +33,16 @@ class Doubt(NamedTuple):
         return ErrorFound(connection, direction, frame, time_ns, None, seq, text)
 
 
+@dataclass(slots=True, eq=False)
 class Doubtful:
     """Errors of one kind that wait for the end of a connection."""
 
-    __slots__ = ("_counted", "_first_counted", "_is_vague", "_kept")
-
-    def __init__(self) -> None:
-        self._kept: dict[int, Doubt] = {}
-        self._counted = 0
-        """How many others came."""
-        self._first_counted: Doubt | None = None
-        self._is_vague = False
-        """Whether some of these were none, nobody knows which."""
+    _kept: dict[int, Doubt] = field(default_factory=dict)
+    _counted: int = 0
+    """How many others came."""
+    _first_counted: Doubt | None = None
+    _is_vague: bool = False
+    """Whether some of these were none, nobody knows which."""
 
     def __len__(self) -> int:
         """How many are kept."""

@@ -14,9 +14,8 @@ from scapy_mpa.stream.budget import Budget
 from scapy_mpa.stream.delivery.half_messages import HalfMessages
 from scapy_mpa.stream.delivery.pairing import Requests
 from scapy_mpa.stream.delivery.responses import Responses
-from scapy_mpa.stream.delivery.segment import DDPSegment, segment_of_event, segment_of_row
+from scapy_mpa.stream.delivery.segment import DDPSegment, segment_of
 from scapy_mpa.stream.events import (
-    CARRIERS,
     ConnectionEnded,
     ConnectionId,
     GapFound,
@@ -52,14 +51,9 @@ class Messages:
         FPDUs that no receiver would have accepted, or that carry no DDP header, bring nothing; nor
         do frames of iWARP Framing for TCP in DDP mode, which carry no RDMAP.
         """
-        if type(event) is tuple:
-            self._take_segment(segment_of_row(event))
-        elif isinstance(event, CARRIERS):
-            if event.carries_rdmap and event.is_acceptable:
-                self._take_segment(segment_of_event(event))
-            elif event.carries_rdmap:
-                # It may be a Request.  What follows it shows where it leaves a hole.
-                self._halves_of(event.connection)[event.direction].asked.is_whole = False
+        segment = segment_of(event)
+        if segment is not None:
+            self._take_segment(segment)
         elif isinstance(event, StartupSeen):
             if event.connection in self._halves:
                 self._halves[event.connection][event.direction].startup(event)
@@ -79,6 +73,10 @@ class Messages:
         connection, direction, frame, *_ = segment.origin
         halves = self._halves_of(connection)
         half, other = halves[direction], halves[1 - direction]
+        if not segment.is_acceptable:
+            # It may be a Request.  What follows it shows where it leaves a hole.
+            half.asked.is_whole = False
+            return
         if half.beginning is not None or other.beginning is not None:
             half.expire(frame)
             other.expire(frame)

@@ -8,6 +8,7 @@ nothing at all of what must be counted from the beginning.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Final
 
 from scapy_mpa.stream.delivery.order import QueueOrder
@@ -69,73 +70,41 @@ _MPA_VERSIONS: Final = "RFC 5044 C.1"
 _DDP_VERSION: Final = "RFC 5041 4.1"
 
 
+@dataclass(slots=True, eq=False)
 class _Half:
     """What counts of one direction."""
 
-    __slots__ = (
-        "asked",
-        "has_begun",
-        "headers",
-        "is_whole",
-        "order",
-        "terminated",
-        "turns",
-    )
-
-    def __init__(self) -> None:
-        self.order = QueueOrder()
-        self.turns = Turns()
-        self.has_begun = False
-        """Whether its beginning was seen: without it nobody knows what else was not."""
-        self.is_whole = True
-        """Whether all from there on was seen."""
-        self.terminated: int | None = None
-        """The MSN of a Terminate, until anything follows it."""
-        self.headers: dict[tuple[int | None, int | None, int], SplitHeader] = {}
-        """RDMAP headers that lack segments, by QN, MSN and opcode."""
-        self.asked = Outstanding()
-
-    def put_together(self, segment: DDPSegment) -> SplitHeader | None:
-        """Take a segment that is not all of its message; return the RDMAP header if that is
-        whole."""
-        headers, header = self.headers, segment.header
-        key = header.qn, header.msn, segment.opcode
-        if key not in headers and len(headers) == SPLIT_HEADERS:
-            del headers[next(iter(headers))]
-        split = headers.setdefault(key, SplitHeader())
-        split.put(segment.offset, segment.body, segment.length, last=header.last)
-        return None if split.octets is None else headers.pop(key)
+    order: QueueOrder = field(default_factory=QueueOrder)
+    turns: Turns = field(default_factory=Turns)
+    has_begun: bool = False
+    """Whether its beginning was seen: without it nobody knows what else was not."""
+    is_whole: bool = True
+    """Whether all from there on was seen."""
+    terminated: int | None = None
+    """The MSN of a Terminate, until anything follows it."""
+    headers: dict[tuple[int | None, int | None, int], SplitHeader] = field(default_factory=dict)
+    """RDMAP headers that lack segments, by QN, MSN and opcode."""
+    asked: Outstanding = field(default_factory=Outstanding)
 
 
+@dataclass(slots=True, eq=False)
 class ConnectionChecks:
     """What counts of a connection."""
 
-    __slots__ = (
-        "broken",
-        "errors",
-        "found",
-        "halves",
-        "held",
-        "irds",
-        "request",
-        "version",
-    )
-
-    def __init__(self) -> None:
-        self.errors = 0
-        """How many were found in all."""
-        self.found: list[ErrorFound] = []
-        """Those that were not passed on yet."""
-        self.halves = _Half(), _Half()
-        self.irds: list[int | None] = [None, None]
-        """By direction, how many RDMA Read Requests it may have outstanding."""
-        self.request: StartupFrame | None = None
-        self.version: int | None = None
-        """DV of both directions (RFC 5044 C.1), None while nothing tells."""
-        self.broken: tuple[str, ...] = ()
-        """What is broken of what was negotiated, which is known in the end."""
-        self.held = 0
-        """Octets of memory that what waits takes, roughly."""
+    errors: int = 0
+    """How many were found in all."""
+    found: list[ErrorFound] = field(default_factory=list)
+    """Those that were not passed on yet."""
+    halves: tuple[_Half, _Half] = field(default_factory=lambda: (_Half(), _Half()))
+    irds: list[int | None] = field(default_factory=lambda: [None, None])
+    """By direction, how many RDMA Read Requests it may have outstanding."""
+    request: StartupFrame | None = None
+    version: int | None = None
+    """DV of both directions (RFC 5044 C.1), None while nothing tells."""
+    broken: tuple[str, ...] = ()
+    """What is broken of what was negotiated, which is known in the end."""
+    held: int = 0
+    """Octets of memory that what waits takes, roughly."""
 
     def _report(self, origin: Origin, what: Violation) -> None:
         self.errors += 1
@@ -179,11 +148,8 @@ class ConnectionChecks:
             seq, length = gap.place
             self._deliver(half, half.turns.due(unwrap(seq, half.turns.expected) + length))
 
-    def take_segment(self, segment: DDPSegment, *, is_acceptable: bool = True) -> None:
-        """Look at a segment, and let it wait for its turn.
-
-        :param is_acceptable: whether a receiver takes it for what it is.
-        """
+    def take_segment(self, segment: DDPSegment) -> None:
+        """Look at a segment, and let it wait for its turn."""
         half = self.halves[segment.origin[1]]
         turns = half.turns
         near = turns.expected
@@ -198,7 +164,7 @@ class ConnectionChecks:
             else:
                 half.has_begun = True
         is_due = turns.place(segment, near)
-        segment.has_header = is_acceptable and self._judge(segment)
+        segment.has_header = segment.is_acceptable and self._judge(segment)
         if is_due:
             self._look_at(half, segment)
             return
@@ -247,11 +213,16 @@ class ConnectionChecks:
 
     def _judge_split(self, segment: DDPSegment) -> bool:
         """Do the same for a message in several segments that is an RDMAP header."""
-        split = self.halves[segment.origin[1]].put_together(segment)
-        if split is None:
-            return True
+        headers, header = self.halves[segment.origin[1]].headers, segment.header
+        key = header.qn, header.msn, segment.opcode
+        if key not in headers and len(headers) == SPLIT_HEADERS:
+            del headers[next(iter(headers))]
+        split = headers.setdefault(key, SplitHeader())
+        split.put(segment.offset, segment.body, segment.length, last=header.last)
         octets, length = split.octets, split.length
-        assert octets is not None and length is not None
+        if octets is None or length is None:
+            return True
+        del headers[key]
         found = message_violation(segment.opcode, octets, length)
         if found is not None:
             self._report(segment.origin, found)
@@ -280,7 +251,7 @@ class ConnectionChecks:
     def flush(self) -> None:
         """Look at what waits."""
         for half in self.halves:
-            self._deliver(half, half.turns.due(half.turns.last))
+            self._deliver(half, half.turns.due())
 
     def finish(self, connection: ConnectionId) -> None:
         """Look at what still waits, and report what has turned out to be wrong.

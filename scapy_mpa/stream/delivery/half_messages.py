@@ -13,6 +13,7 @@ frame behind others.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Final
 
 from scapy_mpa.stream.delivery.assembly import DDPMessage
@@ -39,59 +40,43 @@ _HELD_BY_SKIPPED: Final = 250
 # one of skipped MSNs.
 
 
+@dataclass(slots=True, eq=False)
 class _Beginning:
-    """What is known of where a direction begins, as long as a startup frame may tell.
+    """What is known of where a direction begins, as long as a startup frame may tell."""
 
-    :param position: of an octet of its first FPDU that was recovered.
-    :param frame: that brought it.
-    """
-
-    __slots__ = ("at", "near", "until", "upto")
-
-    def __init__(self, position: int, frame: int) -> None:
-        self.near = position
-        """Around which sequence numbers are placed."""
-        self.until = frame + PATIENCE
-        """The last frame that may bring a startup frame."""
-        self.at: int | None = None
-        """Where the last startup frame ends that stands before all that waits."""
-        self.upto = 0
-        """What begins here or before has nothing missing before it, for all that is known."""
+    near: int
+    """Around which sequence numbers are placed."""
+    until: int
+    """The last frame that may bring a startup frame."""
+    at: int | None = None
+    """Where the last startup frame ends that stands before all that waits."""
+    upto: int = 0
+    """What begins here or before has nothing missing before it, for all that is known."""
 
 
+@dataclass(slots=True, eq=False)
 class HalfMessages:
-    """The messages of one direction.
+    """The messages of one direction."""
 
-    :param out: where they go.
-    :param asked: the Requests of this direction.
-    :param responses: the Responses of this direction.
-    """
+    _out: list[MessageRecovered]
+    """Where they go."""
+    asked: Requests
+    """The Requests of this direction."""
+    responses: Responses
+    """The Responses of this direction."""
+    _turns: Turns = field(default_factory=Turns)
+    beginning: _Beginning | None = None
+    """Only while segments wait for it to be known."""
+    _given_up: int = 0
+    """Position up to which octets were given up."""
+    _tagged: TaggedMessages = field(init=False)
+    _untagged: UntaggedMessages = field(init=False)
+    held: int = 0
+    """Octets of memory taken, roughly."""
 
-    __slots__ = (
-        "_given_up",
-        "_out",
-        "_tagged",
-        "_turns",
-        "_untagged",
-        "asked",
-        "beginning",
-        "held",
-        "responses",
-    )
-
-    def __init__(self, out: list[MessageRecovered], asked: Requests, responses: Responses) -> None:
-        self._out = out
-        self.asked = asked
-        self.responses = responses
-        self._turns = Turns()
-        self.beginning: _Beginning | None = None
-        """Only while segments wait for it to be known."""
-        self._given_up = 0
-        """Position up to which octets were given up."""
-        self._tagged = TaggedMessages(out)
-        self._untagged = UntaggedMessages(out, asked, responses)
-        self.held = 0
-        """Octets of memory taken, roughly."""
+    def __post_init__(self) -> None:
+        self._tagged = TaggedMessages(self._out)
+        self._untagged = UntaggedMessages(self._out, self.asked, self.responses)
 
     # -- in --------------------------------------------------------------------------------------
 
@@ -160,7 +145,7 @@ class HalfMessages:
         """Look at what still waits."""
         self._begin()
         if self._turns.waiting:
-            self._deliver(self._turns.due(self._turns.last))
+            self._deliver(self._turns.due())
             self._note_last_gap()
 
     def finish(self) -> None:
@@ -200,7 +185,7 @@ class HalfMessages:
             # Where the stream began before the first FPDU found, others may be missing.
             self._begin(position - offset)
         elif beginning is None:
-            self.beginning = _Beginning(position, segment.origin[2])
+            self.beginning = _Beginning(position, segment.origin[2] + PATIENCE)
             if not segment.is_fpdu:
                 self._begin_unknown(position - header)
         return position

@@ -8,6 +8,8 @@ numbers (:mod:`~scapy_mpa.stream.sequence`).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from scapy_mpa.stream.delivery.assembly import DDPMessage
@@ -37,27 +39,23 @@ class Skipped(NamedTuple):
     """Whether nothing was missing before it, so that the sender skipped them."""
 
 
+@dataclass(slots=True, eq=False)
 class MSNSequence:
-    """The MSNs of one queue, in the order of the stream.
+    """The MSNs of one queue, in the order of the stream."""
 
-    :param qn: the Queue Number.
-    :param first: the MSN that comes first, None if the beginning was not captured.
-    """
-
-    __slots__ = ("_next", "_qn", "_settled", "holes", "newest", "skipped")
-
-    def __init__(self, qn: int, first: int | None) -> None:
-        self._qn = qn
-        self._next = None if first is None else first_position(first)
-        self.holes = -1 if first is None else 0
-        """How many holes the direction had when the last message began, as its owner counts; fewer
-        if others may have been sent before the first one, which then may lack what they lie in."""
-        self.newest: DDPMessage | None = None
-        """The message with the highest MSN, while it is open."""
-        self.skipped: list[Skipped] = []
-        """What was skipped and may yet be filled, in the order in which it was noticed."""
-        self._settled: list[Skipped] = []
-        # What is no longer waited for.
+    _qn: int
+    """The Queue Number."""
+    _next: int | None
+    """What stands for the MSN that comes next; None: the beginning was not captured."""
+    holes: int
+    """How many holes the direction had when the last message began, as its owner counts; fewer
+    if others may have been sent before the first one, which then may lack what they lie in."""
+    newest: DDPMessage | None = None
+    """The message with the highest MSN, while it is open."""
+    skipped: list[Skipped] = field(default_factory=list)
+    """What was skipped and may yet be filled, in the order in which it was noticed."""
+    _settled: list[Skipped] = field(default_factory=list)
+    # What is no longer waited for.
 
     @property
     def stretches(self) -> int:
@@ -108,11 +106,14 @@ class MSNSequence:
         if len(self._settled) > SKIPPED_STRETCHES:
             del self._settled[0]
 
-    def settle_oldest(self) -> Skipped:
-        """Wait no more for what was skipped first; return it."""
-        skipped = self.skipped.pop(0)
-        self.settle(skipped)
-        return skipped
+    def due(self, position: float = -1) -> Iterator[Skipped]:
+        """Wait no more for what was skipped before a position, nor for the oldest if there is too
+        much; give it."""
+        skipped = self.skipped
+        while skipped and (skipped[0].position <= position or len(skipped) > SKIPPED_STRETCHES):
+            oldest = skipped.pop(0)
+            self.settle(oldest)
+            yield oldest
 
     def merge_settled(self) -> None:
         """Keep of what is no longer waited for as little as possible.

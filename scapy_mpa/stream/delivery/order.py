@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 from scapy_mpa.stream.delivery.msn import FIRST_MSN
 from scapy_mpa.stream.sequence import sequence_number
 from scapy_mpa.wire.ddp import DDPHeader
@@ -12,28 +14,28 @@ from scapy_mpa.wire.rules import MSN_RANGE, Violation
 __all__ = ["QueueOrder"]
 
 
+@dataclass(slots=True, eq=False)
 class _Queue:
-    """The message that is due on a queue, as far as it is there.
+    """The message that is due on a queue, as far as it is there."""
 
-    :param msn: its MSN; None: that of whatever comes next.
-    """
-
-    __slots__ = ("end", "msn", "octets", "segments", "wrong")
-
-    def __init__(self, msn: int | None) -> None:
-        self.wrong: int | None = None
-        """The MSN that was reported last, as long as no other follows."""
-        self.begin(msn)
+    msn: int | None
+    """Its MSN; None: that of whatever comes next."""
+    wrong: int | None = None
+    """The MSN that was reported last, as long as no other follows."""
+    segments: int = 0
+    octets: int = 0
+    end: int | None = None
+    """Octets of the message, once its Last segment is there."""
 
     def begin(self, msn: int | None) -> None:
         """Turn to a message of which nothing is there."""
         self.msn = msn
         self.segments = 0
         self.octets = 0
-        self.end: int | None = None
-        """Octets of the message, once its Last segment is there."""
+        self.end = None
 
 
+@dataclass(slots=True, eq=False)
 class QueueOrder:
     """Tells whether the segments of one direction, in the order of its stream, have MSNs that are
     due.
@@ -41,13 +43,10 @@ class QueueOrder:
     That octets of a message are missing or come twice is no fault to a Data Sink (RFC 5041 5.2).
     """
 
-    __slots__ = ("_first", "_queues")
-
-    def __init__(self) -> None:
-        self._first: int | None = FIRST_MSN
-        """The MSN that is due first on a queue; None: any may be."""
-        self._queues: dict[int, _Queue] = {}
-        """Those on which there were segments."""
+    _first: int | None = FIRST_MSN
+    """The MSN that is due first on a queue; None: any may be."""
+    _queues: dict[int, _Queue] = field(default_factory=dict)
+    """Those on which there were segments."""
 
     def forget(self) -> None:
         """Take note that octets of the stream are missing: any MSN may come next."""

@@ -9,6 +9,7 @@ Response in the wrong order, and lack either, so what seems wrong is known to be
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass, field
 from typing import Final
 
 from scapy_mpa.stream.delivery.segment import DDPSegment
@@ -30,21 +31,17 @@ _NO_BUFFER: Final = (1, 2, 2)
 _OF_ATOMICS: Final = "RFC 7306 5.2.2"
 
 
+@dataclass(slots=True, eq=False)
 class _Excess:
-    """An RDMA Read Request that seems to be one more than the peer allows.
+    """An RDMA Read Request that seems to be one more than the peer allows."""
 
-    :param segment: its last one.
-    :param outstanding: how many were, by the Responses that were captured before it.
-    :param limit: how many may be.
-    """
-
-    __slots__ = ("_place", "acknowledged", "limit", "outstanding")
-
-    def __init__(self, segment: DDPSegment, outstanding: int, limit: int) -> None:
-        self._place = segment.origin[1:]
-        self.acknowledged = segment.acknowledged
-        self.outstanding = outstanding
-        self.limit = limit
+    place: tuple[int, int, int, int]
+    """Direction, frame, time and sequence number: there may be very many that wait."""
+    acknowledged: int | None
+    outstanding: int
+    """How many were, by the Responses that were captured before it."""
+    limit: int
+    """How many may be."""
 
     def had(self, end: int) -> bool:
         """Tell whether its sender had received what ends at a sequence number."""
@@ -58,27 +55,25 @@ class _Excess:
             "RFC 6581 9.1",
             _NO_BUFFER,
         )
-        return Doubt(*self._place, str(what)).error(connection)
+        return Doubt(*self.place, str(what)).error(connection)
 
 
+@dataclass(slots=True, eq=False)
 class Outstanding:
     """The Requests of one direction that are not answered, as far as was seen."""
 
-    __slots__ = ("_excess", "_identifiers", "_reads", "_unasked", "is_known")
-
-    def __init__(self) -> None:
-        self.is_known = True
-        """Whether no Atomic Request was forgotten."""
-        self._reads = 0
-        """RDMA Read Requests sent, less those that the peer has answered."""
-        self._excess: tuple[_Excess, ...] = ()
-        """Of them, those that seem too many: a capture may hold a Response behind the Request that
-        was sent when it had been received."""
-        self._identifiers: Counter[int] = Counter()
-        """Of Atomic Requests that were sent and are not answered."""
-        self._unasked: Doubtful | None = None
-        """By identifier, Atomic Responses of the peer to Requests that were not seen so far; made
-        with the first one."""
+    is_known: bool = True
+    """Whether no Atomic Request was forgotten."""
+    _reads: int = 0
+    """RDMA Read Requests sent, less those that the peer has answered."""
+    _excess: tuple[_Excess, ...] = ()
+    """Of them, those that seem too many: a capture may hold a Response behind the Request that
+    was sent when it had been received."""
+    _identifiers: Counter[int] = field(default_factory=Counter)
+    """Of Atomic Requests that were sent and are not answered."""
+    _unasked: Doubtful | None = None
+    """By identifier, Atomic Responses of the peer to Requests that were not seen so far; made
+    with the first one."""
 
     def __len__(self) -> int:
         """How many Atomic Requests are remembered, those with the same identifier as one."""
@@ -129,7 +124,10 @@ class Outstanding:
         """
         self._reads += 1
         if limit is not None and self._reads > limit and len(self._excess) < EXCESSIVE:
-            self._excess = (*self._excess, _Excess(segment, self._reads, limit))
+            self._excess = (
+                *self._excess,
+                _Excess(segment.origin[1:], segment.acknowledged, self._reads, limit),
+            )
 
     def answer_read(self, segment: DDPSegment) -> None:
         """Take the last segment of an RDMA Read Response."""

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from itertools import chain, islice
 from math import inf
 from operator import attrgetter
@@ -66,64 +67,43 @@ class _LookedAt(NamedTuple):
     """What of the hole the Responses to them leave."""
 
 
+@dataclass(slots=True, eq=False)
 class Requests:
-    """The Requests of one direction, and which of them the other direction answers next.
+    """The Requests of one direction, and which of them the other direction answers next."""
 
-    :param out: where the Responses go that are missing.
-    """
-
-    __slots__ = (
-        "_by_key",
-        "_high",
-        "_leftover",
-        "_looked_at",
-        "_low",
-        "_may_go_on",
-        "_missing",
-        "_next",
-        "_out",
-        "_queue",
-        "_unanswered",
-        "_uncertain",
-        "_unseen_until",
-        "captured",
-        "hidden",
-        "is_whole",
-    )
-
-    def __init__(self, out: list[MessageRecovered]) -> None:
-        self._out = out
-        self.hidden = False
-        """Whether Requests may be outstanding that are not known, from before the capture for one.
-        Then a Response is paired only if one Request alone fits."""
-        self.captured = 0
-        """The last frame that brought a segment of the requesting direction that was looked at."""
-        self.is_whole = True
-        """Whether everything was captured that the direction sent behind the last Request."""
-        self._queue: list[Request] = []
-        """Requests outstanding, without a break in their serial numbers."""
-        self._by_key: dict[Key, list[Request]] = {}
-        """Those of them that say something, by what they say, ascending."""
-        self._missing: dict[int, Request] = {}
-        """The others, of which nothing but the MSN is known, by this, ascending."""
-        self._next = 0
-        """The serial number of the next Request."""
-        self._low = 0
-        """The first Request that may be the next to be answered."""
-        self._high = 0
-        """The last one."""
-        self._uncertain = 0
-        """Requests before this one that seem unanswered may have been answered all the same."""
-        self._unseen_until = 0
-        """So may those that are still to come, if a frame up to this one brought them."""
-        self._leftover = 0
-        """Octets of holes in which more Responses may have been than Requests were known."""
-        self._looked_at: _LookedAt | None = None
-        """How far Requests were held against a hole that could not be taken note of."""
-        self._may_go_on = False
-        """Whether, before the hole, a Response was in progress to a Request that is not known."""
-        self._unanswered: list[tuple[int, Request]] = []
-        """Requests that others overtook, and up to where their Responses would have been."""
+    _out: list[MessageRecovered]
+    """Where the Responses go that are missing."""
+    hidden: bool = False
+    """Whether Requests may be outstanding that are not known, from before the capture for one.
+    Then a Response is paired only if one Request alone fits."""
+    captured: int = 0
+    """The last frame that brought a segment of the requesting direction that was looked at."""
+    is_whole: bool = True
+    """Whether everything was captured that the direction sent behind the last Request."""
+    _queue: list[Request] = field(default_factory=list)
+    """Requests outstanding, without a break in their serial numbers."""
+    _by_key: dict[Key, list[Request]] = field(default_factory=dict)
+    """Those of them that say something, by what they say, ascending."""
+    _missing: dict[int, Request] = field(default_factory=dict)
+    """The others, of which nothing but the MSN is known, by this, ascending."""
+    _next: int = 0
+    """The serial number of the next Request."""
+    _low: int = 0
+    """The first Request that may be the next to be answered."""
+    _high: int = 0
+    """The last one."""
+    _uncertain: int = 0
+    """Requests before this one that seem unanswered may have been answered all the same."""
+    _unseen_until: int = 0
+    """So may those that are still to come, if a frame up to this one brought them."""
+    _leftover: int = 0
+    """Octets of holes in which more Responses may have been than Requests were known."""
+    _looked_at: _LookedAt | None = None
+    """How far Requests were held against a hole that could not be taken note of."""
+    _may_go_on: bool = False
+    """Whether, before the hole, a Response was in progress to a Request that is not known."""
+    _unanswered: list[tuple[int, Request]] = field(default_factory=list)
+    """Requests that others overtook, and up to where their Responses would have been."""
 
     def __len__(self) -> int:
         return len(self._queue) + len(self._unanswered)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from scapy_mpa.stream.delivery.segment import DDPSegment, Origin
@@ -28,46 +29,28 @@ EMPTY: Final[Key] = ("empty", 0, 0)
 (RFC 5041 5.2)."""
 
 
+@dataclass(slots=True, eq=False)
 class Request:
-    """An RDMA Read Request or an Atomic Request.
+    """An RDMA Read Request or an Atomic Request."""
 
-    :param msn: its MSN.
-    :param origin: what brought it, None if it was not captured.
-    :param captured: the frame that did.
-    :param read: the header of an RDMA Read Request.
-    :param identifier: the Request Identifier of an Atomic Request.
-    """
+    msn: int
+    """Its MSN."""
+    origin: Origin | None = None
+    """What brought it, None if it was not captured."""
+    captured: int = 0
+    """The frame that did."""
+    read: ReadRequest | None = None
+    """The header of an RDMA Read Request."""
+    identifier: int | None = None
+    """The Request Identifier of an Atomic Request."""
+    size: int = 0
+    """Octets of the Response, as far as they are known."""
+    key: Key | None = None
+    answered: bool = False
+    serial: int = 0
 
-    __slots__ = (
-        "answered",
-        "captured",
-        "identifier",
-        "key",
-        "msn",
-        "origin",
-        "read",
-        "serial",
-        "size",
-    )
-
-    def __init__(
-        self,
-        msn: int,
-        origin: Origin | None = None,
-        captured: int = 0,
-        read: ReadRequest | None = None,
-        identifier: int | None = None,
-    ) -> None:
-        self.msn = msn
-        self.origin = origin
-        self.read = read
-        self.identifier = identifier
-        self.size = 0
-        """Octets of the Response, as far as they are known."""
-        self.key: Key | None = None
-        self.captured = captured
-        self.answered = False
-        self.serial = 0
+    def __post_init__(self) -> None:
+        read, identifier = self.read, self.identifier
         if read is not None:
             self.size = read.rdma_read_size
             self.key = ("read", read.sink_stag, read.sink_to) if self.size else EMPTY

@@ -8,6 +8,7 @@ may hold Request and Response in the wrong order, or lack the Request and not ye
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Final
 
 from scapy_mpa.stream.delivery.assembly import DDPMessage
@@ -22,26 +23,22 @@ WAITING_RESPONSES: Final = 4096
 answer, and only what fits a single Request is paired."""
 
 
+@dataclass(slots=True, eq=False)
 class Responses:
-    """The Responses of one direction.
+    """The Responses of one direction."""
 
-    :param out: where they go.
-    :param requests: those of the other direction.
-    """
-
-    __slots__ = ("_current", "_is_sure", "_items", "_out", "_requests", "_settled")
-
-    def __init__(self, out: list[MessageRecovered], requests: Requests) -> None:
-        self._out = out
-        self._requests = requests
-        self._items: list[DDPSegment | DDPMessage | Hole] = []
-        """What waits: segments of RDMA Read Responses, Atomic Responses, and holes."""
-        self._current: DDPMessage | None = None
-        """The RDMA Read Response in progress."""
-        self._is_sure = True
-        """Whether the next segment begins an RDMA Read Response, if none is in progress."""
-        self._settled = 0
-        """Position before which no more Responses will be found."""
+    _out: list[MessageRecovered]
+    """Where they go."""
+    _requests: Requests
+    """Those of the other direction."""
+    _items: list[DDPSegment | DDPMessage | Hole] = field(default_factory=list)
+    """What waits: segments of RDMA Read Responses, Atomic Responses, and holes."""
+    _current: DDPMessage | None = None
+    """The RDMA Read Response in progress."""
+    _is_sure: bool = True
+    """Whether the next segment begins an RDMA Read Response, if none is in progress."""
+    _settled: int = 0
+    """Position before which no more Responses will be found."""
 
     def __len__(self) -> int:
         return len(self._items) + (self._current is not None)

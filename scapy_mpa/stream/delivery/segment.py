@@ -9,6 +9,7 @@ from typing import Any, Final, TypeAlias
 
 from scapy_mpa.stream.delivery.split import LONGEST_HEADER
 from scapy_mpa.stream.events import (
+    CARRIERS,
     ConnectionId,
     DDPCarrier,
     FPDURecovered,
@@ -26,7 +27,7 @@ from scapy_mpa.wire.rdmap import (
 )
 from scapy_mpa.wire.rdmap_names import Opcode
 
-__all__ = ["WITH_HEADER", "DDPSegment", "Origin", "segment_of_event", "segment_of_row"]
+__all__ = ["WITH_HEADER", "DDPSegment", "Origin", "segment_of"]
 
 WITH_HEADER: Final[dict[int, int]] = {
     Opcode.READ_REQUEST: READ_REQUEST_LENGTH,
@@ -79,6 +80,8 @@ class DDPSegment:
     """Whether nothing lies between it and the segment before, wherever that seems to end."""
     has_header: bool = True
     """Whether all of its header is there, and something can be told of it."""
+    is_acceptable: bool = True
+    """Whether a receiver takes it for what it is."""
     is_lost: bool = False
     """Whether the capture lacks so much of it that it is as good as missing."""
     start: int = 0
@@ -99,7 +102,14 @@ class DDPSegment:
         return b"" if self.cut_off or self.length > LONGEST_HEADER else self.body
 
 
-def segment_of_row(row: Any) -> DDPSegment:
+def segment_of(item: Any) -> DDPSegment | None:
+    """Return the segment that a row or an event brings; None if it brings none of RDMAP."""
+    if type(item) is tuple:
+        return _of_row(item)
+    return _of_event(item) if isinstance(item, CARRIERS) and item.carries_rdmap else None
+
+
+def _of_row(row: Any) -> DDPSegment:
     """Return the segment in an ordinary FPDU (:data:`~scapy_mpa.stream.ordinary.Row`)."""
     frame, time_ns, direction, at, shape, first, second, third, frames, octets, ack = row
     table = shape.table
@@ -140,7 +150,7 @@ def _control_fields(control: bytes) -> tuple[bool, bool, int, int, int]:
     return parse_ddp(control.ljust(UNTAGGED_LENGTH, b"\0"))[:5]
 
 
-def segment_of_event(carrier: DDPCarrier) -> DDPSegment:
+def _of_event(carrier: DDPCarrier) -> DDPSegment:
     """Return the segment that an event brings."""
     ulpdu, length = carrier.ulpdu, carrier.ulpdu_length
     found = ddp_header_of(ulpdu)
@@ -171,5 +181,6 @@ def segment_of_event(carrier: DDPCarrier) -> DDPSegment:
         is_fpdu,
         isinstance(carrier, SoftUiWARPRecovered),
         found is not None,
+        carrier.is_acceptable,
         found is None and carrier.crc == "unknown",
     )

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from heapq import heappop, heappush
+from math import inf
 
 from scapy_mpa.stream.delivery.segment import DDPSegment
 from scapy_mpa.stream.sequence import unwrap
@@ -12,22 +14,15 @@ from scapy_mpa.stream.sequence import unwrap
 __all__ = ["Turns"]
 
 
+@dataclass(slots=True, eq=False)
 class Turns:
     """The segments of one direction that wait, and where the next one begins."""
 
-    __slots__ = ("_count", "expected", "waiting")
-
-    def __init__(self) -> None:
-        self.expected: int | None = None
-        """Position after the last segment looked at; None: nobody knows where the first is."""
-        self.waiting: list[tuple[int, int, DDPSegment]] = []
-        self._count = 0
-        # So that segments are never compared.
-
-    @property
-    def last(self) -> int:
-        """Where the last one begins that waits."""
-        return max((start for start, *_ in self.waiting), default=0)
+    expected: int | None = None
+    """Position after the last segment looked at; None: nobody knows where the first is."""
+    waiting: list[tuple[int, int, DDPSegment]] = field(default_factory=list)
+    _count: int = 0
+    # So that segments are never compared.
 
     def place(self, segment: DDPSegment, near: int) -> bool:
         """Set where a segment begins and ends; tell whether it is the one that is due.
@@ -37,12 +32,12 @@ class Turns:
         seq, _, leading, extent = segment.place
         start = segment.start = unwrap(seq, near) - leading
         segment.end = start + extent
-        if segment.follows:
-            self.expected = start
         return start == self.expected and not self.waiting
 
     def wait(self, segment: DDPSegment) -> None:
         """Have a segment wait."""
+        if segment.follows:
+            self.expected = segment.start
         self._count += 1
         heappush(self.waiting, (segment.start, self._count, segment))
 
@@ -55,8 +50,8 @@ class Turns:
             return self.due(segment.start)
         return self.due(self.waiting[0][0]) if len(self.waiting) > most else iter(())
 
-    def due(self, upto: int) -> Iterator[DDPSegment]:
-        """Give all that begin up to ``upto``, and what follows without a hole.
+    def due(self, upto: float = inf) -> Iterator[DDPSegment]:
+        """Give all that begin up to a position, and what follows without a hole.
 
         Whoever looks at one moves ``expected`` on.
         """

@@ -7,16 +7,18 @@ says where it lies, so its segments may be recovered in any order.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+from math import inf
 from typing import Final, TypeAlias
 
 from scapy_mpa.stream.delivery.assembly import DDPMessage, whole_message
-from scapy_mpa.stream.delivery.msn import FIRST_MSN, SKIPPED_STRETCHES, MSNSequence, Skipped
+from scapy_mpa.stream.delivery.msn import FIRST_MSN, MSNSequence, Skipped
 from scapy_mpa.stream.delivery.pairing import OUTSTANDING_REQUESTS, Requests
 from scapy_mpa.stream.delivery.request import REQUESTS, Request
 from scapy_mpa.stream.delivery.responses import Responses
 from scapy_mpa.stream.delivery.segment import WITH_HEADER, DDPSegment
 from scapy_mpa.stream.events import MessageRecovered
-from scapy_mpa.stream.sequence import sequence_number
+from scapy_mpa.stream.sequence import first_position, sequence_number
 from scapy_mpa.wire.rdmap_names import UNTAGGED_QUEUES, Opcode, QueueNumber
 
 __all__ = ["OPEN_MESSAGES", "UntaggedMessages"]
@@ -29,48 +31,36 @@ _Key: TypeAlias = tuple[int, int, int]
 """QN, MSN and opcode."""
 
 
+@dataclass(slots=True, eq=False)
 class UntaggedMessages:
-    """Those that are not whole, and the order on their queues.
+    """Those that are not whole, and the order on their queues."""
 
-    :param out: where messages go.
-    :param asked: the Requests of this direction.
-    :param responses: the Responses of this direction.
-    """
-
-    __slots__ = (
-        "_asked",
-        "_due",
-        "_first_msn",
-        "_messages",
-        "_out",
-        "_queues",
-        "_responses",
-        "holes",
-        "skipped",
-        "stretches",
-    )
-
-    def __init__(self, out: list[MessageRecovered], asked: Requests, responses: Responses) -> None:
-        self._out = out
-        self._asked = asked
-        self._responses = responses
-        self._messages: dict[_Key, DDPMessage] = {}
-        self._due: dict[_Key, int] | None = None
-        """Of those, the ones that lack what lies in a hole, and the position in the stream before
-        which all of their segments lie; made with the first such one."""
-        self._first_msn: int | None = FIRST_MSN
-        """The MSN that comes first on a queue; None: the beginning was not captured."""
-        self._queues: dict[int, MSNSequence] = {}
-        """Those on which there were messages."""
-        self.holes = 0
-        """Holes that the direction has had so far."""
-        self.stretches = 0
-        """What the messages are made of."""
-        self.skipped = 0
-        """Stretches of skipped MSNs that are kept and need not be."""
+    _out: list[MessageRecovered]
+    """Where messages go."""
+    _asked: Requests
+    """The Requests of this direction."""
+    _responses: Responses
+    """The Responses of this direction."""
+    _messages: dict[_Key, DDPMessage] = field(default_factory=dict)
+    _due: dict[_Key, int] | None = None
+    """Of those, the ones that lack what lies in a hole, and the position in the stream before
+    which all of their segments lie; made with the first such one."""
+    _first_msn: int | None = FIRST_MSN
+    """The MSN that comes first on a queue; None: the beginning was not captured."""
+    _queues: dict[int, MSNSequence] = field(default_factory=dict)
+    """Those on which there were messages."""
+    holes: int = 0
+    """Holes that the direction has had so far."""
+    stretches: int = 0
+    """What the messages are made of."""
 
     def __len__(self) -> int:
         return len(self._messages)
+
+    @property
+    def skipped(self) -> int:
+        """Stretches of skipped MSNs that are kept and need not be."""
+        return sum([each.stretches for each in self._queues.values()])
 
     # -- in ------------------------------------------------------------------------------------
 
@@ -78,7 +68,6 @@ class UntaggedMessages:
         """Take it that nobody knows which MSNs were used before."""
         self._first_msn = None
         self._queues.clear()
-        self.skipped = 0
 
     def add(self, segment: DDPSegment) -> None:
         """Add a segment, all before which were looked at or are missing."""
@@ -127,28 +116,19 @@ class UntaggedMessages:
             if end > position:
                 break
             self._close(key)
-        for sequence in self._queues.values():
-            while sequence.skipped and sequence.skipped[0].position <= position:
-                self._report_skipped(sequence.settle_oldest())
-                self._count_skipped()
+        self._settle_skipped(position)
 
     def close(self) -> None:
         """Report what is not whole as it is."""
         for key in list(self._messages):
             self._close(key)
-        for sequence in self._queues.values():
-            while sequence.skipped:
-                self._report_skipped(sequence.settle_oldest())
+        self._settle_skipped(inf)
 
     def relieve(self) -> None:
         """Hold as little as possible: report what can still change as it is."""
         self.close()
         for sequence in self._queues.values():
             sequence.merge_settled()
-        self._count_skipped()
-
-    def _count_skipped(self) -> None:
-        self.skipped = sum(each.stretches for each in self._queues.values())
 
     # -- one begins ----------------------------------------------------------------------------
 
@@ -174,7 +154,6 @@ class UntaggedMessages:
             skipped = sequence.note(number, segment.start, segment.origin, is_lossless=is_lossless)
             if skipped is not None:
                 self._skip(sequence, skipped)
-                self._count_skipped()
         message = DDPMessage(segment, holes=holes)
         if sequence is not None:
             sequence.newest = message
@@ -193,14 +172,18 @@ class UntaggedMessages:
         """Return the MSNs of a queue, None if there is none with this number."""
         sequence = self._queues.get(qn)
         if sequence is None and qn in UNTAGGED_QUEUES:
-            sequence = self._queues[qn] = MSNSequence(qn, self._first_msn)
+            first = self._first_msn
+            sequence = self._queues[qn] = (
+                MSNSequence(qn, None, -1)
+                if first is None
+                else MSNSequence(qn, first_position(first), 0)
+            )
         return sequence
 
     def _open_late(self, segment: DDPSegment, sequence: MSNSequence, number: int) -> DDPMessage:
         """Begin a message behind one of its queue with a higher MSN."""
         skipped = sequence.fill(number)
-        self._limit_skipped(sequence)
-        self._count_skipped()
+        self._settle_skipped()
         message = DDPMessage(segment, is_late=True, repeats=skipped is None)
         if skipped is None:
             return message
@@ -245,7 +228,7 @@ class UntaggedMessages:
             self._report_skipped(skipped)
             return
         sequence.skipped.append(skipped)
-        self._limit_skipped(sequence)
+        self._settle_skipped()
         if skipped.qn == QueueNumber.READ_REQUEST:
             if skipped.end - skipped.first > OUTSTANDING_REQUESTS:
                 self._asked.give_up()
@@ -253,10 +236,11 @@ class UntaggedMessages:
             numbers = range(skipped.first, skipped.end)
             self._asked.ask(*[Request(sequence_number(each)) for each in numbers])
 
-    def _limit_skipped(self, sequence: MSNSequence) -> None:
-        """Report what was skipped first if there is too much of it."""
-        while len(sequence.skipped) > SKIPPED_STRETCHES:
-            self._report_skipped(sequence.settle_oldest())
+    def _settle_skipped(self, position: float = -1) -> None:
+        """Report what was skipped before a position, and the oldest if there is too much of it."""
+        for sequence in self._queues.values():
+            for skipped in sequence.due(position):
+                self._report_skipped(skipped)
 
     # -- out -----------------------------------------------------------------------------------
 
