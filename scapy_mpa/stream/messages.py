@@ -81,9 +81,10 @@ class Messages:
             half.expire(frame)
             other.expire(frame)
             half.responses.release()
-        half.take(segment)
+        is_done = half.take(segment)
         other.responses.release()
-        self._weigh(half)
+        if half.held or not is_done:
+            self._weigh(half)
 
     def _halves_of(self, connection: ConnectionId) -> _Halves:
         """Return the two directions of a connection."""

@@ -148,8 +148,8 @@ class ConnectionChecks:
             seq, length = gap.place
             self._deliver(half, half.turns.due(unwrap(seq, half.turns.expected) + length))
 
-    def take_segment(self, segment: DDPSegment) -> None:
-        """Look at a segment, and let it wait for its turn."""
+    def take_segment(self, segment: DDPSegment) -> bool:
+        """Look at a segment, and let it wait for its turn; tell whether nothing is kept of it."""
         half = self.halves[segment.origin[1]]
         turns = half.turns
         near = turns.expected
@@ -167,9 +167,10 @@ class ConnectionChecks:
         segment.has_header = segment.is_acceptable and self._judge(segment)
         if is_due:
             self._look_at(half, segment)
-            return
+            return segment.opcode not in HEADER_OPCODES
         turns.wait(segment)
         self._deliver(half, turns.due_with(segment, WAITING))
+        return False
 
     def _judge(self, segment: DDPSegment) -> bool:
         """Hold a segment against the rules for itself, and the message that it makes whole; tell

@@ -80,16 +80,16 @@ class HalfMessages:
 
     # -- in --------------------------------------------------------------------------------------
 
-    def take(self, segment: DDPSegment) -> None:
-        """Take a segment that a receiver accepts."""
+    def take(self, segment: DDPSegment) -> bool:
+        """Take a segment that a receiver accepts; tell whether nothing is kept of it."""
         turns = self._turns
         is_due = turns.place(segment, self._near(segment))
         if segment.is_lost:
             # It is as good as missing.
-            pass
+            is_due = False
         elif is_due:
             # Nearly all are.
-            self._look_at(segment)
+            is_due = self._look_at(segment)
         else:
             turns.wait(segment)
             if self.beginning is not None:
@@ -99,6 +99,7 @@ class HalfMessages:
         if segment.settled:
             self._untagged.settle(segment.start)
             self.responses.settle(segment.start)
+        return is_due
 
     def startup(self, event: StartupSeen) -> None:
         """Take note of where the Full Operation Phase may begin."""
@@ -230,8 +231,8 @@ class HalfMessages:
         for segment in due:
             self._look_at(segment)
 
-    def _look_at(self, segment: DDPSegment) -> None:
-        """Look at the segment whose turn it is, or was."""
+    def _look_at(self, segment: DDPSegment) -> bool:
+        """Look at the segment whose turn it is, or was; tell whether nothing is kept of it."""
         turns, start = self._turns, segment.start
         assert turns.expected is not None
         is_late = start < turns.expected
@@ -240,12 +241,12 @@ class HalfMessages:
         if segment.end > turns.expected:
             turns.expected = segment.end
         if not segment.has_header:
-            return
+            return False
         if segment.captured > self.asked.captured:
             self.asked.captured = segment.captured
         if not segment.header.tagged:
-            self._untagged.add(segment)
-        elif is_late:
+            return self._untagged.add(segment)
+        if is_late:
             # What lies before and after it was looked at long ago.
             message = DDPMessage(segment, begun=False)
             message.add(segment)
@@ -257,7 +258,8 @@ class HalfMessages:
             self._untagged.give_place()
             self.responses.take(segment)
         else:
-            self._tagged.add(segment)
+            return self._tagged.add(segment)
+        return False
 
     def _lose(self, segment: DDPSegment) -> None:
         """Take note of a hole before a segment."""

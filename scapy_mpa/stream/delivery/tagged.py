@@ -37,8 +37,8 @@ class TaggedMessages:
         """What they are made of."""
         return sum(message.stretches for message in self._messages.values())
 
-    def add(self, segment: DDPSegment) -> None:
-        """Add the segment that comes next in the stream."""
+    def add(self, segment: DDPSegment) -> bool:
+        """Add the segment that comes next in the stream; tell whether it is all of a message."""
         opcode, header = segment.opcode, segment.header
         message = self._messages.get(opcode)
         if message is not None and message.first.header.stag != header.stag:
@@ -47,13 +47,14 @@ class TaggedMessages:
         if message is None:
             if header.last and opcode not in self._unsure:
                 self._out.append(whole_message(segment))
-                return
+                return True
             message = DDPMessage(segment, begun=opcode not in self._unsure)
             self._messages[opcode] = message
         message.add(segment)
         self._unsure -= {opcode}
         if header.last:
             self._close(opcode)
+        return False
 
     def begin_unsure(self) -> None:
         """Take it that the beginning of what comes next may have been missed."""

@@ -69,11 +69,12 @@ class UntaggedMessages:
         self._first_msn = None
         self._queues.clear()
 
-    def add(self, segment: DDPSegment) -> None:
-        """Add a segment, all before which were looked at or are missing."""
+    def add(self, segment: DDPSegment) -> bool:
+        """Add a segment, all before which were looked at or are missing; tell whether it is all of
+        the Send that is due."""
         if self._is_next(segment):
             self._out.append(whole_message(segment))
-            return
+            return True
         key = _key_of(segment)
         message = self._messages.get(key)
         has_header = message is None and segment.is_message
@@ -87,6 +88,7 @@ class UntaggedMessages:
             self._close(key)
         elif len(self._messages) > OPEN_MESSAGES:
             self._close(next(iter(self._messages)))
+        return False
 
     def _is_next(self, segment: DDPSegment) -> bool:
         """Tell whether a segment is all of the Send that is due, and take note of it if so."""
@@ -239,7 +241,7 @@ class UntaggedMessages:
     def _settle_skipped(self, position: float = -1) -> None:
         """Report what was skipped before a position, and the oldest if there is too much of it."""
         for sequence in self._queues.values():
-            for skipped in sequence.due(position):
+            for skipped in sequence.due(position) if sequence.skipped else ():
                 self._report_skipped(skipped)
 
     # -- out -----------------------------------------------------------------------------------
