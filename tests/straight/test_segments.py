@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Messages and checks read rows: a row and its event bring the same DDP segment."""
+
+from __future__ import annotations
+
+import io
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scapy_mpa.capture import open_capture
+from scapy_mpa.cli.reading import Reading
+from scapy_mpa.stream.delivery.segment import DDPSegment, segment_of
+from scapy_mpa.stream.direction import event_of
+from tests.captures import OVER_TCP, capture_name
+from tests.stream.talk import Talk
+from tests.truth import messages, mpastream, pcapfile
+
+SET_LATER = {"start", "end"}
+
+
+def fields(segment: DDPSegment | None) -> dict[str, object]:
+    """What counts of a segment."""
+    return {name: getattr(segment, name) for name in DDPSegment.__slots__ if name not in SET_LATER}
+
+
+def compare(source: io.BytesIO | Path) -> int:
+    """Hold each row of a capture against its event; return how many there are."""
+    count = 0
+    with open_capture(source) as capture:
+        for rows in Reading(capture).rows():
+            for row in rows:
+                if type(row) is tuple:
+                    assert fields(segment_of(row)) == fields(segment_of(event_of(row)))
+                    count += 1
+    return count
+
+
+@pytest.mark.parametrize("path", OVER_TCP, ids=capture_name)
+def test_segments_of_captures(path: Path) -> None:
+    """Of all captures, with Markers and CRCs and without."""
+    compare(path)
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 2**32), markers=st.booleans(), crc=st.booleans())
+def test_segments_of_any_message(seed: int, markers: bool, crc: bool) -> None:
+    """RDMAP headers with Markers in them, too."""
+    rng = random.Random(seed)
+    ulpdus = [each for made in messages.random_messages(rng, 30, 600, 3000) for each in made]
+    talk = Talk()
+    for direction, key in enumerate((mpastream.REQUEST_KEY, mpastream.REPLY_KEY)):
+        talk.say(direction, mpastream.startup_frame(key, markers=int(markers), crc=int(crc)))
+    octets, _ = mpastream.build_stream(ulpdus, markers=markers, crc=crc)
+    talk.say(0, octets, size=rng.choice((500, 1460, 9000)))
+    talk.close()
+    count = compare(io.BytesIO(pcapfile.pcap(pcapfile.frames(talk.segments))))
+    assert count or not crc
