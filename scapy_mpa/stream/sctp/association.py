@@ -114,8 +114,6 @@ class Association:
     dropped: int = 0
     """Frames with DATA chunks that came to nothing, though nothing else tells of them."""
     _last_dropped: int = 0
-    before: Association | None = None
-    """The association before, as long as only a setup shows that it may be over."""
     sessions: int = 0
     """How many sessions are kept."""
     held: int = 0
@@ -127,13 +125,14 @@ class Association:
 
     # -- whose packet it is ----------------------------------------------------------------------
 
-    def direction_of(self, packet: SctpPacket, *, by_tag: bool) -> int | None:
+    def direction_of(self, packet: SctpPacket) -> int | None:
         """Return which direction a packet belongs to, None if it is none of this association's.
 
+        Once it has ended, only a known Verification Tag shows that a packet does.
+
         :param packet: one between the same endpoints.
-        :param by_tag: only a known Verification Tag shows that it does.
         """
-        return self._setup.direction_of(packet, by_tag=by_tag or self.ending is not None)
+        return self._setup.direction_of(packet, by_tag=self.ending is not None)
 
     @property
     def tags(self) -> list[int | None]:
@@ -169,9 +168,7 @@ class Association:
                 self.ending = "reset"
             elif kind in (ChunkType.SHUTDOWN_ACK, ChunkType.SHUTDOWN_COMPLETE):
                 self.ending = "closed"
-        is_shown = not (any(self._setup.inits) and self._tsns[direction].is_empty)
-        if self.tags[direction] is None and is_shown:
-            # Else the answer to the INIT says it.
+        if self.tags[direction] is None:
             self.tags[direction] = packet.verification_tag or None
 
     def _take_init(self, packet: SctpPacket, direction: int, chunk: Chunk) -> None:

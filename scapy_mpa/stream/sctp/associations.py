@@ -38,11 +38,6 @@ _TURNS: Final = frozenset(
 )
 """Chunks with which associations begin and end."""
 
-_SETUP: Final = frozenset(
-    {ChunkType.INIT, ChunkType.INIT_ACK, ChunkType.COOKIE_ECHO, ChunkType.COOKIE_ACK}
-)
-"""Chunks to which an association that is there owes nothing (RFC 4960 5.2.2)."""
-
 _NOT_PLACED: Final = "SCTP chunk not placed"
 """Why a frame is not followed: it brought a DATA chunk that is reported nowhere else.  That is a
 fragment without the others, a TSN before the first or in a forgotten hole, too little of a chunk,
@@ -95,8 +90,7 @@ class Associations:
         """Frames with DATA chunks of DDP associations that came to nothing, counted when these
         end, and packets that met a fault of this program, by reason."""
         self.unknown = 0
-        """Packets that belong to no association, by their Verification Tags (RFC 4960 8.5), or to a
-        setup to which nothing followed."""
+        """Packets that belong to no association, by their Verification Tags (RFC 4960 8.5)."""
 
     def receive(self, packet: SctpPacket) -> list[Event]:
         """Take a packet; return what it brought to light, in order of recovery."""
@@ -110,7 +104,6 @@ class Associations:
             return self._taken()
         association, direction = found
         try:
-            self._replace(association, packet)
             self._give(association, packet, direction)
         except Exception as error:
             self._fail(association, error)
@@ -192,46 +185,22 @@ class Associations:
     def _find(self, packet: SctpPacket) -> tuple[Association, int] | None:
         """Return whose packet it is, and in which direction; None if it is nobody's."""
         association = self._by_flow.get(packet.flow)
-        before = None if association is None else association.before
-        for each in (before, association):
-            if each is not None:
-                direction = each.direction_of(packet, by_tag=before is not None)
-                if direction is not None:
-                    return each, direction
+        if association is not None:
+            direction = association.direction_of(packet)
+            if direction is not None:
+                return association, direction
         known = self._by_tag.get((packet.flow[-4:], packet.verification_tag))
         if known is not None:
             return known
-        first = packet.chunks[0].type if packet.chunks else None
         if packet.crc == "bad" or not {chunk.type for chunk in packet.chunks} & _OPENING:
             # Nothing that may be believed, or that carries anything.
             return None
-        if association is None:
-            return self._open(packet), 0
-        if association.ending is not None:
+        if association is not None:
+            if association.ending is None and packet.chunks[0].type != ChunkType.INIT:
+                # It is discarded (RFC 4960 8.5).
+                return None
             self._end(association, "reused", "connection ended")
-        elif first != ChunkType.INIT:
-            # It is discarded (RFC 4960 8.5).
-            return None
-        elif before is not None:
-            self._end(association, "reused", "connection ended")
-            association = before
-        begun = self._open(packet)
-        if association in self._live and association.ending is None:
-            begun.before = association
-        return begun, 0
-
-    def _replace(self, association: Association, packet: SctpPacket) -> None:
-        """End the association before once more than its setup shows the next one.
-
-        A setup alone does not: the INIT may be late, or forged, and its receiver answers it and
-        goes on as before (RFC 4960 5.2.2).
-        """
-        before = association.before
-        if before is None or packet.crc == "bad":
-            return
-        if any(chunk.type not in _SETUP for chunk in packet.chunks):
-            association.before = None
-            self._end(before, "reused", "connection ended")
+        return self._open(packet), 0
 
     def _open(self, packet: SctpPacket) -> Association:
         # By another clock, one that is not idle may seem to be for as long as they are apart.
@@ -274,19 +243,11 @@ class Associations:
             key = flow[-4:], association.tags[side] or 0
             if self._by_tag.get(key, (None,))[0] is association:
                 del self._by_tag[key]
-            newest = self._by_flow.get(flow)
-            if newest is not None and newest.before is association:
-                newest.before = None
-            elif association.before is not None:
-                self._by_flow[flow] = association.before
         self._count_sessions(-association.sessions)
-        if association.before is not None:
-            self.unknown += association.packets - association.damaged
-        elif association.finish(ending, reason):
+        if association.finish(ending, reason):
             if association.dropped:
                 self.dropped[_NOT_PLACED] += association.dropped
         else:
             self.without_ddp += association.packets - association.damaged
-        association.before = None
         association.held = 0
         self._budget.count(association)
