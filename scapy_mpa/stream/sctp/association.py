@@ -111,9 +111,6 @@ class Association:
     packets: int = 0
     damaged: int = 0
     """Packets with a bad Checksum that no error tells of."""
-    dropped: int = 0
-    """Frames with DATA chunks that came to nothing, though nothing else tells of them."""
-    _last_dropped: int = 0
     sessions: int = 0
     """How many sessions are kept."""
     held: int = 0
@@ -204,11 +201,8 @@ class Association:
         tsns = self._tsns[direction]
         position = tsns.position(data.tsn)
         if not tsns.take(position):
-            if tsns.is_unsure(position):
-                self._drop(packet.frame)
-                return
             session = self._streams.session_of(direction, data.stream, position)
-            if session is not None:
+            if session is not None and not tsns.is_unsure(position):
                 session.halves[direction].retransmitted += 1
             return
         message: UserMessage | None = UserMessage(
@@ -221,20 +215,12 @@ class Association:
             self._take_message(packet, direction, message)
         self._weigh()
 
-    def _drop(self, frame: int) -> None:
-        """Count a frame with a chunk that belongs to no session."""
-        self._unplaced = True
-        # It may have brought several.
-        self.dropped += frame != self._last_dropped
-        self._last_dropped = frame
-
     def _check_header(self, packet: SctpPacket, direction: int, chunk: Chunk) -> None:
         """Report a DATA chunk that was too short for its header when it was sent."""
+        self._unplaced = True
         what = header_violation(chunk.length)
         if what is None:
-            self._drop(packet.frame)
             return
-        self._unplaced = True
         # By its TSN, as far as it has one.
         known = chunk.value if len(chunk.value) >= TSN_LENGTH else b""
         header = known.ljust(DATA_HEADER_LENGTH, b"\0")
@@ -248,7 +234,7 @@ class Association:
             return
         is_assumed = self._dialect is Dialect.RFC5043
         if not (self.carries_ddp or is_assumed or _looks_like_ddp(chunk)):
-            self._drop(packet.frame)
+            self._unplaced = True
             return
         self.carries_ddp = True
         control: SessionControl | None = None
@@ -262,9 +248,7 @@ class Association:
             # It is that short, or the snap length cut it.
             self._unplaced = True
             what = length_violation(chunk)
-            if what is None:
-                self._drop(packet.frame)
-            else:
+            if what is not None:
                 self._add_problem(packet, direction, chunk, what)
                 self._take_short(direction, message)
             return
@@ -385,8 +369,8 @@ class Association:
 
     def relieve(self) -> None:
         """Hold less: drop the oldest fragments, or wait for nothing, or forget the older holes."""
-        if self._drop_fragments():
-            pass
+        if any(each.drop_oldest() for each in self._fragments):
+            self._unplaced = True
         elif self._waiters:
             for session in self._waiters:
                 session.relieve()
@@ -397,13 +381,6 @@ class Association:
                 tsns.relieve()
         self._weigh()
 
-    def _drop_fragments(self) -> bool:
-        """Drop the oldest fragments; return whether there were any."""
-        run = self._fragments[0].drop_oldest() or self._fragments[1].drop_oldest()
-        for each in run:
-            self._drop(each.frame)
-        return bool(run)
-
     # -- the end ---------------------------------------------------------------------------------
 
     def finish(self, ending: Ending, reason: GapReason) -> bool:
@@ -413,8 +390,7 @@ class Association:
         :param reason: why what is missing is not waited for any longer.
         """
         ending = self.ending or ending
-        while self._drop_fragments():
-            pass
+        self._unplaced |= any(each.held for each in self._fragments)
         for previous, current in self._streams:
             if previous is not None:
                 self._finish(previous, "reused", reason, orderly=True)

@@ -38,11 +38,6 @@ _TURNS: Final = frozenset(
 )
 """Chunks with which associations begin and end."""
 
-_NOT_PLACED: Final = "SCTP chunk not placed"
-"""Why a frame is not followed: it brought a DATA chunk that is reported nowhere else.  That is a
-fragment without the others, a TSN before the first or in a forgotten hole, too little of a chunk,
-or a chunk that came before anything had shown that the association carries DDP."""
-
 _HELD_BY_ASSOCIATION: Final = 2560
 _HELD_BY_SESSION: Final = 2048
 """Octets of memory that each takes, roughly, beside what waits in it."""
@@ -87,8 +82,7 @@ class Associations:
         """Packets with a bad Checksum (RFC 4960 6.8) of which no error is reported.  Their receiver
         discards them, so nothing in them is believed."""
         self.dropped: Counter[str] = Counter()
-        """Frames with DATA chunks of DDP associations that came to nothing, counted when these
-        end, and packets that met a fault of this program, by reason."""
+        """Packets that met a fault of this program, by reason."""
         self.unknown = 0
         """Packets that belong to no association, by their Verification Tags (RFC 4960 8.5)."""
 
@@ -244,10 +238,7 @@ class Associations:
             if self._by_tag.get(key, (None,))[0] is association:
                 del self._by_tag[key]
         self._count_sessions(-association.sessions)
-        if association.finish(ending, reason):
-            if association.dropped:
-                self.dropped[_NOT_PLACED] += association.dropped
-        else:
+        if not association.finish(ending, reason):
             self.without_ddp += association.packets - association.damaged
         association.held = 0
         self._budget.count(association)

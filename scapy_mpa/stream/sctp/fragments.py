@@ -77,17 +77,17 @@ class Fragments:
         self._by_end[end] = run
         return None
 
-    def drop_oldest(self) -> deque[UserMessage]:
-        """Forget the fragments that have waited for longest; return them.
+    def drop_oldest(self) -> bool:
+        """Forget the fragments that have waited for longest; return whether there were any.
 
         They are consecutive ones of one message, the first of which may be missing.
         """
         if not self._by_start:
-            return deque()
+            return False
         run = self._by_start.pop(next(iter(self._by_start)))
         self._by_end.pop(run[-1].position + 1, None)
         self.held -= sum(map(_held, run))
-        return run
+        return True
 
 
 def _held(fragment: UserMessage) -> int:
