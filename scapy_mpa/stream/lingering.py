@@ -43,6 +43,9 @@ class Lingering(Generic[_Each]):
         self.apart_ns = 0
         """How far what was captured later has been behind what was captured before, at most."""
 
+    def __contains__(self, each: _Each) -> bool:
+        return each in self._until
+
     def add(self, each: _Each, time_ns: int, *, may_gain: bool) -> None:
         """Take one that is over.
 

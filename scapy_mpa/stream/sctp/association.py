@@ -105,7 +105,6 @@ class Association:
     """The sessions in which chunks wait."""
     ending: Ending | None = None
     """How it has ended, None while it lives."""
-    lingers: bool = False
     last_frame: int = 0
     last_time_ns: int = 0
     packets: int = 0
@@ -391,9 +390,9 @@ class Association:
         """
         ending = self.ending or ending
         self._unplaced |= any(each.held for each in self._fragments)
-        for previous, current in self._streams:
-            if previous is not None:
-                self._finish(previous, "reused", reason, orderly=True)
+        for current in self._streams:
+            if current.previous is not None:
+                self._finish(current.previous, "reused", reason, orderly=True)
             self._finish(current, ending, reason, orderly=ending == "closed")
         if not self.carries_ddp:
             return False

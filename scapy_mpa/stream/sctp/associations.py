@@ -103,19 +103,13 @@ class Associations:
             self._fail(association, error)
             return self._taken()
         self._live.move_to_end(association)
-        if association.ending is None:
-            if association.lingers:
-                # What ended it was none of its packets.
-                association.lingers = False
-                self._lingering.discard(association)
-        elif not association.lingers:
-            association.lingers = True
+        if association in self._lingering:
+            self._lingering.refresh(association, packet.time_ns)
+        elif association.ending is not None:
             may_gain = not association.is_gapless
             self._lingering.add(association, packet.time_ns, may_gain=may_gain)
             for each in self._lingering.surplus():
                 self._end(each, "closed", "connection ended")
-        else:
-            self._lingering.refresh(association, packet.time_ns)
         while association.held > self._limits.octets_per_half:
             association.relieve()
         self._budget.update(association)

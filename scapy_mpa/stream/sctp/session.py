@@ -55,6 +55,8 @@ class Session:
     halves: tuple[SessionHalf, SessionHalf]
     _dialect: Dialect | None = None
     """What the user says is spoken."""
+    previous: Session | None = None
+    """The one before on its stream, to which chunks may still come late."""
     is_initiated: bool = False
     """Whether the first of its chunks that was captured is its Initiate."""
     _active: int | None = None

@@ -12,17 +12,6 @@ from scapy_mpa.wire.sctp_ddp import ANSWERS, INITIATES, SessionControl
 __all__ = ["Streams", "begins_session"]
 
 
-class _Stream:
-    """The sessions on one pair of SCTP streams with the same identifier."""
-
-    __slots__ = ("current", "previous")
-
-    def __init__(self, first: Session) -> None:
-        self.current = first
-        self.previous: Session | None = None
-        """The one before, to which chunks may still come late."""
-
-
 def begins_session(ddp_ssn: int, control: SessionControl | None) -> bool:
     """Tell whether a session begins with this: an Initiate with DDP-SSN 0 (RFC 5043 6.1)."""
     return control is not None and control.function_code in INITIATES and not ddp_ssn
@@ -34,38 +23,35 @@ class Streams:
     :param tsns: by direction, those that have come.
     """
 
-    __slots__ = ("_streams", "_tsns")
+    __slots__ = ("_current", "_tsns")
 
     def __init__(self, tsns: Sequence[TSNSpace]) -> None:
-        self._streams: dict[int, _Stream] = {}
+        self._current: dict[int, Session] = {}
+        """By Stream Identifier, the last session on a pair of SCTP streams."""
         self._tsns = tsns
 
     def __bool__(self) -> bool:
-        return bool(self._streams)
+        return bool(self._current)
 
-    def __iter__(self) -> Iterator[tuple[Session | None, Session]]:
-        """Iterate over the streams: what session was before the last one, if any, and that."""
-        for stream in self._streams.values():
-            yield stream.previous, stream.current
+    def __iter__(self) -> Iterator[Session]:
+        """Iterate over the last session of each stream."""
+        return iter(self._current.values())
 
     def current(self, number: int) -> Session | None:
         """Return the last session on a stream, None if there is none."""
-        stream = self._streams.get(number)
-        return None if stream is None else stream.current
+        return self._current.get(number)
 
     def some(self, number: int) -> Session | None:
         """Return the last session on a stream, or else on any."""
-        stream = self._streams.get(number) or next(iter(self._streams.values()), None)
-        return None if stream is None else stream.current
+        return self._current.get(number) or next(iter(self), None)
 
     def add(self, number: int, session: Session) -> Session | None:
         """Add a session; return the one to which no chunk can come any more, if there is one."""
-        stream = self._streams.get(number)
-        if stream is None:
-            self._streams[number] = _Stream(session)
+        before = self._current.get(number)
+        self._current[number] = session
+        if before is None:
             return None
-        gone = stream.previous
-        stream.previous, stream.current = stream.current, session
+        session.previous, gone, before.previous = before, before.previous, None
         return gone
 
     def session_of(self, direction: int, number: int, position: int) -> Session | None:
@@ -74,13 +60,11 @@ class Streams:
         A stream is not used again while chunks of the session before may be outstanding (RFC 5043
         6.6), so a TSN below the highest of that session is one of its.
         """
-        stream = self._streams.get(number)
-        if stream is None:
-            return None
-        previous = stream.previous
+        current = self._current.get(number)
+        previous = None if current is None else current.previous
         if previous is not None and position <= previous.halves[direction].highest_position:
             return previous
-        return stream.current
+        return current
 
     def is_of_next(
         self,
