@@ -101,8 +101,8 @@ class Association:
     """Whether anything has shown that it carries DDP."""
     _waiting: int = 0
     """Chunks of all sessions that wait for others."""
-    _waiters: dict[Session, None] = field(default_factory=dict)
-    """The sessions in which chunks wait."""
+    _waiters: dict[Session, int] = field(default_factory=dict)
+    """The sessions in which chunks wait, and how many do."""
     ending: Ending | None = None
     """How it has ended, None while it lives."""
     last_frame: int = 0
@@ -176,7 +176,7 @@ class Association:
         setup = self._setup
         if not setup.believes(direction, init):
             return
-        setup.take(direction, init, packet.verification_tag)
+        setup.take(direction, init)
         if speaks_ddp(init):
             self.carries_ddp = True
         name = "INIT" if chunk.type == ChunkType.INIT else "INIT ACK"
@@ -204,12 +204,12 @@ class Association:
             if session is not None and not tsns.is_unsure(position):
                 session.halves[direction].retransmitted += 1
             return
-        message: UserMessage | None = UserMessage(
-            position, data, (packet.frame,), packet.frame, packet.time_ns, _verdict(packet)
-        )
-        if not (data.beginning and data.ending):
-            assert message is not None
-            message = self._fragments[direction].take(message)
+        crc: CrcVerdict = "good" if packet.crc == "good" else "unknown"
+        frame = packet.frame
+        fragment = UserMessage(position, data, (frame,), frame, packet.time_ns, crc)
+        # Most messages are whole in one chunk.
+        is_whole = data.beginning and data.ending
+        message = fragment if is_whole else self._fragments[direction].take(fragment)
         if message is not None:
             self._take_message(packet, direction, message)
         self._weigh()
@@ -252,26 +252,25 @@ class Association:
                 self._take_short(direction, message)
             return
         session = self._place(direction, message, ddp_ssn, control)
-        before = session.waiting
         session.take(direction, message, ddp_ssn, control)
-        self._note_waiting(session, before)
+        self._note_waiting(session)
 
     def _take_short(self, direction: int, message: UserMessage) -> None:
         """Give a chunk that is too short the place of its DDP-SSN, if it has one."""
         chunk = message.chunk
         session = self._streams.session_of(direction, chunk.stream, message.position)
         if session is not None and len(chunk.user_data) >= DDP_SSN_LENGTH:
-            before = session.waiting
             session.take_short(direction, parse_segment(chunk.user_data)[0])
-            self._note_waiting(session, before)
+            self._note_waiting(session)
 
-    def _note_waiting(self, session: Session, before: int) -> None:
-        """Count the chunks of a session that wait, of which there were so many before."""
-        self._waiting += session.waiting - before
-        if session.waiting:
-            self._waiters[session] = None
-        elif before:
-            del self._waiters[session]
+    def _note_waiting(self, session: Session) -> None:
+        """Count the chunks of a session that wait."""
+        waiting = session.waiting
+        self._waiting += waiting - self._waiters.get(session, 0)
+        if waiting:
+            self._waiters[session] = waiting
+        else:
+            self._waiters.pop(session, None)
 
     def _take_other(self, packet: SctpPacket, direction: int, chunk: DataChunk) -> None:
         """Take a chunk that is none of DDP's (RFC 5043 5.1)."""
@@ -404,8 +403,7 @@ class Association:
         self, session: Session, ending: Ending, reason: GapReason, *, orderly: bool
     ) -> None:
         self.sessions -= 1
-        self._waiting -= session.waiting
-        self._waiters.pop(session, None)
+        self._waiting -= self._waiters.pop(session, 0)
         # Of an association whose beginning was not captured, the beginning of a session may have
         # been before the first chunk of one direction, and other chunks of it behind that.
         sure = self._streams.is_gapless and (all(self._setup.inits) or session.is_initiated)
@@ -423,10 +421,6 @@ class Association:
     def flows(self) -> tuple[bytes, bytes]:
         """The flows of direction 0 and 1."""
         return self.flow, reverse_flow(self.flow)
-
-
-def _verdict(packet: SctpPacket) -> CrcVerdict:
-    return "good" if packet.crc == "good" else "unknown"
 
 
 def _looks_like_ddp(chunk: DataChunk) -> bool:

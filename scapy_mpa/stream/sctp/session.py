@@ -79,23 +79,23 @@ class Session:
         """
         half = self.halves[direction]
         chunk = message.chunk
-        self._frame, self._time_ns = message.frame, message.time_ns
+        frame, time_ns, frames = message.frame, message.time_ns, message.frames
+        self.note(frame, time_ns)
         code = SEGMENT if control is None else control.function_code
         serial = half.serial_of(ddp_ssn, code)
         assert half.expected is not None
         ahead = serial - half.expected
+        is_ahead = ahead > 0
         half.highest_position = max(half.highest_position, message.position)
         half.octets += len(chunk.user_data)
-        frame, time_ns, frames = message.frame, message.time_ns, message.frames
         place = self.identity, direction, frame, time_ns, chunk.tsn, chunk.stream
         octets, unordered, crc = chunk.user_data, chunk.unordered, message.crc
         if control is None:
             half.segments += 1
-            half.out_of_order += ahead > 0
+            half.out_of_order += is_ahead
             half.farthest_ahead = max(half.farthest_ahead, ahead)
             length = chunk.length - DDP_SSN_LENGTH
             note_segment(half, serial, octets[DDP_SSN_LENGTH:], length)
-            is_ahead = ahead > 0
             found = DDPSegmentRecovered(
                 *place, serial, half.begun, length, octets, unordered, crc, is_ahead, frames
             )
@@ -103,11 +103,9 @@ class Session:
         else:
             note_control(half, serial, control)
             dialect = session_dialect(code, self._dialect)
-            seen = SessionControlSeen(
-                *place, octets, unordered, ahead > 0, frames, control, dialect
-            )
+            seen = SessionControlSeen(*place, octets, unordered, is_ahead, frames, control, dialect)
             self._emit(seen)
-        turn = Turn(serial, 0, code, chunk.tsn, message.frame, message.time_ns, ddp_ssn)
+        turn = Turn(serial, 0, code, chunk.tsn, frame, time_ns, ddp_ssn)
         for what in data_violations(chunk):
             self._tell_once(direction, turn, what.clause, what)
         if control is not None:

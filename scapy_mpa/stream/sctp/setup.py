@@ -48,9 +48,8 @@ class Setup:
         """
         direction = 0 if packet.flow == self._flow else 1
         first = packet.chunks[0] if packet.chunks else None
-        kind = None if first is None else first.type
         tag, known, peer = packet.verification_tag, self.tags[direction], self.tags[1 - direction]
-        if first is not None and kind == ChunkType.INIT:
+        if first is not None and first.type == ChunkType.INIT:
             try:
                 init = parse_init(first.value)
             except RemoteProtocolError:
@@ -59,7 +58,7 @@ class Setup:
             may_be = peer is None and not by_tag
             may_be &= self._tsns[direction].may_begin_with(init.initial_tsn)
             is_own = peer == init.initiate_tag or may_be
-        elif first is not None and kind in _OUT_OF_THE_BLUE and first.flags & _T_FLAG:
+        elif first is not None and first.type in _OUT_OF_THE_BLUE and first.flags & _T_FLAG:
             is_own = tag in (known, peer)
         else:
             is_own = tag == known or (known is None and not by_tag)
@@ -74,14 +73,9 @@ class Setup:
         is_first = self.inits[direction] is None and self._tsns[direction].is_empty
         return is_first and self.tags[1 - direction] in (None, init.initiate_tag)
 
-    def take(self, direction: int, init: InitChunk, tag: int) -> None:
-        """Take an INIT or INIT ACK, which says the tag of the other direction.
-
-        :param tag: that of its packet, 0 for an INIT.
-        """
+    def take(self, direction: int, init: InitChunk) -> None:
+        """Take an INIT or INIT ACK, which says the tag of the other direction."""
         self.tags[1 - direction] = init.initiate_tag
-        if self.tags[direction] is None and tag:
-            self.tags[direction] = tag
         self.inits[direction] = init
         self._tsns[direction].begin(init.initial_tsn)
 
