@@ -165,6 +165,52 @@ def test_rfc4960_5_2_4_restart(answered: bool, echoed: bool, times: int, first: 
     assert unknown == 1
 
 
+def bare_init_ack(tag: int) -> bytes:
+    """An INIT ACK of side 1 that does not indicate DDP, with a tag for side 0."""
+    made = sctp.init(1, FIRST_TSNS[1], adaptation=None)
+    return sctp.frame(1, sctp.packet(1, made[:4] + struct.pack(">I", tag) + made[8:]))
+
+
+NEXT = Talk(tsns=(5000, 5000))
+NEXT.begin_session()
+NEXT.send(0)
+NEXT.send(1)
+NEXT.end_session()
+ANSWERS = [octets for unit, octets in zip(NEXT.units, other_frames(NEXT), strict=True) if unit.side]
+
+
+@pytest.mark.parametrize(
+    ("frames", "found"),
+    [
+        pytest.param(
+            [*ONE_WAY, other_init(0), *other_frames(NEXT)],
+            [[10, 0], [1, 1]],
+            id="an INIT that does not fit the TSNs, while the tag that it says is not known",
+        ),
+        pytest.param(
+            [*ONE_WAY, sctp.frame(0, sctp.packet(0, ABORT)), *ANSWERS],
+            [[10, 0], [1, 0]],
+            id="DATA after the end, in a direction whose tag is not known",
+        ),
+        pytest.param(
+            at(6, bare_init_ack(sctp.TAGS[0]), within=DISORDER),
+            [[10, 10]],
+            id="INIT ACK after DATA of its sender",
+        ),
+        pytest.param(
+            at(4, bare_init_ack(OTHER_TAGS[0]), within=ONE_WAY),
+            [[10, 0]],
+            id="INIT ACK that says another tag",
+        ),
+    ],
+)
+def test_whose_packets_they_are(frames: list[bytes], found: list[list[int]]) -> None:
+    """Each association has its own, and errors of another one are held against none."""
+    events, _ = told(frames)
+    assert fpdus(events) == found
+    assert not [each for each in events if isinstance(each, ErrorFound)]
+
+
 def test_restart_told_by_the_peer() -> None:
     """Who has sent the INIT need not have been captured any more."""
     old, new = spoken(), Talk(tsns=(5000, 5000), ssns=(0, 1))
