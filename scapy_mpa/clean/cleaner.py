@@ -24,7 +24,6 @@ from scapy_mpa.stream.events import (
 )
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.halves.extent import may_reset
-from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.segment import RST, SYN, Segment, reverse_flow
@@ -125,7 +124,7 @@ class Cleaner:
             self._queue.append(Slot(frame.number, frame.time_ns, frame))
             self._tell(events)
             return
-        if connection is None or passing or is_late or _is_dropped(connection.half(flow), segment):
+        if connection is None or passing or is_late or _is_dropped(connection, segment):
             for identity in passing:
                 self._order(identity).rewriter.take_headers(0, frame, flow)
             is_mpa = any(
@@ -260,6 +259,6 @@ class Cleaner:
             self._orders[item.connection].rewriter.write_item(item, slot)
 
 
-def _is_dropped(half: HalfConnection, segment: Segment) -> bool:
+def _is_dropped(connection: Connection, segment: Segment) -> bool:
     """Tell whether a segment is a RST that its receiver drops."""
-    return bool(segment.flags & RST) and not may_reset(half, segment)
+    return bool(segment.flags & RST) and not may_reset(*connection.pair(segment.flow), segment)

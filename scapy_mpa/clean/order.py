@@ -23,6 +23,7 @@ from scapy_mpa.stream.connections.connection import Connection
 from scapy_mpa.stream.events import FPDURecovered, StartupSeen
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.phase import Phase
+from scapy_mpa.stream.halves.streaming import streaming_of
 from scapy_mpa.stream.segment import FIN, RST
 from scapy_mpa.stream.sequence import first_position, sequence_number, unwrap
 from scapy_mpa.wire.dialect import Dialect
@@ -280,7 +281,8 @@ class Order:
             # Before the first FPDU is found, any octets may be part of it.
             return awaited if core.fpdus else half.covered
         if core.phase is Phase.STREAMING and not core.is_unknown:
-            begun = None if core.streaming is None else core.streaming.undecided_from()
+            streaming = streaming_of(core)
+            begun = None if streaming is None else streaming.undecided_from()
             return awaited if begun is None else half.position(sequence_number(begun))
         return half.covered
 

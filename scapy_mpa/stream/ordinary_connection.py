@@ -258,11 +258,6 @@ class OrdinaryConnection:
         other = self.other
         return other is not None and self.one.is_closed and other.is_closed
 
-    @property
-    def last_time_ns(self) -> int:
-        """When its last segment was captured."""
-        return self.time_ns
-
     def carries_mpa(self, flow: bytes) -> bool:
         """Tell whether what a direction carries now is MPA: octets after its startup frame."""
         direction = self.one if flow == self.identity.flow else self.other

@@ -118,7 +118,7 @@ class ConnectionTable:
         connection = self._settle(connection)
         self.lingering.discard(connection)
         tails = self._tails.pop(connection, None) or connection.tails()
-        flow, last_ns = connection.identity.flow, connection.last_time_ns
+        flow, last_ns = connection.identity.flow, connection.time_ns
         self.past.add(flow, last_ns, connection.spans(), tails)
         if connection.is_over:
             ending = None
@@ -139,14 +139,14 @@ class ConnectionTable:
 
     def _sweep(self, time_ns: int) -> None:
         """Make room for a connection: end those that have been idle for long, or for longest."""
-        live = sorted(self._by_flow.values(), key=lambda each: each.last_time_ns)
+        live = sorted(self._by_flow.values(), key=lambda each: each.time_ns)
         most = self._limits.connections
         # So that the work of sweeping is spread over the connections that come.
         surplus = len(live) + 1 - most + most // 8 if len(live) >= most else 0
         # By another clock, one that is not idle may seem to be for as long as they are apart.
         idle_ns = self._limits.idle_seconds * SECOND + self.lingering.apart_ns
         for index, connection in enumerate(live):
-            is_idle = time_ns - connection.last_time_ns >= idle_ns
+            is_idle = time_ns - connection.time_ns >= idle_ns
             if not is_idle and index >= surplus:
                 break
             self.end(connection, "idle" if is_idle else "limit")

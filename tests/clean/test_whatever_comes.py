@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from scapy_mpa.stream.events import ErrorFound
+from scapy_mpa.stream.halves import intake
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.segment import Segment as Received
 from tests.clean.cleaning import clean, events, fpdus, frames_of, segments
@@ -166,7 +167,7 @@ def test_a_syn_with_octets(said: bytes) -> None:
 @pytest.mark.parametrize("at", range(12))
 def test_a_fault_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int) -> None:
     """Whenever it comes, the capture is complete, with status 2 and a line that says so."""
-    received, count = HalfConnection.receive, itertools.count()
+    received, count = intake.receive, itertools.count()
 
     def receive(half: HalfConnection, segment: Received) -> None:
         if next(count) == at:
@@ -176,7 +177,7 @@ def test_a_fault_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at
     source, target = tmp_path / "fault.pcap", tmp_path / "clean.pcapng"
     source.write_bytes(capture([whole().segments[:at], whole((1 << 20, 1 << 21)).segments]))
     with monkeypatch.context() as patched:
-        patched.setattr(HalfConnection, "receive", receive)
+        patched.setattr(intake, "receive", receive)
         result = run("clean", "-q", source, "-o", target)
     assert result.exit_code == 2
     said = "1 connection not cleaned to the end: a fault of scapy-mpa"

@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 from scapy.sendrecv import sniff
 
 from scapy_mpa.layers import FPDU
 from scapy_mpa.session import MPASession, rdmpa
-from scapy_mpa.stream.halves.half import HalfConnection
+from scapy_mpa.stream.halves import intake
 from scapy_mpa.stream.ordinary_connection import OrdinaryConnection
 from scapy_mpa.stream.segment import Segment as Received
 from tests.cli.command import Record, parsed, run
@@ -164,22 +165,22 @@ def test_something_else_in_place_of_the_reply(answer: str, tmp_path: Path) -> No
     assert any("RFC 5044 7.1.2" in each for each in texts)
 
 
-@pytest.mark.parametrize("kind", [OrdinaryConnection, HalfConnection])
+@pytest.mark.parametrize("where", [OrdinaryConnection, intake])
 def test_a_fault_costs_its_connection_only(
-    kind: type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    where: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If the toolkit has a fault, the connection that shows it is reported as failed, once; what
     follows of it is left alone, and the connection beside is reported whole."""
-    received = kind.receive  # type: ignore[attr-defined]
+    received = where.receive
 
     def receive(self: object, segment: Received) -> object:
         if segment.payload and (40000).to_bytes(2, "big") in segment.flow:
             raise IndexError("made for this test")
         return received(self, segment)
 
-    monkeypatch.setattr(kind, "receive", receive)
+    monkeypatch.setattr(where, "receive", receive)
     odd = regular()
-    if kind is HalfConnection:
+    if where is intake:
         # The SYN comes twice, so that recovery is asked.
         odd.segments.insert(0, odd.segments[0])
     path = capture_of([odd, regular()], tmp_path / "fault.pcap")

@@ -19,7 +19,7 @@ from scapy_mpa.craft import (
     conversation_of,
     impair,
 )
-from scapy_mpa.stream.halves.holes import LATE_SEGMENTS
+from scapy_mpa.stream.halves.acknowledgements import LATE_SEGMENTS
 from scapy_mpa.wire.startup import KEYS, StartupKind
 from tests.craft.reading import plain, printed
 from tests.craft.small import FPDU, REPLY, REQUEST, found, kinds, one_send, pieces

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from scapy_mpa.stream.events import ConnectionEnded, ErrorFound, Event, GapFound
 from scapy_mpa.stream.flows import Flows
-from scapy_mpa.stream.halves.holes import HELD_ISLANDS, LATE_SEGMENTS
+from scapy_mpa.stream.halves.acknowledgements import LATE_SEGMENTS
+from scapy_mpa.stream.halves.holes import HELD_ISLANDS
 from scapy_mpa.stream.limits import Limits
 from tests.stream.feed import as_segment, feed_truth, fpdus, halves
 from tests.stream.talk import Talk

@@ -6,7 +6,7 @@ from __future__ import annotations
 from scapy_mpa.stream.connections.reset import Reset
 from scapy_mpa.stream.connections.telling import Telling
 from scapy_mpa.stream.events import ConnectionEnded, ConnectionId, Ending, GapReason
-from scapy_mpa.stream.halves import finishing, takeover
+from scapy_mpa.stream.halves import finishing, holes, intake, takeover
 from scapy_mpa.stream.halves.common import Common
 from scapy_mpa.stream.halves.extent import (
     is_captured,
@@ -17,6 +17,7 @@ from scapy_mpa.stream.halves.extent import (
 )
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.phase import Phase
+from scapy_mpa.stream.halves.streaming import Streaming
 from scapy_mpa.stream.ift.phase import IFTPhase
 from scapy_mpa.stream.octets.ift_scan import FoundIndication
 from scapy_mpa.stream.octets.island import Island
@@ -60,6 +61,8 @@ class Connection(Telling):
         self.reverse = reverse_flow(identity.flow)
         """The flow of direction 1; whoever keeps it keeps the same object."""
         self.halves = HalfConnection(0, self), HalfConnection(1, self)
+        for half in self.halves:
+            half.reader = Streaming(half)
         self.segments = 0
         self.startup = StartupPhase(self.halves, dialect)
         self.failed = False
@@ -100,16 +103,16 @@ class Connection(Telling):
             return
         flags = segment.flags
         direction = 0 if segment.flow == self.identity.flow else 1
-        half = self.halves[direction]
+        half, peer = self.halves[direction], self.halves[1 - direction]
         if flags & ACK and not flags & RST:
-            self.halves[1 - direction].acknowledge(segment.ack)
-        if flags & RST and may_reset(half, segment) and not self._is_reset:
-            self.reset = Reset(half, self.halves[1 - direction], segment)
+            peer.acknowledge(segment.ack)
+        if flags & RST and may_reset(half, peer, segment) and not self._is_reset:
+            self.reset = Reset(half, peer, segment)
         startup = self.startup
         self.common.current = segment
         if startup.waits_until or startup.state is StartupState.REJECTED:
             order.note(startup, half, segment)
-        half.receive(segment)
+        intake.receive(half, segment)
         if self.reset is not None and not flags & RST and self.reset.is_dropped(segment, direction):
             self.reset = None
         startup.look_behind(half)
@@ -142,7 +145,7 @@ class Connection(Telling):
         text = f"a fault of scapy-mpa ends what is read of this connection: {error!r}"
         self.on_error(half, None, position, text)
         for each in self.halves:
-            each.abandon()
+            takeover.abandon(each)
 
     def hear(self, segment: Segment) -> None:
         """See whether the Responder speaks too early, with a segment that was taken already."""
@@ -163,11 +166,6 @@ class Connection(Telling):
     def tails(self) -> tuple[Tail, Tail]:
         """Return what is known of the last octets of direction 0 and direction 1."""
         return tail(self.halves[0]), tail(self.halves[1])
-
-    @property
-    def last_time_ns(self) -> int:
-        """When its last segment was captured."""
-        return self.time_ns
 
     @property
     def was_reset(self) -> bool:
@@ -205,6 +203,15 @@ class Connection(Telling):
             except Exception as error:
                 self.fail(error)
         _leave(self, "failed")
+
+    def relieve(self, half: HalfConnection) -> None:
+        """Have a half connection hold fewer octets, if that is possible."""
+        if not self.is_ordinary:
+            try:
+                holes.relieve(half)
+            except Exception as error:
+                # Another connection needs the room, and must not pay for a fault in this one.
+                self.fail(error)
 
     # -- what the halves report ----------------------------------------------------------------
 
@@ -387,7 +394,7 @@ def _ended(connection: Connection, ending: Ending) -> ConnectionEnded:
         connection=connection.identity,
         direction=initiator or 0,
         frame=connection.frame,
-        time_ns=connection.last_time_ns,
+        time_ns=connection.time_ns,
         initiator=None if initiator is None else endpoints[initiator],
         responder=None if initiator is None else endpoints[1 - initiator],
         dialect=startup.dialect if ift is None else Dialect.DRAFT_IFT_01,

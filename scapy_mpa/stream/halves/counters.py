@@ -3,13 +3,13 @@
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from scapy_mpa.stream.halves.acknowledgements import Acknowledgements
 from scapy_mpa.stream.sequence import SEQUENCE_WINDOW, unwrap
 from scapy_mpa.wire.ddp import UNTAGGED_LENGTH
 from scapy_mpa.wire.rdmap import READ_REQUEST_LENGTH
 
 if TYPE_CHECKING:
     from scapy_mpa.stream.events import FPDURecovered
-    from scapy_mpa.stream.halves.holes import Acknowledgements
 
 __all__ = ["Counters", "FirstFPDU"]
 

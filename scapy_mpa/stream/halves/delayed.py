@@ -6,16 +6,14 @@ The payload of an FPDU, or a file, may hold the same octets.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from scapy_mpa.stream.fpdus.heads import may_be_fpdu
+from scapy_mpa.stream.halves.half import HalfConnection
+from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.stream.octets.scan import FoundStartup, may_be_rtr
 from scapy_mpa.wire.rdmap import BOUNDS
 from scapy_mpa.wire.startup import KEY_LENGTH, RTR_KEYS, StartupKind
-
-if TYPE_CHECKING:
-    from scapy_mpa.stream.halves.half import HalfConnection
-    from scapy_mpa.stream.octets.island import Island
 
 __all__ = ["awaits_startup", "is_refuted"]
 

@@ -3,21 +3,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.octets.past import PAST_OCTETS, TAIL, Span, Tail
 from scapy_mpa.stream.segment import ACK, RST, SYN, Segment
 from scapy_mpa.stream.sequence import SEQUENCE_WINDOW, sequence_number, unwrap
 from scapy_mpa.wire.crc import crc32c
 from scapy_mpa.wire.startup import KIND_OF_KEY
 
-if TYPE_CHECKING:
-    from scapy_mpa.stream.halves.half import HalfConnection
-
 __all__ = [
     "acknowledged_with",
     "belongs",
-    "how_it_ended",
     "is_captured",
     "is_complete",
     "is_whole",
@@ -112,7 +109,7 @@ def _lies_outside(half: HalfConnection, start: int, end: int) -> bool:
     return start >= last or end <= first
 
 
-def may_reset(half: HalfConnection, segment: Segment) -> bool:
+def may_reset(half: HalfConnection, peer: HalfConnection, segment: Segment) -> bool:
     """Tell whether a RST ends the connection.
 
     Its receiver drops one that lies outside its window (RFC 9293 3.10.7.4), and no window is larger
@@ -120,11 +117,10 @@ def may_reset(half: HalfConnection, segment: Segment) -> bool:
     answers a SYN must acknowledge it (RFC 9293 3.10.7.3).
 
     :param half: the direction of its sender.
+    :param peer: the other direction.
     """
-    if half.high is None:
-        peer = half.owner.halves[1 - half.direction]
-        if peer.begin is not None and peer.high == peer.begin:
-            return bool(segment.flags & ACK) and segment.ack == sequence_number(peer.begin)
+    if half.high is None and peer.begin is not None and peer.high == peer.begin:
+        return bool(segment.flags & ACK) and segment.ack == sequence_number(peer.begin)
     return half.high is None or abs(unwrap(segment.seq, half.high) - half.high) < SEQUENCE_WINDOW
 
 
@@ -223,15 +219,3 @@ def _is_cut(half: HalfConnection, known: int) -> bool:
     return any(
         start < upto and known < end for island in items for start, end in island.absent or ()
     )
-
-
-def how_it_ended(half: HalfConnection, end: int) -> str | None:
-    """Return how the connection ended behind the octets up to ``end``; None if it did not there."""
-    items = half.islands.items
-    if not items or items[-1].end != end:
-        return None
-    if half.fin == end:
-        return "closed"
-    # An acknowledgement may count a FIN that was not captured.
-    is_all = half.acknowledged is None or half.acknowledged <= end + 1
-    return "reset" if half.owner.was_reset and is_all else None

@@ -3,21 +3,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from scapy_mpa.stream.events import GapReason
 from scapy_mpa.stream.halves import holes
-
-if TYPE_CHECKING:
-    from scapy_mpa.stream.halves.half import HalfConnection
+from scapy_mpa.stream.halves.half import HalfConnection
+from scapy_mpa.stream.halves.streaming import streaming_of
 
 __all__ = ["finish"]
 
 
 def finish(half: HalfConnection, reason: GapReason) -> None:
     """Take it that nothing more will come: report what can be said now."""
-    if half.streaming is not None:
-        half.streaming.look_no_more()
+    streaming = streaming_of(half)
+    if streaming is not None:
+        streaming.look_no_more()
     acks = half.counters.acks
     if acks is not None:
         for hole in acks.behind:

@@ -9,40 +9,121 @@ whether there are Markers and CRCs.  Then its octets are FPDUs.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from scapy_mpa.stream.dialects.in_order import InOrder
-from scapy_mpa.stream.events import GapReason, HalfSummary, LocatedBy
+from scapy_mpa.stream.dialects.softuiwarp import pads_otherwise
+from scapy_mpa.stream.events import ConnectionId, GapReason, HalfSummary, LocatedBy
 from scapy_mpa.stream.fpdus.candidate import Candidate
 from scapy_mpa.stream.fpdus.framing import Framing
-from scapy_mpa.stream.halves import holes, intake, takeover
+from scapy_mpa.stream.halves.acknowledgements import Acknowledgements
 from scapy_mpa.stream.halves.counters import Counters
-from scapy_mpa.stream.halves.extent import how_it_ended
 from scapy_mpa.stream.halves.phase import Phase
-from scapy_mpa.stream.halves.streaming import Streaming
 from scapy_mpa.stream.octets.chunk import Chunk, weight_of
 from scapy_mpa.stream.octets.island import Island, Run
 from scapy_mpa.stream.octets.islands import Islands
 from scapy_mpa.stream.octets.scan import FoundStartup, may_be_payload
-from scapy_mpa.stream.segment import FIN, RST, SYN, Segment
-from scapy_mpa.stream.sequence import (
-    SEQUENCE_WINDOW,
-    compact,
-    first_position,
-    sequence_number,
-    unwrap,
-)
+from scapy_mpa.stream.sequence import SEQUENCE_WINDOW, compact, sequence_number, unwrap
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
     from scapy_mpa.stream.budget import Budget
     from scapy_mpa.stream.fpdus.sink import Handover
-    from scapy_mpa.stream.halves.owner import Owner
-    from scapy_mpa.stream.halves.reader import FrameReader, Reader
+    from scapy_mpa.stream.halves.common import Common
+    from scapy_mpa.stream.halves.reader import FrameReader, Reader, StreamingReader
     from scapy_mpa.stream.inference.purse import Purse
+    from scapy_mpa.stream.octets.ift_scan import FoundIndication
 
-__all__ = ["HalfConnection"]
+__all__ = ["HalfConnection", "Owner"]
+
+
+class Owner(Protocol):
+    """Who is told what is found in a half connection, and asked about its peer."""
+
+    common: Common
+    """What all connections have in common."""
+    identity: ConnectionId
+    """Number and flow."""
+    segments: int
+    """Segments received so far."""
+    frame: int
+    """The frame that brought the last of them."""
+    time_ns: int
+    """When that was captured, in nanoseconds since the epoch."""
+    lingers: bool
+    """Whether it is known to be over, and late copies are waited for."""
+
+    @property
+    def was_reset(self) -> bool:
+        """Whether a RST was captured, and nothing after it shows that its receiver dropped it."""
+
+    def relieve(self, half: HalfConnection) -> None:
+        """Have a half connection hold fewer octets, if that is possible."""
+
+    def on_startup(
+        self, half: HalfConnection, found: FoundStartup, frames: tuple[int, ...]
+    ) -> None:
+        """Take a startup frame."""
+
+    def must_wait(
+        self, half: HalfConnection, island: Island, found: FoundStartup, *, is_refuted: bool
+    ) -> bool:
+        """Tell whether a startup frame must wait for what was sent before it."""
+
+    def reads_before(self, half: HalfConnection, island: Island, found: FoundStartup) -> bool:
+        """Read FPDUs before a startup frame in streaming mode; tell whether there are some."""
+
+    def on_key(self, half: HalfConnection, position: int) -> None:
+        """Take note of a startup frame that stands where an FPDU must begin."""
+
+    def is_answered(self, half: HalfConnection, found: FoundStartup) -> bool:
+        """Tell whether what seems to be a Request was answered."""
+
+    def on_refuted(self, half: HalfConnection) -> None:
+        """Learn that a startup frame was none, by what follows it."""
+
+    def ends_startup(self, half: HalfConnection, position: int) -> bool:
+        """Tell whether the last startup frame of a direction ends at a position."""
+
+    def may_announce_rtr(self, half: HalfConnection, found: FoundStartup) -> bool:
+        """Tell whether an Rtr Frame may follow a startup frame."""
+
+    def on_indication(
+        self,
+        half: HalfConnection,
+        found: FoundIndication,
+        frames: tuple[int, ...],
+        *,
+        is_first: bool,
+    ) -> None:
+        """Take what may be an adaption indication.
+
+        :param is_first: whether its direction begins with it.
+        """
+
+    def on_unknown(self, half: HalfConnection) -> None:
+        """Look at octets that are not framed because startup frames were not captured."""
+
+    def decide(self, half: HalfConnection) -> None:
+        """Decide what a half connection carries with what is there, as if nothing more came.
+
+        Called more than once: also where octets have become many, or memory short.
+        """
+
+    def on_fpdu(self, half: HalfConnection, island: Island, fpdu: Candidate, by: LocatedBy) -> None:
+        """Take an FPDU."""
+
+    def on_gap(self, half: HalfConnection, start: int, end: int, reason: GapReason) -> None:
+        """Take a hole that will stay."""
+
+    def on_overlap(self, half: HalfConnection, start: int, end: int) -> None:
+        """Take a stretch that came twice and differs."""
+
+    def on_error(
+        self, half: HalfConnection, code: ErrorCode | None, position: int, text: str
+    ) -> None:
+        """Take an error."""
 
 
 class HalfConnection:
@@ -69,14 +150,15 @@ class HalfConnection:
         "reader",
     )
 
+    reader: Reader
+    """What reads its octets."""
+
     def __init__(self, direction: int, owner: Owner) -> None:
         self.direction = direction
         self.owner = owner
         self.islands = Islands()
         """The octets that were captured."""
         self.phase = Phase.STREAMING
-        self.reader: Reader = Streaming(self)
-        """What reads its octets."""
         self.held = 0
         """Octets held in memory."""
         self.high: int | None = None
@@ -110,10 +192,10 @@ class HalfConnection:
         return reader if isinstance(reader, (Framing, InOrder)) else None
 
     @property
-    def streaming(self) -> Streaming | None:
+    def streaming(self) -> StreamingReader | None:
         """What is kept until it is known to carry FPDUs, None from then on."""
-        reader = self.reader
-        return reader if type(reader) is Streaming else None
+        is_streaming = self.phase in (Phase.STREAMING, Phase.HELD)
+        return cast("StreamingReader", self.reader) if is_streaming else None
 
     @property
     def ift(self) -> FrameReader | None:
@@ -121,46 +203,7 @@ class HalfConnection:
         # Of its own it is not imported, for a command is to start soon.
         return cast("FrameReader", self.reader) if self.phase is Phase.IFT else None
 
-    def be_read_by(self, reader: Reader) -> None:
-        """Have its octets read by something else than streaming mode from now on."""
-        self.reader = reader
-
     # -- in ----------------------------------------------------------------------------------
-
-    def _begin_at(self, position: int) -> None:
-        """Take a SYN."""
-        self.begin = position
-        if self.framing is None:
-            # If octets came first, there may be others before them.
-            islands = self.islands
-            islands.front = islands.floor = position
-            for island in islands.items:
-                island.open_left = islands.lies_beyond(island)
-
-    def receive(self, segment: Segment) -> None:
-        """Take a segment of this direction."""
-        high = self.high
-        flags = segment.flags
-        position = first_position(segment.seq) if high is None else unwrap(segment.seq, high)
-        if flags & SYN:
-            position = compact(position + 1)
-            if self.begin is None:
-                self._begin_at(position)
-        elif segment.length and self.islands.front is None:
-            self.islands.front = position
-        if high is None:
-            self.high = high = position
-        if flags & FIN and abs(position - high) < SEQUENCE_WINDOW:
-            fin = position + segment.length
-            # One that lies before all octets is of a connection before.
-            if self.begin is None or fin >= self.begin:
-                self.fin = fin
-        # What a RST carries is a remark, not part of the stream (RFC 9293 3.5.3).
-        if segment.length and not flags & RST:
-            intake.take(self, position, segment)
-            end = position + segment.length
-            if end > high:
-                self.high = compact(end)
 
     def advance(self, island: Island, fresh: int) -> None:
         """See what can be made of an island that has grown.
@@ -249,7 +292,7 @@ class HalfConnection:
     def started(self, island: Island, found: FoundStartup) -> None:
         """Pass on a startup frame that was captured behind FPDUs."""
         if self.islands.floor == 0:
-            holes.leave_behind(self, found.end)
+            self.leave_behind(found.end)
         self.islands.floor = max(found.end, self.islands.floor)
         # FPDUs may be missing between it and those that were found.
         self.islands.front = found.end
@@ -300,7 +343,7 @@ class HalfConnection:
 
     def unfinished(self, position: int, length: int) -> None:
         """Report an FPDU that the end of the connection cut short."""
-        how = how_it_ended(self, position + length)
+        how = self.how_it_ended(position + length)
         if how is not None:
             self.owner.on_error(
                 self,
@@ -311,7 +354,19 @@ class HalfConnection:
 
     def hand_to_softuiwarp(self, island: Island, run: Run, *, final: bool) -> Handover:
         """Have a run read on as SoftUiWARP's, if it is seen by now to be so."""
-        return takeover.hand_to_softuiwarp(self, island, run, final=final)
+        # Framing asks, so there is some.
+        standard = self.framing
+        assert standard is not None
+        behind = pads_otherwise(island, run.last, run.end, final=final)
+        if behind is None:
+            return "undecided"
+        if not behind:
+            return "refused"
+        self.reader = framing = InOrder(
+            self, standard.origin, Dialect.SOFTUIWARP, markers=False, crc=False
+        )
+        framing.go_on(island, run, behind)
+        return "done"
 
     def cut_off(self, start: int, end: int) -> None:
         """Report a stretch in which the snap length left no way to go on."""
@@ -345,6 +400,20 @@ class HalfConnection:
             end = last.position + len(last.octets)
             self.owner.common.recent.forget(self, chunks[0].position, end)
 
+    def leave_behind(self, origin: int) -> None:
+        """Take note of the holes before ``origin``, where streaming mode ends."""
+        # Without a SYN nobody knows what came before the first octets, if anything did.
+        behind = [
+            (start, min(end, origin))
+            for start, end in self.islands.holes()
+            if start < origin and (start > 0 or self.begin is None)
+        ]
+        if behind:
+            acks = self.counters.acks
+            if acks is None:
+                acks = self.counters.acks = Acknowledgements()
+            acks.behind = behind
+
     def report_gap(self, start: int, end: int, reason: GapReason) -> None:
         """Report a hole that will stay."""
         # Without a SYN nobody knows what came before the first octets.
@@ -354,12 +423,7 @@ class HalfConnection:
 
     def relieve(self) -> None:
         """Hold fewer octets, if that is possible."""
-        if not self.owner.is_ordinary:
-            try:
-                holes.relieve(self)
-            except Exception as error:
-                # Another connection needs the room, and must not pay for a fault in this one.
-                self.owner.fail(error)
+        self.owner.relieve(self)
 
     # -- how it stands -----------------------------------------------------------------------
 
@@ -377,8 +441,8 @@ class HalfConnection:
     @property
     def is_unknown(self) -> bool:
         """Whether it is worth looking at its octets to find out what they are."""
-        reader = self.reader
-        return type(reader) is Streaming and reader.is_looked_at
+        streaming = self.streaming
+        return streaming is not None and streaming.is_looked_at
 
     @property
     def awaits(self) -> int | None:
@@ -393,13 +457,16 @@ class HalfConnection:
         """Whether the FIN was captured."""
         return self.fin is not None
 
-    def abandon(self) -> None:
-        """Forget its octets, and what reads them: after a fault nobody knows how they stand."""
-        self.islands = Islands()
-        self.reader = Streaming(self)
-        self.phase = Phase.STREAMING
-        self.held = 0
-        self.budget.count(self)
+    def how_it_ended(self, end: int) -> str | None:
+        """Return how the connection ended behind the octets up to ``end``; None if not there."""
+        items = self.islands.items
+        if not items or items[-1].end != end:
+            return None
+        if self.fin == end:
+            return "closed"
+        # An acknowledgement may count a FIN that was not captured.
+        is_all = self.acknowledged is None or self.acknowledged <= end + 1
+        return "reset" if self.owner.was_reset and is_all else None
 
     def leave(self) -> None:
         """Let go of the connection, which is over: no cycle must keep the two alive."""

@@ -14,26 +14,22 @@ it, and what a late copy brings of it is counted and not kept.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import deque
 from operator import itemgetter
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from scapy_mpa.stream.events import GapReason
+from scapy_mpa.stream.halves.acknowledgements import Acknowledgements
+from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.phase import Phase
+from scapy_mpa.stream.halves.streaming import streaming_of
 from scapy_mpa.stream.octets.island import Island
-
-if TYPE_CHECKING:
-    from scapy_mpa.stream.halves.half import HalfConnection
 
 __all__ = [
     "CLOSED_HOLES",
     "HELD_ISLANDS",
-    "LATE_SEGMENTS",
-    "Acknowledgements",
     "check",
     "fill_behind",
     "give_up",
-    "leave_behind",
     "relieve",
 ]
 
@@ -42,45 +38,9 @@ _end_of: Final = itemgetter(1)
 HELD_ISLANDS: Final = 1024
 """Islands of one half connection: bounds what a segment that spans them all may cost."""
 
-LATE_SEGMENTS: Final = 64
-"""Segments of the connection to wait for after the peer's acknowledgement has passed a hole: a
-capture may hold a segment behind the acknowledgement of it."""
-
 CLOSED_HOLES: Final = 64
 """Holes of one half connection that a late copy may still fill although the peer has what lay in
 them: a capture can miss a segment and hold its spurious retransmission."""
-
-
-class Acknowledgements:
-    """Those that came while there was an open hole, and what holes are left behind; made when the
-    first hole opens."""
-
-    __slots__ = ("_noted", "behind", "passed")
-
-    def __init__(self) -> None:
-        # How many segments of the connection had been received, and what was acknowledged then.
-        self._noted: deque[tuple[int, int]] | None = None
-        self.passed = 0
-        """Holes below this position were acknowledged long enough ago to be closed."""
-        self.behind: list[tuple[int, int]] = []
-        """Holes before the place where FPDUs begin; ascending, and none within another."""
-
-    def note(self, segments: int, acknowledged: int | None) -> None:
-        """Take note of what is acknowledged now.
-
-        :param segments: segments of the connection received so far.
-        """
-        noted = self._noted
-        if noted is None:
-            noted = self._noted = deque()
-        if acknowledged is not None and (not noted or noted[-1][1] != acknowledged):
-            noted.append((segments, acknowledged))
-        while noted and noted[0][0] + LATE_SEGMENTS <= segments:
-            self.passed = noted.popleft()[1]
-
-    def forget(self) -> None:
-        """Take it that no hole is open."""
-        self._noted = None
 
 
 def check(half: HalfConnection) -> None:
@@ -103,21 +63,6 @@ def check(half: HalfConnection) -> None:
         and items[CLOSED_HOLES].start <= (islands.front or 0)
     ):
         give_up(half, "acknowledged")
-
-
-def leave_behind(half: HalfConnection, origin: int) -> None:
-    """Take note of the holes before ``origin``, where something else than streaming mode begins."""
-    # Without a SYN nobody knows what came before the first octets, if anything did.
-    behind = [
-        (start, min(end, origin))
-        for start, end in half.islands.holes()
-        if start < origin and (start > 0 or half.begin is None)
-    ]
-    if behind:
-        acks = half.counters.acks
-        if acks is None:
-            acks = half.counters.acks = Acknowledgements()
-        acks.behind = behind
 
 
 def fill_behind(half: HalfConnection, copy: list[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -156,11 +101,12 @@ def relieve(half: HalfConnection) -> None:
     """Hold fewer octets: those that wait longest are given up."""
     items = half.islands.items
     before = half.held
-    if half.streaming is not None:
-        half.streaming.decide()
+    streaming = streaming_of(half)
+    if streaming is not None:
+        streaming.decide()
     # That may have begun the Full Operation Phase.
-    if half.streaming is not None and half.phase is Phase.STREAMING:
-        half.streaming.stop_looking()
+    if streaming is not None and half.phase is Phase.STREAMING:
+        streaming.stop_looking()
     elif len(items) == 1 and items[0].runs and items[0].runs[0].trouble is None:
         # No more than is needed to go on behind the last FPDU, which is believed now, and to
         # search before the first one.
@@ -235,8 +181,9 @@ def _finish(half: HalfConnection, island: Island, *, is_over: bool) -> int:
     if not is_over:
         return half.reader.give_up(island)
     # The first may make way for the other.
-    if half.streaming is not None:
-        half.streaming.finish(island)
-    if half.streaming is None:
+    streaming = streaming_of(half)
+    if streaming is not None:
+        streaming.finish(island)
+    if half.reader is not streaming:
         half.reader.finish(island)
     return island.end

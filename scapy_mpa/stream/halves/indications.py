@@ -3,15 +3,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.octets.ift_scan import FoundIndication, find_indication
+from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.wire.ift_indication import INDICATION_LENGTH
-
-if TYPE_CHECKING:
-    from scapy_mpa.stream.halves.half import HalfConnection
-    from scapy_mpa.stream.octets.island import Island
 
 __all__ = ["take_indications"]
 

@@ -1,22 +1,56 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The octets of a segment into the islands of its direction: new ones, and copies of others."""
+"""A segment into its direction: its flags, and its octets, new ones and copies of others."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from scapy_mpa.stream.halves import holes
+from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD
 from scapy_mpa.stream.octets.islands import Inserted
-from scapy_mpa.stream.segment import Segment
+from scapy_mpa.stream.segment import FIN, RST, SYN, Segment
+from scapy_mpa.stream.sequence import SEQUENCE_WINDOW, compact, first_position, unwrap
 
-if TYPE_CHECKING:
-    from scapy_mpa.stream.halves.half import HalfConnection
-
-__all__ = ["take"]
+__all__ = ["receive"]
 
 
-def take(half: HalfConnection, position: int, segment: Segment) -> None:
+def receive(half: HalfConnection, segment: Segment) -> None:
+    """Take a segment of a direction."""
+    high = half.high
+    flags = segment.flags
+    position = first_position(segment.seq) if high is None else unwrap(segment.seq, high)
+    if flags & SYN:
+        position = compact(position + 1)
+        if half.begin is None:
+            _begin_at(half, position)
+    elif segment.length and half.islands.front is None:
+        half.islands.front = position
+    if high is None:
+        half.high = high = position
+    if flags & FIN and abs(position - high) < SEQUENCE_WINDOW:
+        fin = position + segment.length
+        # One that lies before all octets is of a connection before.
+        if half.begin is None or fin >= half.begin:
+            half.fin = fin
+    # What a RST carries is a remark, not part of the stream (RFC 9293 3.5.3).
+    if segment.length and not flags & RST:
+        _take(half, position, segment)
+        end = position + segment.length
+        if end > high:
+            half.high = compact(end)
+
+
+def _begin_at(half: HalfConnection, position: int) -> None:
+    """Take a SYN."""
+    half.begin = position
+    if half.framing is None:
+        # If octets came first, there may be others before them.
+        islands = half.islands
+        islands.front = islands.floor = position
+        for island in islands.items:
+            island.open_left = islands.lies_beyond(island)
+
+
+def _take(half: HalfConnection, position: int, segment: Segment) -> None:
     """Take the octets of a segment.
 
     :param position: of the first of them.

@@ -5,9 +5,10 @@ Startup frames are looked for in them.  All that is kept for that is one object,
 soon as the Full Operation Phase begins.
 """
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from scapy_mpa.stream.halves.delayed import awaits_startup, is_refuted
+from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.indications import take_indications
 from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.octets.island import SEAM, Island
@@ -23,10 +24,7 @@ from scapy_mpa.stream.octets.scan import (
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.startup import KEY_LENGTH
 
-if TYPE_CHECKING:
-    from scapy_mpa.stream.halves.half import HalfConnection
-
-__all__ = ["ASSUMING_OCTETS", "STREAMING_OCTETS", "Streaming"]
+__all__ = ["ASSUMING_OCTETS", "STREAMING_OCTETS", "Streaming", "streaming_of"]
 
 STREAMING_OCTETS: Final = 1 << 18
 """Octets of a half connection in streaming mode after which it is taken for something else than
@@ -53,7 +51,7 @@ class Streaming:
         "delayed",
     )
 
-    def __init__(self, half: "HalfConnection") -> None:
+    def __init__(self, half: HalfConnection) -> None:
         self._half = half
         self.delayed: FoundStartup | None = None
         """The startup frame after other octets that was taken last, and that what follows it may
@@ -164,7 +162,7 @@ class Streaming:
     def resume(self) -> None:
         """See what all islands are, though they have not grown: what waited may do so no more."""
         for island in list(self._half.islands.items):
-            if self._half.streaming is self:
+            if self._half.reader is self:
                 island.need = island.start
                 self.advance(island, 0)
 
@@ -287,3 +285,9 @@ class Streaming:
                 island.scan = position + 1
             if half.phase is Phase.STREAMING:
                 self.scan(island)
+
+
+def streaming_of(half: HalfConnection) -> Streaming | None:
+    """Return what reads a half connection in streaming mode; None once it carries FPDUs."""
+    reader = half.reader
+    return reader if isinstance(reader, Streaming) else None

@@ -3,46 +3,49 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from scapy_mpa.stream.dialects.in_order import InOrder
-from scapy_mpa.stream.dialects.softuiwarp import pads_otherwise
 from scapy_mpa.stream.fpdus.framing import Framing
-from scapy_mpa.stream.halves import holes
+from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.phase import Phase
-from scapy_mpa.stream.halves.streaming import Streaming
-from scapy_mpa.stream.octets.island import Island, Run
+from scapy_mpa.stream.halves.reader import FrameReader
+from scapy_mpa.stream.halves.streaming import Streaming, streaming_of
+from scapy_mpa.stream.octets.islands import Islands
 from scapy_mpa.wire.dialect import Dialect
 
-if TYPE_CHECKING:
-    from scapy_mpa.stream.fpdus.sink import Handover
-    from scapy_mpa.stream.halves.half import HalfConnection
-    from scapy_mpa.stream.halves.reader import Reader
-
 __all__ = [
+    "abandon",
     "enter_full_operation",
     "enter_ift",
-    "hand_to_softuiwarp",
     "hold",
     "leave_full_operation",
     "resume_streaming",
 ]
 
 
+def abandon(half: HalfConnection) -> None:
+    """Forget its octets, and what reads them: after a fault nobody knows how they stand."""
+    half.islands = Islands()
+    half.reader = Streaming(half)
+    half.phase = Phase.STREAMING
+    half.held = 0
+    half.budget.count(half)
+
+
 def hold(half: HalfConnection) -> None:
     """Keep what follows the startup frame until the peer's is there, if it is not known."""
-    if half.streaming is None:
-        return
-    half.phase = Phase.HELD
-    half.streaming.look_afresh()
+    streaming = streaming_of(half)
+    if streaming is not None:
+        half.phase = Phase.HELD
+        streaming.look_afresh()
 
 
 def resume_streaming(half: HalfConnection) -> bool:
     """Go back to streaming mode: the connection was rejected; return whether that is news."""
-    if half.phase is not Phase.HELD or half.streaming is None:
+    streaming = streaming_of(half)
+    if half.phase is not Phase.HELD or streaming is None:
         return False
     half.phase = Phase.STREAMING
-    half.streaming.look_afresh()
+    streaming.look_afresh()
     return True
 
 
@@ -65,33 +68,29 @@ def enter_full_operation(
     :param crc_is_known: whether it is known that CRCs are on, or off.
     :param dialect: what the startup frames are of.
     """
-    if half.streaming is not None:
-        half.streaming.refuse_startup()
+    streaming = streaming_of(half)
+    if streaming is not None:
+        streaming.refuse_startup()
     half.phase = Phase.FULL
     # Of SoftUiWARP's Markers and CRCs nothing is known; with CRCs alone osc is as RFC 5044.
     if (dialect is Dialect.SOFTUIWARP and not (markers or crc)) or (
         dialect is Dialect.OSC and (markers or is_guess or not crc)
     ):
         known = None if is_guess else markers
-        half.be_read_by(
-            InOrder(half, origin, dialect, markers=known, crc=crc, from_start=from_start)
-        )
+        half.reader = InOrder(half, origin, dialect, markers=known, crc=crc, from_start=from_start)
     else:
-        half.be_read_by(
-            Framing(
-                half,
-                origin,
-                markers=markers,
-                crc=crc,
-                from_start=from_start,
-                is_guess=is_guess,
-                crc_is_known=crc_is_known,
-            )
+        half.reader = Framing(
+            half,
+            origin,
+            markers=markers,
+            crc=crc,
+            from_start=from_start,
+            is_guess=is_guess,
+            crc_is_known=crc_is_known,
         )
     if from_start:
         half.islands.front = max(origin, half.islands.floor)
-    if from_start:
-        holes.leave_behind(half, origin)
+        half.leave_behind(origin)
         half.islands.floor = max(origin, half.islands.floor)
     _hand_over(half, origin if from_start else 0)
 
@@ -103,7 +102,7 @@ def leave_full_operation(half: HalfConnection, position: int, end: int) -> None:
     :param end: where it ends, from which on startup frames are looked for.
     """
     half.phase = Phase.STREAMING
-    half.be_read_by(Streaming(half))
+    half.reader = Streaming(half)
     _let_go_before(half, position)
     half.islands.floor = max(position, half.islands.floor)
     for island in half.islands.items:
@@ -123,35 +122,15 @@ def _let_go_before(half: HalfConnection, position: int) -> None:
         island.start = max(island.start, min(island.held, position))
 
 
-def hand_to_softuiwarp(half: HalfConnection, island: Island, run: Run, *, final: bool) -> Handover:
-    """Have FPDUs that were read as RFC 5044's read on as SoftUiWARP's, if they are seen to be.
-
-    :param run: behind which RFC 5044's lengths lead nowhere.
-    :param final: nothing more will come.
-    """
-    # Framing asks, so there is some.
-    standard = half.framing
-    assert standard is not None
-    behind = pads_otherwise(island, run.last, run.end, final=final)
-    if behind is None:
-        return "undecided"
-    if not behind:
-        return "refused"
-    framing = InOrder(half, standard.origin, Dialect.SOFTUIWARP, markers=False, crc=False)
-    half.be_read_by(framing)
-    framing.go_on(island, run, behind)
-    return "done"
-
-
-def enter_ift(half: HalfConnection, reader: Reader, origin: int) -> None:
+def enter_ift(half: HalfConnection, reader: FrameReader, origin: int) -> None:
     """Take what follows the adaption indication for frames of iWARP Framing for TCP.
 
     :param reader: finds them.
     :param origin: position of the first octet behind the indication.
     """
     half.phase = Phase.IFT
-    half.be_read_by(reader)
-    holes.leave_behind(half, origin)
+    half.reader = reader
+    half.leave_behind(origin)
     half.islands.front = half.islands.floor = max(origin, half.islands.floor)
     _hand_over(half, origin)
 

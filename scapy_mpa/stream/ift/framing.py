@@ -24,7 +24,6 @@ from collections.abc import Iterator
 from typing import Final, Literal, NamedTuple
 
 from scapy_mpa.stream.events import CrcVerdict, IFTFrameRecovered, LocatedBy
-from scapy_mpa.stream.halves.extent import how_it_ended
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.stream.sequence import sequence_number
@@ -300,7 +299,7 @@ class IFTFraming:
                 owner.identity,
                 half.direction,
                 owner.frame,
-                owner.last_time_ns,
+                owner.time_ns,
                 sequence_number(start),
                 start - self._origin,
                 head.header,
@@ -416,5 +415,5 @@ class IFTFraming:
             half.cut_off(lost, end)
         elif self._why == "broken" or end < island.end:
             self._wrong(lost, f"{end - lost} octets in which no frame begins")
-        elif (how := how_it_ended(half, end)) is not None:
+        elif (how := half.how_it_ended(end)) is not None:
             self._wrong(lost, f"the connection was {how} {end - lost} octets into a frame", "6")

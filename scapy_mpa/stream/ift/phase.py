@@ -71,7 +71,7 @@ class IFTPhase:
                 connection=owner.identity,
                 direction=direction,
                 frame=owner.frame,
-                time_ns=owner.last_time_ns,
+                time_ns=owner.time_ns,
                 seq=sequence_number(found.position),
                 octets=found.octets,
                 frames=frames,

@@ -6,7 +6,7 @@ Where a rule stands is told in :mod:`~scapy_mpa.stream.startup.steps`.
 
 from typing import NamedTuple
 
-from scapy_mpa.stream.halves.extent import how_it_ended, is_whole, span
+from scapy_mpa.stream.halves.extent import is_whole, span
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.octets.ift_scan import begins_indication
 from scapy_mpa.stream.octets.scan import (
@@ -74,7 +74,7 @@ def of_frame(
         texts += rtr_problems(own, peers, frame)
     there = len(found.octets)
     # Where the capture ends first, nobody knows whether the rest came.
-    how = how_it_ended(half, found.position + there) if found.lacking else None
+    how = half.how_it_ended(found.position + there) if found.lacking else None
     code = ErrorCode.INVALID_STARTUP_FRAME
     breaches = [Breach(half, code, found.position, text) for text in texts]
     early = startup.early_ack

@@ -9,9 +9,10 @@ table (:mod:`~scapy_mpa.stream.startup.steps`) need know nothing of disorder.
 
 from __future__ import annotations
 
+from scapy_mpa.stream.halves.acknowledgements import LATE_SEGMENTS
 from scapy_mpa.stream.halves.half import HalfConnection
-from scapy_mpa.stream.halves.holes import LATE_SEGMENTS
 from scapy_mpa.stream.halves.phase import Phase
+from scapy_mpa.stream.halves.streaming import streaming_of
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.stream.octets.scan import KEY_PREFIX, FoundStartup, key_in
 from scapy_mpa.stream.segment import ACK, Segment
@@ -138,8 +139,9 @@ def _go_on(startup: StartupPhase) -> None:
         for half in startup.halves:
             startup.look_behind(half)
         for half in startup.halves:
-            if half.streaming is not None:
-                half.streaming.resume()
+            streaming = streaming_of(half)
+            if streaming is not None:
+                streaming.resume()
     if startup.waiting == NOBODY and startup.waits_until:
         startup.waits_until = None
 

@@ -15,6 +15,7 @@ from scapy_mpa.stream.halves import takeover
 from scapy_mpa.stream.halves.extent import acknowledged_with, is_whole, span
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.phase import Phase
+from scapy_mpa.stream.halves.streaming import streaming_of
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.stream.octets.scan import FoundStartup, has_key, startup_reach
 from scapy_mpa.stream.sequence import unwrap
@@ -308,8 +309,9 @@ class StartupPhase(Agreement):
     def refute(self, half: HalfConnection) -> None:
         """Forget a startup frame that was part of a payload."""
         self.forget()
-        if half.streaming is not None:
-            half.streaming.refute()
+        streaming = streaming_of(half)
+        if streaming is not None:
+            streaming.refute()
 
     def forget(self) -> None:
         """Take it that no startup frames were captured that belong to what follows."""
@@ -327,8 +329,9 @@ class StartupPhase(Agreement):
         """Go back to streaming mode, and look for startup frames there: first for a Request."""
         back = [half for half in halves if takeover.resume_streaming(half)]
         for half in sorted(back, key=lambda half: half.direction != self.initiator):
-            if half.streaming is not None:
-                half.streaming.scan_again()
+            streaming = streaming_of(half)
+            if streaming is not None:
+                streaming.scan_again()
 
     def look_behind(self, half: HalfConnection) -> None:
         """See what stands directly behind a startup frame: another Request, or, where the startup

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What the peer has acknowledged while there were holes, and what holes were left behind."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Final
+
+__all__ = ["LATE_SEGMENTS", "Acknowledgements"]
+
+LATE_SEGMENTS: Final = 64
+"""Segments of the connection to wait for after the peer's acknowledgement has passed a hole: a
+capture may hold a segment behind the acknowledgement of it."""
+
+
+class Acknowledgements:
+    """Those that came while there was an open hole, and what holes are left behind; made when the
+    first hole opens."""
+
+    __slots__ = ("_noted", "behind", "passed")
+
+    def __init__(self) -> None:
+        # How many segments of the connection had been received, and what was acknowledged then.
+        self._noted: deque[tuple[int, int]] | None = None
+        self.passed = 0
+        """Holes below this position were acknowledged long enough ago to be closed."""
+        self.behind: list[tuple[int, int]] = []
+        """Holes before the place where FPDUs begin; ascending, and none within another."""
+
+    def note(self, segments: int, acknowledged: int | None) -> None:
+        """Take note of what is acknowledged now.
+
+        :param segments: segments of the connection received so far.
+        """
+        noted = self._noted
+        if noted is None:
+            noted = self._noted = deque()
+        if acknowledged is not None and (not noted or noted[-1][1] != acknowledged):
+            noted.append((segments, acknowledged))
+        while noted and noted[0][0] + LATE_SEGMENTS <= segments:
+            self.passed = noted.popleft()[1]
+
+    def forget(self) -> None:
+        """Take it that no hole is open."""
+        self._noted = None
