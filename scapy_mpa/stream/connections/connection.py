@@ -6,7 +6,7 @@ from __future__ import annotations
 from scapy_mpa.stream.connections.reset import Reset
 from scapy_mpa.stream.connections.telling import Telling
 from scapy_mpa.stream.events import ConnectionEnded, ConnectionId, Ending, GapReason
-from scapy_mpa.stream.halves import finishing, holes, intake, takeover
+from scapy_mpa.stream.halves import holes, intake, takeover
 from scapy_mpa.stream.halves.common import Common
 from scapy_mpa.stream.halves.extent import (
     is_captured,
@@ -340,7 +340,7 @@ def _conclude(connection: Connection, reason: GapReason, ending: Ending | None) 
         ift.conclude(_how_it_ended(connection))
         initiator = ift.initiator
     for half in (other, one) if initiator else (one, other):
-        finishing.finish(half, reason)
+        holes.finish(half, reason)
     _leave(connection, ending or _ending_of(connection))
 
 

@@ -148,9 +148,7 @@ def hear(startup: StartupPhase, segment: Segment) -> Breach | None:
     answering = startup.halves[1 - startup.initiator]
     if not segment.flags & ACK or answering.framing is None:
         return None
-    asked = startup.origins[startup.initiator]
-    if asking.framing is not None:
-        asked = asking.framing.origin
+    asked = startup.fpdus_from(asking)
     answered = answering.framing.origin
     had = unwrap(segment.ack, asked)
     if had > asked - startup.saw_rtr and (
@@ -230,7 +228,7 @@ def speak(startup: StartupPhase, segment: Segment) -> Breach | None:
     assert startup.initiator is not None
     asking = startup.halves[startup.initiator]
     answering = startup.halves[1 - startup.initiator]
-    asked = startup.origins[startup.initiator] if asking.framing is None else asking.framing.origin
+    asked = startup.fpdus_from(asking)
     if unwrap(segment.seq, asked) + segment.length <= asked - startup.saw_rtr:
         return None
     startup.is_waiting = False
@@ -250,7 +248,7 @@ def _of_haste(startup: StartupPhase, had: int, answered: int) -> Breach | None:
     if had >= answered or startup.initiator is None:
         return None
     asking = startup.halves[startup.initiator]
-    asked = startup.origins[startup.initiator] if asking.framing is None else asking.framing.origin
+    asked = startup.fpdus_from(asking)
     island = asking.islands.at(asked)
     rtr = None
     if island is not None and island.holds(asked):

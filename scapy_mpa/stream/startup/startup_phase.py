@@ -118,6 +118,10 @@ class StartupPhase(Agreement):
         """Tell whether the last startup frame of a direction ends at a position."""
         return self.origins[direction] == position
 
+    def fpdus_from(self, half: HalfConnection) -> int:
+        """Return where the FPDUs of a direction begin, 0 if no startup frame has told."""
+        return self.origins[half.direction] if half.framing is None else half.framing.origin
+
     # -- a startup frame comes ---------------------------------------------------------------
 
     def take(self, half: HalfConnection, found: FoundStartup) -> tuple[Step, bool] | None:
