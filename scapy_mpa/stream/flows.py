@@ -12,7 +12,7 @@ from scapy_mpa.stream.halves.common import Common
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.lingering import LINGER_NS, LINGERING_CONNECTIONS
 from scapy_mpa.stream.ordinary_connection import OrdinaryConnection
-from scapy_mpa.stream.segment import ACK, FIN, PSH, RST, SYN, TURNS, Segment, reverse_flow
+from scapy_mpa.stream.segment import ACK, HANDSHAKE, NOT_PSH, SYN, TURNS, Segment, reverse_flow
 from scapy_mpa.stream.table import ConnectionTable, Either
 from scapy_mpa.wire.dialect import Dialect
 
@@ -28,10 +28,6 @@ _BATCH: Final = 512
 STRAIGHT_AT_LEAST = 1 << 17
 """Octets that a direction must be allowed to hold for the straight path: more than the longest FPDU
 in pieces."""
-
-_NOT_PSH: Final = 0xFF & ~PSH
-
-_HANDSHAKE: Final = SYN | ACK | FIN | RST
 
 
 class Flows:
@@ -96,7 +92,7 @@ class Flows:
         direction = self.directions.get(flow)
         try:
             if direction is not None:
-                is_plain = flags & _NOT_PSH == ACK and len(octets) == length
+                is_plain = flags & NOT_PSH == ACK and len(octets) == length
                 if is_plain and direction.receive(seq, ack, octets, frame, time_ns):
                     return
             if self._is_straight and self._follow(segment, direction):
@@ -122,7 +118,7 @@ class Flows:
                 # It carries nothing and opens nothing: a late word of a connection that is over.
                 self._table.expire(None, time_ns)
                 return True
-            return flags & _HANDSHAKE == SYN and self._begin(segment)
+            return flags & HANDSHAKE == SYN and self._begin(segment)
         if not isinstance(connection, OrdinaryConnection):
             return False
         if connection.lingers:

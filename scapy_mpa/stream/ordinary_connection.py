@@ -23,7 +23,7 @@ from scapy_mpa.stream.events import (
 )
 from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD, Chunk
 from scapy_mpa.stream.octets.past import Span, Tail
-from scapy_mpa.stream.segment import ACK, FIN, PSH, RST, SYN, Segment
+from scapy_mpa.stream.segment import ACK, FIN, HANDSHAKE, NOT_PSH, PSH, RST, SYN, Segment
 from scapy_mpa.stream.sequence import compact, first_position, sequence_number
 from scapy_mpa.stream.startup.negotiation import Negotiating
 from scapy_mpa.stream.startup.steps import Step
@@ -33,8 +33,6 @@ from scapy_mpa.wire.startup import StartupKind
 
 __all__ = ["OrdinaryConnection"]
 
-_NOT_PSH: Final = 0xFF & ~PSH
-_TURNS: Final = SYN | ACK | FIN | RST
 _KINDS: Final = StartupKind.REQUEST, StartupKind.REPLY
 """By direction, what its startup frame must be."""
 _LITTLE: Final = 64
@@ -95,7 +93,7 @@ class OrdinaryConnection:
         if other is None:
             return self._take_answer(segment)
         direction, peer = (one, other) if segment.flow == self.identity.flow else (other, one)
-        turn = segment.flags & _NOT_PSH
+        turn = segment.flags & NOT_PSH
         length = segment.length
         if segment.seq != direction.seq or len(segment.payload) != length:
             return False
@@ -124,7 +122,7 @@ class OrdinaryConnection:
         one = self.one
         if (
             segment.flow != self.reverse
-            or segment.flags & _TURNS != SYN | ACK
+            or segment.flags & HANDSHAKE != SYN | ACK
             or segment.length
             or segment.ack != one.seq
         ):
@@ -275,7 +273,7 @@ class OrdinaryConnection:
         is_one = segment.flow == self.identity.flow
         direction = self.one if is_one else self.other
         return (
-            segment.flags & _NOT_PSH == ACK
+            segment.flags & NOT_PSH == ACK
             and not segment.length
             and segment.seq == direction.seq
             and not direction.awaits

@@ -9,6 +9,8 @@ from typing import Final, NamedTuple
 __all__ = [
     "ACK",
     "FIN",
+    "HANDSHAKE",
+    "NOT_PSH",
     "PSH",
     "RST",
     "SECOND",
@@ -27,6 +29,12 @@ ACK: Final = 0x10
 
 TURNS: Final = SYN | FIN | RST
 """Flags of segments with which connections begin and end."""
+
+HANDSHAKE: Final = TURNS | ACK
+"""Flags that tell a SYN from a SYN,ACK, and both from anything else."""
+
+NOT_PSH: Final = 0xFF & ~PSH
+"""All flags but the one that says nothing to a receiver of FPDUs."""
 
 SECOND: Final = 1_000_000_000
 """Nanoseconds: all times are counted in these."""

@@ -89,9 +89,7 @@ def enter_full_operation(
             crc_is_known=crc_is_known,
         )
     if from_start:
-        half.islands.front = max(origin, half.islands.floor)
-        half.leave_behind(origin)
-        half.islands.floor = max(origin, half.islands.floor)
+        _begin_at(half, origin)
     _hand_over(half, origin if from_start else 0)
 
 
@@ -130,9 +128,14 @@ def enter_ift(half: HalfConnection, reader: FrameReader, origin: int) -> None:
     """
     half.phase = Phase.IFT
     half.reader = reader
+    _begin_at(half, origin)
+    _hand_over(half, origin)
+
+
+def _begin_at(half: HalfConnection, origin: int) -> None:
+    """Wait for nothing before ``origin``, where streaming mode ends."""
     half.leave_behind(origin)
     half.islands.front = half.islands.floor = max(origin, half.islands.floor)
-    _hand_over(half, origin)
 
 
 def _hand_over(half: HalfConnection, begin: int) -> None:
