@@ -188,11 +188,9 @@ class StartupPhase(Agreement):
             is_lost = not is_whole(asking, self.origins[asking.direction])
         if not is_lost:
             return self.state
-        self.replied_to = received
-        self.initiator = 1 - direction
-        self.declared = None, None
         # What the Initiator sent before was no answer to this one.
-        self.is_waiting, self.early_ack, self.answer_at = False, None, None
+        self._begin(1 - direction)
+        self.replied_to = received
         return StartupState.LOST
 
     def _had_others(
@@ -236,14 +234,19 @@ class StartupPhase(Agreement):
     def _begin_with(self, direction: int, found: FoundStartup) -> None:
         """Begin a startup with a Request."""
         other = self.halves[1 - direction]
-        self.initiator = direction
-        self.declared = None, None
-        self.replied_to = None
+        self._begin(direction)
         self.rtr_at = None
         # In a delayed startup ULPs agree on where MPA begins (RFC 5044 7.1).
         is_immediate = found.position == self.halves[direction].begin
         self.answer_at = other.acknowledged if is_immediate else None
-        self.is_waiting, self.early_ack = True, None
+        self.is_waiting = True
+
+    def _begin(self, initiator: int | None) -> None:
+        """Forget what was known of the startup before."""
+        self.initiator = initiator
+        self.declared = None, None
+        self.answer_at = self.replied_to = self.early_ack = None
+        self.is_waiting = False
 
     def judge_first(self) -> None:
         """See whether the RTR indication was found before both startup frames were."""
@@ -320,11 +323,8 @@ class StartupPhase(Agreement):
     def forget(self) -> None:
         """Take it that no startup frames were captured that belong to what follows."""
         self.state = StartupState.IDLE
-        self.initiator = None
-        self.declared = None, None
-        self.answer_at = None
+        self._begin(None)
         self.is_silent = False
-        self.is_waiting = False
         self.negotiating = None
 
     # -- behind a startup frame ----------------------------------------------------------------
