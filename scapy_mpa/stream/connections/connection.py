@@ -374,7 +374,7 @@ def _how_it_ended(connection: Connection) -> str | None:
 def _ending_of(connection: Connection) -> Ending:
     """Return how a connection ended, by what was captured of it."""
     reset = connection.reset
-    closed = [half.was_closed for half in connection.halves]
+    closed = [half.fin is not None for half in connection.halves]
     if all(closed) and (reset is None or not reset.is_expected):
         return "closed"
     if reset is not None:

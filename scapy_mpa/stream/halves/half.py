@@ -168,6 +168,7 @@ class HalfConnection:
         self.acknowledged: int | None = None
         """What the peer has acknowledged."""
         self.fin: int | None = None
+        """Where the FIN stands, if it was captured."""
         self.cut_below = 0
         """Below this position nobody knows any more what the snap length cut off in streaming
         mode; 0 if it cut off nothing there."""
@@ -451,11 +452,6 @@ class HalfConnection:
         return None if self.islands.behind_open_hole() is None else self.islands.front_end()
 
     # -- the end -----------------------------------------------------------------------------
-
-    @property
-    def was_closed(self) -> bool:
-        """Whether the FIN was captured."""
-        return self.fin is not None
 
     def how_it_ended(self, end: int) -> str | None:
         """Return how the connection ended behind the octets up to ``end``; None if not there."""
