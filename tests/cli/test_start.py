@@ -17,7 +17,7 @@ PARSER = ("scapy", "click", "importlib.metadata")
 SELDOM = (
     *("dataclasses", "heapq", "inspect", "zlib", "scapy_mpa.cli.lines", "scapy_mpa.records"),
     *("scapy_mpa.stream.recovery", "scapy_mpa.stream.halves.half"),
-    *("scapy_mpa.stream.fpdus.framing", "scapy_mpa.stream.inference.sight"),
+    *("scapy_mpa.stream.fpdus.framing", "scapy_mpa.stream.inference.candidates"),
     *("scapy_mpa.stream.startup.startup_phase", "scapy_mpa.capture.pcapng"),
 )
 
@@ -31,6 +31,7 @@ NOT_IMPORTED = [
     (("summary", RPING), PARSER),
     (("summary", RPING, "-"), PARSER),
     # Scapy takes most of a second to import; only layer trees are worth that.
+    (("dissect", "--json", RPING), ("scapy",)),
     (("dissect", "--json", "--payload", RPING), ("scapy",)),
     (("dissect", "--type", "message", "--payload", RPING), ("scapy",)),
     (("summary", "--json", RPING), ("scapy",)),

@@ -16,7 +16,7 @@ from scapy_mpa.capture import open_capture
 from scapy_mpa.cli.reading import Reading
 from scapy_mpa.stream import flows
 from scapy_mpa.stream.fpdus import candidate, finder
-from scapy_mpa.stream.inference import sight
+from scapy_mpa.stream.inference import verified
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.messages import Messages
 from scapy_mpa.stream.octets.island import Island
@@ -83,7 +83,7 @@ def work_of(read: Read, frames: Iterable[bytes]) -> Work:
     with (
         patch.object(candidate, "crc32c", counting(candidate.crc32c)),
         patch.object(finder, "crc32c", counting(finder.crc32c)),
-        patch.object(sight, "crc32c", counting(sight.crc32c)),
+        patch.object(verified, "crc32c", counting(verified.crc32c)),
         patch.object(Island, "read", counting_read),
     ):
         sys.setprofile(count)

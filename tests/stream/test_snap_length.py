@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scapy_mpa.stream.events import ConnectionEnded, ErrorFound, Event, GapFound, OverlapDiffers
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.fpdus.search import header_words
-from scapy_mpa.stream.inference import sight
+from scapy_mpa.stream.inference import candidates
 from scapy_mpa.stream.segment import Segment
 from tests.stream.cut import fed_with_cuts, stream, wrong
 from tests.stream.feed import as_segment, feed, fpdus
@@ -51,7 +51,7 @@ def test_octets_that_are_only_claimed_are_not_searched(
         searched += len(octets)
         return header_words(octets)
 
-    monkeypatch.setattr(sight, "header_words", counting)
+    monkeypatch.setattr(candidates, "header_words", counting)
     flows = Flows()
     payload = random.Random(there).randbytes(there)
     for number in range(1, 9):

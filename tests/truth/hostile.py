@@ -286,9 +286,12 @@ def replies_in_blocks(scale: int) -> Pair:
 
 
 def sound_headers_alone(scale: int) -> Pair:
-    """Headers of RDMA Writes that make sense, no CRC of which is good."""
-    header = struct.pack(">HBBIQ", 24, 0xC1, 0x40, 1, 0)
-    return _alone(header + b"\x00\x0e\xc1\x40" + bytes(4), scale)
+    """Headers of RDMA Writes that make sense, no two alike, no CRC of which is good."""
+    headers = (
+        struct.pack(">HBBIQHBBI", 24, 0xC1, 0x40, 1, at, 14, 0xC1, 0x40, 0)
+        for at in range(0, MSS, 24)
+    )
+    return _alone(b"".join(headers), scale)
 
 
 def markers_alone(scale: int) -> Pair:
@@ -305,7 +308,8 @@ def headers_and_markers_alone(scale: int) -> Pair:
     rng = random.Random(5)
     octets = b""
     while len(octets) < MSS:
-        octets += struct.pack(">HBBIQ", 24 + 4 * rng.randrange(8), 0xC1, 0x40, 1, 0)
+        length = 24 + 4 * rng.randrange(8)
+        octets += struct.pack(">HBBIQ", length, 0xC1, 0x40, 1, len(octets))
         octets += b"".join(
             struct.pack(">I", back + 48 * rng.randrange(4)) for back in range(16, 48, 4)
         )

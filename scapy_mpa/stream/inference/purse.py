@@ -14,7 +14,7 @@ __all__ = ["Purse"]
 # What is there at first, what a segment and each octet bring, and what there may be at most: as a
 # look counts (Sight.allowance), some 50 for a call of a function.  A segment takes more than a
 # hundred of these anyway.
-_AT_FIRST: Final = 27 << 15
+_AT_FIRST: Final = 23 << 15
 _BY_SEGMENT: Final = 1 << 13
 _BY_OCTET: Final = 88
 _AT_MOST: Final = 1 << 26

@@ -2,7 +2,7 @@
 """Unknown beginnings: directions whose startup frames were not captured, or not all.
 
 Here is when they are looked at, and what one direction says of the other; what their octets say
-is :mod:`~scapy_mpa.stream.inference.inferred`.
+is :mod:`~scapy_mpa.stream.inference.hypothesis`.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from scapy_mpa.stream.halves.extent import is_whole
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.halves.takeover import enter_full_operation
-from scapy_mpa.stream.inference.inferred import Inferred, infer, shows_crcs
-from scapy_mpa.stream.inference.sight import Known
+from scapy_mpa.stream.inference.candidates import Known
+from scapy_mpa.stream.inference.hypothesis import Inferred, infer, shows_crcs
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.stream.octets.scan import may_be_rtr
 from scapy_mpa.stream.startup import rtr

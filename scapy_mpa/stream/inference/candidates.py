@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The octets of one island, and where FPDUs may begin in them.
+
+Two read FPDUs from there: :mod:`~scapy_mpa.stream.inference.verified`, by their CRCs, and
+:mod:`~scapy_mpa.stream.inference.rows`, without.
+"""
+
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from itertools import chain
+from typing import Final, NamedTuple
+
+from scapy_mpa.stream.fpdus.candidate import HEAD, WORD, header_octets
+from scapy_mpa.stream.fpdus.heads import rest_makes_sense
+from scapy_mpa.stream.fpdus.search import (
+    MARKED_ZERO_LENGTH,
+    ZERO_LENGTH,
+    agreeing_words,
+    header_words,
+)
+from scapy_mpa.stream.inference.purse import Purse
+from scapy_mpa.stream.octets.island import Island
+from scapy_mpa.wire.ddp import TAGGED_LENGTH
+from scapy_mpa.wire.fpdu import (
+    FPDUPTR_MASK,
+    HEADER_LENGTH,
+    MARKER_INTERVAL,
+    MARKER_LENGTH,
+    Layout,
+    fpdu_layout,
+)
+from scapy_mpa.wire.rdmap import BOUNDS
+
+__all__ = ["COST_OF_FAILURE", "COST_OF_PLACE", "Candidates", "Known", "Reading", "candidates"]
+
+# What may be spent on all islands together, in octets of a CRC: enough for one payload full of
+# headers at first, and a multiple of the octets there, so that no content makes their cost grow.
+_AT_FIRST: Final = 1 << 20
+_FOR_AN_OCTET: Final = 16
+_COUNTED_OCTETS: Final = 1 << 18
+COST_OF_PLACE: Final = 1024
+"""What a header costs that makes no sense."""
+_COST_OF_WORD: Final = 64
+COST_OF_FAILURE: Final = 4096
+"""What a header costs that makes sense, beside the octets of its FPDU, if none is found there."""
+# The share that is kept for the less likely alignments: an STag may look like the header of a long
+# FPDU, and stands in all FPDUs of a message.
+_SHARE_OF_OTHERS: Final = 16
+# What the words behind a ULPDU_Length field say if they are Markers: its first, or its second, for
+# one of them may be forged.
+_POINTERS: Final = b"".join(
+    back.to_bytes(WORD, "big") for back in range(WORD, 2 * MARKER_INTERVAL, WORD)
+)
+# Where an FPDU's QN is, without a Marker in its header before it, and with one.
+_QN: Final = slice(8, 12)
+_QN_BEHIND_MARKER: Final = slice(12, 16)
+# Octets of a header that two segments do not have in common: STag and TO, or QN and MSN.
+_TOLD: Final = HEADER_LENGTH + TAGGED_LENGTH
+
+
+class Known(NamedTuple):
+    """What is known of a direction before its octets are looked at."""
+
+    crc: bool | None
+    """Whether CRCs are on, None if that is not known."""
+    markers: bool | None
+    """Whether there are Markers, None if that is not known."""
+    origin: int | None
+    """Where its Full Operation Phase begins, None if its startup frame was not captured."""
+    sure: bool
+    """Whether it carries FPDUs, as a direction does when the other does."""
+    purse: Purse
+    """What pays for looks at its octets."""
+    unasked: bool = False
+    """Whether it is known that no startup frame asked for MPA: then only two good CRCs in a row are
+    believed."""
+
+
+class Reading(NamedTuple):
+    """An FPDU as which octets may be read."""
+
+    start: int
+    end: int
+    layout: Layout
+    phase: int | None
+
+
+class Candidates:
+    """The octets of an island, and which of them an FPDU that was found explains.
+
+    :param allowance: how many octets may be gone over.
+    """
+
+    def __init__(self, island: Island, known: Known, allowance: int) -> None:
+        self.island = island
+        self.known = known
+        self.begin = island.start
+        """Position of the first of its octets."""
+        self.octets = island.read(island.start, island.end)
+        self._explained = bytearray(len(self.octets))
+        self.allowance = allowance
+        """How many octets may still be gone over."""
+        self._was_left_out = False
+        # The same header again says nothing new: a payload may repeat it.
+        self._seen: set[bytes] = set()
+
+    @property
+    def is_all(self) -> bool:
+        """Whether all was looked at so far that was to be."""
+        return self.allowance >= 0 and not self._was_left_out
+
+    @property
+    def scope(self) -> Hashable:
+        """What the outcome depends on if nothing is found."""
+        known, island = self.known, self.island
+        # A copy may bring what was cut off.
+        cut_off = tuple(island.absent or ())
+        return island.end, known.markers, known.origin, known.sure, cut_off
+
+    def explain(self, start: int, end: int) -> None:
+        """Take note of octets in which no further FPDU begins."""
+        begin = self.begin
+        self._explained[start - begin : end - begin] = b"\1" * (end - start)
+
+    def is_explained(self, position: int) -> bool:
+        """Tell whether the octet at a position is of an FPDU that was found."""
+        return bool(self._explained[position - self.begin])
+
+    def headers(self) -> Iterator[int]:
+        """Yield where the ULPDU_Length of an FPDU may stand that nothing explains so far, if its
+        header makes sense.
+
+        First where segments begin, then at any word of the likeliest alignment, then at those of
+        the others, in their order: what an FPDU explains is looked at no more.
+        """
+        begin, end = self.begin, self.island.end
+        counts = [0] * WORD
+        for chunk in self.island.chunks(begin, end):
+            counts[(chunk.position - begin) % WORD] += 1
+        likeliest, *others = sorted(range(WORD), key=lambda each: -counts[each])
+        kept = self.allowance // _SHARE_OF_OTHERS
+        boundaries = dict.fromkeys(self.island.telling_boundaries(begin, end))
+        yield from self._sensible(boundaries, kept)
+        words = [each for each in self._words(likeliest) if each not in boundaries]
+        yield from self._sensible(words, kept)
+        words = [each for each in chain(*map(self._words, others)) if each not in boundaries]
+        yield from self._sensible(sorted(words), 0)
+
+    def _sensible(self, places: Iterable[int], kept: int) -> Iterator[int]:
+        """Yield places with headers that make sense and that nothing explains, as long as more may
+        be spent than what is kept.
+
+        One that makes none costs, too: octets may be full of what headers begin with.  Most are
+        told by their first octets, without a call for each.
+        """
+        begin, octets = self.begin, self.octets
+        for position in places:
+            if self.allowance < kept:
+                self._was_left_out = True
+                return
+            at = position - begin
+            if at < 0 or self._explained[at]:
+                continue
+            head = octets[at : at + HEAD]
+            control = head[HEADER_LENGTH:WORD]
+            if control not in BOUNDS:
+                self.allowance -= _COST_OF_WORD
+                continue
+            shortest, longest, queue = BOUNDS[control]
+            said = head[:_TOLD]
+            is_known = said in self._seen or not shortest <= head[0] << 8 | head[1] <= longest
+            if is_known or queue not in (None, head[_QN], head[_QN_BEHIND_MARKER]):
+                self.allowance -= _COST_OF_WORD
+            elif rest_makes_sense(head):
+                self._seen.add(said)
+                yield position
+            else:
+                self.allowance -= COST_OF_PLACE
+
+    def _words(self, shift: int) -> list[int]:
+        """Return the places in an alignment where the first word of an FPDU may stand."""
+        words = []
+        for start, end in self._captured():
+            first = start + (shift - start) % WORD
+            words += [self.begin + first + word for word in header_words(self.octets[first:end])]
+        return words
+
+    def _captured(self) -> Iterator[tuple[int, int]]:
+        """Yield where octets begin and end that the snap length did not cut off, from the first on.
+
+        What stands for the others may be most of them, for a frame is as long as it claims.
+        """
+        begin, at = self.begin, 0
+        for start, end in self.island.absent or ():
+            if at < start - begin:
+                yield at, start - begin
+            at = max(at, end - begin)
+        if at < len(self.octets):
+            yield at, len(self.octets)
+
+    def zero_lengths(self) -> Iterator[int]:
+        """Yield where FPDUs of zero length stand, their CRC too, that nothing explains."""
+        for octets, header in ((ZERO_LENGTH, 0), (MARKED_ZERO_LENGTH, MARKER_LENGTH)):
+            for start, end in self._captured():
+                at = self.octets.find(octets, start, end)
+                while at >= 0 and self.allowance >= 0:
+                    if not self._explained[at]:
+                        self.allowance -= COST_OF_FAILURE
+                        yield self.begin + at + header
+                    at = self.octets.find(octets, at + 1, end)
+
+    def read(self, start: int, phase: int | None) -> Reading | None:
+        """Return the FPDU at ``start``, if its ULPDU_Length is there."""
+        header = start + MARKER_LENGTH if phase == 0 else start
+        if header + HEADER_LENGTH > self.island.end:
+            return None
+        layout = fpdu_layout(self.number(header), phase)
+        return Reading(start, start + layout.length, layout, phase)
+
+    def header(self, reading: Reading) -> bytes:
+        """Return the octets of an FPDU behind its ULPDU_Length in which its DDP header lies."""
+        at, layout = reading.start - self.begin, reading.layout
+        return header_octets(self.octets[at : at + layout.header + HEAD], layout)
+
+    def is_captured(self, start: int, end: int) -> bool:
+        """Tell whether octets are there of which the snap length cut off nothing."""
+        island = self.island
+        if not island.absent:
+            return end <= island.end
+        return end <= island.end and island.captured_until(start, end) == end
+
+    def number(self, position: int) -> int:
+        """Return what two octets say."""
+        at = position - self.begin
+        return int.from_bytes(self.octets[at : at + HEADER_LENGTH], "big")
+
+    def word(self, position: int) -> int:
+        """Return what four octets say."""
+        at = position - self.begin
+        return int.from_bytes(self.octets[at : at + WORD], "big")
+
+    def markers_behind(self, header: int) -> list[int]:
+        """Return how far behind ``header`` words stand that read as Markers pointing there."""
+        self.allowance -= _COST_OF_WORD
+        at = header - self.begin
+        words = self.octets[at + WORD : at + 2 * MARKER_INTERVAL]
+        return [found + WORD for found in agreeing_words(words, _POINTERS)]
+
+    def may_be_led(self, header: int) -> bool:
+        """Tell whether a Marker may lead the FPDU whose ULPDU_Length stands at ``header``.
+
+        It says 0, or is forged: then a segment begins with it.
+        """
+        marker = header - MARKER_LENGTH
+        if marker < self.begin or not self.is_captured(marker, header):
+            return False
+        return self.word(marker) & FPDUPTR_MASK == 0 or bool(
+            self.island.telling_boundaries(marker, marker + 1) and self.island.is_boundary(marker)
+        )
+
+
+def candidates(
+    islands: Sequence[Island], known: Known, *, final: bool = True
+) -> Iterator[Candidates]:
+    """Yield the octets of each island, to be looked at for what they are worth, what those before
+    them have left, and what the purse has to spare.
+
+    :param final: as of :meth:`Purse.lend`.
+    """
+    allowance = _AT_FIRST
+    counted = _COUNTED_OCTETS
+    for island in islands:
+        octets = min(island.end - island.start, counted)
+        counted -= octets
+        allowance += _FOR_AN_OCTET * octets
+        lent = known.purse.lend(allowance, final=final)
+        looked_at = Candidates(island, known, lent)
+        try:
+            yield looked_at
+        finally:
+            left = looked_at.allowance
+            is_short = lent < allowance and not looked_at.is_all
+            known.purse.settle(lent - left, is_short=is_short)
+        allowance = left
+        if allowance < 0 and not counted:
+            break

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What a direction carries whose startup frames were not all captured.
+
+Three things may be unknown: whether the octets are FPDUs at all, whether CRCs are on, and
+whether there are Markers and where.  Each answer is a hypothesis, and the one that explains the
+octets of all islands best is taken, if it is proven:
+
+* With CRCs, one verified FPDU is 32 bits of evidence.  But a payload may hold FPDUs (a download
+  of an iWARP capture, say), so two must stand back to back, or one must fill a segment, or be all
+  that there is in the end, or the direction must be known to carry FPDUs.
+  :mod:`~scapy_mpa.stream.inference.phase_votes` adds up what they say of Markers.
+* Without CRCs, several headers in a row must make sense, each where the length before it leads.
+  That is little beside a CRC, and a payload may hold such a row, too.  So it is believed where
+  it begins with the phase, or is longer than any payload; else only when nothing better will
+  come, and no CRC of either direction says otherwise (``Known.crc``).  Of several hypotheses the
+  one counts whose rows have most octets: a payload has fewer than what carries it.
+* Where startup frames cannot have been missed and there are none, nobody asked for MPA
+  (``Known.unasked``): two good CRCs in a row are believed, and nothing else.
+
+Ordinary TCP traffic has none of this.  How much of it is looked at is limited for each half
+connection, and for all of a capture together (:mod:`~scapy_mpa.stream.inference.purse`), so finding
+out costs a bounded amount.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from scapy_mpa.stream.fpdus.candidate import FRAMING_WINDOW, HEAD, WHOLE_FPDUS, WORD
+from scapy_mpa.stream.fpdus.heads import head_makes_sense
+from scapy_mpa.stream.inference.candidates import Known, candidates
+from scapy_mpa.stream.inference.phase_votes import PhaseVotes
+from scapy_mpa.stream.inference.rows import AGREEING_MARKERS, PLAUSIBLE_ROW, Row, row_at, rows
+from scapy_mpa.stream.inference.verified import count
+from scapy_mpa.stream.octets.island import Island
+from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_INTERVAL, MARKER_LENGTH, fpdu_layout
+
+__all__ = ["Inferred", "infer", "shows_crcs"]
+
+
+class Inferred(NamedTuple):
+    """What was found out about a direction."""
+
+    origin: int
+    """A position from which Markers, or else FPDUs, lie at multiples of 512, or else of 4."""
+    markers: bool
+    crc: bool
+    is_guess: bool = False
+    """Whether Markers may as well be elsewhere, for all that FPDUs have shown."""
+    crc_is_known: bool = True
+    """Whether it was shown that CRCs are on or off; if not, they may be on."""
+
+    def contradicts(self, origin: int) -> bool:
+        """Tell whether the Full Operation Phase cannot begin at ``origin``."""
+        is_certain = self.markers and not self.is_guess
+        return (self.origin - origin) % (MARKER_INTERVAL if is_certain else WORD) != 0
+
+
+def infer(islands: Sequence[Island], known: Known, *, final: bool) -> Inferred | None:
+    """Find out what a direction carries, if it can be told.
+
+    :param islands: whose octets are all there.
+    :param final: nothing will be added to them.
+    """
+    if not final and _may_be_one(islands, known):
+        return None
+    votes = None if known.crc is False else _votes(islands, known, final=final)
+    if votes is not None:
+        if not votes.is_believed or not (final or votes.is_settled):
+            return None
+        if not votes.is_settled:
+            votes.compare([(each.start, each.read(each.start, each.end)) for each in islands])
+        place, *others = votes.best()
+        inferred = _inferred(place, votes.reference, known, crc=True)
+        return inferred._replace(is_guess=bool(others))
+    row = None if known.crc else _longest_row(islands, known, final=final)
+    if row is None:
+        return None
+    inferred = _inferred(row.origin, row.start, known, crc=False)
+    if known.crc is None and row.whole < min(row.fpdus, WHOLE_FPDUS):
+        # The CRCs that could tell were cut off.
+        return inferred._replace(crc=True, crc_is_known=False)
+    return inferred
+
+
+def _may_be_one(islands: Sequence[Island], known: Known) -> bool:
+    """Tell whether all octets may be of one FPDU not whole yet: others may be its payload."""
+    if len(islands) != 1:
+        return False
+    (island,) = islands
+    begin = max(known.origin or island.start, island.start)
+    for header in (begin, begin + MARKER_LENGTH):
+        head = island.read(header, min(header + HEAD, island.end)) if header < island.end else b""
+        if head_makes_sense(head):
+            ulpdu_length = int.from_bytes(head[:HEADER_LENGTH], "big")
+            # With as many Markers as it may hold.
+            layout = fpdu_layout(ulpdu_length, None if known.markers is False else 0)
+            if begin + layout.length > island.end:
+                return True
+    return False
+
+
+def shows_crcs(islands: Sequence[Island], known: Known) -> bool:
+    """Tell whether an FPDU with a good CRC is there."""
+    return known.crc is not False and _votes(islands, known, final=True) is not None
+
+
+def _votes(islands: Sequence[Island], known: Known, *, final: bool) -> PhaseVotes | None:
+    """Return what verified FPDUs say, if there are any."""
+    votes: dict[int, PhaseVotes] = {}
+    allowance = 0
+    for looked_at in candidates(islands, known, final=final):
+        is_settled = count(looked_at, votes)
+        allowance = looked_at.allowance
+        if is_settled:
+            break
+    if final and allowance >= 0 and len(votes) == 1 and not known.unasked:
+        # All were looked at, and may be what holes leave of FPDUs.
+        (ours,) = votes.values()
+        ours.is_believed |= not ours.is_doubtful
+    return max(votes.values(), key=lambda each: (each.is_believed, each.octets), default=None)
+
+
+def _inferred(place: int | None, somewhere: int, known: Known, *, crc: bool) -> Inferred:
+    """Return what is meant by a place of a Marker, None for none."""
+    origin = known.origin
+    if origin is None:
+        origin = somewhere if place is None else place
+    return Inferred(origin, place is not None, crc)
+
+
+def _longest_row(islands: Sequence[Island], known: Known, *, final: bool) -> Row | None:
+    """Return the longest row under the hypothesis that is to be believed, without CRCs."""
+    together: dict[tuple[int | None, int], list[Row]] = defaultdict(list)
+    origin = known.origin
+    for looked_at in candidates(islands, known, final=final):
+        if origin is not None and looked_at.begin <= origin < looked_at.island.end:
+            row = row_at(looked_at, origin)
+            if row is not None and row.fpdus >= (1 if final else PLAUSIBLE_ROW):
+                return row
+        for row in rows(looked_at):
+            together[row.phase(0), row.start % WORD].append(row)
+    hypotheses = [each for each in together.values() if any(row.is_long for row in each)]
+    # Zeros say less than Markers that point back to where FPDUs begin.
+    telling = [
+        each
+        for each in together.values()
+        if sum(row.evidence.markers for row in each) >= AGREEING_MARKERS
+    ]
+    if telling:
+        hypotheses = telling + [each for each in hypotheses if each[0].origin is None]
+    ours = max(hypotheses, key=_spanned, default=None)
+    if ours is None:
+        return None
+    longest = max(ours, key=lambda row: row.octets)
+    # A shorter one may be part of a payload.
+    if not final and longest.octets <= FRAMING_WINDOW:
+        return None
+    # What others of its places say of CRCs counts for it, too.
+    return longest._replace(whole=max(row.whole for row in ours))
+
+
+def _spanned(ours: Sequence[Row]) -> int:
+    """Return how many octets lie between the first and the last FPDU of a hypothesis, by island."""
+    first: dict[int, int] = {}
+    last: dict[int, int] = {}
+    for row in ours:
+        first[row.island] = min(first.get(row.island, row.start), row.start)
+        last[row.island] = max(last.get(row.island, row.end), row.end)
+    return sum(last[island] - first[island] for island in first)

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""FPDUs of one island by their CRCs, wherever they may begin.
+
+What is believed of them is decided in :mod:`~scapy_mpa.stream.inference.hypothesis`.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from scapy_mpa.stream.fpdus.candidate import FRAMING_WINDOW, HEAD, WORD
+from scapy_mpa.stream.fpdus.heads import head_makes_sense
+from scapy_mpa.stream.inference.candidates import COST_OF_FAILURE, Candidates
+from scapy_mpa.stream.inference.phase_votes import PhaseVotes, Verified
+from scapy_mpa.wire.crc import RESIDUE, crc32c
+from scapy_mpa.wire.fpdu import (
+    FPDUPTR_MASK,
+    HEADER_LENGTH,
+    MARKER_INTERVAL,
+    MARKER_LENGTH,
+    fpdu_layout,
+    fpdu_length,
+)
+
+__all__ = ["count"]
+
+# Those with a bad CRC over which lengths may lead from one that is verified to the next.
+_MOST_DAMAGED: Final = 4
+# What it costs to see whether an FPDU is there.
+_COST_OF_END: Final = 256
+
+
+def count(looked_at: Candidates, votes: dict[int, PhaseVotes]) -> bool:
+    """Let verified FPDUs vote, by alignment; tell whether no more votes are needed."""
+    island, known, scope = looked_at.island, looked_at.known, looked_at.scope
+    if island.crcless == scope:
+        return False
+    is_fruitless = True
+    for header in _headers(looked_at):
+        before: Verified | None = None
+        fpdu = _good(looked_at, header, _searched(looked_at, header))
+        while fpdu is not None and looked_at.allowance >= 0:
+            is_fruitless = False
+            looked_at.allowance -= COST_OF_FAILURE // 2
+            start, end = fpdu.start, fpdu.end
+            ours = votes.get(start % WORD)
+            if ours is None:
+                ours = votes[start % WORD] = PhaseVotes(start, known.markers, known.origin)
+            if not looked_at.is_explained(start):
+                if end - start > fpdu_length(fpdu.ulpdu_length):
+                    looked_at.allowance -= _COST_OF_END * ours.places
+                ours.take(fpdu)
+            is_alone = island.fills_segments(start, end) and not known.unasked
+            if before is not None or known.sure or is_alone:
+                ours.is_believed = True
+            elif not _may_be_all(looked_at, start, end):
+                ours.is_doubtful = True
+            if ours.is_settled:
+                return True
+            if looked_at.is_explained(start):
+                break
+            looked_at.explain(start, end)
+            before, fpdu = fpdu, _following(looked_at, end)
+            for between in _damaged(looked_at, end) if fpdu is None else ():
+                # No chance leads over it.
+                ours.take(between)
+                ours.is_believed = True
+    if is_fruitless and looked_at.is_all:
+        island.crcless = scope
+    return False
+
+
+def _headers(looked_at: Candidates) -> Iterator[int]:
+    """Yield where a ULPDU_Length may stand, and one of 0 last: no header makes sense of it."""
+    yield from looked_at.headers()
+    yield from looked_at.zero_lengths()
+
+
+def _ends(
+    looked_at: Candidates, header: int, *, is_led: bool, is_marked: bool = True
+) -> Iterator[tuple[int, int]]:
+    """Yield where the FPDU may begin and end whose ULPDU_Length stands at a position.
+
+    The place of Markers does not matter to its CRC, only how many there are: of as many octets one
+    more or one less, by where they are.
+
+    :param is_led: whether a Marker leads it.
+    :param is_marked: whether it may hold Markers otherwise.
+    """
+    markers, origin = looked_at.known.markers, looked_at.known.origin
+    ulpdu_length = looked_at.number(header)
+    start = header - MARKER_LENGTH if is_led else header
+    phase = None if origin is None else (start - origin) % MARKER_INTERVAL
+    if is_led:
+        if markers is not False and phase in (None, 0) and start >= looked_at.begin:
+            yield start, start + fpdu_layout(ulpdu_length, 0).length
+        return
+    if phase is not None and markers is not False:
+        if phase and phase % WORD == 0:
+            yield start, start + fpdu_layout(ulpdu_length, phase).length
+        if markers:
+            return
+    least = fpdu_length(ulpdu_length)
+    yield start, start + least
+    if phase is None and markers is not False and is_marked:
+        most = -(-least // (MARKER_INTERVAL - MARKER_LENGTH))
+        for some in range(max(1, most - 1), most + 1):
+            yield start, start + least + MARKER_LENGTH * some
+
+
+def _searched(looked_at: Candidates, header: int) -> Iterator[tuple[int, int]]:
+    """Yield the same where nothing leads to an FPDU: words must say that it holds Markers."""
+    backs: list[int] = []
+    if looked_at.known.markers is not False:
+        backs = looked_at.markers_behind(header)
+    yield from _ends(looked_at, header, is_led=False, is_marked=bool(backs))
+    # A forged Marker may lead it: then the next one tells that it is there.
+    if looked_at.may_be_led(header) or -MARKER_LENGTH % MARKER_INTERVAL in backs:
+        yield from _ends(looked_at, header, is_led=True)
+
+
+def _good(looked_at: Candidates, header: int, ends: Iterable[tuple[int, int]]) -> Verified | None:
+    """Return the first FPDU whose CRC is good, of those whose ULPDU_Length stands at ``header``."""
+    begin = looked_at.begin
+    for start, end in ends:
+        looked_at.allowance -= _COST_OF_END
+        if looked_at.is_captured(start, end):
+            looked_at.allowance -= end - start
+            octets = looked_at.octets[start - begin : end - begin]
+            if crc32c(octets) == RESIDUE:
+                return Verified(start, end, header, looked_at.number(header), octets)
+    return None
+
+
+def _following(looked_at: Candidates, at: int) -> Verified | None:
+    """Return the verified FPDU that begins at ``at``, with a Marker or without."""
+    for header in (at, at + MARKER_LENGTH):
+        if header + HEADER_LENGTH <= looked_at.island.end:
+            ends = _ends(looked_at, header, is_led=header != at)
+            if fpdu := _good(looked_at, header, ends):
+                return fpdu
+    # There may be very many behind which none is.
+    looked_at.allowance -= COST_OF_FAILURE
+    return None
+
+
+def _damaged(looked_at: Candidates, at: int, most: int = _MOST_DAMAGED) -> list[Verified]:
+    """Return the FPDUs over which lengths lead from one that is verified to the next.
+
+    How many Markers they hold is known then, though their CRCs do not fit or were cut off.
+
+    :param most: how many there may be.
+    """
+    for header in (at, at + MARKER_LENGTH):
+        begin = header - looked_at.begin
+        is_led = header != at
+        if is_led and not looked_at.may_be_led(header):
+            continue
+        if not head_makes_sense(looked_at.octets[begin : begin + HEAD]):
+            continue
+        for start, end in _ends(looked_at, header, is_led=is_led):
+            if end >= looked_at.island.end or looked_at.allowance < 0:
+                continue
+            ours = Verified(start, end, header, looked_at.number(header), b"")
+            if _following(looked_at, end):
+                return [ours]
+            if most > 1 and (others := _damaged(looked_at, end, most - 1)):
+                return [ours, *others]
+    return []
+
+
+def _may_be_all(looked_at: Candidates, start: int, end: int) -> bool:
+    """Tell whether the other octets of the island may be what holes leave of the FPDUs before
+    and behind one, or of a startup frame."""
+    return start - looked_at.begin < FRAMING_WINDOW and (
+        _may_be_cut_off(looked_at, end)
+        or (
+            looked_at.word(end) & FPDUPTR_MASK == 0
+            and _may_be_cut_off(looked_at, end + MARKER_LENGTH)
+        )
+    )
+
+
+def _may_be_cut_off(looked_at: Candidates, header: int) -> bool:
+    """Tell whether an FPDU that is not all there may have its ULPDU_Length at ``header``."""
+    head = looked_at.octets[header - looked_at.begin :][:HEAD]
+    if len(head) < HEAD:
+        return True
+    claimed = header + fpdu_length(looked_at.number(header))
+    return not looked_at.is_captured(header, claimed) and head_makes_sense(head, any_stag=True)
