@@ -102,6 +102,12 @@ def init_ack(tsn: int, tag: int | None = None) -> bytes:
     return sctp.frame(1, sctp.packet(1, made))
 
 
+def near(distance: int) -> bytes:
+    """A late DATA chunk so far from the Initial TSN of side 0."""
+    tsn = FIRST_TSNS[0] + distance & 0xFFFFFFFF
+    return stray(sctp.data(tsn, 16, sctp.segment(5, sctp.send(5, b"old"))))
+
+
 @pytest.mark.parametrize(
     ("frames", "found", "unknown"),
     [
@@ -109,6 +115,12 @@ def init_ack(tsn: int, tag: int | None = None) -> bytes:
         pytest.param(at(0, stray(SEGMENT)), [[1, 0], [10, 10]], 0, id="DATA, INIT"),
         pytest.param(at(0, stray(SACK)), [[10, 10]], 1, id="SACK, INIT"),
         pytest.param(at(0, stray(ABORT)), [[10, 10]], 1, id="ABORT, INIT"),
+        # The tag that the INIT ACK says counts.
+        pytest.param(at(1, stray(SEGMENT)), [[10, 10]], 1, id="INIT, DATA, INIT ACK"),
+        pytest.param(at(1, near(1 << 15)), [[10, 10]], 1, id="DATA ahead of the Initial TSN"),
+        pytest.param(at(1, near(-1)), [[10, 10]], 1, id="DATA before the Initial TSN"),
+        pytest.param(at(1, stray(SACK)), [[10, 10]], 0, id="INIT, SACK, INIT ACK"),
+        pytest.param(at(1, stray(ABORT)), [[10, 10]], 0, id="INIT, ABORT, INIT ACK"),
         pytest.param(at(8, stray(SEGMENT)), [[10, 10]], 1, id="DATA amid others"),
         # What has begun with the Initial TSN has the right tag.
         pytest.param(

@@ -164,7 +164,9 @@ class Association:
                 self.ending = "reset"
             elif kind in (ChunkType.SHUTDOWN_ACK, ChunkType.SHUTDOWN_COMPLETE):
                 self.ending = "closed"
-        if self.tags[direction] is None:
+        is_shown = not (any(self._setup.inits) and self._tsns[direction].is_empty)
+        if self.tags[direction] is None and is_shown:
+            # Else the answer to the INIT says it.
             self.tags[direction] = packet.verification_tag or None
 
     def _take_init(self, packet: SctpPacket, direction: int, chunk: Chunk) -> None:
@@ -176,7 +178,7 @@ class Association:
         setup = self._setup
         if not setup.believes(direction, init):
             return
-        setup.take(direction, init)
+        setup.take(direction, init, packet.verification_tag)
         if speaks_ddp(init):
             self.carries_ddp = True
         name = "INIT" if chunk.type == ChunkType.INIT else "INIT ACK"

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from scapy_mpa.stream.sctp.packet import SctpPacket
-from scapy_mpa.stream.sctp.tsn import TSNSpace
+from scapy_mpa.stream.sctp.tsn import NEAR, TSNSpace
 from scapy_mpa.wire.errors import RemoteProtocolError
 from scapy_mpa.wire.rules import Violation
-from scapy_mpa.wire.sctp_chunks import DataChunk, InitChunk, parse_init
+from scapy_mpa.wire.sctp_chunks import TSN_LENGTH, DataChunk, InitChunk, parse_init
 from scapy_mpa.wire.sctp_packet import ChunkType
 from scapy_mpa.wire.sctp_rules import stream_violation
 
@@ -61,8 +61,18 @@ class Setup:
         elif first is not None and first.type in _OUT_OF_THE_BLUE and first.flags & _T_FLAG:
             is_own = tag in (known, peer)
         else:
-            is_own = tag == known or (known is None and not by_tag)
+            may_be = known is None and not by_tag and self._may_begin(direction, packet)
+            is_own = tag == known or may_be
         return direction if is_own else None
+
+    def _may_begin(self, direction: int, packet: SctpPacket) -> bool:
+        """Tell whether the DATA chunks of a packet may be the first ones after an Initial TSN."""
+        init = self.inits[direction]
+        return init is None or all(
+            int.from_bytes(each.value[:TSN_LENGTH], "big") - init.initial_tsn & 0xFFFFFFFF < NEAR
+            for each in packet.chunks
+            if each.type == ChunkType.DATA
+        )
 
     def believes(self, direction: int, init: InitChunk) -> bool:
         """Tell whether to take an INIT or INIT ACK for that of a direction.
@@ -73,8 +83,13 @@ class Setup:
         is_first = self.inits[direction] is None and self._tsns[direction].is_empty
         return is_first and self.tags[1 - direction] in (None, init.initiate_tag)
 
-    def take(self, direction: int, init: InitChunk) -> None:
-        """Take an INIT or INIT ACK, which says the tag of the other direction."""
+    def take(self, direction: int, init: InitChunk, tag: int) -> None:
+        """Take an INIT or INIT ACK, which says the tag of the other direction.
+
+        :param tag: that of its packet, 0 for an INIT.
+        """
+        if self.tags[direction] is None and tag:
+            self.tags[direction] = tag
         self.tags[1 - direction] = init.initiate_tag
         self.inits[direction] = init
         self._tsns[direction].begin(init.initial_tsn)
