@@ -23,7 +23,7 @@ from scapy_mpa.stream.connections.connection import Connection
 from scapy_mpa.stream.events import FPDURecovered, StartupSeen
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.phase import Phase
-from scapy_mpa.stream.halves.streaming import streaming_of
+from scapy_mpa.stream.halves.streaming import is_unknown, streaming_of
 from scapy_mpa.stream.segment import FIN, RST
 from scapy_mpa.stream.sequence import first_position, sequence_number, unwrap
 from scapy_mpa.wire.dialect import Dialect
@@ -212,7 +212,7 @@ class Order:
         for half, core in zip(self.halves, connection.halves, strict=True):
             awaited = self._awaited(half, core)
             if half.pending:
-                is_streaming = core.phase is Phase.STREAMING and not core.is_unknown
+                is_streaming = core.phase is Phase.STREAMING and not is_unknown(core)
                 self._flush(half, awaited, is_over=is_streaming)
                 if half.pending and half.pending[0][3].kind is Kind.FIN and self.rewriter.is_mpa:
                     # Octets before it may turn out to be an FPDU.
@@ -280,7 +280,7 @@ class Order:
         if core.phase is Phase.FULL:
             # Before the first FPDU is found, any octets may be part of it.
             return awaited if core.fpdus else half.covered
-        if core.phase is Phase.STREAMING and not core.is_unknown:
+        if core.phase is Phase.STREAMING and not is_unknown(core):
             streaming = streaming_of(core)
             begun = None if streaming is None else streaming.undecided_from()
             return awaited if begun is None else half.position(sequence_number(begun))

@@ -17,7 +17,7 @@ from scapy_mpa.stream.halves.extent import (
 )
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.phase import Phase
-from scapy_mpa.stream.halves.streaming import Streaming
+from scapy_mpa.stream.halves.streaming import Streaming, is_unknown
 from scapy_mpa.stream.ift.phase import IFTPhase
 from scapy_mpa.stream.octets.ift_scan import FoundIndication
 from scapy_mpa.stream.octets.island import Island
@@ -357,7 +357,7 @@ def _conclude_startup(connection: Connection) -> None:
     order.wait_no_more(startup)
     if startup.state is StartupState.ACCEPTED:
         rtr.find(startup, final=True)
-    if connection.halves[0].is_unknown or connection.halves[1].is_unknown:
+    if any(map(is_unknown, connection.halves)):
         beginnings.conclude(startup)
     if not connection.errors:
         connection.report(breaches.of_beginning(startup))

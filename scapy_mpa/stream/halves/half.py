@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from scapy_mpa.stream.budget import Budget
     from scapy_mpa.stream.fpdus.sink import Handover
     from scapy_mpa.stream.halves.common import Common
-    from scapy_mpa.stream.halves.reader import FrameReader, Reader, StreamingReader
+    from scapy_mpa.stream.halves.reader import FrameReader, Reader
     from scapy_mpa.stream.inference.purse import Purse
     from scapy_mpa.stream.octets.ift_scan import FoundIndication
 
@@ -191,12 +191,6 @@ class HalfConnection:
         """What finds its FPDUs, once it carries some."""
         reader = self.reader
         return reader if isinstance(reader, (Framing, InOrder)) else None
-
-    @property
-    def streaming(self) -> StreamingReader | None:
-        """What is kept until it is known to carry FPDUs, None from then on."""
-        is_streaming = self.phase in (Phase.STREAMING, Phase.HELD)
-        return cast("StreamingReader", self.reader) if is_streaming else None
 
     @property
     def ift(self) -> FrameReader | None:
@@ -384,7 +378,8 @@ class HalfConnection:
         """Let go of octets, but keep them for comparison for a while."""
         # What the snap length cut off reads as zeros, which are not to be remembered.
         cut = island.captured(start, end) if island.absent else ()
-        if cut and self.streaming is not None and island.captured_until(start, end) < end:
+        is_streaming = self.phase in (Phase.STREAMING, Phase.HELD)
+        if cut and is_streaming and island.captured_until(start, end) < end:
             self.cut_below = max(end, self.cut_below)
         known = {chunk.position: chunk for chunk in cut}
         for chunk in island.release(start, end):
@@ -438,12 +433,6 @@ class HalfConnection:
     def is_mpa(self) -> bool:
         """Whether it is known to carry MPA."""
         return self.phase is not Phase.STREAMING
-
-    @property
-    def is_unknown(self) -> bool:
-        """Whether it is worth looking at its octets to find out what they are."""
-        streaming = self.streaming
-        return streaming is not None and streaming.is_looked_at
 
     @property
     def awaits(self) -> int | None:

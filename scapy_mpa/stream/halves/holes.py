@@ -21,7 +21,7 @@ from scapy_mpa.stream.events import GapReason
 from scapy_mpa.stream.halves.acknowledgements import Acknowledgements
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.phase import Phase
-from scapy_mpa.stream.halves.streaming import streaming_of
+from scapy_mpa.stream.halves.streaming import is_unknown, streaming_of
 from scapy_mpa.stream.octets.island import Island
 
 __all__ = [
@@ -59,7 +59,7 @@ def check(half: HalfConnection) -> None:
         half.counters.acks.forget()
     # As long as nobody knows what is there, all of it may tell.
     if (
-        not half.is_unknown
+        not is_unknown(half)
         and len(items) > CLOSED_HOLES
         and items[CLOSED_HOLES].start <= (islands.front or 0)
     ):

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from scapy_mpa.stream.octets.island import Island
 
-__all__ = ["FrameReader", "Reader", "StreamingReader"]
+__all__ = ["FrameReader", "Reader"]
 
 
 class Reader(Protocol):
@@ -27,17 +27,6 @@ class Reader(Protocol):
 
         Return where the octets begin that might have been of use then.
         """
-
-
-class StreamingReader(Reader, Protocol):
-    """Looks for startup frames, and for FPDUs without any."""
-
-    @property
-    def is_looked_at(self) -> bool:
-        """Whether it is worth looking at the octets to find out what they are."""
-
-    def awaits_rest(self) -> bool:
-        """Tell whether the startup frame that the direction begins with may yet become whole."""
 
 
 class FrameReader(Reader, Protocol):

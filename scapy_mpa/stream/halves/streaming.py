@@ -24,7 +24,7 @@ from scapy_mpa.stream.octets.scan import (
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.startup import KEY_LENGTH
 
-__all__ = ["ASSUMING_OCTETS", "STREAMING_OCTETS", "Streaming", "streaming_of"]
+__all__ = ["ASSUMING_OCTETS", "STREAMING_OCTETS", "Streaming", "is_unknown", "streaming_of"]
 
 STREAMING_OCTETS: Final = 1 << 18
 """Octets of a half connection in streaming mode after which it is taken for something else than
@@ -291,3 +291,10 @@ def streaming_of(half: HalfConnection) -> Streaming | None:
     """Return what reads a half connection in streaming mode; None once it carries FPDUs."""
     reader = half.reader
     return reader if isinstance(reader, Streaming) else None
+
+
+def is_unknown(half: HalfConnection) -> bool:
+    """Tell whether it is worth looking at the octets of a half connection to find out what they
+    are."""
+    streaming = streaming_of(half)
+    return streaming is not None and streaming.is_looked_at

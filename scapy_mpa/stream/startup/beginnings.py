@@ -15,6 +15,7 @@ from scapy_mpa.stream.fpdus.heads import begins_otherwise
 from scapy_mpa.stream.halves.extent import is_whole
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.phase import Phase
+from scapy_mpa.stream.halves.streaming import is_unknown, streaming_of
 from scapy_mpa.stream.halves.takeover import enter_full_operation
 from scapy_mpa.stream.inference.candidates import Known
 from scapy_mpa.stream.inference.hypothesis import Inferred, infer, shows_crcs
@@ -53,10 +54,10 @@ def decide(startup: StartupPhase, half: HalfConnection) -> None:
     """
     other = startup.halves[1 - half.direction]
     cut_short = half.purse.cut_short
-    shown = other.is_unknown and shows_crcs(other.islands.whole(), _known_of(startup, other))
+    shown = is_unknown(other) and shows_crcs(other.islands.whole(), _known_of(startup, other))
     look(startup, half, must_decide=True, crc=shown)
     is_short = half.purse.cut_short > cut_short and half.octets > 0
-    if is_short and half.is_unknown and not half.counters.unsearched:
+    if is_short and is_unknown(half) and not half.counters.unsearched:
         half.counters.unsearched = True
         half.purse.unsearched += 1
 
@@ -69,7 +70,7 @@ def look(
     :param must_decide: as if nothing more came.
     :param crc: only CRCs are to be looked for.
     """
-    halves, streaming = startup.halves, half.streaming
+    halves, streaming = startup.halves, streaming_of(half)
     if half.direction == startup.initiator:
         if startup.state is StartupState.ACCEPTED and not must_decide:
             return
@@ -82,7 +83,7 @@ def look(
     if streaming is not None and not must_decide and streaming.awaits_rest():
         return
     known = _known_of(startup, half)
-    if not half.is_unknown or (crc and known.crc is False):
+    if not is_unknown(half) or (crc and known.crc is False):
         return
     known = known._replace(crc=crc or known.crc)
     islands = half.islands.whole()
