@@ -286,7 +286,7 @@ def replies_in_blocks(scale: int) -> Pair:
 
 
 def sound_headers_alone(scale: int) -> Pair:
-    """Headers of RDMA Writes that make sense, no two alike, no CRC of which is good."""
+    """Headers of RDMA Writes that make sense.  Each has another TO, and no CRC is good."""
     headers = (
         struct.pack(">HBBIQHBBI", 24, 0xC1, 0x40, 1, at, 14, 0xC1, 0x40, 0)
         for at in range(0, MSS, 24)

@@ -30,18 +30,19 @@ from scapy_mpa.wire.fpdu import (
 )
 from scapy_mpa.wire.rdmap import BOUNDS
 
-__all__ = ["COST_OF_FAILURE", "COST_OF_PLACE", "Candidates", "Known", "Reading", "candidates"]
+__all__ = ["COST_OF_FAILURE", "Candidates", "Known", "Reading", "candidates"]
 
-# What may be spent on all islands together, in octets of a CRC: enough for one payload full of
-# headers at first, and a multiple of the octets there, so that no content makes their cost grow.
+# What may be spent on all islands together.  An octet of a CRC costs 1, a call of a function some
+# 50.  At first it is enough for one payload full of headers.  It grows with the octets, so that no
+# content makes the cost of an octet grow.
 _AT_FIRST: Final = 1 << 20
 _FOR_AN_OCTET: Final = 16
 _COUNTED_OCTETS: Final = 1 << 18
-COST_OF_PLACE: Final = 1024
-"""What a header costs that makes no sense."""
 _COST_OF_WORD: Final = 64
+# What a header costs that makes no sense.
+_COST_OF_PLACE: Final = 1024
 COST_OF_FAILURE: Final = 4096
-"""What a header costs that makes sense, beside the octets of its FPDU, if none is found there."""
+"""What a search costs that finds nothing, beside the octets that it reads."""
 # The share that is kept for the less likely alignments: an STag may look like the header of a long
 # FPDU, and stands in all FPDUs of a message.
 _SHARE_OF_OTHERS: Final = 16
@@ -53,7 +54,7 @@ _POINTERS: Final = b"".join(
 # Where an FPDU's QN is, without a Marker in its header before it, and with one.
 _QN: Final = slice(8, 12)
 _QN_BEHIND_MARKER: Final = slice(12, 16)
-# Octets of a header that two segments do not have in common: STag and TO, or QN and MSN.
+# Octets of a header up to TO, or QN and MSN: no two segments have the same.
 _TOLD: Final = HEADER_LENGTH + TAGGED_LENGTH
 
 
@@ -85,9 +86,9 @@ class Reading(NamedTuple):
 
 
 class Candidates:
-    """The octets of an island, and which of them an FPDU that was found explains.
+    """The octets of an island, and which of them belong to FPDUs that were found.
 
-    :param allowance: how many octets may be gone over.
+    :param allowance: what may be spent on them.
     """
 
     def __init__(self, island: Island, known: Known, allowance: int) -> None:
@@ -98,7 +99,7 @@ class Candidates:
         self.octets = island.read(island.start, island.end)
         self._explained = bytearray(len(self.octets))
         self.allowance = allowance
-        """How many octets may still be gone over."""
+        """What may still be spent."""
         self._was_left_out = False
         # The same header again says nothing new: a payload may repeat it.
         self._seen: set[bytes] = set()
@@ -174,7 +175,7 @@ class Candidates:
                 self._seen.add(said)
                 yield position
             else:
-                self.allowance -= COST_OF_PLACE
+                self.allowance -= _COST_OF_PLACE
 
     def _words(self, shift: int) -> list[int]:
         """Return the places in an alignment where the first word of an FPDU may stand."""
@@ -222,7 +223,7 @@ class Candidates:
         return header_octets(self.octets[at : at + layout.header + HEAD], layout)
 
     def is_captured(self, start: int, end: int) -> bool:
-        """Tell whether octets are there of which the snap length cut off nothing."""
+        """Tell whether all octets of a stretch were captured."""
         island = self.island
         if not island.absent:
             return end <= island.end

@@ -12,8 +12,8 @@ octets of all islands best is taken, if it is proven:
 * Without CRCs, several headers in a row must make sense, each where the length before it leads.
   That is little beside a CRC, and a payload may hold such a row, too.  So it is believed where
   it begins with the phase, or is longer than any payload; else only when nothing better will
-  come, and no CRC of either direction says otherwise (``Known.crc``).  Of several hypotheses the
-  one counts whose rows have most octets: a payload has fewer than what carries it.
+  come, and no CRC of either direction says otherwise (``Known.crc``).  Of several hypotheses that
+  one counts whose rows span most octets: a payload spans fewer than what carries it.
 * Where startup frames cannot have been missed and there are none, nobody asked for MPA
   (``Known.unasked``): two good CRCs in a row are believed, and nothing else.
 

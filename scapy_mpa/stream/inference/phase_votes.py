@@ -3,8 +3,8 @@
 
 A CRC covers the Markers of an FPDU.  So it tells how many there are, but not where: an MSN of 12
 that stands 12 octets behind ULPDU_Length reads as a Marker.  Each place, and that there are none,
-is a hypothesis.  Of each it is added up, in bits, how well it explains the FPDUs: the best one is
-known as soon as all others are :data:`~scapy_mpa.stream.inference.weights.PROOF` behind it.
+is a hypothesis.  How well each explains the FPDUs is added up in bits.  The best one is certain as
+soon as all others are :data:`~scapy_mpa.stream.inference.weights.PROOF` behind it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _OF_A_MARKER: Final = {0: b"\0", 1: b"\0", 3: bytes(range(0, 256, WORD))}
 
 
 class Verified(NamedTuple):
-    """An FPDU of which it is known where it begins and ends, but not where its Markers are."""
+    """An FPDU with known beginning and end, and unknown places of Markers."""
 
     start: int
     end: int
@@ -51,7 +51,7 @@ class Verified(NamedTuple):
     """Position of its ULPDU_Length: behind ``start`` if a Marker leads it."""
     ulpdu_length: int
     octets: bytes
-    """Empty if its CRC does not say that they are right."""
+    """Empty if its CRC is bad or was cut off: then only its length counts."""
 
 
 class PhaseVotes:
@@ -85,7 +85,7 @@ class PhaseVotes:
 
     @property
     def places(self) -> int:
-        """How many places are left, and whether that there are no Markers is."""
+        """Hypotheses that are left."""
         return len(self._bits)
 
     @property
@@ -106,7 +106,7 @@ class PhaseVotes:
         self._drop()
 
     def _take_unmarked(self, fpdu: Verified) -> None:
-        """Add up what an FPDU without Markers says: the same of all places that do not lie in it.
+        """Add up what an FPDU without Markers says: it speaks equally for all places outside it.
 
         A Marker right before it would be part of it.
         """
@@ -143,10 +143,10 @@ class PhaseVotes:
         return bits
 
     def compare(self, octets: Sequence[tuple[int, bytes]]) -> None:
-        """Hold all octets against the places that are left, and the headers that they leave.
+        """Compare the places that are left, by all octets and by the headers.
 
-        Markers are there, too, that no FPDU here holds; and one place reads as a number in a header
-        what is a Marker, so that MSN or TO does not go on.
+        All octets hold Markers, not only those of the FPDUs here.  A wrong place takes a number in
+        a header for a Marker, so MSN or TO does not go on from segment to segment.
 
         :param octets: those of islands, each with the position of the first one.
         """
@@ -166,7 +166,7 @@ class PhaseVotes:
         self._drop()
 
     def _shown(self, fpdus: Sequence[Verified], place: int | None) -> int:
-        """Return what the headers of some FPDUs show if Markers are at a place."""
+        """Return the bits that headers show if Markers are at a place."""
         evidence = Evidence()
         for fpdu in fpdus:
             octets = header_octets(fpdu.octets, self._layout(fpdu, place))
@@ -174,7 +174,7 @@ class PhaseVotes:
         return evidence.bits
 
     def _drop(self) -> None:
-        """Forget what is out of the question."""
+        """Forget the places that are too far from the best."""
         least = max(self._bits.values(), default=0) - PROOF
         self._bits = {place: bits for place, bits in self._bits.items() if bits > least}
 

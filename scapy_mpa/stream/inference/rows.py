@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from scapy_mpa.stream.fpdus.candidate import HEAD, WORD
 from scapy_mpa.stream.fpdus.heads import may_be_fpdu
-from scapy_mpa.stream.inference.candidates import COST_OF_PLACE, Candidates, Reading
+from scapy_mpa.stream.inference.candidates import COST_OF_FAILURE, Candidates, Reading
 from scapy_mpa.stream.inference.evidence import Evidence
 from scapy_mpa.wire.fpdu import FPDUPTR_MASK, MARKER_INTERVAL, MARKER_LENGTH
 from scapy_mpa.wire.rdmap import plausible
@@ -21,6 +21,8 @@ PLAUSIBLE_ROW: Final = 4
 """FPDUs in a row that nobody takes for chance, if they have some octets."""
 AGREEING_MARKERS: Final = 2
 """Markers that must say where FPDUs begin, if these tell where Markers are."""
+# What an FPDU of a row costs to read.
+_COST_OF_READING: Final = 512
 _PLAUSIBLE_OCTETS: Final = AGREEING_MARKERS * MARKER_INTERVAL
 
 
@@ -31,13 +33,13 @@ class Row(NamedTuple):
     """Where its island begins."""
     start: int
     end: int
-    """Where what comes behind it bears it out: its last one may be misread if the next makes no
-    sense."""
+    """End of the last FPDU after which another may begin: what makes no sense there shows that the
+    one before was misread."""
     origin: int | None
     """Position from which Markers are counted, None without."""
     fpdus: int
     whole: int
-    """Those of them of which the snap length cut off nothing: their CRC would have told."""
+    """FPDUs that were captured whole: their CRC would have told."""
     evidence: Evidence
 
     def phase(self, position: int) -> int | None:
@@ -46,7 +48,7 @@ class Row(NamedTuple):
 
     @property
     def octets(self) -> int:
-        """Octets of those that are borne out."""
+        """Octets of its FPDUs."""
         return self.end - self.start
 
     @property
@@ -57,38 +59,42 @@ class Row(NamedTuple):
 
 def rows(looked_at: Candidates) -> Iterator[Row]:
     """Yield rows of FPDUs that no chance makes and that say something of Markers."""
-    island, known, scope = looked_at.island, looked_at.known, looked_at.scope
+    island, scope = looked_at.island, looked_at.scope
     if island.rowless == scope:
         return
     is_fruitless = True
     # A part of a row shows no more than the row.
     passed: set[tuple[int, int | None]] = set()
     for header in looked_at.headers():
-        # Zeros before one to which a length leads are the CRC field of the one before.
+        # If a length leads to an FPDU, zeros before it are the CRC field of the one before.
         is_led_to = (header, None) in passed
         for first in _readings(looked_at, header):
             if (first.start, first.phase) in passed or (is_led_to and first.phase == 0):
                 continue
             row = _row(looked_at, first, passed)
-            telling = row.evidence.markers
-            is_proof = row.octets > 0 and row.evidence.is_proof(sure=known.sure)
-            is_telling = telling or (row.is_long and not _hides_markers(looked_at, row))
-            if not is_proof or not is_telling:
-                looked_at.allowance -= COST_OF_PLACE * (4 + row.fpdus)
+            if not _counts(looked_at, row):
+                looked_at.allowance -= COST_OF_FAILURE
                 continue
             is_fruitless = False
-            if telling >= AGREEING_MARKERS:
-                # Others may hold Markers that lengths hide, and unused CRC fields read as some.
+            if row.evidence.markers >= AGREEING_MARKERS:
+                # Other rows may hide Markers, or take unused CRC fields for some.
                 looked_at.explain(row.start, row.end)
             yield row
     if is_fruitless and looked_at.is_all:
         island.rowless = scope
 
 
-def _hides_markers(looked_at: Candidates, row: Row) -> bool:
-    """Tell whether a row is read without Markers, but words in it point to its FPDUs as Markers do.
+def _counts(looked_at: Candidates, row: Row) -> bool:
+    """Tell whether a row is proof, and says something of Markers."""
+    if not row.octets or not row.evidence.is_proof(sure=looked_at.known.sure):
+        return False
+    return row.evidence.markers > 0 or (row.is_long and not _hides_markers(looked_at, row))
 
-    A length that is wrong by the octets of a Marker hides it.
+
+def _hides_markers(looked_at: Candidates, row: Row) -> bool:
+    """Tell whether a row is read without Markers, though words in it point to its FPDUs.
+
+    A length that is wrong by the octets of a Marker hides the Marker.
     """
     if row.origin is not None or looked_at.known.markers is False:
         return False
@@ -116,8 +122,8 @@ def row_at(looked_at: Candidates, start: int) -> Row | None:
 
 
 def _readings(looked_at: Candidates, header: int) -> Iterator[Reading]:
-    """Yield what FPDUs the octets may be whose ULPDU_Length stands at ``header``: without Markers,
-    and with Markers where words point back to it."""
+    """Yield the FPDUs that may have their ULPDU_Length at ``header``: one without Markers, and one
+    for each place of Markers for which a word speaks that points back to it."""
     markers, origin = looked_at.known.markers, looked_at.known.origin
     phases: dict[int | None, None] = {} if markers else {None: None}
     if markers is not False:
@@ -164,9 +170,12 @@ def _row(looked_at: Candidates, first: Reading, passed: set[tuple[int, int | Non
 
 
 def _take(looked_at: Candidates, reading: Reading, evidence: Evidence) -> bool:
-    """Have an FPDU taken as evidence; tell whether it is there, its header makes sense, and no
-    Marker that was captured says otherwise."""
+    """Take an FPDU as evidence.
+
+    Tell whether all of it is there, its header makes sense, and no captured Marker contradicts it.
+    """
     start, end, layout, _ = reading
+    looked_at.allowance -= _COST_OF_READING
     if end > looked_at.island.end:
         return False
     said = layout.unpack.unpack_from(looked_at.octets, start - looked_at.begin)
@@ -178,7 +187,6 @@ def _take(looked_at: Candidates, reading: Reading, evidence: Evidence) -> bool:
                 return False
             if one == other and one:
                 telling.append(one)
-    looked_at.allowance -= end - start >> 4
     ulpdu_length = looked_at.number(start + layout.header)
     head = looked_at.header(reading)
     if not plausible(head, ulpdu_length):

@@ -23,10 +23,12 @@ from scapy_mpa.wire.fpdu import (
 
 __all__ = ["count"]
 
-# Those with a bad CRC over which lengths may lead from one that is verified to the next.
+# FPDUs with a bad CRC over which lengths may lead from a verified one to the next.
 _MOST_DAMAGED: Final = 4
-# What it costs to see whether an FPDU is there.
+# What each place costs at which an FPDU may end, beside the octets up to there.
 _COST_OF_END: Final = 256
+# What an FPDU costs that is found: it is counted, and the next one is looked for.
+_COST_OF_FOUND: Final = 2048
 
 
 def count(looked_at: Candidates, votes: dict[int, PhaseVotes]) -> bool:
@@ -40,7 +42,7 @@ def count(looked_at: Candidates, votes: dict[int, PhaseVotes]) -> bool:
         fpdu = _good(looked_at, header, _searched(looked_at, header))
         while fpdu is not None and looked_at.allowance >= 0:
             is_fruitless = False
-            looked_at.allowance -= COST_OF_FAILURE // 2
+            looked_at.allowance -= _COST_OF_FOUND
             start, end = fpdu.start, fpdu.end
             ours = votes.get(start % WORD)
             if ours is None:
@@ -61,7 +63,7 @@ def count(looked_at: Candidates, votes: dict[int, PhaseVotes]) -> bool:
             looked_at.explain(start, end)
             before, fpdu = fpdu, _following(looked_at, end)
             for between in _damaged(looked_at, end) if fpdu is None else ():
-                # No chance leads over it.
+                # Its length leads to a good one: that is no chance.
                 ours.take(between)
                 ours.is_believed = True
     if is_fruitless and looked_at.is_all:
@@ -78,10 +80,10 @@ def _headers(looked_at: Candidates) -> Iterator[int]:
 def _ends(
     looked_at: Candidates, header: int, *, is_led: bool, is_marked: bool = True
 ) -> Iterator[tuple[int, int]]:
-    """Yield where the FPDU may begin and end whose ULPDU_Length stands at a position.
+    """Yield where an FPDU may begin and end, by its ULPDU_Length at ``header``.
 
-    The place of Markers does not matter to its CRC, only how many there are: of as many octets one
-    more or one less, by where they are.
+    Its CRC needs the number of Markers, not their place.  Two numbers are possible: one Marker more
+    or less fits, depending on the place.
 
     :param is_led: whether a Marker leads it.
     :param is_marked: whether it may hold Markers otherwise.
@@ -108,7 +110,7 @@ def _ends(
 
 
 def _searched(looked_at: Candidates, header: int) -> Iterator[tuple[int, int]]:
-    """Yield the same where nothing leads to an FPDU: words must say that it holds Markers."""
+    """Yield the same where no length leads to the FPDU: words must say that it holds Markers."""
     backs: list[int] = []
     if looked_at.known.markers is not False:
         backs = looked_at.markers_behind(header)
@@ -119,7 +121,7 @@ def _searched(looked_at: Candidates, header: int) -> Iterator[tuple[int, int]]:
 
 
 def _good(looked_at: Candidates, header: int, ends: Iterable[tuple[int, int]]) -> Verified | None:
-    """Return the first FPDU whose CRC is good, of those whose ULPDU_Length stands at ``header``."""
+    """Return the first FPDU with a good CRC among those with ULPDU_Length at ``header``."""
     begin = looked_at.begin
     for start, end in ends:
         looked_at.allowance -= _COST_OF_END
@@ -138,15 +140,15 @@ def _following(looked_at: Candidates, at: int) -> Verified | None:
             ends = _ends(looked_at, header, is_led=header != at)
             if fpdu := _good(looked_at, header, ends):
                 return fpdu
-    # There may be very many behind which none is.
+    # There may be very many that none follows.
     looked_at.allowance -= COST_OF_FAILURE
     return None
 
 
 def _damaged(looked_at: Candidates, at: int, most: int = _MOST_DAMAGED) -> list[Verified]:
-    """Return the FPDUs over which lengths lead from one that is verified to the next.
+    """Return the FPDUs over which lengths lead from a verified one to the next.
 
-    How many Markers they hold is known then, though their CRCs do not fit or were cut off.
+    So it is known how many Markers they hold, though their CRCs are bad or were cut off.
 
     :param most: how many there may be.
     """
@@ -169,8 +171,8 @@ def _damaged(looked_at: Candidates, at: int, most: int = _MOST_DAMAGED) -> list[
 
 
 def _may_be_all(looked_at: Candidates, start: int, end: int) -> bool:
-    """Tell whether the other octets of the island may be what holes leave of the FPDUs before
-    and behind one, or of a startup frame."""
+    """Tell whether the other octets of the island may be parts of the FPDUs before and after one,
+    or of a startup frame, which holes have cut."""
     return start - looked_at.begin < FRAMING_WINDOW and (
         _may_be_cut_off(looked_at, end)
         or (
