@@ -26,8 +26,8 @@ from scapy_mpa.wire.sctp_ddp import ENHANCED_FUNCTIONS
 __all__ = ["HELD_IN_TOTAL", "Checks"]
 
 HELD_IN_TOTAL: Final = 48 << 20
-"""Octets that what waits for segments, Responses or ends of connections may take, roughly; the
-connection that began first to hold some does with less."""
+"""Octets of memory, roughly, for all that waits for segments, Responses or ends of connections.
+Beyond it, the connection that has held some for longest holds less."""
 
 
 class Checks:

@@ -8,7 +8,7 @@ segments were recovered (RFC 5041 5.4).
 
 from __future__ import annotations
 
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from scapy_mpa.stream.budget import Budget
 from scapy_mpa.stream.delivery.half_messages import HalfMessages
@@ -18,11 +18,13 @@ from scapy_mpa.stream.delivery.segment import DDPSegment, segment_of
 from scapy_mpa.stream.events import (
     ConnectionEnded,
     ConnectionId,
+    Event,
     GapFound,
     MessageRecovered,
     StartupSeen,
 )
 from scapy_mpa.stream.limits import Limits
+from scapy_mpa.stream.ordinary import Row
 
 __all__ = ["HELD_IN_TOTAL", "Messages"]
 
@@ -44,7 +46,7 @@ class Messages:
         self._last: tuple[ConnectionId, _Halves] | None = None
         self._budget = Budget(Limits(octets_in_total=HELD_IN_TOTAL))
 
-    def take(self, event: Any) -> list[MessageRecovered]:
+    def take(self, event: Event | Row) -> list[MessageRecovered]:
         """Take an event, or the row of an ordinary FPDU; return the messages that are whole now, or
         never will be.
 

@@ -194,7 +194,7 @@ PARTS: list[tuple[str, str, int, tuple[Impairment | type[StartupCut], ...]]] = [
         *("osc", 206, (TINY, FEW, LateStart(6))),
     ),
     (
-        "a Reply that was doubtful, and of which the Request was",
+        "a doubtful Reply, and a doubtful Request",
         *(AGAIN, 1, (Resegmentation("super"), Loss(0.05), CAPTURED_LATE, LateStart(1))),
     ),
     ("streaming mode octets behind a Request, and a Reply to another", AGAIN, 572, (MANY,)),

@@ -7,7 +7,6 @@ import io
 import random
 from pathlib import Path
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,7 +14,7 @@ from scapy_mpa.capture import open_capture
 from scapy_mpa.cli.reading import Reading
 from scapy_mpa.stream.delivery.segment import DDPSegment, segment_of
 from scapy_mpa.stream.direction import event_of
-from tests.captures import OVER_TCP, capture_name
+from tests.captures import OVER_TCP
 from tests.stream.talk import Talk
 from tests.truth import messages, mpastream, pcapfile
 
@@ -39,10 +38,9 @@ def compare(source: io.BytesIO | Path) -> int:
     return count
 
 
-@pytest.mark.parametrize("path", OVER_TCP, ids=capture_name)
-def test_segments_of_captures(path: Path) -> None:
+def test_segments_of_captures() -> None:
     """Of all captures, with Markers and CRCs and without."""
-    compare(path)
+    assert sum(map(compare, OVER_TCP)) > 1000
 
 
 @settings(max_examples=30, deadline=None)

@@ -253,7 +253,7 @@ def interleaved(events: list[Event], count: int) -> Iterator[tuple[int, Event]]:
 
 
 def late_segment() -> list[Event]:
-    """Sixty Sends, of which the capture has the third one last."""
+    """Sixty Sends. The third one was captured last."""
     conversation = sends(60, markers=True)
     segments = conversation.segments()
     data = [at for at, each in enumerate(segments) if each.octets and not each.side]

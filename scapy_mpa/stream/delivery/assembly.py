@@ -60,7 +60,7 @@ class DDPMessage:
     asks: Request | None = None
     """What it asks for, if it is a Request and whole."""
     stands_in: bool = False
-    """Whether one of which nothing but the MSN is known stands for it until it is."""
+    """Whether a Request with a known MSN and nothing else stands for it until it is whole."""
     due: int = 0
     """Of an Atomic Response in its place among the Responses, what is due before it is reported:
     its Request, and its end if it took its place before it was whole."""

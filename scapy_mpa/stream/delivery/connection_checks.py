@@ -61,10 +61,10 @@ SPLIT_HEADERS: Final = 8
 """RDMAP headers of one direction that may lack segments at one time: a sender cuts up one message
 at a time, so only loss leaves any open.  The oldest goes unchecked."""
 
+# Octets of memory that are taken by a waiting segment, an Atomic Request, and a doubtful error.
 _HELD_BY_WAITING: Final = 800
 _HELD_BY_REQUEST: Final = 100
 _HELD_BY_DOUBT: Final = 400
-# Octets of memory that a waiting segment takes, an Atomic Request, and an error that may be none.
 
 _MPA_VERSIONS: Final = "RFC 5044 C.1"
 _DDP_VERSION: Final = "RFC 5041 4.1"
@@ -149,7 +149,7 @@ class ConnectionChecks:
             self._deliver(half, half.turns.due(unwrap(seq, half.turns.expected) + length))
 
     def take_segment(self, segment: DDPSegment) -> bool:
-        """Look at a segment, and let it wait for its turn; tell whether nothing is kept of it."""
+        """Check a segment, now or in its turn; tell whether nothing is kept of it."""
         half = self.halves[segment.origin[1]]
         turns = half.turns
         near = turns.expected
@@ -213,7 +213,7 @@ class ConnectionChecks:
         return True
 
     def _judge_split(self, segment: DDPSegment) -> bool:
-        """Do the same for a message in several segments that is an RDMAP header."""
+        """Do the same for an RDMAP header that comes in several segments."""
         headers, header = self.halves[segment.origin[1]].headers, segment.header
         key = header.qn, header.msn, segment.opcode
         if key not in headers and len(headers) == SPLIT_HEADERS:
@@ -232,7 +232,7 @@ class ConnectionChecks:
         return True
 
     def weigh(self) -> None:
-        """Find out what is held."""
+        """Work out how much is held."""
         self.held = 0
         for half in self.halves:
             self.held += len(half.turns.waiting) * _HELD_BY_WAITING
@@ -240,8 +240,11 @@ class ConnectionChecks:
             self.held += half.asked.doubtful * _HELD_BY_DOUBT
 
     def relieve(self) -> None:
-        """Hold less: look at what waits, do without Atomic Requests that are not answered, and keep
-        of the errors that wait for the end how many they are."""
+        """Hold less.
+
+        Segments that wait are checked now.  Atomic Requests without a Response are forgotten.
+        Errors that wait for the end are only counted.
+        """
         self.flush()
         for half in self.halves:
             if len(half.asked):

@@ -85,7 +85,7 @@ class Requests:
     _by_key: dict[Key, list[Request]] = field(default_factory=dict)
     """Those of them that say something, by what they say, ascending."""
     _missing: dict[int, Request] = field(default_factory=dict)
-    """The others, of which nothing but the MSN is known, by this, ascending."""
+    """The others by MSN, ascending: nothing else is known of them."""
     _next: int = 0
     """The serial number of the next Request."""
     _low: int = 0

@@ -16,6 +16,7 @@ from scapy_mpa.stream.events import (
     Place,
     SoftUiWARPRecovered,
 )
+from scapy_mpa.stream.ordinary import Row
 from scapy_mpa.stream.sequence import sequence_number
 from scapy_mpa.wire.ddp import UNTAGGED_LENGTH, DDPHeader, ddp_header_of, parse_ddp
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_INTERVAL, fpdu_layout, strip_markers
@@ -41,8 +42,8 @@ Origin: TypeAlias = tuple[ConnectionId, int, int, int, int]
 """Connection, direction, frame, time in nanoseconds and sequence number: the first fields of
 :class:`~scapy_mpa.stream.events.FPDURecovered`."""
 
+# One octet more shows that a message is longer than an RDMAP header may be.
 _KEPT: Final = LONGEST_HEADER + 1
-# One more shows that a message is longer than its RDMAP header may be.
 _BODY: Final = HEADER_LENGTH + UNTAGGED_LENGTH
 _NO_HEADER: Final = DDPHeader(tagged=False, last=False)
 _OPCODE: Final = 0x0F
@@ -72,18 +73,18 @@ class DDPSegment:
     cut_off: int = 0
     """How many of them the snap length cut off."""
     body: bytes = b""
-    """The first of those octets, if the message is to be an RDMAP header and nothing else; without
-    a DDP header, what is there of the segment."""
+    """The first of those octets, if the message must be an RDMAP header and nothing else.  Without
+    a DDP header, all that was captured of the segment."""
     is_fpdu: bool = True
     """Whether MPA carries it."""
     follows: bool = False
     """Whether nothing lies between it and the segment before, wherever that seems to end."""
     has_header: bool = True
-    """Whether all of its header is there, and something can be told of it."""
+    """Whether its DDP header was captured, and nothing is wrong with it that hides the rest."""
     is_acceptable: bool = True
     """Whether a receiver takes it for what it is."""
     is_lost: bool = False
-    """Whether the capture lacks so much of it that it is as good as missing."""
+    """Whether so little of it was captured that it counts as missing."""
     start: int = 0
     """Position of the first octet of what carries it.  :class:`~.turns.Turns` sets both."""
     end: int = 0
@@ -109,7 +110,7 @@ def segment_of(item: Any) -> DDPSegment | None:
     return _of_event(item) if isinstance(item, CARRIERS) and item.carries_rdmap else None
 
 
-def _of_row(row: Any) -> DDPSegment:
+def _of_row(row: Row) -> DDPSegment:
     """Return the segment in an ordinary FPDU (:data:`~scapy_mpa.stream.ordinary.Row`)."""
     frame, time_ns, direction, at, shape, first, second, third, frames, octets, ack = row
     table = shape.table

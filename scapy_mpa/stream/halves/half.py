@@ -39,7 +39,7 @@ __all__ = ["HalfConnection", "Owner"]
 
 
 class Owner(Protocol):
-    """Who is told what is found in a half connection, and asked about its peer."""
+    """The connection: it takes what a half connection finds, and answers for the peer."""
 
     common: Common
     """What all connections have in common."""
