@@ -29,13 +29,15 @@ class Evidence:
     than not they do not, Markers are elsewhere: what seems to be some is part of each TO or MSN.
     """
 
-    __slots__ = ("_broken", "_heads", "_last", "_said", "_steps", "markers")
+    __slots__ = ("_broken", "_heads", "_last", "_said", "_steps", "markers", "zeros")
 
     def __init__(self) -> None:
         # ULPDU_Lengths with control octets, and their bits.
         self._heads: dict[tuple[int, bytes], int] = {}
         self.markers = 0
         """Markers that say more than 0."""
+        self.zeros = 0
+        """Markers of zeros, in FPDUs that were captured whole."""
         # What these say.
         self._said: set[int] = set()
         # The last segment of each STag or QN, and how many octets of payload it has.
@@ -63,12 +65,13 @@ class Evidence:
         """
         return self.bits >= PROOF and (sure or self._more > 0) and self._broken <= 0
 
-    def take(self, head: bytes, length: int, telling: Sequence[int]) -> None:
+    def take(self, head: bytes, length: int, telling: Sequence[int], zeros: int = 0) -> None:
         """Take the next FPDU.
 
         :param head: octets behind its ULPDU_Length, without Markers, up to the end of its header.
         :param length: its ULPDU_Length.
         :param telling: what those of its Markers say that do not say 0.
+        :param zeros: how many say 0, if it was captured whole.
         """
         header = ddp_header_of(head)
         if header is None:
@@ -76,6 +79,7 @@ class Evidence:
         bits = UNTAGGED if header.stag is None else TAGGED
         self._heads[length, bytes(head[:2])] = bits
         self.markers += len(telling)
+        self.zeros += zeros
         self._said.update(telling)
         buffer = header.stag, header.qn
         if buffer in self._last:

@@ -88,7 +88,11 @@ def _counts(looked_at: Candidates, row: Row) -> bool:
     """Tell whether a row is proof, and says something of Markers."""
     if not row.octets or not row.evidence.is_proof(sure=looked_at.known.sure):
         return False
-    return row.evidence.markers > 0 or (row.is_long and not _hides_markers(looked_at, row))
+    if row.evidence.markers or not row.is_long:
+        return row.evidence.markers > 0
+    if row.origin is not None:
+        return row.evidence.zeros >= AGREEING_MARKERS
+    return not _hides_markers(looked_at, row)
 
 
 def _hides_markers(looked_at: Candidates, row: Row) -> bool:
@@ -96,7 +100,7 @@ def _hides_markers(looked_at: Candidates, row: Row) -> bool:
 
     A length that is wrong by the octets of a Marker hides the Marker.
     """
-    if row.origin is not None or looked_at.known.markers is False:
+    if looked_at.known.markers is False:
         return False
     places: Counter[int] = Counter()
     reading = looked_at.read(row.start, None)
@@ -180,16 +184,21 @@ def _take(looked_at: Candidates, reading: Reading, evidence: Evidence) -> bool:
         return False
     said = layout.unpack.unpack_from(looked_at.octets, start - looked_at.begin)
     telling: list[int] = []
+    zeros = 0
     for at, one, other in zip(layout.markers, said, layout.fpduptrs, strict=True):
         marker = start + at
         if looked_at.is_captured(marker, marker + MARKER_LENGTH):
             if one & FPDUPTR_MASK != other & FPDUPTR_MASK:
                 return False
-            if one == other and one:
+            if not one:
+                zeros += 1
+            elif one == other:
                 telling.append(one)
     ulpdu_length = looked_at.number(start + layout.header)
     head = looked_at.header(reading)
     if not plausible(head, ulpdu_length):
         return False
-    evidence.take(head, ulpdu_length, telling)
+    # Where octets were cut off, zeros may be an unused CRC field.
+    is_whole = looked_at.is_captured(start, end)
+    evidence.take(head, ulpdu_length, telling, zeros if is_whole else 0)
     return True
