@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What is said of octets that the snap length cut off, in small conversations."""
+"""What is said of octets that were cut off or are missing, in small conversations."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 
 from scapy_mpa.craft import Conversation, SnapLength, impair
 from tests.craft.reading import plain
-from tests.craft.small import FPDU, REPLY, REQUEST, found, kinds, one_send
+from tests.craft.small import FPDU, REPLY, REQUEST, found, kinds, one_send, pieces
 
 
 def test_markers_of_what_was_cut() -> None:
@@ -71,3 +71,17 @@ def test_private_data_cut(snap: int, length: int) -> None:
     for record in records:
         assert record["pd_length"] == len(private)
         assert bytes.fromhex(record["private_data"]) == private[: snap - 20]
+
+
+def test_private_data_missing() -> None:
+    """A startup frame of which Private Data lie in a hole is not told, nor said to lack them: they
+    were not captured.  But it counts: one good FPDU behind it is enough."""
+    conversation = Conversation()
+    conversation.startup(reply_private_data=bytes(37))
+    conversation.initiator.send(b"x")
+    segments = conversation.segments()
+    segments[REPLY] = pieces(segments[REPLY], 20)[0]
+    segments[FPDU : FPDU + 1] = pieces(segments[FPDU], 7)
+    told = conversation.truth(segments)
+    assert kinds(told) == ["startup", "fpdu", "gap"]
+    assert kinds(found(conversation, segments)) == ["startup", "fpdu"]
