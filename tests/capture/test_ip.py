@@ -54,6 +54,39 @@ def chain(kinds: list[tuple[int, int]], last: int = TCP) -> tuple[int, bytes]:
     return (kinds[0][0] if kinds else last), octets
 
 
+VERSIONS = {
+    # What builds a packet of TCP, its length field, what is found, and octets of headers.
+    "IPv4": (ipv4, "total", SEGMENT4, 40),
+    "IPv6": (ipv6, "length", SEGMENT6, 60),
+}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+class TestBoth:
+    """RFC 791 and RFC 8200."""
+
+    @given(padding=st.binary(max_size=46))
+    def test_padding(self, version: str, padding: bytes) -> None:
+        """What follows the packet is no payload: the packet's length is right."""
+        build_packet, _, segment, _ = VERSIONS[version]
+        assert decode(build_packet(tcp()) + padding) == segment
+
+    @pytest.mark.parametrize("octets", [7, 1460, 65475, 65476, 65515, 65516, 200_000])
+    def test_zero_length(self, version: str, octets: int) -> None:
+        """A super-segment captured before its length was known: the frame's counts."""
+        build_packet, length, segment, _ = VERSIONS[version]
+        packet = build_packet(tcp(bytes(octets)), **{length: 0})
+        assert decode(packet) == segment._replace(payload=bytes(octets), length=octets)
+
+    @pytest.mark.parametrize("claimed", [(1 << 20) + 1, 1 << 24, (1 << 32) - 1])
+    def test_zero_length_of_no_packet(self, version: str, claimed: int) -> None:
+        """A frame that claims more than any packet has lies: nothing is held for what it claims."""
+        build_packet, length, segment, headers = VERSIONS[version]
+        packet = build_packet(tcp(), **{length: 0})
+        assert decode(packet, 1 << 20) == segment._replace(length=(1 << 20) - headers)
+        assert decode(packet, claimed) == {f"{version} header damaged": 1}
+
+
 class TestIPv4:
     """RFC 791."""
 
@@ -63,37 +96,22 @@ class TestIPv4:
         assert decode(ipv4(tcp(), options=b"\x01" * 4 * words)) == SEGMENT4
 
     @given(padding=st.binary(max_size=46))
-    def test_padding(self, padding: bytes) -> None:
-        """What follows the packet is no payload: the total length is right."""
-        assert decode(ipv4(tcp()) + padding) == SEGMENT4
+    def test_padding_of_ethernet(self, padding: bytes) -> None:
+        """Nor is what fills up an Ethernet frame, of a bare ACK neither."""
         assert decode(ethernet(ipv4(tcp()) + padding), link_type=1) == SEGMENT4
+        empty = SEGMENT4._replace(payload=b"", length=0)
+        assert decode(ethernet(ipv4(tcp(b"")) + padding), link_type=1) == empty
 
-    def test_padding_of_an_empty_segment(self) -> None:
-        """The six octets with which Ethernet fills up a bare ACK are not data."""
-        frame = ethernet(ipv4(tcp(b""))) + b"\xff" * 6
-        assert decode(frame, link_type=1) == SEGMENT4._replace(payload=b"", length=0)
-
-    @pytest.mark.parametrize("length", [7, 1460, 65475, 65476, 200_000])
-    def test_zero_total_length(self, length: int) -> None:
-        """A super-segment captured before its total length was known: the frame's counts."""
-        payload = bytes(length)
-        expected = SEGMENT4._replace(payload=payload, length=length)
-        assert decode(ipv4(tcp(payload), total=0)) == expected
-        assert decode(ethernet(ipv4(tcp(payload), total=0)), link_type=1) == expected
+    def test_zero_total_length_in_ethernet(self) -> None:
+        """The length of the frame that counts is that behind its Ethernet header."""
+        found = decode(ethernet(ipv4(tcp(bytes(200_000)), total=0)), link_type=1)
+        assert found == SEGMENT4._replace(payload=bytes(200_000), length=200_000)
 
     def test_zero_total_length_and_snap_length(self) -> None:
         """The frame's original length, that is."""
         packet = ipv4(tcp(bytes(1000)), total=0)
         expected = SEGMENT4._replace(payload=bytes(60), length=1000)
         assert decode(packet[:100], len(packet)) == expected
-
-    @pytest.mark.parametrize("length", [(1 << 20) + 1, 1 << 24, (1 << 32) - 1])
-    def test_zero_total_length_of_no_packet(self, length: int) -> None:
-        """A frame that claims more than any packet has lies: nothing is held for what it claims."""
-        packet = ipv4(tcp(), total=0)
-        expected = SEGMENT4._replace(length=(1 << 20) - 40)
-        assert decode(packet, 1 << 20) == expected
-        assert decode(packet, length) == {"IPv4 header damaged": 1}
 
     @given(captured=st.integers(40, 47), beyond=st.integers(0, 10))
     def test_snap_length(self, captured: int, beyond: int) -> None:
@@ -167,26 +185,6 @@ class TestIPv4:
 
 class TestIPv6:
     """RFC 8200."""
-
-    @given(padding=st.binary(max_size=46))
-    def test_padding(self, padding: bytes) -> None:
-        """What follows the packet is no payload: the payload length is right."""
-        assert decode(ipv6(tcp()) + padding) == SEGMENT6
-
-    @pytest.mark.parametrize("length", [7, 65515, 65516, 200_000])
-    def test_zero_payload_length(self, length: int) -> None:
-        """A super-segment captured before its length was known: the frame's counts."""
-        payload = bytes(length)
-        expected = SEGMENT6._replace(payload=payload, length=length)
-        assert decode(ipv6(tcp(payload), length=0)) == expected
-
-    @pytest.mark.parametrize("length", [(1 << 20) + 1, 1 << 24, (1 << 32) - 1])
-    def test_zero_payload_length_of_no_packet(self, length: int) -> None:
-        """A frame that claims more than any packet has lies: nothing is held for what it claims."""
-        packet = ipv6(tcp(), length=0)
-        expected = SEGMENT6._replace(length=(1 << 20) - 60)
-        assert decode(packet, 1 << 20) == expected
-        assert decode(packet, length) == {"IPv6 header damaged": 1}
 
     def test_jumbogram(self) -> None:
         """So it does with the jumbo payload option of RFC 2675, which Linux's BIG TCP uses."""

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from scapy_mpa.capture import Frame, open_capture
 from scapy_mpa.wire.errors import CaptureError
 from tests.capture import build
+from tests.capture.reading import read
 
 ORDERS = ("<", ">")
 
@@ -22,15 +23,6 @@ record = st.tuples(
     st.binary(max_size=64),
     st.integers(0, 0xFFFFFFFF),
 )
-
-
-def read(file: bytes) -> list[Frame]:
-    """All frames of a file that has no problem."""
-    capture = open_capture(io.BytesIO(file))
-    frames = list(capture)
-    assert capture.problem is None
-    assert capture.frames == len(frames)
-    return frames
 
 
 @pytest.mark.parametrize("order", ORDERS)

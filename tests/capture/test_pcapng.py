@@ -15,19 +15,11 @@ from hypothesis import strategies as st
 from scapy_mpa.capture import Frame, open_capture
 from scapy_mpa.wire.errors import CaptureError
 from tests.capture.build import block, enhanced, interface, option, packet, section, simple
+from tests.capture.reading import read
 
 IF_NAME, IF_TSRESOL, IF_FCSLEN, IF_TSOFFSET = 2, 9, 13, 14
 ORDERS = ("<", ">")
 orders = st.sampled_from(ORDERS)
-
-
-def read(file: bytes) -> list[Frame]:
-    """All frames of a file that has no problem."""
-    capture = open_capture(io.BytesIO(file))
-    frames = list(capture)
-    assert capture.problem is None
-    assert capture.frames == len(frames)
-    return frames
 
 
 def problem(file: bytes, frames: int = 0) -> str:

@@ -13,13 +13,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from scapy_mpa.capture import Decoder, Frame, open_capture
+from scapy_mpa.capture import Decoder, Frame
 from scapy_mpa.capture.build_frame import FrameBuilder, checksum
 from scapy_mpa.capture.write import write_frames
 from scapy_mpa.capture.write_pcap import PcapWriter
 from scapy_mpa.capture.write_pcapng import PcapngWriter
 from scapy_mpa.wire.errors import LocalProtocolError
 from tests.capture.build import FLOW4, FLOW6, SOURCE4, SOURCE6, TARGET4, TARGET6
+from tests.capture.reading import read
 
 MACS = bytes(range(6)), bytes(range(6, 12))
 PORTS = 40000, 4000
@@ -141,12 +142,6 @@ def test_endpoints_that_do_not_fit(
     """Addresses, ports and tags must fit their fields."""
     with pytest.raises(LocalProtocolError):
         FrameBuilder(macs, addresses, ports, vlan)
-
-
-def read(octets: bytes) -> list[Frame]:
-    """The frames of a file."""
-    with open_capture(io.BytesIO(octets)) as capture:
-        return list(capture)
 
 
 @given(FRAMES, st.text(max_size=20))
