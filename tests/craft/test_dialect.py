@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -50,19 +48,6 @@ def test_no_such_conversations() -> None:
         Conversation(dialect=Dialect.RFC5043)
     with pytest.raises(LocalProtocolError, match="-ift-01 is an IFTConversation"):
         Conversation(dialect=Dialect.DRAFT_IFT_01)
-
-
-@pytest.mark.parametrize(
-    ("rtr", "flags", "of_draft"), [("send", "AB", "A"), ("write", "AC", "B"), ("read", "AD", "C")]
-)
-def test_control_flags(rtr: Literal["send", "write", "read"], flags: str, of_draft: str) -> None:
-    """RFC 6581 9.2 and the draft, 8: the letters moved by one."""
-    for dialect, wanted in {None: flags, "rfc6581": flags, DRAFT: of_draft}.items():
-        conversation = Conversation(dialect=dialect, revision=2)
-        conversation.startup(rtr=rtr)
-        assert flags_of(conversation) == [wanted] * 2
-        truth = conversation.truth()[-1]
-        assert (truth["rtr"], truth["rtr_agreed"], truth["kept"]) == (rtr, [rtr], True)
 
 
 def test_rtr_frame_of_its_dialect() -> None:
@@ -160,18 +145,6 @@ def test_whatever_is_negotiated_is_told(
         assert {name: one[name] for name in other} == other
         assert set(one) - set(other) <= {"broken"}
     assert bool(found[-1]["broken"]) is (found[-1]["kept"] is False)
-
-
-def test_scenario() -> None:
-    """A scenario names its dialect."""
-    conversation = parse_scenario(
-        f"dialect {DRAFT}\nstartup rtr read\nresponder send 5\nclose\n", "it"
-    )
-    assert flags_of(conversation) == ["C", "C"]
-    found = plain(conversation.frames(), conversation.options.dialect)
-    assert found == conversation.truth(messages=True, payload=True)
-    with pytest.raises(LocalProtocolError):
-        parse_scenario("dialect rfc1149\n", "it")
 
 
 def test_private_data_of_a_layer() -> None:

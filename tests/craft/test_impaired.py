@@ -119,17 +119,6 @@ def test_times_are_no_impairment() -> None:
     ]
 
 
-def test_frames_of_others_lie_between() -> None:
-    """Connection and frame numbers are those of the capture that one's frames are part of."""
-    conversation = Conversation()
-    conversation.initiator.send(b"one")
-    count = len(conversation.segments())
-    numbers = range(10, 10 + 2 * count, 2)
-    own, shifted = conversation.truth(), conversation.truth(connection=3, numbers=numbers)
-    assert {each["connection"] for each in shifted} == {3}
-    assert [each["frame"] for each in shifted] == [8 + 2 * each["frame"] for each in own]
-
-
 def test_fates() -> None:
     """An item is whole, altered, there in part or missing, by what was captured first."""
     conversation = Conversation(handshake=False)

@@ -17,8 +17,6 @@ from scapy_mpa.craft import (
     ChunkItem,
     ControlItem,
     Duplication,
-    Endpoint,
-    Interleaved,
     LateStart,
     Loss,
     Reordering,
@@ -29,7 +27,6 @@ from scapy_mpa.craft import (
 )
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import LocalProtocolError
-from scapy_mpa.wire.sctp_ddp import FunctionCode
 from tests.cli.command import run
 from tests.craft.reading import plain
 from tests.craft.strategies import sessions
@@ -70,17 +67,6 @@ def test_octets() -> None:
     assert bytes.fromhex("c006000800000001") in init
 
 
-def test_enhanced() -> None:
-    """With revision 2 the messages are the enhanced ones (RFC 6581 7)."""
-    conversation = SctpConversation(revision=2)
-    conversation.startup(b"hello", ird=8, ord=4, control_flags="AB", reply_ird=4, reply_ord=2)
-    items: list[Any] = conversation.script
-    codes = [item.function_code for item in items if isinstance(item, ControlItem)]
-    assert codes == [FunctionCode.ENHANCED_INITIATE, FunctionCode.ENHANCED_ACCEPT]
-    body = sctp.control(0, 5, sctp.enhanced(8, 4, a=1, b=1) + b"hello")
-    assert any(body in each for each in packets(conversation))
-
-
 def test_dialects() -> None:
     """Control flags are those of the document that is named; others are not spoken over SCTP."""
     letters = {}
@@ -109,15 +95,6 @@ def test_packing(packing: Any, least: int) -> None:
     most = max(each.count(bytes(100)) for each in packets(conversation))
     assert most == least
     assert max(map(len, packets(conversation))) <= 500
-
-
-def test_fragments() -> None:
-    """What does not fit a packet is sent in several chunks (RFC 5043 9, RFC 4960 6.9)."""
-    conversation = SctpConversation(mss=500, mulpdu=1200)
-    conversation.initiator.send(bytes(range(256)) * 4)
-    assert max(map(len, packets(conversation))) <= 500
-    truth: list[Any] = conversation.truth()
-    assert [len(each["frames"]) for each in truth if each["type"] == "ddp_segment"] == [3]
 
 
 @given(
@@ -194,42 +171,6 @@ def test_rfc5043_10_whatever_order(conversation: SctpConversation, seed: int) ->
     assert not [each for each in found if each["type"] in ("error", "gap")]
 
 
-@pytest.mark.parametrize("preset", [each for each in PRESETS if each != "sctp-reject"])
-def test_wrapping(preset: str) -> None:
-    """TSNs pass 2^32 in the midst of what is said, and everything is found all the same."""
-    conversation = conversation_of(preset).wrapping()
-    tsns = {each["tsn"] for each in conversation.truth() if "tsn" in each}
-    assert 0 in tsns and 2**32 - 1 in tsns
-    found = plain(conversation.frames(), conversation.options.dialect)
-    assert found == conversation.truth(messages=True, payload=True)
-
-
-def test_ipv6_and_vlan() -> None:
-    """Frames are made as for TCP."""
-    ends = Endpoint("fd00::1", 40000), Endpoint("fd00::2", 4000)
-    conversation = SctpConversation(*ends, vlan=5)
-    conversation.initiator.send(b"hello")
-    conversation.close()
-    assert plain(conversation.frames()) == conversation.truth(messages=True, payload=True)
-    assert b"\x81\x00\x00\x05\x86\xdd" in conversation.frames()[0].octets
-
-
-def test_endings() -> None:
-    """A reset, a half close, and nothing at all."""
-    ended = []
-    for how in ("close", "half", "reset", ""):
-        conversation = SctpConversation()
-        conversation.initiator.send(b"hello")
-        if how == "reset":
-            conversation.reset(1)
-        elif how:
-            conversation.close(both=how == "close")
-        truth = conversation.truth(messages=True, payload=True)
-        assert plain(conversation.frames()) == truth
-        ended.append(truth[-1]["ended"])
-    assert ended == ["closed", "half closed", "reset", "capture ended"]
-
-
 def test_nothing_is_said() -> None:
     """An association without a session is dissected to its truth, too."""
     conversation = SctpConversation()
@@ -237,20 +178,6 @@ def test_nothing_is_said() -> None:
     (record,) = conversation.truth()
     assert (record["initiator"], record["dialect"], record["ended"]) == (None, "rfc5043", "closed")
     assert plain(conversation.frames()) == [record]
-
-
-def test_with_tcp_in_one_capture(tmp_path: Path) -> None:
-    """Conversations of both kinds are merged, and numbered as they appear."""
-    one = conversation_of("sctp")
-    other = Endpoint("10.0.0.1", 40001)
-    two = conversation_of("send").moved(other, start_time=1_700_000_000.0001)
-    both = Interleaved([(one, one.segments()), (two, two.segments())])
-    path = tmp_path / "both.pcapng"
-    both.write(path)
-    result = run("dissect", "--json", path)
-    assert result.exit_code == 0
-    kinds = {(each["type"], each["connection"]) for each in both.truth()}
-    assert {("ddp_segment", 0), ("fpdu", 1)} <= kinds
 
 
 def test_what_must_not_be() -> None:

@@ -8,18 +8,10 @@ from typing import Any, cast
 
 import pytest
 
-from scapy_mpa.craft import (
-    Conversation,
-    Endpoint,
-    FPDUItem,
-    HandshakeItem,
-    IFTConversation,
-    SctpConversation,
-    StartupItem,
-)
+from scapy_mpa.craft import Conversation, Endpoint, FPDUItem, IFTConversation, SctpConversation
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.rdmap_names import AtomicOperation
-from tests.craft.reading import Record, plain
+from tests.craft.reading import Record
 from tests.truth import messages
 
 
@@ -77,27 +69,6 @@ def test_masks_of_atomics() -> None:
         *messages.atomic_request(2, 2, 2, 3, 8, 1, every, 2, 0),
         *messages.atomic_request(3, 0, 3, 3, 8, 0, 5, 0, 0),
     ]
-
-
-def test_published_fpdu() -> None:
-    """The first Send with Markers is the FPDU of RFC 5044 figure 5, octet by octet."""
-    conversation = Conversation(markers=True)
-    conversation.initiator.send(bytes(24))
-    assert conversation.layout()[-1].octets == bytes.fromhex(
-        "00000000 002a 4143 00000000 00000000 00000001 00000000" + "00" * 24 + "52239983"
-    )
-
-
-def test_published_fpdu_across_a_marker() -> None:
-    """A Send that begins at offset 0x1ec is the FPDU of RFC 5044 figure 6, octet by octet."""
-    conversation = Conversation(markers=True)
-    conversation.initiator.send(bytes(0x1EC - 4 - 6 - 18))
-    assert conversation.layout()[-1].end - conversation.layout()[-1].start == 0x1EC
-    conversation.initiator.set_msn(0, 2)
-    conversation.initiator.send(bytes(24))
-    assert conversation.layout()[-1].octets == bytes.fromhex(
-        "002a 4143 00000000 00000000 00000002 00000000 00000014" + "00" * 24 + "84925898"
-    )
 
 
 def test_four_sends() -> None:
@@ -178,34 +149,6 @@ def test_rtr(rtr: Any, flags: str, opcode: int) -> None:
     conversation.responder.send()
 
 
-def test_rejected_and_tried_again() -> None:
-    """A connection that was rejected is in streaming mode; a second Request may follow."""
-    conversation = Conversation()
-    conversation.startup(rejected=True)
-    with pytest.raises(LocalProtocolError, match=r"rejected.*7\.1\.2 rule 3"):
-        conversation.initiator.send()
-    conversation.initiator.octets(b"plain talk")
-    conversation.startup()
-    conversation.initiator.send(b"now")
-    conversation.close()
-    found = plain(conversation.frames())
-    assert found == conversation.truth(messages=True, payload=True)
-    assert [each["rejected"] for each in found if each["type"] == "startup"] == [
-        False,
-        True,
-        False,
-        False,
-    ]
-
-
-def test_rejected_for_good() -> None:
-    """Nothing but startup frames is told of a connection that was rejected."""
-    conversation = Conversation()
-    conversation.startup(rejected=True)
-    conversation.close()
-    assert plain(conversation.frames()) == conversation.truth()
-
-
 def test_without_startup_frames() -> None:
     """A script may have no startup frames, and no handshake."""
     conversation = Conversation(handshake=False)
@@ -227,6 +170,7 @@ def send(conversation: Conversation) -> object:
         ([lambda it: it.close(), send], "closed"),
         ([lambda it: it.initiator.terminate(2, 0, 2), send], "Terminate"),
         ([lambda it: it.startup(), lambda it: it.startup()], r"RFC 5044 7\.1\.2"),
+        ([lambda it: it.startup(rejected=True), send], r"rejected.*7\.1\.2 rule 3"),
         ([lambda it: it.initiator.write(bytes(9), to=(1 << 64) - 8)], "RFC 5041"),
         ([lambda it: it.startup(bytes(513))], r"RFC 5044 7\.1\.1"),
     ],
@@ -348,11 +292,3 @@ def test_reprs() -> None:
     assert repr(conversation.segments()[3]) == (
         "<Segment initiator PA seq 1001 ack 5001, 20 octets>"
     )
-
-
-def test_script_is_a_list_of_items() -> None:
-    """What verbs append can be looked at, and edited."""
-    conversation = Conversation()
-    conversation.initiator.send()
-    kinds = [type(item) for item in conversation.script]
-    assert kinds == [HandshakeItem, StartupItem, StartupItem, FPDUItem]
