@@ -182,17 +182,6 @@ def test_draft_peer_connect_8_forced() -> None:
     assert "RTR by Write" in run("dissect", "--dialect", draft, path).stdout
 
 
-def test_other_sctp_is_counted(tmp_path: Path) -> None:
-    """As what is not followed."""
-    made = Talk()
-    made.say(0, 46, b"diameter")
-    path = tmp_path / "diameter.pcap"
-    path.write_bytes(pcapfile.pcap(frames_of(made.units)))
-    result = run("dissect", path)
-    assert result.stdout == ""
-    assert "1 frame not followed: 1 SCTP without DDP" in result.stderr
-
-
 @pytest.mark.parametrize("command", ["dissect", "summary"])
 def test_bad_checksums_are_counted(tmp_path: Path, command: str) -> None:
     """Of an association of which no packet is good: nothing of them is used (RFC 4960 6.8)."""

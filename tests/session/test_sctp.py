@@ -42,8 +42,8 @@ def test_one_packet_for_each_message(name: str) -> None:
     assert not packets.errors() and not packets.gaps()
 
 
-def test_other_sctp_is_counted(tmp_path: Path) -> None:
-    """As what is not followed."""
+def test_other_sctp_passes(tmp_path: Path) -> None:
+    """What is no DDP is counted as what is not followed, and left as it is."""
     made = Talk()
     made.say(0, 46, b"diameter")
     path = tmp_path / "diameter.pcap"
@@ -51,6 +51,9 @@ def test_other_sctp_is_counted(tmp_path: Path) -> None:
     session = MPASession()
     assert len(sniff(offline=str(path), session=session, quiet=True)) == 1
     assert session.not_followed == rdmpa(path).not_followed() == {"SCTP without DDP": 1}
+    assert len(rdmpa(path)) == 0
+    (packet,) = rdmpa(path, others=True)
+    assert packet[SCTPChunkData].proto_id == 46
 
 
 def test_packets_are_rebuilt_with_lengths_and_checksums() -> None:
@@ -96,14 +99,3 @@ def test_other_frames(tmp_path: Path) -> None:
     assert texts and "RFC 5043 5.2.3" in texts[0]
     first = next(each for each in everything if each.haslayer(SCTPChunkData))
     assert isinstance(first[SCTPChunkData].data, DDPStreamSessionControl)
-
-
-def test_other_sctp_passes(tmp_path: Path) -> None:
-    """What is no DDP is left as it is."""
-    talk = Talk()
-    talk.say(0, 46, b"diameter")
-    path = tmp_path / "diameter.pcap"
-    path.write_bytes(pcapfile.pcap(frames_of(talk.units)))
-    assert len(rdmpa(str(path))) == 0
-    (packet,) = rdmpa(str(path), others=True)
-    assert packet[SCTPChunkData].proto_id == 46
