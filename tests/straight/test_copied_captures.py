@@ -178,25 +178,6 @@ def test_handshakes_that_were_not_captured(
     check(read(mixed), [sides])
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(seed=st.integers(0, 2**32), size=SIZES, apart_ns=CLOCKS, pause=st.sampled_from((0, 50)))
-def test_many_connections(seed: int, size: int, apart_ns: int, pause: int) -> None:
-    """One after the other, with seconds between them."""
-    rng = random.Random(seed)
-    frames: list[tuple[int, bytes]] = []
-    sides = []
-    for number in range(5):
-        side, segments = connection(rng, close=rng.choice(("fin", "rst")), count=10)
-        sides.append(side)
-        since = number * pause * SECOND
-        later = frames[-1][0] - BEGIN + 1_000_000 if frames else 0
-        frames += [
-            (later + since + time_ns, frame)
-            for time_ns, frame in capture(segments, port=40000 + number)
-        ]
-    check(read(list(in_blocks(frames, size, apart_ns))), sides)
-
-
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     seed=st.integers(0, 2**32),
