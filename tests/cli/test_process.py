@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.command import COMMAND, PCAPS, environment, parsed, process, run
+from tests.cli.command import COMMAND, PCAPS, environment, process, run
 
 RPING = PCAPS / "rping_mpa2_crcon.pcap"
 LARGE = PCAPS / "seqwrap_client_crcon.pcap.gz"
@@ -78,25 +78,6 @@ def test_closed_pipe_behind_it(arguments: list[str]) -> None:
     assert " after frame " in complaint
     assert complaint.count("\n") == 1
     assert done.returncode == 2
-
-
-@posix
-def test_first_line_is_enough(tmp_path: Path) -> None:
-    """The reader goes away in the middle of a long listing."""
-    with subprocess.Popen(
-        [*COMMAND, "dissect", "--json", *[str(LARGE)] * 5],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=environment(),
-    ) as running:
-        assert running.stdout is not None
-        assert running.stderr is not None
-        assert parsed(running.stdout.readline().decode())[0]["type"] == "startup"
-        running.stdout.close()
-        complaint = running.stderr.read().decode()
-        assert running.wait(30) == 2
-    assert complaint.count("\n") == 1
-    assert "standard output was closed" in complaint
 
 
 @posix
