@@ -134,13 +134,11 @@ def test_any_mix(data: st.DataObject, seed: int) -> None:
 
 
 RTR = "rtr-frame-proposal-2007/rtr-frame"
-AGAIN = "reject-then-accept"
 TINY, SMALL = Resegmentation(7), Resegmentation(100)
 FEW, SOME, MANY = CaptureLoss(0.02), CaptureLoss(0.1), CaptureLoss(0.3)
-TWICE, OFTEN_TWICE = Duplication(0.05), Duplication(0.3)
+TWICE = Duplication(0.05)
 MIXED_UP = Reordering(1.0, by_capture=True)
 CAPTURED_LATE = Reordering(0.3, by_capture=True)
-SEEN = Loss(0.05, captured=True)
 
 PARTS: list[tuple[str, str, int, tuple[Impairment | type[StartupCut], ...]]] = [
     ("FPDUs alone between holes", "private-data", 520, (TINY, SOME, StartupCut)),
@@ -156,31 +154,10 @@ PARTS: list[tuple[str, str, int, tuple[Impairment | type[StartupCut], ...]]] = [
         "octets acknowledged before any of their direction was captured, and missing",
         *("rpc-over-rdma", 858, (Loss(0.05, captured=False), CAPTURED_LATE, TWICE, MANY)),
     ),
-    ("an Rtr Frame between holes and no FPDU", RTR, 700, (TINY, Loss(1.0), MANY)),
-    (
-        "an Rtr Frame behind the rest of its Request, and the Reply",
-        *(RTR, 704, (TINY, OFTEN_TWICE, SOME)),
-    ),
-    ("an Rtr Frame behind the rest of its Request, and no Reply", RTR, 5134, (TINY, MANY)),
     (
         "an Rtr Frame before the Reply before the Request",
         *(RTR, 1051, (SMALL, CAPTURED_LATE, TWICE, FEW)),
     ),
-    (
-        "one FPDU behind an Rtr Frame with a hole",
-        RTR,
-        5179,
-        (
-            *(TINY, Loss(0.3, captured=True), Reordering(0.05, by_capture=True)),
-            *(OFTEN_TWICE, MANY),
-        ),
-    ),
-    (
-        "behind a rejection, a Reply before its Request",
-        *(AGAIN, 5008, (SMALL, MIXED_UP, OFTEN_TWICE, FEW, LateStart(4))),
-    ),
-    ("a Key cut in two, in a Reply that waits for a hole", AGAIN, 331, (TINY, SEEN, MIXED_UP, FEW)),
-    ("the same, once more", AGAIN, 332, (TINY, SEEN, MIXED_UP, FEW)),
     (
         "the rest of an FPDU not captured, but acknowledged, before a reset",
         *("reset", 90001, (SMALL, Loss(0.05), MIXED_UP, TWICE, SOME)),
@@ -193,17 +170,6 @@ PARTS: list[tuple[str, str, int, tuple[Impairment | type[StartupCut], ...]]] = [
         "one FPDU of osc between holes, where that is said to be spoken",
         *("osc", 206, (TINY, FEW, LateStart(6))),
     ),
-    (
-        "a doubtful Reply, and a doubtful Request",
-        *(AGAIN, 1, (Resegmentation("super"), Loss(0.05), CAPTURED_LATE, LateStart(1))),
-    ),
-    ("streaming mode octets behind a Request, and a Reply to another", AGAIN, 572, (MANY,)),
-    (
-        "a Reply before FPDUs that show what is carried while more is captured",
-        *(AGAIN, 729, (Loss(0.3, captured=True), OFTEN_TWICE, MANY)),
-    ),
-    ("a Reply behind other octets, and no Request", AGAIN, 20128, (MANY,)),
-    ("a Request behind other octets, amid startup frames with holes", AGAIN, 30282, (TINY, MANY)),
 ]
 """What stands alone, in which preset, by which seed and after which impairments."""
 

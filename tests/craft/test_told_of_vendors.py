@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from scapy_mpa.craft import CaptureLoss, Conversation, LateStart, Segment, conversation_of, impair
-from scapy_mpa.craft.impairments import Impairment, Reordering, Resegmentation, StartupCut
+from scapy_mpa.craft.impairments import Impairment, Reordering, StartupCut
 from scapy_mpa.stream.octets.overlap import RECENT_CHUNKS
 from scapy_mpa.wire.dialect import Dialect
 from tests.craft.reading import Record, plain, printed
@@ -129,28 +129,3 @@ def test_two_fpdus_before_a_hole() -> None:
     assert [key for key in told if key[1] < missing.seq] == list(found)[:2]
     for key, record in found.items():
         assert {name: record[name] for name in told[key]} == told[key]
-
-
-@pytest.mark.parametrize("size", [13, 19])
-@pytest.mark.parametrize("name", NAMES)
-def test_startup_frames_in_pieces(name: str, size: int) -> None:
-    """A Reply need not begin a segment."""
-    conversation = conversation_of(name)
-    segments = impair(conversation.segments(), Resegmentation(size))
-    agree(conversation, segments, forced=name == "softuiwarp")
-
-
-@pytest.mark.parametrize("name", ["osc", "osc-without-crcs"])
-def test_either_startup_frame_first(name: str) -> None:
-    """With the Request captured behind the Reply, and FPDUs before either, all is told, if the user
-    says that osc is spoken."""
-    conversation = conversation_of(name)
-    segments = conversation.segments()
-    request, reply = (n for n, each in enumerate(segments) if each.octets.startswith(b"MPA ID"))
-    frames = segments[request], segments[reply]
-    rest = [each for each in segments if each not in frames]
-    behind = len(rest) // 2
-    for order in (frames, frames[::-1]):
-        for at in (2, behind):
-            mixed = [*rest[:at], *order, *rest[at:]]
-            agree(conversation, mixed, forced=True)
