@@ -6,14 +6,16 @@ from __future__ import annotations
 import io
 import json
 import random
+from dataclasses import replace
 
 import pytest
+from crc32c import crc32c
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from scapy_mpa.capture import source
 from tests.straight.ways import recovery, same, texts
-from tests.truth import messages, mpastream, pcapfile
+from tests.truth import impair, messages, mpastream, pcapfile
 from tests.truth.impair import ACK, PSH, Segment
 
 IP_AT, TCP_AT = 14, 34
@@ -186,3 +188,138 @@ def test_windows_of_any_size(
         read = max(int(good * len(octets)), 24)
         by_recovery, by_both = texts(octets, lambda: Fails(octets, read))
         assert by_both == by_recovery
+
+
+def _with_copies(
+    sendings: list[impair.Sending], rng: random.Random, rate: float, differing: float
+) -> list[impair.Sending]:
+    """Repeat sendings, some of them with other octets; the right ones are captured first."""
+    result: list[impair.Sending] = []
+    for sending in sendings:
+        result.append(sending)
+        if rng.random() < rate:
+            again = rng.choice(result[-30:])
+            if rng.random() < differing:
+                octets = bytearray(again.payload)
+                octets[rng.randrange(len(octets))] ^= 0x40
+                again = replace(again, payload=bytes(octets))
+            result.append(again)
+    return result
+
+
+def _damaged(rng: random.Random, fpdu: bytes) -> bytes:
+    """An FPDU with a wrong octet, or with a ULPDU_Length that lies and a CRC to go with it.
+
+    Of a piece of one, an octet is wrong.
+    """
+    octets = bytearray(fpdu)
+    if rng.random() < 0.5 or len(octets) < 8:
+        octets[rng.randrange(len(octets))] ^= 0x40
+    else:
+        octets[1] ^= 8
+        octets[-4:] = crc32c(octets[:-4]).to_bytes(4, "little")
+    return bytes(octets)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    seed=st.integers(0, 2**32),
+    kind=st.sampled_from(("write", "send", "both")),
+    size=st.sampled_from((10, 64, 500, 1442)),
+    late=st.sampled_from((0, 0.03, 0.1)),
+    overtaken=st.sampled_from((0, 0.15, 0.6)),
+    copied=st.sampled_from((0, 0.02, 0.2)),
+    differing=st.sampled_from((0, 0, 0.3)),
+    elsewhere=st.sampled_from((0, 0, 0.02)),
+    answers=st.integers(0, 20),
+    wraps=st.booleans(),
+    chunk=st.sampled_from((200, 5000, 40000, 7 << 14)),
+    shifted=st.sampled_from((0, 0, 0.02)),
+    damaged=st.sampled_from((0, 0, 0.02)),
+    odd=st.sampled_from((0, 0, 3)),
+)
+# A number is acknowledged that lies ahead of all, and then one that lies half of all behind that.
+@example(
+    seed=590649405,
+    kind="send",
+    size=10,
+    late=0.03,
+    overtaken=0.15,
+    copied=0,
+    differing=0.3,
+    elsewhere=0,
+    answers=2,
+    wraps=True,
+    shifted=0,
+    damaged=0,
+    odd=3,
+    chunk=5000,
+)
+def test_any_order(
+    seed: int,
+    kind: str,
+    size: int,
+    late: float,
+    overtaken: float,
+    copied: float,
+    differing: float,
+    elsewhere: float,
+    answers: int,
+    wraps: bool,
+    chunk: int,
+    shifted: float,
+    damaged: float,
+    odd: int,
+) -> None:
+    """Segments that come late, early, again, with other boundaries and where they do not belong.
+
+    :param elsewhere: share of the segments behind which there are copies with other boundaries.
+    :param answers: FPDUs of the other direction.
+    :param shifted: share of the segments that come again a little farther on.
+    :param damaged: share of the segments with octets that are not as they were sent.
+    :param odd: how many segments acknowledge what they should not.
+    """
+    rng = random.Random(seed)
+    ulpdus = messages.write(7, 1 << 33, rng.randbytes(size * 75), mulpdu=size + 14)
+    sends = [
+        messages.send(msn, rng.randbytes(size - 4), mulpdu=size + 14)[0] for msn in range(1, 76)
+    ]
+    ulpdus = {"write": ulpdus * 2, "send": sends * 2, "both": ulpdus + sends}[kind]
+    if kind == "both":
+        rng.shuffle(ulpdus)
+    pair = []
+    for key, sent in (
+        (mpastream.REQUEST_KEY, ulpdus),
+        (mpastream.REPLY_KEY, sends[:answers]),
+    ):
+        stream, truth = mpastream.build_stream(sent)
+        startup = mpastream.startup_frame(key, crc=1)
+        pair.append(impair.Half(startup, stream, truth, rng.randrange(1 << 31)))
+    if wraps:
+        pair[0] = impair.isn_wrapping_at(pair[0], len(pair[0].octets) // 2 + rng.randrange(9))
+    sendings = impair.cut_aligned(pair[0].octets, pair[0].truth)
+    sendings = impair.lose_and_retransmit(sendings, rng, late, 40, seen=rng.random() < 0.5)
+    sendings = impair.reorder(sendings, rng, overtaken, 6)
+    sendings = _with_copies(sendings, rng, copied, differing)
+    sendings = impair.overlap(sendings, pair[0].octets, rng, elsewhere, 3 * size)
+    for _ in range(int(shifted * len(sendings))):
+        at = rng.randrange(len(sendings))
+        octets_on = rng.choice((rng.randrange(1, 9 * size), 3 * len(sendings[at].payload)))
+        sendings.insert(at, replace(sendings[at], offset=sendings[at].offset + octets_on))
+    for _ in range(int(damaged * len(sendings))):
+        at = rng.randrange(len(sendings))
+        sendings[at] = replace(sendings[at], payload=_damaged(rng, sendings[at].payload))
+    back = impair.cut_aligned(pair[1].octets, pair[1].truth)
+    segments = impair.conversation((pair[0], pair[1]), (sendings, back), rng, close=None)
+    for _ in range(odd):
+        at = rng.randrange(len(segments))
+        ack = segments[at].ack + rng.choice((-70, 1, 5000, 1 << 31)) & 0xFFFFFFFF
+        segments[at] = segments[at]._replace(ack=ack)
+    octets = pcapfile.pcap([pcapfile.frame(segment) for segment in segments])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(source, "_CHUNK", chunk)
+        by_recovery, by_both = texts(octets)
+        assert by_both == by_recovery
+        lines = recovery(octets)
+        if not shifted and not damaged:
+            assert sum(line.startswith('{"type":"fpdu"') for line in lines) == 150 + answers
