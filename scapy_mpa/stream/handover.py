@@ -322,5 +322,6 @@ def _note_placed(island: Island, start: int, length: int) -> None:
         run = Run(start, "marker")
         run.next_by = "length"
         island.runs += (run,)
+        island.look_again()
     run.end = start + length
     run.last = run.end

@@ -541,3 +541,18 @@ def test_an_island_without_fpdu_that_joins_others_hides_none(order: tuple[int, i
         talk.copy(0, first + start, octets[start:end])
     talk.close()
     assert told(talk.fed()) == true(truth)
+
+
+def test_a_liar_that_comes_late_and_claims_fpdus_that_were_there() -> None:
+    """They were placed by their Markers, and are found however long it says that it is."""
+    ulpdus = [messages.send(msn, bytes(1480))[0] for msn in range(1, 40)]
+    octets, truth = build_stream(ulpdus, markers=True, damage={20: Damage(ulpdu_length=4500)})
+    talk = marked()
+    base = talk.next[0]
+    order = [*range(20), 21, 22, 20, *range(23, 39)]
+    for at in order:
+        each = truth[at]
+        talk.copy(0, base + each.start, octets[each.start : each.end])
+    talk.next[0] = base + len(octets)
+    talk.close()
+    assert told(talk.fed()) == true(truth)
